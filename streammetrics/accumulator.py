@@ -1,0 +1,348 @@
+"""The accumulator: batches in, one small table per statistic; tables of shards and days add up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import polars as pl
+import pyarrow as pa
+
+from streammetrics import state as states
+from streammetrics import storage
+from streammetrics.errors import MergeError, SpecificationError
+from streammetrics.estimates import columns_of
+from streammetrics.frames import SINGLE, Batch, Column, Names, Roles, concat, concat_groups, read
+from streammetrics.metrics import Metric, all_metrics, find_metric
+from streammetrics.report import Report
+from streammetrics.state import State
+from streammetrics.statistics import RowCounts, Statistic
+from streammetrics.storage import Saved
+
+CHUNK = 262_144  # rows observed at once: their columns fit the cache
+BUFFER = 131_072  # rows of small batches that are held until they are observed together
+PENDING = 131_072  # cells that may wait to be merged even where few have been kept
+
+
+class Accumulator:
+    """What has been kept of the rows seen so far.
+
+    A column is a name or a Polars expression. ``y_pred`` and ``y_score`` may map model names to columns: several models
+    are then evaluated in one pass, side by side in the group column ``model``.
+
+    Args:
+        statistics: what to keep, one of a kind. `RowCounts` is always kept.
+        y_true: the labels: booleans, 0/1, or any values with ``positive=``.
+        y_pred: predicted labels, of the same kind.
+        y_score: probabilities or other scores, higher for the positive class.
+        sample_weight: weights of rows, finite and not negative.
+        by: columns whose values make the groups; null is a group of its own.
+        positive: the label that counts as positive; every other is negative.
+        negative: the label that counts as negative; a third one is then an error.
+        nulls: ``"raise"`` to refuse nulls and NaN, ``"drop"`` to leave such rows out and count them.
+        metrics: what reports show, by name; where None, all that can be read.
+
+    Raises:
+        SpecificationError: where the arguments do not fit together.
+        MetricError: for a metric that cannot be read off these statistics.
+
+    >>> import streammetrics as sm
+    >>> acc = sm.Accumulator(sm.ConfusionCounts(), y_true="clicked", y_score="p")
+    >>> acc.update({"clicked": [1, 0, 1, 0], "p": [0.9, 0.6, 0.8, 0.1]})
+    Accumulator(ConfusionCounts, y_true='clicked', y_score='p'): 4 rows
+    >>> acc.finalize()["precision"].value
+    0.6666666666666666
+    """
+
+    def __init__(
+        self,
+        *statistics: Statistic,
+        y_true: Column | None = None,
+        y_pred: Column | Mapping[str, Column] | None = None,
+        y_score: Column | Mapping[str, Column] | None = None,
+        sample_weight: Column | None = None,
+        by: Column | Sequence[Column] = (),
+        positive: Any = None,
+        negative: Any = None,
+        nulls: Literal["raise", "drop"] = "raise",
+        metrics: Sequence[str | Metric] | None = None,
+    ) -> None:
+        names = Names()
+        groups = [by] if isinstance(by, (str, pl.Expr)) else by
+        roles = Roles(
+            y_true=None if y_true is None else names.of(y_true),
+            y_pred=names.by_model(y_pred),
+            y_score=names.by_model(y_score),
+            sample_weight=None if sample_weight is None else names.of(sample_weight),
+            by=tuple(names.of(column) for column in groups),
+            positive=positive,
+            negative=negative,
+            nulls=nulls,
+            probability=any(s.needs_probabilities() for s in statistics),
+            expressions=names.expressions,
+        )
+        statistics = _complete(statistics, roles)
+        tables = columns_of(statistics)
+        shown = None if metrics is None else tuple(find_metric(m, tables).name for m in metrics)
+        self._start(Saved(roles, shown, states.no_rows(roles, statistics)))
+
+    def _start(self, saved: Saved) -> None:
+        self.roles = saved.roles
+        self.metrics = saved.metrics
+        self._merged = saved.state
+        self._pending: tuple[State, ...] = ()
+        self._buffer: tuple[Batch, ...] = ()
+
+    @classmethod
+    def _of(cls, saved: Saved) -> Accumulator:
+        made = cls.__new__(cls)
+        made._start(saved)
+        return made
+
+    @property
+    def statistics(self) -> tuple[Statistic, ...]:
+        """What is kept, `RowCounts` first."""
+        return self._merged.statistics
+
+    def update(self, batch: Any) -> Accumulator:
+        """Take in one batch, and return this accumulator.
+
+        Small batches are checked at once and observed together later. A batch that is refused leaves everything as it
+        was.
+
+        Args:
+            batch: a Polars DataFrame, anything with the Arrow PyCapsule protocol (pyarrow, pandas, a DuckDB relation),
+                or a mapping of names to arrays.
+
+        Raises:
+            ColumnError: for a missing column or a type that does not fit its role.
+            DataError: for nulls, NaN, scores outside [0, 1], labels that are none, negative weights.
+        """
+        buffer = (*self._buffer, self._fitting(read(batch, self.roles)))
+        if sum(b.height for b in buffer) < BUFFER:
+            self._buffer = buffer
+        else:
+            self._observe(buffer)
+        return self
+
+    def _fitting(self, batch: Batch) -> Batch:
+        """Refuse group columns of a type that cannot be brought together with the types seen so far."""
+        known = self._buffer[-1].by if self._buffer else self._merged.keys
+        if batch.by.width and dict(batch.by.schema) != {name: known.schema[name] for name in batch.by.columns}:
+            concat_groups([known.select(batch.by.columns).clear(), batch.by.clear()])
+        return batch
+
+    def _observe(self, buffer: Sequence[Batch]) -> None:
+        merged, pending = self._merged, list(self._pending)
+        for piece in concat(buffer).slices(CHUNK):
+            pending += states.observe(piece, self.roles, self.statistics, merged)
+            merged, pending = _compact(merged, pending)
+        self._merged, self._pending, self._buffer = merged, tuple(pending), ()
+
+    def absorb(self, other: Accumulator) -> Accumulator:
+        """Take in the rows of another accumulator, in place, and return this one. `merge` leaves both as they are.
+
+        Raises:
+            MergeError: where specifications differ.
+        """
+        _require_equal(self, other)
+        self._merged, pending = _compact(self._merged, [*self._pending, other.state])
+        self._pending = tuple(pending)
+        return self
+
+    @property
+    def seen(self) -> int:
+        """Rows taken in, those left out included; of all models together."""
+        rows, dropped = self._row_counts()
+        return rows + dropped
+
+    def _row_counts(self) -> tuple[int, int]:
+        counts = self.state.tables[RowCounts.name]
+        return int(counts["rows"].sum()), int(counts["dropped"].sum())
+
+    @property
+    def state(self) -> State:
+        """Groups and tables of all rows seen."""
+        if self._buffer:
+            self._observe(self._buffer)
+        if self._pending:
+            self._merged, self._pending = states.combine([self._merged, *self._pending]), ()
+        return self._merged
+
+    def merge(self, *others: Accumulator) -> Accumulator:
+        """An accumulator of the rows of this one and others. None of them changes.
+
+        Raises:
+            MergeError: where specifications differ.
+        """
+        total = self.copy()
+        for other in others:
+            total.absorb(other)
+        return total
+
+    def __add__(self, other: Accumulator) -> Accumulator:
+        return self.merge(other) if isinstance(other, Accumulator) else NotImplemented
+
+    def empty(self) -> Accumulator:
+        """An accumulator of the same specification without rows, as for a worker."""
+        return self._of(Saved(self.roles, self.metrics, states.no_rows(self.roles, self.statistics)))
+
+    def copy(self) -> Accumulator:
+        """An accumulator of the same rows, which changes on its own."""
+        return self._of(Saved(self.roles, self.metrics, self.state))
+
+    def rollup(self, *columns: str) -> Accumulator:
+        """The accumulator over fewer group columns, as if the rows had been grouped by these alone.
+
+        Models stay apart. Without arguments everything is one group.
+
+        Raises:
+            SpecificationError: for a name that is no group column.
+        """
+        for column in columns:
+            if column not in self.roles.by:
+                known = ", ".join(self.roles.by) or "none"
+                raise SpecificationError(f"{column!r} is no group column; the group columns are: {known}.")
+        roles = replace(self.roles, by=columns)
+        return self._of(Saved(roles, self.metrics, states.roll_up(self.state, roles.group_columns)))
+
+    def filter(self, *predicates: pl.Expr) -> Accumulator:
+        """The accumulator of some of the groups: ``acc.filter(pl.col("country") == "DE")``.
+
+        Raises:
+            SpecificationError: where the predicates do not fit the group columns.
+        """
+        try:
+            keys = self.state.keys.filter(*predicates)
+        except pl.exceptions.PolarsError as error:
+            known = ", ".join(self.state.keys.columns) or "none"
+            raise SpecificationError(f"groups can be filtered by their columns ({known}): {error}") from error
+        return self._of(Saved(self.roles, self.metrics, states.select(self.state, keys)))
+
+    def finalize(self, metrics: Sequence[str | Metric] | None = None) -> Report:
+        """Read the metrics off what has been kept, which stays as it is.
+
+        Args:
+            metrics: names, with options as in ``"fbeta(beta=2)"``, or metrics; those of the task where None.
+
+        Raises:
+            MetricError: for an unknown metric, or one that cannot be read off what is kept.
+        """
+        tables = columns_of(self.statistics)
+        wanted = self.metrics if metrics is None else metrics
+        if wanted is None:
+            wanted = [m for m in all_metrics() if any(set(m.columns) <= t for t in tables)]
+        found = dict.fromkeys(find_metric(m, tables) for m in wanted)
+        return Report(states.in_order(self.state), list(found))
+
+    def to_arrow(self) -> pa.Table:
+        """The state as an Arrow table: a row per group, a nested column per statistic."""
+        return storage.to_arrow(self._saved())
+
+    @classmethod
+    def from_arrow(cls, table: pa.Table) -> Accumulator:
+        """The accumulator that `to_arrow` wrote. Rows of the same group, of several tables put together, add up.
+
+        Raises:
+            StateError: where the table is no state, or of a newer format.
+        """
+        return cls._of(storage.from_arrow(table))
+
+    def to_bytes(self) -> bytes:
+        """The state as an Arrow IPC stream; equal accumulators give equal bytes."""
+        return storage.to_bytes(self._saved())
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Accumulator:
+        """The accumulator that `to_bytes` wrote.
+
+        Raises:
+            StateError: where the bytes are truncated, no state, or of a newer format.
+        """
+        return cls._of(storage.from_bytes(content))
+
+    def save(self, path: str | Path) -> None:
+        """Write the state as Parquet, or as Arrow IPC where the path ends in ``.arrow``."""
+        storage.write(self._saved(), Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Accumulator:
+        """The accumulator that `save` wrote.
+
+        Raises:
+            StateError: where the file is missing, truncated, no state, or of a newer format.
+        """
+        return cls._of(storage.read(Path(path)))
+
+    def _saved(self) -> Saved:
+        return Saved(self.roles, self.metrics, self.state)
+
+    def __repr__(self) -> str:
+        roles = self.roles
+        shown = {"y_true": roles.y_true, "y_pred": _one(roles.y_pred), "y_score": _one(roles.y_score)}
+        shown |= {"sample_weight": roles.sample_weight, "by": list(roles.by)}
+        parts = [type(s).__name__ for s in self.statistics if not isinstance(s, RowCounts)]
+        parts += [f"{name}={value!r}" for name, value in shown.items() if value]
+        rows, dropped = (count // len(roles.models) for count in self._row_counts())
+        size = f"{rows:,} rows" + (f", {dropped:,} dropped" if dropped else "")
+        groups = f" in {self.state.groups.height:,} groups" if roles.by else ""
+        return f"Accumulator({', '.join(parts)}): {size}{groups}"
+
+
+def merge(accumulators: Iterable[Accumulator]) -> Accumulator:
+    """The accumulator of the rows of several. They are taken one at a time, so any number fits in memory.
+
+    Raises:
+        MergeError: where there is none, or where specifications differ.
+
+    >>> import streammetrics as sm
+    >>> days = [sm.binary(y_true="y", y_score="p").update({"y": [1, 0], "p": [0.9, p]}) for p in (0.2, 0.95)]
+    >>> sm.merge(days).finalize()["roc_auc"].value
+    0.5
+    """
+    remaining = iter(accumulators)
+    first = next(remaining, None)
+    if first is None:
+        raise MergeError("there is nothing to merge.")
+    total = first.copy()
+    for other in remaining:
+        total.absorb(other)
+    return total
+
+
+def _compact(merged: State, pending: list[State]) -> tuple[State, list[State]]:
+    """Merge what is pending once it has as many cells as have been kept, so that each is merged but a few times."""
+    if sum(s.cells for s in pending) < max(merged.cells, PENDING):
+        return merged, pending
+    return states.combine([merged, *pending]), []
+
+
+def _complete(statistics: Sequence[Statistic], roles: Roles) -> tuple[Statistic, ...]:
+    """The statistics with `RowCounts` first, checked against the roles."""
+    complete = (RowCounts(), *(s for s in statistics if not isinstance(s, RowCounts)))
+    names = [s.name for s in complete]
+    for statistic in complete:
+        if names.count(statistic.name) > 1:
+            raise SpecificationError(f"{type(statistic).__name__} is given twice; keep one statistic of a kind.")
+        missing = [role for role in statistic.needs() if not getattr(roles, role)]
+        if missing:
+            raise SpecificationError(f"{type(statistic).__name__} needs {' and '.join(f'{m}=' for m in missing)}.")
+    if clash := set(names).intersection(roles.by):
+        raise SpecificationError(f"by= cannot use the name {min(clash)!r}, which saved states use; give it an alias.")
+    return complete
+
+
+def _require_equal(one: Accumulator, other: Accumulator) -> None:
+    """Refuse to merge accumulators of different specifications, and say where they differ."""
+    for role in fields(Roles):
+        if role.compare and (a := getattr(one.roles, role.name)) != (b := getattr(other.roles, role.name)):
+            raise MergeError(f"the accumulators differ in {role.name}: {a!r} and {b!r}.")
+    if one.statistics != other.statistics:
+        ours, theirs = ([s for s in x.statistics if s not in y.statistics] for x, y in ((one, other), (other, one)))
+        raise MergeError(f"the accumulators keep different statistics: {ours} and {theirs}.")
+
+
+def _one(columns: dict[str, str]) -> Any:
+    return columns.get(SINGLE, columns)

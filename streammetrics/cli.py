@@ -1,0 +1,185 @@
+"""The command line: the public functions, one command each."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from streammetrics import demo as demo_data
+from streammetrics.accumulator import Accumulator, merge
+from streammetrics.errors import SourceError, StreamMetricsError
+from streammetrics.pipeline import accumulate
+from streammetrics.report import Report
+from streammetrics.tasks import binary
+from streammetrics.version import __version__
+
+FORMATS = ("table", "json", "csv", "parquet")
+
+
+class _Failure(click.ClickException):
+    """One line to the user."""
+
+    exit_code = 2
+
+
+class _Commands(click.Group):
+    """Commands whose errors are one clear line."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (StreamMetricsError, OSError) as error:
+            raise _Failure(str(error)) from error
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__)
+def main() -> None:
+    """Evaluate model predictions of any size in one pass."""
+
+
+def _command(name: str, example: str) -> Callable[[Callable[..., None]], click.Command]:
+    return main.command(name, epilog=f"\b\nExample:\n  {example}")
+
+
+_by = click.option("--by", multiple=True, help="Group column; repeat for more.")
+_metrics = click.option(
+    "--metric", "metrics", multiple=True, help="Metric to show, such as 'fbeta(beta=2)'; repeat for more."
+)
+_format = click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
+_output = click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write instead of printing.")
+
+
+@_command("evaluate", "streammetrics evaluate 'predictions/*.parquet' --y-true clicked --y-score p_click --by country")
+@click.argument("paths", nargs=-1, required=True)
+@click.option("--y-true", required=True, help="Column of the labels.")
+@click.option("--y-score", help="Column of the scores.")
+@click.option("--y-pred", help="Column of the predicted labels.")
+@click.option("--sample-weight", help="Column of the weights.")
+@_by
+@click.option(
+    "--threshold", "thresholds", type=float, multiple=True, help="Score that counts as positive; repeat for more."
+)
+@click.option("--positive", help="Label that is positive, where labels are not 0/1.")
+@click.option("--negative", help="Label that is negative; a third one is then an error.")
+@click.option("--nulls", type=click.Choice(["raise", "drop"]), default="raise", show_default=True)
+@click.option("--domain", type=click.Choice(["probability", "real"]), default="probability", show_default=True)
+@click.option("--capacity", type=int, help="Bins of the score histogram.")
+@click.option("--atom", "atoms", type=float, multiple=True, help="Score that many rows share; repeat for more.")
+@_metrics
+@click.option("--save", type=click.Path(path_type=Path), help="File to save the state to, for merge, show and check.")
+@click.option("--workers", type=click.IntRange(min=1), help="Threads; one for each core unless given.")
+@_format
+@_output
+def evaluate_command(
+    paths: tuple[str, ...],
+    by: tuple[str, ...],
+    thresholds: tuple[float, ...],
+    metrics: tuple[str, ...],
+    save: Path | None,
+    workers: int | None,
+    form: str,
+    output: Path | None,
+    **columns: Any,
+) -> None:
+    """Evaluate files of predictions: Parquet, CSV, NDJSON or Arrow IPC, by path, folder or glob."""
+    acc = binary(by=list(by), thresholds=thresholds or None, **columns)
+    acc.finalize(metrics or None)  # an unknown metric is refused before the data are read
+    progress = sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None
+    accumulate(list(paths), acc, workers=workers, progress=progress)
+    if not acc.seen:
+        raise SourceError("the source has no rows.")
+    if save:
+        acc.save(save)
+    _show(acc.finalize(metrics or None), form, output)
+
+
+@_command("merge", "streammetrics merge monday.state tuesday.state -o week.state")
+@click.argument("states", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="File to save the total to.")
+def merge_command(states: tuple[Path, ...], output: Path) -> None:
+    """Add up saved states."""
+    total = merge(Accumulator.load(path) for path in states)
+    total.save(output)
+    click.echo(f"{output}: {total}")
+
+
+@_command("show", "streammetrics show week.state --by country --metric roc_auc")
+@click.argument("state", type=click.Path(path_type=Path))
+@_by
+@click.option("--total", is_flag=True, help="Roll up all groups into one.")
+@_metrics
+@_format
+@_output
+def show(
+    state: Path, by: tuple[str, ...], total: bool, metrics: tuple[str, ...], form: str, output: Path | None
+) -> None:
+    """Show the metrics of a saved state, rolled up to some of its group columns."""
+    _show(_rolled_up(state, by, total).finalize(metrics or None), form, output)
+
+
+@_command("check", "streammetrics check week.state --require 'roc_auc>=0.80' --require 'ece<=0.02'")
+@click.argument("state", type=click.Path(path_type=Path))
+@click.option("--require", "requirements", multiple=True, required=True, help="Requirement, such as 'roc_auc>=0.80'.")
+@_by
+@click.option("--total", is_flag=True, help="Roll up all groups into one.")
+@click.pass_context
+def check(ctx: click.Context, state: Path, requirements: tuple[str, ...], by: tuple[str, ...], total: bool) -> None:
+    """Check requirements on a saved state, in every group.
+
+    A requirement holds where the certified bounds leave no doubt: with >= the lower one decides, with <= the upper one.
+    The exit code is 1 where one fails.
+    """
+    report = _rolled_up(state, by, total).finalize()
+    failures = [sentence for text in requirements for sentence in report.violations(text)]
+    for sentence in failures:
+        click.echo(sentence)
+    if failures:
+        ctx.exit(1)
+    click.echo(f"All {len(requirements)} requirements hold." if len(requirements) > 1 else f"{requirements[0]} holds.")
+
+
+@_command("demo", "streammetrics demo --rows 500000")
+@click.argument("folder", type=click.Path(path_type=Path), default=Path("predictions"))
+@click.option("--rows", type=click.IntRange(min=1000), default=2_000_000, show_default=True, help="Rows to write.")
+def demo(folder: Path, rows: int) -> None:
+    """Write thirty days of click predictions to FOLDER and evaluate them by country."""
+    click.echo(f"Writing {rows:,} predictions of {demo_data.DAYS} days to {folder}/ …")
+    paths = demo_data.write_predictions(folder, rows)
+    start = time.perf_counter()
+    acc = accumulate(paths, binary(y_true="clicked", y_score="p_click", by="country"))
+    report = acc.finalize()
+    click.echo(f"Evaluated {rows:,} rows in {time.perf_counter() - start:.1f} s, in one pass.\n\n{report}\n")
+    click.echo(f"All countries together, from the same tables:\n\n{acc.rollup().finalize()}\n")
+    click.echo("The same by hand:")
+    click.echo(
+        f"  streammetrics evaluate '{folder}/*.parquet' \\\n"
+        "    --y-true clicked --y-score p_click --by country --save clicks.state"
+    )
+    click.echo("  streammetrics check clicks.state --require 'roc_auc>=0.70'")
+
+
+def _rolled_up(state: Path, by: tuple[str, ...], total: bool) -> Accumulator:
+    if by and total:
+        raise click.UsageError("give --by or --total, not both.")
+    acc = Accumulator.load(state)
+    return acc.rollup(*by) if by or total else acc
+
+
+def _show(report: Report, form: str, output: Path | None) -> None:
+    if form == "parquet":
+        if output is None and sys.stdout.isatty():
+            raise click.UsageError("Parquet is not for a terminal; give --output.")
+        report.frame.write_parquet(output or sys.stdout.buffer)
+        return
+    writers = {"table": str(report), "json": report.frame.write_json(), "csv": report.frame.write_csv().rstrip("\n")}
+    if output is None:
+        click.echo(writers[form])
+    else:
+        output.write_text(writers[form] + "\n", encoding="utf-8")

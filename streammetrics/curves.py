@@ -1,0 +1,200 @@
+"""A score histogram as confusion counts at every threshold: curves and operating points.
+
+Every function takes the histogram with its bins ascending within each group of ``by``, and with the column
+``low``, the smallest score of the bin: a row is predicted positive when its score is at least the threshold.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import polars as pl
+from polars import Expr
+
+from streammetrics.errors import MetricError
+from streammetrics.metrics.metric import Metric, find_metric
+from streammetrics.metrics.ranking import at_thresholds, confusion_counts
+from streammetrics.metrics.ratios import fnr, fpr, precision, predicted_positive_rate, prevalence, recall
+
+_COUNTS = {c: pl.col(c).cast(pl.Float64) for c in ("tp", "fp", "fn", "tn")}
+_COMPARISONS: dict[str, Callable[[Expr, float], Expr]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+_CONSTRAINT = re.compile(r"(.+?)\s*(<=|>=|<|>)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)")
+
+
+def threshold_table(table: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
+    """Confusion counts at every bin edge, from the highest threshold down.
+
+    The first row of each group predicts no positives; its threshold is infinite.
+
+    >>> threshold_table(pl.DataFrame({"low": [0.2, 0.6], "neg": [3, 1], "pos": [1, 2]})).rows()
+    [(inf, 0, 0, 3, 4), (0.6, 2, 1, 1, 3), (0.2, 3, 4, 0, 0)]
+    """
+    ascending = {"threshold": pl.col("low").append(pl.lit(math.inf)), **_counts()}
+    return _per_group(table, by, **{name: column.reverse() for name, column in ascending.items()})
+
+
+def roc_curve(table: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
+    """Receiver operating characteristic: ``fpr`` and ``recall`` at every threshold."""
+    return _curve(table, by, fpr=_value(fpr), recall=_value(recall))
+
+
+def pr_curve(table: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
+    """Precision-recall curve: ``recall`` and ``precision`` at every threshold.
+
+    Between two thresholds the curve is not straight: see `pr_interpolation`.
+    """
+    return _curve(table, by, recall=_value(recall), precision=_value(precision))
+
+
+def det_curve(table: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
+    """Detection error tradeoff: ``fpr`` and ``fnr`` at every threshold."""
+    return _curve(table, by, fpr=_value(fpr), fnr=_value(fnr))
+
+
+def lift_curve(table: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
+    """Cumulative gain and lift at every threshold.
+
+    ``targeted`` is the share of rows at or above it, ``gain`` the share of positives among them, ``lift`` how
+    many times more frequent positives are there than among all rows.
+    """
+    lift = (_value(precision) / _value(prevalence)).fill_nan(None)
+    return _curve(table, by, targeted=_value(predicted_positive_rate), gain=_value(recall), lift=lift)
+
+
+def pr_interpolation(table: pl.DataFrame, by: Sequence[str] = (), steps: int = 16) -> pl.DataFrame:
+    """The precision-recall curve with each segment drawn in ``steps``, after Davis and Goadrich (2006).
+
+    From one threshold to the next true and false positives grow in proportion; the first segment has constant
+    precision. `pr_auc` is the area below.
+
+    >>> table = pl.DataFrame({"low": [0.2, 0.6], "neg": [25, 5], "pos": [5, 5]})
+    >>> pr_interpolation(table, steps=5)["precision"].tail(6).round(3).to_list()
+    [0.5, 0.375, 0.318, 0.286, 0.265, 0.25]
+    """
+    above = {name: column.slice(1) for name, column in _counts().items()}
+    segments = {"neg": pl.col("neg"), "pos": pl.col("pos"), **above}
+    points = _per_group(table, by, **{name: column.reverse() for name, column in segments.items()})
+    points = points.with_columns(part=pl.int_ranges(0, pl.lit(steps + 1))).explode("part")
+    points = points.filter((pl.col("part") > 0) | (pl.col("tp") + pl.col("fp") == 0))
+    more_tp, more_fp = (pl.col(c) * pl.col("part") / steps for c in ("pos", "neg"))
+    tp, fp, fn = pl.col("tp") + more_tp, pl.col("fp") + more_fp, pl.col("fn") - more_tp
+    own_precision = precision(pl.col("pos"), pl.col("neg"))
+    return points.select(*by, recall=recall(tp, fn), precision=precision(tp, fp).fill_null(own_precision))
+
+
+def operating_point(
+    cases: Mapping[str, pl.DataFrame],
+    by: Sequence[str] = (),
+    *,
+    maximize: str | Metric | None = None,
+    minimize: str | Metric | None = None,
+    where: str | None = None,
+) -> pl.DataFrame:
+    """The best threshold of each group for a metric of the 2x2 table.
+
+    ``threshold`` is the bin edge that attains ``value``, the highest one where several do, with its exact
+    counts. ``lower`` and ``upper`` bound the best value over all thresholds, those inside coarse bins
+    included: one of them is the value attained, the other the best over the order cases. A group where no
+    edge meets the constraints has nulls.
+
+    Metrics with a better direction are taken to improve with more true and with fewer false positives; `cost`
+    does so where a false negative costs more than a true positive, and a false positive more than a true
+    negative. Constraints that ask for the better direction then hold for the best order wherever they hold
+    inside a bin, so they narrow the bound too. Others, such as ``"predicted_positive_rate <= 0.1"``, only
+    narrow the choice.
+
+    Args:
+        cases: the order cases of the histogram (`streammetrics.statistics.cases.order_cases`).
+        by: group columns.
+        maximize: a metric that is better when high. Either this or ``minimize``.
+        minimize: a metric that is better when low.
+        where: constraints, as in ``"fpr <= 0.01 and precision >= 0.5"``.
+
+    Raises:
+        MetricError: for an objective without a better direction, or with the other one; for an unreadable text.
+
+    >>> table = pl.DataFrame({"low": [0.2, 0.6, 0.7], "neg": [3, 1, 0], "pos": [1, 2, 2]})
+    >>> point = operating_point({"tied": table}, maximize="recall", where="precision >= 0.8")
+    >>> point.select("threshold", "tp", "fp", "value").row(0)
+    (0.6, 4, 1, 0.8)
+    """
+    objective, sign = _objective(maximize, minimize)
+    constraints = [_constraint(text) for text in where.split(" and ")] if where else []
+    points = pl.concat(
+        threshold_table(case, by).with_columns(edge=pl.lit(name == "tied")) for name, case in cases.items()
+    ).with_columns(value=_value(objective))
+    choice = pl.all_horizontal("edge", pl.col("value").is_not_null(), *(c.holds for c in constraints))
+    possible = pl.all_horizontal(pl.lit(True), *(c.holds for c in constraints if c.eases))
+    order = [(sign * pl.col("value")).filter(choice), pl.col("threshold").filter(choice)]
+    best = pl.col("threshold", *_COUNTS, "value").filter(choice).sort_by(order, descending=True).first()
+    bound = sign * (sign * pl.col("value")).filter(possible).max()
+    return (
+        points.group_by(by, maintain_order=True)
+        .agg(best, bound=pl.when(choice.any()).then(bound))
+        .with_columns(lower=pl.min_horizontal("value", "bound"), upper=pl.max_horizontal("value", "bound"))
+        .drop("bound")
+    )
+
+
+class _Constraint(NamedTuple):
+    """A limit on a metric of the 2x2 table."""
+
+    metric: Metric
+    comparison: str
+    limit: float
+
+    @property
+    def holds(self) -> Expr:
+        return _COMPARISONS[self.comparison](_value(self.metric), self.limit)
+
+    @property
+    def eases(self) -> bool:
+        """Whether a better order of the rows can only make it hold."""
+        return self.metric.better == ("low" if self.comparison.startswith("<") else "high")
+
+
+def _constraint(text: str) -> _Constraint:
+    match = _CONSTRAINT.fullmatch(text.strip())
+    if match is None:
+        raise MetricError(f"{text!r} is not a constraint; write one like 'fpr <= 0.01'.")
+    name, comparison, limit = match.groups()
+    return _Constraint(find_metric(name, [_COUNTS]), comparison, float(limit))
+
+
+def _objective(maximize: str | Metric | None, minimize: str | Metric | None) -> tuple[Metric, int]:
+    """The metric to optimize, and the sign that makes more of it better."""
+    if maximize is not None and minimize is None:
+        metric, wanted, sign = find_metric(maximize, [_COUNTS]), "high", 1
+    elif minimize is not None and maximize is None:
+        metric, wanted, sign = find_metric(minimize, [_COUNTS]), "low", -1
+    else:
+        raise MetricError("An operating point needs one objective: maximize= or minimize=.")
+    if metric.better != wanted:
+        nature = f"better when {metric.better}" if metric.better else "neither better when high nor when low"
+        raise MetricError(f"{metric.name} is {nature}; it can't be the objective here.")
+    return metric, sign
+
+
+def _curve(table: pl.DataFrame, by: Sequence[str], **values: Expr) -> pl.DataFrame:
+    return threshold_table(table, by).with_columns(**values)
+
+
+def _value(ratio: Metric) -> Expr:
+    return at_thresholds(ratio, _COUNTS)
+
+
+def _counts() -> dict[str, Expr]:
+    return confusion_counts(pl.col("neg"), pl.col("pos"))
+
+
+def _per_group(table: pl.DataFrame, by: Sequence[str], **columns: Expr) -> pl.DataFrame:
+    return table.group_by(by, maintain_order=True).agg(**columns).explode(*columns)

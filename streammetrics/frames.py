@@ -1,0 +1,461 @@
+"""The only door in: any Arrow or Polars batch becomes validated columns by role, and groups become codes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from streammetrics.errors import ColumnError, DataError, SpecificationError, StreamMetricsError
+
+Column: TypeAlias = str | pl.Expr
+Codes: TypeAlias = NDArray[np.intp]
+
+SINGLE = ""  # the model of an accumulator that has just one
+MODEL = "model"
+RESERVED = frozenset({MODEL, "group", "threshold", "metric", "value", "lower", "upper", "note"})
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which of the user's columns plays which role, and how its values are read.
+
+    Scores and predictions are keyed by model. Two accumulators with equal roles read a batch alike; expressions are
+    kept apart from the names that they make, so they take no part in that.
+    """
+
+    y_true: str | None = None
+    y_pred: dict[str, str] = field(default_factory=dict)
+    y_score: dict[str, str] = field(default_factory=dict)
+    sample_weight: str | None = None
+    by: tuple[str, ...] = ()
+    positive: Any = None
+    negative: Any = None
+    nulls: Literal["raise", "drop"] = "raise"
+    probability: bool = False
+    expressions: dict[str, pl.Expr] = field(default_factory=dict, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.nulls not in ("raise", "drop"):
+            raise SpecificationError(f"nulls must be 'raise' or 'drop', not {self.nulls!r}.")
+        if self.negative is not None and self.positive is None:
+            raise SpecificationError("negative= names the other label of positive=; give both, or positive= alone.")
+        if self.y_pred and self.y_score and set(self.y_pred) != set(self.y_score):
+            raise SpecificationError("y_pred and y_score must name the same models.")
+        if clash := RESERVED.intersection(self.by):
+            raise SpecificationError(f"by= cannot use the name {min(clash)!r}, which reports use; give it an alias.")
+        if len(set(self.by)) < len(self.by):
+            raise SpecificationError(f"by= names a column twice: {', '.join(self.by)}.")
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models that are evaluated side by side; one of an empty name where there is just one."""
+        return tuple(self.y_score or self.y_pred) or (SINGLE,)
+
+    @property
+    def group_columns(self) -> tuple[str, ...]:
+        """Columns that tell one group of a state from another."""
+        return self.by if self.models == (SINGLE,) else (*self.by, MODEL)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every column in use, by its name."""
+        single = [c for c in (self.y_true, self.sample_weight) if c is not None]
+        return tuple(dict.fromkeys([*single, *self.y_pred.values(), *self.y_score.values(), *self.by]))
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Columns that a batch must have for the columns in use to be made."""
+        expressions = (self.expressions.get(n, pl.col(n)) for n in self.names)
+        return tuple(dict.fromkeys(root for e in expressions for root in e.meta.root_names()))
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Validated columns of one batch. Nulls are left only where ``nulls="drop"`` lets them pass."""
+
+    height: int
+    by: pl.DataFrame
+    label: pl.Series | None
+    weight: pl.Series | None
+    predicted: dict[str, pl.Series]
+    score: dict[str, pl.Series]
+
+    def slices(self, rows: int) -> Iterator[Batch]:
+        """The batch in pieces of some rows."""
+        for start in range(0, self.height, rows):
+            yield Batch(
+                height=min(rows, self.height - start),
+                by=self.by.slice(start, rows),
+                label=None if self.label is None else self.label.slice(start, rows),
+                weight=None if self.weight is None else self.weight.slice(start, rows),
+                predicted={m: s.slice(start, rows) for m, s in self.predicted.items()},
+                score={m: s.slice(start, rows) for m, s in self.score.items()},
+            )
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of one model as arrays: what statistics observe.
+
+    ``groups`` has a row for each group (and no columns where rows are not grouped); ``group`` gives the number of each
+    row's group, or is None where there is one. ``dropped`` counts the rows left out of each group. Labels and
+    predictions are 0 or 1; scores and weights are Float64.
+    """
+
+    groups: pl.DataFrame
+    group: Codes | None
+    dropped: NDArray[np.int64]
+    size: int
+    label: NDArray[np.uint8] | None = None
+    predicted: NDArray[np.uint8] | None = None
+    score: NDArray[np.float64] | None = None
+    weight: NDArray[np.float64] | None = None
+
+    @property
+    def group_count(self) -> int:
+        """Number of groups."""
+        return len(self.dropped)
+
+
+class Names:
+    """Gives every column a name, and keeps the expressions that make those which a batch does not have.
+
+    >>> names = Names()
+    >>> names.of("country"), names.of(pl.col("ts").dt.truncate("1d").alias("day"))
+    ('country', 'day')
+    >>> list(names.expressions)
+    ['day']
+    """
+
+    def __init__(self) -> None:
+        self.expressions: dict[str, pl.Expr] = {}
+        self._plain: set[str] = set()
+
+    def of(self, column: Column) -> str:
+        """The name of a column.
+
+        Raises:
+            SpecificationError: for what is no column, and for two different columns of one name.
+        """
+        if isinstance(column, str):
+            name, clash = column, column in self.expressions
+            self._plain.add(name)
+        elif isinstance(column, pl.Expr):
+            name = self._output_name(column)
+            other = self.expressions.setdefault(name, column)
+            clash = name in self._plain or not other.meta.eq(column)
+        else:
+            raise SpecificationError(f"a column is a name or a Polars expression, not {column!r}.")
+        if clash:
+            raise SpecificationError(f"two different columns are named {name!r}; give the expression an .alias(…).")
+        return name
+
+    def by_model(self, columns: Column | Mapping[str, Column] | None) -> dict[str, str]:
+        """Names of one column, or of one for each model."""
+        if columns is None:
+            return {}
+        if not isinstance(columns, Mapping):
+            return {SINGLE: self.of(columns)}
+        if not columns or SINGLE in columns:
+            raise SpecificationError("a mapping of models to columns needs at least one model, each with a name.")
+        return {model: self.of(column) for model, column in columns.items()}
+
+    @staticmethod
+    def _output_name(expression: pl.Expr) -> str:
+        try:
+            return expression.meta.output_name()
+        except pl.exceptions.PolarsError as error:
+            message = f"the expression {expression} makes no single named column; add .alias(…)."
+            raise SpecificationError(message) from error
+
+
+def read(data: Any, roles: Roles) -> Batch:
+    """Read one batch by role.
+
+    Args:
+        data: a Polars DataFrame, anything with the Arrow PyCapsule protocol (pyarrow, pandas, a DuckDB relation), or a
+            mapping of names to arrays.
+        roles: the columns to read.
+
+    Raises:
+        ColumnError: for a missing column or an unusable type.
+        DataError: for nulls, NaN, scores outside [0, 1], labels that are not one of two, negative weights.
+    """
+    frame = _frame(data, roles.sources)
+    reader = _Reader(frame, roles)
+    return Batch(
+        height=frame.height,
+        by=pl.DataFrame([_group_column(reader.column(c)) for c in roles.by]),
+        label=reader.labels(roles.y_true) if roles.y_true is not None else None,
+        weight=reader.weights(roles.sample_weight) if roles.sample_weight is not None else None,
+        predicted={model: reader.labels(c) for model, c in roles.y_pred.items()},
+        score={model: reader.scores(c) for model, c in roles.y_score.items()},
+    )
+
+
+def no_rows(roles: Roles) -> Batch:
+    """A batch without rows. The types of its group columns are yet unknown."""
+    return Batch(
+        height=0,
+        by=pl.DataFrame(schema=dict.fromkeys(roles.by, pl.Null)),
+        label=None if roles.y_true is None else pl.Series(dtype=pl.Boolean),
+        weight=None if roles.sample_weight is None else pl.Series(dtype=pl.Float64),
+        predicted={m: pl.Series(dtype=pl.Boolean) for m in roles.y_pred},
+        score={m: pl.Series(dtype=pl.Float64) for m in roles.y_score},
+    )
+
+
+def concat(batches: Sequence[Batch]) -> Batch:
+    """One batch of several, in order."""
+    if len(batches) == 1:
+        return batches[0]
+
+    def joined(parts: Iterable[pl.Series | None]) -> pl.Series | None:
+        series = [p for p in parts if p is not None]
+        return pl.concat(series, rechunk=True) if series else None
+
+    first = batches[0]
+    return Batch(
+        height=sum(b.height for b in batches),
+        by=concat_groups([b.by for b in batches]),
+        label=joined(b.label for b in batches),
+        weight=joined(b.weight for b in batches),
+        predicted={m: pl.concat([b.predicted[m] for b in batches], rechunk=True) for m in first.predicted},
+        score={m: pl.concat([b.score[m] for b in batches], rechunk=True) for m in first.score},
+    )
+
+
+def concat_groups(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Concatenate group columns; a column that was all null so far takes the type it has elsewhere.
+
+    Raises:
+        ColumnError: where a group column changes its type.
+    """
+    try:
+        return pl.concat(frames, how="vertical_relaxed", rechunk=True)
+    except pl.exceptions.PolarsError as error:
+        for name in frames[0].columns:
+            types = {f.schema[name] for f in frames} - {pl.Null()}
+            if len(types) > 1:
+                found = " and ".join(sorted(map(str, types)))
+                raise ColumnError(
+                    f"the group column {name!r} has different types in different batches: {found}."
+                ) from error
+        raise
+
+
+def rows_by_model(batch: Batch, roles: Roles) -> Iterable[Rows]:
+    """The rows of a batch as arrays, once for each model."""
+    groups, codes = _encode(batch.by)
+    for model in roles.models:
+        yield _rows(batch, groups, codes, model, roles)
+
+
+def _rows(batch: Batch, groups: pl.DataFrame, codes: Codes | None, model: str, roles: Roles) -> Rows:
+    if model != SINGLE:
+        groups = groups.with_columns(pl.lit(model).alias(MODEL)) if groups.width else pl.DataFrame({MODEL: [model]})
+    columns = {
+        "label": batch.label,
+        "predicted": batch.predicted.get(model),
+        "score": batch.score.get(model),
+        "weight": batch.weight,
+    }
+    present = {role: s for role, s in columns.items() if s is not None}
+    group_count = max(groups.height, 1 - len(roles.by))
+    dropped = np.zeros(group_count, dtype=np.int64)
+    keep = _rows_to_keep(present)
+    if keep is not None:
+        left_out = ~keep.to_numpy()
+        dropped = np.bincount(codes[left_out] if codes is not None else left_out[left_out] * 0, minlength=group_count)
+        present = {role: s.filter(keep) for role, s in present.items()}
+        codes = codes[~left_out] if codes is not None else None
+    arrays = {role: _array(s) for role, s in present.items()}
+    size = len(next(iter(arrays.values()))) if arrays else batch.height
+    return Rows(groups, codes, dropped, size, **arrays)
+
+
+def _rows_to_keep(columns: Mapping[str, pl.Series]) -> pl.Series | None:
+    """Rows without a null and with a weight above zero; None where that is all of them."""
+    masks = [s.is_not_null() for s in columns.values() if s.null_count()]
+    weight = columns.get("weight")
+    if weight is not None and (weight == 0).any():
+        masks.append((weight > 0).fill_null(False))
+    keep = None
+    for mask in masks:
+        keep = mask if keep is None else keep & mask
+    return keep
+
+
+def _array(series: pl.Series) -> NDArray[Any]:
+    if series.dtype == pl.Boolean:
+        return series.to_numpy().view(np.uint8)
+    return series.to_numpy()
+
+
+def _encode(by: pl.DataFrame) -> tuple[pl.DataFrame, Codes | None]:
+    """Distinct groups, and for each row the number of its group."""
+    if by.width == 0:
+        return by, None
+    groups = by.unique(maintain_order=True)
+    numbered = groups.with_row_index("group")
+    codes = by.join(numbered, on=by.columns, how="left", nulls_equal=True, maintain_order="left")["group"]
+    return groups, codes.to_numpy().astype(np.intp)
+
+
+def _group_column(series: pl.Series) -> pl.Series:
+    """A group column in a type that is the same on every shard."""
+    if series.dtype in (pl.Categorical, pl.Enum):
+        return series.cast(pl.String)
+    if series.dtype.is_integer():
+        return series.cast(pl.Int64, strict=False) if series.dtype != pl.UInt64 else series
+    if series.dtype.is_float():
+        return (series.cast(pl.Float64) + 0.0).fill_nan(None)
+    if isinstance(series.dtype, pl.Datetime):
+        return series.dt.cast_time_unit("us")
+    if series.dtype.is_nested() or series.dtype == pl.Object:
+        raise ColumnError(f"column {series.name!r} is of type {series.dtype}; group by plain values.")
+    return series
+
+
+def _frame(data: Any, columns: Sequence[str]) -> pl.DataFrame:
+    """The columns as a Polars frame. Memory that its owner could still change is copied."""
+    if isinstance(data, pl.LazyFrame):
+        raise ColumnError("a LazyFrame is a plan, not a batch; pass it to evaluate or accumulate.")
+    if isinstance(data, pl.DataFrame):
+        return data
+    if isinstance(data, (pa.Table, pa.RecordBatch)):
+        names = data.schema.names
+        return _converted(data.select([c for c in columns if c in names]) if set(columns) <= set(names) else data)
+    if isinstance(data, Mapping):
+        return _converted({name: data[name] for name in columns if name in data} if columns else data, copy=True)
+    if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
+        return _converted(data, columns, copy=True)
+    raise ColumnError(
+        f"a batch of type {type(data).__name__} cannot be read; pass a Polars or pandas frame, an Arrow table "
+        "or record batch, or a mapping of names to arrays."
+    )
+
+
+def _converted(data: Any, columns: Sequence[str] = (), copy: bool = False) -> pl.DataFrame:
+    try:
+        frame = pl.DataFrame(data)
+        if set(columns) <= set(frame.columns) and columns:
+            frame = frame.select(columns)
+        return frame.select(pl.all().gather(pl.int_range(pl.len()))) if copy and frame.width else frame
+    except (pl.exceptions.PolarsError, pa.ArrowException, TypeError, ValueError) as error:
+        raise ColumnError(f"the batch cannot be read as a table: {error}") from error
+
+
+class _Reader:
+    """Columns of one batch by role, each validated."""
+
+    def __init__(self, frame: pl.DataFrame, roles: Roles) -> None:
+        self.frame = frame
+        self.roles = roles
+
+    def column(self, name: str) -> pl.Series:
+        expression = self.roles.expressions.get(name)
+        if expression is None:
+            self._require(name)
+            return self.frame.get_column(name)
+        for root in expression.meta.root_names():
+            self._require(root)
+        try:
+            made = self.frame.select(expression).to_series()
+        except StreamMetricsError:
+            raise
+        except Exception as error:
+            raise ColumnError(f"the expression for column {name!r} fails: {error}") from error
+        if expression.meta.is_literal(allow_aliasing=True):
+            return made.new_from_index(0, self.frame.height)
+        if len(made) != self.frame.height:
+            raise ColumnError(f"the expression for column {name!r} gives {len(made)} rows for {self.frame.height}.")
+        return made
+
+    def labels(self, name: str) -> pl.Series:
+        """A binary label column as Boolean."""
+        column = self._nan_to_null(self.column(name))
+        self._refuse_nulls(column)
+        if self.roles.positive is not None:
+            return self._named_labels(column)
+        if column.dtype == pl.Boolean:
+            return column
+        if column.dtype == pl.Null:
+            return column.cast(pl.Boolean)
+        advice = "pass positive= to say which label is positive"
+        if not column.dtype.is_numeric():
+            raise ColumnError(f"column {name!r} is of type {column.dtype}, not 0/1 or true/false; {advice}.")
+        positive = column == 1
+        self._refuse(column, ~(positive | (column == 0)), "labels other than 0 and 1", advice)
+        return positive
+
+    def _named_labels(self, column: pl.Series) -> pl.Series:
+        positive, negative = self.roles.positive, self.roles.negative
+        if column.dtype in (pl.Categorical, pl.Enum):
+            column = column.cast(pl.String)
+        try:
+            is_positive: pl.Series = column == positive
+            if negative is not None:
+                wrong = ~(is_positive | (column == negative))
+                fault = f"labels other than {positive!r} and {negative!r}"
+                self._refuse(column, wrong, fault, "leave such rows out first, or give positive= alone")
+        except (pl.exceptions.PolarsError, TypeError) as error:
+            raise ColumnError(
+                f"column {column.name!r} is of type {column.dtype} and cannot hold the label {positive!r}."
+            ) from error
+        return is_positive
+
+    def scores(self, name: str) -> pl.Series:
+        """A score column as Float64."""
+        column = self._numbers(name)
+        if self.roles.probability:
+            inside = column.is_between(0.0, 1.0)
+            if not inside.all():
+                advice = "pass probabilities, or domain='real' for margins and other scores"
+                self._refuse(column, ~inside, "scores outside [0, 1]", advice)
+        return column
+
+    def weights(self, name: str) -> pl.Series:
+        """A weight column as Float64: finite, not negative."""
+        column = self._numbers(name)
+        wrong = (column < 0) | column.is_infinite()
+        self._refuse(column, wrong, "negative or infinite weights", "mend them, or leave such rows out first")
+        return column
+
+    def _numbers(self, name: str) -> pl.Series:
+        column = self.column(name)
+        if not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
+            raise ColumnError(f"column {name!r} is of type {column.dtype}; numbers are needed here.")
+        column = self._nan_to_null(column.cast(pl.Float64))
+        self._refuse_nulls(column)
+        return column
+
+    def _require(self, name: str) -> None:
+        if name not in self.frame.columns:
+            raise ColumnError(f"there is no column {name!r}; the batch has: {', '.join(self.frame.columns) or 'none'}.")
+
+    @staticmethod
+    def _nan_to_null(column: pl.Series) -> pl.Series:
+        if column.dtype.is_float() and column.is_nan().any():
+            return column.fill_nan(None)
+        return column
+
+    def _refuse_nulls(self, column: pl.Series) -> None:
+        if self.roles.nulls == "raise" and column.null_count():
+            self._refuse(column, column.is_null(), "null or NaN", "fill them, or pass nulls='drop'")
+
+    def _refuse(self, column: pl.Series, wrong: pl.Series, fault: str, advice: str) -> None:
+        """Raise where a row is wrong: say how many, the first one, and what to do."""
+        if not wrong.any():
+            return
+        first = int(wrong.fill_null(False).arg_max() or 0)
+        raise DataError(
+            f"column {column.name!r} has {fault} in {wrong.sum():,} of {len(column):,} rows "
+            f"(the first is {column[first]!r}, in row {first} of the batch); {advice}."
+        )

@@ -1,0 +1,21 @@
+"""The loops over rows. The implementation is chosen here, and nowhere else."""
+
+from streammetrics.kernels.numpy import (
+    CLIP,
+    count_cells,
+    count_outcomes,
+    lattice_keys,
+    sum_calibration,
+    sum_losses,
+    threshold_ranks,
+)
+
+__all__ = [
+    "CLIP",
+    "count_cells",
+    "count_outcomes",
+    "lattice_keys",
+    "sum_calibration",
+    "sum_losses",
+    "threshold_ranks",
+]

@@ -1,0 +1,150 @@
+"""Agreement beyond chance, and against always predicting the majority class: metrics of the 2x2 table."""
+
+from __future__ import annotations
+
+from math import inf
+
+import polars as pl
+from polars import Expr
+
+from streammetrics.metrics.metric import metric
+
+
+@metric(range=(-1, 1), better="high", aliases=("matthews_corrcoef", "phi", "phi_coefficient"))
+def mcc(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
+    """Matthews correlation coefficient: Pearson's correlation of actual and predicted class.
+
+    Null where a class or a prediction does not occur (scikit-learn: 0).
+
+    >>> mcc(6, 1, 2, 3)
+    0.47809144373375745
+    >>> mcc(3, 1, 0, 0) is None
+    True
+    """
+    # Paired so that a perfect table gives sqrt(x * x), which is exactly x.
+    scale = ((tp + fp) * (tn + fn)) * ((tp + fn) * (tn + fp))
+    return (tp * tn - fp * fn) / scale.sqrt()
+
+
+@metric(range=(-1, 1), better="high", aliases=("cohen_kappa",))
+def kappa(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
+    """Cohen's kappa: agreement beyond chance, as a share of what is possible beyond chance.
+
+    Equal to ``(accuracy - chance_agreement) / (1 - chance_agreement)``. Its note is the band of Landis and Koch (1977)
+    as worded by McHugh (2012), each with its upper edge: below 0 poor; to 0.2 none to slight; to 0.4 fair; to 0.6
+    moderate; to 0.8 substantial; below 1 almost perfect; 1 perfect.
+
+    >>> round(kappa(25, 10, 15, 20), 4)
+    0.2857
+    >>> kappa(3, 0, 0, 0) is None
+    True
+    """
+    excess, possible = _beyond_chance(tp, fp, fn, tn)
+    return excess / possible
+
+
+@kappa.note
+def _kappa_note(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
+    return kappa_band(*_beyond_chance(*(_widened(count) for count in (tp, fp, fn, tn))))
+
+
+def kappa_band(excess: Expr, possible: Expr) -> Expr:
+    """The verbal band of ``kappa = excess / possible``, exact on integers; null where kappa is."""
+    return (
+        pl.when(possible == 0)
+        .then(None)
+        .when(excess < 0)
+        .then(pl.lit("poor"))
+        .when(5 * excess <= possible)
+        .then(pl.lit("none to slight"))
+        .when(5 * excess <= 2 * possible)
+        .then(pl.lit("fair"))
+        .when(5 * excess <= 3 * possible)
+        .then(pl.lit("moderate"))
+        .when(5 * excess <= 4 * possible)
+        .then(pl.lit("substantial"))
+        .when(excess < possible)
+        .then(pl.lit("almost perfect"))
+        .otherwise(pl.lit("perfect"))
+    )
+
+
+def _beyond_chance(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> tuple[Expr, Expr]:
+    """Numerator and denominator of kappa, without a division that would round."""
+    return 2 * (tp * tn - fp * fn), (tp + fp) * (fp + tn) + (tp + fn) * (fn + tn)
+
+
+def _widened(count: Expr) -> Expr:
+    """Int128 for integers, whose products would overflow Int64; weights stay Float64."""
+    return pl.lit(0, dtype=pl.Int128) + count
+
+
+@metric(range=(0, 1), aliases=("p_e", "expected_agreement"))
+def chance_agreement(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
+    """Accuracy expected of independent predictions with the same class frequencies, the p_e of Cohen's kappa.
+
+    >>> chance_agreement(2, 18, 8, 72)
+    0.74
+    >>> chance_agreement(0, 0, 0, 0) is None
+    True
+    """
+    return ((tp + fp) * (tp + fn) + (tn + fn) * (tn + fp)) / (tp + fp + fn + tn) ** 2
+
+
+@metric(range=(0.5, 1), aliases=("majority_class_accuracy", "no_information_rate"))
+def majority_accuracy(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
+    """Accuracy of always predicting the more frequent class.
+
+    >>> majority_accuracy(94, 50, 6, 850)
+    0.9
+    >>> majority_accuracy(0, 0, 0, 0) is None
+    True
+    """
+    return pl.max_horizontal(tp + fn, fp + tn) / (tp + fp + fn + tn)
+
+
+@metric(range=(-inf, 1), better="high")
+def normalized_accuracy(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
+    """Share of the errors of always predicting the majority class that are avoided.
+
+    Equal to ``1 - (1 - accuracy) / (1 - majority_accuracy)``. With rows of one class only, null without errors, else
+    -infinity.
+
+    >>> normalized_accuracy(94, 50, 6, 850)
+    0.43999999999999995
+    >>> normalized_accuracy(3, 0, 0, 0) is None
+    True
+    """
+    return 1 - (fp + fn) / pl.min_horizontal(tp + fn, fp + tn)
+
+
+@metric(range=(1, inf), aliases=("imbalance_ratio",))
+def class_imbalance(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
+    """Rows of the more frequent class per row of the other; infinite where one class has none.
+
+    Its note is a band, with the bounds by which the KEEL repository sorts its data sets (Fernández et al. 2008): to 1.5
+    balanced; to 3 slightly imbalanced; to 9 imbalanced; above highly imbalanced. The minority class then has at least
+    40 %, 25 % and 10 % of the rows.
+
+    >>> class_imbalance(94, 50, 6, 850)
+    9.0
+    >>> class_imbalance(0, 0, 0, 0) is None
+    True
+    """
+    return pl.max_horizontal(tp + fn, fp + tn) / pl.min_horizontal(tp + fn, fp + tn)
+
+
+@class_imbalance.note
+def _class_imbalance_note(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
+    majority, minority = pl.max_horizontal(tp + fn, fp + tn), pl.min_horizontal(tp + fn, fp + tn)
+    return (
+        pl.when(majority == 0)
+        .then(None)
+        .when(2 * majority <= 3 * minority)
+        .then(pl.lit("balanced"))
+        .when(majority <= 3 * minority)
+        .then(pl.lit("slightly imbalanced"))
+        .when(majority <= 9 * minority)
+        .then(pl.lit("imbalanced"))
+        .otherwise(pl.lit("highly imbalanced"))
+    )

@@ -1,0 +1,154 @@
+"""Calibration errors and the Brier decomposition: predicted against observed rates in bins of the score.
+
+Unlike the means over all rows, everything read off single bins depends on their number.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+from polars import Expr
+
+from streammetrics.metrics.metric import metric
+
+
+@metric(range=(0, 1), better="low", aliases=("expected_calibration_error",))
+def ece(weight: Expr, pos: Expr, score_sum: Expr) -> Expr:
+    """Expected calibration error: mean over rows of |mean score - observed rate| of their bin (Naeini et al. 2015).
+
+    >>> ece([4, 4], [1, 3], [0.5, 3.5])
+    0.125
+    >>> ece(0, 0, 0) is None
+    True
+    """
+    return (score_sum - pos).abs().sum() / weight.sum()
+
+
+@metric(range=(0, 1), better="low", aliases=("maximum_calibration_error",))
+def mce(weight: Expr, pos: Expr, score_sum: Expr) -> Expr:
+    """Maximum calibration error: largest |mean score - observed rate| of a bin (Naeini et al. 2015).
+
+    >>> mce([4, 8], [1, 3], [0.5, 4])
+    0.125
+    >>> mce(0, 0, 0) is None
+    True
+    """
+    return ((score_sum - pos) / weight).abs().max()
+
+
+@metric(range=(0, 1), better="low", aliases=("root_mean_square_calibration_error",))
+def rmsce(weight: Expr, pos: Expr, score_sum: Expr) -> Expr:
+    """Root mean square calibration error: as ece, with squares in place of absolute values.
+
+    >>> rmsce([4, 4], [1, 3], [0.5, 3.5])
+    0.125
+    >>> rmsce(0, 0, 0) is None
+    True
+    """
+    reliability: Expr = brier_reliability(weight, pos, score_sum)
+    return reliability.sqrt()
+
+
+@metric(range=(0, 1), aliases=("mean_predicted",))
+def mean_score(weight: Expr, score_sum: Expr) -> Expr:
+    """Mean predicted probability.
+
+    >>> mean_score([4, 4], [0.5, 3.5])
+    0.5
+    >>> mean_score(0, 0) is None
+    True
+    """
+    return score_sum.sum() / weight.sum()
+
+
+@metric(range=(0, 1))
+def observed_rate(weight: Expr, pos: Expr) -> Expr:
+    """Share of rows that are positive.
+
+    >>> observed_rate([4, 4], [1, 2])
+    0.375
+    >>> observed_rate(0, 0) is None
+    True
+    """
+    return pos.sum() / weight.sum()
+
+
+@metric(range=(0, inf), aliases=("expected_observed_ratio",))
+def calibration_ratio(pos: Expr, score_sum: Expr) -> Expr:
+    """Predicted over observed number of positives (E/O); above 1 where scores are too high on average.
+
+    >>> calibration_ratio([1, 2], [0.5, 4])
+    1.5
+    >>> calibration_ratio(0, 0) is None
+    True
+    """
+    return score_sum.sum() / pos.sum()
+
+
+@metric(range=(-1, 1))
+def calibration_in_the_large(weight: Expr, pos: Expr, score_sum: Expr) -> Expr:
+    """Observed rate - mean score; above 0 where scores are too low on average (Steyerberg et al. 2010).
+
+    >>> calibration_in_the_large([4, 4], [1, 2], [0.5, 4])
+    -0.1875
+    >>> calibration_in_the_large(0, 0, 0) is None
+    True
+    """
+    return (pos.sum() - score_sum.sum()) / weight.sum()
+
+
+@metric(range=(0, 1), better="low")
+def brier_reliability(weight: Expr, pos: Expr, score_sum: Expr) -> Expr:
+    """Mean squared difference of mean score and observed rate of a row's bin (Murphy 1973).
+
+    The Brier score is ``brier_reliability - brier_resolution + brier_uncertainty + brier_within_bin``.
+
+    >>> brier_reliability([4, 4], [1, 3], [0.5, 3.5])
+    0.015625
+    >>> brier_reliability(0, 0, 0) is None
+    True
+    """
+    return ((score_sum - pos) ** 2 / weight).sum() / weight.sum()
+
+
+@metric(range=(0, 0.25), better="high")
+def brier_resolution(weight: Expr, pos: Expr) -> Expr:
+    """Mean squared difference of the observed rate of a row's bin and that of all rows (Murphy 1973).
+
+    >>> brier_resolution([4, 4], [1, 3])
+    0.0625
+    >>> brier_resolution(0, 0) is None
+    True
+    """
+    rate: Expr = observed_rate(weight, pos)
+    return (weight * (pos / weight - rate) ** 2).sum() / weight.sum()
+
+
+@metric(range=(0, 0.25))
+def brier_uncertainty(weight: Expr, pos: Expr) -> Expr:
+    """Variance p (1 - p) of the class, p being the share of positives (Murphy 1973).
+
+    >>> brier_uncertainty([4, 4], [1, 3])
+    0.25
+    >>> brier_uncertainty(0, 0) is None
+    True
+    """
+    rate: Expr = observed_rate(weight, pos)
+    return rate * (1 - rate)
+
+
+@metric(range=(-0.25, 0.75))
+def brier_within_bin(weight: Expr, pos: Expr, score_sum: Expr, score_square_sum: Expr, pos_score_sum: Expr) -> Expr:
+    """What the scores' variation inside bins adds to the Brier score (Stephenson, Coelho & Jolliffe 2008).
+
+    The variance of the score in a row's bin minus twice its covariance with the class there, averaged over rows: 0
+    where the scores of a bin are equal, below 0 where they rank its rows well.
+
+    >>> brier_within_bin([2], [1], [1.5], [1.25], [1])
+    -0.1875
+    >>> brier_within_bin(0, 0, 0, 0, 0) is None
+    True
+    """
+    variance = score_square_sum - score_sum**2 / weight
+    covariance = pos_score_sum - pos * score_sum / weight
+    return (variance - 2 * covariance).sum() / weight.sum()

@@ -1,0 +1,177 @@
+"""Log loss and Brier score: means of losses that are summed by actual class (0 or 1)."""
+
+from __future__ import annotations
+
+import math
+from math import inf
+
+import polars as pl
+from polars import Expr
+
+from streammetrics.errors import MetricError
+from streammetrics.metrics.metric import metric
+
+
+@metric(range=(0, inf), better="low", aliases=("cross_entropy", "logistic_loss"))
+def log_loss(
+    actual: Expr,
+    weight: Expr,
+    log_loss_sum: Expr,
+    *,
+    label: str | None = None,
+    positive_weight: float = 1,
+    negative_weight: float = 1,
+) -> Expr:
+    """Mean negative logarithm of the probability given to the actual class, in nats; scores are clipped at 1e-15.
+
+    ``label=positive`` or ``label=negative`` keeps the rows of that class. ``positive_weight`` and ``negative_weight``
+    multiply the weight of each row of the class.
+
+    >>> log_loss([0, 1], [3, 1], [0.3, 0.9])
+    0.3
+    >>> log_loss([0, 1], [3, 1], [0.3, 0.9], label="positive")
+    0.9
+    >>> log_loss([0], [3], [0.3], label="positive") is None
+    True
+    """
+    factor = _class_weight(actual, label, positive_weight, negative_weight)
+    return (factor * log_loss_sum).sum() / (factor * weight).sum()
+
+
+@metric(range=(0, 1), better="low", aliases=("brier", "brier_score_loss"))
+def brier_score(
+    actual: Expr,
+    weight: Expr,
+    brier_sum: Expr,
+    *,
+    label: str | None = None,
+    positive_weight: float = 1,
+    negative_weight: float = 1,
+) -> Expr:
+    """Mean squared difference of score and actual class (Brier 1950, in the one-class form of scikit-learn).
+
+    ``label=positive`` or ``label=negative`` keeps the rows of that class. ``positive_weight`` and ``negative_weight``
+    multiply the weight of each row of the class.
+
+    >>> brier_score([0, 1], [3, 1], [0.25, 0.75])
+    0.25
+    >>> brier_score([0, 1], [3, 1], [0.25, 0.75], positive_weight=3)
+    0.4166666666666667
+    >>> brier_score([0], [3], [0.25], label="positive") is None
+    True
+    """
+    factor = _class_weight(actual, label, positive_weight, negative_weight)
+    return (factor * brier_sum).sum() / (factor * weight).sum()
+
+
+def _class_weight(actual: Expr, label: str | None, positive_weight: float, negative_weight: float) -> Expr:
+    """What a row counts for, given its class."""
+    if label not in (None, "positive", "negative"):
+        raise MetricError(f"label must be positive or negative, not {label!r}.")
+    positive_weight = 0 if label == "negative" else positive_weight
+    negative_weight = 0 if label == "positive" else negative_weight
+    return positive_weight * actual + negative_weight * (1 - actual)
+
+
+@metric(range=(0, inf), better="low")
+def balanced_log_loss(actual: Expr, weight: Expr, log_loss_sum: Expr) -> Expr:
+    """Mean of the log losses of the two classes; null where a class has no rows.
+
+    >>> balanced_log_loss([0, 1], [3, 1], [0.75, 0.5])
+    0.375
+    >>> balanced_log_loss([0], [3], [0.75]) is None
+    True
+    """
+    return _class_mean(actual, log_loss_sum, weight)
+
+
+@metric(range=(0, 1), better="low")
+def balanced_brier_score(actual: Expr, weight: Expr, brier_sum: Expr) -> Expr:
+    """Mean of the Brier scores of the two classes; null where a class has no rows.
+
+    >>> balanced_brier_score([0, 1], [3, 1], [0.75, 0.5])
+    0.375
+    >>> balanced_brier_score([0], [3], [0.75]) is None
+    True
+    """
+    return _class_mean(actual, brier_sum, weight)
+
+
+def _class_mean(actual: Expr, loss_sum: Expr, weight: Expr) -> Expr:
+    positive_loss, negative_loss = _by_class(actual, loss_sum)
+    positives, negatives = _by_class(actual, weight)
+    return (positive_loss / positives + negative_loss / negatives) / 2
+
+
+def _by_class(actual: Expr, values: Expr) -> tuple[Expr, Expr]:
+    """Sums over the positives and over the negatives."""
+    return (actual * values).sum(), ((1 - actual) * values).sum()
+
+
+@metric(range=(0, math.log(2)))
+def baseline_log_loss(actual: Expr, weight: Expr) -> Expr:
+    """Log loss of the best constant score, the share of positives: the entropy of the classes, in nats.
+
+    0 where only one class occurs.
+
+    >>> baseline_log_loss([0, 1], [2, 2])
+    0.6931471805599453
+    >>> baseline_log_loss([0], [2])
+    0.0
+    >>> baseline_log_loss([0, 1], [0, 0]) is None
+    True
+    """
+    positives, negatives = _by_class(actual, weight)
+    return (_surprise(positives, negatives) + _surprise(negatives, positives)) / (positives + negatives)
+
+
+def _surprise(own: Expr, other: Expr) -> Expr:
+    """``-own * log(own / (own + other))``, also where a share is close to 1; 0 for no rows."""
+    return pl.when(own > 0).then(own * (other / own).log1p()).otherwise(0)
+
+
+@metric(range=(0, 0.25))
+def baseline_brier_score(actual: Expr, weight: Expr) -> Expr:
+    """Brier score of the best constant score, the share p of positives: p (1 - p).
+
+    >>> baseline_brier_score([0, 1], [3, 1])
+    0.1875
+    >>> baseline_brier_score([0, 1], [0, 0]) is None
+    True
+    """
+    positives, negatives = _by_class(actual, weight)
+    return positives * negatives / (positives + negatives) ** 2
+
+
+@metric(
+    range=(-inf, 1),
+    better="high",
+    aliases=("d2_log_loss_score", "mcfadden_r2", "relative_information_gain"),
+)
+def log_loss_skill(actual: Expr, weight: Expr, log_loss_sum: Expr) -> Expr:
+    """Log loss saved against the best constant score, as a share: 1 - log_loss / baseline_log_loss.
+
+    Where only one class occurs, the constant has no loss: -infinity, or null for no loss either.
+
+    >>> round(log_loss_skill([0, 1], [2, 2], [0.6, 0.6]), 4)
+    0.5672
+    >>> log_loss_skill([0, 1], [0, 0], [0, 0]) is None
+    True
+    """
+    baseline: Expr = baseline_log_loss(actual, weight)
+    return 1 - log_loss_sum.sum() / weight.sum() / baseline
+
+
+@metric(range=(-inf, 1), better="high", aliases=("d2_brier_score",))
+def brier_skill_score(actual: Expr, weight: Expr, brier_sum: Expr) -> Expr:
+    """Brier score saved against the best constant score, as a share: 1 - brier_score / baseline_brier_score.
+
+    Where only one class occurs, the constant has no loss: -infinity, or null for no loss either.
+
+    >>> brier_skill_score([0, 1], [2, 2], [0.25, 0.25])
+    0.5
+    >>> brier_skill_score([0, 1], [0, 0], [0, 0]) is None
+    True
+    """
+    baseline: Expr = baseline_brier_score(actual, weight)
+    return 1 - brier_sum.sum() / weight.sum() / baseline

@@ -1,0 +1,283 @@
+"""The ``@metric`` decorator: a formula over columns of one statistic's table becomes a `Metric`."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import polars as pl
+from polars import Expr
+
+from streammetrics.errors import MetricError
+
+Formula: TypeAlias = Callable[..., Expr]
+BoundsFormula: TypeAlias = Callable[..., tuple[Expr, Expr]]
+Range: TypeAlias = tuple[float, float]
+Direction: TypeAlias = Literal["high", "low"] | None
+Option: TypeAlias = float | int | str | bool | None
+
+
+class Metric:
+    """A number that can be read off a statistic's table.
+
+    The positional parameters of the formula name the columns it reads, the keyword-only ones are its options. A metric
+    is called in three ways: with numbers or arrays it computes, with Polars expressions it gives an expression, and
+    with options alone it gives the same metric with those options bound.
+
+    >>> from streammetrics.metrics import fbeta, precision
+    >>> precision(3, 1)
+    0.75
+    >>> precision([3, 0], [1, 0])
+    [0.75, None]
+    >>> fbeta(beta=2)
+    fbeta(beta=2)
+    """
+
+    def __init__(
+        self,
+        formula: Formula,
+        range: Range,
+        better: Direction,
+        aliases: tuple[str, ...],
+        options: Mapping[str, Option] | None = None,
+    ) -> None:
+        self.formula = formula
+        self.range = range
+        self.better = better
+        self.aliases = aliases
+        self._bound = dict(options or {})
+        self._bounds: BoundsFormula | None = None
+        self._note: Formula | None = None
+        self.__doc__ = formula.__doc__
+        self.__name__ = formula.__name__
+        self.__module__ = formula.__module__
+        self.__wrapped__ = formula
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the table columns that the formula reads."""
+        return _parameters(self.formula)[0]
+
+    @cached_property
+    def options(self) -> dict[str, Option]:
+        """Every option with its value, the defaults included.
+
+        A trailing underscore in the formula keeps an option apart from a column of the same name.
+        """
+        return {name.rstrip("_"): default for name, default in _parameters(self.formula)[1].items()} | self._bound
+
+    @cached_property
+    def name(self) -> str:
+        """The text that stands for the metric in frames, on the command line and in rule files."""
+        if not self._bound:
+            return self.__name__
+        options = ", ".join(f"{k}={_option_text(v)}" for k, v in self.options.items() if k in self._bound)
+        return f"{self.__name__}({options})"
+
+    @property
+    def summary(self) -> str:
+        """First sentence of the docstring."""
+        return (self.__doc__ or "").strip().split("\n")[0]
+
+    @cached_property
+    def aggregates(self) -> bool:
+        """Whether the formula folds the rows of its table into one number."""
+        probe = pl.DataFrame({c: [1.0, 1.0] for c in self.columns})
+        return probe.select(self.expression()).height == 1
+
+    def with_options(self, **options: Option) -> Metric:
+        """The same metric with options bound.
+
+        Raises:
+            MetricError: for an option that the metric does not have.
+        """
+        for option in options:
+            if option not in self.options:
+                known = ", ".join(self.options) or "none"
+                raise MetricError(f"{self.__name__} has no option {option!r}; its options are: {known}.")
+        made = Metric(self.formula, self.range, self.better, self.aliases, self._bound | options)
+        made._bounds, made._note = self._bounds, self._note
+        return made
+
+    def expression(self) -> Expr:
+        """The value, over a table whose numbers are Float64."""
+        return self._value([pl.col(c) for c in self.columns])
+
+    def bounds_expressions(self) -> tuple[Expr, Expr] | None:
+        """Lower and upper bound, for a metric that carries its own; else None."""
+        if self._bounds is None:
+            return None
+        lower, upper = self._call(self._bounds)
+        return lower.fill_nan(None), upper.fill_nan(None)
+
+    def note_expression(self) -> Expr | None:
+        """A word about the value, over the table as it is kept; None for a metric without one."""
+        return None if self._note is None else self._call(self._note)
+
+    def bounds(self, formula: BoundsFormula) -> BoundsFormula:
+        """Decorator: ``formula`` gives (lower, upper) where the cases of the table do not certify them.
+
+        It may read further columns of the same table, such as ``shift``.
+        """
+        self._bounds = formula
+        return formula
+
+    def note(self, formula: Formula) -> Formula:
+        """Decorator: ``formula`` gives a text or null, from columns of the same table."""
+        self._note = formula
+        return formula
+
+    def __call__(self, *columns: Any, **keywords: Any) -> Any:
+        """Compute from numbers or arrays, make an expression of expressions, or bind options."""
+        options = {k: v for k, v in keywords.items() if k in self.options or k not in self.columns}
+        named = {k: v for k, v in keywords.items() if k not in options}
+        bound = self.with_options(**options) if options else self
+        if not columns and not named:
+            return bound
+        values = dict(zip(self.columns, columns, strict=False)) | named
+        if len(columns) > len(self.columns) or set(values) != set(self.columns):
+            raise MetricError(f"{self.__name__} is computed from the columns {', '.join(self.columns)}.")
+        ordered = [values[c] for c in self.columns]
+        if any(isinstance(v, Expr) for v in ordered):
+            return bound._value([v if isinstance(v, Expr) else pl.lit(float(v)) for v in ordered])
+        return bound._compute(ordered)
+
+    def _value(self, columns: list[Expr]) -> Expr:
+        """The one rule for division: 0/0 is null, x/0 is infinite."""
+        value: Expr = self._call(self.formula, columns)
+        return value.fill_nan(None)
+
+    def _compute(self, values: list[Any]) -> float | list[float | None] | None:
+        arrays = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v, dtype=np.float64)) for v in values))
+        table = pl.DataFrame(dict(zip(self.columns, arrays, strict=True)))
+        result: list[float | None] = table.select(self.expression()).to_series().to_list()
+        scalar = self.aggregates or all(np.ndim(v) == 0 for v in values)
+        return result[0] if scalar else result
+
+    def _call(self, formula: Callable[..., Any], columns: list[Expr] | None = None) -> Any:
+        names, options = _parameters(formula)
+        return formula(
+            *(columns or [pl.col(c) for c in names]),
+            **{name: self.options[name.rstrip("_")] for name in options},
+        )
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Metric) and (self.formula, self.options) == (other.formula, other.options)
+
+    def __hash__(self) -> int:
+        return hash((self.formula, tuple(self.options.items())))
+
+
+_registry: dict[str, list[Metric]] = {}
+
+
+def metric(*, range: Range, better: Direction = None, aliases: tuple[str, ...] = ()) -> Callable[[Formula], Metric]:
+    """Make a formula over table columns a `Metric`, known by its name and aliases.
+
+    Args:
+        range: smallest and largest possible value.
+        better: ``"high"``, ``"low"``, or None where neither end is better.
+        aliases: further names.
+
+    Raises:
+        MetricError: where another metric has the same name over the same columns.
+
+    >>> @metric(range=(0, 1), better="high", aliases=("hits",))
+    ... def share_of_hits(hit, miss):
+    ...     return hit / (hit + miss)
+    >>> share_of_hits(3, 1), share_of_hits(0, 0)
+    (0.75, None)
+    """
+
+    def declare(formula: Formula) -> Metric:
+        made = Metric(formula, range, better, aliases)
+        for name in (made.__name__, *aliases):
+            known = _registry.setdefault(name, [])
+            if any(set(other.columns) == set(made.columns) for other in known):
+                raise MetricError(f"two metrics over ({', '.join(made.columns)}) are named {name!r}.")
+            known.append(made)
+        return made
+
+    return declare
+
+
+def all_metrics() -> list[Metric]:
+    """Every declared metric, in the order of declaration."""
+    return list(dict.fromkeys(m for same_name in _registry.values() for m in same_name))
+
+
+def find_metric(metric: str | Metric, tables: Collection[Collection[str]]) -> Metric:
+    """The metric of that name that can be read from one of the tables, given by their column names.
+
+    Args:
+        metric: a metric, or its name or alias, with options as in ``"fbeta(beta=2)"``.
+        tables: the column names of each table at hand.
+
+    Raises:
+        MetricError: for an unknown name (near names are given) or where no table has the columns.
+    """
+    if isinstance(metric, Metric):
+        candidates, text = [metric], metric.name
+    else:
+        name, options = parse_metric(metric)
+        candidates, text = [m.with_options(**options) for m in _registry.get(name, ())], metric
+        if not candidates:
+            raise MetricError(f"there is no metric {name!r}{_near(name)}.")
+    for candidate in candidates:
+        if any(set(candidate.columns) <= set(columns) for columns in tables):
+            return candidate
+    needed = " or ".join(f"({', '.join(m.columns)})" for m in candidates)
+    raise MetricError(f"{text} needs a table with the columns {needed}; no statistic kept here has them.")
+
+
+def parse_metric(text: str) -> tuple[str, dict[str, Option]]:
+    """Split ``"fbeta(beta=2)"`` into its name and options.
+
+    Raises:
+        MetricError: where the text is neither a name nor a name with options.
+
+    >>> parse_metric("fbeta(beta=2)")
+    ('fbeta', {'beta': 2})
+    >>> parse_metric("roc_auc")
+    ('roc_auc', {})
+    """
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+        if isinstance(tree, ast.Name):
+            return tree.id, {}
+        if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and not tree.args:
+            return tree.func.id, {str(k.arg): _option_value(k.value) for k in tree.keywords if k.arg}
+    except (SyntaxError, ValueError):
+        pass
+    raise MetricError(f"{text!r} is not a metric; write a name, or a name with options: fbeta(beta=2).")
+
+
+def _parameters(formula: Callable[..., Any]) -> tuple[tuple[str, ...], dict[str, Option]]:
+    """The columns a formula reads, and its options with their defaults."""
+    parameters = inspect.signature(formula).parameters.values()
+    options = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+    return tuple(p.name for p in parameters if p.name not in options), options
+
+
+def _option_value(node: ast.expr) -> Option:
+    value: Option = node.id if isinstance(node, ast.Name) else ast.literal_eval(node)
+    return value
+
+
+def _option_text(value: Option) -> str:
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def _near(name: str) -> str:
+    near = difflib.get_close_matches(name, _registry, n=3, cutoff=0.5)
+    return f"; did you mean {' or '.join(near)}?" if near else ""

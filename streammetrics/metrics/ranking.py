@@ -1,0 +1,410 @@
+"""How well scores rank positives above negatives: metrics that are read off a score histogram.
+
+The histogram has one row per bin in ascending order of score; ``neg`` and ``pos`` count the rows of each
+class in the bin, and rows of one bin are ties. Bounds come from the order cases of coarse bins
+(`streammetrics.statistics.cases`) unless a metric states its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import polars as pl
+from polars import Expr
+
+from streammetrics.errors import MetricError
+from streammetrics.metrics.agreement import kappa, mcc
+from streammetrics.metrics.metric import Metric, metric
+from streammetrics.metrics.ratios import accuracy, f1, fbeta, precision, recall, youden_j
+
+
+@metric(range=(0, 1), better="high", aliases=("auc", "auroc", "c_statistic"))
+def roc_auc(neg: Expr, pos: Expr) -> Expr:
+    """Probability that a random positive scores above a random negative, ties counted half.
+
+    The area under the ROC curve, scikit-learn's ``roc_auc_score``. The best and the worst order of the coarse
+    bins bound it, and attain the bounds.
+
+    >>> roc_auc([2, 1, 0], [0, 1, 2])
+    0.9444444444444444
+    >>> roc_auc([2, 1], [0, 0]) is None
+    True
+    """
+    return (neg * (_above(pos) + pos / 2)).sum() / (neg.sum() * pos.sum())
+
+
+@metric(range=(-1, 1), better="high", aliases=("gini_coefficient", "somers_d"))
+def gini(neg: Expr, pos: Expr) -> Expr:
+    """Twice the ROC AUC minus one: 0 for a random ranking, 1 for a perfect one.
+
+    Bounded as `roc_auc` is.
+
+    >>> gini([2, 1, 0], [0, 1, 2])
+    0.8888888888888888
+    >>> gini([2, 1], [0, 0]) is None
+    True
+    """
+    return 2 * roc_auc.formula(neg, pos) - 1
+
+
+@metric(range=(0, 1), better="high", aliases=("pauc",))
+def partial_auc(neg: Expr, pos: Expr, *, max_fpr: float = 0.1, standardized: bool = True) -> Expr:
+    """Area under the ROC curve up to the false positive rate ``max_fpr``.
+
+    Standardized after McClish (1989), so that 0.5 is a random and 1 a perfect ranking: scikit-learn's
+    ``roc_auc_score(max_fpr=)``. With ``standardized=False`` the plain area, at most ``max_fpr``. Bounded by
+    the best and the worst order of the coarse bins.
+
+    >>> partial_auc([2, 1, 0], [0, 1, 2], max_fpr=0.5)
+    0.9259259259259258
+    >>> partial_auc([2, 1, 0], [0, 1, 2], max_fpr=0.5, standardized=False)
+    0.4444444444444444
+    >>> partial_auc([2, 1], [0, 0]) is None
+    True
+    """
+    _check_share("max_fpr", max_fpr)
+    part = _reached(_above(neg) / neg.sum(), neg / neg.sum(), max_fpr)
+    area = (neg * part * (_above(pos) + pos * part / 2)).sum() / (neg.sum() * pos.sum())
+    if not standardized:
+        return area
+    chance = max_fpr**2 / 2
+    return (1 + (area - chance) / (max_fpr - chance)) / 2
+
+
+@metric(range=(0, 1), better="high", aliases=("ap",))
+def average_precision(neg: Expr, pos: Expr) -> Expr:
+    """Mean, over the positives, of the precision at their score.
+
+    scikit-learn's ``average_precision_score``; nothing is interpolated. It depends on ties among positives
+    too, so it carries its own bounds: a coarse bin gives at most what its positives give tied above its
+    negatives, at least what they give one by one below them.
+
+    >>> average_precision([2, 1, 0], [0, 1, 2])
+    0.9166666666666666
+    >>> average_precision([2, 1], [0, 0]) is None
+    True
+    """
+    tp, fp = _above(pos) + pos, _above(neg) + neg
+    return _mean_over_positives(tp / (tp + fp), pos)
+
+
+@average_precision.bounds
+def _average_precision_bounds(neg: Expr, pos: Expr, shift: Expr) -> tuple[Expr, Expr]:
+    """Positives that follow one by one after ``fp`` negatives have the precisions t / (t + fp).
+
+    Their sum is at least its integral, for t from ``tp - pos`` to ``tp``.
+    """
+    tp, fp = _above(pos) + pos, _above(neg) + neg
+    tied = tp / (tp + fp)
+    best = tp / (tp + fp - neg)
+    worst = pl.when(fp > 0).then(1 - fp / pos * (pos / (_above(pos) + fp)).log1p()).otherwise(1)
+    lower, upper = (pl.when(shift == 0).then(tied).otherwise(bound) for bound in (worst, best))
+    return _mean_over_positives(lower, pos), _mean_over_positives(upper, pos)
+
+
+@metric(range=(0, 1), better="high", aliases=("auprc",))
+def pr_auc(neg: Expr, pos: Expr) -> Expr:
+    """Area under the precision-recall curve, interpolated as Davis and Goadrich (2006) do.
+
+    Between two thresholds true and false positives grow in proportion, which bends the curve; trapezoids
+    would overstate the area. Each segment is integrated in closed form. Bounded by the best and the worst
+    order of the coarse bins.
+
+    >>> pr_auc([25, 5], [5, 5])
+    0.41034968672888283
+    >>> pr_auc([2, 1], [0, 0]) is None
+    True
+    """
+    rows = neg + pos
+    segment = _each(_mean_precision, pos=pos, rows=rows, tp_before=_above(pos), rows_before=_above(rows))
+    return _mean_over_positives(segment, pos)
+
+
+def _mean_precision(pos: Expr, rows: Expr, tp_before: Expr, rows_before: Expr) -> Expr:
+    """Mean precision on the way through a row, between the precision before it and its own."""
+    growth = rows / rows_before
+    weight = growth.log1p() / growth
+    between = weight * tp_before / rows_before + (1 - weight) * pos / rows
+    return pl.when(rows_before > 0).then(between).otherwise(pos / rows)
+
+
+@metric(range=(0, 1), better="high", aliases=("kolmogorov_smirnov", "ks_statistic"))
+def ks(neg: Expr, pos: Expr) -> Expr:
+    """Kolmogorov-Smirnov distance between the scores of positives and negatives.
+
+    The largest ``abs(recall - fpr)`` over all thresholds, scipy's ``ks_2samp``. At least its value with every
+    coarse bin tied, at most the larger of those in the best and the worst order.
+
+    >>> ks([2, 1, 0], [0, 1, 2])
+    0.6666666666666667
+    >>> ks([2, 1], [0, 0]) is None
+    True
+    """
+    return (_above(pos) / pos.sum() - _above(neg) / neg.sum()).abs().max()
+
+
+@metric(range=(0, 1), better="high", aliases=("tpr_at_fpr", "sensitivity_at_fpr"))
+def recall_at_fpr(neg: Expr, pos: Expr, *, fpr: float = 0.01) -> Expr:
+    """Recall where the ROC curve, drawn with straight lines, reaches the false positive rate ``fpr``.
+
+    Bounded by the best and the worst order of the coarse bins.
+
+    >>> recall_at_fpr([2, 1, 0], [0, 1, 2], fpr=0.1)
+    0.7666666666666666
+    >>> recall_at_fpr([2, 1], [0, 0]) is None
+    True
+    """
+    _check_share("fpr", fpr)
+    part = _reached(_above(neg) / neg.sum(), neg / neg.sum(), fpr)
+    return (pos * part).sum() / pos.sum()
+
+
+@metric(range=(0, 1), better="high", aliases=("ppv_at_recall",))
+def precision_at_recall(neg: Expr, pos: Expr, *, recall_: float = 0.9) -> Expr:
+    """Largest precision over the thresholds whose recall is at least ``recall``.
+
+    The bin edges attain the lower bound, the best order of the coarse bins gives the upper one.
+
+    >>> precision_at_recall([2, 1, 0], [0, 1, 2], recall=0.8)
+    0.75
+    >>> precision_at_recall([2, 1], [0, 0]) is None
+    True
+    """
+    _check_share("recall", recall_)
+    counts = confusion_counts(neg, pos)
+    enough = at_thresholds(recall, counts) >= recall_
+    return at_thresholds(precision, counts).filter(enough).max()
+
+
+@metric(range=(0, 1), better="low", aliases=("eer",))
+def equal_error_rate(neg: Expr, pos: Expr) -> Expr:
+    """The false positive rate where it equals the false negative rate.
+
+    Read on the ROC curve drawn with straight lines; bounded by the best and the worst order of the coarse
+    bins.
+
+    >>> equal_error_rate([2, 1, 0], [0, 1, 2])
+    0.1666666666666667
+    >>> equal_error_rate([2, 1], [0, 0]) is None
+    True
+    """
+    fpr, tpr = neg / neg.sum(), pos / pos.sum()
+    start = _above(neg) / neg.sum() + _above(pos) / pos.sum()
+    return (neg * _reached(start, fpr + tpr, 1)).sum() / neg.sum()
+
+
+@metric(range=(0, 1), better="high", aliases=("capture_rate", "cumulative_gain"))
+def gain(neg: Expr, pos: Expr, *, top: float = 0.1) -> Expr:
+    """Share of all positives that stands among the ``top`` share of rows by score.
+
+    A tie at the border counts in proportion. Bounded by the best and the worst order of the coarse bins.
+
+    >>> gain([2, 1, 0], [0, 1, 2], top=0.5)
+    0.8333333333333334
+    >>> gain([2, 1], [0, 0]) is None
+    True
+    """
+    _check_share("top", top)
+    rows = neg + pos
+    part = _reached(_above(rows) / rows.sum(), rows / rows.sum(), top)
+    return (pos * part).sum() / pos.sum()
+
+
+@metric(range=(0, float("inf")), better="high")
+def lift(neg: Expr, pos: Expr, *, top: float = 0.1) -> Expr:
+    """How many times more frequent positives are among the ``top`` share of rows by score than among all.
+
+    Bounded as `gain` is.
+
+    >>> lift([2, 1, 0], [0, 1, 2], top=0.5)
+    1.6666666666666667
+    >>> lift([2, 1], [0, 0]) is None
+    True
+    """
+    return gain.formula(neg, pos, top=top) / top
+
+
+@metric(range=(0, 1), better="high", aliases=("max_f1",))
+def best_f1(neg: Expr, pos: Expr) -> Expr:
+    """Largest F1 over all thresholds.
+
+    Like every metric named ``best_``: predicting all or none counts as a threshold, the bin edges attain the
+    lower bound, and the best order of the coarse bins gives the upper one.
+
+    >>> best_f1([2, 1, 0], [0, 1, 2])
+    0.8571428571428571
+    >>> best_f1([2, 1], [0, 0])
+    0.0
+    """
+    return at_thresholds(f1, confusion_counts(neg, pos)).max()
+
+
+@metric(range=(0, 1), better="high", aliases=("max_fbeta",))
+def best_fbeta(neg: Expr, pos: Expr, *, beta: float = 1) -> Expr:
+    """Largest F-beta over all thresholds; ``beta`` above 1 weighs recall more, below 1 precision.
+
+    Bounded as `best_f1` is.
+
+    >>> best_fbeta([2, 1, 0], [0, 1, 2], beta=2)
+    0.9375
+    >>> best_fbeta([2, 1], [0, 0], beta=2)
+    0.0
+    """
+    return at_thresholds(fbeta(beta=beta), confusion_counts(neg, pos)).max()
+
+
+@metric(range=(0, 1), better="high", aliases=("max_accuracy",))
+def best_accuracy(neg: Expr, pos: Expr) -> Expr:
+    """Largest accuracy over all thresholds, at least that of the majority class.
+
+    Bounded as `best_f1` is.
+
+    >>> best_accuracy([2, 1, 0], [0, 1, 2])
+    0.8333333333333334
+    >>> best_accuracy([], []) is None
+    True
+    """
+    return at_thresholds(accuracy, confusion_counts(neg, pos)).max()
+
+
+@metric(range=(0, 1), better="high", aliases=("max_youden_j",))
+def best_youden_j(neg: Expr, pos: Expr) -> Expr:
+    """Largest Youden's J over all thresholds; predicting all or none has 0.
+
+    `ks` without its absolute value. Bounded as `best_f1` is.
+
+    >>> best_youden_j([2, 1, 0], [0, 1, 2])
+    0.6666666666666667
+    >>> best_youden_j([2, 1], [0, 0]) is None
+    True
+    """
+    return at_thresholds(youden_j, confusion_counts(neg, pos)).max()
+
+
+@metric(range=(0, 1), better="high", aliases=("max_mcc",))
+def best_mcc(neg: Expr, pos: Expr) -> Expr:
+    """Largest Matthews correlation coefficient over all thresholds; predicting all or none counts 0.
+
+    Bounded as `best_f1` is.
+
+    >>> best_mcc([2, 1, 0], [0, 1, 2])
+    0.7071067811865476
+    >>> best_mcc([2, 1], [0, 0]) is None
+    True
+    """
+    return at_thresholds(mcc, confusion_counts(neg, pos)).max()
+
+
+@metric(range=(0, 1), better="high", aliases=("max_kappa",))
+def best_kappa(neg: Expr, pos: Expr) -> Expr:
+    """Largest Cohen's kappa over all thresholds; predicting all or none has 0.
+
+    Bounded as `best_f1` is.
+
+    >>> best_kappa([2, 1, 0], [0, 1, 2])
+    0.6666666666666666
+    >>> best_kappa([], []) is None
+    True
+    """
+    return at_thresholds(kappa, confusion_counts(neg, pos)).max()
+
+
+@roc_auc.note
+def _roc_auc_note(neg: Expr, pos: Expr) -> Expr:
+    swapped = roc_auc.formula(neg.cast(pl.Float64), pos.cast(pl.Float64)) < 0.5
+    return pl.coalesce(_missing_class(neg, pos), pl.when(swapped).then(pl.lit("below 0.5: labels swapped?")))
+
+
+def _missing_class(neg: Expr, pos: Expr) -> Expr:
+    no_positives, no_negatives = pos.sum() == 0, neg.sum() == 0
+    return pl.when(no_positives).then(pl.lit("no positives")).when(no_negatives).then(pl.lit("no negatives"))
+
+
+for _metric in (
+    gini,
+    partial_auc,
+    average_precision,
+    pr_auc,
+    ks,
+    recall_at_fpr,
+    precision_at_recall,
+    equal_error_rate,
+    gain,
+    lift,
+    best_f1,
+    best_fbeta,
+    best_accuracy,
+    best_youden_j,
+    best_mcc,
+    best_kappa,
+):
+    _metric.note(_missing_class)
+
+
+def confusion_counts(neg: Expr, pos: Expr) -> dict[str, Expr]:
+    """tp, fp, fn and tn at every threshold, ascending: the low edge of each bin, then one above all scores.
+
+    >>> table = pl.DataFrame({"neg": [2, 1, 0], "pos": [0, 1, 2]})
+    >>> table.select(**confusion_counts(pl.col("neg"), pl.col("pos"))).rows()
+    [(3, 3, 0, 0), (3, 1, 0, 2), (2, 0, 1, 3), (0, 0, 3, 3)]
+    """
+    neg, pos = neg.append(pl.lit(0)), pos.append(pl.lit(0))
+    return {
+        "tp": pos.cum_sum(reverse=True),
+        "fp": neg.cum_sum(reverse=True),
+        "fn": pos.cum_sum().shift(1, fill_value=0),
+        "tn": neg.cum_sum().shift(1, fill_value=0),
+    }
+
+
+def at_thresholds(ratio: Metric, counts: Mapping[str, Expr]) -> Expr:
+    """A metric of the 2x2 table at every threshold.
+
+    Predicting all or none has no skill: a metric that corrects for chance, with a range from -1 to 1, counts
+    0 there where it is undefined.
+
+    >>> table = pl.DataFrame({"neg": [2, 1, 0], "pos": [0, 1, 2]})
+    >>> counts = confusion_counts(pl.col("neg"), pl.col("pos"))
+    >>> table.select(at_thresholds(mcc, counts).round(3)).to_series().to_list()
+    [0.0, 0.707, 0.707, 0.0]
+    """
+
+    def formula(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
+        columns = {"tp": tp, "fp": fp, "fn": fn, "tn": tn}
+        value: Expr = ratio(*(columns[c] for c in ratio.columns))
+        if ratio.range != (-1, 1):
+            return value
+        both_classes = (tp + fn > 0) & (fp + tn > 0)
+        return pl.when(both_classes).then(value.fill_null(0)).otherwise(value)
+
+    return _each(formula, **counts)
+
+
+def _each(formula: Callable[..., Expr], **columns: Expr) -> Expr:
+    """A formula for each row over columns that are computed once, where Polars would repeat them in every group."""
+    value = formula(**{name: pl.field(name) for name in columns})
+    fields = pl.struct(column.alias(name) for name, column in columns.items())
+    return fields.struct.with_fields(value=value).struct.field("value")
+
+
+def _above(count: Expr) -> Expr:
+    """Sum over the rows of higher score."""
+    return count.cum_sum(reverse=True).shift(-1, fill_value=0)
+
+
+def _reached(start: Expr, width: Expr, level: float) -> Expr:
+    """Share of each row that lies within ``level``, where rows add their width from the highest score down.
+
+    A row without width that starts at the level lies within.
+    """
+    return pl.when((width == 0) & (start == level)).then(1).otherwise(((level - start) / width).clip(0, 1))
+
+
+def _mean_over_positives(value: Expr, pos: Expr) -> Expr:
+    """Mean of a value per row of the table, which may be undefined where the row holds no positive."""
+    return (pos * value).fill_nan(0).sum() / pos.sum()
+
+
+def _check_share(option: str, value: float) -> None:
+    if not 0 < value <= 1:
+        raise MetricError(f"{option} must lie in (0, 1]; it is {value!r}.")

@@ -1,0 +1,37 @@
+"""How much data stands behind a report."""
+
+from __future__ import annotations
+
+from polars import Expr
+
+from streammetrics.metrics.metric import metric
+
+
+@metric(range=(0, float("inf")), aliases=("n",))
+def rows(rows: Expr) -> Expr:
+    """Number of rows evaluated.
+
+    >>> rows(120)
+    120.0
+    """
+    return rows
+
+
+@metric(range=(0, float("inf")))
+def dropped(dropped: Expr) -> Expr:
+    """Number of rows left out: those with a null under ``nulls="drop"``, and those of zero weight.
+
+    >>> dropped(3)
+    3.0
+    """
+    return dropped
+
+
+@metric(range=(0, 1), better="low")
+def dropped_rate(rows: Expr, dropped: Expr) -> Expr:
+    """Share of all rows that were left out.
+
+    >>> dropped_rate(90, 10)
+    0.1
+    """
+    return dropped / (rows + dropped)

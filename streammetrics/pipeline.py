@@ -1,0 +1,172 @@
+"""One pass over a source: batches go to worker threads, each with accumulators of its own, merged at the end."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, TypeVar, overload
+
+from streammetrics.accumulator import CHUNK, Accumulator
+from streammetrics.errors import SourceError, SpecificationError
+from streammetrics.report import Report
+from streammetrics.sources import Source, Stream, open_stream
+
+T = TypeVar("T")
+
+
+@overload
+def accumulate(
+    source: Source, acc: Accumulator, *, workers: int | None = None, progress: bool = False
+) -> Accumulator: ...
+@overload
+def accumulate(
+    source: Source, acc: Mapping[str, Accumulator], *, workers: int | None = None, progress: bool = False
+) -> Mapping[str, Accumulator]: ...
+def accumulate(
+    source: Source,
+    acc: Accumulator | Mapping[str, Accumulator],
+    *,
+    workers: int | None = None,
+    progress: bool = False,
+) -> Accumulator | Mapping[str, Accumulator]:
+    """Take a whole source into an accumulator, and return it.
+
+    The source is streamed: memory does not grow with its size. When the pass is interrupted or fails, what was taken in
+    until then stays in the accumulator.
+
+    Args:
+        source: paths or globs (Parquet, CSV, NDJSON, Arrow IPC), a LazyFrame, a pyarrow Dataset or RecordBatchReader, a
+            frame or table of any kind, or an iterable of batches.
+        acc: an accumulator, or several by name, which share the pass.
+        workers: number of threads; one for each core where None.
+        progress: show a progress bar (the extra ``progress``).
+
+    Raises:
+        SourceError: where the source is missing or unreadable.
+        ColumnError: for a missing column or one of an unusable type.
+        DataError: for values that a column's role cannot use.
+
+    >>> import streammetrics as sm
+    >>> batches = ({"y": [1, 0], "p": [0.9, p]} for p in (0.2, 0.3))
+    >>> sm.accumulate(batches, sm.binary(y_true="y", y_score="p")).finalize()["rows"].value
+    4.0
+    """
+    targets = [acc] if isinstance(acc, Accumulator) else list(acc.values())
+    columns = tuple(dict.fromkeys(c for target in targets for c in target.roles.sources))
+    stream = open_stream(source, columns, CHUNK)
+    feed = _Feed(stream.batches)
+    parts = [[target.empty() for target in targets] for _ in range(workers or os.cpu_count() or 1)]
+    try:
+        with _progress_bar(stream, progress) as bar:
+            _run(feed, parts, bar)
+    finally:
+        for part in parts:
+            for target, filled in zip(targets, part, strict=True):
+                target.absorb(filled)
+    return acc
+
+
+@overload
+def evaluate(source: Source, acc: Accumulator, *, workers: int | None = None, progress: bool = False) -> Report: ...
+@overload
+def evaluate(
+    source: Source, acc: Mapping[str, Accumulator], *, workers: int | None = None, progress: bool = False
+) -> dict[str, Report]: ...
+def evaluate(
+    source: Source,
+    acc: Accumulator | Mapping[str, Accumulator],
+    *,
+    workers: int | None = None,
+    progress: bool = False,
+) -> Report | dict[str, Report]:
+    """Evaluate a whole source in one pass.
+
+    The arguments are those of `accumulate`; ``acc`` says what to keep and is not filled itself.
+
+    Returns:
+        A report, or one for each of several accumulators.
+
+    Raises:
+        SourceError: where the source is missing, unreadable, or has no rows.
+
+    >>> import streammetrics as sm
+    >>> sm.evaluate({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]}, sm.binary(y_true="y", y_score="p"))["accuracy"].value
+    0.6666666666666666
+    """
+    single = isinstance(acc, Accumulator)
+    tasks = {"": acc} if isinstance(acc, Accumulator) else dict(acc)
+    filled = accumulate(source, {n: a.empty() for n, a in tasks.items()}, workers=workers, progress=progress)
+    if not any(a.seen for a in filled.values()):
+        raise SourceError("the source has no rows.")
+    reports = {name: a.finalize() for name, a in filled.items()}
+    return reports[""] if single else reports
+
+
+class _Feed:
+    """Hands out batches to several threads, one at a time, until it is stopped."""
+
+    def __init__(self, batches: Iterator[Any]) -> None:
+        self._batches = batches
+        self._lock = threading.Lock()
+        self._stopped = False
+        self.error: BaseException | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        while True:
+            with self._lock:
+                if self._stopped:
+                    return
+                try:
+                    batch = next(self._batches)
+                except StopIteration:
+                    return
+            yield batch
+
+    def stop(self, error: BaseException | None = None) -> None:
+        """Hand out nothing more; remember the first error."""
+        self._stopped = True
+        self.error = self.error or error
+
+
+def _run(feed: _Feed, parts: list[list[Accumulator]], bar: Any) -> None:
+    def work(part: list[Accumulator]) -> None:
+        try:
+            for batch in feed:
+                for target in part:
+                    target.update(batch)
+                if bar is not None:
+                    bar.update(_height(batch))
+        except BaseException as error:
+            feed.stop(error)
+
+    threads = [threading.Thread(target=work, args=(part,), daemon=True) for part in parts]
+    for thread in threads:
+        thread.start()
+    try:
+        for thread in threads:
+            thread.join()
+    finally:  # an interrupt: let every thread end the batch it is at
+        feed.stop()
+        for thread in threads:
+            thread.join()
+    if feed.error is not None:
+        raise feed.error
+
+
+def _height(batch: Any) -> int:
+    return len(next(iter(batch.values()))) if isinstance(batch, Mapping) else len(batch)
+
+
+def _progress_bar(stream: Stream, wanted: bool) -> AbstractContextManager[Any]:
+    if not wanted:
+        return nullcontext()
+    try:
+        from tqdm import tqdm
+    except ImportError as error:
+        raise SpecificationError(
+            "a progress bar needs the extra 'progress': pip install 'streammetrics[progress]'."
+        ) from error
+    bar: AbstractContextManager[Any] = tqdm(total=stream.rows, unit=" rows", unit_scale=True)
+    return bar

@@ -1,0 +1,236 @@
+"""The report: metrics of every group in one tidy frame, single estimates, curves and operating points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+import polars as pl
+
+from streammetrics import curves, text
+from streammetrics.errors import MetricError, ReportError
+from streammetrics.estimates import columns_of, estimate
+from streammetrics.metrics import Metric, find_metric
+from streammetrics.metrics.requirement import Requirement
+from streammetrics.state import State
+from streammetrics.statistics import GROUP, CalibrationBins, ScoreHistogram
+
+S = TypeVar("S")
+
+CURVES = {
+    "roc": curves.roc_curve,
+    "pr": curves.pr_curve,
+    "det": curves.det_curve,
+    "lift": curves.lift_curve,
+}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with certified bounds for the rows seen.
+
+    ``value`` is None where it is undefined; ``lower == value == upper`` where it is exact. ``note`` is a word about it,
+    or None.
+
+    >>> Estimate(0.85, 0.849, 0.851)
+    Estimate(value=0.85, lower=0.849, upper=0.851, note=None)
+    """
+
+    value: float | None
+    lower: float | None
+    upper: float | None
+    note: str | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether the bounds leave nothing open."""
+        return self.lower == self.upper
+
+
+class Report:
+    """What has been read off an accumulator.
+
+    ``report["roc_auc"]`` and `get` give an `Estimate`, `frame` gives all of them; `curve` and `operating_point` read
+    the score histogram. A metric that is not among those shown is computed when it is asked for.
+
+    >>> import streammetrics as sm
+    >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.8, 0.3, 0.4]}).finalize()
+    >>> report["roc_auc"]
+    Estimate(value=1.0, lower=1.0, upper=1.0, note=None)
+    >>> report.get("recall", threshold=0.5).value
+    0.5
+    """
+
+    def __init__(self, state: State, metrics: Sequence[Metric]) -> None:
+        self._state = state
+        self.metrics = tuple(metrics)
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        """All estimates: group columns, kept keys such as ``threshold``, metric, value, lower, upper, note.
+
+        One row for each group, kept key and metric. The schema follows from the specification, never from the data.
+        """
+        return estimate(self._state, self.metrics)
+
+    @property
+    def by(self) -> list[str]:
+        """The group columns."""
+        return self._state.keys.columns
+
+    def __getitem__(self, metric: str | Metric) -> Estimate:
+        return self.get(metric)
+
+    def get(self, metric: str | Metric, **keys: Any) -> Estimate:
+        """The estimate of a metric, by name, alias or with options: ``report.get("fbeta(beta=2)", country="DE")``.
+
+        Args:
+            metric: what to read.
+            keys: values of group columns and kept keys, as far as they are needed to name one row.
+
+        Raises:
+            MetricError: for an unknown metric, or one that cannot be read off what was kept.
+            ReportError: where no row, or more than one, has these keys.
+        """
+        rows = self.rows(metric, **keys)
+        if rows.height != 1:
+            given = ", ".join(f"{k}={v!r}" for k, v in keys.items()) or "no keys"
+            raise ReportError(f"{rows.height} rows of {metric} match {given}; {self._advice(rows, keys)}")
+        return Estimate(*rows.select("value", "lower", "upper", "note").row(0))
+
+    def rows(self, metric: str | Metric, **keys: Any) -> pl.DataFrame:
+        """The rows of `frame` for one metric, of the groups and kept keys that match.
+
+        Raises:
+            MetricError: for an unknown metric, or one that cannot be read off what was kept.
+            ReportError: for a key that is no column of the frame.
+        """
+        found = find_metric(metric, columns_of(self._state.statistics))
+        shown = found in self.metrics
+        frame = self.frame.filter(pl.col("metric") == found.name) if shown else estimate(self._state, [found])
+        columns = frame.columns[: frame.columns.index("metric")]
+        for key, value in keys.items():
+            if key not in columns:
+                raise ReportError(f"there is no key {key!r}; the keys are: {', '.join(columns) or 'none'}.")
+            try:
+                frame = frame.filter(pl.col(key).eq_missing(pl.lit(value)))
+            except pl.exceptions.PolarsError as error:
+                raise ReportError(f"the key {key!r} is of type {frame.schema[key]}, not {value!r}.") from error
+        return frame
+
+    def violations(self, requirement: str) -> list[str]:
+        """Where a requirement such as ``"roc_auc >= 0.8"`` is not certain to hold, a sentence for each group.
+
+        Above a limit the lower bound decides, below it the upper one; what is undefined does not hold.
+
+        Raises:
+            MetricError: for an unreadable requirement or an unknown metric.
+
+        >>> import streammetrics as sm
+        >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.8, 0.3, 0.4]}).finalize()
+        >>> report.violations("roc_auc >= 0.8"), report.violations("recall >= 0.8")
+        ([], ['recall >= 0.8 does not hold for threshold 0.5: recall is 0.5.'])
+        """
+        required = Requirement.parse(requirement)
+        deciding = "lower" if required.wants_high else "upper"
+        rows = self.rows(required.metric)
+        columns = rows.columns[: rows.columns.index("metric")]
+        failing = rows.filter(~required.holds(pl.col(deciding)).fill_null(False))
+        return [self._sentence(required, deciding, columns, row) for row in failing.iter_rows(named=True)]
+
+    @staticmethod
+    def _sentence(required: Requirement, deciding: str, columns: list[str], row: dict[str, Any]) -> str:
+        where = ", ".join(f"{c} {row[c]}" for c in columns if c in row and not (c == "threshold" and row[c] is None))
+        place = f" for {where}" if where else ""
+        if row["value"] is None:
+            return f"{required} cannot be decided{place}: {row['metric']} is {row['note']}."
+        value = text.number(row["value"], row["lower"], row["upper"])
+        said = f"is {value}"
+        if row["lower"] != row["upper"]:
+            said += f", and no {'lower' if deciding == 'lower' else 'higher'} than {row[deciding]:.6g} for certain"
+        return f"{required} does not hold{place}: {row['metric']} {said}."
+
+    def curve(self, kind: str) -> pl.DataFrame:
+        """A curve of every group as a frame.
+
+        ``"roc"``, ``"pr"``, ``"det"`` and ``"lift"`` have a row for each threshold, from the highest down, with the
+        counts tp, fp, fn, tn of ``score >= threshold``, which are exact. ``"calibration"`` has a row for each bin.
+
+        Args:
+            kind: ``"roc"`` (fpr, recall), ``"pr"`` (recall, precision), ``"det"`` (fpr, fnr), ``"lift"`` (targeted,
+                gain, lift) or ``"calibration"`` (lowest, highest, weight, mean_score, observed_rate).
+
+        Raises:
+            ReportError: for another kind.
+            MetricError: where the accumulator does not keep what the curve is read from.
+        """
+        if kind == "calibration":
+            bins = self._kept(CalibrationBins)
+            return self._with_keys(bins.reliability(self._state.tables[bins.name]))
+        if kind not in CURVES:
+            raise ReportError(f"there is no curve {kind!r}; the curves are: {', '.join([*CURVES, 'calibration'])}.")
+        return self._with_keys(CURVES[kind](self._histogram_cases()["tied"], [GROUP]))
+
+    def operating_point(
+        self,
+        *,
+        maximize: str | Metric | None = None,
+        minimize: str | Metric | None = None,
+        where: str | None = None,
+    ) -> pl.DataFrame:
+        """The best threshold of every group for a metric of the 2x2 table.
+
+        ``value`` is attained at ``threshold`` with the exact counts given; ``lower`` and ``upper`` bound the best over
+        all thresholds, those inside a bin included.
+
+        Args:
+            maximize: a metric to make high, such as ``"youden_j"`` or ``"fbeta(beta=2)"``.
+            minimize: a metric to make low, such as ``"cost(fp=1, fn=10)"``.
+            where: constraints, such as ``"fpr <= 0.01 and precision >= 0.5"``.
+
+        Returns:
+            The group columns, threshold, tp, fp, fn, tn, value, lower, upper; one row for each group.
+
+        Raises:
+            MetricError: for an objective that is better neither high nor low, or where no score histogram is kept.
+
+        >>> import streammetrics as sm
+        >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.8, 0.3, 0.4]}).finalize()
+        >>> report.operating_point(maximize="youden_j").select("threshold", "tp", "fp", "value").row(0)
+        (0.4, 2, 0, 1.0)
+        """
+        found = curves.operating_point(
+            self._histogram_cases(), [GROUP], maximize=maximize, minimize=minimize, where=where
+        )
+        return self._with_keys(
+            self._state.groups.select(GROUP).join(found, on=GROUP, how="left", maintain_order="left")
+        )
+
+    def _histogram_cases(self) -> dict[str, pl.DataFrame]:
+        histogram = self._kept(ScoreHistogram)
+        return histogram.cases(histogram.edges(self._state.tables[histogram.name]))
+
+    def _kept(self, kind: type[S]) -> S:
+        for statistic in self._state.statistics:
+            if isinstance(statistic, kind):
+                return statistic
+        raise MetricError(f"this needs {kind.__name__}, which the accumulator does not keep.")
+
+    def _with_keys(self, frame: pl.DataFrame) -> pl.DataFrame:
+        return self._state.groups.join(frame, on=GROUP, maintain_order="right").drop(GROUP)
+
+    @staticmethod
+    def _advice(rows: pl.DataFrame, keys: dict[str, Any]) -> str:
+        if not rows.height:
+            return "no row has them."
+        columns = rows.columns[: rows.columns.index("metric")]
+        differing = [f"{c}= (such as {rows[c][0]!r})" for c in columns if c not in keys and rows[c].n_unique() > 1]
+        return f"say which with {' and '.join(differing)}."
+
+    def __str__(self) -> str:
+        return text.render(self.frame, self.by)
+
+    def __repr__(self) -> str:
+        return str(self)

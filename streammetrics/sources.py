@@ -1,0 +1,149 @@
+"""Whatever holds batches, as a stream of batches that have just the columns in use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from streammetrics.errors import ColumnError, SourceError
+
+Source: TypeAlias = Any
+PathLike: TypeAlias = str | Path
+
+SCANS: dict[str, Callable[[list[str]], pl.LazyFrame]] = {
+    ".parquet": pl.scan_parquet,
+    ".pq": pl.scan_parquet,
+    ".csv": pl.scan_csv,
+    ".tsv": lambda paths: pl.scan_csv(paths, separator="\t"),
+    ".ndjson": pl.scan_ndjson,
+    ".jsonl": pl.scan_ndjson,
+    ".arrow": pl.scan_ipc,
+    ".ipc": pl.scan_ipc,
+    ".feather": pl.scan_ipc,
+}
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Batches to come, and how many rows they hold where that is known beforehand."""
+
+    batches: Iterator[Any]
+    rows: int | None = None
+
+
+def open_stream(source: Source, columns: Sequence[str], chunk: int) -> Stream:
+    """Open a source.
+
+    Args:
+        source: a path, a glob or a list of them (Parquet, CSV, NDJSON, Arrow IPC), a LazyFrame, a pyarrow Dataset or
+            RecordBatchReader, one frame or table of any kind, or an iterable of batches.
+        columns: the columns in use.
+        chunk: rows of a batch, where the source leaves that open.
+
+    Raises:
+        SourceError: where nothing is there to be read.
+        ColumnError: where a file or plan lacks a column.
+    """
+    if isinstance(source, (str, Path)):
+        return _files([source], columns, chunk)
+    if isinstance(source, pl.LazyFrame):
+        return Stream(_scan(source, columns, chunk))
+    if isinstance(source, pl.DataFrame):
+        return Stream(source.iter_slices(chunk), source.height)
+    if isinstance(source, ds.Dataset):
+        _require(columns, source.schema.names)
+        return Stream(source.to_batches(columns=list(columns), batch_size=chunk), source.count_rows())
+    if isinstance(source, (pa.Table, pa.RecordBatch)):
+        table = pa.table(source) if isinstance(source, pa.RecordBatch) else source
+        return Stream(iter(table.to_batches(max_chunksize=chunk)), table.num_rows)
+    if isinstance(source, (pa.RecordBatchReader, Iterator)):
+        return Stream(iter(source))
+    if isinstance(source, Mapping) or hasattr(source, "__dataframe__"):
+        return Stream(iter([source]))
+    if hasattr(source, "__arrow_c_stream__"):
+        return Stream(iter(pa.RecordBatchReader.from_stream(source)))
+    if hasattr(source, "__arrow_c_array__"):
+        return Stream(iter([source]))
+    if isinstance(source, Iterable):
+        items = list(source)
+        if items and all(isinstance(item, (str, Path)) for item in items):
+            return _files(items, columns, chunk)
+        return Stream(iter(items))
+    raise SourceError(f"a source of type {type(source).__name__} cannot be read; pass paths, a frame or batches.")
+
+
+def _files(patterns: Sequence[PathLike], columns: Sequence[str], chunk: int) -> Stream:
+    paths = [path for pattern in patterns for path in _expand(pattern)]
+    kinds = {_kind(path) for path in paths}
+    if len(kinds) > 1:
+        raise SourceError(f"the files are of different kinds ({', '.join(sorted(kinds))}); read one kind at a time.")
+    kind = kinds.pop()
+    plan = SCANS[kind]([str(path) for path in paths])
+    counted = kind in (".parquet", ".pq")
+    try:
+        rows = plan.select(pl.len()).collect().item() if counted else None
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise SourceError(f"{_listed(paths)} cannot be read: {_first_line(error)}") from error
+    return Stream(_scan(plan, columns, chunk, _listed(paths)), rows)
+
+
+def _expand(pattern: PathLike) -> list[Path]:
+    """The files that a path, a folder or a glob stands for, in order."""
+    path = Path(pattern).expanduser()
+    if path.is_dir():
+        found = sorted(p for p in path.rglob("*") if p.suffix in SCANS and p.is_file())
+    elif path.exists():
+        found = [path]
+    elif any(c in str(pattern) for c in "*?["):
+        anchor = Path(path.anchor) if path.is_absolute() else Path()
+        found = sorted(p for p in anchor.glob(str(path.relative_to(anchor))) if p.is_file())
+    else:
+        raise SourceError(f"there is no file {str(pattern)!r}.")
+    if not found:
+        raise SourceError(f"no file matches {str(pattern)!r}.")
+    return found
+
+
+def _kind(path: Path) -> str:
+    suffix = path.suffix.lower()
+    if suffix not in SCANS:
+        raise SourceError(f"{path} is of no known kind; files may end in {', '.join(SCANS)}.")
+    return suffix
+
+
+def _scan(plan: pl.LazyFrame, columns: Sequence[str], chunk: int, name: str = "the plan") -> Iterator[pl.DataFrame]:
+    """Stream a plan with back-pressure: no more than a few batches wait to be taken."""
+    try:
+        _require(columns, plan.collect_schema().names())
+        # Without any column (volume alone) rows would not be counted.
+        batches = (plan.select(columns) if columns else plan).collect_batches(chunk_size=chunk, maintain_order=False)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise SourceError(f"{name} cannot be read: {_first_line(error)}") from error
+    return _guarded(iter(batches), name)
+
+
+def _guarded(batches: Iterator[pl.DataFrame], name: str) -> Iterator[pl.DataFrame]:
+    try:
+        yield from batches
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise SourceError(f"{name} cannot be read: {_first_line(error)}") from error
+
+
+def _require(columns: Sequence[str], present: Sequence[str]) -> None:
+    for column in columns:
+        if column not in present:
+            raise ColumnError(f"there is no column {column!r}; the source has: {', '.join(present) or 'none'}.")
+
+
+def _listed(paths: Sequence[Path]) -> str:
+    return str(paths[0]) if len(paths) == 1 else f"{paths[0]} (and {len(paths) - 1} more)"
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n")[0]

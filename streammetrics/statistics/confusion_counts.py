@@ -1,0 +1,80 @@
+"""The 2x2 table of binary classification."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from streammetrics import kernels
+from streammetrics.errors import SpecificationError
+from streammetrics.frames import Rows
+from streammetrics.statistics.statistic import GROUP, Shifts, Statistic
+
+
+@dataclass(frozen=True)
+class ConfusionCounts(Statistic):
+    """True and false positives and negatives, at thresholds on a score or of hard predictions.
+
+    Keys: ``threshold`` (a row is predicted positive where ``score >= threshold``; null for hard predictions).
+    Values: ``tp``, ``fp``, ``fn``, ``tn``. Merges bit for bit where rows carry no weights.
+
+    Args:
+        thresholds: thresholds on ``y_score``, kept in ascending order; empty to count the predictions of ``y_pred``.
+
+    Raises:
+        SpecificationError: for a threshold that is not a number, or given twice.
+
+    >>> ConfusionCounts(thresholds=(0.5, 0.2))
+    ConfusionCounts(thresholds=(0.2, 0.5))
+    """
+
+    thresholds: tuple[float, ...] = (0.5,)
+
+    name: ClassVar[str] = "confusion_counts"
+    roles: ClassVar[tuple[str, ...]] = ("y_true",)
+    keys: ClassVar[dict[str, pl.DataType]] = {"threshold": pl.Float64()}
+    kept: ClassVar[tuple[str, ...]] = ("threshold",)
+    counts: ClassVar[tuple[str, ...]] = ("tp", "fp", "fn", "tn")
+
+    def __post_init__(self) -> None:
+        thresholds = tuple(sorted(float(t) + 0.0 for t in self.thresholds))
+        if len(set(thresholds)) < len(thresholds) or not all(t == t for t in thresholds):
+            raise SpecificationError(f"thresholds must be distinct numbers, not {self.thresholds!r}.")
+        object.__setattr__(self, "thresholds", thresholds)
+
+    def needs(self) -> tuple[str, ...]:
+        """A score for thresholds, else a prediction."""
+        return (*self.roles, "y_score" if self.thresholds else "y_pred")
+
+    def observe(self, rows: Rows, shifts: Shifts) -> pl.DataFrame:
+        """Counts at each threshold. A row counts as reached by as many thresholds as lie at or below its score."""
+        assert rows.label is not None
+        thresholds: tuple[float | None, ...] = self.thresholds
+        if thresholds:
+            assert rows.score is not None
+            rank = kernels.threshold_ranks(rows.score, np.array(thresholds))
+        else:
+            assert rows.predicted is not None
+            thresholds, rank = (None,), rows.predicted.astype(np.intp)
+        ranks = len(thresholds) + 1
+        counts = kernels.count_outcomes(rows.label, rank, ranks, rows.group, rows.group_count, rows.weight)
+        reached = np.flip(np.cumsum(np.flip(counts, axis=1), axis=1), axis=1)  # rows of each rank or above
+        predicted, rest = reached[:, 1:], reached[:, :1] - reached[:, 1:]
+        return pl.DataFrame(
+            {
+                GROUP: np.repeat(np.arange(rows.group_count), len(thresholds)),
+                "threshold": pl.Series(thresholds * rows.group_count, dtype=pl.Float64),
+                "tp": predicted[..., 1].ravel(),
+                "fp": predicted[..., 0].ravel(),
+                "fn": rest[..., 1].ravel(),
+                "tn": rest[..., 0].ravel(),
+            }
+        )
+
+    def valid(self) -> pl.Expr:
+        """Whether a row of a table, read from a file, can be."""
+        thresholds = pl.col("threshold").is_in(self.thresholds) if self.thresholds else pl.col("threshold").is_null()
+        return super().valid() & thresholds

@@ -1,0 +1,87 @@
+"""What a statistic is: a frozen value that says what to keep, as key and value columns of one table."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from streammetrics.frames import Rows
+
+GROUP = "group"
+Shifts = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Statistic(ABC):
+    """What to keep of the rows: no column names of the user's, no data, comparable, writable as JSON.
+
+    The table of a statistic has the column ``group`` (UInt32, the number of the group), key columns that say which
+    cell, and value columns. Two tables are merged by adding up the values of equal cells.
+
+    A statistic declares:
+
+    - ``name``: of its table;
+    - ``roles``: what it needs of the user's columns, such as ``y_true`` and ``y_score``;
+    - ``keys``, and ``kept``, the keys that reports show; metrics fold the others;
+    - ``counts`` (integers, or sums of weights where rows carry them) and ``sums`` (Float64).
+    """
+
+    name: ClassVar[str]
+    roles: ClassVar[tuple[str, ...]] = ()
+    keys: ClassVar[dict[str, pl.DataType]] = {}
+    kept: ClassVar[tuple[str, ...]] = ()
+    counts: ClassVar[tuple[str, ...]] = ()
+    sums: ClassVar[tuple[str, ...]] = ()
+
+    def needs(self) -> tuple[str, ...]:
+        """The roles that these options need."""
+        return self.roles
+
+    def needs_probabilities(self) -> bool:
+        """Whether scores must lie in [0, 1]."""
+        return False
+
+    @abstractmethod
+    def observe(self, rows: Rows, shifts: Shifts) -> pl.DataFrame:
+        """The table of some rows.
+
+        ``shifts`` gives for each group what `shifts` said of its table so far, 0 for a new one. A cell may come twice.
+        """
+
+    def shifts(self, table: pl.DataFrame) -> pl.DataFrame | None:
+        """Columns group and shift: how coarse each group has become; None where nothing becomes coarse."""
+        return None
+
+    def merge(self, table: pl.DataFrame) -> pl.DataFrame:
+        """The table with every cell once, sorted by group and keys."""
+        cell = (GROUP, *self.keys)
+        return table.group_by(cell).agg(pl.sum(*self.counts, *self.sums)).sort(cell)
+
+    def valid(self) -> pl.Expr:
+        """Whether a row of a table, read from a file, can be."""
+        counts = [pl.col(c) >= 0 for c in self.counts]
+        finite = [pl.col(c).is_finite() for c in (*self.counts, *self.sums)]
+        return pl.all_horizontal(*counts, *finite)
+
+    def cases(self, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
+        """The tables between which the truth lies; the first holds the value. One, where the table hides nothing."""
+        return {"exact": table}
+
+    def wide(self, table: pl.DataFrame) -> pl.DataFrame:
+        """Columns group and wide: a word on each group whose table hides so much that bounds are wide."""
+        return pl.DataFrame(schema={GROUP: pl.UInt32, "wide": pl.String})
+
+    def schema(self, weighted: bool) -> dict[str, pl.DataType]:
+        """Columns and types of the table. Counts of weighted rows are sums of their weights."""
+        count = pl.Float64() if weighted else pl.Int64()
+        return (
+            {GROUP: pl.UInt32()}
+            | self.keys
+            | dict.fromkeys(self.counts, count)
+            | dict.fromkeys(self.sums, pl.Float64())
+        )

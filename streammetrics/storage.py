@@ -1,0 +1,227 @@
+"""The saved form of a state: one Arrow table with a row per group and a nested column per statistic.
+
+The metadata of its schema names the format, the library version, the columns, the statistics and the metrics shown, as
+JSON. Loading takes a file as hostile: every field is checked, and nothing in it is executed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from streammetrics.errors import SpecificationError, StateError, StreamMetricsError
+from streammetrics.frames import Roles
+from streammetrics.state import State, combine, in_order
+from streammetrics.statistics import GROUP, STATISTICS, Statistic
+from streammetrics.version import __version__
+
+FORMAT = 1
+KEY = b"streammetrics"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Saved:
+    """All that a saved state holds."""
+
+    roles: Roles
+    metrics: tuple[str, ...] | None
+    state: State
+
+
+def to_arrow(saved: Saved) -> pa.Table:
+    """The state as a table, in the one order that its content has.
+
+    Raises:
+        SpecificationError: for a ``positive`` or ``negative`` label that JSON cannot hold.
+    """
+    state = in_order(saved.state)
+    frame = state.groups
+    for name, table in state.tables.items():
+        cells = table.group_by(GROUP).agg(pl.struct(pl.exclude(GROUP)).alias(name))
+        frame = frame.join(cells, on=GROUP, how="left", maintain_order="left").with_columns(
+            pl.col(name).fill_null(pl.lit([], dtype=cells.schema[name]))
+        )
+    header = {
+        "format": FORMAT,
+        "version": __version__,
+        "columns": {k: v for k, v in asdict(saved.roles).items() if k != "expressions"},
+        "statistics": [{"name": s.name, "options": asdict(s)} for s in state.statistics],
+        "metrics": saved.metrics,
+    }
+    try:
+        text = json.dumps(header)
+    except TypeError as error:
+        raise SpecificationError(
+            "a state can be saved only where positive= and negative= are text, numbers or booleans."
+        ) from error
+    table = frame.drop(GROUP).to_arrow()
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), KEY: text.encode()})
+
+
+def from_arrow(table: pa.Table) -> Saved:
+    """The state that a table holds. Rows of the same group add up.
+
+    Raises:
+        StateError: where the table is not a state, is of a newer format, or breaks a rule of the format.
+    """
+    header = _header(table.schema.metadata or {})
+    roles = _roles(_field(header, "columns", dict))
+    statistics = tuple(_statistic(s) for s in _field(header, "statistics", list))
+    names = [s.name for s in statistics]
+    metrics = header.get("metrics")
+    if metrics is not None and not _all_text(metrics):
+        raise StateError("the state's field 'metrics' is not a list of names.")
+    if table.column_names != [*roles.group_columns, *names]:
+        expected = ", ".join([*roles.group_columns, *names])
+        raise StateError(f"the state should have the columns {expected}; it has {', '.join(table.column_names)}.")
+    if not roles.group_columns and not table.num_rows:
+        raise StateError("the state is not grouped and has no row.")
+    frame = _checked(lambda: pl.DataFrame(pl.from_arrow(table))).with_row_index(GROUP)
+    tables = {s.name: _cells(frame, s, weighted=roles.sample_weight is not None) for s in statistics}
+    state = State(statistics, frame.select(GROUP, *roles.group_columns), tables)
+    return Saved(roles, None if metrics is None else tuple(metrics), _checked(lambda: combine([state])))
+
+
+def write(saved: Saved, path: Path) -> None:
+    """Write a state: Arrow IPC where the path ends in ``.arrow``, ``.ipc`` or ``.feather``, else Parquet."""
+    table = to_arrow(saved)
+    if path.suffix in (".arrow", ".ipc", ".feather"):
+        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table)
+    else:
+        pq.write_table(table, path, compression="zstd")
+
+
+def read(path: Path) -> Saved:
+    """Read a state that `write` wrote.
+
+    Raises:
+        StateError: where the file is missing, truncated, or no state.
+    """
+    try:
+        with pa.memory_map(str(path)) as source:
+            arrow = bytes(source.read(6)) == b"ARROW1"
+        table = _checked(lambda: pa.ipc.open_file(str(path)).read_all() if arrow else pq.read_table(path))
+    except OSError as error:
+        raise StateError(f"{path} cannot be read: {error}") from error
+    except StateError as error:
+        raise StateError(f"{path} is no saved state: {error}") from error
+    try:
+        return from_arrow(table)
+    except StateError as error:
+        raise StateError(f"{path}: {error}") from error
+
+
+def to_bytes(saved: Saved) -> bytes:
+    """The state as an Arrow IPC stream."""
+    table = to_arrow(saved)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def from_bytes(content: bytes) -> Saved:
+    """The state of `to_bytes`.
+
+    Raises:
+        StateError: where the bytes are truncated or no state.
+    """
+    return from_arrow(_checked(lambda: pa.ipc.open_stream(content).read_all()))
+
+
+def _checked(step: Callable[[], T]) -> T:
+    """Run a step on foreign content; whatever it cannot take is an error of the content."""
+    try:
+        return step()
+    except StreamMetricsError:
+        raise
+    except (pa.ArrowException, pl.exceptions.PolarsError, OSError, ValueError, TypeError, OverflowError) as error:
+        raise StateError(f"the content cannot be read ({error}).") from error
+
+
+def _header(metadata: Mapping[bytes, bytes]) -> dict[str, Any]:
+    if KEY not in metadata:
+        raise StateError("this is not a state of streammetrics; its schema metadata says nothing of it.")
+    header = _checked(lambda: json.loads(metadata[KEY]))
+    if not isinstance(header, dict) or not isinstance(header.get("format"), int) or header["format"] < 1:
+        raise StateError("the state's metadata does not say its format.")
+    if header["format"] > FORMAT:
+        raise StateError(
+            f"the state is of format {header['format']}, written by streammetrics {header.get('version', '?')}; "
+            f"this is {__version__}, which reads up to format {FORMAT}: upgrade it."
+        )
+    return header
+
+
+def _field(header: Mapping[str, Any], name: str, kind: type[T]) -> T:
+    value = header.get(name)
+    if not isinstance(value, kind):
+        raise StateError(f"the state's field {name!r} is missing or of another type.")
+    return value
+
+
+def _roles(columns: dict[str, Any]) -> Roles:
+    text = {k: columns.get(k) for k in ("y_true", "sample_weight")}
+    by_model = {k: columns.get(k) for k in ("y_pred", "y_score")}
+    sound = (
+        set(columns) == {f.name for f in fields(Roles)} - {"expressions"}
+        and all(v is None or isinstance(v, str) for v in text.values())
+        and all(isinstance(v, dict) and _all_text(list(v.values())) for v in by_model.values())
+        and _all_text(columns["by"])
+        and all(isinstance(columns[k], (str, int, float, bool, type(None))) for k in ("positive", "negative"))
+        and isinstance(columns["probability"], bool)
+    )
+    if not sound:
+        raise StateError("the state's field 'columns' is not what this format says.")
+    return _specified(lambda: Roles(**columns | {"by": tuple(columns["by"])}))
+
+
+def _statistic(entry: Any) -> Statistic:
+    kind = STATISTICS.get(str(entry.get("name"))) if isinstance(entry, dict) else None
+    options = entry.get("options") if kind else None
+    if kind is None or not isinstance(options, dict):
+        raise StateError(f"the state keeps a statistic that is not known here: {entry!r}.")
+    return _specified(lambda: kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}))
+
+
+def _specified(make: Callable[[], T]) -> T:
+    try:
+        return make()
+    except (SpecificationError, TypeError, ValueError) as error:
+        raise StateError(f"the state's specification cannot be: {error}") from error
+
+
+def _cells(frame: pl.DataFrame, statistic: Statistic, weighted: bool) -> pl.DataFrame:
+    """The table of a statistic, unnested and checked."""
+    schema = statistic.schema(weighted)
+    cell = pl.Struct({name: kind for name, kind in schema.items() if name != GROUP})
+    if frame.schema[statistic.name] != pl.List(cell):
+        raise StateError(
+            f"the state's column {statistic.name!r} is of type {frame.schema[statistic.name]}, not {cell}."
+        )
+    table = (
+        frame.select(GROUP, statistic.name)
+        .filter(pl.col(statistic.name).list.len() > 0)
+        .explode(statistic.name)
+        .unnest(statistic.name)
+    )
+    wrong = table.filter(~statistic.valid().fill_null(False))
+    if wrong.height:
+        raise StateError(
+            f"the state's column {statistic.name!r} holds {wrong.height} cells that cannot be: {wrong.row(0)}."
+        )
+    return table
+
+
+def _all_text(values: Any) -> bool:
+    return isinstance(values, list) and all(isinstance(v, str) for v in values)

@@ -1,0 +1,208 @@
+"""Bounds hold for every order and every tie of the rows inside coarse bins, by brute force over small histograms."""
+
+import itertools
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from streammetrics.curves import operating_point, threshold_table
+from streammetrics.metrics.agreement import mcc
+from streammetrics.metrics.metric import all_metrics
+from streammetrics.metrics.ranking import (
+    at_thresholds,
+    average_precision,
+    best_accuracy,
+    best_f1,
+    best_fbeta,
+    best_kappa,
+    best_mcc,
+    best_youden_j,
+    equal_error_rate,
+    gain,
+    gini,
+    ks,
+    lift,
+    partial_auc,
+    pr_auc,
+    precision_at_recall,
+    recall_at_fpr,
+    roc_auc,
+)
+from streammetrics.metrics.ratios import cost, fbeta
+from streammetrics.statistics.cases import order_cases
+
+RANKING = [
+    roc_auc,
+    gini,
+    partial_auc(max_fpr=0.1),
+    partial_auc(max_fpr=0.35, standardized=False),
+    average_precision,
+    pr_auc,
+    ks,
+    *(recall_at_fpr(fpr=x) for x in (0.01, 0.5)),
+    *(precision_at_recall(recall=x) for x in (0.2, 0.9)),
+    equal_error_rate,
+    *(gain(top=x) for x in (0.1, 0.5)),
+    lift(top=0.3),
+    best_f1,
+    *(best_fbeta(beta=x) for x in (0.5, 2)),
+    best_accuracy,
+    best_youden_j,
+    best_mcc,
+    best_kappa,
+]
+OBJECTIVES = [
+    *(m for m in all_metrics() if set(m.columns) <= {"tp", "fp", "fn", "tn"} and m.better),
+    *(fbeta(beta=x) for x in (0.5, 2)),
+    cost(fp=1, fn=10),
+    cost(tp=-2, fp=3, fn=1),
+]
+TP, FP, FN, TN = (pl.col(c) for c in ("tp", "fp", "fn", "tn"))
+COUNTS = {"tp": TP, "fp": FP, "fn": FN, "tn": TN}
+RECALL, FPR, PRECISION = ((n / (n + m)).fill_nan(None) for n, m in ((TP, FN), (FP, TN), (TP, FP)))
+CONSTRAINTS = {
+    None: pl.lit(True),
+    "fpr <= 0.3": FPR <= 0.3,
+    "recall > 0.6": RECALL > 0.6,
+    "precision >= 0.6": PRECISION >= 0.6,
+    "mcc >= 0.2 and fpr < .5": (at_thresholds(mcc, COUNTS) >= 0.2) & (FPR < 0.5),
+    "fpr >= 0.2 and recall >= 5e-1": (FPR >= 0.2) & (RECALL >= 0.5),
+    "predicted_positives <= 3": TP + FP <= 3,
+}
+ROUNDING = 1e-12
+
+
+def table_of(bins):
+    return pl.DataFrame(bins, schema={"shift": pl.UInt8, "neg": pl.Float64, "pos": pl.Float64}, orient="row")
+
+
+def random_histogram(seed, most=400):
+    """A few bins, exact and coarse, that hide some orders but few enough to try them all."""
+    random = np.random.default_rng(seed)
+    while True:
+        shifts = random.choice([0, 9], random.integers(1, 5))
+        bins = [(shift, *random.integers(0, 4, 2)) for shift in shifts.tolist()]
+        if 1 < math.prod(len(rankings_of(*b)) for b in bins) <= most:
+            return bins
+
+
+def orders(neg, pos):
+    """Every sequence of ties that so many rows of each class can form, ascending."""
+    if neg == pos == 0:
+        yield ()
+    for tie in itertools.product(range(neg + 1), range(pos + 1)):
+        if tie != (0, 0):
+            yield from ((tie, *rest) for rest in orders(neg - tie[0], pos - tie[1]))
+
+
+def rankings_of(shift, neg, pos):
+    return list(orders(neg, pos)) if shift else [((neg, pos),)]
+
+
+def all_rankings(bins):
+    """Every ranking that a histogram may stand for, each an exact table, told apart by ``ranking``."""
+    rows = [
+        (number, *tie)
+        for number, ranking in enumerate(itertools.product(*(rankings_of(*b) for b in bins)))
+        for tie in itertools.chain(*ranking)
+    ]
+    schema = {"ranking": pl.UInt32, "neg": pl.Float64, "pos": pl.Float64}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def bounds(metric, table, weighted=False):
+    """What the cases, or the metric itself, promise."""
+    cases = order_cases(table, weighted)
+    own = metric.bounds_expressions()
+    if own:
+        return cases["tied"].select(lower=own[0], upper=own[1]).row(0)
+    values = [case.select(metric.expression()).item() for case in cases.values()]
+    return (None, None) if None in values else (min(values), max(values))
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_every_order_lies_within_the_bounds_and_the_cases_attain_them(seed):
+    bins = random_histogram(seed)
+    truth = all_rankings(bins).group_by("ranking").agg(m.expression().alias(m.name) for m in RANKING)
+    for metric in RANKING:
+        lower, upper = bounds(metric, table_of(bins))
+        lowest, highest = truth[metric.name].min(), truth[metric.name].max()
+        if lower is None:
+            assert highest is None, metric
+            continue
+        assert lower - ROUNDING <= lowest, metric
+        assert highest <= upper + ROUNDING, metric
+        assert truth[metric.name].null_count() == 0, metric
+        if metric is not average_precision:
+            assert (lowest, highest) == pytest.approx((lower, upper), abs=ROUNDING), metric
+
+
+def random_rows(seed, weighted):
+    """Labels, scores and weights of rows in five coarse bins: bin k holds the scores in [k, k + 1)."""
+    random = np.random.default_rng(seed)
+    bins = random.integers(0, 5, 400)
+    label = random.random(400) < bins / 6
+    score = bins + random.integers(0, 10 ** random.integers(1, 6), 400) / 10.0**5
+    return label, score, random.choice([0.25, 0.5, 3.7], 400) if weighted else np.ones(400)
+
+
+def histogram(label, score, weight, shift):
+    rows = pl.DataFrame({"bin": score, "neg": weight * ~label, "pos": weight * label})
+    return rows.group_by("bin").agg(pl.sum("neg", "pos")).sort("bin").with_columns(shift=pl.lit(shift, pl.UInt8))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("seed", range(10))
+def test_larger_bins(seed, weighted):
+    label, score, weight = random_rows(seed, weighted)
+    table = histogram(label, np.floor(score), weight, 9)
+    exact = histogram(label, score, weight, 0)
+    for metric in RANKING:
+        lower, upper = bounds(metric, table, weighted)
+        assert lower - ROUNDING <= exact.select(metric.expression()).item() <= upper + ROUNDING, metric
+    for metric, reference in [(roc_auc, roc_auc_score), (average_precision, average_precision_score)]:
+        lower, upper = bounds(metric, table, weighted)
+        assert lower - ROUNDING <= reference(label, score, sample_weight=weight) <= upper + ROUNDING
+
+
+def test_average_precision_bounds_are_nearly_attained():
+    bins = [(9, 50, 30), (9, 20, 40), (9, 3, 7)]
+    lower, upper = bounds(average_precision, table_of(bins))
+    worst = [row for _, neg, pos in bins for row in [(0, 0, 1)] * pos + [(0, neg, 0)]]
+    best = [row for _, neg, pos in bins for row in [(0, neg, 0), (0, 0, pos)]]
+    assert table_of(best).select(average_precision.expression()).item() == pytest.approx(upper, abs=ROUNDING)
+    assert table_of(worst).select(average_precision.expression()).item() == pytest.approx(lower, abs=0.01)
+
+
+def test_average_precision_is_exact_where_bins_hold_one_value():
+    bins = [(9, 1, 0), (9, 0, 1), (0, 2, 3), (9, 0, 1)]
+    value = table_of(bins).select(average_precision.expression()).item()
+    assert bounds(average_precision, table_of(bins)) == (value, value)
+    assert bounds(average_precision, table_of(bins), weighted=True)[0] < value
+
+
+@pytest.mark.parametrize("where", CONSTRAINTS)
+@pytest.mark.parametrize("seed", range(3))
+def test_no_order_has_a_better_threshold_than_the_operating_point_promises(seed, where):
+    bins = random_histogram(seed, most=100)
+    cases = order_cases(with_low(table_of(bins)), weighted=False)
+    points = threshold_table(with_low(all_rankings(bins)), ["ranking"]).filter(CONSTRAINTS[where])
+    for metric in OBJECTIVES:
+        goal, best = ("maximize", pl.max) if metric.better == "high" else ("minimize", pl.min)
+        promised = operating_point(cases, **{goal: metric}, where=where).row(0, named=True)
+        truth = points.with_columns(value=at_thresholds(metric, COUNTS)).group_by("ranking").agg(best("value"))
+        lowest, highest = truth["value"].min(), truth["value"].max()
+        if promised["value"] is None:
+            continue
+        assert promised["lower"] - ROUNDING <= lowest, metric
+        assert highest <= promised["upper"] + ROUNDING, metric
+        if where is None:
+            bound = (promised["lower"], promised["upper"])
+            assert (lowest, highest) == pytest.approx(bound, abs=ROUNDING), metric
+
+
+def with_low(table):
+    return table.with_row_index("low").with_columns(pl.col("low").cast(pl.Float64))

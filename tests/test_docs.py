@@ -1,0 +1,47 @@
+"""README, docs and examples run as they stand."""
+
+import re
+import runpy
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from streammetrics.cli import main
+from streammetrics.demo import write_predictions
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture
+def predictions(tmp_path, monkeypatch):
+    write_predictions(tmp_path / "predictions", rows=60_000)
+    monkeypatch.chdir(tmp_path)
+
+
+def blocks(language):
+    return re.findall(rf"```{language}\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.mark.usefixtures("predictions")
+def test_python_of_the_readme_runs():
+    names = {"__name__": "readme"}
+    for block in blocks("python"):
+        exec(compile(block, "README.md", "exec"), names)
+
+
+@pytest.mark.usefixtures("predictions")
+def test_commands_of_the_readme_run():
+    commands = [line for block in blocks("sh") for line in block.splitlines() if line.startswith("streammetrics")]
+    assert len(commands) >= 6
+    for command in commands:
+        result = CliRunner().invoke(main, shlex.split(command)[1:])
+        assert result.exit_code == 0, f"{command}\n{result.output}"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
+def test_examples_run(path, capsys):
+    assert len(path.read_text(encoding="utf-8").splitlines()) < 60
+    runpy.run_path(str(path), run_name="__main__")
+    assert capsys.readouterr().out
