@@ -21,8 +21,10 @@ from streammetrics.state import State
 from streammetrics.statistics import RowCounts, Statistic
 from streammetrics.storage import Saved
 
-CHUNK = 262_144  # rows observed at once: their columns fit the cache
-BUFFER = 131_072  # rows of small batches that are held until they are observed together
+CHUNK = 1_048_576  # rows observed at once: many for each cell of their tables
+FIRST = 32_768  # rows that an accumulator observes first of all
+BUFFER = 524_288  # rows of small batches that are held until they are observed together
+BATCHES = 16_384  # small batches that are held, however few their rows
 PENDING = 131_072  # cells that may wait to be merged even where few have been kept
 
 
@@ -93,7 +95,8 @@ class Accumulator:
         self.metrics = saved.metrics
         self._merged = saved.state
         self._pending: tuple[State, ...] = ()
-        self._buffer: tuple[Batch, ...] = ()
+        self._buffer: list[Batch] = []
+        self._buffered = 0
 
     @classmethod
     def _of(cls, saved: Saved) -> Accumulator:
@@ -120,26 +123,30 @@ class Accumulator:
             ColumnError: for a missing column or a type that does not fit its role.
             DataError: for nulls, NaN, scores outside [0, 1], labels that are none, negative weights.
         """
-        buffer = (*self._buffer, self._fitting(read(batch, self.roles)))
-        if sum(b.height for b in buffer) < BUFFER:
-            self._buffer = buffer
+        rows = self._fitting(read(batch, self.roles))
+        if self._buffered + rows.height < BUFFER and len(self._buffer) < BATCHES:
+            self._buffer.append(rows)
+            self._buffered += rows.height
         else:
-            self._observe(buffer)
+            self._observe([*self._buffer, rows])
         return self
 
     def _fitting(self, batch: Batch) -> Batch:
         """Refuse group columns of a type that cannot be brought together with the types seen so far."""
         known = self._buffer[-1].by if self._buffer else self._merged.keys
-        if batch.by.width and dict(batch.by.schema) != {name: known.schema[name] for name in batch.by.columns}:
+        if batch.by.width and batch.by.schema != known.schema:
             concat_groups([known.select(batch.by.columns).clear(), batch.by.clear()])
         return batch
 
     def _observe(self, buffer: Sequence[Batch]) -> None:
         merged, pending = self._merged, list(self._pending)
-        for piece in concat(buffer).slices(CHUNK):
+        new = not (pending or merged.tables[RowCounts.name]["rows"].sum())
+        for piece in concat(buffer).slices(CHUNK, first=FIRST if new else CHUNK):
             pending += states.observe(piece, self.roles, self.statistics, merged)
+            if new:  # few rows tell how coarse bins will be, and many more are then counted fast
+                merged, pending, new = states.combine([merged, *pending]), [], False
             merged, pending = _compact(merged, pending)
-        self._merged, self._pending, self._buffer = merged, tuple(pending), ()
+        self._merged, self._pending, self._buffer, self._buffered = merged, tuple(pending), [], 0
 
     def absorb(self, other: Accumulator) -> Accumulator:
         """Take in the rows of another accumulator, in place, and return this one. `merge` leaves both as they are.

@@ -7,10 +7,7 @@ Every function takes the histogram with its bins ascending within each group of 
 from __future__ import annotations
 
 import math
-import operator
-import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 from polars import Expr
@@ -19,15 +16,9 @@ from streammetrics.errors import MetricError
 from streammetrics.metrics.metric import Metric, find_metric
 from streammetrics.metrics.ranking import at_thresholds, confusion_counts
 from streammetrics.metrics.ratios import fnr, fpr, precision, predicted_positive_rate, prevalence, recall
+from streammetrics.metrics.requirement import Requirement
 
 _COUNTS = {c: pl.col(c).cast(pl.Float64) for c in ("tp", "fp", "fn", "tn")}
-_COMPARISONS: dict[str, Callable[[Expr, float], Expr]] = {
-    "<=": operator.le,
-    ">=": operator.ge,
-    "<": operator.lt,
-    ">": operator.gt,
-}
-_CONSTRAINT = re.compile(r"(.+?)\s*(<=|>=|<|>)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)")
 
 
 def threshold_table(table: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
@@ -128,46 +119,35 @@ def operating_point(
     (0.6, 4, 1, 0.8)
     """
     objective, sign = _objective(maximize, minimize)
-    constraints = [_constraint(text) for text in where.split(" and ")] if where else []
+    constraints = [Requirement.parse(text) for text in where.split(" and ")] if where else []
     points = pl.concat(
         threshold_table(case, by).with_columns(edge=pl.lit(name == "tied")) for name, case in cases.items()
-    ).with_columns(value=_value(objective))
-    choice = pl.all_horizontal("edge", pl.col("value").is_not_null(), *(c.holds for c in constraints))
-    possible = pl.all_horizontal(pl.lit(True), *(c.holds for c in constraints if c.eases))
-    order = [(sign * pl.col("value")).filter(choice), pl.col("threshold").filter(choice)]
-    best = pl.col("threshold", *_COUNTS, "value").filter(choice).sort_by(order, descending=True).first()
-    bound = sign * (sign * pl.col("value")).filter(possible).max()
+    ).with_columns(
+        value=_value(objective),
+        chosen=pl.all_horizontal("edge", *map(_holds, constraints)),
+        possible=pl.all_horizontal(pl.lit(True), *map(_holds, filter(_eases, constraints))),
+    )
+    goal = sign * pl.col("value")
+    chosen = pl.col("chosen") & goal.is_not_null()
+    first = [goal.filter(chosen), pl.col("threshold").filter(chosen)]
+    best = pl.col("threshold", *_COUNTS, "value").filter(chosen).sort_by(first, descending=True).first()
+    bound = pl.when(chosen.any()).then(sign * goal.filter("possible").max())
     return (
         points.group_by(by, maintain_order=True)
-        .agg(best, bound=pl.when(choice.any()).then(bound))
+        .agg(best, bound=bound)
         .with_columns(lower=pl.min_horizontal("value", "bound"), upper=pl.max_horizontal("value", "bound"))
         .drop("bound")
     )
 
 
-class _Constraint(NamedTuple):
-    """A limit on a metric of the 2x2 table."""
-
-    metric: Metric
-    comparison: str
-    limit: float
-
-    @property
-    def holds(self) -> Expr:
-        return _COMPARISONS[self.comparison](_value(self.metric), self.limit)
-
-    @property
-    def eases(self) -> bool:
-        """Whether a better order of the rows can only make it hold."""
-        return self.metric.better == ("low" if self.comparison.startswith("<") else "high")
+def _holds(constraint: Requirement) -> Expr:
+    holds: Expr = constraint.holds(_value(find_metric(constraint.metric, [_COUNTS])))
+    return holds
 
 
-def _constraint(text: str) -> _Constraint:
-    match = _CONSTRAINT.fullmatch(text.strip())
-    if match is None:
-        raise MetricError(f"{text!r} is not a constraint; write one like 'fpr <= 0.01'.")
-    name, comparison, limit = match.groups()
-    return _Constraint(find_metric(name, [_COUNTS]), comparison, float(limit))
+def _eases(constraint: Requirement) -> bool:
+    """Whether a better order of the rows can only make it hold."""
+    return find_metric(constraint.metric, [_COUNTS]).better == ("high" if constraint.wants_high else "low")
 
 
 def _objective(maximize: str | Metric | None, minimize: str | Metric | None) -> tuple[Metric, int]:

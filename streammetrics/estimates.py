@@ -56,8 +56,9 @@ def _read(statistic: Statistic, state: State, metrics: Sequence[Metric]) -> pl.D
         numbers = of.with_columns(pl.exclude(GROUP, *statistic.kept).cast(pl.Float64))
         return _long(statistic, state, numbers, expressions)
 
-    cases = [values(case, {m.name: m.expression() for m in metrics}) for case in statistic.cases(table).values()]
-    lowest, highest = (values(table, {name: sides[i] for name, sides in own.items()})["value"] for i in (0, 1))
+    tables = list(statistic.cases(table).values())
+    cases = [values(case, {m.name: m.expression() for m in metrics}) for case in tables]
+    lowest, highest = (values(tables[0], {name: sides[i] for name, sides in own.items()})["value"] for i in (0, 1))
     said = {name: pl.lit(None, pl.String) if note is None else note for name, note in notes.items()}
     value = pl.col("value")
     return (

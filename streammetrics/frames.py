@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from functools import cached_property
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 import polars as pl
@@ -18,6 +19,7 @@ Codes: TypeAlias = NDArray[np.intp]
 
 SINGLE = ""  # the model of an accumulator that has just one
 MODEL = "model"
+UNGROUPED = pl.DataFrame()
 RESERVED = frozenset({MODEL, "group", "threshold", "metric", "value", "lower", "upper", "note"})
 
 
@@ -62,13 +64,13 @@ class Roles:
         """Columns that tell one group of a state from another."""
         return self.by if self.models == (SINGLE,) else (*self.by, MODEL)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Every column in use, by its name."""
         single = [c for c in (self.y_true, self.sample_weight) if c is not None]
         return tuple(dict.fromkeys([*single, *self.y_pred.values(), *self.y_score.values(), *self.by]))
 
-    @property
+    @cached_property
     def sources(self) -> tuple[str, ...]:
         """Columns that a batch must have for the columns in use to be made."""
         expressions = (self.expressions.get(n, pl.col(n)) for n in self.names)
@@ -86,17 +88,21 @@ class Batch:
     predicted: dict[str, pl.Series]
     score: dict[str, pl.Series]
 
-    def slices(self, rows: int) -> Iterator[Batch]:
-        """The batch in pieces of some rows."""
-        for start in range(0, self.height, rows):
-            yield Batch(
-                height=min(rows, self.height - start),
-                by=self.by.slice(start, rows),
-                label=None if self.label is None else self.label.slice(start, rows),
-                weight=None if self.weight is None else self.weight.slice(start, rows),
-                predicted={m: s.slice(start, rows) for m, s in self.predicted.items()},
-                score={m: s.slice(start, rows) for m, s in self.score.items()},
-            )
+    def slices(self, rows: int, first: int) -> Iterator[Batch]:
+        """The batch in pieces of some rows, after a first one of its own size."""
+        yield self._slice(0, first)
+        for start in range(first, self.height, rows):
+            yield self._slice(start, rows)
+
+    def _slice(self, start: int, rows: int) -> Batch:
+        return Batch(
+            height=min(rows, self.height - start),
+            by=self.by.slice(start, rows),
+            label=None if self.label is None else self.label.slice(start, rows),
+            weight=None if self.weight is None else self.weight.slice(start, rows),
+            predicted={m: s.slice(start, rows) for m, s in self.predicted.items()},
+            score={m: s.slice(start, rows) for m, s in self.score.items()},
+        )
 
 
 @dataclass(frozen=True)
@@ -191,7 +197,7 @@ def read(data: Any, roles: Roles) -> Batch:
     reader = _Reader(frame, roles)
     return Batch(
         height=frame.height,
-        by=pl.DataFrame([_group_column(reader.column(c)) for c in roles.by]),
+        by=pl.DataFrame([_group_column(reader.column(c)) for c in roles.by]) if roles.by else UNGROUPED,
         label=reader.labels(roles.y_true) if roles.y_true is not None else None,
         weight=reader.weights(roles.sample_weight) if roles.sample_weight is not None else None,
         predicted={model: reader.labels(c) for model, c in roles.y_pred.items()},
@@ -352,6 +358,12 @@ def _converted(data: Any, columns: Sequence[str] = (), copy: bool = False) -> pl
         raise ColumnError(f"the batch cannot be read as a table: {error}") from error
 
 
+def _within_unit(numbers: pl.Series) -> bool:
+    """Whether all numbers lie in [0, 1]; the extremes tell without a mask."""
+    lowest, highest = cast("float | None", numbers.min()), cast("float | None", numbers.max())
+    return lowest is None or highest is None or (lowest >= 0 and highest <= 1)
+
+
 class _Reader:
     """Columns of one batch by role, each validated."""
 
@@ -414,11 +426,9 @@ class _Reader:
     def scores(self, name: str) -> pl.Series:
         """A score column as Float64."""
         column = self._numbers(name)
-        if self.roles.probability:
-            inside = column.is_between(0.0, 1.0)
-            if not inside.all():
-                advice = "pass probabilities, or domain='real' for margins and other scores"
-                self._refuse(column, ~inside, "scores outside [0, 1]", advice)
+        if self.roles.probability and not _within_unit(column):
+            advice = "pass probabilities, or domain='real' for margins and other scores"
+            self._refuse(column, ~column.is_between(0, 1), "scores outside [0, 1]", advice)
         return column
 
     def weights(self, name: str) -> pl.Series:
@@ -442,7 +452,7 @@ class _Reader:
 
     @staticmethod
     def _nan_to_null(column: pl.Series) -> pl.Series:
-        if column.dtype.is_float() and column.is_nan().any():
+        if column.dtype.is_float() and column.sum() != column.sum():  # a cheap look; NaN spreads to the sum
             return column.fill_nan(None)
         return column
 

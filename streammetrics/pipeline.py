@@ -6,14 +6,14 @@ import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, TypeVar, overload
+from typing import Any, overload
 
-from streammetrics.accumulator import CHUNK, Accumulator
+from streammetrics.accumulator import Accumulator
 from streammetrics.errors import SourceError, SpecificationError
 from streammetrics.report import Report
 from streammetrics.sources import Source, Stream, open_stream
 
-T = TypeVar("T")
+BATCH = 262_144  # rows of a batch, where the source leaves that open
 
 
 @overload
@@ -55,7 +55,7 @@ def accumulate(
     """
     targets = [acc] if isinstance(acc, Accumulator) else list(acc.values())
     columns = tuple(dict.fromkeys(c for target in targets for c in target.roles.sources))
-    stream = open_stream(source, columns, CHUNK)
+    stream = open_stream(source, columns, BATCH)
     feed = _Feed(stream.batches)
     parts = [[target.empty() for target in targets] for _ in range(workers or os.cpu_count() or 1)]
     try:

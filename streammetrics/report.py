@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -230,7 +232,8 @@ class Report:
         return f"say which with {' and '.join(differing)}."
 
     def __str__(self) -> str:
-        return text.render(self.frame, self.by)
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        return text.render(self.frame, self.by, width)
 
     def __repr__(self) -> str:
         return str(self)

@@ -79,37 +79,33 @@ def tally(chunk: Chunk) -> pl.DataFrame:
     Returns:
         Columns group, shift, bin, neg, pos. A bin may come in several rows.
     """
-    window = _window(chunk)
-    if window is None:
+    if not len(chunk.keys) or not chunk.shifts.any():
+        return _hashed(chunk)
+    limit = max(CACHED_CELLS, 2 * len(chunk.keys))
+    window = Window(chunk.keys.min(), chunk.keys.max(), chunk.shifts)
+    if window.size <= limit and chunk.shifts.all():
+        return _counted(chunk, window)
+    if window.size > limit:
+        window = _bulk(chunk)
+    if window.size > limit:
         return _hashed(chunk)
     inside = (chunk.keys >= window.first) & (chunk.keys <= window.last) & (chunk.row_shifts > 0)
-    if inside.all():
-        return _counted(chunk, window)
     return pl.concat([_counted(chunk.where(inside), window), _hashed(chunk.where(~inside))])
 
 
-def _window(chunk: Chunk) -> Window | None:
-    """All keys, or else the bulk of them, if their cells are few against the rows or fit the cache."""
-    if not chunk.shifts.any() or not len(chunk.keys):
-        return None
-    limit = max(CACHED_CELLS, 2 * len(chunk.keys))
-    whole = Window(chunk.keys.min(), chunk.keys.max(), chunk.shifts)
-    if whole.size <= limit:
-        return whole
+def _bulk(chunk: Chunk) -> Window:
+    """The window of nearly all keys but atoms, going by a sample."""
     sample = np.sort(chunk.lattice.without_atoms(chunk.keys[:: len(chunk.keys) // SAMPLE + 1]))
     if not len(sample):
-        return None
+        return Window(chunk.keys[0], chunk.keys[0], chunk.shifts)
     margin = len(sample) // 64
-    bulk = Window(sample[margin], sample[-1 - margin], chunk.shifts)
-    return bulk if bulk.size <= limit else None
+    return Window(sample[margin], sample[-1 - margin], chunk.shifts)
 
 
 def _counted(chunk: Chunk, window: Window) -> pl.DataFrame:
     """Counts of an array of cells; rows in a bin that would span an atom are hashed."""
     offsets = window.starts - window.lowest
-    bins = chunk.keys >> chunk.row_shifts
-    starts = offsets if chunk.group is None else offsets[chunk.group]
-    cells = (bins + starts) * 2 + chunk.label.astype(np.int64)
+    cells = kernels.pack_cells(chunk.keys, chunk.label, chunk.group, chunk.shifts, offsets)
     counts = kernels.count_cells(cells, window.size, chunk.weight).reshape(-1, 2)
     occupied = np.flatnonzero(counts.any(axis=1))
     group = np.searchsorted(window.starts + window.widths, occupied, side="right")

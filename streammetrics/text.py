@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -23,9 +24,9 @@ def number(value: float | None, lower: float | None, upper: float | None) -> str
         return "∞" if value > 0 else "-∞"
     if value.is_integer() and abs(value) < 1e15:
         return f"{value:.0f}"
-    half = half_width(lower, upper)
-    digits = MODEST if not half else max(1, min(MODEST, math.floor(-math.log10(half)) + 1))
-    return f"{value:.{digits}f}".rstrip("0").rstrip(".") if abs(value) >= 1e-4 else f"{value:.3g}"
+    if half := half_width(lower, upper):
+        return f"{value:.{max(1, min(MODEST, math.floor(-math.log10(half)) + 1))}f}"
+    return f"{value:.{MODEST}f}".rstrip("0").rstrip(".") if abs(value) >= 1e-4 else f"{value:.3g}"
 
 
 def half_width(lower: float | None, upper: float | None) -> float:
@@ -47,47 +48,63 @@ def bound(lower: float | None, upper: float | None) -> str:
     return f"± {half:.2g}" if half else "exact"
 
 
-def render(frame: pl.DataFrame, by: list[str]) -> str:
-    """A report's frame as text: metrics below each other, or, where there are groups, one row for each."""
+def render(frame: pl.DataFrame, by: list[str], width: int | None = None) -> str:
+    """A report's frame as text: metrics below each other, or, where there are groups, one row for each.
+
+    Args:
+        frame: the frame of a report.
+        by: its group columns.
+        width: the most characters of a line where there are groups; metrics that do not fit are counted instead.
+    """
     kept = [c for c in frame.columns if c not in (*by, "metric", "value", "lower", "upper", "note")]
-    labels = pl.concat_str(
-        pl.col("metric"),
-        *(
-            pl.when(pl.col(k).is_not_null()).then(pl.format(f" {k[0]}={{}}", pl.col(k))).otherwise(pl.lit(""))
-            for k in kept
-        ),
-    )
-    several = frame.select(kept).unique().drop_nulls().height > 1 if kept else False
-    frame = frame.with_columns(label=labels if several else pl.col("metric"))
-    return _segments(frame, by) if by else _list(frame)
+    several = [c for c in kept if frame[c].drop_nulls().n_unique() > 1]
+    keys = [pl.format(" @ {}", c).fill_null("") for c in several]
+    frame = frame.with_columns(label=pl.concat_str("metric", *keys))
+    return _segments(frame, by, width) if by else _list(frame)
 
 
 def _list(frame: pl.DataFrame) -> str:
     rows = [
-        (r["label"], number(r["value"], r["lower"], r["upper"]), bound(r["lower"], r["upper"]), r["note"] or "")
-        for r in frame.iter_rows(named=True)
+        (r["label"], _number(r), bound(r["lower"], r["upper"]), r["note"] or "") for r in frame.iter_rows(named=True)
     ]
-    return _align(("metric", "value", "bound", "note"), rows, left=(0, 2, 3))
+    return "\n".join(_align(("metric", "value", "bound", "note"), rows, left=(0, 2, 3)))
 
 
-def _segments(frame: pl.DataFrame, by: list[str]) -> str:
+def _segments(frame: pl.DataFrame, by: list[str], width: int | None) -> str:
+    groups = frame.n_unique(by)
     labels = frame["label"].unique(maintain_order=True).to_list()
-    cells: dict[tuple[object, ...], dict[str, str]] = {}
-    for r in frame.iter_rows(named=True):
-        cells.setdefault(tuple(r[c] for c in by), {})[r["label"]] = number(r["value"], r["lower"], r["upper"])
-    shown = list(cells.items())[:LONGEST]
-    rows = [(*("null" if k is None else str(k) for k in keys), *(v.get(m, "") for m in labels)) for keys, v in shown]
-    table = _align((*by, *labels), rows, left=tuple(range(len(by))))
-    more = len(cells) - len(shown)
-    return table + (f"\n… and {more:,} more groups" if more else "")
+    cells: dict[tuple[object, ...], list[str]] = {}
+    for r in frame.head(LONGEST * len(labels)).iter_rows(named=True):  # every group has a row for each label
+        cells.setdefault(tuple(r[c] for c in by), []).append(_number(r))
+    rows = [(*("null" if k is None else str(k) for k in keys), *numbers) for keys, numbers in cells.items()]
+    header = (*by, *labels)
+    shown = _columns_within(width, header, rows)
+    lines = _align(header[:shown], [row[:shown] for row in rows], left=tuple(range(len(by))))
+    if groups > len(rows):
+        lines.append(f"… and {groups - len(rows):,} more groups")
+    if len(header) > shown:
+        lines.append(f"… and {len(header) - shown} more metrics: {', '.join(header[shown:])}")
+    return "\n".join(lines)
 
 
-def _align(header: tuple[str, ...], rows: Sequence[tuple[str, ...]], left: tuple[int, ...]) -> str:
-    widths = [max(len(cell) for cell in column) for column in zip(header, *rows, strict=True)]
-    lines = [header, tuple("─" * w for w in widths), *rows]
-    return "\n".join(
-        "  ".join(
-            c.ljust(w) if i in left else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    )
+def _number(row: dict[str, float | None]) -> str:
+    return number(row["value"], row["lower"], row["upper"])
+
+
+def _widths(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[int]:
+    return [max(len(cell) for cell in column) for column in zip(header, *rows, strict=True)]
+
+
+def _columns_within(width: int | None, header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> int:
+    ends = itertools.accumulate(w + 2 for w in _widths(header, rows))
+    return len(header) if width is None else max(1, sum(end - 2 <= width for end in ends))
+
+
+def _align(header: tuple[str, ...], rows: Sequence[tuple[str, ...]], left: tuple[int, ...]) -> list[str]:
+    widths = _widths(header, rows)
+
+    def line(cells: tuple[str, ...]) -> str:
+        padded = (c.ljust(w) if i in left else c.rjust(w) for i, (c, w) in enumerate(zip(cells, widths, strict=True)))
+        return "  ".join(padded).rstrip()
+
+    return [line(cells) for cells in (header, tuple("─" * w for w in widths), *rows)]

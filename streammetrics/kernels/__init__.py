@@ -5,9 +5,9 @@ from streammetrics.kernels.numpy import (
     count_cells,
     count_outcomes,
     lattice_keys,
+    pack_cells,
     sum_calibration,
     sum_losses,
-    threshold_ranks,
 )
 
 __all__ = [
@@ -15,7 +15,7 @@ __all__ = [
     "count_cells",
     "count_outcomes",
     "lattice_keys",
+    "pack_cells",
     "sum_calibration",
     "sum_losses",
-    "threshold_ranks",
 ]

@@ -52,21 +52,16 @@ class ConfusionCounts(Statistic):
     def observe(self, rows: Rows, shifts: Shifts) -> pl.DataFrame:
         """Counts at each threshold. A row counts as reached by as many thresholds as lie at or below its score."""
         assert rows.label is not None
-        thresholds: tuple[float | None, ...] = self.thresholds
-        if thresholds:
-            assert rows.score is not None
-            rank = kernels.threshold_ranks(rows.score, np.array(thresholds))
-        else:
-            assert rows.predicted is not None
-            thresholds, rank = (None,), rows.predicted.astype(np.intp)
-        ranks = len(thresholds) + 1
-        counts = kernels.count_outcomes(rows.label, rank, ranks, rows.group, rows.group_count, rows.weight)
+        score = rows.score if self.thresholds else rows.predicted
+        assert score is not None
+        thresholds = np.array(self.thresholds or [1.0])  # a predicted label of 1 reaches 1
+        counts = kernels.count_outcomes(rows.label, score, thresholds, rows.group, rows.group_count, rows.weight)
         reached = np.flip(np.cumsum(np.flip(counts, axis=1), axis=1), axis=1)  # rows of each rank or above
         predicted, rest = reached[:, 1:], reached[:, :1] - reached[:, 1:]
         return pl.DataFrame(
             {
                 GROUP: np.repeat(np.arange(rows.group_count), len(thresholds)),
-                "threshold": pl.Series(thresholds * rows.group_count, dtype=pl.Float64),
+                "threshold": pl.Series((self.thresholds or (None,)) * rows.group_count, dtype=pl.Float64),
                 "tp": predicted[..., 1].ravel(),
                 "fp": predicted[..., 0].ravel(),
                 "fn": rest[..., 1].ravel(),

@@ -1,0 +1,139 @@
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn import metrics as sk
+
+from streammetrics.curves import (
+    det_curve,
+    lift_curve,
+    operating_point,
+    pr_curve,
+    pr_interpolation,
+    roc_curve,
+    threshold_table,
+)
+from streammetrics.errors import MetricError
+from streammetrics.metrics.ranking import pr_auc
+from streammetrics.metrics.ratios import cost
+
+FIVE_ROWS = pl.DataFrame({"low": [0.2, 0.3, 0.5, 0.6, 0.7], "neg": [0, 0, 1, 1, 0], "pos": [1, 1, 0, 0, 1]})
+GROUPS = pl.concat([FIVE_ROWS.with_columns(day=pl.lit(day)) for day in ("tue", "mon")])
+LABEL, SCORE = [1, 1, 1, 0, 0], [0.3, 0.2, 0.7, 0.6, 0.5]
+
+
+def point(table=FIVE_ROWS, **options):
+    return operating_point({"tied": table}, **options).row(0, named=True)
+
+
+def test_threshold_table():
+    assert threshold_table(FIVE_ROWS).rows() == [
+        (math.inf, 0, 0, 3, 2),
+        (0.7, 1, 0, 2, 2),
+        (0.6, 1, 1, 2, 1),
+        (0.5, 1, 2, 2, 0),
+        (0.3, 2, 2, 1, 0),
+        (0.2, 3, 2, 0, 0),
+    ]
+
+
+def test_groups_keep_their_order():
+    table = threshold_table(GROUPS, ["day"])
+    assert table["day"].to_list() == ["tue"] * 6 + ["mon"] * 6
+    assert table.filter(day="mon").drop("day").equals(threshold_table(FIVE_ROWS))
+    assert operating_point({"tied": GROUPS}, ["day"], maximize="f1")["day"].to_list() == ["tue", "mon"]
+
+
+def test_roc_curve_equals_scikit_learn():
+    fpr, tpr, thresholds = sk.roc_curve(LABEL, SCORE, drop_intermediate=False)
+    curve = roc_curve(FIVE_ROWS)
+    assert curve["fpr"].to_list() == pytest.approx(fpr)
+    assert curve["recall"].to_list() == pytest.approx(tpr)
+    assert curve["threshold"].to_list() == thresholds.tolist()
+
+
+def test_pr_curve_equals_scikit_learn():
+    precision, recall, _ = sk.precision_recall_curve(LABEL, SCORE)
+    curve = pr_curve(FIVE_ROWS)
+    assert curve["recall"].to_list() == pytest.approx(recall[::-1])
+    assert curve["precision"][0] is None
+    assert curve["precision"][1:].to_list() == pytest.approx(precision[-2::-1])
+
+
+def test_det_curve_equals_scikit_learn():
+    fpr, fnr, _ = sk.det_curve(LABEL, SCORE, drop_intermediate=False)
+    curve = det_curve(FIVE_ROWS)
+    inner = curve.filter(pl.col("threshold").is_in([0.7, 0.6, 0.5]))
+    ours = set(zip(inner["fpr"].to_list(), inner["fnr"].round(12).to_list(), strict=True))
+    assert ours <= set(zip(fpr.tolist(), fnr.round(12).tolist(), strict=True))
+
+
+def test_lift_curve():
+    curve = lift_curve(FIVE_ROWS)
+    assert curve["targeted"].to_list() == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 1])
+    assert curve["gain"].to_list() == pytest.approx([0, 1 / 3, 1 / 3, 1 / 3, 2 / 3, 1])
+    assert curve["lift"].to_list() == [None, *map(pytest.approx, (5 / 3, 5 / 6, 5 / 9, 5 / 6, 1))]
+
+
+def test_pr_interpolation_from_the_paper():
+    """Davis and Goadrich (2006), table 1: from (TP 5, FP 5) to (TP 10, FP 30) of 20 positives."""
+    table = pl.DataFrame({"low": [0.1, 0.5, 0.9], "neg": [70, 25, 5], "pos": [10, 5, 5]})
+    points = pr_interpolation(table, steps=5).slice(5, 6)
+    assert points["recall"].to_list() == pytest.approx([0.25, 0.3, 0.35, 0.4, 0.45, 0.5])
+    assert points["precision"].round(3).to_list() == [0.5, 0.375, 0.318, 0.286, 0.265, 0.25]
+
+
+def test_pr_auc_is_the_area_below_the_interpolation():
+    points = pr_interpolation(GROUPS, ["day"], steps=5000)
+    area = pr_auc(FIVE_ROWS["neg"], FIVE_ROWS["pos"])
+    for _, drawn in points.group_by("day"):
+        assert np.trapezoid(drawn["precision"], drawn["recall"]) == pytest.approx(area, rel=1e-6)
+
+
+@pytest.mark.parametrize("curve", [threshold_table, roc_curve, pr_curve, det_curve, lift_curve])
+def test_without_rows_only_the_end_is_left(curve):
+    assert curve(FIVE_ROWS.clear())["threshold"].to_list() == [math.inf]
+    assert curve(GROUPS.clear(), ["day"]).is_empty()
+
+
+def test_operating_points():
+    best = point(maximize="f1")
+    assert (best["threshold"], best["tp"], best["fp"], best["fn"], best["tn"]) == (0.2, 3, 2, 0, 0)
+    assert best["lower"] == best["value"] == best["upper"] == 0.75
+    assert point(maximize="recall", where="fpr <= 0.01")["threshold"] == 0.7
+    assert point(minimize=cost(fp=1, fn=10))["threshold"] == 0.2
+    assert point(minimize="cost(fp=10, fn=1)")["threshold"] == 0.7
+
+
+def test_of_equal_thresholds_the_highest_is_taken():
+    assert point(maximize="recall", where="fpr >= 0.5 and recall < .5")["threshold"] == 0.6
+    assert point(minimize="fpr")["threshold"] == math.inf
+
+
+def test_nothing_meets_the_constraints():
+    assert set(point(maximize="f1", where="recall > 0.9 and fpr < 0.5").values()) == {None}
+    assert point(FIVE_ROWS.clear(), maximize="f1")["value"] is None
+
+
+def test_a_single_class_has_no_best_mcc():
+    assert point(FIVE_ROWS.with_columns(pos=0), maximize="mcc")["value"] is None
+    assert point(FIVE_ROWS.with_columns(low=0.5).group_by("low").sum(), maximize="mcc")["value"] == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "one objective"),
+        ({"maximize": "f1", "minimize": "cost"}, "one objective"),
+        ({"maximize": "predicted_positive_rate"}, "neither better"),
+        ({"minimize": "recall"}, "better when high"),
+        ({"maximize": "roc_auc"}, "needs a table"),
+        ({"maximize": "f1", "where": "fpr = 0.1"}, "not a requirement"),
+        ({"maximize": "f1", "where": "fpr <= low"}, "not a requirement"),
+        ({"maximize": "f1", "where": "fprr <= 0.1"}, "did you mean fpr"),
+    ],
+)
+def test_unusable_objectives_and_constraints(options, message):
+    with pytest.raises(MetricError, match=message):
+        point(**options)
