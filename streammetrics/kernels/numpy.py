@@ -49,7 +49,7 @@ def pack_cells(
 def count_cells(cells: Codes, size: int, weight: Floats | None) -> Counts:
     """Rows, or their weight, in each of ``size`` cells; 1 ns."""
     counts: Counts = np.bincount(cells, weight, minlength=size)
-    return counts
+    return counts if weight is None else counts.astype(np.float64, copy=False)  # no rows are counted as integers
 
 
 def count_outcomes(
