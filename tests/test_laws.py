@@ -1,5 +1,7 @@
 """The law: what is kept of A, plus what is kept of B, is what is kept of A and B, however the rows are split."""
 
+from itertools import pairwise
+
 import numpy as np
 import polars as pl
 import pytest
@@ -97,7 +99,7 @@ def test_any_split_any_order(make, seed, size, cuts):
     whole = make().update(data)
     shuffled = data.sample(fraction=1, shuffle=True, seed=seed % 1000)
     ends = sorted({0, *(c for c in cuts if c <= size), size})
-    parts = [shuffled[a:b] for a, b in zip(ends, ends[1:], strict=False)] or [shuffled]
+    parts = [shuffled[a:b] for a, b in pairwise(ends)] or [shuffled]
     batches = make()
     for part in parts:
         batches.update(part)

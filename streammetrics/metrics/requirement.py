@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streammetrics.errors import MetricError
+from streammetrics.metrics.metric import parse_metric
 
 COMPARISONS: dict[str, Callable[[Any, float], Any]] = {
     "<=": operator.le,
@@ -42,6 +43,7 @@ class Requirement:
         if match is None:
             raise MetricError(f"{text!r} is not a requirement; write one like 'roc_auc >= 0.8'.")
         metric, comparison, limit = match.groups()
+        parse_metric(metric)
         return cls(metric, comparison, float(limit))
 
     @property

@@ -1,0 +1,92 @@
+"""The decorator, names, aliases and options."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import streammetrics as sm
+from streammetrics.metrics import f1, fbeta, precision
+from streammetrics.metrics.metric import find_metric, parse_metric
+from streammetrics.metrics.requirement import Requirement
+
+CANONICAL = (
+    "rows accuracy balanced_accuracy precision recall specificity fpr fnr npv f1 fbeta mcc kappa youden_j roc_auc "
+    "average_precision pr_auc ks log_loss brier_score ece"
+).split()
+USUAL = (
+    "ppv sensitivity tpr power selectivity tnr fall_out type_i_error miss_rate type_ii_error fdr false_omission_rate "
+    "phi informedness delta_p threat_score critical_success_index jaccard negative_precision negative_recall "
+    "negative_f1 fowlkes_mallows cohen_kappa p_e expected_cost gini partial_auc auc"
+).split()
+
+
+@pytest.fixture(scope="module")
+def report():
+    return sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1, 0], "p": [0.9, 0.6, 0.4, 0.1]}).finalize()
+
+
+@pytest.mark.parametrize("name", [*CANONICAL, *USUAL])
+def test_known_by_its_usual_names(report, name):
+    assert report[name].value is not None
+
+
+@pytest.mark.parametrize("metric", sm.all_metrics(), ids=str)
+def test_every_metric_is_documented_and_found_by_every_alias(metric):
+    assert len(metric.summary) > 10
+    assert ">>>" in metric.__doc__
+    assert metric.range[0] < metric.range[1]
+    for name in (metric.name, *metric.aliases):
+        assert find_metric(name, [metric.columns]) == metric
+
+
+def test_called_with_numbers_arrays_expressions_or_options():
+    assert precision(3, 1) == precision(tp=3, fp=1) == 0.75
+    assert precision(0, 0) is None
+    assert precision(np.array([3, 0]), [1, 0]) == [0.75, None]
+    assert pl.DataFrame({"a": [3], "b": [1]}).select(precision(pl.col("a"), pl.col("b"))).item() == 0.75
+    assert fbeta(beta=2)(5, 5, 0) == fbeta(5, 5, 0, beta=2)
+    assert fbeta(beta=1) == fbeta(beta=1.0)
+    assert fbeta(3, 1, 2) == f1(3, 1, 2)
+
+
+def test_options_are_part_of_the_name(report):
+    assert str(fbeta(beta=2.0)) == "fbeta(beta=2)"
+    assert parse_metric("log_loss(label=positive)") == ("log_loss", {"label": "positive"})
+    assert report["fbeta(beta=2)"] == report[fbeta(beta=2)]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("presicion", "did you mean precision"),
+        ("fbeta(gamma=2)", "its options are: beta"),
+        ("fbeta(2)", "is not a metric"),
+        ("__import__('os')", "is not a metric"),
+        ("partial_auc(max_fpr=-1)", "max_fpr"),
+    ],
+)
+def test_unknown_metrics_are_told_apart(report, name, message):
+    with pytest.raises(sm.MetricError, match=message):
+        report[name]
+
+
+def test_a_metric_needs_its_statistic():
+    acc = sm.Accumulator(sm.ConfusionCounts(), y_true="y", y_score="p")
+    with pytest.raises(sm.MetricError, match="roc_auc needs a table with the columns"):
+        acc.finalize(["roc_auc"])
+
+
+def test_a_second_metric_of_one_name_is_refused():
+    with pytest.raises(sm.MetricError, match="two metrics"):
+
+        @sm.metric(range=(0, 1), aliases=("ppv",))
+        def another_precision(tp, fp):
+            return tp / (tp + fp)
+
+
+def test_requirements_are_read():
+    assert Requirement.parse("roc_auc>=.8") == Requirement("roc_auc", ">=", 0.8)
+    assert Requirement.parse(" cost(fp=1, fn=10) < 1e-3 ") == Requirement("cost(fp=1, fn=10)", "<", 1e-3)
+    for text in ("roc_auc", "roc_auc => 1", "roc_auc == 1", ">= 1"):
+        with pytest.raises(sm.MetricError, match="is not a"):
+            Requirement.parse(text)
