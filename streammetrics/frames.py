@@ -243,17 +243,12 @@ def concat_groups(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     Raises:
         ColumnError: where a group column changes its type.
     """
-    try:
-        return pl.concat(frames, how="vertical_relaxed", rechunk=True)
-    except pl.exceptions.PolarsError as error:
-        for name in frames[0].columns:
-            types = {f.schema[name] for f in frames} - {pl.Null()}
-            if len(types) > 1:
-                found = " and ".join(sorted(map(str, types)))
-                raise ColumnError(
-                    f"the group column {name!r} has different types in different batches: {found}."
-                ) from error
-        raise
+    for name in frames[0].columns:
+        types = {f.schema[name] for f in frames} - {pl.Null()}
+        if len(types) > 1 and not all(t.is_numeric() for t in types):
+            found = " and ".join(sorted(map(str, types)))
+            raise ColumnError(f"the group column {name!r} has different types in different batches: {found}.")
+    return pl.concat(frames, how="vertical_relaxed", rechunk=True)
 
 
 def rows_by_model(batch: Batch, roles: Roles) -> Iterable[Rows]:
@@ -336,10 +331,9 @@ def _frame(data: Any, columns: Sequence[str]) -> pl.DataFrame:
     if isinstance(data, pl.DataFrame):
         return data
     if isinstance(data, (pa.Table, pa.RecordBatch)):
-        names = data.schema.names
-        return _converted(data.select([c for c in columns if c in names]) if set(columns) <= set(names) else data)
+        return _converted(data.select(columns) if columns and set(columns) <= set(data.schema.names) else data)
     if isinstance(data, Mapping):
-        return _converted({name: data[name] for name in columns if name in data} if columns else data, copy=True)
+        return _converted({c: data[c] for c in columns} if columns and set(columns) <= set(data) else data, copy=True)
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
         return _converted(data, columns, copy=True)
     raise ColumnError(

@@ -77,13 +77,17 @@ class Lattice:
         """
         edge = np.maximum(bins << shifts, self._first)
         values = self.values(edge)
-        return np.where(self.keys(values) < edge, np.nextafter(values, np.inf), values)
+        outside = self.keys(values) < edge
+        values[outside] = np.nextafter(values[outside], np.inf)
+        return values
 
     def highest(self, bins: Keys, shifts: NDArray[np.integer]) -> Values:
         """Largest float64 in each bin."""
         edge = np.minimum(((bins + 1) << shifts) - 1, self._last)
         values = self.values(edge)
-        return np.where(self.keys(values) > edge, np.nextafter(values, -np.inf), values)
+        outside = self.keys(values) > edge
+        values[outside] = np.nextafter(values[outside], -np.inf)
+        return values
 
     def holds(self, bins: Keys, shifts: NDArray[np.integer]) -> NDArray[np.bool_]:
         """Whether each is a bin of this lattice: on the line, and spanning no atom."""

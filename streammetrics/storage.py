@@ -24,6 +24,15 @@ from streammetrics.version import __version__
 
 FORMAT = 1
 KEY = b"streammetrics"
+FOREIGN = (
+    pa.ArrowException,
+    pl.exceptions.PolarsError,
+    pl.exceptions.PanicException,
+    OSError,
+    ValueError,
+    TypeError,
+    OverflowError,
+)
 T = TypeVar("T")
 
 
@@ -72,6 +81,7 @@ def from_arrow(table: pa.Table) -> Saved:
     Raises:
         StateError: where the table is not a state, is of a newer format, or breaks a rule of the format.
     """
+    _checked(lambda: table.validate(full=True))
     header = _header(table.schema.metadata or {})
     roles = _roles(_field(header, "columns", dict))
     statistics = tuple(_statistic(s) for s in _field(header, "statistics", list))
@@ -145,7 +155,7 @@ def _checked(step: Callable[[], T]) -> T:
         return step()
     except StreamMetricsError:
         raise
-    except (pa.ArrowException, pl.exceptions.PolarsError, OSError, ValueError, TypeError, OverflowError) as error:
+    except FOREIGN as error:
         raise StateError(f"the content cannot be read ({error}).") from error
 
 

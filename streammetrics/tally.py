@@ -67,8 +67,8 @@ class Window:
 
     @property
     def size(self) -> int:
-        """Number of cells."""
-        return 2 * int(self.widths.sum())
+        """Number of cells; widths of many fine groups would overflow an integer."""
+        return 2 * int(self.widths.sum(dtype=np.float64))
 
 
 def tally(chunk: Chunk) -> pl.DataFrame:

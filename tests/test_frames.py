@@ -1,0 +1,248 @@
+"""The door: every way in gives the same state, and bad input gets a clear error and loses nothing."""
+
+from datetime import date, datetime, timedelta
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import streammetrics as sm
+
+rng = np.random.default_rng(0)
+DATA = pl.DataFrame(
+    {
+        "unused": [object()] * 0 or ["text"] * 50,
+        "y": rng.integers(0, 2, 50),
+        "p": rng.random(50).round(2),
+        "g": pl.Series(["DE", "FR", None]).gather(rng.integers(0, 3, 50)),
+    }
+)
+
+
+def task(**options):
+    return sm.binary(**{"y_true": "y", "y_score": "p"} | options)
+
+
+def state_of(data, **options):
+    return task(**options).update(data).to_bytes()
+
+
+class OnlyAnArray:
+    """A struct array by the PyCapsule protocol, as other libraries export it."""
+
+    def __init__(self, table):
+        self.batch = table.combine_chunks().to_batches()[0]
+
+    def __arrow_c_array__(self, requested_schema=None):
+        return self.batch.__arrow_c_array__(requested_schema)
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda d: d,
+        lambda d: d.to_arrow(),
+        lambda d: d.to_arrow().combine_chunks().to_batches()[0],
+        lambda d: d.to_arrow().to_reader(),
+        lambda d: d.to_pandas(),
+        lambda d: d.to_pandas().convert_dtypes(),
+        lambda d: duckdb.from_arrow(d.to_arrow()),
+        lambda d: {c: d[c].to_numpy() for c in d.columns},
+        lambda d: {c: d[c].to_list() for c in d.columns},
+        lambda d: OnlyAnArray(d.to_arrow()),
+        lambda d: d.with_columns(pl.col("p").cast(pl.Float64), pl.col("y").cast(pl.Boolean)),
+        lambda d: d.with_columns(pl.col("y").cast(pl.UInt8)),
+        lambda d: d.with_columns(pl.col("y").cast(pl.Float32)),
+        lambda d: d.with_columns(pl.col("g").cast(pl.Categorical)),
+        lambda d: d.with_columns(pl.col("g").cast(pl.Enum(["FR", "DE"]))),
+        lambda d: d.to_arrow().set_column(3, "g", d["g"].to_arrow().dictionary_encode()),
+    ],
+    ids=range(16),
+)
+def test_every_way_in_is_the_same(convert):
+    assert state_of(convert(DATA), by="g") == state_of(DATA, by="g")
+
+
+@pytest.mark.parametrize(
+    ("labels", "options"),
+    [
+        (pl.col("y").replace_strict({0: "no", 1: "yes"}), {"positive": "yes"}),
+        (pl.col("y").replace_strict({0: "no", 1: "yes"}), {"positive": "yes", "negative": "no"}),
+        (pl.col("y").replace_strict({0: "no", 1: "yes"}).cast(pl.Categorical), {"positive": "yes"}),
+        (pl.col("y") + 1, {"positive": 2, "negative": 1}),
+    ],
+    ids=["text", "two texts", "categorical", "numbers"],
+)
+def test_labels_of_any_kind(labels, options):
+    found = task(**options).update(DATA.with_columns(labels)).finalize().frame
+    assert found.equals(task().update(DATA).finalize().frame)
+
+
+def test_columns_by_expression():
+    columns = {"y_true": pl.col("y") == 1, "y_score": (pl.col("p") / 2 + pl.col("p") / 2).alias("half")}
+    found = sm.binary(**columns, by=pl.col("g").fill_null("?").alias("country")).update(DATA)
+    assert found.roles.by == ("country",)
+    assert (
+        found.rollup()
+        .finalize()
+        .frame.equals(sm.binary(y_true="y", y_score="p", capacity=1024).update(DATA).finalize().frame)
+    )
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1, 2, None],
+        [1.5, 2.5, None],
+        ["a", "b", None],
+        [True, False, None],
+        [date(2026, 1, 1), date(2026, 1, 2), None],
+        [datetime(2026, 1, 1), datetime(2026, 1, 2), None],
+        [timedelta(1), timedelta(2), None],
+        [None, None, None],
+    ],
+    ids=str,
+)
+def test_groups_of_any_type_keep_it(values, tmp_path):
+    acc = task(by="g").update(pl.DataFrame({"y": [1, 0, 1], "p": [0.1, 0.2, 0.3], "g": values}))
+    acc.save(tmp_path / "state")
+    report = sm.Accumulator.load(tmp_path / "state").finalize()
+    assert set(report.frame["g"]) == set(values)
+    assert report.get("rows", g=values[0]).value == values.count(values[0])
+
+
+def test_group_types_of_shards_are_brought_together():
+    def shard(values, kind):
+        return pl.DataFrame({"y": [1, 0], "p": [0.1, 0.2], "g": pl.Series(values, dtype=kind)})
+
+    acc = (
+        task(by="g")
+        .update(shard([None, None], pl.Null))
+        .update(shard([1, 2], pl.Int8))
+        .update(shard([1, 3], pl.UInt32))
+    )
+    assert acc.finalize(["rows"]).frame["g"].to_list() == [1, 2, 3, None]
+    before = acc.to_bytes()
+    with pytest.raises(sm.ColumnError, match="'g' has different types in different batches: Int64 and String"):
+        acc.update(shard(["a", "b"], pl.String))
+    assert acc.to_bytes() == before
+
+
+BAD = {
+    "missing column": ({"y": [1], "q": [0.5]}, {}, sm.ColumnError, "there is no column 'p'; the batch has: y, q"),
+    "null label": ({"y": [1, None], "p": [0.1, 0.2]}, {}, sm.DataError, "'y' has null or NaN in 1 of 2 rows .*row 1"),
+    "null score": ({"y": [1, 0], "p": [None, 0.2]}, {}, sm.DataError, "'p' has null or NaN .* nulls='drop'"),
+    "NaN score": ({"y": [1, 0], "p": [0.1, float("nan")]}, {}, sm.DataError, "'p' has null or NaN in 1 of 2"),
+    "score above 1": ({"y": [1, 0], "p": [0.1, 1.5]}, {}, sm.DataError, r"scores outside \[0, 1\] .*1.5, in row 1"),
+    "score below 0": ({"y": [1, 0], "p": [-0.1, 0.5]}, {}, sm.DataError, "domain='real'"),
+    "infinite score": ({"y": [1, 0], "p": [0.1, float("inf")]}, {}, sm.DataError, r"outside \[0, 1\]"),
+    "three labels": ({"y": [0, 1, 2], "p": [0.1] * 3}, {}, sm.DataError, "other than 0 and 1 .*is 2.*positive="),
+    "text labels": ({"y": ["a", "b"], "p": [0.1] * 2}, {}, sm.ColumnError, "'y' is of type String.*positive="),
+    "third label": (
+        {"y": ["a", "b", "c"], "p": [0.1] * 3},
+        {"positive": "a", "negative": "b"},
+        sm.DataError,
+        "other than 'a' and 'b' in 1 of 3 rows .*'c'",
+    ),
+    "wrong label": ({"y": [1, 0], "p": [0.1] * 2}, {"positive": "a"}, sm.ColumnError, "cannot hold the label 'a'"),
+    "text score": ({"y": [1, 0], "p": ["0.1", "0.2"]}, {}, sm.ColumnError, "'p' is of type String; numbers are needed"),
+    "negative weight": (
+        {"y": [1, 0], "p": [0.1] * 2, "w": [1, -1]},
+        {"sample_weight": "w"},
+        sm.DataError,
+        "negative or infinite weights in 1 of 2",
+    ),
+    "nested group": ({"y": [1], "p": [0.1], "g": [[1]]}, {"by": "g"}, sm.ColumnError, "group by plain values"),
+    "failing expression": (
+        {"y": [1], "p": ["x"]},
+        {"y_score": pl.col("p").cast(pl.Float64)},
+        sm.ColumnError,
+        "'p' fails",
+    ),
+    "aggregate": ({"y": [1, 0], "p": [0.1, 0.2]}, {"y_score": pl.col("p").mean()}, sm.ColumnError, "1 rows for 2"),
+    "lazy frame": (pl.LazyFrame({"y": [1]}), {}, sm.ColumnError, "pass it to evaluate"),
+    "no table": (17, {}, sm.ColumnError, "type int cannot be read"),
+    "ragged": ({"y": [1, 0], "p": [0.1]}, {}, sm.ColumnError, "cannot be read as a table"),
+}
+
+
+@pytest.mark.parametrize(("data", "options", "error", "message"), BAD.values(), ids=BAD.keys())
+def test_bad_input_is_refused_and_loses_nothing(data, options, error, message):
+    acc = task(**options)
+    good = {"y": [1, 0], "p": [0.3, 0.4], "w": [1.0, 2.0], "g": [1, 2]}
+    if "positive" in options:
+        good["y"] = ["a", "b"]
+    if "y_score" not in options:
+        acc.update(good)
+    before = acc.to_bytes()
+    with pytest.raises(error, match=message):
+        acc.update(data)
+    assert acc.to_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"nulls": "ignore"}, "nulls must be"),
+        ({"negative": 0}, "positive="),
+        ({"by": "threshold"}, "'threshold', which reports use"),
+        ({"by": "row_counts"}, "'row_counts', which saved states use"),
+        ({"by": ["g", "g"]}, "twice"),
+        ({"y_score": pl.col("y") * 0.5}, "two different columns are named 'y'"),
+        ({"y_score": pl.all()}, "single named column"),
+        ({"y_score": {}}, "at least one model"),
+        ({"y_score": 7}, "a column is a name"),
+        ({"y_score": None}, "needs y_score="),
+        ({"y_pred": "z", "thresholds": [0.5]}, "counts one of them"),
+        ({"y_pred": {"a": "z"}}, "same models"),
+        ({"thresholds": [0.5, 0.5]}, "distinct"),
+        ({"thresholds": [float("nan")]}, "distinct numbers"),
+        ({"capacity": 7}, "at least 8"),
+        ({"atoms": [2.0]}, "no score of the domain"),
+        ({"domain": "margin"}, "domain must be"),
+        ({"calibration_bins": 0}, "at least one bin"),
+    ],
+    ids=str,
+)
+def test_specifications_that_cannot_work(options, message):
+    with pytest.raises(sm.SpecificationError, match=message):
+        task(**options)
+
+
+def test_dropped_rows_are_counted_by_group_and_model():
+    data = pl.DataFrame(
+        {
+            "y": [1, 0, None, 1, 0, 1],
+            "a": [0.1, None, 0.3, 0.4, 0.5, 0.6],
+            "b": [0.1, 0.2, 0.3, float("nan"), None, 0.6],
+            "w": [1.0, 1.0, 1.0, 1.0, 1.0, 0.0],
+            "g": ["x", "x", "x", "y", "y", "z"],
+        }
+    )
+    acc = sm.binary(y_true="y", y_score={"a": "a", "b": "b"}, sample_weight="w", by="g", nulls="drop").update(data)
+    counts = acc.finalize(["rows", "dropped"]).frame.pivot("metric", index=["g", "model"], values="value")
+    assert counts.rows() == [
+        ("x", "a", 1, 2),
+        ("x", "b", 2, 1),
+        ("y", "a", 2, 0),
+        ("y", "b", 0, 2),
+        ("z", "a", 0, 1),
+        ("z", "b", 0, 1),
+    ]
+
+
+@pytest.mark.parametrize("wrap", [dict, pd.DataFrame], ids=["numpy", "pandas"])
+def test_memory_that_changes_later_is_not_shared(wrap):
+    p, y = np.array([0.1, 0.9, 0.4]), np.array([0, 1, 1])
+    acc = task().update(wrap({"y": y, "p": p}))
+    expected = task().update(wrap({"y": y.copy(), "p": p.copy()})).to_bytes()
+    p[:], y[:] = 0.5, 0
+    assert acc.to_bytes() == expected
+
+
+def test_only_the_columns_in_use_are_converted():
+    table = pa.table({"y": [1, 0], "p": [0.1, 0.2], "odd": pa.array([None, None], pa.month_day_nano_interval())})
+    assert task().update(table).seen == 2

@@ -1,0 +1,176 @@
+"""One pass over any source: the same report from each, nothing lost on the way."""
+
+import duckdb
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pytest
+from polars.testing import assert_frame_equal
+
+import streammetrics as sm
+
+SIZE = 5_000
+rng = np.random.default_rng(0)
+P = rng.beta(0.5, 4, SIZE)
+DATA = pl.DataFrame({"y": rng.random(SIZE) < P, "p": P, "g": rng.choice(["DE", "FR"], SIZE), "unused": "text"})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("files")
+    for kind in ("parquet", "csv", "ndjson", "ipc"):
+        (folder / kind).mkdir()
+        for n, part in enumerate((DATA[:2000], DATA[2000:])):
+            getattr(part, f"write_{kind}")(folder / kind / f"{n}.{kind}")
+    return folder
+
+
+def task():
+    return sm.binary(y_true="y", y_score="p", by="g", capacity=64)
+
+
+EXPECTED = sm.evaluate(DATA, task()).frame
+
+SOURCES = {
+    "path": lambda f: [f / "parquet/0.parquet", f / "parquet/1.parquet"],
+    "text": lambda f: [str(f / "parquet/0.parquet"), str(f / "parquet/1.parquet")],
+    "glob": lambda f: f"{f}/parquet/*.parquet",
+    "deep glob": lambda f: f"{f}/**/*.parquet",
+    "folder": lambda f: f / "parquet",
+    "csv": lambda f: f / "csv",
+    "ndjson": lambda f: f / "ndjson",
+    "ipc": lambda f: f / "ipc",
+    "lazy frame": lambda f: pl.scan_parquet(f"{f}/parquet/*.parquet"),
+    "frame": lambda f: DATA,
+    "pandas": lambda f: DATA.to_pandas(),
+    "table": lambda f: DATA.to_arrow(),
+    "record batch": lambda f: DATA.to_arrow().combine_chunks().to_batches()[0],
+    "dataset": lambda f: ds.dataset(f / "parquet"),
+    "reader": lambda f: DATA.to_arrow().to_reader(max_chunksize=700),
+    "relation": lambda f: duckdb.read_parquet(f"{f}/parquet/*.parquet"),
+    "list of frames": lambda f: [DATA[:10], DATA[10:10], DATA[10:]],
+    "generator": lambda f: (DATA[n : n + 333] for n in range(0, SIZE, 333)),
+    "mapping": lambda f: {c: DATA[c].to_numpy() for c in DATA.columns},
+}
+
+
+@pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES.keys())
+@pytest.mark.parametrize("workers", [1, 3])
+def test_every_source_gives_the_same_report(source, workers, folder):
+    found = sm.evaluate(source(folder), task(), workers=workers).frame
+    assert_frame_equal(found, EXPECTED, rel_tol=1e-12)
+
+
+def test_workers_do_not_change_a_count():
+    one, many = (sm.accumulate(DATA, task(), workers=n).to_arrow() for n in (1, 4))
+    for column in ("row_counts", "confusion_counts", "score_histogram"):
+        assert one[column].equals(many[column])
+
+
+def test_several_tasks_share_a_pass():
+    batches = (DATA[n : n + 500] for n in range(0, SIZE, 500))
+    reports = sm.evaluate(batches, {"all": sm.binary(y_true="y", y_score="p"), "by country": task()})
+    assert_frame_equal(reports["by country"].frame, EXPECTED, rel_tol=1e-12)
+    assert reports["all"]["rows"].value == SIZE
+
+
+def test_evaluate_leaves_the_accumulator_empty():
+    acc = task()
+    sm.evaluate(DATA, acc)
+    assert acc.seen == 0
+
+
+@pytest.mark.parametrize("interrupt", [KeyboardInterrupt, RuntimeError])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_interrupt_keeps_what_was_taken_in(interrupt, workers):
+    def batches():
+        for n in range(5):
+            yield DATA[n * 100 : n * 100 + 100]
+        raise interrupt
+
+    acc = task()
+    with pytest.raises(interrupt):
+        sm.accumulate(batches(), acc, workers=workers)
+    assert_frame_equal(acc.finalize().frame, task().update(DATA[:500]).finalize().frame, rel_tol=1e-12)
+
+
+def test_a_bad_batch_is_the_users_error():
+    bad = DATA[:10].with_columns(p=pl.lit(2.0))
+    acc = task()
+    with pytest.raises(sm.DataError, match=r"scores outside \[0, 1\]"):
+        sm.accumulate([DATA[:100], bad, DATA[100:]], acc, workers=1)
+    assert acc.seen == 100
+
+
+def test_batches_are_not_drawn_ahead(monkeypatch):
+    drawn, taken, ahead = [], [], []
+    update = sm.Accumulator.update
+
+    def counted(self, batch):
+        taken.append(1)
+        return update(self, batch)
+
+    def batches():
+        for _ in range(50):
+            drawn.append(1)
+            ahead.append(len(drawn) - len(taken))
+            yield DATA[:100]
+
+    monkeypatch.setattr(sm.Accumulator, "update", counted)
+    assert sm.accumulate(batches(), task(), workers=2).seen == 5_000
+    assert max(ahead) <= 2
+
+
+@pytest.mark.parametrize(
+    ("source", "error", "message"),
+    [
+        ("nowhere.parquet", sm.SourceError, "there is no file 'nowhere.parquet'"),
+        ("nowhere/*.parquet", sm.SourceError, "no file matches 'nowhere"),
+        ([], sm.SourceError, "no rows"),
+        (DATA[:0], sm.SourceError, "no rows"),
+        (17, sm.SourceError, "type int cannot be read"),
+        (pl.LazyFrame({"y": [1]}), sm.ColumnError, "there is no column 'p'; the source has: y"),
+        (DATA.lazy().with_columns(pl.col("p").str.to_date().alias("p")), sm.SourceError, "the plan cannot be read"),
+        ([1, 2], sm.ColumnError, "type int cannot be read"),
+    ],
+    ids=str,
+)
+def test_sources_that_cannot_be_read(source, error, message):
+    with pytest.raises(error, match=message):
+        sm.evaluate(source, sm.binary(y_true="y", y_score="p"))
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    acc = sm.binary(y_true="y", y_score="p")
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1 no")
+    (tmp_path / "notes.txt").write_text("hello")
+    DATA.write_csv(tmp_path / "a.csv")
+    for source, message in (
+        (tmp_path / "broken.parquet", "broken.parquet cannot be read"),
+        (tmp_path / "notes.txt", "of no known kind"),
+        ([tmp_path / "a.csv", tmp_path / "broken.parquet"], "different kinds"),
+    ):
+        with pytest.raises(sm.SourceError, match=message):
+            sm.evaluate(source, acc)
+
+
+def test_only_columns_in_use_are_read():
+    source = DATA.lazy().with_columns(pl.col("unused").cast(pl.Int64))
+    assert sm.evaluate(source, sm.binary(y_true="y", y_score="p"))["rows"].value == SIZE
+
+
+def test_rows_alone_can_be_counted(folder):
+    assert sm.evaluate(f"{folder}/parquet/*.parquet", sm.Accumulator())["rows"].value == SIZE
+
+
+def test_progress_is_shown(capsys):
+    sm.evaluate(DATA, task(), progress=True)
+    assert "rows/s" in capsys.readouterr().err
+
+
+def test_a_reader_of_an_arrow_stream_is_streamed():
+    reader = pa.RecordBatchReader.from_batches(
+        DATA.to_arrow().schema, iter(DATA.to_arrow().to_batches(max_chunksize=100))
+    )
+    assert sm.accumulate(reader, task()).seen == SIZE

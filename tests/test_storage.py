@@ -1,0 +1,261 @@
+"""Saved states: round trips, states added up by other programs, and files that mean harm."""
+
+import json
+import random
+
+import duckdb
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+from polars.testing import assert_frame_equal
+
+import streammetrics as sm
+from streammetrics import storage
+
+rng = np.random.default_rng(0)
+SIZE = 300
+DATA = pl.DataFrame(
+    {
+        "y": rng.random(SIZE) < 0.4,
+        "p": rng.random(SIZE),
+        "q": rng.random(SIZE),
+        "w": rng.random(SIZE) + 0.1,
+        "g": pl.Series(["DE", "FR", None]).gather(rng.integers(0, 3, SIZE)),
+    }
+)
+TASKS = {
+    "plain": lambda: sm.binary(y_true="y", y_score="p"),
+    "coarse": lambda: sm.binary(y_true="y", y_score="p", capacity=80, atoms=(0.5,)),
+    "grouped": lambda: sm.binary(y_true="y", y_score="p", by="g", capacity=16),
+    "models": lambda: sm.binary(y_true="y", y_score={"a": "p", "b": "q"}, by="g"),
+    "weighted": lambda: sm.binary(y_true="y", y_score="p", sample_weight="w"),
+    "labels": lambda: sm.Accumulator(sm.ConfusionCounts(()), y_true="y", y_pred="y", positive=True, metrics=["f1"]),
+}
+task = pytest.mark.parametrize("make", TASKS.values(), ids=TASKS.keys())
+
+
+@pytest.fixture
+def table():
+    return TASKS["grouped"]().update(DATA).to_arrow()
+
+
+@task
+@pytest.mark.parametrize("rows", [0, SIZE])
+def test_round_trips(make, rows, tmp_path):
+    acc = make().update(DATA[:rows])
+    for path in (tmp_path / "state", tmp_path / "state.arrow"):
+        acc.save(path)
+        loaded = sm.Accumulator.load(path)
+        assert loaded.to_bytes() == acc.to_bytes()
+        assert loaded.finalize().frame.equals(acc.finalize().frame)
+    assert sm.Accumulator.from_arrow(acc.to_arrow()).to_bytes() == acc.to_bytes()
+
+
+def test_metadata_says_what_it_is(table):
+    header = json.loads(table.schema.metadata[b"streammetrics"])
+    assert header["format"] == 1
+    assert header["version"] == sm.__version__
+    assert header["columns"]["by"] == ["g"]
+    assert [s["name"] for s in header["statistics"]] == table.column_names[1:]
+
+
+def test_states_put_together_add_up():
+    parts = [TASKS["grouped"]().update(part) for part in (DATA[:100], DATA[100:])]
+    together = pa.concat_tables([p.to_arrow() for p in parts])
+    assert (
+        sm.Accumulator.from_arrow(together)
+        .finalize(["roc_auc"])
+        .frame.equals((parts[0] + parts[1]).finalize(["roc_auc"]).frame)
+    )
+
+
+def test_cells_summed_by_sql_are_brought_back_to_the_capacity(tmp_path):
+    parts = [TASKS["grouped"]().update(part) for part in (DATA[:20], DATA[20:])]
+    for n, part in enumerate(parts):
+        part.save(tmp_path / f"{n}.state")
+    columns = {"row_counts": [], "confusion_counts": ["threshold"], "score_histogram": ["shift", "bin"]}
+    columns |= {"probability_loss": ["actual"], "calibration_bins": ["bin"]}
+    total = parts[0].to_arrow()
+    sums = []
+    for name, keys in columns.items():
+        cell = total.schema.field(name).type.value_type
+        fields = ", ".join(
+            f"c.{f.name}" if f.name in keys else f"sum(c.{f.name})::{sql(f.type)} AS {f.name}" for f in cell
+        )
+        cells = f"SELECT g, unnest({name}) AS c FROM read_parquet('{tmp_path}/*.state')"
+        struct = ", ".join(f"{f.name} := {f.name}" for f in cell)
+        grouped = f"SELECT g, {fields} FROM ({cells}) GROUP BY g {''.join(f', c.{k}' for k in keys)}"
+        sums.append(f"(SELECT g, list(struct_pack({struct})) AS {name} FROM ({grouped}) GROUP BY g)")
+    joined = (
+        sums[0]
+        + " a0"
+        + "".join(f" JOIN {s} a{n} ON a0.g IS NOT DISTINCT FROM a{n}.g" for n, s in enumerate(sums[1:], 1))
+    )
+    found = duckdb.sql(f"SELECT a0.g, {', '.join(columns)} FROM {joined}").to_arrow_table()
+    loaded = sm.Accumulator.from_arrow(found.cast(total.schema))
+    metrics = ["rows", "roc_auc", "precision", "log_loss", "ece"]
+    expected = (parts[0] + parts[1]).finalize(metrics).frame
+    assert_frame_equal(loaded.finalize(metrics).frame, expected, rel_tol=1e-12)
+
+
+def sql(kind):
+    return {"int64": "BIGINT", "double": "DOUBLE"}[str(kind)]
+
+
+def load_or_refuse(content):
+    """Loading either works or ends in a StateError."""
+    try:
+        return sm.Accumulator.from_bytes(content)
+    except sm.StateError:
+        return None
+
+
+@task
+def test_truncated_bytes_are_refused(make):
+    content = make().update(DATA).to_bytes()
+    for end in range(0, len(content) - 16, len(content) // 23):
+        assert load_or_refuse(content[:end]) is None
+
+
+def test_flipped_bits_never_crash():
+    content = TASKS["grouped"]().update(DATA[:40]).to_bytes()
+    chance = random.Random(0)
+    for _ in range(200):
+        broken = bytearray(content)
+        for _ in range(chance.randint(1, 4)):
+            broken[chance.randrange(len(broken))] ^= 1 << chance.randrange(8)
+        loaded = load_or_refuse(bytes(broken))
+        if loaded is not None:
+            loaded.finalize(["roc_auc", "log_loss"]).frame  # noqa: B018
+
+
+@pytest.mark.parametrize("name", ["missing", "folder", "empty", "text", "foreign.parquet", "foreign.arrow", "cut"])
+def test_files_that_are_no_state(name, tmp_path):
+    path = tmp_path / name
+    if name == "folder":
+        path.mkdir()
+    elif name == "empty":
+        path.touch()
+    elif name == "text":
+        path.write_text("a,b\n1,2\n")
+    elif name == "foreign.parquet":
+        DATA.write_parquet(path)
+    elif name == "foreign.arrow":
+        DATA.write_ipc(path)
+    elif name == "cut":
+        TASKS["plain"]().update(DATA).save(path)
+        path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(sm.StateError, match=name):
+        sm.Accumulator.load(path)
+
+
+def with_header(table, **changes):
+    header = json.loads(table.schema.metadata[storage.KEY]) | changes
+    header = {k: v for k, v in header.items() if v != "gone"}
+    return table.replace_schema_metadata({storage.KEY: json.dumps(header).encode()})
+
+
+def with_columns(table, **changes):
+    columns = json.loads(table.schema.metadata[storage.KEY])["columns"] | changes
+    return with_header(table, columns=columns)
+
+
+def with_options(table, name, **options):
+    statistics = json.loads(table.schema.metadata[storage.KEY])["statistics"]
+    changed = [s | {"options": s["options"] | options} if s["name"] == name else s for s in statistics]
+    return with_header(table, statistics=changed)
+
+
+def with_cell(table, statistic, **values):
+    frame = pl.DataFrame(pl.from_arrow(table))
+    cell = pl.element().struct.with_fields(**{k: pl.lit(v, dtype_of(frame, statistic, k)) for k, v in values.items()})
+    changed = frame.with_columns(pl.col(statistic).list.eval(cell)).to_arrow()
+    return changed.cast(table.schema.remove_metadata()).replace_schema_metadata(table.schema.metadata)
+
+
+def dtype_of(frame, statistic, field):
+    return frame.schema[statistic].inner.to_schema()[field]
+
+
+HARM = {
+    "no metadata": (lambda t: t.replace_schema_metadata(None), "not a state"),
+    "no json": (lambda t: t.replace_schema_metadata({storage.KEY: b"{"}), "cannot be read"),
+    "a list": (lambda t: t.replace_schema_metadata({storage.KEY: b"[]"}), "does not say its format"),
+    "newer": (lambda t: with_header(t, format=2, version="9.9"), "written by streammetrics 9.9.*upgrade"),
+    "no format": (lambda t: with_header(t, format="gone"), "does not say its format"),
+    "odd format": (lambda t: with_header(t, format="1"), "does not say its format"),
+    "no columns": (lambda t: with_header(t, columns="gone"), "'columns' is missing"),
+    "no statistics": (lambda t: with_header(t, statistics={}), "'statistics' is missing"),
+    "odd metrics": (lambda t: with_header(t, metrics=[1]), "'metrics' is not a list"),
+    "odd by": (lambda t: with_columns(t, by="g"), "'columns' is not"),
+    "extra role": (lambda t: with_columns(t, expressions={}), "'columns' is not"),
+    "odd role": (lambda t: with_columns(t, y_true=3), "'columns' is not"),
+    "odd scores": (lambda t: with_columns(t, y_score=["p"]), "'columns' is not"),
+    "odd nulls": (lambda t: with_columns(t, nulls="eat"), "cannot be"),
+    "nested label": (lambda t: with_columns(t, positive={"a": 1}), "'columns' is not"),
+    "unknown statistic": (
+        lambda t: with_header(t, statistics=[{"name": "os.system", "options": {}}]),
+        "not known here",
+    ),
+    "odd statistic": (lambda t: with_header(t, statistics=["rows"]), "not known here"),
+    "unknown option": (lambda t: with_options(t, "score_histogram", command="rm"), "cannot be"),
+    "small capacity": (lambda t: with_options(t, "score_histogram", capacity=-1), "cannot be"),
+    "text capacity": (lambda t: with_options(t, "score_histogram", capacity="9"), "cannot be"),
+    "text bins": (lambda t: with_options(t, "calibration_bins", bins="9"), "cannot be"),
+    "half bins": (lambda t: with_options(t, "calibration_bins", bins=9.5), "cannot be"),
+    "text thresholds": (lambda t: with_options(t, "confusion_counts", thresholds=["x"]), "cannot be"),
+    "other thresholds": (lambda t: with_options(t, "confusion_counts", thresholds=[0.1]), "cells that cannot be"),
+    "missing column": (lambda t: t.drop_columns("row_counts"), "should have the columns"),
+    "extra column": (lambda t: t.append_column("x", t.column("g")), "should have the columns"),
+    "other type": (lambda t: t.set_column(1, "row_counts", t.column("g")), "is of type String"),
+    "negative count": (lambda t: with_cell(t, "row_counts", rows=-1), "cells that cannot be"),
+    "null count": (lambda t: with_cell(t, "confusion_counts", tp=None), "cells that cannot be"),
+    "NaN sum": (lambda t: with_cell(t, "probability_loss", brier_sum=float("nan")), "cells that cannot be"),
+    "infinite sum": (lambda t: with_cell(t, "probability_loss", log_loss_sum=float("inf")), "cells that cannot be"),
+    "third class": (lambda t: with_cell(t, "probability_loss", actual=2), "cells that cannot be"),
+    "shift": (lambda t: with_cell(t, "score_histogram", shift=200), "cells that cannot be"),
+    "bin below": (lambda t: with_cell(t, "score_histogram", bin=-5), "cells that cannot be"),
+    "bin above": (lambda t: with_cell(t, "score_histogram", bin=2**63 - 1), "cells that cannot be"),
+    "bin number": (lambda t: with_cell(t, "calibration_bins", bin=10), "cells that cannot be"),
+}
+
+
+@pytest.mark.parametrize(("harm", "message"), HARM.values(), ids=HARM.keys())
+def test_harm_is_refused(table, harm, message):
+    with pytest.raises(sm.StateError, match=message):
+        sm.Accumulator.from_arrow(harm(table))
+
+
+def test_an_ungrouped_state_has_a_row():
+    with pytest.raises(sm.StateError, match="has no row"):
+        sm.Accumulator.from_arrow(TASKS["plain"]().to_arrow()[:0])
+
+
+def test_labels_that_json_cannot_hold_are_refused():
+    with pytest.raises(sm.SpecificationError, match="positive="):
+        sm.binary(y_true="y", y_score="p", positive=b"yes").to_bytes()
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (sm.binary(y_true="z", y_score="p"), "y_true: 'y' and 'z'"),
+        (sm.binary(y_true="y", y_score="p", by="g"), "by"),
+        (sm.binary(y_true="y", y_score="p", nulls="drop"), "nulls"),
+        (sm.binary(y_true="y", y_score="p", thresholds=[0.4]), r"thresholds=\(0.5,\).*thresholds=\(0.4,\)"),
+        (sm.binary(y_true="y", y_score="p", capacity=8), "capacity=16384.*capacity=8"),
+    ],
+    ids=range(5),
+)
+def test_other_specifications_do_not_merge(other, message):
+    with pytest.raises(sm.MergeError, match=message):
+        TASKS["plain"]() + other
+
+
+def test_plain_readers_can_read_a_state(tmp_path):
+    TASKS["grouped"]().update(DATA).save(tmp_path / "state")
+    rows = (
+        pl.read_parquet(tmp_path / "state").select(pl.col("row_counts").list.first().struct.field("rows").sum()).item()
+    )
+    assert rows == SIZE
