@@ -14,9 +14,10 @@ from streammetrics import state as states
 from streammetrics import storage
 from streammetrics.errors import MergeError, SpecificationError
 from streammetrics.estimates import columns_of
-from streammetrics.frames import SINGLE, Batch, Column, Names, Roles, concat, concat_groups, read
+from streammetrics.frames import Batch, concat, concat_groups, read
 from streammetrics.metrics import Metric, all_metrics, find_metric
 from streammetrics.report import Report
+from streammetrics.roles import SINGLE, Column, Names, Roles
 from streammetrics.state import State
 from streammetrics.statistics import RowCounts, Statistic
 from streammetrics.storage import Saved

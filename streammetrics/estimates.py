@@ -71,14 +71,18 @@ def _read(statistic: Statistic, state: State, metrics: Sequence[Metric]) -> pl.D
         .with_columns(pl.when(value.is_not_null()).then(pl.col("lower", "upper")))
         .join(statistic.wide(table), on=GROUP, how="left", maintain_order="left")
         .with_columns(
-            note=pl.coalesce(
-                "note",
-                pl.when(pl.col("upper") - pl.col("lower") > WIDE).then("wide"),
-                pl.when(value.is_null()).then(pl.lit(UNDEFINED)),
-            )
+            wide=pl.when(pl.col("upper") - pl.col("lower") > WIDE).then("wide"),
+            note=pl.when(value.is_null()).then(pl.coalesce("note", pl.lit(UNDEFINED))).otherwise("note"),
         )
+        .with_columns(note=_joined("note", "wide"))
         .drop("wide")
     )
+
+
+def _joined(*texts: str) -> pl.Expr:
+    """Those of some texts that are not null, one after the other; null where all are."""
+    said = pl.concat_str(texts, separator="; ", ignore_nulls=True)
+    return pl.when(pl.any_horizontal(pl.col(texts).is_not_null())).then(said)
 
 
 def _long(statistic: Statistic, state: State, table: pl.DataFrame, expressions: Mapping[str, pl.Expr]) -> pl.DataFrame:

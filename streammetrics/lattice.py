@@ -157,6 +157,6 @@ def shortest_decimal(low: float, high: float) -> str:
     >>> shortest_decimal(0.049998, 0.050003), shortest_decimal(0.3, 0.3)
     ('0.05', '0.3')
     """
-    middle = low / 2 + high / 2
+    middle = low if low == high else low / 2 + high / 2
     texts = (f"{middle:.{digits}g}" for digits in range(1, 18))
     return next((text for text in texts if low <= float(text) <= high), repr(middle))

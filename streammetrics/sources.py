@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,18 +10,18 @@ from typing import Any, TypeAlias
 
 import polars as pl
 import pyarrow as pa
-import pyarrow.dataset as ds
 
 from streammetrics.errors import ColumnError, SourceError
 
 Source: TypeAlias = Any
 PathLike: TypeAlias = str | Path
 
+TYPED_BY = 100_000  # rows of text that decide on the types of columns
 SCANS: dict[str, Callable[[list[str]], pl.LazyFrame]] = {
     ".parquet": pl.scan_parquet,
     ".pq": pl.scan_parquet,
-    ".csv": pl.scan_csv,
-    ".tsv": lambda paths: pl.scan_csv(paths, separator="\t"),
+    ".csv": lambda paths: pl.scan_csv(paths, infer_schema_length=TYPED_BY),
+    ".tsv": lambda paths: pl.scan_csv(paths, infer_schema_length=TYPED_BY, separator="\t"),
     ".ndjson": pl.scan_ndjson,
     ".jsonl": pl.scan_ndjson,
     ".arrow": pl.scan_ipc,
@@ -56,7 +57,7 @@ def open_stream(source: Source, columns: Sequence[str], chunk: int) -> Stream:
         return Stream(_scan(source, columns, chunk))
     if isinstance(source, pl.DataFrame):
         return Stream(source.iter_slices(chunk), source.height)
-    if isinstance(source, ds.Dataset):
+    if _is_dataset(source):
         _require(columns, source.schema.names)
         return Stream(source.to_batches(columns=list(columns), batch_size=chunk), source.count_rows())
     if isinstance(source, (pa.Table, pa.RecordBatch)):
@@ -76,6 +77,12 @@ def open_stream(source: Source, columns: Sequence[str], chunk: int) -> Stream:
             return _files(items, columns, chunk)
         return Stream(iter(items))
     raise SourceError(f"a source of type {type(source).__name__} cannot be read; pass paths, a frame or batches.")
+
+
+def _is_dataset(source: Source) -> bool:
+    """Whoever has a pyarrow Dataset has imported its module, which is too slow to import for everybody."""
+    module = sys.modules.get("pyarrow.dataset")
+    return module is not None and isinstance(source, module.Dataset)
 
 
 def _files(patterns: Sequence[PathLike], columns: Sequence[str], chunk: int) -> Stream:

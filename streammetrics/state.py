@@ -11,7 +11,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import frames
-from streammetrics.frames import Batch, Roles, Rows, concat_groups, rows_by_model
+from streammetrics.frames import Batch, Rows, concat_groups, rows_by_model
+from streammetrics.roles import Roles
 from streammetrics.statistics import GROUP, Statistic
 
 Statistics = tuple[Statistic, ...]

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from streammetrics.errors import SpecificationError, StateError, StreamMetricsError
-from streammetrics.frames import Roles
+from streammetrics.roles import Roles
 from streammetrics.state import State, combine, in_order
 from streammetrics.statistics import GROUP, STATISTICS, Statistic
 from streammetrics.version import __version__

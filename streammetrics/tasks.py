@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 from streammetrics.accumulator import Accumulator
 from streammetrics.errors import SpecificationError
-from streammetrics.frames import Column
 from streammetrics.lattice import Domain
 from streammetrics.metrics import Metric
+from streammetrics.roles import Column
 from streammetrics.statistics import (
     CAPACITY,
     CAPACITY_OF_A_GROUP,

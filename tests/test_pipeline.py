@@ -134,7 +134,7 @@ def test_batches_are_not_drawn_ahead(monkeypatch):
         (DATA.lazy().with_columns(pl.col("p").str.to_date().alias("p")), sm.SourceError, "the plan cannot be read"),
         ([1, 2], sm.ColumnError, "type int cannot be read"),
     ],
-    ids=str,
+    ids=range(8),
 )
 def test_sources_that_cannot_be_read(source, error, message):
     with pytest.raises(error, match=message):

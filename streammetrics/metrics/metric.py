@@ -94,12 +94,14 @@ class Metric:
         """The same metric with options bound.
 
         Raises:
-            MetricError: for an option that the metric does not have.
+            MetricError: for an option that the metric does not have, or text where it wants a number.
         """
-        for option in options:
+        for option, value in options.items():
             if option not in self.options:
                 known = ", ".join(self.options) or "none"
                 raise MetricError(f"{self.__name__} has no option {option!r}; its options are: {known}.")
+            if isinstance(self.options[option], int | float) and not isinstance(value, int | float):
+                raise MetricError(f"{option} of {self.__name__} must be a number, not {value!r}.")
         made = Metric(self.formula, self.range, self.better, self.aliases, self._bound | options)
         made._bounds, made._note = self._bounds, self._note
         return made
@@ -254,7 +256,9 @@ def parse_metric(text: str) -> tuple[str, dict[str, Option]]:
         if isinstance(tree, ast.Name):
             return tree.id, {}
         if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and not tree.args:
-            return tree.func.id, {str(k.arg): _option_value(k.value) for k in tree.keywords if k.arg}
+            options = {k.arg: _option_value(k.value) for k in tree.keywords if k.arg is not None}
+            if len(options) == len(tree.keywords):
+                return tree.func.id, options
     except (SyntaxError, ValueError):
         pass
     raise MetricError(f"{text!r} is not a metric; write a name, or a name with options: fbeta(beta=2).")

@@ -228,7 +228,7 @@ def markedness(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     return tp / (tp + fp) - fn / (tn + fn)
 
 
-@metric(range=(0, inf), better="high", aliases=("plr",))
+@metric(range=(0, inf), better="high", aliases=("plr", "lr_plus"))
 def positive_likelihood_ratio(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     """LR+: how many times likelier a positive is to be predicted positive than a negative is; recall / fpr.
 
@@ -242,7 +242,7 @@ def positive_likelihood_ratio(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     return tp / (tp + fn) / (fp / (tn + fp))
 
 
-@metric(range=(0, inf), better="low", aliases=("nlr",))
+@metric(range=(0, inf), better="low", aliases=("nlr", "lr_minus"))
 def negative_likelihood_ratio(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     """LR-: how many times likelier a positive is to be predicted negative than a negative is; fnr / specificity.
 

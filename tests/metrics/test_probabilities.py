@@ -100,3 +100,15 @@ def test_nothing_is_undefined():
     for metric in ("log_loss", "brier_score", "balanced_log_loss", "baseline_log_loss", "log_loss_skill", "ece", "mce"):
         assert empty[metric].value is None
         assert empty[metric].note == "undefined: 0/0"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_stays_in_its_range(seed):
+    chance = np.random.default_rng(seed)
+    size = chance.integers(1, 8)
+    data = {"y": chance.random(size) < chance.random(), "p": np.round(chance.random(size), chance.integers(0, 4))}
+    acc = sm.Accumulator(sm.ProbabilityLoss(), sm.CalibrationBins(4), y_true="y", y_score="p").update(data)
+    for metric in acc.finalize().metrics:
+        value = acc.finalize([metric])[metric].value
+        low, high = metric.range
+        assert value is None or low - 1e-12 <= value <= high + 1e-12, metric

@@ -1,0 +1,80 @@
+"""The architecture, held by a script: public names, import direction, and what an import costs."""
+
+import ast
+import doctest
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import streammetrics as sm
+
+ROOT = Path(sm.__file__).parent
+# A file imports only what stands above it. Files of a folder may also import one another, without circles.
+ORDER = """
+errors version lattice text demo roles frames kernels tally metrics curves statistics state storage estimates report
+accumulator tasks sources pipeline cli __init__
+""".split()
+CORE = {"polars", "pyarrow", "numpy", "click", "streammetrics"}
+FILES = sorted(ROOT.rglob("*.py"))
+
+
+def room(path):
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def imports(path):
+    """Modules imported when the file is."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def test_public_names():
+    assert set(sm.__all__) == {
+        *("Accumulator", "Estimate", "Metric", "Report", "Statistic", "__version__"),
+        *("accumulate", "all_metrics", "binary", "evaluate", "merge", "metric"),
+        *("CalibrationBins", "ConfusionCounts", "ProbabilityLoss", "RowCounts", "ScoreHistogram"),
+        *("ColumnError", "DataError", "MergeError", "MetricError", "ReportError", "SourceError"),
+        *("SpecificationError", "StateError", "StreamMetricsError"),
+    }
+
+
+@pytest.mark.parametrize("name", [n for n in sm.__all__ if n not in ("__version__",) and not n.endswith("Error")])
+def test_public_things_have_docs_and_mostly_examples(name):
+    thing = getattr(sm, name)
+    assert inspect.getdoc(thing)
+    if name not in ("Statistic", "all_metrics", "accumulate"):
+        assert doctest.DocTestParser().get_examples(thing.__doc__), name
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_point_up(path):
+    own = ORDER.index(room(path))
+    for module in imports(path):
+        if module.startswith("streammetrics."):
+            above = module.split(".")[1]
+            if above in ORDER:
+                assert ORDER.index(above) <= own, f"{path.name} imports {module}"
+            assert above != room(path) or path.parent != ROOT
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_only_core_dependencies_are_imported(path):
+    for module in imports(path):
+        top = module.split(".")[0]
+        assert top in CORE or top in sys.stdlib_module_names, f"{path.name} imports {module}"
+
+
+def test_files_are_small():
+    assert all(len(path.read_text(encoding="utf-8").splitlines()) < 450 for path in FILES)
+
+
+def test_an_import_brings_in_no_extras():
+    code = "import sys, streammetrics; print(*sys.modules)"
+    modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"tqdm", "pandas", "sklearn", "duckdb", "numba", "click"}.intersection(modules)

@@ -1,0 +1,154 @@
+"""The frame, look-ups, curves, operating points and what is printed."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import streammetrics as sm
+
+SIZE = 3_000
+rng = np.random.default_rng(0)
+P = rng.beta(0.5, 2, SIZE)
+Y = rng.random(SIZE) < P
+G = rng.choice(["DE", "FR"], SIZE)
+DATA = pl.DataFrame({"y": Y, "p": P, "g": G})
+
+
+def evaluated(data=DATA, **options):
+    return sm.binary(**{"y_true": "y", "y_score": "p"} | options).update(data).finalize()
+
+
+@pytest.fixture(scope="module")
+def report():
+    return evaluated(by="g", thresholds=[0.2, 0.5], capacity=64)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"by": "g"}, {"y_score": {"a": "p", "b": "p"}}, {"thresholds": [0.1, 0.2]}], ids=str
+)
+def test_the_schema_does_not_depend_on_the_data(options):
+    full, empty = evaluated(**options).frame, evaluated(DATA[:0], **options).frame
+    assert full.schema == empty.schema
+    groups = [c for c in ("g", "model") if c in full.columns]
+    assert full.columns == [*groups, "threshold", "metric", "value", "lower", "upper", "note"]
+    if "by" not in options:
+        assert full.select(*groups, "threshold", "metric").equals(empty.select(*groups, "threshold", "metric"))
+
+
+def test_bounds_hold_the_value(report):
+    assert report.frame.filter((pl.col("lower") > pl.col("value")) | (pl.col("value") > pl.col("upper"))).is_empty()
+    exact = report.frame.filter(pl.col("threshold").is_not_null())
+    assert (exact["lower"] == exact["upper"]).all()
+
+
+def test_look_ups(report):
+    assert report.get("roc_auc", g="DE") == report.get("auc", g="DE")
+    assert not report.get("roc_auc", g="DE").exact
+    assert report.get("ppv", g="DE", threshold=0.5).exact
+    assert report.get("gini", g="DE").value == pytest.approx(2 * report.get("roc_auc", g="DE").value - 1)
+    assert report.rows("precision", g="DE")["threshold"].to_list() == [0.2, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("metric", "keys", "message"),
+    [
+        ("roc_auc", {}, r"2 rows of roc_auc match no keys; say which with g= \(such as 'DE'\)"),
+        ("precision", {"g": "DE"}, "threshold="),
+        ("roc_auc", {"g": "XX"}, "0 rows .*no row has them"),
+        ("roc_auc", {"country": "DE"}, "there is no key 'country'; the keys are: g, threshold"),
+        ("roc_auc", {"g": 1}, "'g' is of type String"),
+    ],
+)
+def test_look_ups_that_fail_say_what_to_give(report, metric, keys, message):
+    with pytest.raises(sm.ReportError, match=message):
+        report.get(metric, **keys)
+
+
+@pytest.mark.parametrize("kind", ["roc", "pr", "det", "lift"])
+def test_curves_have_the_exact_counts_of_the_rows(report, kind):
+    curve = report.curve(kind)
+    for group in ("DE", "FR"):
+        y, p = Y[group == G], P[group == G]
+        points = curve.filter(pl.col("g") == group)
+        assert points["threshold"].is_sorted(descending=True)
+        for t, tp, fp, fn, tn in points.select("threshold", "tp", "fp", "fn", "tn").sample(20, seed=0).iter_rows():
+            z = p >= t
+            assert (tp, fp, fn, tn) == ((z & y).sum(), (z & ~y).sum(), (~z & y).sum(), (~z & ~y).sum())
+
+
+def test_unknown_curves_and_missing_statistics(report):
+    with pytest.raises(sm.ReportError, match="the curves are: roc, pr, det, lift, calibration"):
+        report.curve("rok")
+    bare = sm.Accumulator(sm.ConfusionCounts(), y_true="y", y_score="p").update(DATA).finalize()
+    for ask in (
+        lambda: bare.curve("roc"),
+        lambda: bare.operating_point(maximize="f1"),
+        lambda: bare.curve("calibration"),
+    ):
+        with pytest.raises(sm.MetricError, match="which the accumulator does not keep"):
+            ask()
+
+
+def test_operating_points_attain_their_value(report):
+    points = report.operating_point(maximize="recall", where="fpr <= 0.1 and precision >= 0.3")
+    assert points["g"].to_list() == ["DE", "FR"]
+    for row in points.iter_rows(named=True):
+        y, z = Y[row["g"] == G], P[row["g"] == G] >= row["threshold"]
+        assert row["value"] == pytest.approx((z & y).sum() / y.sum())
+        assert (z & ~y).sum() / (~y).sum() <= 0.1
+        assert row["lower"] == row["value"] <= row["upper"]
+    cheapest = report.operating_point(minimize="cost(fp=1, fn=10)")
+    assert (cheapest["upper"] == cheapest["value"]).all()
+    with pytest.raises(sm.MetricError, match="neither better"):
+        report.operating_point(maximize="predicted_positive_rate")
+
+
+def test_violations_are_decided_on_the_bound():
+    estimate = evaluated(capacity=8)["roc_auc"]
+    report = evaluated(capacity=8)
+    between = (estimate.lower + estimate.value) / 2
+    assert report.violations(f"roc_auc >= {estimate.lower - 1e-9}") == []
+    assert "no lower than" in report.violations(f"roc_auc >= {between}")[0]
+    assert report.violations(f"roc_auc <= {estimate.upper + 1e-9}") == []
+    assert "no higher than" in report.violations(f"roc_auc <= {estimate.value}")[0]
+    assert "cannot be decided" in evaluated(DATA.filter("y")).violations("roc_auc >= 0.1")[0]
+    assert len(evaluated(by="g").violations("accuracy > 1")) == 2
+
+
+def test_a_single_class_and_swapped_labels_are_noted():
+    assert evaluated(DATA.filter("y"))["roc_auc"] == sm.Estimate(None, None, None, "no negatives")
+    assert evaluated(DATA.filter(~pl.col("y")))["roc_auc"].note == "no positives"
+    assert evaluated(DATA.with_columns(~pl.col("y")))["roc_auc"].note == "below 0.5: labels swapped?"
+
+
+def test_a_shared_score_is_named():
+    p = rng.random(200_000)
+    scores = pl.DataFrame({"p": p, "y": rng.random(200_000) < p})
+    shared = scores.with_columns(p=pl.when(pl.int_range(pl.len()) % 3 == 0).then(0.05).otherwise("p"))
+    note = evaluated(shared, capacity=1024)["roc_auc"].note
+    assert "33." in note
+    assert "declare atoms=(0.05,)" in note
+    declared = evaluated(shared, capacity=1024, atoms=(0.05,))["roc_auc"]
+    assert declared.upper - declared.lower < 0.003
+
+
+def test_printed(report):
+    ungrouped = str(evaluated(capacity=64))
+    assert "roc_auc" in ungrouped
+    assert "± " in ungrouped
+    assert "exact" in ungrouped
+    lines = str(report).splitlines()
+    assert lines[0].split()[:2] == ["g", "rows"]
+    assert "precision @ 0.2" in lines[0]
+    assert [line.split()[0] for line in lines[2:4]] == ["DE", "FR"]
+    assert repr(report) == str(report)
+
+
+def test_long_and_wide_reports_are_cut_with_a_count():
+    from streammetrics.text import render
+
+    many = evaluated(DATA.with_columns(g=pl.int_range(pl.len()) % 100), by="g")
+    assert "… and 60 more groups" in str(many)
+    narrow = render(many.frame, ["g"], width=60).splitlines()
+    assert all(len(line) <= 60 for line in narrow[:-2])
+    assert "more metrics: " in narrow[-1]
