@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
-import numpy as np
 import polars as pl
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from streammetrics.errors import ColumnError, DataError, StreamMetricsError
-from streammetrics.roles import MODEL, SINGLE, Roles
-
-Codes: TypeAlias = NDArray[np.intp]
+from streammetrics.roles import Roles
 
 UNGROUPED = pl.DataFrame()
 
@@ -45,30 +41,6 @@ class Batch:
             predicted={m: s.slice(start, rows) for m, s in self.predicted.items()},
             score={m: s.slice(start, rows) for m, s in self.score.items()},
         )
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Rows of one model as arrays: what statistics observe.
-
-    ``groups`` has a row for each group (and no columns where rows are not grouped); ``group`` gives the number of each
-    row's group, or is None where there is one. ``dropped`` counts the rows left out of each group. Labels and
-    predictions are 0 or 1; scores and weights are Float64.
-    """
-
-    groups: pl.DataFrame
-    group: Codes | None
-    dropped: NDArray[np.int64]
-    size: int
-    label: NDArray[np.uint8] | None = None
-    predicted: NDArray[np.uint8] | None = None
-    score: NDArray[np.float64] | None = None
-    weight: NDArray[np.float64] | None = None
-
-    @property
-    def group_count(self) -> int:
-        """Number of groups."""
-        return len(self.dropped)
 
 
 def read(data: Any, roles: Roles) -> Batch:
@@ -135,79 +107,21 @@ def concat_groups(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """
     for name in frames[0].columns:
         types = {f.schema[name] for f in frames} - {pl.Null()}
-        if len(types) > 1 and not all(t.is_numeric() for t in types):
+        if len(types) > 1 and types != {pl.Int64(), pl.Float64()}:
             found = " and ".join(sorted(map(str, types)))
             raise ColumnError(f"the group column {name!r} has different types in different batches: {found}.")
     return pl.concat(frames, how="vertical_relaxed", rechunk=True)
-
-
-def rows_by_model(batch: Batch, roles: Roles) -> Iterable[Rows]:
-    """The rows of a batch as arrays, once for each model."""
-    groups, codes = _encode(batch.by)
-    for model in roles.models:
-        yield _rows(batch, groups, codes, model, roles)
-
-
-def _rows(batch: Batch, groups: pl.DataFrame, codes: Codes | None, model: str, roles: Roles) -> Rows:
-    if model != SINGLE:
-        groups = groups.with_columns(pl.lit(model).alias(MODEL)) if groups.width else pl.DataFrame({MODEL: [model]})
-    columns = {
-        "label": batch.label,
-        "predicted": batch.predicted.get(model),
-        "score": batch.score.get(model),
-        "weight": batch.weight,
-    }
-    present = {role: s for role, s in columns.items() if s is not None}
-    group_count = max(groups.height, 1 - len(roles.by))
-    dropped = np.zeros(group_count, dtype=np.int64)
-    keep = _rows_to_keep(present)
-    if keep is not None:
-        left_out = ~keep.to_numpy()
-        dropped = np.bincount(codes[left_out] if codes is not None else left_out[left_out] * 0, minlength=group_count)
-        present = {role: s.filter(keep) for role, s in present.items()}
-        codes = codes[~left_out] if codes is not None else None
-    arrays = {role: _array(s) for role, s in present.items()}
-    size = len(next(iter(arrays.values()))) if arrays else batch.height
-    return Rows(groups, codes, dropped, size, **arrays)
-
-
-def _rows_to_keep(columns: Mapping[str, pl.Series]) -> pl.Series | None:
-    """Rows without a null and with a weight above zero; None where that is all of them."""
-    masks = [s.is_not_null() for s in columns.values() if s.null_count()]
-    weight = columns.get("weight")
-    if weight is not None and (weight == 0).any():
-        masks.append((weight > 0).fill_null(False))
-    keep = None
-    for mask in masks:
-        keep = mask if keep is None else keep & mask
-    return keep
-
-
-def _array(series: pl.Series) -> NDArray[Any]:
-    if series.dtype == pl.Boolean:
-        return series.to_numpy().view(np.uint8)
-    return series.to_numpy()
-
-
-def _encode(by: pl.DataFrame) -> tuple[pl.DataFrame, Codes | None]:
-    """Distinct groups, and for each row the number of its group."""
-    if by.width == 0:
-        return by, None
-    groups = by.unique(maintain_order=True)
-    numbered = groups.with_row_index("group")
-    codes = by.join(numbered, on=by.columns, how="left", nulls_equal=True, maintain_order="left")["group"]
-    return groups, codes.to_numpy().astype(np.intp)
 
 
 def _group_column(series: pl.Series) -> pl.Series:
     """A group column in a type that is the same on every shard."""
     if series.dtype in (pl.Categorical, pl.Enum):
         return series.cast(pl.String)
-    if series.dtype.is_integer():
-        return series.cast(pl.Int64, strict=False) if series.dtype != pl.UInt64 else series
+    if series.dtype in (pl.Int8, pl.Int16, pl.Int32, pl.UInt8, pl.UInt16, pl.UInt32):
+        return series.cast(pl.Int64)
     if series.dtype.is_float():
         return (series.cast(pl.Float64) + 0.0).fill_nan(None)
-    if isinstance(series.dtype, pl.Datetime):
+    if isinstance(series.dtype, (pl.Datetime, pl.Duration)):
         return series.dt.cast_time_unit("us")
     if series.dtype.is_nested() or series.dtype == pl.Object:
         raise ColumnError(f"column {series.name!r} is of type {series.dtype}; group by plain values.")

@@ -11,8 +11,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import frames
-from streammetrics.frames import Batch, Rows, concat_groups, rows_by_model
+from streammetrics.frames import Batch, concat_groups
 from streammetrics.roles import Roles
+from streammetrics.rows import Rows, rows_by_model
 from streammetrics.statistics import GROUP, Statistic
 
 Statistics = tuple[Statistic, ...]

@@ -72,6 +72,7 @@ def to_arrow(saved: Saved) -> pa.Table:
             "a state can be saved only where positive= and negative= are text, numbers or booleans."
         ) from error
     table = frame.drop(GROUP).to_arrow()
+    table = table.take(pa.array(range(table.num_rows), pa.int64()))  # a copy, whose bytes depend on the content alone
     return table.replace_schema_metadata({**(table.schema.metadata or {}), KEY: text.encode()})
 
 

@@ -1,39 +1,39 @@
 """The law: what is kept of A, plus what is kept of B, is what is kept of A and B, however the rows are split."""
 
-from itertools import pairwise
-
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
+from strategies import merge_in_any_order, shards, shuffled, use_small_chunks
 
 import streammetrics as sm
-from streammetrics import accumulator, tally
-from streammetrics.statistics.score_histogram import ScoreHistogram
+from streammetrics.state import in_order
 
 COLUMNS = {"y_true": "y", "y_score": "p"}
-SMALL = ScoreHistogram(capacity=16)
+ODD = (pl.col("h") % 2).alias("odd")
+SMALL = sm.ScoreHistogram(capacity=16)
 TASKS = {
     "rows": lambda: sm.Accumulator(y_true="y"),
     "confusion": lambda: sm.Accumulator(sm.ConfusionCounts((0.2, 0.5)), **COLUMNS),
-    "many thresholds": lambda: sm.Accumulator(sm.ConfusionCounts(np.linspace(0, 1, 40)), **COLUMNS),
+    "many thresholds": lambda: sm.Accumulator(sm.ConfusionCounts(np.linspace(0, 1, 40)), by="g", **COLUMNS),
     "predictions": lambda: sm.Accumulator(sm.ConfusionCounts(()), y_true="y", y_pred="z"),
     "histogram": lambda: sm.Accumulator(SMALL, **COLUMNS),
-    "atoms": lambda: sm.Accumulator(ScoreHistogram(capacity=140, atoms=(0.3, 0.05)), **COLUMNS),
-    "real": lambda: sm.Accumulator(ScoreHistogram(capacity=8, domain="real"), y_true="y", y_score="margin"),
+    "atoms": lambda: sm.Accumulator(sm.ScoreHistogram(136, atoms=(0.3, 0.05)), **COLUMNS),
+    "real": lambda: sm.Accumulator(sm.ScoreHistogram(8, "real"), y_true="y", y_score="margin"),
+    "real by group": lambda: sm.Accumulator(sm.ScoreHistogram(64, "real"), y_true="y", y_score="margin", by="g"),
     "losses": lambda: sm.Accumulator(sm.ProbabilityLoss(), **COLUMNS),
     "calibration": lambda: sm.Accumulator(sm.CalibrationBins(7), **COLUMNS),
     "binary": lambda: sm.binary(capacity=32, **COLUMNS),
-    "by one": lambda: sm.binary(capacity=16, by="g", **COLUMNS),
-    "by two": lambda: sm.binary(capacity=16, by=["g", (pl.col("h") % 2).alias("odd")], **COLUMNS),
+    "by two": lambda: sm.binary(capacity=16, by=["g", ODD], **COLUMNS),
     "models": lambda: sm.binary(capacity=16, by="g", y_true="y", y_score={"a": "p", "b": 1 - pl.col("q")}),
     "integer weights": lambda: sm.Accumulator(sm.ConfusionCounts(), SMALL, sample_weight="h", **COLUMNS),
     "weights": lambda: sm.binary(capacity=16, by="g", sample_weight="w", **COLUMNS),
     "nulls": lambda: sm.binary(capacity=16, by="g", nulls="drop", y_true="y", y_score={"a": "p", "b": "holes"}),
 }
 task = pytest.mark.parametrize("make", TASKS.values(), ids=TASKS.keys())
+lawful = settings(max_examples=3, deadline=None)
 
 
 def rows(count, seed):
@@ -62,55 +62,62 @@ def rows(count, seed):
     )
 
 
-@pytest.fixture(autouse=True, params=["small", "tiny"])
-def small_chunks(request, monkeypatch):
-    """Make a few hundred rows go all the ways that millions go."""
-    sizes = {"small": (64, 16, 32, 100, 1 << 16), "tiny": (17, 5, 9, 1, 8)}[request.param]
-    for name, size in zip(("CHUNK", "FIRST", "BUFFER", "PENDING"), sizes, strict=False):
-        monkeypatch.setattr(accumulator, name, size)
-    monkeypatch.setattr(tally, "CACHED_CELLS", sizes[-1])
-
-
 def assert_same(one, other):
-    """Keys, groups and counts bit for bit where they are integers; sums of floats within 1e-12."""
-    a, b = one.state, other.state
-    a, b = accumulator.states.in_order(a), accumulator.states.in_order(b)
+    """Groups, keys and counts bit for bit; sums of floats within 1e-12, of what may cancel to nothing."""
+    a, b = in_order(one.state), in_order(other.state)
     assert_frame_equal(a.groups, b.groups)
     for name in a.tables:
         assert_frame_equal(a.tables[name], b.tables[name], rel_tol=1e-12, abs_tol=1e-290)
-    if not any(s.is_float() for s in schema_of_values(a)):
-        assert one.to_bytes() == other.to_bytes()
+    kinds = [kind for s in a.statistics for kind in a.tables[s.name].select(*s.counts, *s.sums).dtypes]
+    if pl.Float64 not in kinds:
+        assert content(one) == content(other)
 
 
-def schema_of_values(state):
-    return [state.tables[s.name].schema[c] for s in state.statistics for c in (*s.counts, *s.sums)]
+def content(acc):
+    """All that is saved of an accumulator."""
+    table = acc.to_arrow()
+    return table, table.schema.metadata
 
 
-lawful = settings(
-    max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch):
+    use_small_chunks(monkeypatch, rows=60, cells=64)
+
+
+@pytest.fixture
+def whole(make):
+    """Rows, and what is kept of them at once, in one large chunk."""
+    data = rows(300, seed=1)
+    with pytest.MonkeyPatch.context() as patch:
+        use_small_chunks(patch, rows=10**6, cells=1 << 16)
+        acc = make().update(data)
+        acc.to_bytes()
+    return data, acc
 
 
 @task
+@given(seed=st.integers(0, 2**32), count=st.integers(1, 6))
 @lawful
-@given(seed=st.integers(0, 2**32), size=st.integers(0, 250), cuts=st.lists(st.integers(0, 250), max_size=4))
-def test_any_split_any_order(make, seed, size, cuts):
-    data = rows(size, seed)
-    whole = make().update(data)
-    shuffled = data.sample(fraction=1, shuffle=True, seed=seed % 1000)
-    ends = sorted({0, *(c for c in cuts if c <= size), size})
-    parts = [shuffled[a:b] for a, b in pairwise(ends)] or [shuffled]
+def test_any_split_any_order_any_tree(make, seed, count):
+    rng = np.random.default_rng(seed)
+    data = rows(rng.integers(0, 200), seed)
+    with pytest.MonkeyPatch.context() as patch:
+        use_small_chunks(patch, rows=10**6, cells=1 << 16)
+        whole = make().update(data)
+        whole.to_bytes()
+    parts = [*shards(shuffled(data, rng), rng, count), data[:0]]
     batches = make()
     for part in parts:
         batches.update(part)
     assert_same(batches, whole)
-    assert_same(sm.merge(make().update(part) for part in parts), whole)
-    assert_same(make().merge(*(make().update(part) for part in reversed(parts)), make()), whole)
+    states = [make().update(part) for part in parts]
+    assert_same(merge_in_any_order(states, rng), whole)
+    assert_same(sm.merge(states), states[-1].merge(*states[-2::-1]))
 
 
 @task
 def test_one_row_at_a_time(make):
-    data = rows(40, seed=1)
+    data = rows(30, seed=1)
     acc = make()
     for n in range(data.height):
         acc.update(data[n : n + 1]).update(data[:0])
@@ -118,54 +125,76 @@ def test_one_row_at_a_time(make):
 
 
 @task
-def test_self_merge_doubles(make):
-    data = rows(200, seed=2)
-    acc = make().update(data)
+def test_what_is_read_on_the_way_changes_nothing(make, whole):
+    data, acc = whole
+    stepwise = make()
+    for n in range(5):
+        stepwise.update(data[n::5])
+        assert stepwise.seen == 60 * (n + 1) * len(stepwise.roles.models)
+    assert_same(stepwise, acc)
+
+
+@task
+def test_merging_with_itself_doubles(make, whole):
+    data, acc = whole
     assert_same(acc + acc, make().update(pl.concat([data, data])))
 
 
 @task
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
-def test_save_and_load_midway(make, suffix, tmp_path):
-    data = rows(200, seed=3)
-    make().update(data[:90]).save(tmp_path / f"state{suffix}")
-    loaded = sm.Accumulator.load(tmp_path / f"state{suffix}")
-    assert loaded.to_bytes() == make().update(data[:90]).to_bytes()
-    roles = make().roles
-    made = data.with_columns(e.alias(name) for name, e in roles.expressions.items())
-    assert_same(loaded.update(made[90:]), make().update(data))
+def test_save_and_load_midway(make, whole, suffix, tmp_path):
+    data, acc = whole
+    made = data.with_columns(e.alias(name) for name, e in acc.roles.expressions.items())
+    half = make().update(data[:90])
+    half.save(tmp_path / f"state{suffix}")
+    for loaded in (sm.Accumulator.load(tmp_path / f"state{suffix}"), sm.Accumulator.from_bytes(half.to_bytes())):
+        assert content(loaded) == content(half)
+        assert_same(loaded + make().update(data[90:]), acc)
+        assert_same(loaded.update(made[90:]), acc)
 
 
 @task
-def test_readers_change_nothing(make):
-    data = rows(200, seed=4)
-    acc = make().update(data[:50])
-    before = acc.to_bytes()
-    copy = acc.copy()
-    acc.finalize(), repr(acc), acc.empty().update(data), acc + acc, copy.update(data), acc.rollup()
-    assert acc.to_bytes() == before
-    assert_same(acc.update(data[50:]), make().update(data))
+def test_readers_change_nothing(make, whole):
+    data, acc = whole
+    half = make().update(data[:50])
+    before = content(half.copy())
+    copy = half.copy()
+    half.finalize().frame, repr(half), half.empty().update(data), half + half, copy.update(data), half.rollup()
+    assert content(half) == before
+    assert content(half.empty()) == content(make())
+    assert_same(half.update(data[50:]), acc)
 
 
 @task
-def test_values_do_not_depend_on_the_split(make):
-    data = rows(300, seed=5)
-    one = make().update(data).finalize().frame
-    many = sm.merge(make().update(data[n::7]) for n in range(7)).finalize().frame
-    assert_frame_equal(one, many, rel_tol=1e-11)
+def test_values_do_not_depend_on_the_split(make, whole):
+    data, acc = whole
+    parts = sm.merge(make().update(data[n::4]) for n in range(4))
+    assert_frame_equal(acc.finalize().frame, parts.finalize().frame, rel_tol=1e-11)
 
 
 @pytest.mark.parametrize("views", [(), ("g",), ("odd",), ("odd", "g")])
-def test_rollup_is_the_direct_view(views):
-    data = rows(400, seed=6)
-    fine = sm.binary(capacity=64, by=["g", (pl.col("h") % 2).alias("odd")], **COLUMNS).update(data)
-    columns = {"g": "g", "odd": (pl.col("h") % 2).alias("odd")}
-    direct = sm.binary(capacity=64, by=[columns[v] for v in views], **COLUMNS).update(data)
+@pytest.mark.parametrize("weight", [None, "h", "w"])
+def test_rollup_is_the_direct_view(views, weight):
+    data, columns = rows(400, seed=6), {"g": "g", "odd": ODD}
+    options = COLUMNS | {"capacity": 64, "sample_weight": weight}
+    fine = sm.binary(by=["g", ODD], **options).update(data)
+    direct = sm.binary(by=[columns[v] for v in views], **options).update(data)
+    parts = sm.merge(fine.empty().update(data[n::3]) for n in range(3))
     assert_same(fine.rollup(*views), direct)
+    assert_same(parts.rollup(*views), direct)
 
 
-def test_filter_keeps_some_groups():
+def test_rollup_keeps_models_apart():
+    data, make = rows(300, seed=8), TASKS["models"]
+    direct = sm.binary(capacity=16, y_true="y", y_score={"a": "p", "b": 1 - pl.col("q")}).update(data)
+    assert_same(make().update(data).rollup(), direct)
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_filter_keeps_some_groups(weight):
     data = rows(300, seed=7)
-    acc = sm.binary(capacity=16, by="g", **COLUMNS).update(data)
-    assert_same(acc.filter(pl.col("g") == "x"), acc.empty().update(data.filter(pl.col("g") == "x")))
-    assert_same(acc.filter(pl.col("g").is_null()), acc.empty().update(data.filter(pl.col("g").is_null())))
+    acc = sm.binary(capacity=16, by="g", sample_weight=weight, **COLUMNS).update(data)
+    for of in (pl.col("g") == "x", pl.col("g").is_null(), pl.lit(False)):
+        some = acc.filter(of)
+        assert_same(some, acc.empty().update(data.filter(of)))
+        assert_same(some + acc.filter(~of | of.is_null()), acc)

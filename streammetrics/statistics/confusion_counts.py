@@ -10,7 +10,7 @@ import polars as pl
 
 from streammetrics import kernels
 from streammetrics.errors import SpecificationError
-from streammetrics.frames import Rows
+from streammetrics.rows import Rows
 from streammetrics.statistics.statistic import GROUP, Shifts, Statistic
 
 

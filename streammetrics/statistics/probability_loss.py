@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from streammetrics import kernels
-from streammetrics.frames import Rows
+from streammetrics.rows import Rows
 from streammetrics.statistics.statistic import GROUP, Shifts, Statistic
 
 

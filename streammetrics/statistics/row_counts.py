@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from streammetrics.frames import Rows
+from streammetrics.rows import Rows
 from streammetrics.statistics.statistic import GROUP, Shifts, Statistic
 
 

@@ -10,8 +10,8 @@ import polars as pl
 
 from streammetrics import kernels
 from streammetrics.errors import SpecificationError
-from streammetrics.frames import Rows
 from streammetrics.lattice import Domain, Lattice, shortest_decimal
+from streammetrics.rows import Rows
 from streammetrics.statistics.bins import fit
 from streammetrics.statistics.cases import order_cases
 from streammetrics.statistics.statistic import GROUP, Shifts, Statistic

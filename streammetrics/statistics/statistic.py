@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.frames import Rows
+from streammetrics.rows import Rows
 
 GROUP = "group"
 Shifts = NDArray[np.int64]

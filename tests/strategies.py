@@ -1,0 +1,45 @@
+"""Helpers that several test files share."""
+
+import numpy as np
+
+import streammetrics as sm
+from streammetrics import accumulator, tally
+
+
+def histogram(score, label, capacity=16, domain="probability", atoms=(), weight=None):
+    """An accumulator that keeps a score histogram alone."""
+    batch = {"y": np.asarray(label), "p": np.asarray(score, dtype=np.float64)}
+    batch |= {} if weight is None else {"w": weight}
+    roles = {"y_true": "y", "y_score": "p", "sample_weight": None if weight is None else "w"}
+    return sm.Accumulator(sm.ScoreHistogram(capacity, domain, atoms), **roles).update(batch)
+
+
+def bins_of(acc):
+    """The table of the score histogram."""
+    return acc.state.tables["score_histogram"]
+
+
+def merge_in_any_order(parts, rng):
+    """Merge as a random tree."""
+    parts = list(parts)
+    while len(parts) > 1:
+        one, other = (parts.pop(rng.integers(len(parts))) for _ in range(2))
+        parts.append(one + other)
+    return parts[0]
+
+
+def shards(frame, rng, count):
+    """Split rows at random places; some parts may be empty."""
+    ends = np.sort(rng.integers(0, frame.height + 1, count - 1)).tolist()
+    return [frame[a:b] for a, b in zip([0, *ends], [*ends, frame.height], strict=True)]
+
+
+def shuffled(frame, rng):
+    return frame[rng.permutation(frame.height)]
+
+
+def use_small_chunks(monkeypatch, rows=300, cells=4):
+    """Make a few hundred rows go all the ways that millions go: buffers, arrays of cells, hashes, windows, merges."""
+    for name, size in (("CHUNK", rows), ("FIRST", rows // 5), ("BUFFER", rows // 2), ("PENDING", rows // 2)):
+        monkeypatch.setattr(accumulator, name, size)
+    monkeypatch.setattr(tally, "CACHED_CELLS", cells)

@@ -1,0 +1,280 @@
+"""The score histogram on adversarial inputs: one table however rows are split, bounds that hold, a small size."""
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.metrics import average_precision_score, roc_auc_score
+from strategies import bins_of, histogram, merge_in_any_order, shards, shuffled, use_small_chunks
+
+import streammetrics as sm
+
+METRICS = ("roc_auc", "average_precision", "ks")
+ROUNDING = 1e-12
+N = 1500
+HUGE = np.finfo(float).max
+
+
+def spread(rng):
+    """Values that share few of their bits."""
+    return rng.choice([-1.0, 1.0], N) * np.exp(rng.uniform(-700, 700, N))
+
+
+REAL = {
+    "two bulks": lambda rng: np.where(rng.random(N) < 0.5, rng.normal(1, 1e-6, N), rng.normal(1000, 1, N)),
+    "outliers": lambda rng: np.where(rng.random(N) < 0.01, spread(rng), rng.normal(1e6, 1, N)),
+    "normal": lambda rng: rng.normal(size=N),
+    "any size": spread,
+    "huge": lambda rng: rng.choice([-1.7e308, 1.7e308, HUGE, -HUGE, 1.0], N),
+    "infinite": lambda rng: rng.choice([-np.inf, np.inf, 0.0, 1.0], N) + rng.normal(size=N),
+    "median infinite": lambda rng: np.where(rng.random(N) < 0.7, np.inf, rng.normal(size=N)),
+}
+PROBABILITIES = {
+    "uniform": lambda rng: rng.random(N),
+    "closing in": lambda rng: 0.3 + 0.7 ** rng.integers(0, 80, N) * rng.random(N) * 0.7,
+    "zeros": lambda rng: rng.random(N) * (rng.random(N) < 0.05),
+    "ones": lambda rng: 1 - rng.random(N) * (rng.random(N) < 0.05),
+    "denormals": lambda rng: rng.integers(0, 1 << 40, N).view(np.float64),
+    "few denormals": lambda rng: rng.integers(0, 40, N).view(np.float64),
+    "all equal": lambda rng: np.full(N, 0.3),
+    "last floats": lambda rng: 1 - rng.integers(0, 3000, N) * 2.0**-53,
+    "very last floats": lambda rng: 1 - rng.integers(0, 2, N) * 2.0**-53,
+    "powers of two": lambda rng: np.nextafter(2.0 ** -rng.integers(0, 1074, N), rng.choice([0.0, 0.5, 1.0], N)),
+    "saturated": lambda rng: 1 / (1 + np.exp(-rng.normal(0, 30, N))),
+}
+INPUTS = {
+    name: (make, domain) for domain, of in (("real", REAL), ("probability", PROBABILITIES)) for name, make in of.items()
+}
+adversarial = pytest.mark.parametrize(("make", "domain"), INPUTS.values(), ids=INPUTS)
+
+
+def rows_of(make, seed=0):
+    """Scores, labels that lean on their order, and a group."""
+    rng = np.random.default_rng(seed)
+    score = make(rng)
+    rank = score.argsort().argsort() / N
+    return pl.DataFrame({"p": score, "y": rng.random(N) < 0.1 + 0.6 * rank, "g": rng.integers(0, 3, N)})
+
+
+def true_ks(label, score):
+    """Largest distance of the two distributions, over all scores."""
+    at = np.unique(score)
+    below = [np.searchsorted(np.sort(score[label == c]), at, side="right") / (label == c).sum() for c in (0, 1)]
+    return np.abs(below[0] - below[1]).max()
+
+
+def truths(label, score):
+    """What the bounds must hold; ranks instead of scores, as scikit-learn takes no infinite ones."""
+    rank = np.unique(score, return_inverse=True)[1]
+    return {
+        "roc_auc": roc_auc_score(label, rank),
+        "average_precision": average_precision_score(label, rank),
+        "ks": true_ks(label, score),
+    }
+
+
+def assert_bounds_hold(acc, label, score):
+    report = acc.finalize(METRICS)
+    for metric, truth in truths(label, score).items():
+        found = report[metric]
+        assert found.lower - ROUNDING <= truth <= found.upper + ROUNDING, metric
+        assert found.lower <= found.value <= found.upper
+
+
+@adversarial
+@pytest.mark.parametrize("capacity", [8, 64])
+def test_the_table_is_the_same_however_rows_are_split(make, domain, capacity, monkeypatch):
+    rng = np.random.default_rng(capacity)
+    frame = rows_of(make)
+    whole = sm.Accumulator(sm.ScoreHistogram(capacity, domain), y_true="y", y_score="p").update(frame)
+    expected = bins_of(whole)
+    use_small_chunks(monkeypatch)
+    assert expected.select(pl.sum("neg", "pos")).row(0) == (N - frame["y"].sum(), frame["y"].sum())
+    for order in (shuffled(frame, rng), frame.sort("p", descending=True)):
+        parts = shards(order, rng, 5)
+        merged = merge_in_any_order((whole.empty().update(part) for part in parts), rng)
+        assert bins_of(merged).equals(expected)
+        batches = whole.empty()
+        for part in parts:
+            batches.update(part)
+        assert batches.to_bytes() == whole.to_bytes()
+
+
+@adversarial
+def test_groups_do_not_depend_on_the_split(make, domain, monkeypatch):
+    rng = np.random.default_rng(1)
+    frame = rows_of(make)
+    whole = sm.Accumulator(sm.ScoreHistogram(16, domain), y_true="y", y_score="p", by="g").update(frame)
+    use_small_chunks(monkeypatch)
+    parts = [whole.empty().update(part) for part in shards(frame.sort("p"), rng, 5)]
+    assert merge_in_any_order(parts, rng).to_bytes() == whole.to_bytes()
+    for group in range(3):
+        rows = frame.filter(g=group)
+        alone = histogram(rows["p"], rows["y"], 16, domain)
+        assert bins_of(whole.filter(pl.col("g") == group)).equals(bins_of(alone))
+
+
+@adversarial
+@pytest.mark.parametrize("capacity", [8, 64, 2048])
+def test_bounds_hold(make, domain, capacity):
+    frame = rows_of(make)
+    label, score = frame["y"].to_numpy(), frame["p"].to_numpy()
+    acc = histogram(score, label, capacity, domain)
+    assert_bounds_hold(acc, label, score)
+    table = bins_of(acc)
+    ends = 1 + len(sm.ScoreHistogram(capacity, domain).lattice._atom_keys)
+    assert table.height <= max(capacity, 63 * 2 * ends)
+    if capacity >= frame["p"].n_unique():
+        assert table.height == frame["p"].n_unique()
+        assert table["shift"].max() == 0
+        assert all(acc.finalize([m])[m].exact for m in METRICS)
+
+
+@adversarial
+def test_bounds_of_weighted_rows_hold(make, domain):
+    frame = rows_of(make, seed=2)
+    label, score = frame["y"].to_numpy(), frame["p"].to_numpy()
+    weight = np.random.default_rng(3).integers(1, 4, N)
+    acc = histogram(score, label, 16, domain, weight=weight)
+    assert_bounds_hold(acc, np.repeat(label, weight), np.repeat(score, weight))
+
+
+@pytest.mark.parametrize("distinct", [15, 16, 17])
+def test_capacity_is_exactly_what_is_kept(distinct):
+    score = np.linspace(0.1, 0.2, distinct)
+    table = bins_of(histogram(np.tile(score, 3), np.arange(3 * distinct) % 2, 16))
+    assert (table.height == distinct) is (distinct <= 16)
+    assert (table["shift"].max() == 0) is (distinct <= 16)
+    assert table.height <= 16
+
+
+@pytest.mark.parametrize("step", range(1, 40, 4))
+def test_the_shift_is_the_smallest_that_fits(step):
+    """By trying each shift in turn."""
+    rng = np.random.default_rng(step)
+    lattice = sm.ScoreHistogram(8).lattice
+    keys = np.unique(lattice.keys(rng.random(50) * 0.7**step + 0.25))
+    counts = [len(np.unique(keys >> shift)) for shift in range(63)]
+    table = bins_of(histogram(lattice.values(keys), np.arange(len(keys)) % 2, 8))
+    smallest = next(shift for shift, count in enumerate(counts) if count <= 8)
+    assert table["shift"].unique().to_list() == [smallest]
+    assert table["bin"].to_list() == np.unique(keys >> smallest).tolist()
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2])
+def test_hardly_any_rows(rows):
+    acc = histogram([0.2, 0.7][:rows], [0, 1][:rows])
+    assert bins_of(acc).height == rows
+    assert acc.finalize()["roc_auc"].value == (1.0 if rows == 2 else None)
+
+
+@pytest.mark.parametrize("capacity", [72, 136, 400])
+def test_atoms_keep_their_bins(capacity, monkeypatch):
+    """Near an atom a bin can be needed for each power of two of distance; capacities leave room for them."""
+    rng = np.random.default_rng(capacity)
+    atoms = (0.05,) if capacity < 136 else (0.05, 1 - 1e-9)
+    score = rng.choice([*atoms, 0.0, 1.0], N)
+    near = 2.0 ** -rng.integers(1, 60, N) * rng.choice([-1, 1], N)
+    score = np.where(rng.random(N) < 0.3, score, np.where(rng.random(N) < 0.5, rng.random(N), score + near)).clip(0, 1)
+    frame = pl.DataFrame({"p": score, "y": rng.random(N) < score})
+    whole = histogram(score, frame["y"], capacity, atoms=atoms)
+    table = bins_of(whole)
+    assert table.height <= capacity + 126
+    for key, atom in zip(whole.statistics[1].lattice.keys(np.array(atoms)).tolist(), atoms, strict=True):
+        row = table.row(by_predicate=(pl.col("shift") == 0) & (pl.col("bin") == key), named=True)
+        assert row["pos"] + row["neg"] == (score == atom).sum()
+    assert_bounds_hold(whole, frame["y"].to_numpy(), score)
+    use_small_chunks(monkeypatch)
+    parts = [whole.empty().update(part) for part in shards(shuffled(frame, rng), rng, 7)]
+    assert merge_in_any_order(parts, rng).to_bytes() == whole.to_bytes()
+
+
+def test_fine_groups_over_all_floats():
+    """Windows of several groups at a low shift have more cells than integers count."""
+    close = 0.3 + np.arange(12) * 2.0**-54
+    for domain, ends in (("real", [-HUGE, HUGE]), ("probability", [0.0, 1.0])):
+        groups = np.arange(8)
+        acc = sm.Accumulator(sm.ScoreHistogram(8, domain), y_true="y", y_score="p", by="g")
+        batches = [
+            {"g": np.repeat(groups, len(p)), "p": np.tile(p, 8), "y": np.tile(p, 8) > 0.3} for p in (close, ends)
+        ]
+        whole = acc.empty().update({c: np.concatenate([b[c] for b in batches]) for c in ("g", "p", "y")})
+        for batch in batches:
+            acc.update(batch).finalize()
+        assert acc.to_bytes() == whole.to_bytes()
+
+
+BIG = 1_000_000
+
+
+def logistic(rng, mean, deviation):
+    return 1 / (1 + np.exp(-rng.normal(mean, deviation, BIG)))
+
+
+DISTRIBUTIONS = {
+    "click rates": lambda rng: logistic(rng, -5, 1.5),
+    "rare": lambda rng: logistic(rng, -9, 3),
+    "saturated": lambda rng: logistic(rng, 8, 4),
+    "near one": lambda rng: 1 - rng.random(BIG) * 1e-6,
+    "rounded": lambda rng: rng.beta(2, 5, BIG).round(3),
+    "float32": lambda rng: logistic(rng, -3, 2).astype(np.float32).astype(np.float64),
+    "beta": lambda rng: rng.beta(2, 8, BIG),
+}
+
+
+@pytest.fixture(scope="module", params=DISTRIBUTIONS)
+def many(request):
+    """A million scores, and labels that lean on their order."""
+    rng = np.random.default_rng(7)
+    score = DISTRIBUTIONS[request.param](rng)
+    label = rng.random(BIG) < 0.02 + 0.5 * (score.argsort().argsort() / BIG) ** 2
+    return score, label, rng.random(BIG) < 0.3
+
+
+def true_auc(label, score):
+    """By ranks; scikit-learn's takes three times as long."""
+    values, counts = np.unique(score, return_counts=True)
+    positives = np.bincount(np.searchsorted(values, score[label]), minlength=len(values))
+    negatives = counts - positives
+    below = np.cumsum(negatives) - negatives / 2
+    return (positives / positives.sum()) @ (below / negatives.sum())
+
+
+def assert_narrow(acc, label, score):
+    found = acc.finalize(["roc_auc"])["roc_auc"]
+    truth = true_auc(label, score)
+    assert found.lower - ROUNDING <= truth <= found.upper + ROUNDING
+    assert found.upper - found.lower <= 2 * 1.5e-4
+    assert found.value == pytest.approx(truth, abs=1e-6)
+    assert found.note is None
+    assert bins_of(acc).height <= 16_384
+
+
+def test_bounds_are_narrow_at_scale(many):
+    score, label, _ = many
+    assert_narrow(histogram(score, label, 16_384), label, score)
+
+
+def test_bounds_are_narrow_with_a_declared_atom(many):
+    score, label, fallback = many
+    score = np.where(fallback, 0.05, score)
+    assert_narrow(histogram(score, label, 16_384, atoms=(0.05,)), label, score)
+
+
+def test_an_undeclared_atom_is_named():
+    rng = np.random.default_rng(0)
+    score = np.where(rng.random(100_000) < 0.3, 0.05, rng.beta(2, 8, 100_000))
+    found = histogram(score, rng.random(100_000) < score, 1024).finalize()["roc_auc"]
+    assert found.upper - found.lower > 0.01
+    assert "declare atoms=(0.05,)" in found.note
+
+
+def test_what_cannot_be_certified_is_said():
+    """Half of the rows in one octave, half spread over a thousand: bins are wide for the half in one octave."""
+    rng = np.random.default_rng(0)
+    score = np.where(rng.random(N) < 0.5, rng.uniform(0.3, 0.4, N), np.exp(-rng.uniform(0, 700, N)))
+    found = histogram(score, rng.random(N) < score**0.1, 8).finalize()["roc_auc"]
+    assert found.upper - found.lower > 0.01
+    assert "of rows score" in found.note
+    assert math.isfinite(found.value)

@@ -1,0 +1,297 @@
+"""What others fell into."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import streammetrics as sm
+from streammetrics import accumulator
+
+ROLES = {"y_true": "y", "y_score": "p"}
+
+
+def task(**options):
+    return sm.binary(**ROLES, **options)
+
+
+def evaluated(y, p, **options):
+    return task(**options).update({"y": y, "p": p}).finalize()
+
+
+def doubled(acc, times):
+    for _ in range(times):
+        acc = acc + acc
+    return acc
+
+
+@pytest.mark.parametrize("times", [5, 15, 30])
+def test_counts_do_not_overflow(times):
+    """800,000 rows doubled: beyond 2^24, 2^32 and 2^49."""
+    y = np.arange(800_000) % 2
+    acc = doubled(sm.binary(y_true="y", y_pred="y", y_score="p").update({"y": y, "p": y * 0.9}), times)
+    report = acc.finalize()
+    rows = 800_000 << times
+    assert report["rows"].value == acc.seen == rows
+    assert acc.state.tables["confusion_counts"].select("tp", "fp", "fn", "tn").row(0) == (rows // 2, 0, 0, rows // 2)
+    assert acc.state.tables["score_histogram"]["pos"].sum() == rows // 2
+    for name in ("mcc", "kappa", "accuracy", "roc_auc"):
+        assert report[name].value == 1, name
+    assert report["brier_score"].value == pytest.approx(0.005, rel=1e-12)
+
+
+def test_ratios_are_right_beyond_the_range_of_integers():
+    """tp * tn and its like exceed 2^63."""
+    once = task().update({"y": [1] * 90 + [0] * 110, "p": [0.9] * 60 + [0.1] * 30 + [0.8] * 20 + [0.2] * 90})
+    one, many = once.finalize(), doubled(once, 40).finalize()
+    assert one["mcc"].value == pytest.approx((60 * 90 - 20 * 30) / math.sqrt(80 * 90 * 110 * 120), rel=1e-12)
+    for name in ("mcc", "kappa", "f1", "roc_auc", "average_precision", "pr_auc", "ks", "best_mcc", "log_loss", "ece"):
+        assert many[name].value == pytest.approx(one[name].value, rel=1e-12), name
+
+
+def test_scores_are_not_squeezed_batch_by_batch():
+    """Margins that lie in [0, 1] in one batch and not in another are the same kind of score."""
+    margins, y = np.array([0.2, 0.9, -3.0, 4.0, 0.5, 7.5]), [0, 1, 0, 1, 1, 0]
+    whole = evaluated(y, margins, domain="real")
+    acc = task(domain="real")
+    for row in range(6):
+        acc.update({"y": y[row : row + 1], "p": margins[row : row + 1]}).finalize()
+    assert acc.finalize().frame.equals(whole.frame)
+    assert whole["roc_auc"].value == pytest.approx(6 / 9)
+    assert "log_loss" not in whole.frame["metric"]
+    with pytest.raises(sm.MetricError):
+        whole["log_loss"]
+
+
+def test_margins_are_no_probabilities():
+    with pytest.raises(sm.DataError, match=r"outside \[0, 1\] in 2 of 3 rows.*-3.0.*row 1"):
+        evaluated([0, 1, 1], [0.5, -3.0, 1.1])
+
+
+@pytest.mark.parametrize("bad", [math.nan, None])
+def test_a_missing_score_is_no_high_score(bad):
+    p = [0.1, 0.9, bad, 0.8]
+    with pytest.raises(sm.DataError, match=r"null or NaN in 1 of 4 rows.*row 2"):
+        evaluated([0, 1, 0, 1], p)
+    report = evaluated([0, 1, 0, 0], p, nulls="drop")
+    assert (report["rows"].value, report["dropped"].value, report["roc_auc"].value) == (3, 1, 1)
+
+
+@pytest.mark.parametrize("p", [math.nan, math.inf, -math.inf, -5e-324, 1 + 2**-52])
+def test_what_is_no_probability_is_refused(p):
+    with pytest.raises(sm.DataError):
+        evaluated([0, 1], [0.5, p])
+
+
+def test_infinite_margins_are_scores():
+    report = evaluated([0, 1, 1, 0], [-math.inf, math.inf, 0.0, 0.0], domain="real")
+    assert report["roc_auc"].value == 0.875
+
+
+def test_log_loss_is_finite():
+    for p in (0.0, 5e-324, 1.0, 1 - 2**-53):
+        for y in (0, 1):
+            assert 0 <= evaluated([y], [p])["log_loss"].value < 35
+    assert evaluated([1], [0.0])["log_loss"].value == -math.log(1e-15)
+
+
+@pytest.mark.parametrize("bins", [1, 2, 10, 1000])
+def test_the_last_calibration_bin_holds_one(bins):
+    report = evaluated([0, 1, 1], [0.0, 1.0, 1.0], calibration_bins=bins)
+    curve = report.curve("calibration")
+    assert curve["highest"].max() == 1
+    assert curve["weight"].sum() == 3
+    assert report["ece"].value == 0
+
+
+def test_calibration_keeps_bins_and_no_rows():
+    acc = sm.Accumulator(sm.CalibrationBins(), **ROLES).update({"y": np.arange(5000) % 2, "p": np.arange(5000) / 5000})
+    assert acc.state.tables["calibration_bins"].height == 10
+
+
+def test_histograms_keep_bins_and_no_rows():
+    rng = np.random.default_rng(0)
+    acc = task(capacity=64).update({"y": rng.integers(0, 2, 5000), "p": rng.random(5000)})
+    assert acc.state.tables["score_histogram"].height <= 64
+
+
+@pytest.mark.parametrize("y", [[1, 0, 1, 0], [0, 1, 0, 1], [1, 1, 0, 0]])
+def test_ties_do_not_depend_on_the_order_of_rows(y):
+    report = evaluated(y, [0.5] * 4)
+    assert report["roc_auc"].value == 0.5
+    assert report["average_precision"].value == 0.5
+    assert report["ks"].value == 0
+
+
+@pytest.mark.parametrize(("y", "note"), [(0, "no positives"), (1, "no negatives")])
+def test_a_single_class_has_no_auc(y, note):
+    found = evaluated([y, y], [0.2, 0.8])["roc_auc"]
+    assert (found.value, found.lower, found.upper, found.note) == (None, None, None, note)
+
+
+def test_a_single_class_in_one_group_leaves_the_others_alone():
+    acc = sm.binary(y_true="y", y_score="p", by="g")
+    report = acc.update({"y": [1, 1, 0, 1], "p": [0.3, 0.4, 0.1, 0.9], "g": ["one", "one", "two", "two"]}).finalize()
+    assert report.get("roc_auc", g="one").value is None
+    assert report.get("roc_auc", g="two").value == 1
+
+
+def test_an_auc_below_one_half_is_noted():
+    assert "swapped" in evaluated([1, 0], [0.1, 0.9])["roc_auc"].note
+    assert evaluated([1, 0], [0.5, 0.5])["roc_auc"].note is None
+
+
+SPECIFICATIONS = {
+    "thresholds": {"thresholds": (0.4,)},
+    "capacity": {"capacity": 99},
+    "atoms": {"atoms": (0.05,)},
+    "domain": {"domain": "real", "thresholds": (0.5,)},
+    "calibration": {"calibration_bins": 5},
+    "weights": {"sample_weight": "w"},
+    "groups": {"by": "g"},
+    "nulls": {"nulls": "drop"},
+    "positive": {"positive": 1},
+    "score": {"y_score": "q"},
+    "models": {"y_score": {"a": "p"}},
+}
+
+
+@pytest.mark.parametrize("options", SPECIFICATIONS.values(), ids=SPECIFICATIONS)
+def test_different_specifications_do_not_merge(options):
+    one, other = sm.binary(**ROLES), sm.binary(**ROLES | options)
+    for merge in (lambda: one + other, lambda: other.merge(one), lambda: sm.merge([one, one, other])):
+        with pytest.raises(sm.MergeError, match="differ"):
+            merge()
+
+
+def test_the_order_of_thresholds_makes_no_difference():
+    one, other = (task(thresholds=t).update({"y": [1], "p": [0.5]}) for t in ((0.2, 0.7), (0.7, 0.2)))
+    assert (one + other).seen == 2
+
+
+def test_zero_has_no_sign():
+    one, other = (task(thresholds=(z,), domain="real").update({"y": [1, 0], "p": [z, -z]}) for z in (0.0, -0.0))
+    assert one.to_bytes() == other.to_bytes()
+    report = (one + other).finalize()
+    assert report["roc_auc"].value == 0.5
+    assert report["recall"].value == 1
+    grouped = sm.binary(**ROLES, by="g").update({"y": [1, 0], "p": [-0.0, 0.0], "g": [0.0, -0.0]})
+    assert grouped.state.groups.height == 1
+
+
+def test_rows_without_weight_are_dropped_and_counted():
+    acc = task(sample_weight="w").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.1], "w": [2.0, 1.0, 0.0]})
+    report = acc.finalize()
+    assert (report["rows"].value, report["dropped"].value) == (2, 1)
+    assert report["recall"].value == 1
+    assert acc.state.tables["score_histogram"].height == 2
+
+
+@pytest.mark.parametrize("weight", [-1.0, -5e-324, math.inf, math.nan, None])
+def test_impossible_weights_are_refused(weight):
+    with pytest.raises(sm.DataError, match=r"'w'.*1 of 2 rows"):
+        task(sample_weight="w").update({"y": [1, 0], "p": [0.9, 0.2], "w": [1.0, weight]})
+
+
+def test_equal_weights_change_no_ratio():
+    rng = np.random.default_rng(0)
+    rows = {"y": rng.integers(0, 2, 500), "p": rng.random(500), "w": np.full(500, 0.125)}
+    one, other = task().update(rows).finalize(), task(sample_weight="w").update(rows).finalize()
+    for name in ("roc_auc", "average_precision", "log_loss", "ece", "f1", "mcc"):
+        assert other[name].value == pytest.approx(one[name].value, rel=1e-12), name
+
+
+def test_arrays_may_be_used_again_after_an_update():
+    """Small batches are held; the caller's memory is not."""
+    y, p = np.zeros(2, dtype=int), np.zeros(2)
+    acc, expected = task(), task()
+    for n in range(5):
+        y[:], p[:] = [n % 2, 1], [n / 10, 0.9]
+        acc.update({"y": y, "p": p})
+        expected.update({"y": y.copy(), "p": p.copy()}).finalize()
+    assert acc.to_bytes() == expected.to_bytes()
+
+
+@pytest.mark.parametrize("copied", [True, False])
+def test_pandas_frames_may_change_after_an_update(copied):
+    values = np.array([[1.0, 0.9], [0.0, 0.2], [1.0, 0.4]])
+    frame = pd.DataFrame(values, columns=["y", "p"], copy=copied)
+    acc = task().update(frame)
+    expected = task().update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]}).to_bytes()
+    values[:] = 0.5
+    frame.iloc[:, 1] = 0.1
+    frame["y"] = 0.0
+    assert acc.to_bytes() == expected
+
+
+GOOD = {"y": [1, 0], "p": [0.9, 0.1], "w": [1.0, 2.0], "g": ["a", "b"]}
+BAD = {
+    "a missing column": {"p": None},
+    "a third label": {"y": [1, 2]},
+    "text labels": {"y": ["1", "0"]},
+    "NaN": {"p": [0.5, math.nan]},
+    "null": {"p": [0.5, None]},
+    "too high": {"p": [0.5, 1.5]},
+    "negative weight": {"w": [1.0, -1.0]},
+    "text scores": {"p": ["0.5", "0.5"]},
+    "lists for groups": {"g": [["a"], ["b"]]},
+    "uneven columns": {"p": [0.5]},
+}
+
+
+@pytest.mark.parametrize("held", [0, 2, 10**6])
+@pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
+def test_a_refused_batch_leaves_everything_as_it_was(bad, held, monkeypatch):
+    monkeypatch.setattr(accumulator, "BUFFER", held)
+    acc = task(sample_weight="w", by="g").update(GOOD)
+    before, batch = acc.copy().to_bytes(), {k: v for k, v in (GOOD | bad).items() if v is not None}
+    with pytest.raises(sm.StreamMetricsError):
+        acc.update(batch)
+    assert acc.to_bytes() == before
+    assert acc.update(GOOD).seen == 4
+
+
+def test_nothing_is_lost_where_observing_fails(monkeypatch):
+    """Should a batch that was accepted turn out to be unusable, the state stays whole."""
+    monkeypatch.setattr(accumulator, "BUFFER", 0)
+    monkeypatch.setattr(accumulator, "CHUNK", 1)
+    monkeypatch.setattr(accumulator, "FIRST", 1)
+    acc = task().update(GOOD)
+    before, calls, observe = acc.to_bytes(), [], accumulator.states.observe
+
+    def fails_later(*args, **kwargs):
+        calls.append(args)
+        if len(calls) == 2:
+            raise MemoryError
+        return observe(*args, **kwargs)
+
+    monkeypatch.setattr(accumulator.states, "observe", fails_later)
+    with pytest.raises(MemoryError):
+        acc.update(GOOD)
+    assert acc.to_bytes() == before
+    assert acc.update(GOOD).seen == 4
+
+
+def test_a_state_is_its_own_summand():
+    acc = task().update(GOOD)
+    assert sm.merge([acc, acc, acc]).to_bytes() == (acc + acc + acc).to_bytes() == acc.merge(acc, acc).to_bytes()
+    assert acc.seen == 2
+
+
+def test_no_rows_are_no_error():
+    report = task().finalize()
+    assert report["rows"].value == 0
+    assert report["roc_auc"].value is None
+    assert report.frame.schema == task().update(GOOD).finalize().frame.schema
+    empty = task(by="g").update({k: v[:0] for k, v in GOOD.items()})
+    assert empty.finalize().frame.is_empty()
+    assert (empty + task(by="g").update(GOOD)).seen == 2
+
+
+def test_groups_that_are_null_or_nan_are_one():
+    frame = pl.DataFrame({"y": [1, 0, 1], "p": [0.9, 0.1, 0.4], "g": [math.nan, None, 1.0]})
+    report = task(by="g").update(frame).finalize()
+    assert report.get("rows", g=None).value == 2
+    assert report.get("roc_auc", g=None).value == 1
