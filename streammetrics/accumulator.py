@@ -95,6 +95,7 @@ class Accumulator:
         self.roles = saved.roles
         self.metrics = saved.metrics
         self._merged = saved.state
+        self._group_types = saved.state.keys.select(saved.roles.by).clear()
         self._pending: tuple[State, ...] = ()
         self._buffer: list[Batch] = []
         self._buffered = 0
@@ -124,20 +125,21 @@ class Accumulator:
             ColumnError: for a missing column or a type that does not fit its role.
             DataError: for nulls, NaN, scores outside [0, 1], labels that are none, negative weights.
         """
-        rows = self._fitting(read(batch, self.roles))
+        rows = read(batch, self.roles)
+        group_types = self._joint_types(rows.by)
         if self._buffered + rows.height < BUFFER and len(self._buffer) < BATCHES:
-            self._buffer.append(rows)
+            self._buffer.append(rows.owned())
             self._buffered += rows.height
         else:
             self._observe([*self._buffer, rows])
+        self._group_types = group_types
         return self
 
-    def _fitting(self, batch: Batch) -> Batch:
-        """Refuse group columns of a type that cannot be brought together with the types seen so far."""
-        known = self._buffer[-1].by if self._buffer else self._merged.keys
-        if batch.by.width and batch.by.schema != known.schema:
-            concat_groups([known.select(batch.by.columns).clear(), batch.by.clear()])
-        return batch
+    def _joint_types(self, groups: pl.DataFrame) -> pl.DataFrame:
+        """The types of group columns so far, without rows, brought together with those of more groups."""
+        if groups.schema == self._group_types.schema:
+            return self._group_types
+        return concat_groups([self._group_types, groups.select(self._group_types.columns).clear()])
 
     def _observe(self, buffer: Sequence[Batch]) -> None:
         merged, pending = self._merged, list(self._pending)
@@ -154,10 +156,13 @@ class Accumulator:
 
         Raises:
             MergeError: where specifications differ.
+            ColumnError: where a group column has different types.
         """
         _require_equal(self, other)
-        self._merged, pending = _compact(self._merged, [*self._pending, other.state])
-        self._pending = tuple(pending)
+        added = other.state
+        group_types = self._joint_types(added.keys.select(self.roles.by))
+        self._merged, pending = _compact(self._merged, [*self._pending, added])
+        self._pending, self._group_types = tuple(pending), group_types
         return self
 
     @property
@@ -222,6 +227,8 @@ class Accumulator:
         Raises:
             SpecificationError: where the predicates do not fit the group columns.
         """
+        if not self.roles.group_columns:
+            raise SpecificationError("there are no groups to filter; the accumulator has neither by= nor models.")
         try:
             keys = self.state.keys.filter(*predicates)
         except pl.exceptions.PolarsError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import polars as pl
@@ -13,6 +13,15 @@ from streammetrics.errors import ColumnError, DataError, StreamMetricsError
 from streammetrics.roles import Roles
 
 UNGROUPED = pl.DataFrame()
+UNREADABLE = (
+    pl.exceptions.PolarsError,
+    pl.exceptions.PanicException,
+    pa.ArrowException,
+    TypeError,
+    ValueError,
+    KeyError,
+    OverflowError,
+)
 
 
 @dataclass(frozen=True)
@@ -25,6 +34,15 @@ class Batch:
     weight: pl.Series | None
     predicted: dict[str, pl.Series]
     score: dict[str, pl.Series]
+
+    def owned(self) -> Batch:
+        """The batch in memory of its own, which nobody else can change while the batch is held."""
+        return replace(
+            self,
+            by=pl.DataFrame([_owned(c) for c in self.by.iter_columns()]) if self.by.width else self.by,
+            weight=None if self.weight is None else _owned(self.weight),
+            score={m: _owned(s) for m, s in self.score.items()},
+        )
 
     def slices(self, rows: int, first: int) -> Iterator[Batch]:
         """The batch in pieces of some rows, after a first one of its own size."""
@@ -59,12 +77,21 @@ def read(data: Any, roles: Roles) -> Batch:
     reader = _Reader(frame, roles)
     return Batch(
         height=frame.height,
-        by=pl.DataFrame([_group_column(reader.column(c)) for c in roles.by]) if roles.by else UNGROUPED,
+        by=pl.DataFrame([group_column(reader.column(c)) for c in roles.by]) if roles.by else UNGROUPED,
         label=reader.labels(roles.y_true) if roles.y_true is not None else None,
         weight=reader.weights(roles.sample_weight) if roles.sample_weight is not None else None,
         predicted={model: reader.labels(c) for model, c in roles.y_pred.items()},
         score={model: reader.scores(c) for model, c in roles.y_score.items()},
     )
+
+
+def _owned(series: pl.Series) -> pl.Series:
+    """A copy of numbers and times, whose memory may be another library's; texts are copied on the way in anyhow."""
+    if not (series.dtype.is_numeric() or series.dtype.is_temporal()):
+        return series
+    if series.dtype.is_temporal() or series.null_count():
+        return series.gather(list(range(len(series))))
+    return pl.Series(series.name, series.to_numpy(writable=True))
 
 
 def no_rows(roles: Roles) -> Batch:
@@ -113,8 +140,14 @@ def concat_groups(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     return pl.concat(frames, how="vertical_relaxed", rechunk=True)
 
 
-def _group_column(series: pl.Series) -> pl.Series:
-    """A group column in a type that is the same on every shard."""
+def group_column(series: pl.Series) -> pl.Series:
+    """A group column in a type that is the same on every shard.
+
+    Raises:
+        ColumnError: for nested values and Python objects.
+    """
+    if series.dtype.is_extension():
+        return group_column(series.ext.storage())
     if series.dtype in (pl.Categorical, pl.Enum):
         return series.cast(pl.String)
     if series.dtype in (pl.Int8, pl.Int16, pl.Int32, pl.UInt8, pl.UInt16, pl.UInt32):
@@ -135,9 +168,12 @@ def _frame(data: Any, columns: Sequence[str]) -> pl.DataFrame:
     if isinstance(data, pl.DataFrame):
         return data
     if isinstance(data, (pa.Table, pa.RecordBatch)):
-        return _converted(data.select(columns) if columns and set(columns) <= set(data.schema.names) else data)
+        unique = columns and all(data.schema.names.count(c) == 1 for c in columns)
+        return _converted(data.select(columns) if unique else data)
     if isinstance(data, Mapping):
         return _converted({c: data[c] for c in columns} if columns and set(columns) <= set(data) else data, copy=True)
+    if hasattr(data, "__dataframe__") and columns and set(columns) <= set(data.columns):
+        return _converted(data[list(columns)], copy=True)  # pandas: other columns may hold what Arrow cannot
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
         return _converted(data, columns, copy=True)
     raise ColumnError(
@@ -152,7 +188,7 @@ def _converted(data: Any, columns: Sequence[str] = (), copy: bool = False) -> pl
         if set(columns) <= set(frame.columns) and columns:
             frame = frame.select(columns)
         return frame.select(pl.all().gather(pl.int_range(pl.len()))) if copy and frame.width else frame
-    except (pl.exceptions.PolarsError, pa.ArrowException, TypeError, ValueError) as error:
+    except UNREADABLE as error:
         raise ColumnError(f"the batch cannot be read as a table: {error}") from error
 
 
@@ -207,6 +243,8 @@ class _Reader:
 
     def _named_labels(self, column: pl.Series) -> pl.Series:
         positive, negative = self.roles.positive, self.roles.negative
+        if column.dtype == pl.Null:
+            return column.cast(pl.Boolean)
         if column.dtype in (pl.Categorical, pl.Enum):
             column = column.cast(pl.String)
         try:
@@ -215,7 +253,7 @@ class _Reader:
                 wrong = ~(is_positive | (column == negative))
                 fault = f"labels other than {positive!r} and {negative!r}"
                 self._refuse(column, wrong, fault, "leave such rows out first, or give positive= alone")
-        except (pl.exceptions.PolarsError, TypeError) as error:
+        except (pl.exceptions.PolarsError, TypeError, NotImplementedError) as error:
             raise ColumnError(
                 f"column {column.name!r} is of type {column.dtype} and cannot hold the label {positive!r}."
             ) from error

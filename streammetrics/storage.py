@@ -7,7 +7,7 @@ JSON. Loading takes a file as hostile: every field is checked, and nothing in it
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,10 +16,11 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from streammetrics.errors import SpecificationError, StateError, StreamMetricsError
-from streammetrics.roles import Roles
+from streammetrics.errors import ColumnError, SpecificationError, StateError, StreamMetricsError
+from streammetrics.frames import group_column
+from streammetrics.roles import SINGLE, Roles
 from streammetrics.state import State, combine, in_order
-from streammetrics.statistics import GROUP, STATISTICS, Statistic
+from streammetrics.statistics import GROUP, STATISTICS, RowCounts, Statistic
 from streammetrics.version import __version__
 
 FORMAT = 1
@@ -32,6 +33,7 @@ FOREIGN = (
     ValueError,
     TypeError,
     OverflowError,
+    RecursionError,
 )
 T = TypeVar("T")
 
@@ -82,6 +84,7 @@ def from_arrow(table: pa.Table) -> Saved:
     Raises:
         StateError: where the table is not a state, is of a newer format, or breaks a rule of the format.
     """
+    table = _checked(lambda: pa.table(table))
     _checked(lambda: table.validate(full=True))
     header = _header(table.schema.metadata or {})
     roles = _roles(_field(header, "columns", dict))
@@ -95,9 +98,12 @@ def from_arrow(table: pa.Table) -> Saved:
         raise StateError(f"the state should have the columns {expected}; it has {', '.join(table.column_names)}.")
     if not roles.group_columns and not table.num_rows:
         raise StateError("the state is not grouped and has no row.")
+    _require_fitting(statistics, roles)
     frame = _checked(lambda: pl.DataFrame(pl.from_arrow(table))).with_row_index(GROUP)
     tables = {s.name: _cells(frame, s, weighted=roles.sample_weight is not None) for s in statistics}
-    state = State(statistics, frame.select(GROUP, *roles.group_columns), tables)
+    if tables[RowCounts.name][GROUP].n_unique() < frame.height:
+        raise StateError("the state has groups without a count of their rows.")
+    state = State(statistics, frame.select(GROUP).with_columns(_keys(frame, roles)), tables)
     return Saved(roles, None if metrics is None else tuple(metrics), _checked(lambda: combine([state])))
 
 
@@ -147,7 +153,7 @@ def from_bytes(content: bytes) -> Saved:
     Raises:
         StateError: where the bytes are truncated or no state.
     """
-    return from_arrow(_checked(lambda: pa.ipc.open_stream(content).read_all()))
+    return from_arrow(_checked(lambda: pa.ipc.open_stream(pa.py_buffer(content)).read_all()))
 
 
 def _checked(step: Callable[[], T]) -> T:
@@ -202,13 +208,38 @@ def _statistic(entry: Any) -> Statistic:
     options = entry.get("options") if kind else None
     if kind is None or not isinstance(options, dict):
         raise StateError(f"the state keeps a statistic that is not known here: {entry!r}.")
-    return _specified(lambda: kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}))
+    made = _specified(lambda: kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}))
+    for option in fields(made):
+        value = getattr(made, option.name)
+        if type(option.default) is int and type(value) is not int:
+            raise StateError(f"the state's specification cannot be: {option.name} of {made.name} is {value!r}.")
+    return made
+
+
+def _require_fitting(statistics: Sequence[Statistic], roles: Roles) -> None:
+    """Refuse statistics that the columns cannot feed."""
+    if not any(isinstance(s, RowCounts) for s in statistics):
+        raise StateError("the state keeps no row_counts.")
+    missing = [role for s in statistics for role in s.needs() if not getattr(roles, role)]
+    if missing or roles.probability != any(s.needs_probabilities() for s in statistics):
+        raise StateError("the state's statistics do not fit its field 'columns'.")
+
+
+def _keys(frame: pl.DataFrame, roles: Roles) -> list[pl.Series]:
+    """The group columns, in the types that batches give them."""
+    try:
+        keys = [group_column(frame[c]) for c in roles.group_columns]
+    except ColumnError as error:
+        raise StateError(f"the state's groups cannot be: {error}") from error
+    if roles.models != (SINGLE,) and not set(keys[-1]) <= set(roles.models):
+        raise StateError("the state's groups name a model that its field 'columns' does not.")
+    return keys
 
 
 def _specified(make: Callable[[], T]) -> T:
     try:
         return make()
-    except (SpecificationError, TypeError, ValueError) as error:
+    except (SpecificationError, TypeError, ValueError, OverflowError) as error:
         raise StateError(f"the state's specification cannot be: {error}") from error
 
 

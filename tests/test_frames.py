@@ -53,6 +53,10 @@ class OnlyAnArray:
         lambda d: {c: d[c].to_numpy() for c in d.columns},
         lambda d: {c: d[c].to_list() for c in d.columns},
         lambda d: OnlyAnArray(d.to_arrow()),
+        lambda d: d.to_pandas().assign(unused=[object()] * d.height),
+        lambda d: d.to_pandas().astype({"g": "category"}),
+        lambda d: d.to_pandas().convert_dtypes(dtype_backend="pyarrow"),
+        lambda d: {c: d[c].to_arrow() for c in d.columns},
         lambda d: d.with_columns(pl.col("p").cast(pl.Float64), pl.col("y").cast(pl.Boolean)),
         lambda d: d.with_columns(pl.col("y").cast(pl.UInt8)),
         lambda d: d.with_columns(pl.col("y").cast(pl.Float32)),
@@ -60,7 +64,7 @@ class OnlyAnArray:
         lambda d: d.with_columns(pl.col("g").cast(pl.Enum(["FR", "DE"]))),
         lambda d: d.to_arrow().set_column(3, "g", d["g"].to_arrow().dictionary_encode()),
     ],
-    ids=range(16),
+    ids=range(20),
 )
 def test_every_way_in_is_the_same(convert):
     assert state_of(convert(DATA), by="g") == state_of(DATA, by="g")
@@ -165,6 +169,31 @@ BAD = {
     "aggregate": ({"y": [1, 0], "p": [0.1, 0.2]}, {"y_score": pl.col("p").mean()}, sm.ColumnError, "1 rows for 2"),
     "lazy frame": (pl.LazyFrame({"y": [1]}), {}, sm.ColumnError, "pass it to evaluate"),
     "no table": (17, {}, sm.ColumnError, "type int cannot be read"),
+    "list labels": ({"y": [[1], [0]], "p": [0.1] * 2}, {"positive": 1}, sm.ColumnError, "cannot hold the label 1"),
+    "true and a text": (
+        {"y": [True, False], "p": [0.1] * 2},
+        {"positive": "x"},
+        sm.ColumnError,
+        "type Boolean and cannot",
+    ),
+    "column twice": (
+        pa.Table.from_arrays([pa.array([1]), pa.array([0.1]), pa.array([0.2])], ["y", "p", "p"]),
+        {},
+        sm.ColumnError,
+        "cannot be read as a table",
+    ),
+    "intervals": (
+        pd.DataFrame({"y": [1, 0], "p": [0.1, 0.2], "g": pd.cut([1, 2], 2)}),
+        {"by": "g"},
+        sm.ColumnError,
+        "group by plain values",
+    ),
+    "weights that are no numbers": (
+        {"y": [1, 0], "p": [0.1] * 2, "w": [1, None]},
+        {"sample_weight": "w"},
+        sm.DataError,
+        "'w' has null or NaN in 1 of 2",
+    ),
     "ragged": ({"y": [1, 0], "p": [0.1]}, {}, sm.ColumnError, "cannot be read as a table"),
 }
 
@@ -246,3 +275,42 @@ def test_memory_that_changes_later_is_not_shared(wrap):
 def test_only_the_columns_in_use_are_converted():
     table = pa.table({"y": [1, 0], "p": [0.1, 0.2], "odd": pa.array([None, None], pa.month_day_nano_interval())})
     assert task().update(table).seen == 2
+
+
+@pytest.mark.parametrize(
+    ("values", "types"),
+    [
+        ([1, 2, None], [pl.Int64, pl.Int8, pl.UInt16, pl.UInt32, pl.Int32]),
+        ([0.5, 2.0, None], [pl.Float64, pl.Float32]),
+        ([datetime(2026, 1, 1), datetime(2026, 1, 2), None], [pl.Datetime(u) for u in ("us", "ms", "ns")]),
+        ([timedelta(1), timedelta(2), None], [pl.Duration(u) for u in ("us", "ms", "ns")]),
+        (["a", "b", None], [pl.String, pl.Categorical, pl.Enum(["b", "a"])]),
+    ],
+    ids=["int", "float", "datetime", "duration", "text"],
+)
+def test_widths_and_units_make_the_same_groups(values, types):
+    frames = [pl.DataFrame({"y": [1, 0, 1], "p": [0.1, 0.2, 0.3], "g": pl.Series(values, dtype=t)}) for t in types]
+    assert len({state_of(frame, by="g") for frame in frames}) == 1
+    acc = task(by="g")
+    for frame in frames:
+        acc.update(frame)
+    assert acc.finalize(["rows"]).frame["value"].to_list() == [len(types)] * 3
+
+
+def test_nan_and_null_are_one_group_and_so_are_the_zeros():
+    groups = pl.Series([float("nan"), None, 0.0, -0.0])
+    data = pl.DataFrame({"y": [1, 0, 1, 0], "p": [0.1, 0.2, 0.3, 0.4], "g": groups})
+    for batch in (data, data.to_pandas()):
+        assert task(by="g").update(batch).finalize(["rows"]).frame.select("g", "value").rows() == [(0, 2), (None, 2)]
+
+
+@pytest.mark.parametrize("options", [{}, {"positive": "a"}, {"positive": "a", "negative": "b"}], ids=str)
+def test_a_batch_of_null_labels_is_dropped(options):
+    acc = task(nulls="drop", **options).update({"y": [None, None], "p": [0.1, 0.2]})
+    assert acc.finalize()["dropped"].value == 2
+
+
+def test_what_arrow_has_and_polars_has_not_is_refused():
+    decimals = pa.array([0, 1], pa.int64()).cast(pa.decimal256(50, 2))
+    with pytest.raises(sm.ColumnError, match="cannot be read as a table"):
+        task().update(pa.table({"y": [1, 0], "p": decimals}))

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import streammetrics as sm
@@ -295,3 +296,43 @@ def test_groups_that_are_null_or_nan_are_one():
     report = task(by="g").update(frame).finalize()
     assert report.get("rows", g=None).value == 2
     assert report.get("roc_auc", g=None).value == 1
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        pl.DataFrame,
+        lambda d: pa.table({k: pa.array(v) for k, v in d.items()}),
+        lambda d: pl.from_pandas(pd.DataFrame(d)),
+    ],
+    ids=["polars", "pyarrow", "polars of pandas"],
+)
+def test_held_batches_share_no_memory(wrap):
+    columns = {"y": np.array([1, 0, 1]), "p": np.array([0.9, 0.8, 0.1]), "g": np.array([1, 2, 3])}
+    acc = sm.binary(y_true="y", y_score="p", by="g").update(wrap(columns))
+    expected = sm.binary(y_true="y", y_score="p", by="g").update({k: v.tolist() for k, v in columns.items()})
+    for values in columns.values():
+        values[:] = 0
+    assert acc.to_bytes() == expected.to_bytes()
+
+
+def test_an_accumulator_takes_in_itself():
+    acc = sm.binary(y_true="y", y_score="p").update({"y": [1, 0], "p": [0.1, 0.2]})
+    assert acc.absorb(acc).seen == 4
+
+
+def test_group_types_are_held_through_nulls_and_merges():
+    def batch(group):
+        return {"y": [1], "p": [0.5], "g": [group]}
+
+    acc = sm.binary(y_true="y", y_score="p", by="g").update(batch(1)).update(batch(None))
+    other = acc.empty().update(batch("a"))
+    for refused in (lambda: acc.update(batch("a")), lambda: acc + other, lambda: acc.absorb(other)):
+        with pytest.raises(sm.ColumnError, match="'g' has different types"):
+            refused()
+    assert acc.seen == 2
+
+
+def test_what_is_not_grouped_cannot_be_filtered():
+    with pytest.raises(sm.SpecificationError, match="no groups to filter"):
+        sm.binary(y_true="y", y_score="p").filter(pl.lit(True))

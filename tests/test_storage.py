@@ -1,7 +1,9 @@
 """Saved states: round trips, states added up by other programs, and files that mean harm."""
 
+import ast
 import json
 import random
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -118,16 +120,50 @@ def test_truncated_bytes_are_refused(make):
         assert load_or_refuse(content[:end]) is None
 
 
-def test_flipped_bits_never_crash():
-    content = TASKS["grouped"]().update(DATA[:40]).to_bytes()
+@task
+@pytest.mark.parametrize("name", ["state", "state.arrow"])
+def test_truncated_files_are_refused(make, name, tmp_path):
+    path = tmp_path / name
+    make().update(DATA).save(path)
+    content = path.read_bytes()
+    for part in range(20):
+        path.write_bytes(content[: len(content) * part // 20])
+        with pytest.raises(sm.StateError, match=name):
+            sm.Accumulator.load(path)
+
+
+def broken(content, count):
+    """Copies with a few bits flipped."""
     chance = random.Random(0)
-    for _ in range(200):
-        broken = bytearray(content)
+    for _ in range(count):
+        copy = bytearray(content)
         for _ in range(chance.randint(1, 4)):
-            broken[chance.randrange(len(broken))] ^= 1 << chance.randrange(8)
-        loaded = load_or_refuse(bytes(broken))
-        if loaded is not None:
-            loaded.finalize(["roc_auc", "log_loss"]).frame  # noqa: B018
+            copy[chance.randrange(len(copy))] ^= 1 << chance.randrange(8)
+        yield bytes(copy)
+
+
+def finalized(loaded):
+    if loaded is not None:
+        return loaded.finalize(["roc_auc", "log_loss"]).frame
+    return None
+
+
+def test_flipped_bits_never_crash():
+    for content in broken(TASKS["grouped"]().update(DATA[:40]).to_bytes(), 300):
+        finalized(load_or_refuse(content))
+
+
+@pytest.mark.parametrize("name", ["state", "state.arrow"])
+def test_flipped_bits_of_files_never_crash(name, tmp_path):
+    path = tmp_path / name
+    TASKS["grouped"]().update(DATA[:40]).save(path)
+    for content in broken(path.read_bytes(), 150):
+        path.write_bytes(content)
+        try:
+            loaded = sm.Accumulator.load(path)
+        except sm.StateError:
+            continue
+        finalized(loaded)
 
 
 @pytest.mark.parametrize("name", ["missing", "folder", "empty", "text", "foreign.parquet", "foreign.arrow", "cut"])
@@ -178,6 +214,16 @@ def dtype_of(frame, statistic, field):
     return frame.schema[statistic].inner.to_schema()[field]
 
 
+def with_column(table, name, value):
+    position = table.column_names.index(name)
+    return table.set_column(position, name, pa.array([value] * len(table), table.schema.field(name).type))
+
+
+def without_first_statistic(table):
+    statistics = json.loads(table.schema.metadata[storage.KEY])["statistics"]
+    return with_header(table, statistics=statistics[1:]).drop_columns("row_counts")
+
+
 HARM = {
     "no metadata": (lambda t: t.replace_schema_metadata(None), "not a state"),
     "no json": (lambda t: t.replace_schema_metadata({storage.KEY: b"{"}), "cannot be read"),
@@ -217,6 +263,24 @@ HARM = {
     "shift": (lambda t: with_cell(t, "score_histogram", shift=200), "cells that cannot be"),
     "bin below": (lambda t: with_cell(t, "score_histogram", bin=-5), "cells that cannot be"),
     "bin above": (lambda t: with_cell(t, "score_histogram", bin=2**63 - 1), "cells that cannot be"),
+    "deep json": (lambda t: t.replace_schema_metadata({storage.KEY: b"[" * 100_000}), "cannot be read"),
+    "huge threshold": (lambda t: with_options(t, "confusion_counts", thresholds=[10**400]), "cannot be"),
+    "half capacity": (
+        lambda t: with_options(t, "score_histogram", capacity=99.5),
+        "capacity of score_histogram is 99.5",
+    ),
+    "endless capacity": (lambda t: with_options(t, "score_histogram", capacity=float("inf")), "cannot be"),
+    "true bins": (lambda t: with_options(t, "calibration_bins", bins=True), "bins of calibration_bins is True"),
+    "no scores": (lambda t: with_columns(t, y_score={}), "do not fit"),
+    "no labels": (lambda t: with_columns(t, y_true=None), "do not fit"),
+    "scores of any size": (lambda t: with_columns(t, probability=False), "do not fit"),
+    "no row counts": (
+        lambda t: without_first_statistic(t),
+        "keeps no row_counts",
+    ),
+    "uncounted group": (lambda t: with_column(t, "row_counts", None), "groups without a count"),
+    "null cell": (lambda t: with_column(t, "row_counts", [None]), "cells that cannot be"),
+    "nested group": (lambda t: t.set_column(0, "g", pa.array([[1]] * len(t))), "group by plain values"),
     "bin number": (lambda t: with_cell(t, "calibration_bins", bin=10), "cells that cannot be"),
 }
 
@@ -259,3 +323,50 @@ def test_plain_readers_can_read_a_state(tmp_path):
         pl.read_parquet(tmp_path / "state").select(pl.col("row_counts").list.first().struct.field("rows").sum()).item()
     )
     assert rows == SIZE
+
+
+def test_other_programs_can_read_a_state(tmp_path):
+    TASKS["grouped"]().update(DATA).save(tmp_path / "state.parquet")
+    rows = duckdb.sql(f"SELECT sum(list_sum([c.rows for c in row_counts])) FROM '{tmp_path}/state.parquet'")
+    assert rows.fetchall() == [(SIZE,)]
+
+
+def test_a_group_column_may_come_back_in_another_width_or_as_a_dictionary():
+    acc = TASKS["grouped"]().update(DATA)
+    table = acc.to_arrow()
+    encoded = table.set_column(0, "g", table["g"].dictionary_encode())
+    loaded = sm.Accumulator.from_arrow(encoded)
+    assert loaded.to_bytes() == acc.to_bytes()
+    assert (loaded + acc).finalize(["rows"]).frame["value"].sum() == 2 * SIZE
+
+
+@pytest.mark.parametrize("model", ["c", None])
+def test_a_model_that_is_not_specified_is_refused(model):
+    table = TASKS["models"]().update(DATA).to_arrow()
+    other = table.set_column(1, "model", pa.array([model] * len(table), pa.string()))
+    with pytest.raises(sm.StateError, match="name a model"):
+        sm.Accumulator.from_arrow(other)
+
+
+@pytest.mark.parametrize("content", ["no bytes", b"", None, 3], ids=str)
+def test_what_is_no_content_is_refused(content):
+    with pytest.raises(sm.StateError):
+        sm.Accumulator.from_bytes(content)
+    with pytest.raises(sm.StateError):
+        sm.Accumulator.from_arrow(content)
+
+
+def test_the_names_of_folders_are_no_columns(tmp_path):
+    folder = tmp_path / "day=2026-01-01"
+    folder.mkdir()
+    acc = TASKS["grouped"]().update(DATA)
+    acc.save(folder / "a[1].parquet")
+    assert sm.Accumulator.load(folder / "a[1].parquet").to_bytes() == acc.to_bytes()
+
+
+def test_nothing_runs_code_of_a_file():
+    tree = ast.parse(Path(storage.__file__).read_text(encoding="utf-8"))
+    modules = {a.name for node in ast.walk(tree) if isinstance(node, ast.Import) for a in node.names}
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    assert not {"pickle", "marshal", "importlib"} & modules
+    assert not {"eval", "exec", "__import__"} & names
