@@ -178,11 +178,15 @@ class Accumulator:
     @property
     def state(self) -> State:
         """Groups and tables of all rows seen."""
+        return self.compact()._merged
+
+    def compact(self) -> Accumulator:
+        """Bring all rows seen into one small table now, not when it is first read, and return this accumulator."""
         if self._buffer:
             self._observe(self._buffer)
         if self._pending:
             self._merged, self._pending = states.combine([self._merged, *self._pending]), ()
-        return self._merged
+        return self
 
     def merge(self, *others: Accumulator) -> Accumulator:
         """An accumulator of the rows of this one and others. None of them changes.

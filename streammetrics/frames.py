@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, TypeAlias
 
 import polars as pl
 import pyarrow as pa
 
+from streammetrics import kernels
 from streammetrics.errors import ColumnError, DataError, StreamMetricsError
 from streammetrics.roles import Roles
 
+Extent: TypeAlias = tuple[float, float]
+
 UNGROUPED = pl.DataFrame()
+NOTHING: Extent = (float("inf"), float("-inf"))
 UNREADABLE = (
     pl.exceptions.PolarsError,
     pl.exceptions.PanicException,
@@ -26,7 +30,10 @@ UNREADABLE = (
 
 @dataclass(frozen=True)
 class Batch:
-    """Validated columns of one batch. Nulls are left only where ``nulls="drop"`` lets them pass."""
+    """Validated columns of one batch. Nulls are left only where ``nulls="drop"`` lets them pass.
+
+    ``extent`` holds values that no score of a model lies below or above.
+    """
 
     height: int
     by: pl.DataFrame
@@ -34,6 +41,7 @@ class Batch:
     weight: pl.Series | None
     predicted: dict[str, pl.Series]
     score: dict[str, pl.Series]
+    extent: dict[str, Extent]
 
     def owned(self) -> Batch:
         """The batch in memory of its own, which nobody else can change while the batch is held."""
@@ -58,6 +66,7 @@ class Batch:
             weight=None if self.weight is None else self.weight.slice(start, rows),
             predicted={m: s.slice(start, rows) for m, s in self.predicted.items()},
             score={m: s.slice(start, rows) for m, s in self.score.items()},
+            extent=self.extent,
         )
 
 
@@ -75,13 +84,15 @@ def read(data: Any, roles: Roles) -> Batch:
     """
     frame = _frame(data, roles.sources)
     reader = _Reader(frame, roles)
+    scores = {model: reader.scores(c) for model, c in roles.y_score.items()}
     return Batch(
         height=frame.height,
         by=pl.DataFrame([group_column(reader.column(c)) for c in roles.by]) if roles.by else UNGROUPED,
         label=reader.labels(roles.y_true) if roles.y_true is not None else None,
         weight=reader.weights(roles.sample_weight) if roles.sample_weight is not None else None,
         predicted={model: reader.labels(c) for model, c in roles.y_pred.items()},
-        score={model: reader.scores(c) for model, c in roles.y_score.items()},
+        score={model: column for model, (column, _) in scores.items()},
+        extent={model: extent for model, (_, extent) in scores.items()},
     )
 
 
@@ -103,6 +114,7 @@ def no_rows(roles: Roles) -> Batch:
         weight=None if roles.sample_weight is None else pl.Series(dtype=pl.Float64),
         predicted={m: pl.Series(dtype=pl.Boolean) for m in roles.y_pred},
         score={m: pl.Series(dtype=pl.Float64) for m in roles.y_score},
+        extent=dict.fromkeys(roles.y_score, NOTHING),
     )
 
 
@@ -123,6 +135,7 @@ def concat(batches: Sequence[Batch]) -> Batch:
         weight=joined(b.weight for b in batches),
         predicted={m: pl.concat([b.predicted[m] for b in batches], rechunk=True) for m in first.predicted},
         score={m: pl.concat([b.score[m] for b in batches], rechunk=True) for m in first.score},
+        extent={m: _joint([b.extent[m] for b in batches]) for m in first.score},
     )
 
 
@@ -192,10 +205,8 @@ def _converted(data: Any, columns: Sequence[str] = (), copy: bool = False) -> pl
         raise ColumnError(f"the batch cannot be read as a table: {error}") from error
 
 
-def _within_unit(numbers: pl.Series) -> bool:
-    """Whether all numbers lie in [0, 1]; the extremes tell without a mask."""
-    lowest, highest = cast("float | None", numbers.min()), cast("float | None", numbers.max())
-    return lowest is None or highest is None or (lowest >= 0 and highest <= 1)
+def _joint(extents: Sequence[Extent]) -> Extent:
+    return min(low for low, _ in extents), max(high for _, high in extents)
 
 
 class _Reader:
@@ -259,17 +270,23 @@ class _Reader:
             ) from error
         return is_positive
 
-    def scores(self, name: str) -> pl.Series:
-        """A score column as Float64."""
+    def scores(self, name: str) -> tuple[pl.Series, Extent]:
+        """A score column as Float64, and its extent."""
         column = self._numbers(name)
-        if self.roles.probability and not _within_unit(column):
+        low, high = kernels.extent(column.drop_nulls().to_numpy())
+        if low != low:  # NaN is found on the way
+            column = self._nan_to_null(column)
+            low, high = kernels.extent(column.drop_nulls().to_numpy())
+        self._refuse_nulls(column)
+        if self.roles.probability and not (low >= 0 and high <= 1):
             advice = "pass probabilities, or domain='real' for margins and other scores"
             self._refuse(column, ~column.is_between(0, 1), "scores outside [0, 1]", advice)
-        return column
+        return column, (low, high)
 
     def weights(self, name: str) -> pl.Series:
         """A weight column as Float64: finite, not negative."""
-        column = self._numbers(name)
+        column = self._nan_to_null(self._numbers(name))
+        self._refuse_nulls(column)
         wrong = (column < 0) | column.is_infinite()
         self._refuse(column, wrong, "negative or infinite weights", "mend them, or leave such rows out first")
         return column
@@ -278,9 +295,7 @@ class _Reader:
         column = self.column(name)
         if not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
             raise ColumnError(f"column {name!r} is of type {column.dtype}; numbers are needed here.")
-        column = self._nan_to_null(column.cast(pl.Float64))
-        self._refuse_nulls(column)
-        return column
+        return column.cast(pl.Float64).rechunk()
 
     def _require(self, name: str) -> None:
         if name not in self.frame.columns:
@@ -288,9 +303,10 @@ class _Reader:
 
     @staticmethod
     def _nan_to_null(column: pl.Series) -> pl.Series:
-        if column.dtype.is_float() and column.sum() != column.sum():  # a cheap look; NaN spreads to the sum
-            return column.fill_nan(None)
-        return column
+        if not column.dtype.is_float():
+            return column
+        total = column.sum()
+        return column.fill_nan(None) if total != total else column  # NaN spreads to the sum, which is cheap
 
     def _refuse_nulls(self, column: pl.Series) -> None:
         if self.roles.nulls == "raise" and column.null_count():

@@ -22,9 +22,9 @@ Keys: TypeAlias = NDArray[np.int64]
 Values: TypeAlias = NDArray[np.float64]
 
 MAX_SHIFT = 63
-_MAGNITUDE = np.int64(0x7FFF_FFFF_FFFF_FFFF)
-_ONE_HALF = np.int64(np.float64(0.5).view(np.int64))
-_ONE = 2 * _ONE_HALF
+MAGNITUDE = np.int64(0x7FFF_FFFF_FFFF_FFFF)
+ONE_HALF = np.int64(np.float64(0.5).view(np.int64))
+ONE = 2 * ONE_HALF
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,15 @@ class Lattice:
         """
         if self.domain == "real":
             bits = (values + 0.0).view(np.int64)  # adding 0.0 makes -0.0 the one zero
-            return bits ^ ((bits >> 63) & _MAGNITUDE)
+            return bits ^ ((bits >> 63) & MAGNITUDE)
         # 1 - p is exact above one half, and the smaller of the two is what has fine bits.
-        bits = (np.minimum(values, 1.0 - values) + 0.0).view(np.int64)
-        upper = (values > 0.5).astype(np.int64)
-        bits ^= -upper
-        bits += upper * (_ONE + 1)  # ~bits + 1 + _ONE == _ONE - bits
+        lower = np.minimum(values, 1.0 - values)
+        lower += 0.0
+        bits = lower.view(np.int64)
+        upper = (0.5 - values).view(np.int64) >> 63  # all bits set above one half, else none
+        bits += upper
+        bits ^= upper
+        bits += upper & ONE  # ~(bits - 1) + ONE == ONE - bits
         return bits
 
     def values(self, keys: Keys) -> Values:
@@ -65,10 +68,10 @@ class Lattice:
         array([0. , 0.3, 1. , 1. ])
         """
         if self.domain == "real":
-            values: Values = (keys ^ ((keys >> 63) & _MAGNITUDE)).view(np.float64)
+            values: Values = (keys ^ ((keys >> 63) & MAGNITUDE)).view(np.float64)
             return values
-        lower: Values = np.minimum(keys, _ONE - keys).view(np.float64)
-        return np.where(keys > _ONE_HALF, 1.0 - lower, lower)
+        lower: Values = np.minimum(keys, ONE - keys).view(np.float64)
+        return np.where(keys > ONE_HALF, 1.0 - lower, lower)
 
     def lowest(self, bins: Keys, shifts: NDArray[np.integer]) -> Values:
         """Smallest float64 in each bin.
@@ -112,9 +115,19 @@ class Lattice:
         levels = bit_length(keys[1:] ^ keys[:-1])
         return np.where(levels < self._levels_to_atom(keys[1:]), levels, 64)
 
-    def without_atoms(self, keys: Keys) -> Keys:
-        """The keys that are not those of atoms."""
-        return keys[~np.isin(keys, self._atom_keys)]
+    def is_atom(self, values: Values) -> NDArray[np.bool_]:
+        """Whether values are atoms."""
+        return np.isin(self.keys(values), self._atom_keys)
+
+    def around_atoms(self, shift: int) -> tuple[Values, Values]:
+        """Smallest and largest value in the bins that would hold the atoms at a shift.
+
+        >>> Lattice("probability", atoms=(0.05,)).around_atoms(0)
+        (array([0.  , 0.05, 1.  ]), array([0.  , 0.05, 1.  ]))
+        """
+        bins = np.unique(self._atom_keys >> shift)
+        shifts = np.full(len(bins), shift)
+        return self.lowest(bins, shifts), self.highest(bins, shifts)
 
     def _levels_to_atom(self, keys: Keys) -> NDArray[np.int64]:
         """Lowest shift at which a key shares a bin with an atom, 0 for the atom itself.

@@ -13,7 +13,7 @@ from streammetrics.errors import SourceError, SpecificationError
 from streammetrics.report import Report
 from streammetrics.sources import Source, Stream, open_stream
 
-BATCH = 262_144  # rows of a batch, where the source leaves that open
+BATCH = 1_048_576  # rows of a batch, where the source leaves that open
 
 
 @overload
@@ -138,6 +138,8 @@ def _run(feed: _Feed, parts: list[list[Accumulator]], bar: Any) -> None:
                     target.update(batch)
                 if bar is not None:
                     bar.update(_height(batch))
+            for target in part:
+                target.compact()  # here, where several threads do it at once
         except BaseException as error:
             feed.stop(error)
 

@@ -52,9 +52,9 @@ def open_stream(source: Source, columns: Sequence[str], chunk: int) -> Stream:
         ColumnError: where a file or plan lacks a column.
     """
     if isinstance(source, (str, Path)):
-        return _files([source], columns, chunk)
+        return _files([source], columns)
     if isinstance(source, pl.LazyFrame):
-        return Stream(_scan(source, columns, chunk))
+        return Stream(_scan(source, columns))
     if isinstance(source, pl.DataFrame):
         return Stream(source.iter_slices(chunk), source.height)
     if _is_dataset(source):
@@ -74,7 +74,7 @@ def open_stream(source: Source, columns: Sequence[str], chunk: int) -> Stream:
     if isinstance(source, Iterable):
         items = list(source)
         if items and all(isinstance(item, (str, Path)) for item in items):
-            return _files(items, columns, chunk)
+            return _files(items, columns)
         return Stream(iter(items))
     raise SourceError(f"a source of type {type(source).__name__} cannot be read; pass paths, a frame or batches.")
 
@@ -85,7 +85,7 @@ def _is_dataset(source: Source) -> bool:
     return module is not None and isinstance(source, module.Dataset)
 
 
-def _files(patterns: Sequence[PathLike], columns: Sequence[str], chunk: int) -> Stream:
+def _files(patterns: Sequence[PathLike], columns: Sequence[str]) -> Stream:
     paths = [path for pattern in patterns for path in _expand(pattern)]
     kinds = {_kind(path) for path in paths}
     if len(kinds) > 1:
@@ -97,7 +97,7 @@ def _files(patterns: Sequence[PathLike], columns: Sequence[str], chunk: int) -> 
         rows = plan.select(pl.len()).collect().item() if counted else None
     except (pl.exceptions.PolarsError, OSError) as error:
         raise SourceError(f"{_listed(paths)} cannot be read: {_first_line(error)}") from error
-    return Stream(_scan(plan, columns, chunk, _listed(paths)), rows)
+    return Stream(_scan(plan, columns, _listed(paths)), rows)
 
 
 def _expand(pattern: PathLike) -> list[Path]:
@@ -124,12 +124,12 @@ def _kind(path: Path) -> str:
     return suffix
 
 
-def _scan(plan: pl.LazyFrame, columns: Sequence[str], chunk: int, name: str = "the plan") -> Iterator[pl.DataFrame]:
-    """Stream a plan with back-pressure: no more than a few batches wait to be taken."""
+def _scan(plan: pl.LazyFrame, columns: Sequence[str], name: str = "the plan") -> Iterator[pl.DataFrame]:
+    """Stream a plan in batches as it makes them, no more than a few of which wait to be taken."""
     try:
         _require(columns, plan.collect_schema().names())
         # Without any column (volume alone) rows would not be counted.
-        batches = (plan.select(columns) if columns else plan).collect_batches(chunk_size=chunk, maintain_order=False)
+        batches = (plan.select(columns) if columns else plan).collect_batches(maintain_order=False)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise SourceError(f"{name} cannot be read: {_first_line(error)}") from error
     return _guarded(iter(batches), name)

@@ -63,20 +63,18 @@ def no_rows(roles: Roles, statistics: Statistics) -> State:
 
 def _observe(rows: Rows, roles: Roles, statistics: Statistics, known: State | None) -> State:
     groups = pl.DataFrame({GROUP: np.arange(rows.group_count, dtype=np.uint32)}).hstack(rows.groups)
-    tables = {}
-    for statistic in statistics:
-        schema = statistic.schema(weighted=roles.sample_weight is not None)
-        table = statistic.observe(rows, _known_shifts(statistic, groups, known))
-        tables[statistic.name] = table.select(schema.keys()).cast(pl.Schema(schema))
-    return State(statistics, groups, tables)
+    return State(statistics, groups, {s.name: s.observe(rows, _known_shifts(s, groups, known)) for s in statistics})
 
 
 def _known_shifts(statistic: Statistic, groups: pl.DataFrame, known: State | None) -> NDArray[np.int64]:
     if known is None or statistic.name not in known.shifts or groups.schema != known.groups.schema:
         return np.zeros(groups.height, dtype=np.int64)
-    numbers = _find(groups.drop(GROUP), known.groups).to_frame()
-    found = numbers.join(known.shifts[statistic.name], on=GROUP, how="left", maintain_order="left")["shift"]
-    return found.fill_null(0).to_numpy().astype(np.int64)
+    none = known.groups.height
+    shifts: NDArray[np.int64] = np.zeros(none + 1, dtype=np.int64)
+    numbers, found = known.shifts[statistic.name]
+    shifts[numbers.to_numpy()] = found.to_numpy()
+    found_shifts: NDArray[np.int64] = shifts[_find(groups.drop(GROUP), known.groups).fill_null(none).to_numpy()]
+    return found_shifts
 
 
 def combine(states: Sequence[State]) -> State:

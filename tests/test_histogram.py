@@ -278,3 +278,12 @@ def test_what_cannot_be_certified_is_said():
     assert found.upper - found.lower > 0.01
     assert "of rows score" in found.note
     assert math.isfinite(found.value)
+
+
+def test_one_group_is_coarsened_while_later_ones_have_a_single_bin():
+    rows = {"g": ["a"] * 100 + ["b", "c"], "y": [0, 1] * 51, "p": np.linspace(0.01, 0.99, 102)}
+    acc = sm.Accumulator(sm.ScoreHistogram(capacity=16), y_true="y", y_score="p", by="g").update(rows)
+    sizes = bins_of(acc).group_by("group", maintain_order=True).agg(pl.len(), pl.max("shift"))
+    assert sizes["len"].to_list()[1:] == [1, 1]
+    assert sizes["shift"].to_list()[1:] == [0, 0]
+    assert 8 <= sizes["len"][0] <= 16

@@ -151,10 +151,10 @@ def test_bins_off_the_line_are_told(bin, shift):
     assert not PROBABILITY.holds(np.array([bin]), np.array([shift], dtype=np.uint8)).any()
 
 
-def test_only_the_keys_of_atoms_are_left_out():
+def test_declared_atoms_and_ends_are_told():
     lattice = Lattice("probability", (0.05,))
-    keys = lattice.keys(np.array([0.0, 0.05, math.nextafter(0.05, 0), 1.0, 0.5]))
-    assert lattice.without_atoms(keys).tolist() == keys[[2, 4]].tolist()
+    values = np.array([0.0, 0.05, math.nextafter(0.05, 0), 1.0, 0.5])
+    assert lattice.is_atom(values).tolist() == [True, True, False, True, False]
 
 
 @given(st.integers(-(2**63), 2**63 - 1))

@@ -1,21 +1,17 @@
-"""The loops over rows. The implementation is chosen here, and nowhere else."""
+"""The loops over rows, each written twice: in numpy, which defines it, and compiled, which is faster on many rows.
 
-from streammetrics.kernels.numpy import (
-    CLIP,
-    count_cells,
-    count_outcomes,
-    lattice_keys,
-    pack_cells,
-    sum_calibration,
-    sum_losses,
-)
+Which of the two runs is decided here, and nowhere else.
+"""
 
-__all__ = [
-    "CLIP",
-    "count_cells",
-    "count_outcomes",
-    "lattice_keys",
-    "pack_cells",
-    "sum_calibration",
-    "sum_losses",
-]
+from streammetrics.kernels import numpy as definition
+from streammetrics.kernels.choice import fastest
+from streammetrics.kernels.numpy import CLIP
+
+count_bins = fastest(definition.count_bins)
+count_outcomes = fastest(definition.count_outcomes)
+extent = fastest(definition.extent)
+lattice_keys = fastest(definition.lattice_keys)
+sum_calibration = fastest(definition.sum_calibration)
+sum_losses = fastest(definition.sum_losses)
+
+__all__ = ["CLIP", "count_bins", "count_outcomes", "extent", "lattice_keys", "sum_calibration", "sum_losses"]

@@ -1,4 +1,7 @@
-"""Bring the bins of a histogram to a resolution that fits its capacity."""
+"""Bring the bins of a histogram to a resolution that fits its capacity.
+
+In numpy throughout: a query engine would wait here for the threads that are reading the next rows.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.lattice import MAX_SHIFT, Lattice
+from streammetrics.lattice import MAX_SHIFT, Keys, Lattice
+from streammetrics.tally import add_up
+
+Groups = NDArray[np.int64]
+Shifts = NDArray[np.int64]
 
 
 def fit(table: pl.DataFrame, lattice: Lattice, capacity: int) -> pl.DataFrame:
@@ -23,45 +30,44 @@ def fit(table: pl.DataFrame, lattice: Lattice, capacity: int) -> pl.DataFrame:
     Returns:
         The same columns, every bin once, sorted by group and value.
     """
-    low = table["bin"].to_numpy() << table["shift"].to_numpy().astype(np.int64)
-    current = table.select(pl.max("shift").over("group").cast(pl.Int64)).to_series().to_numpy()
-    cells = table.drop("bin").with_columns(pl.Series("low", low, dtype=pl.Int64))
-    cells = _at(cells, current, lattice)
-    cells = _at(cells, _fitting_shifts(cells, lattice, capacity), lattice)
-    bin = cells["low"].to_numpy() >> cells["shift"].to_numpy().astype(np.int64)
-    return cells.with_columns(pl.Series("bin", bin, dtype=pl.Int64)).select(table.columns)
+    if table.is_empty():
+        return table
+    group, shift, bin, *values = (c.to_numpy() for c in table.iter_columns())
+    group, shift = group.astype(np.int64), shift.astype(np.int64)
+    shifts = np.zeros(group.max() + 1, dtype=np.int64)
+    np.maximum.at(shifts, group, shift)
+    group, shift, low, values = _at(shifts, group, shift, bin << shift, values, lattice)
+    if np.bincount(group).max() > capacity:
+        shifts = np.maximum(shifts, _fitting_shifts(group, low, len(shifts), lattice, capacity))
+        group, shift, low, values = _at(shifts, group, shift, low, values, lattice)
+    columns = (group, shift, low >> shift, *values)
+    return pl.DataFrame([pl.Series(n, c, t) for (n, t), c in zip(table.schema.items(), columns, strict=True)])
 
 
-def _at(cells: pl.DataFrame, wanted: NDArray[np.int64], lattice: Lattice) -> pl.DataFrame:
-    """Cells at the wanted shifts, or less where a bin would span an atom: each once, sorted by group and low edge."""
-    shift, low = cells["shift"].to_numpy().astype(np.int64), cells["low"].to_numpy()
-    finer = np.flatnonzero(shift < wanted)
-    shift[finer] = lattice.limit_shifts(low[finer], wanted[finer])
-    coarse = cells.with_columns(
-        pl.Series("shift", shift, dtype=pl.UInt8), pl.Series("low", (low >> shift) << shift, dtype=pl.Int64)
-    )
-    keys = ["group", "low"] if coarse["group"].n_unique() > 1 else ["low"]  # one key is hashed much faster than two
-    others = [pl.first(c) for c in ("group", "shift") if c not in keys]
-    return coarse.group_by(keys).agg(*others, pl.exclude("group", "shift", "low").sum()).sort(keys)
+def _at(
+    shifts: Shifts, group: Groups, shift: Shifts, low: Keys, values: list[NDArray[np.generic]], lattice: Lattice
+) -> tuple[Groups, Shifts, Keys, list[NDArray[np.generic]]]:
+    """Cells at the shifts of their groups, or less where a bin would span an atom: sorted, each once."""
+    finer = np.flatnonzero(shift < shifts[group])
+    shift[finer] = lattice.limit_shifts(low[finer], shifts[group[finer]])
+    low = (low >> shift) << shift
+    first, values = add_up(group, low, values)
+    return group[first], shift[first], low[first], values
 
 
-def _fitting_shifts(cells: pl.DataFrame, lattice: Lattice, capacity: int) -> NDArray[np.int64]:
-    """For each cell the smallest shift that fits its group.
+def _fitting_shifts(group: Groups, low: Keys, groups: int, lattice: Lattice, capacity: int) -> Shifts:
+    """The smallest shift that fits each group, 0 where its bins fit as they are.
 
     At shift s a group holds one bin more than it has neighbours that only merge above s; so all but ``capacity - 1``
     neighbours must merge, and the shift is the ``capacity``-th highest of their levels.
     """
-    levels = np.zeros(cells.height, dtype=np.int64)
-    levels[1:] = np.minimum(lattice.merge_levels(cells["low"].to_numpy()), MAX_SHIFT)
-    neighbours = pl.col("level").filter(pl.int_range(pl.len()) > 0)
-    fitting = (
-        cells.select("group", "shift", pl.Series("level", levels))
-        .group_by("group", maintain_order=True)
-        .agg(
-            pl.col("shift").max().cast(pl.Int64).alias("current"),
-            neighbours.sort(descending=True).get(capacity - 1, null_on_oob=True),
-            pl.len().alias("bins"),
-        )
-        .select(pl.max_horizontal("current", "level").repeat_by("bins").explode())
-    )
-    return fitting.to_series().to_numpy()
+    pairs = np.flatnonzero(group[1:] == group[:-1])
+    levels = np.minimum(lattice.merge_levels(low), MAX_SHIFT)[pairs]
+    group = group[1:][pairs]
+    order = np.lexsort((-levels, group))
+    counts = np.bincount(group, minlength=groups)
+    found = np.cumsum(counts) - counts + capacity - 1
+    full = counts >= capacity
+    shifts = np.zeros(groups, dtype=np.int64)
+    shifts[full] = levels[order[found[full]]]
+    return shifts

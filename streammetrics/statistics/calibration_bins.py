@@ -60,13 +60,10 @@ class CalibrationBins(Statistic):
         sums = kernels.sum_calibration(rows.label, rows.score, self.edges, rows.group, rows.group_count, rows.weight)
         weight, score, score_square = sums.sum(axis=3)
         positives, positive_score, _ = sums[..., 1]
-        cells = {
-            GROUP: np.repeat(np.arange(rows.group_count), self.bins),
-            "bin": np.tile(np.arange(self.bins), rows.group_count),
-        }
-        values = (weight, positives, score, score_square, positive_score)
-        columns = dict(zip((*self.counts, *self.sums), (v.ravel() for v in values), strict=True))
-        return pl.DataFrame(cells | columns).filter(pl.col("weight") > 0)
+        occupied = np.flatnonzero(weight)
+        columns = (v.ravel()[occupied] for v in (weight, positives, score, score_square, positive_score))
+        values = dict(zip((*self.counts, *self.sums), columns, strict=True))
+        return self.table(rows, group=occupied // self.bins, bin=occupied % self.bins, **values)
 
     def reliability(self, table: pl.DataFrame) -> pl.DataFrame:
         """The reliability curve: lowest, highest, weight, mean_score and observed_rate of each bin."""

@@ -11,7 +11,7 @@ import polars as pl
 from streammetrics import kernels
 from streammetrics.errors import SpecificationError
 from streammetrics.rows import Rows
-from streammetrics.statistics.statistic import GROUP, Shifts, Statistic
+from streammetrics.statistics.statistic import Shifts, Statistic
 
 
 @dataclass(frozen=True)
@@ -58,15 +58,14 @@ class ConfusionCounts(Statistic):
         counts = kernels.count_outcomes(rows.label, score, thresholds, rows.group, rows.group_count, rows.weight)
         reached = np.flip(np.cumsum(np.flip(counts, axis=1), axis=1), axis=1)  # rows of each rank or above
         predicted, rest = reached[:, 1:], reached[:, :1] - reached[:, 1:]
-        return pl.DataFrame(
-            {
-                GROUP: np.repeat(np.arange(rows.group_count), len(thresholds)),
-                "threshold": pl.Series((self.thresholds or (None,)) * rows.group_count, dtype=pl.Float64),
-                "tp": predicted[..., 1].ravel(),
-                "fp": predicted[..., 0].ravel(),
-                "fn": rest[..., 1].ravel(),
-                "tn": rest[..., 0].ravel(),
-            }
+        return self.table(
+            rows,
+            group=np.repeat(np.arange(rows.group_count), len(thresholds)),
+            threshold=np.tile(self.thresholds, rows.group_count) if self.thresholds else [None] * rows.group_count,
+            tp=predicted[..., 1].ravel(),
+            fp=predicted[..., 0].ravel(),
+            fn=rest[..., 1].ravel(),
+            tn=rest[..., 0].ravel(),
         )
 
     def valid(self) -> pl.Expr:

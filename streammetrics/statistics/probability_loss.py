@@ -10,7 +10,7 @@ import polars as pl
 
 from streammetrics import kernels
 from streammetrics.rows import Rows
-from streammetrics.statistics.statistic import GROUP, Shifts, Statistic
+from streammetrics.statistics.statistic import Shifts, Statistic
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,10 @@ class ProbabilityLoss(Statistic):
         assert rows.label is not None
         assert rows.score is not None
         sums = kernels.sum_losses(rows.label, rows.score, rows.group, rows.group_count, rows.weight)
-        cells = {
-            GROUP: np.repeat(np.arange(rows.group_count), 2),
-            "actual": np.tile([0, 1], rows.group_count),
-        }
-        values = dict(zip((*self.counts, *self.sums), sums.reshape(len(sums), -1), strict=True))
-        return pl.DataFrame(cells | values).filter(pl.col("weight") > 0)
+        sums = sums.reshape(len(sums), -1)
+        occupied = np.flatnonzero(sums[0])
+        values = dict(zip((*self.counts, *self.sums), sums[:, occupied], strict=True))
+        return self.table(rows, group=occupied // 2, actual=occupied % 2, **values)
 
     def valid(self) -> pl.Expr:
         """Whether a row of a table, read from a file, can be."""

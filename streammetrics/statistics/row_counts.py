@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from streammetrics.rows import Rows
-from streammetrics.statistics.statistic import GROUP, Shifts, Statistic
+from streammetrics.statistics.statistic import Shifts, Statistic
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class RowCounts(Statistic):
         """Rows and dropped rows of each group."""
         numbers = np.arange(rows.group_count)
         seen = np.array([rows.size]) if rows.group is None else np.bincount(rows.group, minlength=len(numbers))
-        return pl.DataFrame({GROUP: numbers, "rows": seen, "dropped": rows.dropped})
+        return self.table(rows, group=numbers, rows=seen, dropped=rows.dropped)
 
     def schema(self, weighted: bool) -> dict[str, pl.DataType]:
         """Columns and types of the table: integers even where rows carry weights."""

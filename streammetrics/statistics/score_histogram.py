@@ -8,7 +8,6 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from streammetrics import kernels
 from streammetrics.errors import SpecificationError
 from streammetrics.lattice import Domain, Lattice, shortest_decimal
 from streammetrics.rows import Rows
@@ -78,8 +77,7 @@ class ScoreHistogram(Statistic):
         """Counts by bin, at the shift that each group has come to."""
         assert rows.label is not None
         assert rows.score is not None
-        keys = kernels.lattice_keys(self.lattice, rows.score)
-        return tally(Chunk(self.lattice, keys, rows.label, rows.group, shifts, rows.weight))
+        return tally(Chunk(self.lattice, rows.score, rows.label, rows.group, shifts, rows.weight, rows.extent))
 
     def shifts(self, table: pl.DataFrame) -> pl.DataFrame:
         """The coarsest bin of each group."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -52,6 +52,11 @@ class Statistic(ABC):
 
         ``shifts`` gives for each group what `shifts` said of its table so far, 0 for a new one. A cell may come twice.
         """
+
+    def table(self, rows: Rows, /, **columns: Any) -> pl.DataFrame:
+        """A table of these columns."""
+        schema = self.schema(weighted=rows.weight is not None)
+        return pl.DataFrame([pl.Series(name, columns[name], dtype) for name, dtype in schema.items()])
 
     def shifts(self, table: pl.DataFrame) -> pl.DataFrame | None:
         """Columns group and shift: how coarse each group has become; None where nothing becomes coarse."""

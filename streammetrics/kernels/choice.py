@@ -1,0 +1,44 @@
+"""The choice between a kernel in numpy and its compiled twin."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import cache, wraps
+from importlib import import_module
+from typing import Any, ParamSpec, TypeVar, cast
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+LARGE = 262_144  # rows from which it pays to load compiled code
+log = logging.getLogger("streammetrics")
+
+
+def fastest(kernel: Callable[P, T]) -> Callable[P, T]:
+    """The kernel, which hands many rows to its compiled twin, where numba is installed and works."""
+    name = kernel.__name__
+
+    @wraps(kernel)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        rows = len(cast(Any, args[0]))
+        twin = _twins().get(name) if rows >= LARGE else None
+        if twin is None:
+            return kernel(*args, **kwargs)
+        try:
+            return cast(T, twin(*args, **kwargs))
+        except Exception as error:  # numba cannot compile here
+            _twins().clear()
+            log.debug("compiled kernels failed, numpy runs instead: %s", error)
+            return kernel(*args, **kwargs)
+
+    return run
+
+
+@cache
+def _twins() -> dict[str, Callable[..., Any]]:
+    try:
+        return dict(vars(import_module("streammetrics.kernels.compiled")))
+    except Exception as error:  # no numba, or one that does not fit numpy or Python
+        log.debug("compiled kernels are not available, numpy runs instead: %s", error)
+        return {}

@@ -1,0 +1,199 @@
+"""The loops over rows, compiled by numba: what numpy.py defines, as one loop each, which holds no lock.
+
+Loops are compiled for each combination of types they meet, and kept on disk. Counts equal those of numpy.py bit for
+bit, sums within 1e-12.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from streammetrics.kernels import numpy as definition
+from streammetrics.kernels.numpy import BLOCK, CLIP, FEW, Codes, Counts, Floats, Labels, Ladder, Scores, Shifts, blocks
+from streammetrics.lattice import MAGNITUDE, ONE, Keys, Lattice
+
+exact = njit(cache=True, nogil=True, error_model="numpy")
+fused = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+any_order = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+
+LANES = 2  # sums that take turns, so that a row need not wait for the one before
+SQRT_HALF = np.sqrt(0.5).view(np.int64)
+LN2 = 0.6931471803691238  # without its last digits, so that a product with an exponent is exact
+LN2_REST = 1.9082149292705877e-10
+
+
+def extent(values: Floats) -> tuple[float, float]:
+    """0.2 ns."""
+    ends = np.array(_extent(values.view(np.int64)))
+    low, high = (ends ^ ((ends >> 63) & MAGNITUDE)).view(np.float64).tolist()
+    return (low, high) if low == low and high == high else (np.nan, np.nan)
+
+
+def lattice_keys(values: Floats, lattice: Lattice) -> Keys:
+    """0.5 ns."""
+    keys = np.empty(len(values), dtype=np.int64)
+    _lattice_keys(values, lattice.domain == "probability", keys)
+    return keys
+
+
+def count_bins(
+    scores: Floats,
+    label: Labels,
+    group: Codes | None,
+    weight: Floats | None,
+    lattice: Lattice,
+    shifts: Shifts,
+    offsets: Shifts,
+    size: int,
+) -> Counts:
+    """1 ns."""
+    counts: Counts = np.zeros(size, dtype=np.int64 if weight is None else np.float64)
+    _count_bins(scores, label, group, weight, lattice.domain == "probability", shifts, offsets, counts)
+    return counts
+
+
+def count_outcomes(
+    label: Labels, score: Scores, thresholds: Floats, group: Codes | None, groups: int, weight: Floats | None
+) -> Counts:
+    """0.5 ns for one threshold, else 2 ns."""
+    ladder = Ladder.of(thresholds)
+    if ladder.most > FEW or (len(thresholds) == 1 and group is None and weight is None):
+        return definition.count_outcomes(label, score, thresholds, group, groups, weight)
+    counts: Counts = np.zeros((groups, len(thresholds) + 1, 2), dtype=np.int64 if weight is None else np.float64)
+    _count_outcomes(label, score, ladder, ladder.most, group, weight, counts)
+    return counts
+
+
+def sum_losses(label: Labels, score: Floats, group: Codes | None, groups: int, weight: Floats | None) -> Floats:
+    """1.7 ns, 4 ns by group."""
+    sums = np.zeros((groups * 2, 5))
+    if group is None:
+        for block in blocks(len(label)):  # few rows at a time, so that sums lose few digits
+            sums += _sum_losses(label[block], score[block], None if weight is None else weight[block])
+    else:
+        _sum_losses_by_group(label, score, group, weight, sums)
+    return sums.T.reshape(5, groups, 2)
+
+
+def sum_calibration(
+    label: Labels, score: Floats, edges: Floats, group: Codes | None, groups: int, weight: Floats | None
+) -> Floats:
+    """2 ns."""
+    cells = groups * (len(edges) - 1) * 2
+    sums = np.zeros((LANES * cells, 3))
+    _sum_calibration(label, score, edges, group, weight, sums)
+    total: Floats = sums.reshape(LANES, cells, 3).sum(axis=0).T.reshape(3, groups, len(edges) - 1, 2)
+    return total
+
+
+@exact
+def _key(value, folded):
+    if folded and value > 0.5:
+        return ONE - np.float64(1.0 - value).view(np.int64)
+    bits = np.float64(value + 0.0).view(np.int64)
+    return bits if folded else bits ^ ((bits >> 63) & MAGNITUDE)
+
+
+@exact
+def _extent(bits):
+    low = high = bits[0] ^ ((bits[0] >> 63) & MAGNITUDE)
+    for i in range(len(bits)):
+        key = bits[i] ^ ((bits[i] >> 63) & MAGNITUDE)  # NaN comes beyond the infinities
+        low, high = min(low, key), max(high, key)
+    return low, high
+
+
+@exact
+def _lattice_keys(values, folded, keys):
+    for i in range(len(values)):
+        keys[i] = _key(values[i], folded)
+
+
+@exact
+def _count_bins(scores, label, group, weight, folded, shifts, offsets, counts):
+    for i in range(len(scores)):
+        g = 0 if group is None else group[i]
+        bin = (_key(scores[i], folded) >> shifts[g]) + offsets[g]
+        counts[np.uint64(2 * bin + label[i])] += 1 if weight is None else weight[i]
+
+
+@exact
+def _count_outcomes(label, score, ladder, most, group, weight, counts):
+    last = len(ladder.below) - 2
+    for i in range(len(label)):
+        place = (score[i] - ladder.origin) * ladder.scale if last else 0.0
+        rank = ladder.below[int(min(max(place, 0.0), last))]
+        for _ in range(most):
+            rank += ladder.thresholds[rank] <= score[i]
+        counts[0 if group is None else group[i], rank, label[i]] += 1 if weight is None else weight[i]
+
+
+@fused
+def _log(x):
+    """Natural logarithm: ``x = m 2**k`` with m near 1, and ``log(m) = 2 artanh(s)`` as a series in s; within an ulp."""
+    bits = np.float64(x).view(np.int64)
+    exponent = (bits - SQRT_HALF) >> 52
+    s = np.int64(bits - (exponent << 52)).view(np.float64)
+    s = (s - 1.0) / (s + 1.0)
+    z = s * s
+    series = 1 / 23
+    for odd in (21, 19, 17, 15, 13, 11, 9, 7, 5, 3):
+        series = series * z + 1 / odd
+    k = np.float64(exponent)
+    return k * LN2 + (k * LN2_REST + 2.0 * s * z * series + 2.0 * s)
+
+
+@any_order
+def _sum_losses(label, score, weight):
+    a0 = a1 = b0 = b1 = c0 = c1 = d0 = d1 = e0 = e1 = 0.0
+    for i in range(len(label)):
+        x, y = score[i], np.float64(label[i])
+        other = 1.0 - y
+        log_loss = -_log(abs(min(max(x, CLIP), 1.0 - CLIP) - other))
+        brier = (x - y) * (x - y)
+        w0 = other if weight is None else other * weight[i]
+        w1 = y if weight is None else y * weight[i]
+        l0, l1, r0, r1 = w0 * log_loss, w1 * log_loss, w0 * brier, w1 * brier
+        a0, a1 = a0 + w0, a1 + w1
+        b0, b1 = b0 + l0, b1 + l1
+        c0, c1 = c0 + l0 * log_loss, c1 + l1 * log_loss
+        d0, d1 = d0 + r0, d1 + r1
+        e0, e1 = e0 + r0 * brier, e1 + r1 * brier
+    return np.array([[a0, b0, c0, d0, e0], [a1, b1, c1, d1, e1]])
+
+
+@any_order
+def _sum_losses_by_group(label, score, group, weight, sums):
+    log_loss = np.empty(BLOCK)
+    for start in range(0, len(label), BLOCK):
+        rows = min(BLOCK, len(label) - start)
+        for i in range(rows):
+            log_loss[i] = -_log(abs(min(max(score[start + i], CLIP), 1.0 - CLIP) - (1.0 - label[start + i])))
+        for i in range(rows):
+            x, y = score[start + i], label[start + i]
+            w = 1.0 if weight is None else weight[start + i]
+            cell = np.uint64(2 * group[start + i] + y)
+            brier = (x - y) * (x - y)
+            sums[cell, 0] += w
+            sums[cell, 1] += w * log_loss[i]
+            sums[cell, 2] += w * log_loss[i] * log_loss[i]
+            sums[cell, 3] += w * brier
+            sums[cell, 4] += w * brier * brier
+
+
+@exact
+def _sum_calibration(label, score, edges, group, weight, sums):
+    bins = len(edges) - 1
+    lane = len(sums) // LANES
+    for i in range(len(label)):
+        x = score[i]
+        bin = np.uint64(x * bins)  # off by one at most, put right by the edges
+        bin -= np.uint64((x > 0.0) & (x <= edges[bin]))
+        bin += np.uint64(x > edges[bin + np.uint64(1)])
+        w = 1.0 if weight is None else weight[i]
+        row = np.int64(bin) if group is None else group[i] * bins + np.int64(bin)
+        cell = np.uint64(i % LANES * lane + 2 * row + label[i])
+        sums[cell, 0] += w
+        sums[cell, 1] += w * x
+        sums[cell, 2] += w * x * x

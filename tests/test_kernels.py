@@ -1,0 +1,148 @@
+import logging
+import sys
+
+import numpy as np
+import pytest
+
+from streammetrics import kernels
+from streammetrics.kernels import choice
+from streammetrics.kernels import numpy as definition
+from streammetrics.lattice import Lattice
+
+compiled = pytest.importorskip("streammetrics.kernels.compiled", reason="numba is not installed")
+
+ROWS = 20_011
+RNG = np.random.default_rng(7)
+LABEL = (RNG.random(ROWS) < 0.3).astype(np.uint8)
+GROUP = RNG.integers(0, 9, ROWS).astype(np.intp)
+WEIGHT = RNG.random(ROWS) * 3
+EDGES = np.array([0.0, -0.0, 5e-324, 1e-15, 0.29, 0.3, 0.5, np.nextafter(0.5, 1), 1 - 2**-53, 1.0])
+PROBABILITIES = np.concatenate([EDGES, np.linspace(0, 1, 1_001), RNG.beta(0.5, 8, ROWS - 1_011)])
+REALS = np.concatenate([[np.inf, -np.inf, 0.0, -0.0, 1.7e308, -1.7e308], RNG.normal(0, 1e3, ROWS - 6)])
+LADDERS = {
+    "one": [0.5],
+    "few": [0.0, 0.3, 1.0],
+    "even": np.linspace(0, 1, 1_000),
+    "uneven": np.geomspace(1e-12, 1, 500),
+    "infinite": [-np.inf, *np.linspace(-2, 2, 50), np.inf],
+    "far apart": [-1.7e308, *np.linspace(0, 1, 20), 1.7e308],
+}
+grouped = pytest.mark.parametrize("group", [None, GROUP], ids=["ungrouped", "grouped"])
+weighted = pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
+
+
+def assert_twins_agree(name, *args):
+    one, other = (getattr(module, name)(*args) for module in (definition, compiled))
+    assert one.shape == other.shape
+    assert one.dtype == other.dtype
+    if one.dtype.kind == "i":
+        np.testing.assert_array_equal(one, other)
+    else:
+        np.testing.assert_allclose(other, one, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("domain", "values"), [("probability", PROBABILITIES), ("real", REALS)], ids=["p", "real"])
+def test_keys(domain, values):
+    assert_twins_agree("lattice_keys", values, Lattice(domain))
+
+
+@grouped
+@weighted
+@pytest.mark.parametrize(("domain", "values"), [("probability", PROBABILITIES), ("real", REALS)], ids=["p", "real"])
+def test_bins(domain, values, group, weight):
+    lattice = Lattice(domain)
+    shifts = np.array([52] if group is None else [50, 51, 52, 53, 54, 55, 56, 57, 58])
+    keys = lattice.keys(values)
+    lowest, highest = keys.min() >> shifts, keys.max() >> shifts
+    offsets = np.cumsum(highest - lowest + 1) - (highest - lowest + 1) - lowest
+    size = 2 * int((highest - lowest + 1).sum())
+    assert_twins_agree("count_bins", values, LABEL, group, weight, lattice, shifts, offsets, size)
+
+
+@grouped
+@weighted
+@pytest.mark.parametrize("thresholds", LADDERS.values(), ids=LADDERS)
+@pytest.mark.parametrize("score", [PROBABILITIES, REALS], ids=["p", "real"])
+def test_outcomes(score, thresholds, group, weight):
+    thresholds = np.array(thresholds, dtype=np.float64)
+    assert_twins_agree("count_outcomes", LABEL, score, thresholds, group, 1 if group is None else 9, weight)
+    counts = compiled.count_outcomes(LABEL, score, thresholds, None, 1, None)[0]
+    reached = (score >= thresholds[:, None]).sum(axis=1)
+    np.testing.assert_array_equal(counts.sum(axis=1)[::-1].cumsum()[::-1][1:], reached)
+
+
+@grouped
+@weighted
+def test_hard_predictions(group, weight):
+    predicted = (PROBABILITIES > 0.1).astype(np.uint8)
+    groups = 1 if group is None else 9
+    assert_twins_agree("count_outcomes", LABEL, predicted, np.array([1.0]), group, groups, weight)
+
+
+@grouped
+@weighted
+def test_losses(group, weight):
+    assert_twins_agree("sum_losses", LABEL, PROBABILITIES, group, 1 if group is None else 9, weight)
+
+
+@grouped
+@weighted
+@pytest.mark.parametrize("bins", [1, 10, 100])
+def test_calibration(bins, group, weight):
+    edges = np.linspace(0, 1, bins + 1)
+    assert_twins_agree("sum_calibration", LABEL, PROBABILITIES, edges, group, 1 if group is None else 9, weight)
+
+
+@pytest.mark.parametrize("module", [definition, compiled], ids=["numpy", "compiled"])
+def test_extent(module):
+    assert module.extent(REALS) == (-np.inf, np.inf)
+    assert module.extent(PROBABILITIES) == (0.0, 1.0)
+    for nan in (np.nan, -np.nan):
+        assert np.isnan(module.extent(np.array([0.5, nan, -1.0]))).all()
+
+
+def test_logarithm_is_right_to_the_last_digits():
+    x = np.concatenate([np.geomspace(1e-15, 1, 5_001), 1 - np.geomspace(2**-53, 0.5, 5_001)])
+    np.testing.assert_allclose([compiled._log(v) for v in x], np.log(x), rtol=5e-16)
+
+
+@pytest.fixture
+def fresh_choice(monkeypatch):
+    monkeypatch.setattr(choice, "LARGE", 1_000)
+    choice._twins.cache_clear()
+    yield
+    choice._twins.cache_clear()
+
+
+def sums():
+    return kernels.sum_losses(LABEL, PROBABILITIES, None, 1, None)
+
+
+def test_many_rows_run_compiled_and_few_do_not(fresh_choice, monkeypatch):
+    calls = []
+    monkeypatch.setattr(compiled, "extent", lambda values: calls.append(len(values)) or (0.0, 1.0))
+    kernels.extent(np.zeros(999))
+    assert calls == []
+    kernels.extent(np.zeros(1_000))
+    assert calls == [1_000]
+
+
+def test_without_numba_numpy_runs_and_says_so_once(fresh_choice, monkeypatch, caplog):
+    monkeypatch.setitem(sys.modules, "streammetrics.kernels.compiled", None)
+    with caplog.at_level(logging.DEBUG, "streammetrics"):
+        np.testing.assert_array_equal(sums(), definition.sum_losses(LABEL, PROBABILITIES, None, 1, None))
+        sums()
+    assert [r.levelname for r in caplog.records] == ["DEBUG"]
+    assert "numpy runs instead" in caplog.text
+
+
+def test_where_compiling_fails_numpy_runs_and_says_so_once(fresh_choice, monkeypatch, caplog):
+    def fail(*args):
+        raise RuntimeError("no compiler")
+
+    monkeypatch.setattr(compiled, "sum_losses", fail)
+    with caplog.at_level(logging.DEBUG, "streammetrics"):
+        np.testing.assert_array_equal(sums(), definition.sum_losses(LABEL, PROBABILITIES, None, 1, None))
+        sums()
+    assert [r.levelname for r in caplog.records] == ["DEBUG"]
+    assert "no compiler" in caplog.text
