@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
-import pyarrow as pa
 
 from streammetrics import state as states
 from streammetrics import storage
 from streammetrics.errors import MergeError, SpecificationError
 from streammetrics.estimates import columns_of
-from streammetrics.frames import Batch, concat, concat_groups, read
+from streammetrics.frames import Batch, append, concat_groups, no_rows, read
 from streammetrics.metrics import Metric, all_metrics, find_metric
 from streammetrics.report import Report
 from streammetrics.roles import SINGLE, Column, Names, Roles
@@ -22,10 +21,13 @@ from streammetrics.state import State
 from streammetrics.statistics import RowCounts, Statistic
 from streammetrics.storage import Saved
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 CHUNK = 1_048_576  # rows observed at once: many for each cell of their tables
 FIRST = 32_768  # rows that an accumulator observes first of all
+GROWTH = 4  # times as many rows as before are observed next, up to a chunk
 BUFFER = 524_288  # rows of small batches that are held until they are observed together
-BATCHES = 16_384  # small batches that are held, however few their rows
 PENDING = 131_072  # cells that may wait to be merged even where few have been kept
 
 
@@ -97,8 +99,8 @@ class Accumulator:
         self._merged = saved.state
         self._group_types = saved.state.keys.select(saved.roles.by).clear()
         self._pending: tuple[State, ...] = ()
-        self._buffer: list[Batch] = []
-        self._buffered = 0
+        self._held: Batch | None = None
+        self._observed = int(saved.state.tables[RowCounts.name]["rows"].sum())
 
     @classmethod
     def _of(cls, saved: Saved) -> Accumulator:
@@ -127,29 +129,38 @@ class Accumulator:
         """
         rows = read(batch, self.roles)
         group_types = self._joint_types(rows.by)
-        if self._buffered + rows.height < BUFFER and len(self._buffer) < BATCHES:
-            self._buffer.append(rows.owned())
-            self._buffered += rows.height
+        if rows.height >= BUFFER:
+            self._observe(rows)
         else:
-            self._observe([*self._buffer, rows])
+            self._held = append(self._held or no_rows(self.roles), rows)
+            if self._held.height >= BUFFER:
+                self._observe_held()
         self._group_types = group_types
         return self
 
     def _joint_types(self, groups: pl.DataFrame) -> pl.DataFrame:
         """The types of group columns so far, without rows, brought together with those of more groups."""
-        if groups.schema == self._group_types.schema:
+        if not groups.width or groups.schema == self._group_types.schema:
             return self._group_types
         return concat_groups([self._group_types, groups.select(self._group_types.columns).clear()])
 
-    def _observe(self, buffer: Sequence[Batch]) -> None:
+    def _observe_held(self) -> None:
+        if self._held is not None:
+            self._observe(self._held)
+            self._held = None
+
+    def _observe(self, batch: Batch) -> None:
+        start, seen = 0, self._observed
         merged, pending = self._merged, list(self._pending)
-        new = not (pending or merged.tables[RowCounts.name]["rows"].sum())
-        for piece in concat(buffer).slices(CHUNK, first=FIRST if new else CHUNK):
+        while True:
+            # A few rows tell how coarse bins will be, and more are then counted fast.
+            piece = batch.slice(start, min(max(GROWTH * seen, FIRST), CHUNK))
             pending += states.observe(piece, self.roles, self.statistics, merged)
-            if new:  # few rows tell how coarse bins will be, and many more are then counted fast
-                merged, pending, new = states.combine([merged, *pending]), [], False
-            merged, pending = _compact(merged, pending)
-        self._merged, self._pending, self._buffer, self._buffered = merged, tuple(pending), [], 0
+            start, seen = start + piece.height, seen + piece.height
+            merged, pending = _compact(merged, pending, always=seen < CHUNK)
+            if start >= batch.height:
+                break
+        self._merged, self._pending, self._observed = merged, tuple(pending), seen
 
     def absorb(self, other: Accumulator) -> Accumulator:
         """Take in the rows of another accumulator, in place, and return this one. `merge` leaves both as they are.
@@ -182,8 +193,7 @@ class Accumulator:
 
     def compact(self) -> Accumulator:
         """Bring all rows seen into one small table now, not when it is first read, and return this accumulator."""
-        if self._buffer:
-            self._observe(self._buffer)
+        self._observe_held()
         if self._pending:
             self._merged, self._pending = states.combine([self._merged, *self._pending]), ()
         return self
@@ -331,9 +341,9 @@ def merge(accumulators: Iterable[Accumulator]) -> Accumulator:
     return total
 
 
-def _compact(merged: State, pending: list[State]) -> tuple[State, list[State]]:
+def _compact(merged: State, pending: list[State], always: bool = False) -> tuple[State, list[State]]:
     """Merge what is pending once it has as many cells as have been kept, so that each is merged but a few times."""
-    if sum(s.cells for s in pending) < max(merged.cells, PENDING):
+    if not always and sum(s.cells for s in pending) < max(merged.cells, PENDING):
         return merged, pending
     return states.combine([merged, *pending]), []
 

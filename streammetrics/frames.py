@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
-import pyarrow as pa
 
 from streammetrics import kernels
 from streammetrics.errors import ColumnError, DataError, StreamMetricsError
+from streammetrics.lazy import Lazy
 from streammetrics.roles import Roles
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+else:
+    pa = Lazy("pyarrow")
 
 Extent: TypeAlias = tuple[float, float]
 
@@ -20,7 +25,6 @@ NOTHING: Extent = (float("inf"), float("-inf"))
 UNREADABLE = (
     pl.exceptions.PolarsError,
     pl.exceptions.PanicException,
-    pa.ArrowException,
     TypeError,
     ValueError,
     KeyError,
@@ -43,22 +47,8 @@ class Batch:
     score: dict[str, pl.Series]
     extent: dict[str, Extent]
 
-    def owned(self) -> Batch:
-        """The batch in memory of its own, which nobody else can change while the batch is held."""
-        return replace(
-            self,
-            by=pl.DataFrame([_owned(c) for c in self.by.iter_columns()]) if self.by.width else self.by,
-            weight=None if self.weight is None else _owned(self.weight),
-            score={m: _owned(s) for m, s in self.score.items()},
-        )
-
-    def slices(self, rows: int, first: int) -> Iterator[Batch]:
-        """The batch in pieces of some rows, after a first one of its own size."""
-        yield self._slice(0, first)
-        for start in range(first, self.height, rows):
-            yield self._slice(start, rows)
-
-    def _slice(self, start: int, rows: int) -> Batch:
+    def slice(self, start: int, rows: int) -> Batch:
+        """Some rows in a row."""
         return Batch(
             height=min(rows, self.height - start),
             by=self.by.slice(start, rows),
@@ -96,15 +86,6 @@ def read(data: Any, roles: Roles) -> Batch:
     )
 
 
-def _owned(series: pl.Series) -> pl.Series:
-    """A copy of numbers and times, whose memory may be another library's; texts are copied on the way in anyhow."""
-    if not (series.dtype.is_numeric() or series.dtype.is_temporal()):
-        return series
-    if series.dtype.is_temporal() or series.null_count():
-        return series.gather(list(range(len(series))))
-    return pl.Series(series.name, series.to_numpy(writable=True))
-
-
 def no_rows(roles: Roles) -> Batch:
     """A batch without rows. The types of its group columns are yet unknown."""
     return Batch(
@@ -118,25 +99,40 @@ def no_rows(roles: Roles) -> Batch:
     )
 
 
-def concat(batches: Sequence[Batch]) -> Batch:
-    """One batch of several, in order."""
-    if len(batches) == 1:
-        return batches[0]
+def append(held: Batch, more: Batch) -> Batch:
+    """Rows of a batch after those that are held, which is used up. The memory is the result's own: what ``more`` came
+    from may change afterwards.
+    """
 
-    def joined(parts: Iterable[pl.Series | None]) -> pl.Series | None:
-        series = [p for p in parts if p is not None]
-        return pl.concat(series, rechunk=True) if series else None
+    def appended(rows: pl.Series | None, others: pl.Series | None) -> pl.Series | None:
+        return None if rows is None or others is None else _extended(rows, held.height, others)
 
-    first = batches[0]
     return Batch(
-        height=sum(b.height for b in batches),
-        by=concat_groups([b.by for b in batches]),
-        label=joined(b.label for b in batches),
-        weight=joined(b.weight for b in batches),
-        predicted={m: pl.concat([b.predicted[m] for b in batches], rechunk=True) for m in first.predicted},
-        score={m: pl.concat([b.score[m] for b in batches], rechunk=True) for m in first.score},
-        extent={m: _joint([b.extent[m] for b in batches]) for m in first.score},
+        height=held.height + more.height,
+        by=_appended_groups(held.by.head(held.height) if held.by.height > held.height else held.by, more.by),
+        label=appended(held.label, more.label),
+        weight=appended(held.weight, more.weight),
+        predicted={m: _extended(s, held.height, more.predicted[m]) for m, s in held.predicted.items()},
+        score={m: _extended(s, held.height, more.score[m]) for m, s in held.score.items()},
+        extent={m: _joint(e, more.extent[m]) for m, e in held.extent.items()},
     )
+
+
+def _appended_groups(rows: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
+    if not rows.width:
+        return rows
+    if rows.schema != others.schema:
+        rows, others = concat_groups([rows, others.clear()]), concat_groups([others, rows.clear()])
+    if not rows.height:  # a frame without rows would take over the memory of the others
+        return pl.DataFrame([column.extend(others[column.name]) for column in rows.iter_columns()])
+    return rows.extend(others)
+
+
+def _extended(rows: pl.Series, height: int, others: pl.Series) -> pl.Series:
+    """The first rows of a series with others after them, in place where there are no more rows."""
+    if len(rows) > height:  # an interrupt came between two columns
+        rows = rows.head(height)
+    return rows.extend(others)
 
 
 def concat_groups(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
@@ -201,12 +197,17 @@ def _converted(data: Any, columns: Sequence[str] = (), copy: bool = False) -> pl
         if set(columns) <= set(frame.columns) and columns:
             frame = frame.select(columns)
         return frame.select(pl.all().gather(pl.int_range(pl.len()))) if copy and frame.width else frame
-    except UNREADABLE as error:
+    except (*UNREADABLE, pa.ArrowException) as error:
         raise ColumnError(f"the batch cannot be read as a table: {error}") from error
 
 
-def _joint(extents: Sequence[Extent]) -> Extent:
-    return min(low for low, _ in extents), max(high for _, high in extents)
+def _extent(column: pl.Series) -> Extent:
+    """The extent of numbers, NaN where one is NaN."""
+    return kernels.extent((column.drop_nulls() if column.null_count() else column).to_numpy())
+
+
+def _joint(one: Extent, other: Extent) -> Extent:
+    return min(one[0], other[0]), max(one[1], other[1])
 
 
 class _Reader:
@@ -248,6 +249,8 @@ class _Reader:
         advice = "pass positive= to say which label is positive"
         if not column.dtype.is_numeric():
             raise ColumnError(f"column {name!r} is of type {column.dtype}, not 0/1 or true/false; {advice}.")
+        if column.dtype.is_integer() and _extent(column) in ((0, 0), (0, 1), (1, 1), NOTHING):
+            return column.cast(pl.Boolean)
         positive = column == 1
         self._refuse(column, ~(positive | (column == 0)), "labels other than 0 and 1", advice)
         return positive
@@ -273,10 +276,10 @@ class _Reader:
     def scores(self, name: str) -> tuple[pl.Series, Extent]:
         """A score column as Float64, and its extent."""
         column = self._numbers(name)
-        low, high = kernels.extent(column.drop_nulls().to_numpy())
-        if low != low:  # NaN is found on the way
-            column = self._nan_to_null(column)
-            low, high = kernels.extent(column.drop_nulls().to_numpy())
+        low, high = _extent(column)
+        if low != low:
+            column = column.fill_nan(None)
+            low, high = _extent(column)
         self._refuse_nulls(column)
         if self.roles.probability and not (low >= 0 and high <= 1):
             advice = "pass probabilities, or domain='real' for margins and other scores"

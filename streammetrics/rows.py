@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from streammetrics import kernels
 from streammetrics.frames import NOTHING, Batch, Extent
 from streammetrics.roles import MODEL, SINGLE, Roles
 
@@ -98,7 +99,28 @@ def _encode(by: pl.DataFrame) -> tuple[pl.DataFrame, Codes | None]:
     """Distinct groups, and for each row the number of its group."""
     if by.width == 0:
         return by, None
-    groups = by.unique(maintain_order=True)
-    numbered = groups.with_row_index("group")
-    codes = by.join(numbered, on=by.columns, how="left", nulls_equal=True, maintain_order="left")["group"]
-    return groups, codes.to_numpy().astype(np.intp)
+    codes, first = _number(by.to_series())
+    for column in by.iter_columns():
+        if column.name != by.columns[0]:
+            more, others = _number(column)
+            codes, first = kernels.number(pl.Series(codes * len(others) + more))
+    found = by[first]
+    groups = found.unique(maintain_order=True)
+    if groups.height < found.height:
+        numbers = found.join(
+            groups.with_row_index(), on=by.columns, how="left", nulls_equal=True, maintain_order="left"
+        )
+        codes = numbers["index"].to_numpy().astype(np.intp)[codes]
+    return groups, codes
+
+
+def _number(column: pl.Series) -> tuple[Codes, Codes]:
+    """The number of each row's value, null being one too, and for each number a row."""
+    if not column.null_count():
+        return kernels.number(column)
+    null = column.is_null().to_numpy()
+    rows = np.flatnonzero(~null)
+    codes = np.zeros(len(column), dtype=np.intp)
+    codes[rows], first = kernels.number(column.drop_nulls())
+    codes[null] = len(first)
+    return codes, np.append(rows[first], np.argmax(null))

@@ -6,12 +6,17 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
-import pyarrow as pa
 
 from streammetrics.errors import ColumnError, SourceError
+from streammetrics.lazy import Lazy
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+else:
+    pa = Lazy("pyarrow")
 
 Source: TypeAlias = Any
 PathLike: TypeAlias = str | Path

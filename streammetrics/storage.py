@@ -10,23 +10,27 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from streammetrics.errors import ColumnError, SpecificationError, StateError, StreamMetricsError
 from streammetrics.frames import group_column
+from streammetrics.lazy import Lazy
 from streammetrics.roles import SINGLE, Roles
 from streammetrics.state import State, combine, in_order
 from streammetrics.statistics import GROUP, STATISTICS, RowCounts, Statistic
 from streammetrics.version import __version__
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+else:
+    pa, pq = Lazy("pyarrow"), Lazy("pyarrow.parquet")
+
 FORMAT = 1
 KEY = b"streammetrics"
 FOREIGN = (
-    pa.ArrowException,
     pl.exceptions.PolarsError,
     pl.exceptions.PanicException,
     OSError,
@@ -162,7 +166,7 @@ def _checked(step: Callable[[], T]) -> T:
         return step()
     except StreamMetricsError:
         raise
-    except FOREIGN as error:
+    except (*FOREIGN, pa.ArrowException) as error:
         raise StateError(f"the content cannot be read ({error}).") from error
 
 

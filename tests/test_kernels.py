@@ -1,9 +1,12 @@
 import logging
 import sys
+from datetime import date
 
 import numpy as np
+import polars as pl
 import pytest
 
+import streammetrics as sm
 from streammetrics import kernels
 from streammetrics.kernels import choice
 from streammetrics.kernels import numpy as definition
@@ -146,3 +149,50 @@ def test_where_compiling_fails_numpy_runs_and_says_so_once(fresh_choice, monkeyp
         sums()
     assert [r.levelname for r in caplog.records] == ["DEBUG"]
     assert "no compiler" in caplog.text
+
+
+def columns_of_every_kind():
+    rng = np.random.default_rng(3)
+    text = pl.Series(["", "a", "twelve bytes", "thirteen bytes", "thirteen bytez", "a text that is quite a bit longer"])
+    integers = pl.Series([0, -5, 2**62, -(2**63), 7, 7])
+    days = pl.Series([date(2024, 1, d) for d in range(1, 7)])
+    floats = pl.Series([0.5, -np.inf, np.inf, 1e-300, 0.5, 3.0])
+    kinds = {
+        "text": text,
+        "integers": integers,
+        "small integers": integers % 5,
+        "unsigned": pl.Series([2**64 - 1, 0, 1, 2, 3, 2**63], dtype=pl.UInt64),
+        "booleans": pl.Series([True, False, True, True, False, True]),
+        "days": days,
+        "times": days.cast(pl.Datetime("us")),
+        "floats": floats,
+        "decimals": pl.Series(["1.5", "2", "-7.25", "0", "2", "1.5"]).cast(pl.Decimal(20, 2)),
+        "bytes": pl.Series([b"\xff", b"", b"a", b"b", b"\xff", b"c"]),
+        "many": pl.Series(range(9_000)).cast(pl.String),
+    }
+    return {name: s.gather(rng.integers(0, len(s), 20_000)) for name, s in kinds.items()}
+
+
+@pytest.mark.parametrize("module", [definition, compiled], ids=["numpy", "compiled"])
+@pytest.mark.parametrize("kind", columns_of_every_kind())
+def test_rows_of_one_number_are_equal(module, kind):
+    column = columns_of_every_kind()[kind][13:]
+    codes, first = module.number(column)
+    assert column.gather(first).gather(codes).equals(column)
+    assert len(first) <= 2 * column.n_unique()
+    assert [len(x) for x in module.number(column.clear())] == [0, 0]
+
+
+@pytest.mark.parametrize("chunk", [10, 100_000], ids=["sliced", "whole"])
+def test_groups_are_the_same_compiled_and_not(fresh_choice, monkeypatch, chunk):
+    columns = columns_of_every_kind()
+    text = pl.Series([*columns["text"][:-1], None])
+    frame = pl.DataFrame({"t": text, "d": columns["days"], "f": columns["floats"], "y": LABEL[:20_000]})
+    expected = frame.group_by("t", "d", "f").agg(pl.len().cast(pl.Float64).alias("value"))
+    for large in (1, 1 << 40):
+        monkeypatch.setattr(choice, "LARGE", large)
+        acc = sm.Accumulator(y_true="y", by=["t", "d", "f"])
+        for part in (frame[:chunk], frame[chunk:]):
+            acc.update(part)
+        found = acc.finalize(["rows"]).frame.select("t", "d", "f", "value")
+        assert found.sort(pl.all()).equals(expected.sort(pl.all()))

@@ -11,7 +11,8 @@ count_bins = fastest(definition.count_bins)
 count_outcomes = fastest(definition.count_outcomes)
 extent = fastest(definition.extent)
 lattice_keys = fastest(definition.lattice_keys)
+number = fastest(definition.number)
 sum_calibration = fastest(definition.sum_calibration)
 sum_losses = fastest(definition.sum_losses)
 
-__all__ = ["CLIP", "count_bins", "count_outcomes", "extent", "lattice_keys", "sum_calibration", "sum_losses"]
+__all__ = ["CLIP", "count_bins", "count_outcomes", "extent", "lattice_keys", "number", "sum_calibration", "sum_losses"]

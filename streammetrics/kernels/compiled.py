@@ -7,7 +7,9 @@ bit, sums within 1e-12.
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 from numba import njit
+from numpy.typing import NDArray
 
 from streammetrics.kernels import numpy as definition
 from streammetrics.kernels.numpy import BLOCK, CLIP, FEW, Codes, Counts, Floats, Labels, Ladder, Scores, Shifts, blocks
@@ -17,17 +19,35 @@ exact = njit(cache=True, nogil=True, error_model="numpy")
 fused = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 any_order = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 
+FEWEST_BITS = 13  # of the index of a hash table
+HASH_HIGH, HASH_LOW = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)  # odd and well mixed
 LANES = 2  # sums that take turns, so that a row need not wait for the one before
 SQRT_HALF = np.sqrt(0.5).view(np.int64)
 LN2 = 0.6931471803691238  # without its last digits, so that a product with an exponent is exact
 LN2_REST = 1.9082149292705877e-10
 
 
-def extent(values: Floats) -> tuple[float, float]:
+def extent(values: NDArray[np.number]) -> tuple[float, float]:
     """0.2 ns."""
+    if values.dtype != np.float64:
+        return definition.extent(values)
     ends = np.array(_extent(values.view(np.int64)))
     low, high = (ends ^ ((ends >> 63) & MAGNITUDE)).view(np.float64).tolist()
     return (low, high) if low == low and high == high else (np.nan, np.nan)
+
+
+def number(column: pl.Series) -> tuple[Codes, Codes]:
+    """1.5 ns for few values."""
+    if column.dtype == pl.String:  # 16 bytes say where a text is, and which where it is short
+        views = column.to_arrow(compat_level=pl.CompatLevel.newest())
+        words = np.frombuffer(views.buffers()[1], dtype=np.int64).reshape(-1, 2)[views.offset :][: len(views)]
+        high, low = words[:, 0], words[:, 1]
+    else:
+        high = low = definition.as_integers(column)
+    codes, bits = np.empty(len(high), dtype=np.intp), FEWEST_BITS
+    while (first := _number(high, low, bits, codes)) is None:
+        bits += 4
+    return codes, first
 
 
 def lattice_keys(values: Floats, lattice: Lattice) -> Keys:
@@ -102,6 +122,28 @@ def _extent(bits):
         key = bits[i] ^ ((bits[i] >> 63) & MAGNITUDE)  # NaN comes beyond the infinities
         low, high = min(low, key), max(high, key)
     return low, high
+
+
+@exact
+def _number(high, low, bits, codes):
+    """A row for each number, None where more than a quarter of the slots are taken."""
+    size, shift = 1 << bits, np.uint64(64 - bits)
+    last = np.uint64(size - 1)
+    numbers, highs, lows = np.full(size, -1), np.empty(size, np.int64), np.empty(size, np.int64)
+    first, found = np.empty(size // 4, np.intp), 0
+    for i in range(len(high)):
+        a, b = high[i], low[i]
+        mixed = (np.uint64(a) ^ (np.uint64(b) * HASH_LOW)) * HASH_HIGH
+        slot = mixed >> shift
+        while numbers[slot] >= 0 and (highs[slot] != a or lows[slot] != b):
+            slot = (slot + np.uint64(1)) & last
+        if numbers[slot] < 0:
+            if found == len(first):
+                return None
+            numbers[slot], highs[slot], lows[slot], first[found] = found, a, b, i
+            found += 1
+        codes[i] = numbers[slot]
+    return first[:found].copy()
 
 
 @exact

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.lattice import Keys, Lattice
@@ -28,9 +29,40 @@ CELLS = 4  # of a grid, for each threshold
 FEW = 8  # thresholds that are compared one by one
 
 
-def extent(values: Floats) -> tuple[float, float]:
+def extent(values: NDArray[np.number]) -> tuple[float, float]:
     """Smallest and largest value, NaN where one is NaN; 0.5 ns."""
     return (float(values.min()), float(values.max())) if len(values) else (np.inf, -np.inf)
+
+
+def number(column: pl.Series) -> tuple[Codes, Codes]:
+    """The number of each row's value, and for each number a row; 13 ns for text, 5 ns for integers close together.
+
+    ``column`` has no nulls. Rows of one number are equal; equal rows may have different numbers.
+    """
+    values = as_integers(column)
+    if not len(values):
+        return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)
+    width = int(values.max()) - int(values.min()) + 1
+    if width > max(BLOCK, len(values)):
+        _, first, codes = np.unique(values, return_index=True, return_inverse=True)
+        return codes, first
+    places = values - values.min()
+    row = np.full(width, -1)
+    row[places] = np.arange(len(values))
+    found = np.flatnonzero(row >= 0)
+    numbers = np.empty(width, dtype=np.intp)
+    numbers[found] = np.arange(len(found))
+    return numbers[places], row[found]
+
+
+def as_integers(column: pl.Series) -> NDArray[np.int64]:
+    """An integer for each value, the same for equal values alone."""
+    if column.dtype in (pl.Boolean, pl.Date):
+        return column.cast(pl.Int64).to_numpy()
+    if column.dtype.is_temporal() or column.dtype in (pl.Int64, pl.UInt64, pl.Float64):
+        return column.to_physical().to_numpy().view(np.int64)
+    text = column.bin.encode("hex") if column.dtype == pl.Binary else column.cast(pl.String)
+    return text.cast(pl.Categorical(pl.Categories.random())).to_physical().cast(pl.Int64).to_numpy()
 
 
 def lattice_keys(values: Floats, lattice: Lattice) -> Keys:
