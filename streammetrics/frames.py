@@ -124,7 +124,7 @@ def _appended_groups(rows: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
     if rows.schema != others.schema:
         rows, others = concat_groups([rows, others.clear()]), concat_groups([others, rows.clear()])
     if not rows.height:  # a frame without rows would take over the memory of the others
-        return pl.DataFrame([column.extend(others[column.name]) for column in rows.iter_columns()])
+        return pl.DataFrame([pl.Series(n, dtype=t).extend(others[n]) for n, t in rows.schema.items()])
     return rows.extend(others)
 
 

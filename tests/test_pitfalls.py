@@ -307,10 +307,13 @@ def test_groups_that_are_null_or_nan_are_one():
     ],
     ids=["polars", "pyarrow", "polars of pandas"],
 )
-def test_held_batches_share_no_memory(wrap):
+@pytest.mark.parametrize("times", [1, 2])
+def test_held_batches_share_no_memory(wrap, times):
     columns = {"y": np.array([1, 0, 1]), "p": np.array([0.9, 0.8, 0.1]), "g": np.array([1, 2, 3])}
-    acc = sm.binary(y_true="y", y_score="p", by="g").update(wrap(columns))
-    expected = sm.binary(y_true="y", y_score="p", by="g").update({k: v.tolist() for k, v in columns.items()})
+    acc, expected = (sm.binary(y_true="y", y_score="p", by="g") for _ in range(2))
+    for _ in range(times):
+        acc.update(wrap(columns))
+        expected.update({k: v.tolist() for k, v in columns.items()})
     for values in columns.values():
         values[:] = 0
     assert acc.to_bytes() == expected.to_bytes()
