@@ -14,7 +14,7 @@ with tempfile.TemporaryDirectory() as name:
     folder = Path(name)
     for day in write_predictions(folder, rows=300_000):  # each of these could be a job of its own
         sm.accumulate(day, task.empty()).save(day.with_suffix(".state"))
-    total = sm.merge(sm.Accumulator.load(path) for path in sorted(folder.glob("*.state")))
+    total = sm.Accumulator.load(*sorted(folder.glob("*.state")))
 
 print(total)
 print(total.rollup("country").finalize(), end="\n\n")

@@ -297,13 +297,14 @@ class Accumulator:
         storage.write(self._saved(), Path(path))
 
     @classmethod
-    def load(cls, path: str | Path) -> Accumulator:
-        """The accumulator that `save` wrote.
+    def load(cls, *paths: str | Path) -> Accumulator:
+        """The accumulator that `save` wrote; what several files hold is added up, faster than one by one.
 
         Raises:
-            StateError: where the file is missing, truncated, no state, or of a newer format.
+            StateError: where a file is missing, truncated, no state, or of a newer format.
+            MergeError: where there is no file, or where specifications differ.
         """
-        return cls._of(storage.read(Path(path)))
+        return merge(cls._of(saved) for saved in storage.read([Path(path) for path in paths]))
 
     def _saved(self) -> Saved:
         return Saved(self.roles, self.metrics, self.state)

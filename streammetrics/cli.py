@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from streammetrics import demo as demo_data
-from streammetrics.accumulator import Accumulator, merge
+from streammetrics.accumulator import Accumulator
 from streammetrics.errors import SourceError, StreamMetricsError
 from streammetrics.pipeline import accumulate
 from streammetrics.report import Report
@@ -105,7 +105,7 @@ def evaluate_command(
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="File to save the total to.")
 def merge_command(states: tuple[Path, ...], output: Path) -> None:
     """Add up saved states."""
-    total = merge(Accumulator.load(path) for path in states)
+    total = Accumulator.load(*states)
     total.save(output)
     click.echo(f"{output}: {total}")
 

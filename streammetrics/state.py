@@ -18,6 +18,8 @@ from streammetrics.statistics import GROUP, Statistic
 
 Statistics = tuple[Statistic, ...]
 
+ONE_GROUP = pl.DataFrame({GROUP: [0]}, {GROUP: pl.UInt32})
+
 
 @dataclass(frozen=True)
 class State:
@@ -85,7 +87,7 @@ def combine(states: Sequence[State]) -> State:
     """
     statistics = states[0].statistics
     keys = concat_groups([s.keys for s in states])
-    groups = _numbered(keys.unique(maintain_order=True)) if keys.width else states[0].groups
+    groups = _numbered(keys.unique(maintain_order=True)) if keys.width else ONE_GROUP
     parts = [_renumber(s, _find(s.keys.cast(keys.schema), groups)) for s in states]
     return State(statistics, groups, {s.name: s.merge(pl.concat(p[s.name] for p in parts)) for s in statistics})
 
@@ -93,7 +95,7 @@ def combine(states: Sequence[State]) -> State:
 def roll_up(state: State, columns: Sequence[str]) -> State:
     """The state over some of the group columns."""
     keys = state.groups.select(columns)
-    groups = _numbered(keys.unique(maintain_order=True)) if columns else pl.DataFrame({GROUP: [0]}, {GROUP: pl.UInt32})
+    groups = _numbered(keys.unique(maintain_order=True)) if columns else ONE_GROUP
     numbers = _find(keys, groups) if columns else pl.zeros(state.groups.height, pl.UInt32, eager=True)
     tables = _renumber(state, numbers)
     return State(state.statistics, groups, {s.name: s.merge(tables[s.name]) for s in state.statistics})
@@ -119,7 +121,7 @@ def _numbered(keys: pl.DataFrame) -> pl.DataFrame:
 def _find(keys: pl.DataFrame, groups: pl.DataFrame) -> pl.Series:
     """For each row of group columns its number among ``groups``, null where it is none of them."""
     if keys.width == 0:
-        return groups[GROUP]
+        return pl.zeros(keys.height, pl.UInt32, eager=True)
     return keys.join(groups, on=keys.columns, how="left", nulls_equal=True, maintain_order="left")[GROUP]
 
 

@@ -4,3 +4,5 @@ from hypothesis import settings
 
 settings.register_profile("patient", deadline=None)  # a busy machine is no failure
 settings.load_profile("patient")
+
+collect_ignore = ["benchmarks"]

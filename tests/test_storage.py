@@ -9,6 +9,7 @@ import duckdb
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from polars.testing import assert_frame_equal
 
@@ -370,3 +371,40 @@ def test_nothing_runs_code_of_a_file():
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     assert not {"pickle", "marshal", "importlib"} & modules
     assert not {"eval", "exec", "__import__"} & names
+
+
+@pytest.mark.parametrize("by", [(), "g"], ids=["ungrouped", "grouped"])
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+def test_many_files_load_as_one(by, suffix, tmp_path, monkeypatch):
+    monkeypatch.setattr(storage, "FILES", 4)
+    task = sm.binary(y_true="y", y_score="p", by=by)
+    rng = np.random.default_rng(5)
+    parts = [
+        task.empty().update({"y": rng.integers(0, 2, 50), "p": rng.random(50), "g": rng.integers(0, 3, 50)})
+        for _ in range(6)
+    ]
+    paths = [tmp_path / f"{i}{suffix}" for i in range(6)]
+    for part, path in zip(parts, paths, strict=True):
+        part.save(path)
+    loaded, merged = sm.Accumulator.load(*paths, paths[0]), sm.merge([*parts, parts[0]])
+    assert loaded.seen == 350
+    assert_frame_equal(loaded.finalize().frame, merged.finalize().frame, rel_tol=1e-12)
+    assert loaded.to_arrow()["score_histogram"].equals(merged.to_arrow()["score_histogram"])
+
+
+def test_among_many_files_the_one_at_fault_is_named(tmp_path):
+    good, bad, other = (tmp_path / name for name in ("good", "bad", "other"))
+    acc = sm.binary(y_true="y", y_score="p").update({"y": [1, 0], "p": [0.2, 0.3]})
+    acc.save(good)
+    table = acc.to_arrow()
+    counts = table["row_counts"].combine_chunks().to_pylist()
+    counts[0][0]["rows"] = -1
+    column = pa.array(counts, table.schema.field("row_counts").type)
+    pq.write_table(table.set_column(0, table.schema.field("row_counts"), column), bad)
+    sm.binary(y_true="y", y_score="q").update({"y": [1, 0], "q": [0.2, 0.3]}).save(other)
+    with pytest.raises(sm.StateError, match=r"bad is no saved state: .*row_counts"):
+        sm.Accumulator.load(good, bad)
+    with pytest.raises(sm.MergeError, match="y_score"):
+        sm.Accumulator.load(good, other)
+    with pytest.raises(sm.MergeError, match="nothing to merge"):
+        sm.Accumulator.load()

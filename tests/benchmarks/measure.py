@@ -1,0 +1,83 @@
+"""Runs measured side by side: interleaved, so that a noisy machine is noisy for all of them."""
+
+from __future__ import annotations
+
+import gc
+import resource
+import time
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from streammetrics.kernels import choice
+
+ROUNDS = 5
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Medians over the rounds, in seconds, and what the last run returned."""
+
+    wall: float
+    cpu: float
+    result: Any
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One line of the table. ``sense`` says which side of the target is good."""
+
+    what: str
+    value: float
+    sense: str
+    target: float
+    unit: str = "x"
+
+    @property
+    def met(self) -> bool:
+        return self.value <= self.target if self.sense == "<=" else self.value >= self.target
+
+
+def side_by_side(runs: dict[str, Callable[[], Any]], rounds: int = ROUNDS) -> dict[str, Timing]:
+    """Time runs in turns, after one that does not count."""
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in runs}
+    results = {name: run() for name, run in runs.items()}
+    for _ in range(rounds):
+        for name, run in runs.items():
+            gc.collect()
+            wall, cpu = time.perf_counter(), cpu_seconds()
+            results[name] = run()
+            times[name].append((time.perf_counter() - wall, cpu_seconds() - cpu))
+    return {
+        name: Timing(median(w for w, _ in found), median(c for _, c in found), results[name])
+        for name, found in times.items()
+    }
+
+
+def cpu_seconds() -> float:
+    """Processor time of this process, all its threads together."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+@contextmanager
+def compiled(wanted: bool):
+    """With the kernels of the extra ``fast``, or as in an installation without it."""
+    before = choice.LARGE
+    choice.LARGE = before if wanted else 1 << 62
+    try:
+        yield
+    finally:
+        choice.LARGE = before
+
+
+def either(run: Callable[[], Any], fast: bool) -> Callable[[], Any]:
+    """A run with or without compiled kernels."""
+
+    def wrapped() -> Any:
+        with compiled(fast):
+            return run()
+
+    return wrapped

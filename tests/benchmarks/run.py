@@ -1,0 +1,45 @@
+"""Measure the library against its targets and its peers: prints a table, and writes it as JSON.
+
+A wrong answer fails the benchmark: every case compares results before it reports a ratio.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+
+import cases
+import click
+import data
+
+
+@click.command()
+@click.option("--rows", default=20_000_000, show_default=True, help="Rows of the data.")
+@click.option("--only", multiple=True, type=click.Choice([c.__name__ for c in cases.CASES]), help="Cases to run.")
+@click.option("--folder", type=click.Path(path_type=Path), help="Where the data is kept for the next run.")
+@click.option("--json", "output", type=click.Path(path_type=Path), default="benchmarks.json", show_default=True)
+def main(rows: int, only: tuple[str, ...], folder: Path | None, output: Path) -> None:
+    """Measure the library against its targets and its peers."""
+    folder = folder or Path(tempfile.gettempdir())
+    folder.mkdir(parents=True, exist_ok=True)
+    path = data.write(folder, rows)
+    figures = []
+    click.echo("| what | measured | target |\n|---|---|---|")
+    for case in cases.CASES:
+        if only and case.__name__ not in only:
+            continue
+        for figure in case(path):
+            figures.append(figure)
+            verdict = "" if figure.met else " (missed)"
+            click.echo(
+                f"| {figure.what} | {figure.value:,.3g} {figure.unit}{verdict} | {figure.sense} {figure.target:,g} |"
+            )
+    machine = {"python": platform.python_version(), "machine": platform.machine(), "rows": rows}
+    output.write_text(json.dumps(machine | {"figures": [asdict(f) | {"met": f.met} for f in figures]}, indent=1))
+
+
+if __name__ == "__main__":
+    main()
