@@ -154,10 +154,11 @@ class Accumulator:
         merged, pending = self._merged, list(self._pending)
         while True:
             # A few rows tell how coarse bins will be, and more are then counted fast.
-            piece = batch.slice(start, min(max(GROWTH * seen, FIRST), CHUNK))
+            new = seen < CHUNK and not merged.settled
+            piece = batch.slice(start, min(max(GROWTH * seen, FIRST), CHUNK) if new else CHUNK)
             pending += states.observe(piece, self.roles, self.statistics, merged)
             start, seen = start + piece.height, seen + piece.height
-            merged, pending = _compact(merged, pending, always=seen < CHUNK)
+            merged, pending = _compact(merged, pending, always=new)
             if start >= batch.height:
                 break
         self._merged, self._pending, self._observed = merged, tuple(pending), seen

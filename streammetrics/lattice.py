@@ -98,8 +98,19 @@ class Lattice:
         shifts = np.where(in_range, shifts, 0).astype(np.int64)
         low, high = bins << shifts, ((bins + 1) << shifts) - 1
         on_line = (low >> shifts == bins) & (low <= self._last) & (high >= self._first)
-        found: NDArray[np.bool_] = in_range & on_line & (self.limit_shifts(low, shifts) == shifts)
+        found: NDArray[np.bool_] = in_range & on_line & ~self.span_atoms(bins, shifts)
         return found
+
+    def span_atoms(self, bins: Keys, shifts: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether each bin holds an atom and other values.
+
+        >>> Lattice("probability").span_atoms(np.array([0, 0, 1]), np.array([0, 40, 40]))
+        array([False,  True, False])
+        """
+        spanning = np.zeros(len(bins), dtype=np.bool_)
+        for key in self._atom_keys:
+            spanning |= bins == key >> shifts
+        return spanning & (shifts > 0)
 
     def limit_shifts(self, keys: Keys, shifts: NDArray[np.integer]) -> NDArray[np.int64]:
         """The shifts at which keys are binned when ``shifts`` are asked for: less where a bin would span an atom.

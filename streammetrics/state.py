@@ -49,6 +49,11 @@ class State:
         found = ((s.name, s.shifts(self.tables[s.name])) for s in self.statistics)
         return {name: shifts for name, shifts in found if shifts is not None}
 
+    @cached_property
+    def settled(self) -> bool:
+        """Whether every group has become coarse, so that its rows can be counted in arrays."""
+        return all(s.height == self.groups.height and s["shift"].min() != 0 for s in self.shifts.values())
+
 
 def observe(batch: Batch, roles: Roles, statistics: Statistics, known: State | None) -> list[State]:
     """States of the rows of a batch, one for each model.
@@ -71,12 +76,13 @@ def _observe(rows: Rows, roles: Roles, statistics: Statistics, known: State | No
 def _known_shifts(statistic: Statistic, groups: pl.DataFrame, known: State | None) -> NDArray[np.int64]:
     if known is None or statistic.name not in known.shifts or groups.schema != known.groups.schema:
         return np.zeros(groups.height, dtype=np.int64)
+    numbers = _find(groups.drop(GROUP), known.groups)
     none = known.groups.height
     shifts: NDArray[np.int64] = np.zeros(none + 1, dtype=np.int64)
-    numbers, found = known.shifts[statistic.name]
-    shifts[numbers.to_numpy()] = found.to_numpy()
-    found_shifts: NDArray[np.int64] = shifts[_find(groups.drop(GROUP), known.groups).fill_null(none).to_numpy()]
-    return found_shifts
+    settled, found = known.shifts[statistic.name]
+    shifts[settled.to_numpy()] = found.to_numpy()
+    known_shifts: NDArray[np.int64] = shifts[(numbers.fill_null(none) if numbers.null_count() else numbers).to_numpy()]
+    return known_shifts
 
 
 def combine(states: Sequence[State]) -> State:
@@ -121,7 +127,7 @@ def _numbered(keys: pl.DataFrame) -> pl.DataFrame:
 def _find(keys: pl.DataFrame, groups: pl.DataFrame) -> pl.Series:
     """For each row of group columns its number among ``groups``, null where it is none of them."""
     if keys.width == 0:
-        return pl.zeros(keys.height, pl.UInt32, eager=True)
+        return pl.Series(np.zeros(keys.height, dtype=np.uint32))
     return keys.join(groups, on=keys.columns, how="left", nulls_equal=True, maintain_order="left")[GROUP]
 
 

