@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 CHUNK = 1_048_576  # rows observed at once: many for each cell of their tables
 FIRST = 32_768  # rows that an accumulator observes first of all
 GROWTH = 4  # times as many rows as before are observed next, up to a chunk
-BUFFER = 524_288  # rows of small batches that are held until they are observed together
+SINGLE_BATCH = 262_144  # rows of a batch that is observed by itself
+BUFFER = 1_048_576  # rows of smaller batches that are held until they are observed together
 PENDING = 131_072  # cells that may wait to be merged even where few have been kept
 
 
@@ -129,12 +130,13 @@ class Accumulator:
         """
         rows = read(batch, self.roles)
         group_types = self._joint_types(rows.by)
-        if rows.height >= BUFFER:
+        if rows.height >= SINGLE_BATCH:
             self._observe(rows)
         else:
-            self._held = append(self._held or no_rows(self.roles), rows)
-            if self._held.height >= BUFFER:
-                self._observe_held()
+            held = append(self._held or no_rows(self.roles), rows)
+            if held.height >= BUFFER:
+                self._observe(held)
+            self._held = held if held.height < BUFFER else None
         self._group_types = group_types
         return self
 
@@ -154,8 +156,9 @@ class Accumulator:
         merged, pending = self._merged, list(self._pending)
         while True:
             # A few rows tell how coarse bins will be, and more are then counted fast.
-            new = seen < CHUNK and not merged.settled
-            piece = batch.slice(start, min(max(GROWTH * seen, FIRST), CHUNK) if new else CHUNK)
+            new = seen < CHUNK and not (seen and merged.settled)
+            end = batch.end_of_piece(start, min(max(GROWTH * seen, FIRST), CHUNK) if new else CHUNK)
+            piece = batch.slice(start, end - start)
             pending += states.observe(piece, self.roles, self.statistics, merged)
             start, seen = start + piece.height, seen + piece.height
             merged, pending = _compact(merged, pending, always=new)

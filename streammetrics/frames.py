@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
@@ -47,10 +48,19 @@ class Batch:
     score: dict[str, pl.Series]
     extent: dict[str, Extent]
 
+    def end_of_piece(self, start: int, rows: int) -> int:
+        """Where a piece of about so many rows ends: with a chunk of memory, if one ends there, to save a copy."""
+        column = next(iter(self.score.values()), self.label)
+        if column is None or column.n_chunks() == 1:
+            return start + rows
+        ends = accumulate(column.chunk_lengths())
+        return max((end for end in ends if start + rows // 2 < end <= start + rows), default=start + rows)
+
     def slice(self, start: int, rows: int) -> Batch:
         """Some rows in a row."""
+        rows = min(rows, self.height - start)
         return Batch(
-            height=min(rows, self.height - start),
+            height=rows,
             by=self.by.slice(start, rows),
             label=None if self.label is None else self.label.slice(start, rows),
             weight=None if self.weight is None else self.weight.slice(start, rows),
@@ -203,7 +213,13 @@ def _converted(data: Any, columns: Sequence[str] = (), copy: bool = False) -> pl
 
 def _extent(column: pl.Series) -> Extent:
     """The extent of numbers, NaN where one is NaN."""
-    return kernels.extent((column.drop_nulls() if column.null_count() else column).to_numpy())
+    extent = NOTHING
+    for chunk in (column.drop_nulls() if column.null_count() else column).get_chunks():
+        low, high = kernels.extent(chunk.to_numpy())
+        if low != low:
+            return low, high
+        extent = _joint(extent, (low, high))
+    return extent
 
 
 def _joint(one: Extent, other: Extent) -> Extent:
@@ -298,7 +314,7 @@ class _Reader:
         column = self.column(name)
         if not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
             raise ColumnError(f"column {name!r} is of type {column.dtype}; numbers are needed here.")
-        return column.cast(pl.Float64).rechunk()
+        return column.cast(pl.Float64)
 
     def _require(self, name: str) -> None:
         if name not in self.frame.columns:

@@ -101,7 +101,7 @@ class Lattice:
         found: NDArray[np.bool_] = in_range & on_line & ~self.span_atoms(bins, shifts)
         return found
 
-    def span_atoms(self, bins: Keys, shifts: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def span_atoms(self, bins: Keys, shifts: NDArray[np.integer]) -> NDArray[np.bool_]:
         """Whether each bin holds an atom and other values.
 
         >>> Lattice("probability").span_atoms(np.array([0, 0, 1]), np.array([0, 40, 40]))

@@ -40,6 +40,12 @@ def shuffled(frame, rng):
 
 def use_small_chunks(monkeypatch, rows=300, cells=4):
     """Make a few hundred rows go all the ways that millions go: buffers, arrays of cells, hashes, windows, merges."""
-    for name, size in (("CHUNK", rows), ("FIRST", rows // 5), ("BUFFER", rows // 2), ("PENDING", rows // 2)):
+    for name, size in (
+        ("CHUNK", rows),
+        ("FIRST", rows // 5),
+        ("SINGLE_BATCH", rows // 2),
+        ("BUFFER", rows // 2),
+        ("PENDING", rows // 2),
+    ):
         monkeypatch.setattr(accumulator, name, size)
     monkeypatch.setattr(tally, "CACHED_CELLS", cells)

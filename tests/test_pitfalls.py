@@ -254,11 +254,11 @@ def test_a_refused_batch_leaves_everything_as_it_was(bad, held, monkeypatch):
     assert acc.update(GOOD).seen == 4
 
 
-def test_nothing_is_lost_where_observing_fails(monkeypatch):
+@pytest.mark.parametrize("alone", [1, 100], ids=["alone", "held"])
+def test_nothing_is_lost_where_observing_fails(monkeypatch, alone):
     """Should a batch that was accepted turn out to be unusable, the state stays whole."""
-    monkeypatch.setattr(accumulator, "BUFFER", 0)
-    monkeypatch.setattr(accumulator, "CHUNK", 1)
-    monkeypatch.setattr(accumulator, "FIRST", 1)
+    for name, rows in {"SINGLE_BATCH": alone, "BUFFER": 2, "CHUNK": 1, "FIRST": 1}.items():
+        monkeypatch.setattr(accumulator, name, rows)
     acc = task().update(GOOD)
     before, calls, observe = acc.to_bytes(), [], accumulator.states.observe
 
@@ -339,3 +339,18 @@ def test_group_types_are_held_through_nulls_and_merges():
 def test_what_is_not_grouped_cannot_be_filtered():
     with pytest.raises(sm.SpecificationError, match="no groups to filter"):
         sm.binary(y_true="y", y_score="p").filter(pl.lit(True))
+
+
+def test_rows_that_were_held_stay_when_the_next_ones_cannot_be_observed(monkeypatch):
+    monkeypatch.setattr(accumulator, "BUFFER", 3)
+    acc, observe = task().update(GOOD), accumulator.states.observe
+
+    def fails(*args, **kwargs):
+        raise MemoryError
+
+    monkeypatch.setattr(accumulator.states, "observe", fails)
+    with pytest.raises(MemoryError):
+        acc.update(GOOD)
+    monkeypatch.setattr(accumulator.states, "observe", observe)
+    assert acc.to_bytes() == task().update(GOOD).to_bytes()
+    assert acc.update(GOOD).seen == 4

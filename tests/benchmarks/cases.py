@@ -80,7 +80,9 @@ def in_memory(path: Path) -> Iterator[Figure]:
     wanted = ["roc_auc", "average_precision", "log_loss", "brier_score", "tp"]
 
     def ours() -> sm.Report:
-        return main_job().update(frame).finalize(wanted)
+        report = main_job().update(frame).finalize(wanted)
+        assert report.frame.height == len(wanted)  # reports are computed when they are read
+        return report
 
     def scikit_learn() -> list[float]:
         return [
@@ -121,7 +123,9 @@ def tensors(path: Path) -> Iterator[Figure]:
         acc = suite()
         for batch in batches:
             acc.update(batch)
-        return acc.finalize()
+        report = acc.finalize()
+        assert report.frame.height > 20
+        return report
 
     def torchmetrics() -> float:
         metric = BinaryAUROC(thresholds=None)
