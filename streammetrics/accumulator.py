@@ -178,6 +178,7 @@ class Accumulator:
         group_types = self._joint_types(added.keys.select(self.roles.by))
         self._merged, pending = _compact(self._merged, [*self._pending, added])
         self._pending, self._group_types = tuple(pending), group_types
+        self._observed += other._observed
         return self
 
     @property

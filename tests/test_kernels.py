@@ -181,6 +181,9 @@ def test_rows_of_one_number_are_equal(module, kind):
     assert column.gather(first).gather(codes).equals(column)
     assert len(first) <= 2 * column.n_unique()
     assert [len(x) for x in module.number(column.clear())] == [0, 0]
+    halves = pl.concat([column[:5_000], column[5_000:]], rechunk=False)
+    codes, first = module.number(halves)
+    assert column.gather(first).gather(codes).equals(column)
 
 
 @pytest.mark.parametrize("chunk", [10, 100_000], ids=["sliced", "whole"])
