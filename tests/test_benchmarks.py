@@ -14,5 +14,5 @@ def test_benchmarks_run_on_few_rows(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     figures = json.loads((tmp_path / "out.json").read_text())["figures"]
-    assert len(figures) == 9
+    assert len(figures) == 10
     assert done.stdout.count("\n") == len(figures) + 2

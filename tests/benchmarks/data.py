@@ -45,5 +45,6 @@ def hard_scores(rows: int = 2_000_000) -> dict[str, tuple[np.ndarray, tuple[floa
         "saturated": (1 - rng.beta(2, 2_000, rows), ()),
         "within 1e-6 of 1": (1 - 1e-6 * rng.random(rows), ()),
         "beta(2, 8)": (rng.beta(2, 8, rows), ()),
+        "beta(0.5, 8)": (rng.beta(0.5, 8, rows), ()),
         "30 % at a declared atom": (fallback, (0.05,)),
     }
