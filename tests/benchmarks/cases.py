@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -264,9 +265,12 @@ def memory(path: Path) -> Iterator[Figure]:
 def imports(path: Path) -> Iterator[Figure]:
     """A fresh interpreter that imports the library, and one that imports Polars."""
 
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+
     def run(module: str):
         code = f"import time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"
-        return lambda: float(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout)
+        command = [sys.executable, "-c", code]
+        return lambda: float(subprocess.run(command, capture_output=True, check=True, env=environment).stdout)
 
     times = {module: [run(module)() for _ in range(2)] for module in ("streammetrics", "polars")}
     for _ in range(9):
