@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import polars as pl
 
@@ -14,15 +14,13 @@ from streammetrics import storage
 from streammetrics.errors import MergeError, SpecificationError
 from streammetrics.estimates import columns_of
 from streammetrics.frames import Batch, append, concat_groups, no_rows, read
+from streammetrics.lazy import pa
 from streammetrics.metrics import Metric, all_metrics, find_metric
 from streammetrics.report import Report
 from streammetrics.roles import SINGLE, Column, Names, Roles
 from streammetrics.state import State
 from streammetrics.statistics import RowCounts, Statistic
 from streammetrics.storage import Saved
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 CHUNK = 1_048_576  # rows observed at once: many for each cell of their tables
 FIRST = 32_768  # rows that an accumulator observes first of all
@@ -101,7 +99,6 @@ class Accumulator:
         self._group_types = saved.state.keys.select(saved.roles.by).clear()
         self._pending: tuple[State, ...] = ()
         self._held: Batch | None = None
-        self._observed = int(saved.state.tables[RowCounts.name]["rows"].sum())
 
     @classmethod
     def _of(cls, saved: Saved) -> Accumulator:
@@ -152,19 +149,18 @@ class Accumulator:
             self._held = None
 
     def _observe(self, batch: Batch) -> None:
-        start, seen = 0, self._observed
-        merged, pending = self._merged, list(self._pending)
+        start, merged, pending = 0, self._merged, list(self._pending)
         while True:
             # A few rows tell how coarse bins will be, and more are then counted fast.
-            new = seen < CHUNK and not (seen and merged.settled)
-            end = batch.end_of_piece(start, min(max(GROWTH * seen, FIRST), CHUNK) if new else CHUNK)
+            new = merged.seen < CHUNK and not merged.settled
+            end = batch.end_of_piece(start, min(max(GROWTH * merged.seen, FIRST), CHUNK) if new else CHUNK)
             piece = batch.slice(start, end - start)
             pending += states.observe(piece, self.roles, self.statistics, merged)
-            start, seen = start + piece.height, seen + piece.height
+            start += piece.height
             merged, pending = _compact(merged, pending, always=new)
             if start >= batch.height:
                 break
-        self._merged, self._pending, self._observed = merged, tuple(pending), seen
+        self._merged, self._pending = merged, tuple(pending)
 
     def absorb(self, other: Accumulator) -> Accumulator:
         """Take in the rows of another accumulator, in place, and return this one. `merge` leaves both as they are.
@@ -178,18 +174,12 @@ class Accumulator:
         group_types = self._joint_types(added.keys.select(self.roles.by))
         self._merged, pending = _compact(self._merged, [*self._pending, added])
         self._pending, self._group_types = tuple(pending), group_types
-        self._observed += other._observed
         return self
 
     @property
     def seen(self) -> int:
         """Rows taken in, those left out included; of all models together."""
-        rows, dropped = self._row_counts()
-        return rows + dropped
-
-    def _row_counts(self) -> tuple[int, int]:
-        counts = self.state.tables[RowCounts.name]
-        return int(counts["rows"].sum()), int(counts["dropped"].sum())
+        return self.state.seen
 
     @property
     def state(self) -> State:
@@ -320,7 +310,8 @@ class Accumulator:
         shown |= {"sample_weight": roles.sample_weight, "by": list(roles.by)}
         parts = [type(s).__name__ for s in self.statistics if not isinstance(s, RowCounts)]
         parts += [f"{name}={value!r}" for name, value in shown.items() if value]
-        rows, dropped = (count // len(roles.models) for count in self._row_counts())
+        counts = self.state.tables[RowCounts.name]
+        rows, dropped = (counts[c].sum() // len(roles.models) for c in ("rows", "dropped"))
         size = f"{rows:,} rows" + (f", {dropped:,} dropped" if dropped else "")
         groups = f" in {self.state.groups.height:,} groups" if roles.by else ""
         return f"Accumulator({', '.join(parts)}): {size}{groups}"

@@ -5,24 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 import polars as pl
 
 from streammetrics import kernels
 from streammetrics.errors import ColumnError, DataError, StreamMetricsError
-from streammetrics.lazy import Lazy
+from streammetrics.kernels import NOTHING, Extent
+from streammetrics.lazy import pa
 from streammetrics.roles import Roles
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-else:
-    pa = Lazy("pyarrow")
-
-Extent: TypeAlias = tuple[float, float]
-
 UNGROUPED = pl.DataFrame()
-NOTHING: Extent = (float("inf"), float("-inf"))
 UNREADABLE = (
     pl.exceptions.PolarsError,
     pl.exceptions.PanicException,

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import kernels
-from streammetrics.frames import NOTHING, Batch, Extent
+from streammetrics.frames import Batch
+from streammetrics.kernels import NOTHING, Codes, Extent
 from streammetrics.roles import MODEL, SINGLE, Roles
-
-Codes: TypeAlias = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -99,11 +98,11 @@ def _encode(by: pl.DataFrame) -> tuple[pl.DataFrame, Codes | None]:
     """Distinct groups, and for each row the number of its group."""
     if by.width == 0:
         return by, None
-    codes, first = _number(by.to_series())
-    for column in by.iter_columns():
-        if column.name != by.columns[0]:
-            more, others = _number(column)
-            codes, first = kernels.number(pl.Series(codes * len(others) + more))
+    column, *columns = by.iter_columns()
+    codes, first = _number(column)
+    for column in columns:
+        more, others = _number(column)
+        codes, first = kernels.number(pl.Series(codes * len(others) + more))
     found = by[first]
     groups = found.unique(maintain_order=True)
     if groups.height < found.height:

@@ -6,17 +6,12 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import polars as pl
 
 from streammetrics.errors import ColumnError, SourceError
-from streammetrics.lazy import Lazy
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-else:
-    pa = Lazy("pyarrow")
+from streammetrics.lazy import pa
 
 Source: TypeAlias = Any
 PathLike: TypeAlias = str | Path

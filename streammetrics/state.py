@@ -14,7 +14,7 @@ from streammetrics import frames
 from streammetrics.frames import Batch, concat_groups
 from streammetrics.roles import Roles
 from streammetrics.rows import Rows, rows_by_model
-from streammetrics.statistics import GROUP, Statistic
+from streammetrics.statistics import GROUP, RowCounts, Statistic
 
 Statistics = tuple[Statistic, ...]
 
@@ -50,9 +50,16 @@ class State:
         return {name: shifts for name, shifts in found if shifts is not None}
 
     @cached_property
+    def seen(self) -> int:
+        """Rows of all groups, those left out included."""
+        return int(self.tables[RowCounts.name].select(pl.sum("rows") + pl.sum("dropped")).item())
+
+    @cached_property
     def settled(self) -> bool:
         """Whether every group has become coarse, so that its rows can be counted in arrays."""
-        return all(s.height == self.groups.height and s["shift"].min() != 0 for s in self.shifts.values())
+        return self.groups.height > 0 and all(
+            s.height == self.groups.height and s["shift"].min() != 0 for s in self.shifts.values()
+        )
 
 
 def observe(batch: Batch, roles: Roles, statistics: Statistics, known: State | None) -> list[State]:
@@ -79,8 +86,8 @@ def _known_shifts(statistic: Statistic, groups: pl.DataFrame, known: State | Non
     numbers = _find(groups.drop(GROUP), known.groups)
     none = known.groups.height
     shifts: NDArray[np.int64] = np.zeros(none + 1, dtype=np.int64)
-    settled, found = known.shifts[statistic.name]
-    shifts[settled.to_numpy()] = found.to_numpy()
+    coarse, found = known.shifts[statistic.name]
+    shifts[coarse.to_numpy()] = found.to_numpy()
     known_shifts: NDArray[np.int64] = shifts[(numbers.fill_null(none) if numbers.null_count() else numbers).to_numpy()]
     return known_shifts
 

@@ -11,23 +11,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import polars as pl
 
 from streammetrics.errors import ColumnError, SpecificationError, StateError, StreamMetricsError
 from streammetrics.frames import group_column
-from streammetrics.lazy import Lazy
+from streammetrics.lazy import pa, pq
 from streammetrics.roles import SINGLE, Roles
 from streammetrics.state import State, combine, in_order
 from streammetrics.statistics import GROUP, STATISTICS, RowCounts, Statistic
 from streammetrics.version import __version__
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-else:
-    pa, pq = Lazy("pyarrow"), Lazy("pyarrow.parquet")
 
 FORMAT = 1
 FILES = 1_000  # files that are read before they are added up

@@ -27,7 +27,7 @@ class Chunk:
     group: NDArray[np.intp] | None
     shifts: NDArray[np.int64]
     weight: NDArray[np.float64] | None
-    extent: tuple[float, float]
+    extent: kernels.Extent
 
     @property
     def row_shifts(self) -> NDArray[np.int64]:
@@ -139,7 +139,7 @@ def _near_atoms(chunk: Chunk) -> Chunk:
         near |= (chunk.scores >= a) & (chunk.scores <= b)
     chunk = chunk.where(near)
     shifts = np.broadcast_to(chunk.row_shifts, len(chunk.scores))
-    return chunk.where(chunk.lattice.span_atoms(chunk.lattice.keys(chunk.scores) >> shifts, shifts))
+    return chunk.where(chunk.lattice.span_atoms(kernels.lattice_keys(chunk.scores, chunk.lattice) >> shifts, shifts))
 
 
 def _sorted(chunk: Chunk) -> pl.DataFrame:

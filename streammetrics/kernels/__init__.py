@@ -5,7 +5,7 @@ Which of the two runs is decided here, and nowhere else.
 
 from streammetrics.kernels import numpy as definition
 from streammetrics.kernels.choice import fastest
-from streammetrics.kernels.numpy import CLIP
+from streammetrics.kernels.numpy import CLIP, NOTHING, Codes, Extent
 
 count_bins = fastest(definition.count_bins)
 count_outcomes = fastest(definition.count_outcomes)
@@ -15,4 +15,16 @@ number = fastest(definition.number)
 sum_calibration = fastest(definition.sum_calibration)
 sum_losses = fastest(definition.sum_losses)
 
-__all__ = ["CLIP", "count_bins", "count_outcomes", "extent", "lattice_keys", "number", "sum_calibration", "sum_losses"]
+__all__ = [
+    "CLIP",
+    "NOTHING",
+    "Codes",
+    "Extent",
+    "count_bins",
+    "count_outcomes",
+    "extent",
+    "lattice_keys",
+    "number",
+    "sum_calibration",
+    "sum_losses",
+]

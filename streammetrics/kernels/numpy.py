@@ -8,7 +8,7 @@ row.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -22,16 +22,18 @@ Scores = NDArray[np.float64 | np.uint8]
 Codes = NDArray[np.intp]
 Shifts = NDArray[np.int64]
 Counts = NDArray[np.int64 | np.float64]
+Extent: TypeAlias = tuple[float, float]
 
 BLOCK = 8192
 CLIP = 1e-15
 CELLS = 4  # of a grid, for each threshold
+NOTHING: Extent = (float("inf"), float("-inf"))  # of no values
 FEW = 8  # thresholds that are compared one by one
 
 
-def extent(values: NDArray[np.number]) -> tuple[float, float]:
+def extent(values: NDArray[np.number]) -> Extent:
     """Smallest and largest value, NaN where one is NaN; 0.5 ns."""
-    return (float(values.min()), float(values.max())) if len(values) else (np.inf, -np.inf)
+    return (float(values.min()), float(values.max())) if len(values) else NOTHING
 
 
 def number(column: pl.Series) -> tuple[Codes, Codes]:
@@ -131,6 +133,7 @@ class Ladder(NamedTuple):
     origin: float
     scale: float
     below: Codes
+    most: int  # of a cell
 
     @classmethod
     def of(cls, thresholds: Floats) -> Ladder:
@@ -140,20 +143,16 @@ class Ladder(NamedTuple):
         with np.errstate(over="ignore"):
             scale = cells / np.ptp(finite) if len(finite) > FEW else 0.0
         if not 0 < scale < np.inf:
-            return cls(ended, 0.0, 0.0, np.array([0, len(thresholds)]))
-        grid = cls(ended, float(finite[0]), float(scale), np.arange(cells + 1))
-        return grid._replace(below=np.searchsorted(grid.cells(thresholds), grid.below))
+            return cls(ended, 0.0, 0.0, np.array([0, len(thresholds)]), len(thresholds))
+        grid = cls(ended, float(finite[0]), float(scale), np.arange(cells + 1), 0)
+        below = np.searchsorted(grid.cells(thresholds), grid.below)
+        return grid._replace(below=below, most=int(np.diff(below).max()))
 
     def cells(self, score: Scores) -> Codes:
         """The cell of each score; those beyond the ends fall in the outer ones."""
         with np.errstate(over="ignore"):
             cells: Codes = np.clip((score - self.origin) * self.scale, 0, len(self.below) - 2).astype(np.intp)
         return cells
-
-    @property
-    def most(self) -> int:
-        """Most thresholds of a cell."""
-        return int(np.diff(self.below).max())
 
     def ranks(self, score: Scores) -> Codes:
         """For each score the number of thresholds it reaches: those of lower cells, and some of its own."""
