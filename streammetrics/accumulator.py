@@ -18,7 +18,8 @@ from streammetrics.lazy import pa
 from streammetrics.metrics import Metric, all_metrics, find_metric
 from streammetrics.report import Report
 from streammetrics.roles import SINGLE, Column, Names, Roles
-from streammetrics.state import State
+from streammetrics.rows import rows_by_model
+from streammetrics.state import State, Tally
 from streammetrics.statistics import RowCounts, Statistic
 from streammetrics.storage import Saved
 
@@ -98,6 +99,7 @@ class Accumulator:
         self._merged = saved.state
         self._group_types = saved.state.keys.select(saved.roles.by).clear()
         self._pending: tuple[State, ...] = ()
+        self._tally: Tally | None = None
         self._held: Batch | None = None
 
     @classmethod
@@ -149,18 +151,23 @@ class Accumulator:
             self._held = None
 
     def _observe(self, batch: Batch) -> None:
-        start, merged, pending = 0, self._merged, list(self._pending)
+        start, tally, pending = 0, self._tally, self._pending
         while True:
             # A few rows tell how coarse bins will be, and more are then counted fast.
-            new = merged.seen < CHUNK and not merged.settled
-            end = batch.end_of_piece(start, min(max(GROWTH * merged.seen, FIRST), CHUNK) if new else CHUNK)
-            piece = batch.slice(start, end - start)
-            pending += states.observe(piece, self.roles, self.statistics, merged)
-            start += piece.height
-            merged, pending = _compact(merged, pending, always=new)
+            new = tally is None or (tally.seen < CHUNK and not tally.settled)
+            few = min(max(GROWTH * tally.seen if tally else 0, FIRST), CHUNK)
+            end = batch.end_of_piece(start, few if new else CHUNK)
+            rows = list(rows_by_model(batch.slice(start, end - start), self.roles))
+            more = None if tally is None else tally.add(rows)
+            if tally is not None and more is None:  # a group column has changed its type
+                pending = (*pending, tally.state())
+            tally = more or Tally.of(rows, self.statistics)
+            if new or tally.loose >= max(tally.fitted, PENDING):
+                tally = tally.compact()
+            start = end
             if start >= batch.height:
                 break
-        self._merged, self._pending = merged, tuple(pending)
+        self._tally, self._pending = tally, pending
 
     def absorb(self, other: Accumulator) -> Accumulator:
         """Take in the rows of another accumulator, in place, and return this one. `merge` leaves both as they are.
@@ -172,14 +179,16 @@ class Accumulator:
         _require_equal(self, other)
         added = other.state
         group_types = self._joint_types(added.keys.select(self.roles.by))
-        self._merged, pending = _compact(self._merged, [*self._pending, added])
-        self._pending, self._group_types = tuple(pending), group_types
+        pending = (*self._pending, added)
+        if sum(s.cells for s in pending) >= max(self._merged.cells, PENDING):
+            self._merged, pending = states.combine([self._merged, *pending]), ()
+        self._pending, self._group_types = pending, group_types
         return self
 
     @property
     def seen(self) -> int:
         """Rows taken in, those left out included; of all models together."""
-        return self.state.seen
+        return int(self.state.tables[RowCounts.name].select(pl.sum("rows") + pl.sum("dropped")).item())
 
     @property
     def state(self) -> State:
@@ -189,8 +198,9 @@ class Accumulator:
     def compact(self) -> Accumulator:
         """Bring all rows seen into one small table now, not when it is first read, and return this accumulator."""
         self._observe_held()
-        if self._pending:
-            self._merged, self._pending = states.combine([self._merged, *self._pending]), ()
+        parts = self._pending if self._tally is None else (*self._pending, self._tally.state())
+        if parts:
+            self._merged, self._pending, self._tally = states.combine([self._merged, *parts]), (), None
         return self
 
     def merge(self, *others: Accumulator) -> Accumulator:
@@ -336,13 +346,6 @@ def merge(accumulators: Iterable[Accumulator]) -> Accumulator:
     for other in remaining:
         total.absorb(other)
     return total
-
-
-def _compact(merged: State, pending: list[State], always: bool = False) -> tuple[State, list[State]]:
-    """Merge what is pending once it has as many cells as have been kept, so that each is merged but a few times."""
-    if not always and sum(s.cells for s in pending) < max(merged.cells, PENDING):
-        return merged, pending
-    return states.combine([merged, *pending]), []
 
 
 def _complete(statistics: Sequence[Statistic], roles: Roles) -> tuple[Statistic, ...]:

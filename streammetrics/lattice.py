@@ -126,6 +126,18 @@ class Lattice:
         levels = bit_length(keys[1:] ^ keys[:-1])
         return np.where(levels < self._levels_to_atom(keys[1:]), levels, 64)
 
+    def widened(self, low: float, high: float) -> tuple[float, float]:
+        """Values so far below and above that half as many keys again lie between them.
+
+        >>> Lattice("real").widened(1.0, 4.0)
+        (0.75, 6.0)
+        """
+        first, last = self.keys(np.array([low, high])).tolist()
+        margin = (last - first) // 4
+        ends = np.array([max(first - margin, self._first), min(last + margin, self._last)])
+        below, above = self.values(ends).tolist()
+        return min(low, below), max(high, above)
+
     def is_atom(self, values: Values) -> NDArray[np.bool_]:
         """Whether values are atoms."""
         return np.isin(self.keys(values), self._atom_keys)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from streammetrics import frames
-from streammetrics.frames import Batch, concat_groups
+from streammetrics.counters import Counter
+from streammetrics.frames import concat_groups
 from streammetrics.roles import Roles
 from streammetrics.rows import Rows, rows_by_model
-from streammetrics.statistics import GROUP, RowCounts, Statistic
+from streammetrics.statistics import GROUP, Statistic
 
 Statistics = tuple[Statistic, ...]
 
@@ -43,53 +41,67 @@ class State:
         """Number of rows of all tables."""
         return sum(t.height for t in self.tables.values())
 
-    @cached_property
-    def shifts(self) -> dict[str, pl.DataFrame]:
-        """For each statistic that coarsens: columns group and shift."""
-        found = ((s.name, s.shifts(self.tables[s.name])) for s in self.statistics)
-        return {name: shifts for name, shifts in found if shifts is not None}
 
-    @cached_property
-    def seen(self) -> int:
-        """Rows of all groups, those left out included."""
-        return int(self.tables[RowCounts.name].select(pl.sum("rows") + pl.sum("dropped")).item())
+@dataclass(frozen=True)
+class Tally:
+    """Rows counted in arrays that more rows can be added to."""
 
-    @cached_property
+    statistics: Statistics
+    groups: pl.DataFrame
+    counters: tuple[Counter, ...]
+    seen: int = 0
+
+    @classmethod
+    def of(cls, rows: Sequence[Rows], statistics: Statistics) -> Tally:
+        """The tally of a chunk, given as the rows of each model."""
+        keys = rows[0].groups.clear()
+        weighted = rows[0].weight is not None
+        groups = _numbered(keys) if keys.width else ONE_GROUP
+        tally = cls(statistics, groups, tuple(s.counter(weighted) for s in statistics)).add(rows)
+        assert tally is not None
+        return tally
+
+    def add(self, rows: Sequence[Rows]) -> Tally | None:
+        """The tally of one more chunk; None where a group column is of another type than before."""
+        groups, counters = self.groups, self.counters
+        for r in rows:
+            if r.groups.schema != groups.drop(GROUP).schema:
+                return None
+            numbers = _find(r.groups, groups) if r.groups.width else groups[GROUP]
+            if numbers.null_count():
+                groups = _numbered(pl.concat([groups.drop(GROUP), r.groups.filter(numbers.is_null())]))
+                numbers = _find(r.groups, groups)
+            counters = tuple(c.add(r, numbers.to_numpy(), groups.height) for c in counters)
+        return replace(self, groups=groups, counters=counters, seen=self.seen + sum(r.size for r in rows))
+
+    @property
+    def loose(self) -> int:
+        """Rows of tables that came since the last compaction."""
+        return sum(c.loose for c in self.counters)
+
+    @property
+    def fitted(self) -> int:
+        """Rows of tables that the last compaction left."""
+        return sum(c.fitted for c in self.counters)
+
+    @property
     def settled(self) -> bool:
-        """Whether every group has become coarse, so that its rows can be counted in arrays."""
-        return self.groups.height > 0 and all(
-            s.height == self.groups.height and s["shift"].min() != 0 for s in self.shifts.values()
-        )
+        """Whether many rows of these groups can be counted at once."""
+        return all(c.settled for c in self.counters)
 
+    def compact(self) -> Tally:
+        """The tally with equal cells added up."""
+        return replace(self, counters=tuple(c.compact() for c in self.counters))
 
-def observe(batch: Batch, roles: Roles, statistics: Statistics, known: State | None) -> list[State]:
-    """States of the rows of a batch, one for each model.
-
-    ``known`` tells how coarse each group has already become. Cells may come more than once; `combine` adds them up.
-    """
-    return [_observe(rows, roles, statistics, known) for rows in rows_by_model(batch, roles)]
+    def state(self) -> State:
+        """What was counted, as tables. Cells may come more than once; `combine` adds them up."""
+        tables = {s.name: c.table() for s, c in zip(self.statistics, self.counters, strict=True)}
+        return State(self.statistics, self.groups, tables)
 
 
 def no_rows(roles: Roles, statistics: Statistics) -> State:
     """The state before the first row."""
-    return combine(observe(frames.no_rows(roles), roles, statistics, known=None))
-
-
-def _observe(rows: Rows, roles: Roles, statistics: Statistics, known: State | None) -> State:
-    groups = pl.DataFrame({GROUP: np.arange(rows.group_count, dtype=np.uint32)}).hstack(rows.groups)
-    return State(statistics, groups, {s.name: s.observe(rows, _known_shifts(s, groups, known)) for s in statistics})
-
-
-def _known_shifts(statistic: Statistic, groups: pl.DataFrame, known: State | None) -> NDArray[np.int64]:
-    if known is None or statistic.name not in known.shifts or groups.schema != known.groups.schema:
-        return np.zeros(groups.height, dtype=np.int64)
-    numbers = _find(groups.drop(GROUP), known.groups)
-    none = known.groups.height
-    shifts: NDArray[np.int64] = np.zeros(none + 1, dtype=np.int64)
-    coarse, found = known.shifts[statistic.name]
-    shifts[coarse.to_numpy()] = found.to_numpy()
-    known_shifts: NDArray[np.int64] = shifts[(numbers.fill_null(none) if numbers.null_count() else numbers).to_numpy()]
-    return known_shifts
+    return combine([Tally.of(list(rows_by_model(frames.no_rows(roles), roles)), statistics).state()])
 
 
 def combine(states: Sequence[State]) -> State:
@@ -134,7 +146,7 @@ def _numbered(keys: pl.DataFrame) -> pl.DataFrame:
 def _find(keys: pl.DataFrame, groups: pl.DataFrame) -> pl.Series:
     """For each row of group columns its number among ``groups``, null where it is none of them."""
     if keys.width == 0:
-        return pl.Series(np.zeros(keys.height, dtype=np.uint32))
+        return pl.zeros(keys.height, pl.UInt32, eager=True)
     return keys.join(groups, on=keys.columns, how="left", nulls_equal=True, maintain_order="left")[GROUP]
 
 

@@ -205,6 +205,30 @@ def test_fine_groups_over_all_floats():
         assert acc.to_bytes() == whole.to_bytes()
 
 
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_groups_and_ranges_that_grow_from_batch_to_batch(weight, monkeypatch):
+    """Arrays of cells take in new groups, and scores beyond those seen."""
+    use_small_chunks(monkeypatch, rows=200, cells=4000)
+    rng = np.random.default_rng(3)
+    batches = [
+        pl.DataFrame(
+            {
+                "g": rng.integers(0, 1 + i, 300),
+                "p": 0.5 + (rng.random(300) - 0.5) * 2.0 ** (i - 12),
+                "y": rng.random(300) < 0.3,
+                "w": rng.integers(1, 4, 300) / 4,  # sums of quarters are exact
+            }
+        )
+        for i in range(12)
+    ]
+    acc = sm.Accumulator(sm.ScoreHistogram(16), y_true="y", y_score="p", by="g", sample_weight=weight)
+    whole = acc.empty().update(pl.concat(batches).sort("p"))
+    for batch in batches:
+        acc.update(batch)
+    assert acc.to_bytes() == whole.to_bytes()
+    assert acc.seen == 3600
+
+
 BIG = 1_000_000
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import streammetrics as sm
 from streammetrics import accumulator
+from streammetrics.state import Tally
 
 ROLES = {"y_true": "y", "y_score": "p"}
 
@@ -260,15 +261,15 @@ def test_nothing_is_lost_where_observing_fails(monkeypatch, alone):
     for name, rows in {"SINGLE_BATCH": alone, "BUFFER": 2, "CHUNK": 1, "FIRST": 1}.items():
         monkeypatch.setattr(accumulator, name, rows)
     acc = task().update(GOOD)
-    before, calls, observe = acc.to_bytes(), [], accumulator.states.observe
+    before, calls, add = acc.to_bytes(), [], Tally.add
 
     def fails_later(*args, **kwargs):
         calls.append(args)
         if len(calls) == 2:
             raise MemoryError
-        return observe(*args, **kwargs)
+        return add(*args, **kwargs)
 
-    monkeypatch.setattr(accumulator.states, "observe", fails_later)
+    monkeypatch.setattr(Tally, "add", fails_later)
     with pytest.raises(MemoryError):
         acc.update(GOOD)
     assert acc.to_bytes() == before
@@ -343,14 +344,14 @@ def test_what_is_not_grouped_cannot_be_filtered():
 
 def test_rows_that_were_held_stay_when_the_next_ones_cannot_be_observed(monkeypatch):
     monkeypatch.setattr(accumulator, "BUFFER", 3)
-    acc, observe = task().update(GOOD), accumulator.states.observe
+    acc, add = task().update(GOOD), Tally.add
 
     def fails(*args, **kwargs):
         raise MemoryError
 
-    monkeypatch.setattr(accumulator.states, "observe", fails)
+    monkeypatch.setattr(Tally, "add", fails)
     with pytest.raises(MemoryError):
         acc.update(GOOD)
-    monkeypatch.setattr(accumulator.states, "observe", observe)
+    monkeypatch.setattr(Tally, "add", add)
     assert acc.to_bytes() == task().update(GOOD).to_bytes()
     assert acc.update(GOOD).seen == 4

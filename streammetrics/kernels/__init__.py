@@ -5,7 +5,7 @@ Which of the two runs is decided here, and nowhere else.
 
 from streammetrics.kernels import numpy as definition
 from streammetrics.kernels.choice import fastest
-from streammetrics.kernels.numpy import CLIP, NOTHING, Codes, Extent
+from streammetrics.kernels.numpy import CLIP, NOTHING, Codes, Counts, Extent
 
 count_bins = fastest(definition.count_bins)
 count_outcomes = fastest(definition.count_outcomes)
@@ -19,6 +19,7 @@ __all__ = [
     "CLIP",
     "NOTHING",
     "Codes",
+    "Counts",
     "Extent",
     "count_bins",
     "count_outcomes",

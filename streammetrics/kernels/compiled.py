@@ -24,7 +24,6 @@ from streammetrics.kernels.numpy import (
     Ladder,
     Scores,
     Shifts,
-    blocks,
 )
 from streammetrics.lattice import MAGNITUDE, ONE, Keys, Lattice
 
@@ -104,11 +103,10 @@ def sum_losses(label: Labels, score: Floats, group: Codes | None, groups: int, w
     """1.7 ns, 4 ns by group."""
     sums = np.zeros((groups * 2, 5))
     if group is None:
-        for block in blocks(len(label)):  # few rows at a time, so that sums lose few digits
-            sums += _sum_losses(label[block], score[block], None if weight is None else weight[block])
+        _sum_losses(label, score, weight, sums)
     else:
         _sum_losses_by_group(label, score, group, weight, sums)
-    return sums.T.reshape(5, groups, 2)
+    return sums.reshape(groups, 2, 5)
 
 
 def sum_calibration(
@@ -118,7 +116,7 @@ def sum_calibration(
     cells = groups * (len(edges) - 1) * 2
     sums = np.zeros((LANES * cells, 3))
     _sum_calibration(label, score, edges, group, weight, sums)
-    total: Floats = sums.reshape(LANES, cells, 3).sum(axis=0).T.reshape(3, groups, len(edges) - 1, 2)
+    total: Floats = sums.reshape(LANES, cells, 3).sum(axis=0).reshape(groups, len(edges) - 1, 2, 3)
     return total
 
 
@@ -213,7 +211,14 @@ def _log(x):
 
 
 @any_order
-def _sum_losses(label, score, weight):
+def _sum_losses(label, score, weight, sums):
+    for start in range(0, len(label), BLOCK):  # few rows at a time, so that sums lose few digits
+        end = min(start + BLOCK, len(label))
+        sums += _sum_losses_of_block(label[start:end], score[start:end], None if weight is None else weight[start:end])
+
+
+@any_order
+def _sum_losses_of_block(label, score, weight):
     a0 = a1 = b0 = b1 = c0 = c1 = d0 = d1 = e0 = e1 = 0.0
     for i in range(len(label)):
         x, y = score[i], np.float64(label[i])

@@ -167,7 +167,7 @@ class Ladder(NamedTuple):
 
 
 def sum_losses(label: Labels, score: Floats, group: Codes | None, groups: int, weight: Floats | None) -> Floats:
-    """Weight, log loss, its square, Brier loss, its square by group and label: shape (5, groups, 2).
+    """Weight, log loss, its square, Brier loss, its square by group and label: shape (groups, 2, 5).
 
     4 ns, 18 ns by group.
     """
@@ -191,13 +191,13 @@ def sum_losses(label: Labels, score: Floats, group: Codes | None, groups: int, w
         else:
             _add_sums(sums, group[block] * 2 + label[block], values)
     np.negative(sums[1], out=sums[1])
-    return sums.reshape(5, groups, 2)
+    return sums.T.reshape(groups, 2, 5)
 
 
 def sum_calibration(
     label: Labels, score: Floats, edges: Floats, group: Codes | None, groups: int, weight: Floats | None
 ) -> Floats:
-    """Weight, score, its square by group, bin (lo, hi] and label: shape (3, groups, bins, 2); 10 ns."""
+    """Weight, score, its square by group, bin (lo, hi] and label: shape (groups, bins, 2, 3); 10 ns."""
     bins = len(edges) - 1
     size = groups * bins * 2
     sums = np.zeros((3, size))
@@ -210,7 +210,7 @@ def sum_calibration(
         if weight is not None:
             values[1:] *= values[0]
         _add_sums(sums, _cells(group, block, bins, bin) * 2 + label[block], values)
-    return sums.reshape(3, groups, bins, 2)
+    return sums.T.reshape(groups, bins, 2, 3)
 
 
 def _count(cells: Codes, size: int, weight: Floats | None) -> Counts:

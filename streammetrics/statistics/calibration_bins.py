@@ -7,11 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from streammetrics import kernels
+from streammetrics.counters import Sums
 from streammetrics.errors import SpecificationError
 from streammetrics.rows import Rows
-from streammetrics.statistics.statistic import GROUP, Shifts, Statistic
+from streammetrics.statistics.statistic import GROUP, Statistic
 
 
 @dataclass(frozen=True)
@@ -53,17 +55,24 @@ class CalibrationBins(Statistic):
         """Whether scores must lie in [0, 1]."""
         return True
 
-    def observe(self, rows: Rows, shifts: Shifts) -> pl.DataFrame:
-        """Sums over the rows of each bin."""
+    def counter(self, weighted: bool) -> Sums:
+        """Sums over rows."""
+        return Sums(self, weighted)
+
+    def count(self, rows: Rows) -> NDArray[np.float64]:
+        """Sums over the rows of each bin and class: shape (groups, bins, 2, 3)."""
         assert rows.label is not None
         assert rows.score is not None
-        sums = kernels.sum_calibration(rows.label, rows.score, self.edges, rows.group, rows.group_count, rows.weight)
-        weight, score, score_square = sums.sum(axis=3)
-        positives, positive_score, _ = sums[..., 1]
-        occupied = np.flatnonzero(weight)
-        columns = (v.ravel()[occupied] for v in (weight, positives, score, score_square, positive_score))
-        values = dict(zip((*self.counts, *self.sums), columns, strict=True))
-        return self.table(rows, group=occupied // self.bins, bin=occupied % self.bins, **values)
+        return kernels.sum_calibration(rows.label, rows.score, self.edges, rows.group, rows.group_count, rows.weight)
+
+    def tabulate(self, values: NDArray[np.float64], weighted: bool) -> pl.DataFrame:
+        """The table of such sums."""
+        total, positive = values.sum(axis=2), values[:, :, 1]
+        group, bin = np.nonzero(total[..., 0])
+        weight, score, score_square = total[group, bin].T
+        pos, pos_score, _ = positive[group, bin].T
+        columns = dict(zip((*self.counts, *self.sums), (weight, pos, score, score_square, pos_score), strict=True))
+        return self.table(weighted, group=group, bin=bin, **columns)
 
     def reliability(self, table: pl.DataFrame) -> pl.DataFrame:
         """The reliability curve: lowest, highest, weight, mean_score and observed_rate of each bin."""

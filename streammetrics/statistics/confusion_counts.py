@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from streammetrics import kernels
+from streammetrics.counters import Sums
 from streammetrics.errors import SpecificationError
 from streammetrics.rows import Rows
-from streammetrics.statistics.statistic import Shifts, Statistic
+from streammetrics.statistics.statistic import Statistic
 
 
 @dataclass(frozen=True)
@@ -49,19 +51,27 @@ class ConfusionCounts(Statistic):
         """A score for thresholds, else a prediction."""
         return (*self.roles, "y_score" if self.thresholds else "y_pred")
 
-    def observe(self, rows: Rows, shifts: Shifts) -> pl.DataFrame:
-        """Counts at each threshold. A row counts as reached by as many thresholds as lie at or below its score."""
+    def counter(self, weighted: bool) -> Sums:
+        """Counts of rows by rank and label."""
+        return Sums(self, weighted)
+
+    def count(self, rows: Rows) -> NDArray[Any]:
+        """Rows by the number of thresholds that lie at or below their score, and by label."""
         assert rows.label is not None
         score = rows.score if self.thresholds else rows.predicted
         assert score is not None
         thresholds = np.array(self.thresholds or [1.0])  # a predicted label of 1 reaches 1
-        counts = kernels.count_outcomes(rows.label, score, thresholds, rows.group, rows.group_count, rows.weight)
-        reached = np.flip(np.cumsum(np.flip(counts, axis=1), axis=1), axis=1)  # rows of each rank or above
+        return kernels.count_outcomes(rows.label, score, thresholds, rows.group, rows.group_count, rows.weight)
+
+    def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
+        """Counts at each threshold."""
+        reached = np.flip(np.cumsum(np.flip(values, axis=1), axis=1), axis=1)  # rows of each rank or above
         predicted, rest = reached[:, 1:], reached[:, :1] - reached[:, 1:]
+        groups, thresholds = predicted.shape[:2]
         return self.table(
-            rows,
-            group=np.repeat(np.arange(rows.group_count), len(thresholds)),
-            threshold=np.tile(self.thresholds, rows.group_count) if self.thresholds else [None] * rows.group_count,
+            weighted,
+            group=np.repeat(np.arange(groups), thresholds),
+            threshold=np.tile(self.thresholds, groups) if self.thresholds else [None] * groups,
             tp=predicted[..., 1].ravel(),
             fp=predicted[..., 0].ravel(),
             fn=rest[..., 1].ravel(),

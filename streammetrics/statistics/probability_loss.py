@@ -7,10 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from streammetrics import kernels
+from streammetrics.counters import Sums
 from streammetrics.rows import Rows
-from streammetrics.statistics.statistic import Shifts, Statistic
+from streammetrics.statistics.statistic import Statistic
 
 
 @dataclass(frozen=True)
@@ -36,15 +38,21 @@ class ProbabilityLoss(Statistic):
         """Whether scores must lie in [0, 1]."""
         return True
 
-    def observe(self, rows: Rows, shifts: Shifts) -> pl.DataFrame:
-        """Sums over the rows of each class."""
+    def counter(self, weighted: bool) -> Sums:
+        """Sums over rows."""
+        return Sums(self, weighted)
+
+    def count(self, rows: Rows) -> NDArray[np.float64]:
+        """Sums over the rows of each class: shape (groups, 2, 5)."""
         assert rows.label is not None
         assert rows.score is not None
-        sums = kernels.sum_losses(rows.label, rows.score, rows.group, rows.group_count, rows.weight)
-        sums = sums.reshape(len(sums), -1)
-        occupied = np.flatnonzero(sums[0])
-        values = dict(zip((*self.counts, *self.sums), sums[:, occupied], strict=True))
-        return self.table(rows, group=occupied // 2, actual=occupied % 2, **values)
+        return kernels.sum_losses(rows.label, rows.score, rows.group, rows.group_count, rows.weight)
+
+    def tabulate(self, values: NDArray[np.float64], weighted: bool) -> pl.DataFrame:
+        """The table of such sums."""
+        group, actual = np.nonzero(values[..., 0])
+        columns = dict(zip((*self.counts, *self.sums), values[group, actual].T, strict=True))
+        return self.table(weighted, group=group, actual=actual, **columns)
 
     def valid(self) -> pl.Expr:
         """Whether a row of a table, read from a file, can be."""

@@ -7,9 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from streammetrics.counters import Sums
 from streammetrics.rows import Rows
-from streammetrics.statistics.statistic import Shifts, Statistic
+from streammetrics.statistics.statistic import Statistic
 
 
 @dataclass(frozen=True)
@@ -25,11 +27,18 @@ class RowCounts(Statistic):
     name: ClassVar[str] = "row_counts"
     counts: ClassVar[tuple[str, ...]] = ("rows", "dropped")
 
-    def observe(self, rows: Rows, shifts: Shifts) -> pl.DataFrame:
-        """Rows and dropped rows of each group."""
-        numbers = np.arange(rows.group_count)
-        seen = np.array([rows.size]) if rows.group is None else np.bincount(rows.group, minlength=len(numbers))
-        return self.table(rows, group=numbers, rows=seen, dropped=rows.dropped)
+    def counter(self, weighted: bool) -> Sums:
+        """Counts of rows and of dropped rows."""
+        return Sums(self, weighted)
+
+    def count(self, rows: Rows) -> NDArray[np.int64]:
+        """Rows and dropped rows: shape (groups, 2)."""
+        seen = [rows.size] if rows.group is None else np.bincount(rows.group, minlength=rows.group_count)
+        return np.stack([seen, rows.dropped], axis=1)
+
+    def tabulate(self, values: NDArray[np.int64], weighted: bool) -> pl.DataFrame:
+        """The table of such counts."""
+        return self.table(weighted, group=np.arange(len(values)), rows=values[:, 0], dropped=values[:, 1])
 
     def schema(self, weighted: bool) -> dict[str, pl.DataType]:
         """Columns and types of the table: integers even where rows carry weights."""

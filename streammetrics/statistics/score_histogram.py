@@ -8,13 +8,12 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
+from streammetrics.bins import fit
 from streammetrics.errors import SpecificationError
 from streammetrics.lattice import Domain, Lattice, shortest_decimal
-from streammetrics.rows import Rows
-from streammetrics.statistics.bins import fit
 from streammetrics.statistics.cases import order_cases
-from streammetrics.statistics.statistic import GROUP, Shifts, Statistic
-from streammetrics.tally import Chunk, tally
+from streammetrics.statistics.statistic import GROUP, Statistic
+from streammetrics.tally import BinCounter
 
 HEAVY = 1e-3
 CAPACITY = 16_384
@@ -73,15 +72,9 @@ class ScoreHistogram(Statistic):
         """What the bins mean."""
         return Lattice(self.domain, self.atoms)
 
-    def observe(self, rows: Rows, shifts: Shifts) -> pl.DataFrame:
-        """Counts by bin, at the shift that each group has come to."""
-        assert rows.label is not None
-        assert rows.score is not None
-        return tally(Chunk(self.lattice, rows.score, rows.label, rows.group, shifts, rows.weight, rows.extent))
-
-    def shifts(self, table: pl.DataFrame) -> pl.DataFrame:
-        """The coarsest bin of each group."""
-        return table.group_by(GROUP).agg(pl.max("shift"))
+    def counter(self, weighted: bool) -> BinCounter:
+        """Counts by bin."""
+        return BinCounter(self.lattice, self.capacity)
 
     def merge(self, table: pl.DataFrame) -> pl.DataFrame:
         """Every bin once, at the smallest shift that fits, by ascending score."""

@@ -6,14 +6,11 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from streammetrics.rows import Rows
+from streammetrics.counters import Counter
 
 GROUP = "group"
-Shifts = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -47,20 +44,12 @@ class Statistic(ABC):
         return False
 
     @abstractmethod
-    def observe(self, rows: Rows, shifts: Shifts) -> pl.DataFrame:
-        """The table of some rows.
+    def counter(self, weighted: bool) -> Counter:
+        """A counter of no rows yet."""
 
-        ``shifts`` gives for each group what `shifts` said of its table so far, 0 for a new one. A cell may come twice.
-        """
-
-    def table(self, rows: Rows, /, **columns: Any) -> pl.DataFrame:
+    def table(self, weighted: bool, /, **columns: Any) -> pl.DataFrame:
         """A table of these columns."""
-        schema = self.schema(weighted=rows.weight is not None)
-        return pl.DataFrame([pl.Series(name, columns[name], dtype) for name, dtype in schema.items()])
-
-    def shifts(self, table: pl.DataFrame) -> pl.DataFrame | None:
-        """Columns group and shift: how coarse each group has become; None where nothing becomes coarse."""
-        return None
+        return pl.DataFrame([pl.Series(name, columns[name], dtype) for name, dtype in self.schema(weighted).items()])
 
     def merge(self, table: pl.DataFrame) -> pl.DataFrame:
         """The table with every cell once, sorted by group and keys."""

@@ -1,16 +1,17 @@
-"""Bring the bins of a histogram to a resolution that fits its capacity.
+"""Tables of bins: equal ones added up, at a resolution that fits the capacity of a histogram.
 
 In numpy throughout: a query engine would wait here for the threads that are reading the next rows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.lattice import MAX_SHIFT, Keys, Lattice
-from streammetrics.tally import add_up
 
 Groups = NDArray[np.int64]
 Shifts = NDArray[np.int64]
@@ -58,16 +59,39 @@ def _at(
 def _fitting_shifts(group: Groups, low: Keys, groups: int, lattice: Lattice, capacity: int) -> Shifts:
     """The smallest shift that fits each group, 0 where its bins fit as they are.
 
-    At shift s a group holds one bin more than it has neighbours that only merge above s; so all but ``capacity - 1``
-    neighbours must merge, and the shift is the ``capacity``-th highest of their levels.
+    At shift s a group holds one bin more than it has neighbours that only merge above s.
     """
-    pairs = np.flatnonzero(group[1:] == group[:-1])
-    levels = np.minimum(lattice.merge_levels(low), MAX_SHIFT)[pairs]
-    group = group[1:][pairs]
-    order = np.lexsort((-levels, group))
-    counts = np.bincount(group, minlength=groups)
-    found = np.cumsum(counts) - counts + capacity - 1
-    full = counts >= capacity
     shifts = np.zeros(groups, dtype=np.int64)
-    shifts[full] = levels[order[found[full]]]
+    full = np.flatnonzero(np.bincount(group) > capacity)
+    place = np.full(groups, -1)
+    place[full] = np.arange(len(full))
+    levels = np.minimum(lattice.merge_levels(low), MAX_SHIFT + 1)
+    pairs = np.flatnonzero((group[1:] == group[:-1]) & (place[group[1:]] >= 0))
+    cells = place[group[pairs]] * (MAX_SHIFT + 2) + levels[pairs]
+    merging = np.bincount(cells, minlength=len(full) * (MAX_SHIFT + 2)).reshape(len(full), -1)
+    left = merging.sum(axis=1, keepdims=True) - np.cumsum(merging, axis=1) + 1  # bins at each shift
+    shifts[full] = np.minimum(np.argmax(left <= capacity, axis=1), MAX_SHIFT)
     return shifts
+
+
+def add_up(
+    group: NDArray[np.integer], low: Keys, values: Sequence[NDArray[np.generic]]
+) -> tuple[NDArray[np.intp], list[NDArray[np.generic]]]:
+    """Sums of values over equal cells, which a group and the lowest key of a bin tell apart.
+
+    Returns:
+        For each cell, by group and then by key, the index of one of its rows, and its sum of each of the values.
+
+    >>> group, low = np.array([1, 0, 1, 1]), np.array([5, 9, 3, 5])
+    >>> add_up(group, low, [np.array([10, 20, 30, 40])])
+    (array([1, 2, 0]), [array([20, 30, 50])])
+    """
+    order = np.argsort(low)
+    if len(group) and group.min() < group.max():
+        codes = group.astype(np.uint16) if group.max() < 1 << 16 else group  # small integers sort in linear time
+        order = order[np.argsort(codes[order], kind="stable")]
+    group, low = group[order], low[order]
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = (low[1:] != low[:-1]) | (group[1:] != group[:-1])
+    first = np.flatnonzero(new)
+    return order[first], [np.add.reduceat(value[order], first) for value in values]

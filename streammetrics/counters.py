@@ -1,0 +1,80 @@
+"""Counters: rows of some groups, counted in arrays that more rows can be added to, and read as a table."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from streammetrics.kernels import Codes
+from streammetrics.rows import Rows
+
+
+class Counter(ABC):
+    """Rows counted so far. Counters are values: adding rows makes a new one."""
+
+    @abstractmethod
+    def add(self, rows: Rows, numbers: Codes, groups: int) -> Counter:
+        """The counter of these rows too. ``numbers`` gives for each of their groups its number, below ``groups``."""
+
+    @abstractmethod
+    def table(self) -> pl.DataFrame:
+        """What was counted, as a table; a cell may come twice."""
+
+    @property
+    def loose(self) -> int:
+        """Rows of tables that came since the last compaction, and could be added up."""
+        return 0
+
+    @property
+    def fitted(self) -> int:
+        """Rows of the table that the last compaction left."""
+        return 0
+
+    @property
+    def settled(self) -> bool:
+        """Whether rows of the groups so far are counted in arrays."""
+        return True
+
+    def compact(self) -> Counter:
+        """The counter with equal cells added up."""
+        return self
+
+
+class Dense(Protocol):
+    """What keeps the same cells for every group."""
+
+    def count(self, rows: Rows) -> NDArray[Any]:
+        """The values of the cells: shape (groups, ...)."""
+        ...
+
+    def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
+        """The table of such values."""
+        ...
+
+
+@dataclass(frozen=True)
+class Sums(Counter):
+    """The values of cells that are the same for every group, added up."""
+
+    statistic: Dense
+    weighted: bool
+    values: NDArray[Any] | None = None
+
+    def add(self, rows: Rows, numbers: Codes, groups: int) -> Sums:
+        """The values of more rows added to their groups'."""
+        found = self.statistic.count(rows)
+        values = np.zeros((groups, *found.shape[1:]), found.dtype)
+        if self.values is not None:
+            values[: len(self.values)] = self.values
+        values[numbers] += found
+        return replace(self, values=values)
+
+    def table(self) -> pl.DataFrame:
+        """The table of the statistic."""
+        assert self.values is not None
+        return self.statistic.tabulate(self.values, self.weighted)
