@@ -48,32 +48,41 @@ def estimate(state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
 def _read(statistic: Statistic, state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
     """Metrics of one statistic: a row for each group, kept key and metric."""
     table = state.tables[statistic.name]
-    nothing = pl.lit(None, pl.Float64)
-    own = {m.name: m.bounds_expressions() or (nothing, nothing) for m in metrics}
-    notes = {m.name: m.note_expression() for m in metrics}
+    tied, *others = (_as_floats(statistic, case) for case in statistic.cases(table).values())
+    own = {m: bounds for m in metrics if (bounds := m.bounds_expressions()) is not None}
+    notes = {m: note for m in metrics if (note := m.note_expression()) is not None}
+    hidden = [m for m in metrics if m not in own]
+    values = {f"value of {m}": m.expression() for m in metrics}
+    lower = {f"lower of {m}": low for m, (low, _) in own.items()}
+    upper = {f"upper of {m}": high for m, (_, high) in own.items()}
+    parts = [_by_group(statistic, state, tied, values | lower | upper)]
+    for i, case in enumerate(others):
+        cases = {f"case {i} of {m}": m.expression() for m in hidden}
+        parts.append(_by_group(statistic, state, case, cases).select(*cases))
+    said = {f"note of {m}": note for m, note in notes.items()}
+    parts.append(_by_group(statistic, state, table, said).select(*said))
 
-    def values(of: pl.DataFrame, expressions: Mapping[str, pl.Expr]) -> pl.DataFrame:
-        numbers = of.with_columns(pl.exclude(GROUP, *statistic.kept).cast(pl.Float64))
-        return _long(statistic, state, numbers, expressions)
+    def estimate_of(m: Metric) -> pl.Expr:
+        value = pl.col(f"value of {m}")
+        cases = [f"case {i} of {m}" for i in range(len(others))]
+        low, high = ([f"lower of {m}"], [f"upper of {m}"]) if m in own else (cases, cases)
+        defined = pl.when(value.is_not_null())
+        note = pl.col(f"note of {m}") if m in notes else pl.lit(None, pl.String)
+        return pl.struct(
+            value=value,
+            lower=defined.then(pl.min_horizontal(value, *low)),
+            upper=defined.then(pl.max_horizontal(value, *high)),
+            note=defined.then(note).otherwise(pl.coalesce(note, pl.lit(UNDEFINED))),
+        ).alias(m.name)
 
-    tables = list(statistic.cases(table).values())
-    cases = [values(case, {m.name: m.expression() for m in metrics}) for case in tables]
-    lowest, highest = (values(tables[0], {name: sides[i] for name, sides in own.items()})["value"] for i in (0, 1))
-    said = {name: pl.lit(None, pl.String) if note is None else note for name, note in notes.items()}
-    value = pl.col("value")
+    index = [GROUP, *statistic.kept]
     return (
-        cases[0]
-        .with_columns(
-            lower=pl.min_horizontal(value, pl.coalesce(lowest, pl.min_horizontal(*(c["value"] for c in cases)))),
-            upper=pl.max_horizontal(value, pl.coalesce(highest, pl.max_horizontal(*(c["value"] for c in cases)))),
-            note=_long(statistic, state, table, said)["value"],
-        )
-        .with_columns(pl.when(value.is_not_null()).then(pl.col("lower", "upper")))
+        pl.concat(parts, how="horizontal")
+        .select(*index, *map(estimate_of, metrics))
+        .unpivot(index=index, variable_name="metric", value_name="estimate")
+        .unnest("estimate")
         .join(statistic.wide(table), on=GROUP, how="left", maintain_order="left")
-        .with_columns(
-            wide=pl.when(pl.col("upper") - pl.col("lower") > WIDE).then("wide"),
-            note=pl.when(value.is_null()).then(pl.coalesce("note", pl.lit(UNDEFINED))).otherwise("note"),
-        )
+        .with_columns(wide=pl.when(pl.col("upper") - pl.col("lower") > WIDE).then("wide"))
         .with_columns(note=_joined("note", "wide"))
         .drop("wide")
     )
@@ -85,13 +94,16 @@ def _joined(*texts: str) -> pl.Expr:
     return pl.when(pl.any_horizontal(pl.col(texts).is_not_null())).then(said)
 
 
-def _long(statistic: Statistic, state: State, table: pl.DataFrame, expressions: Mapping[str, pl.Expr]) -> pl.DataFrame:
-    """Expressions over a table: columns group, kept keys, metric, value."""
+def _as_floats(statistic: Statistic, table: pl.DataFrame) -> pl.DataFrame:
+    """The table with its numbers as Float64, so that no product overflows."""
+    return table.with_columns(pl.exclude(GROUP, *statistic.kept).cast(pl.Float64))
+
+
+def _by_group(statistic: Statistic, state: State, table: pl.DataFrame, columns: Mapping[str, pl.Expr]) -> pl.DataFrame:
+    """Expressions over the rows of each group and kept key, in the order of the groups."""
     index = [GROUP, *statistic.kept]
-    named = [e.alias(name) for name, e in expressions.items()]
+    named = [e.alias(name) for name, e in columns.items()]
     if len(statistic.kept) == len(statistic.keys):
-        wide = table.select(*index, *named)
-    else:
-        wide = table.group_by(index, maintain_order=True).agg(named)
-        wide = state.groups.select(GROUP).join(wide, on=GROUP, how="left", maintain_order="left")
-    return wide.unpivot(index=index, on=list(expressions), variable_name="metric", value_name="value")
+        return table.select(*index, *named)
+    found = table.group_by(index, maintain_order=True).agg(named)
+    return state.groups.select(GROUP).join(found, on=GROUP, how="left", maintain_order="left")

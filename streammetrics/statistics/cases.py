@@ -6,8 +6,8 @@ reported.
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
-from polars import Expr
 
 
 def order_cases(table: pl.DataFrame, weighted: bool) -> dict[str, pl.DataFrame]:
@@ -31,8 +31,8 @@ def order_cases(table: pl.DataFrame, weighted: bool) -> dict[str, pl.DataFrame]:
     tied = table.filter(rows > 0)
     if not weighted:
         tied = tied.with_columns(shift=pl.when(rows == 1).then(0).otherwise("shift"))
-    hidden = (pl.col("shift") > 0) & (pl.col("neg") > 0) & (pl.col("pos") > 0)
-    if not tied.select(hidden.any()).item():
+    hidden = (tied["shift"] > 0) & (tied["neg"] > 0) & (tied["pos"] > 0)
+    if not hidden.any():
         return {"tied": tied}
     return {
         "tied": tied,
@@ -41,10 +41,11 @@ def order_cases(table: pl.DataFrame, weighted: bool) -> dict[str, pl.DataFrame]:
     }
 
 
-def _split(table: pl.DataFrame, hidden: Expr, low: str, high: str) -> pl.DataFrame:
+def _split(table: pl.DataFrame, hidden: pl.Series, low: str, high: str) -> pl.DataFrame:
     """Each hidden bin as two rows, the class ``low`` below the class ``high``."""
-    apart = pl.when(hidden)
-    return table.with_columns(
-        apart.then(pl.concat_list(low, 0)).otherwise(pl.concat_list(low)),
-        apart.then(pl.concat_list(0, high)).otherwise(pl.concat_list(high)).alias(high),
-    ).explode(low, high)
+    rows = np.repeat(np.arange(table.height), 1 + hidden.to_numpy())
+    apart, second = hidden.to_numpy()[rows], np.append(False, rows[1:] == rows[:-1])[: len(rows)]
+    keep_low, keep_high = pl.Series(~second), pl.Series(second | ~apart)
+    return table[rows].with_columns(
+        pl.when(keep_low).then(low).otherwise(0).alias(low), pl.when(keep_high).then(high).otherwise(0).alias(high)
+    )
