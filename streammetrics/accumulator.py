@@ -11,13 +11,14 @@ import polars as pl
 
 from streammetrics import state as states
 from streammetrics import storage
+from streammetrics.batches import Batch, append, no_rows, read
 from streammetrics.errors import MergeError, SpecificationError
 from streammetrics.estimates import columns_of
-from streammetrics.frames import Batch, append, concat_groups, no_rows, read
+from streammetrics.frames import concat_groups
 from streammetrics.lazy import pa
 from streammetrics.metrics import Metric, all_metrics, find_metric
 from streammetrics.report import Report
-from streammetrics.roles import SINGLE, Column, Names, Roles
+from streammetrics.roles import SINGLE, Column, Columns, Kind, Names, Roles
 from streammetrics.rows import rows_by_model
 from streammetrics.state import State, Tally
 from streammetrics.statistics import RowCounts, Statistic
@@ -64,27 +65,31 @@ class Accumulator:
     def __init__(
         self,
         *statistics: Statistic,
-        y_true: Column | None = None,
-        y_pred: Column | Mapping[str, Column] | None = None,
-        y_score: Column | Mapping[str, Column] | None = None,
+        task: Kind | None = None,
+        y_true: Columns | None = None,
+        y_pred: Columns | None = None,
+        y_score: Columns | None = None,
+        labels: Sequence[Any] | None = None,
         sample_weight: Column | None = None,
         by: Column | Sequence[Column] = (),
         positive: Any = None,
         negative: Any = None,
         nulls: Literal["raise", "drop"] = "raise",
+        renormalize: bool = False,
         metrics: Sequence[str | Metric] | None = None,
     ) -> None:
         names = Names()
         groups = [by] if isinstance(by, (str, pl.Expr)) else by
+        kind = task or _kind(statistics)
         roles = Roles(
-            y_true=None if y_true is None else names.of(y_true),
-            y_pred=names.by_model(y_pred),
-            y_score=names.by_model(y_score),
+            kind=kind,
+            **names.targets(kind, y_true, y_pred, y_score, labels),
             sample_weight=None if sample_weight is None else names.of(sample_weight),
             by=tuple(names.of(column) for column in groups),
             positive=positive,
             negative=negative,
             nulls=nulls,
+            renormalize=renormalize,
             probability=any(s.needs_probabilities() for s in statistics),
             expressions=names.expressions,
         )
@@ -97,7 +102,7 @@ class Accumulator:
         self.roles = saved.roles
         self.metrics = saved.metrics
         self._merged = saved.state
-        self._group_types = saved.state.keys.select(saved.roles.by).clear()
+        self._types = _types(saved)
         self._pending: tuple[State, ...] = ()
         self._tally: Tally | None = None
         self._held: Batch | None = None
@@ -128,7 +133,7 @@ class Accumulator:
             DataError: for nulls, NaN, scores outside [0, 1], labels that are none, negative weights.
         """
         rows = read(batch, self.roles)
-        group_types = self._joint_types(rows.by)
+        types = self._joint_types(rows.types)
         if rows.height >= SINGLE_BATCH:
             self._observe(rows)
         else:
@@ -136,14 +141,14 @@ class Accumulator:
             if held.height >= BUFFER:
                 self._observe(held)
             self._held = held if held.height < BUFFER else None
-        self._group_types = group_types
+        self._types = types
         return self
 
-    def _joint_types(self, groups: pl.DataFrame) -> pl.DataFrame:
-        """The types of group columns so far, without rows, brought together with those of more groups."""
-        if not groups.width or groups.schema == self._group_types.schema:
-            return self._group_types
-        return concat_groups([self._group_types, groups.select(self._group_types.columns).clear()])
+    def _joint_types(self, columns: pl.DataFrame) -> pl.DataFrame:
+        """The types that come from the data, so far, brought together with those of more columns; without rows."""
+        if not columns.width or columns.schema == self._types.schema:
+            return self._types
+        return concat_groups([self._types, columns.select(self._types.columns).clear()])
 
     def _observe_held(self) -> None:
         if self._held is not None:
@@ -157,11 +162,11 @@ class Accumulator:
             new = tally is None or (tally.seen < CHUNK and not tally.settled)
             few = min(max(GROWTH * tally.seen if tally else 0, FIRST), CHUNK)
             end = batch.end_of_piece(start, few if new else CHUNK)
-            rows = list(rows_by_model(batch.slice(start, end - start), self.roles))
+            rows = rows_by_model(batch.slice(start, end - start), self.roles)
             more = None if tally is None else tally.add(rows)
             if tally is not None and more is None:  # a group column has changed its type
                 pending = (*pending, tally.state())
-            tally = more or Tally.of(rows, self.statistics)
+            tally = more or Tally.of(rows, self.statistics, self.roles.labels)
             if new or tally.loose >= max(tally.fitted, PENDING):
                 tally = tally.compact()
             start = end
@@ -178,11 +183,11 @@ class Accumulator:
         """
         _require_equal(self, other)
         added = other.state
-        group_types = self._joint_types(added.keys.select(self.roles.by))
+        types = self._joint_types(other._types)
         pending = (*self._pending, added)
         if sum(s.cells for s in pending) >= max(self._merged.cells, PENDING):
             self._merged, pending = states.combine([self._merged, *pending]), ()
-        self._pending, self._group_types = pending, group_types
+        self._pending, self._types = pending, types
         return self
 
     @property
@@ -316,7 +321,7 @@ class Accumulator:
 
     def __repr__(self) -> str:
         roles = self.roles
-        shown = {"y_true": roles.y_true, "y_pred": _one(roles.y_pred), "y_score": _one(roles.y_score)}
+        shown = {"y_true": _one({SINGLE: roles.y_true}), "y_pred": _one(roles.y_pred), "y_score": _one(roles.y_score)}
         shown |= {"sample_weight": roles.sample_weight, "by": list(roles.by)}
         parts = [type(s).__name__ for s in self.statistics if not isinstance(s, RowCounts)]
         parts += [f"{name}={value!r}" for name, value in shown.items() if value]
@@ -348,6 +353,21 @@ def merge(accumulators: Iterable[Accumulator]) -> Accumulator:
     return total
 
 
+def _kind(statistics: Sequence[Statistic]) -> Kind:
+    """The kind of task that the statistics are for; binary ones serve tasks of several labels too."""
+    kinds = {s.kind for s in statistics} - {None, "binary"}
+    if len(kinds) > 1:
+        raise SpecificationError(
+            f"statistics of different tasks cannot be kept together: {' and '.join(map(str, kinds))}."
+        )
+    return next((kind for kind in kinds if kind is not None), "binary")
+
+
+def _types(saved: Saved) -> pl.DataFrame:
+    """The columns whose types come from the data, without rows."""
+    return saved.state.keys.select(saved.roles.by).clear()
+
+
 def _complete(statistics: Sequence[Statistic], roles: Roles) -> tuple[Statistic, ...]:
     """The statistics with `RowCounts` first, checked against the roles."""
     complete = (RowCounts(), *(s for s in statistics if not isinstance(s, RowCounts)))
@@ -373,5 +393,7 @@ def _require_equal(one: Accumulator, other: Accumulator) -> None:
         raise MergeError(f"the accumulators keep different statistics: {ours} and {theirs}.")
 
 
-def _one(columns: dict[str, str]) -> Any:
-    return columns.get(SINGLE, columns)
+def _one(columns: Mapping[str, tuple[str, ...]]) -> Any:
+    """Names of columns as briefly as they say it: one, one for each label, or those of each model."""
+    brief = {model: names[0] if len(names) == 1 else list(names) for model, names in columns.items()}
+    return brief.get(SINGLE, brief)

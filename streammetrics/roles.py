@@ -2,42 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import polars as pl
 
 from streammetrics.errors import SpecificationError
 
 Column: TypeAlias = str | pl.Expr
+Columns: TypeAlias = Column | Mapping[Any, Any]
+Kind: TypeAlias = Literal["binary", "multiclass", "multilabel", "regression"]
 
+SEVERAL = ("multiclass", "multilabel")  # kinds of tasks with a score for each label
 SINGLE = ""  # the model of an accumulator that has just one
 MODEL = "model"
-RESERVED = frozenset({MODEL, "group", "threshold", "metric", "value", "lower", "upper", "note"})
+LABEL = "label"
+RESERVED = frozenset({MODEL, LABEL, "group", "threshold", "metric", "value", "lower", "upper", "note"})
 
 
 @dataclass(frozen=True)
 class Roles:
     """Which of the user's columns plays which role, and how its values are read.
 
-    Scores and predictions are keyed by model. Two accumulators with equal roles read a batch alike; expressions are
-    kept apart from the names that they make, so they take no part in that.
+    Scores and predictions are keyed by model, and have a column for each of ``labels`` where the kind of task has
+    several; or one column of lists. Two accumulators with equal roles read a batch alike; expressions are kept apart
+    from the names that they make, so they take no part in that.
     """
 
-    y_true: str | None = None
-    y_pred: dict[str, str] = field(default_factory=dict)
-    y_score: dict[str, str] = field(default_factory=dict)
+    kind: Kind = "binary"
+    y_true: tuple[str, ...] = ()
+    y_pred: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    y_score: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    labels: tuple[Any, ...] = ()
     sample_weight: str | None = None
     by: tuple[str, ...] = ()
     positive: Any = None
     negative: Any = None
     nulls: Literal["raise", "drop"] = "raise"
     probability: bool = False
+    renormalize: bool = False
     expressions: dict[str, pl.Expr] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        if self.kind not in get_args(Kind):
+            raise SpecificationError(f"task must be one of {', '.join(get_args(Kind))}, not {self.kind!r}.")
         if self.nulls not in ("raise", "drop"):
             raise SpecificationError(f"nulls must be 'raise' or 'drop', not {self.nulls!r}.")
         if self.negative is not None and self.positive is None:
@@ -48,6 +58,16 @@ class Roles:
             raise SpecificationError(f"by= cannot use the name {min(clash)!r}, which reports use; give it an alias.")
         if len(set(self.by)) < len(self.by):
             raise SpecificationError(f"by= names a column twice: {', '.join(self.by)}.")
+        if len(set(map(repr, self.labels))) < len(self.labels):
+            raise SpecificationError(f"labels= names a label twice: {self.labels!r}.")
+        for role, columns in (
+            ("y_true", [self.y_true]),
+            ("y_pred", self.y_pred.values()),
+            ("y_score", self.y_score.values()),
+        ):
+            for names in columns:
+                if len(names) not in (0, 1, len(self.labels)):
+                    raise SpecificationError(f"{role}= has {len(names)} columns for {len(self.labels)} labels.")
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -62,8 +82,9 @@ class Roles:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Every column in use, by its name."""
-        single = [c for c in (self.y_true, self.sample_weight) if c is not None]
-        return tuple(dict.fromkeys([*single, *self.y_pred.values(), *self.y_score.values(), *self.by]))
+        weight = () if self.sample_weight is None else (self.sample_weight,)
+        of_models = [*self.y_pred.values(), *self.y_score.values()]
+        return tuple(dict.fromkeys([*self.y_true, *weight, *(name for names in of_models for name in names), *self.by]))
 
     @cached_property
     def sources(self) -> tuple[str, ...]:
@@ -86,7 +107,7 @@ class Names:
         self.expressions: dict[str, pl.Expr] = {}
         self._plain: set[str] = set()
 
-    def of(self, column: Column) -> str:
+    def of(self, column: Any) -> str:
         """The name of a column.
 
         Raises:
@@ -105,15 +126,42 @@ class Names:
             raise SpecificationError(f"two different columns are named {name!r}; give the expression an .alias(…).")
         return name
 
-    def by_model(self, columns: Column | Mapping[str, Column] | None) -> dict[str, str]:
-        """Names of one column, or of one for each model."""
+    def by_model(self, columns: Any, labels: Sequence[Any] | None = None) -> dict[str, tuple[str, ...]]:
+        """Names of one column, or of one for each model.
+
+        With ``labels`` a mapping gives a column for each label; a mapping of such mappings gives several models.
+        """
         if columns is None:
             return {}
-        if not isinstance(columns, Mapping):
-            return {SINGLE: self.of(columns)}
+        if not isinstance(columns, Mapping) or (labels is not None and not _nested(columns)):
+            return {SINGLE: self.by_label(columns, labels)}
         if not columns or SINGLE in columns:
             raise SpecificationError("a mapping of models to columns needs at least one model, each with a name.")
-        return {model: self.of(column) for model, column in columns.items()}
+        return {model: self.by_label(column, labels) for model, column in columns.items()}
+
+    def by_label(self, columns: Any, labels: Sequence[Any] | None = None) -> tuple[str, ...]:
+        """Names of one column, or of one for each label, in the order of the labels."""
+        if columns is None:
+            return ()
+        if not isinstance(columns, Mapping) or labels is None:
+            return (self.of(columns),)
+        if set(columns) != set(labels):
+            raise SpecificationError(f"columns are given for the labels {list(columns)}, not for {list(labels)}.")
+        return tuple(self.of(columns[label]) for label in labels)
+
+    def targets(
+        self, kind: Kind, y_true: Any, y_pred: Any, y_score: Any, labels: Sequence[Any] | None
+    ) -> dict[str, Any]:
+        """Names of true and predicted values and of scores, and the labels that some of them have a column for."""
+        of_labels = {"multiclass": [y_score], "multilabel": [y_true, y_pred, y_score]}.get(kind, [])
+        found = labels_of(labels, *of_labels)
+        in_truth, in_score = (found if kind in kinds else None for kinds in (("multilabel",), SEVERAL))
+        return {
+            "y_true": self.by_label(y_true, in_truth),
+            "y_pred": self.by_model(y_pred, in_truth),
+            "y_score": self.by_model(y_score, in_score),
+            "labels": found,
+        }
 
     @staticmethod
     def _output_name(expression: pl.Expr) -> str:
@@ -122,3 +170,23 @@ class Names:
         except pl.exceptions.PolarsError as error:
             message = f"the expression {expression} makes no single named column; add .alias(…)."
             raise SpecificationError(message) from error
+
+
+def labels_of(given: Sequence[Any] | None, *columns: Any) -> tuple[Any, ...]:
+    """The labels of a task: those given, else those that a mapping of labels to columns names.
+
+    >>> labels_of(None, "y", {"cat": "p_cat", "dog": "p_dog"})
+    ('cat', 'dog')
+    """
+    if given is not None:
+        return tuple(given)
+    for mapping in columns:
+        while isinstance(mapping, Mapping) and mapping:
+            if not _nested(mapping):
+                return tuple(mapping)
+            mapping = next(iter(mapping.values()))
+    return ()
+
+
+def _nested(columns: Mapping[Any, Any]) -> bool:
+    return any(isinstance(column, Mapping) for column in columns.values())

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics import kernels
-from streammetrics.frames import Batch
-from streammetrics.kernels import NOTHING, Codes, Extent
+from streammetrics.batches import WEIGHT, Batch, Field
+from streammetrics.codes import encode, find, number
+from streammetrics.kernels import Codes, Extent
 from streammetrics.roles import MODEL, SINGLE, Roles
+
+Array: TypeAlias = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -21,63 +23,106 @@ class Rows:
     """Rows of one model as arrays: what statistics observe.
 
     ``groups`` has a row for each group (and no columns where rows are not grouped); ``group`` gives the number of each
-    row's group, or is None where there is one. ``dropped`` counts the rows left out of each group. Labels and
-    predictions are 0 or 1; scores and weights are Float64. No score lies outside of ``extent``.
+    row's group, or is None where there is one. ``dropped`` counts the rows left out of each group.
+
+    ``truth``, ``predicted`` and ``score`` have an array for each label of a multilabel task, ``score`` one for each
+    class of a multiclass task, else one, or none where the role is not given. True and predicted values are 0 or 1,
+    in a regression Float64, in a multiclass task numbers of ``labels``. Scores and weights are Float64; no score lies
+    outside of its ``extent``.
     """
 
     groups: pl.DataFrame
     group: Codes | None
     dropped: NDArray[np.int64]
     size: int
-    label: NDArray[np.uint8] | None = None
-    predicted: NDArray[np.uint8] | None = None
-    score: NDArray[np.float64] | None = None
+    truth: tuple[Array, ...] = ()
+    predicted: tuple[Array, ...] = ()
+    score: tuple[NDArray[np.float64], ...] = ()
+    extent: tuple[Extent, ...] = ()
     weight: NDArray[np.float64] | None = None
-    extent: Extent = NOTHING
+    labels: pl.Series | None = None
 
     @property
     def group_count(self) -> int:
         """Number of groups."""
         return len(self.dropped)
 
+    def of_label(self, i: int) -> Rows:
+        """The rows as those of a binary task: the i-th label against the rest."""
+        if self.labels is None:
+            truth, predicted = self.truth[i : i + 1], self.predicted[i : i + 1]
+        else:
+            truth, predicted = (tuple((a == i).view(np.uint8) for a in of) for of in (self.truth, self.predicted))
+        score, extent = self.score[i : i + 1], self.extent[i : i + 1]
+        return replace(self, truth=truth, predicted=predicted, score=score, extent=extent, labels=None)
 
-def rows_by_model(batch: Batch, roles: Roles) -> Iterator[Rows]:
+
+def rows_by_model(batch: Batch, roles: Roles) -> list[Rows]:
     """The rows of a batch as arrays, once for each model."""
-    groups, codes = _encode(batch.by)
-    for model in roles.models:
-        yield _rows(batch, groups, codes, model, roles)
+    groups, codes = encode(batch.by) if batch.by.width else (batch.by, None)
+    return [_rows(batch, groups, codes, model, roles) for model in roles.models]
 
 
 def _rows(batch: Batch, groups: pl.DataFrame, codes: Codes | None, model: str, roles: Roles) -> Rows:
     if model != SINGLE:
         groups = groups.with_columns(pl.lit(model).alias(MODEL)) if groups.width else pl.DataFrame({MODEL: [model]})
-    columns = {
-        "label": batch.label,
-        "predicted": batch.predicted.get(model),
-        "score": batch.score.get(model),
-        "weight": batch.weight,
-    }
-    present = {role: s for role, s in columns.items() if s is not None}
+    columns = {field: s for field, s in batch.columns.items() if field.model in (model, SINGLE)}
     group_count = max(groups.height, 1 - len(roles.by))
     dropped = np.zeros(group_count, dtype=np.int64)
-    keep = _rows_to_keep(present)
+    keep = _rows_to_keep(columns)
     if keep is not None:
-        present = {role: s.filter(keep) for role, s in present.items()}
+        columns = {field: s.filter(keep) for field, s in columns.items()}
         kept = keep.to_numpy()
         if codes is None:
             dropped += np.count_nonzero(~kept)
         else:
             dropped += np.bincount(codes[~kept], minlength=group_count)
             codes = codes[kept]
-    arrays = {role: _array(s) for role, s in present.items()}
-    size = len(next(iter(arrays.values()))) if arrays else batch.height
-    return Rows(groups, codes, dropped, size, **arrays, extent=batch.extent.get(model, NOTHING))
+    size = len(next(iter(columns.values()))) if columns else batch.height
+    arrays, labels = _arrays(columns, roles)
+    weight = arrays.pop(WEIGHT, None)
+    by_role = {
+        role: tuple(a for field, a in arrays.items() if field.role == role) for role in ("truth", "predicted", "score")
+    }
+    extent = tuple(batch.extent[field] for field in arrays if field.role == "score")
+    rows = Rows(groups, codes, dropped, size, **by_role, extent=extent, weight=weight, labels=labels)
+    return rows if rows.predicted or not rows.score else replace(rows, predicted=_decided(rows))
 
 
-def _rows_to_keep(columns: Mapping[str, pl.Series]) -> pl.Series | None:
+def _arrays(columns: Mapping[Field, pl.Series], roles: Roles) -> tuple[dict[Field, Array], pl.Series | None]:
+    """The columns as arrays, and the labels that numbers of classes stand for."""
+    if roles.kind != "multiclass":
+        return {field: _array(s) for field, s in columns.items()}, None
+    if roles.labels:
+        return {field: _array(s) for field, s in columns.items()}, pl.Series(roles.labels)
+    classes = {f: s for f, s in columns.items() if f.role in ("truth", "predicted")}
+    numbers = {f: number(s) for f, s in classes.items()}
+    found = pl.concat(
+        [s.gather(numbers[f][1]).alias("").to_frame() for f, s in classes.items()], how="vertical_relaxed"
+    )
+    labels = found.unique(maintain_order=True)
+    places = find(found, labels.with_row_index()).to_numpy()
+    ends = np.cumsum([len(first) for _, first in numbers.values()])
+    coded = {f: part[codes] for part, (f, (codes, _)) in zip(np.split(places, ends), numbers.items(), strict=False)}
+    return {f: coded[f] if f in coded else _array(s) for f, s in columns.items()}, labels.to_series()
+
+
+def _decided(rows: Rows) -> tuple[Array, ...]:
+    """What scores predict: of several classes the likeliest, the first of those that are equally likely."""
+    if rows.labels is None:
+        return ()
+    best, likeliest = np.zeros(rows.size, dtype=np.intp), rows.score[0]
+    for i, score in enumerate(rows.score[1:], start=1):
+        better = score > likeliest
+        best[better] = i
+        likeliest = np.where(better, score, likeliest)
+    return (best,)
+
+
+def _rows_to_keep(columns: Mapping[Field, pl.Series]) -> pl.Series | None:
     """Rows without a null and with a weight above zero; None where that is all of them."""
     masks = [s.is_not_null() for s in columns.values() if s.null_count()]
-    weight = columns.get("weight")
+    weight = columns.get(WEIGHT)
     if weight is not None and (weight == 0).any():
         masks.append((weight > 0).fill_null(False))
     keep = None
@@ -86,40 +131,9 @@ def _rows_to_keep(columns: Mapping[str, pl.Series]) -> pl.Series | None:
     return keep
 
 
-def _array(series: pl.Series) -> NDArray[Any]:
+def _array(series: pl.Series) -> Array:
     if series.dtype != pl.Boolean:
         return series.to_numpy()
     bits = series.rechunk().to_arrow()  # unpacked by numpy ten times faster than by Polars
     content = np.frombuffer(bits.buffers()[1], dtype=np.uint8)
     return np.unpackbits(content, count=bits.offset + len(bits), bitorder="little")[bits.offset :]
-
-
-def _encode(by: pl.DataFrame) -> tuple[pl.DataFrame, Codes | None]:
-    """Distinct groups, and for each row the number of its group."""
-    if by.width == 0:
-        return by, None
-    column, *columns = by.iter_columns()
-    codes, first = _number(column)
-    for column in columns:
-        more, others = _number(column)
-        codes, first = kernels.number(pl.Series(codes * len(others) + more))
-    found = by[first]
-    groups = found.unique(maintain_order=True)
-    if groups.height < found.height:
-        numbers = found.join(
-            groups.with_row_index(), on=by.columns, how="left", nulls_equal=True, maintain_order="left"
-        )
-        codes = numbers["index"].to_numpy().astype(np.intp)[codes]
-    return groups, codes
-
-
-def _number(column: pl.Series) -> tuple[Codes, Codes]:
-    """The number of each row's value, null being one too, and for each number a row."""
-    if not column.null_count():
-        return kernels.number(column)
-    null = column.is_null().to_numpy()
-    rows = np.flatnonzero(~null)
-    codes = np.zeros(len(column), dtype=np.intp)
-    codes[rows], first = kernels.number(column.drop_nulls())
-    codes[null] = len(first)
-    return codes, np.append(rows[first], np.argmax(null))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+import numpy as np
 import polars as pl
 
-from streammetrics import frames
+from streammetrics import batches
+from streammetrics.codes import find
 from streammetrics.counters import Counter
 from streammetrics.frames import concat_groups
-from streammetrics.roles import Roles
+from streammetrics.roles import LABEL, Roles
 from streammetrics.rows import Rows, rows_by_model
 from streammetrics.statistics import GROUP, Statistic
 
@@ -24,12 +27,29 @@ class State:
     """Groups and tables.
 
     ``groups`` holds the number of each group (column ``group``, 0 and up in row order) and its group columns.
-    ``tables`` holds the table of each statistic by name; its column ``group`` refers to the numbers.
+    ``tables`` holds the table of each statistic by name; its column ``group`` refers to the numbers. Where the task has
+    several ``labels``, tables of binary statistics hold each label of each group as a group of its own: number of the
+    group times number of labels, plus number of the label.
     """
 
     statistics: Statistics
     groups: pl.DataFrame
     tables: dict[str, pl.DataFrame]
+    labels: tuple[Any, ...] = ()
+
+    def labels_of(self, statistic: Statistic) -> tuple[Any, ...]:
+        """The labels that the table of a statistic keeps apart; none where it does not."""
+        return self.labels if statistic.of_label else ()
+
+    def groups_of(self, statistic: Statistic) -> pl.DataFrame:
+        """The groups that the table of a statistic refers to, with the column ``label`` where it keeps labels apart."""
+        labels = self.labels_of(statistic)
+        if not labels:
+            return self.groups
+        label = pl.DataFrame({LABEL: labels})
+        return self.groups.join(label, how="cross", maintain_order="left_right").with_columns(
+            pl.int_range(pl.len(), dtype=pl.UInt32).alias(GROUP)
+        )
 
     @property
     def keys(self) -> pl.DataFrame:
@@ -47,23 +67,25 @@ class Tally:
     """Rows counted in arrays that more rows can be added to."""
 
     statistics: Statistics
+    labels: tuple[Any, ...]
     groups: pl.DataFrame
     counters: tuple[Counter, ...]
     seen: int = 0
 
     @classmethod
-    def of(cls, rows: Sequence[Rows], statistics: Statistics) -> Tally:
+    def of(cls, rows: Sequence[Rows], statistics: Statistics, labels: tuple[Any, ...]) -> Tally:
         """The tally of a chunk, given as the rows of each model."""
         keys = rows[0].groups.clear()
         weighted = rows[0].weight is not None
         groups = _numbered(keys) if keys.width else ONE_GROUP
-        tally = cls(statistics, groups, tuple(s.counter(weighted) for s in statistics)).add(rows)
+        tally = cls(statistics, labels, groups, tuple(s.counter(weighted) for s in statistics)).add(rows)
         assert tally is not None
         return tally
 
     def add(self, rows: Sequence[Rows]) -> Tally | None:
         """The tally of one more chunk; None where a group column is of another type than before."""
-        groups, counters = self.groups, self.counters
+        groups, counters, labels = self.groups, list(self.counters), len(self.labels)
+        several = [bool(labels) and s.of_label for s in self.statistics]
         for r in rows:
             if r.groups.schema != groups.drop(GROUP).schema:
                 return None
@@ -71,8 +93,17 @@ class Tally:
             if numbers.null_count():
                 groups = _numbered(pl.concat([groups.drop(GROUP), r.groups.filter(numbers.is_null())]))
                 numbers = _find(r.groups, groups)
-            counters = tuple(c.add(r, numbers.to_numpy(), groups.height) for c in counters)
-        return replace(self, groups=groups, counters=counters, seen=self.seen + sum(r.size for r in rows))
+            codes = numbers.to_numpy().astype(np.intp)
+            for i, counter in enumerate(counters):
+                if not several[i]:
+                    counters[i] = counter.add(r, codes, groups.height)
+            for label in range(labels if any(several) else 0):
+                of_label, places = r.of_label(label), codes * labels + label
+                for i, counter in enumerate(counters):
+                    if several[i]:
+                        counters[i] = counter.add(of_label, places, groups.height * labels)
+        seen = self.seen + sum(r.size for r in rows)
+        return replace(self, groups=groups, counters=tuple(counters), seen=seen)
 
     @property
     def loose(self) -> int:
@@ -96,12 +127,12 @@ class Tally:
     def state(self) -> State:
         """What was counted, as tables. Cells may come more than once; `combine` adds them up."""
         tables = {s.name: c.table() for s, c in zip(self.statistics, self.counters, strict=True)}
-        return State(self.statistics, self.groups, tables)
+        return State(self.statistics, self.groups, tables, self.labels)
 
 
 def no_rows(roles: Roles, statistics: Statistics) -> State:
     """The state before the first row."""
-    return combine([Tally.of(list(rows_by_model(frames.no_rows(roles), roles)), statistics).state()])
+    return combine([Tally.of(rows_by_model(batches.no_rows(roles), roles), statistics, roles.labels).state()])
 
 
 def combine(states: Sequence[State]) -> State:
@@ -114,7 +145,8 @@ def combine(states: Sequence[State]) -> State:
     keys = concat_groups([s.keys for s in states])
     groups = _numbered(keys.unique(maintain_order=True)) if keys.width else ONE_GROUP
     parts = [_renumber(s, _find(s.keys.cast(keys.schema), groups)) for s in states]
-    return State(statistics, groups, {s.name: s.merge(pl.concat(p[s.name] for p in parts)) for s in statistics})
+    tables = {s.name: s.merge(pl.concat([p[s.name] for p in parts], how="vertical_relaxed")) for s in statistics}
+    return State(statistics, groups, tables, states[0].labels)
 
 
 def roll_up(state: State, columns: Sequence[str]) -> State:
@@ -123,14 +155,14 @@ def roll_up(state: State, columns: Sequence[str]) -> State:
     groups = _numbered(keys.unique(maintain_order=True)) if columns else ONE_GROUP
     numbers = _find(keys, groups) if columns else pl.zeros(state.groups.height, pl.UInt32, eager=True)
     tables = _renumber(state, numbers)
-    return State(state.statistics, groups, {s.name: s.merge(tables[s.name]) for s in state.statistics})
+    return replace(state, groups=groups, tables={s.name: s.merge(tables[s.name]) for s in state.statistics})
 
 
 def select(state: State, keys: pl.DataFrame) -> State:
     """The state of some of the groups, in the order of ``keys``."""
     groups = _numbered(keys)
     tables = _renumber(state, _find(state.keys, groups))
-    return State(state.statistics, groups, {name: t.sort(GROUP, maintain_order=True) for name, t in tables.items()})
+    return replace(state, groups=groups, tables={n: t.sort(GROUP, maintain_order=True) for n, t in tables.items()})
 
 
 def in_order(state: State) -> State:
@@ -145,16 +177,16 @@ def _numbered(keys: pl.DataFrame) -> pl.DataFrame:
 
 def _find(keys: pl.DataFrame, groups: pl.DataFrame) -> pl.Series:
     """For each row of group columns its number among ``groups``, null where it is none of them."""
-    if keys.width == 0:
-        return pl.zeros(keys.height, pl.UInt32, eager=True)
-    return keys.join(groups, on=keys.columns, how="left", nulls_equal=True, maintain_order="left")[GROUP]
+    return find(keys, groups) if keys.width else pl.zeros(keys.height, pl.UInt32, eager=True)
 
 
 def _renumber(state: State, numbers: pl.Series) -> dict[str, pl.DataFrame]:
     """The tables with each group given a new number, and without the groups whose number is null."""
     if numbers.equals(state.groups[GROUP]):
         return state.tables
-    return {
-        name: t.with_columns(numbers.gather(t[GROUP]).alias(GROUP)).drop_nulls(GROUP)
-        for name, t in state.tables.items()
-    }
+    tables = {}
+    for statistic in state.statistics:
+        table, labels = state.tables[statistic.name], len(state.labels_of(statistic)) or 1
+        group = numbers.gather(table[GROUP] // labels) * labels + table[GROUP] % labels
+        tables[statistic.name] = table.with_columns(group.alias(GROUP)).drop_nulls(GROUP)
+    return tables

@@ -18,7 +18,7 @@ import polars as pl
 from streammetrics.errors import ColumnError, SpecificationError, StateError, StreamMetricsError
 from streammetrics.frames import group_column
 from streammetrics.lazy import pa, pq
-from streammetrics.roles import SINGLE, Roles
+from streammetrics.roles import LABEL, SINGLE, Roles
 from streammetrics.state import State, combine, in_order
 from streammetrics.statistics import GROUP, STATISTICS, RowCounts, Statistic
 from streammetrics.version import __version__
@@ -26,6 +26,7 @@ from streammetrics.version import __version__
 FORMAT = 1
 FILES = 1_000  # files that are read before they are added up
 KEY = b"streammetrics"
+PLAIN = (str, int, float, bool, type(None))  # what JSON holds
 FOREIGN = (
     pl.exceptions.PolarsError,
     pl.exceptions.PanicException,
@@ -55,7 +56,8 @@ def to_arrow(saved: Saved) -> pa.Table:
     """
     state = in_order(saved.state)
     frame = state.groups
-    for name, table in state.tables.items():
+    for statistic in state.statistics:
+        name, table = statistic.name, _with_label(state, statistic)
         cells = table.group_by(GROUP).agg(pl.struct(pl.exclude(GROUP)).alias(name))
         frame = frame.join(cells, on=GROUP, how="left", maintain_order="left").with_columns(
             pl.col(name).fill_null(pl.lit([], dtype=cells.schema[name]))
@@ -100,10 +102,10 @@ def from_arrow(table: pa.Table) -> Saved:
         raise StateError("the state is not grouped and has no row.")
     _require_fitting(statistics, roles)
     frame = _checked(lambda: pl.DataFrame(pl.from_arrow(table))).with_row_index(GROUP)
-    tables = {s.name: _cells(frame, s, weighted=roles.sample_weight is not None) for s in statistics}
+    tables = {s.name: _cells(frame, s, roles) for s in statistics}
     if tables[RowCounts.name][GROUP].n_unique() < frame.height:
         raise StateError("the state has groups without a count of their rows.")
-    state = State(statistics, frame.select(GROUP).with_columns(_keys(frame, roles)), tables)
+    state = State(statistics, frame.select(GROUP).with_columns(_keys(frame, roles)), tables, roles.labels)
     return Saved(roles, None if metrics is None else tuple(metrics), _checked(lambda: combine([state])))
 
 
@@ -210,19 +212,21 @@ def _field(header: Mapping[str, Any], name: str, kind: type[T]) -> T:
 
 
 def _roles(columns: dict[str, Any]) -> Roles:
-    text = {k: columns.get(k) for k in ("y_true", "sample_weight")}
-    by_model = {k: columns.get(k) for k in ("y_pred", "y_score")}
+    mappings = [columns.get("y_pred"), columns.get("y_score")]
     sound = (
         set(columns) == {f.name for f in fields(Roles)} - {"expressions"}
-        and all(v is None or isinstance(v, str) for v in text.values())
-        and all(isinstance(v, dict) and _all_text(list(v.values())) for v in by_model.values())
-        and _all_text(columns["by"])
-        and all(isinstance(columns[k], (str, int, float, bool, type(None))) for k in ("positive", "negative"))
-        and isinstance(columns["probability"], bool)
+        and isinstance(columns["sample_weight"], (str, type(None)))
+        and all(isinstance(v, dict) and all(map(_all_text, v.values())) for v in mappings)
+        and all(map(_all_text, (columns["y_true"], columns["by"])))
+        and isinstance(columns["labels"], list)
+        and all(isinstance(v, PLAIN) for v in (*columns["labels"], columns["positive"], columns["negative"]))
+        and all(isinstance(columns[k], bool) for k in ("probability", "renormalize"))
     )
     if not sound:
         raise StateError("the state's field 'columns' is not what this format says.")
-    return _specified(lambda: Roles(**columns | {"by": tuple(columns["by"])}))
+    tuples = {k: tuple(columns[k]) for k in ("y_true", "by", "labels")}
+    by_model = {k: {m: tuple(names) for m, names in columns[k].items()} for k in ("y_pred", "y_score")}
+    return _specified(lambda: Roles(**columns | tuples | by_model))
 
 
 def _statistic(entry: Any) -> Statistic:
@@ -265,10 +269,21 @@ def _specified(make: Callable[[], T]) -> T:
         raise StateError(f"the state's specification cannot be: {error}") from error
 
 
-def _cells(frame: pl.DataFrame, statistic: Statistic, weighted: bool) -> pl.DataFrame:
+def _with_label(state: State, statistic: Statistic) -> pl.DataFrame:
+    """The table of a statistic; where it keeps labels apart, their number becomes its first key."""
+    table, labels = state.tables[statistic.name], len(state.labels_of(statistic))
+    if not labels:
+        return table
+    label = (pl.col(GROUP) % labels).alias(LABEL)
+    return table.select(pl.col(GROUP) // labels, label, pl.exclude(GROUP))
+
+
+def _cells(frame: pl.DataFrame, statistic: Statistic, roles: Roles) -> pl.DataFrame:
     """The table of a statistic, unnested and checked."""
-    schema = statistic.schema(weighted)
-    cell = pl.Struct({name: kind for name, kind in schema.items() if name != GROUP})
+    labels = len(roles.labels) if statistic.of_label else 0
+    schema = statistic.schema(roles.sample_weight is not None)
+    keys = {LABEL: pl.UInt32()} if labels else {}
+    cell = pl.Struct(keys | {name: kind for name, kind in schema.items() if name != GROUP})
     if frame.schema[statistic.name] != pl.List(cell):
         raise StateError(
             f"the state's column {statistic.name!r} is of type {frame.schema[statistic.name]}, not {cell}."
@@ -279,12 +294,13 @@ def _cells(frame: pl.DataFrame, statistic: Statistic, weighted: bool) -> pl.Data
         .explode(statistic.name)
         .unnest(statistic.name)
     )
-    wrong = table.filter(~statistic.valid().fill_null(False))
+    valid = statistic.valid() & (pl.col(LABEL) < labels) if labels else statistic.valid()
+    wrong = table.filter(~valid.fill_null(False))
     if wrong.height:
         raise StateError(
             f"the state's column {statistic.name!r} holds {wrong.height} cells that cannot be: {wrong.row(0)}."
         )
-    return table
+    return table.with_columns(pl.col(GROUP) * labels + pl.col(LABEL)).drop(LABEL) if labels else table
 
 
 def _all_text(values: Any) -> bool:

@@ -161,11 +161,10 @@ class BinCounter(Counter):
 
     def add(self, rows: Rows, numbers: Codes, groups: int) -> BinCounter:
         """The counts of more rows."""
-        assert rows.label is not None
-        assert rows.score is not None
         counter = self._with_groups(groups)
         shifts = counter.shifts[numbers]
-        chunk = Chunk(self.lattice, rows.score, rows.label, rows.group, numbers, shifts, rows.weight, rows.extent)
+        score, label, extent = rows.score[0], rows.truth[0], rows.extent[0]
+        chunk = Chunk(self.lattice, score, label, rows.group, numbers, shifts, rows.weight, extent)
         window = counter._window_for(chunk)
         if window is None:
             return counter._with_sorted(chunk)

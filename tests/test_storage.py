@@ -273,7 +273,7 @@ HARM = {
     "endless capacity": (lambda t: with_options(t, "score_histogram", capacity=float("inf")), "cannot be"),
     "true bins": (lambda t: with_options(t, "calibration_bins", bins=True), "bins of calibration_bins is True"),
     "no scores": (lambda t: with_columns(t, y_score={}), "do not fit"),
-    "no labels": (lambda t: with_columns(t, y_true=None), "do not fit"),
+    "no labels": (lambda t: with_columns(t, y_true=[]), "do not fit"),
     "scores of any size": (lambda t: with_columns(t, probability=False), "do not fit"),
     "no row counts": (
         lambda t: without_first_statistic(t),
@@ -305,7 +305,7 @@ def test_labels_that_json_cannot_hold_are_refused():
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        (sm.binary(y_true="z", y_score="p"), "y_true: 'y' and 'z'"),
+        (sm.binary(y_true="z", y_score="p"), r"y_true: \('y',\) and \('z',\)"),
         (sm.binary(y_true="y", y_score="p", by="g"), "by"),
         (sm.binary(y_true="y", y_score="p", nulls="drop"), "nulls"),
         (sm.binary(y_true="y", y_score="p", thresholds=[0.4]), r"thresholds=\(0.5,\).*thresholds=\(0.4,\)"),

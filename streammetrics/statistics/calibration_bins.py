@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from streammetrics import kernels
 from streammetrics.counters import Sums
 from streammetrics.errors import SpecificationError
+from streammetrics.roles import Kind
 from streammetrics.rows import Rows
 from streammetrics.statistics.statistic import GROUP, Statistic
 
@@ -37,6 +38,7 @@ class CalibrationBins(Statistic):
     bins: int = 10
 
     name: ClassVar[str] = "calibration_bins"
+    kind: ClassVar[Kind | None] = "binary"
     roles: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
     keys: ClassVar[dict[str, pl.DataType]] = {"bin": pl.Int32()}
     counts: ClassVar[tuple[str, ...]] = ("weight", "pos")
@@ -61,9 +63,9 @@ class CalibrationBins(Statistic):
 
     def count(self, rows: Rows) -> NDArray[np.float64]:
         """Sums over the rows of each bin and class: shape (groups, bins, 2, 3)."""
-        assert rows.label is not None
-        assert rows.score is not None
-        return kernels.sum_calibration(rows.label, rows.score, self.edges, rows.group, rows.group_count, rows.weight)
+        return kernels.sum_calibration(
+            rows.truth[0], rows.score[0], self.edges, rows.group, rows.group_count, rows.weight
+        )
 
     def tabulate(self, values: NDArray[np.float64], weighted: bool) -> pl.DataFrame:
         """The table of such sums."""

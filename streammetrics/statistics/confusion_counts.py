@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from streammetrics import kernels
 from streammetrics.counters import Sums
 from streammetrics.errors import SpecificationError
+from streammetrics.roles import Kind
 from streammetrics.rows import Rows
 from streammetrics.statistics.statistic import Statistic
 
@@ -36,6 +37,7 @@ class ConfusionCounts(Statistic):
     thresholds: tuple[float, ...] = (0.5,)
 
     name: ClassVar[str] = "confusion_counts"
+    kind: ClassVar[Kind | None] = "binary"
     roles: ClassVar[tuple[str, ...]] = ("y_true",)
     keys: ClassVar[dict[str, pl.DataType]] = {"threshold": pl.Float64()}
     kept: ClassVar[tuple[str, ...]] = ("threshold",)
@@ -57,11 +59,9 @@ class ConfusionCounts(Statistic):
 
     def count(self, rows: Rows) -> NDArray[Any]:
         """Rows by the number of thresholds that lie at or below their score, and by label."""
-        assert rows.label is not None
-        score = rows.score if self.thresholds else rows.predicted
-        assert score is not None
+        score = (rows.score if self.thresholds else rows.predicted)[0]
         thresholds = np.array(self.thresholds or [1.0])  # a predicted label of 1 reaches 1
-        return kernels.count_outcomes(rows.label, score, thresholds, rows.group, rows.group_count, rows.weight)
+        return kernels.count_outcomes(rows.truth[0], score, thresholds, rows.group, rows.group_count, rows.weight)
 
     def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
         """Counts at each threshold."""

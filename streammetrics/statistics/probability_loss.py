@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from streammetrics import kernels
 from streammetrics.counters import Sums
+from streammetrics.roles import Kind
 from streammetrics.rows import Rows
 from streammetrics.statistics.statistic import Statistic
 
@@ -29,6 +30,7 @@ class ProbabilityLoss(Statistic):
     """
 
     name: ClassVar[str] = "probability_loss"
+    kind: ClassVar[Kind | None] = "binary"
     roles: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
     keys: ClassVar[dict[str, pl.DataType]] = {"actual": pl.Int8()}
     counts: ClassVar[tuple[str, ...]] = ("weight",)
@@ -44,9 +46,7 @@ class ProbabilityLoss(Statistic):
 
     def count(self, rows: Rows) -> NDArray[np.float64]:
         """Sums over the rows of each class: shape (groups, 2, 5)."""
-        assert rows.label is not None
-        assert rows.score is not None
-        return kernels.sum_losses(rows.label, rows.score, rows.group, rows.group_count, rows.weight)
+        return kernels.sum_losses(rows.truth[0], rows.score[0], rows.group, rows.group_count, rows.weight)
 
     def tabulate(self, values: NDArray[np.float64], weighted: bool) -> pl.DataFrame:
         """The table of such sums."""

@@ -11,6 +11,7 @@ import polars as pl
 from streammetrics.bins import fit
 from streammetrics.errors import SpecificationError
 from streammetrics.lattice import Domain, Lattice, shortest_decimal
+from streammetrics.roles import Kind
 from streammetrics.statistics.cases import order_cases
 from streammetrics.statistics.statistic import GROUP, Statistic
 from streammetrics.tally import BinCounter
@@ -46,6 +47,7 @@ class ScoreHistogram(Statistic):
     atoms: tuple[float, ...] = ()
 
     name: ClassVar[str] = "score_histogram"
+    kind: ClassVar[Kind | None] = "binary"
     roles: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
     keys: ClassVar[dict[str, pl.DataType]] = {"shift": pl.UInt8(), "bin": pl.Int64()}
     counts: ClassVar[tuple[str, ...]] = ("neg", "pos")

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import polars as pl
 
 from streammetrics.counters import Counter
+from streammetrics.roles import Kind
 
 GROUP = "group"
 
@@ -23,17 +24,24 @@ class Statistic(ABC):
     A statistic declares:
 
     - ``name``: of its table;
+    - ``kind``: of the tasks it serves, or None for all; binary ones serve each label of a task with several;
     - ``roles``: what it needs of the user's columns, such as ``y_true`` and ``y_score``;
     - ``keys``, and ``kept``, the keys that reports show; metrics fold the others;
     - ``counts`` (integers, or sums of weights where rows carry them) and ``sums`` (Float64).
     """
 
     name: ClassVar[str]
+    kind: ClassVar[Kind | None] = None
     roles: ClassVar[tuple[str, ...]] = ()
     keys: ClassVar[dict[str, pl.DataType]] = {}
     kept: ClassVar[tuple[str, ...]] = ()
     counts: ClassVar[tuple[str, ...]] = ()
     sums: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def of_label(self) -> bool:
+        """Whether each label of a task with several has a table of its own."""
+        return self.kind == "binary"
 
     def needs(self) -> tuple[str, ...]:
         """The roles that these options need."""

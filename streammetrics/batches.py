@@ -1,0 +1,151 @@
+"""Batches: the user's columns by role, validated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from streammetrics.columns import Reader, joint
+from streammetrics.frames import concat_groups, group_column, to_frame
+from streammetrics.kernels import NOTHING, Extent
+from streammetrics.roles import LABEL, SINGLE, Roles
+
+NO_COLUMNS = pl.DataFrame()
+
+
+class Field(NamedTuple):
+    """What a column of a batch is: ``role`` is truth, predicted, score or weight."""
+
+    role: str
+    model: str = SINGLE
+    label: int = 0
+
+
+WEIGHT = Field("weight")
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Validated columns of one batch. Nulls are left only where ``nulls="drop"`` lets them pass.
+
+    ``by`` has the group columns. ``extent`` holds values that no score of a model lies below or above. ``label`` shows
+    the type of class labels that are not declared; it has no rows.
+    """
+
+    height: int
+    by: pl.DataFrame
+    columns: dict[Field, pl.Series]
+    extent: dict[Field, Extent]
+    label: pl.DataFrame
+
+    @property
+    def types(self) -> pl.DataFrame:
+        """The columns whose types come from the data: those of groups, and the label of classes not declared."""
+        return self.by.clear().hstack(self.label) if self.label.width else self.by
+
+    def end_of_piece(self, start: int, rows: int) -> int:
+        """Where a piece of about so many rows ends: with a chunk of memory, if one ends there, to save a copy."""
+        column = next((s for field, s in self.columns.items() if field.role == "score"), None)
+        if column is None or column.n_chunks() == 1:
+            return start + rows
+        ends = accumulate(column.chunk_lengths())
+        return max((end for end in ends if start + rows // 2 < end <= start + rows), default=start + rows)
+
+    def slice(self, start: int, rows: int) -> Batch:
+        """Some rows in a row."""
+        rows = min(rows, self.height - start)
+        columns = {field: s.slice(start, rows) for field, s in self.columns.items()}
+        return Batch(rows, self.by.slice(start, rows), columns, self.extent, self.label)
+
+
+def read(data: Any, roles: Roles) -> Batch:
+    """Read one batch by role.
+
+    Args:
+        data: a Polars DataFrame, anything with the Arrow PyCapsule protocol (pyarrow, pandas, a DuckDB relation), or a
+            mapping of names to arrays.
+        roles: the columns to read.
+
+    Raises:
+        ColumnError: for a missing column or an unusable type.
+        DataError: for nulls, NaN, values that a role cannot use.
+    """
+    frame = to_frame(data, roles.sources)
+    reader = Reader(frame, roles)
+    scores = {
+        Field("score", model, i): found
+        for model, names in roles.y_score.items()
+        for i, found in enumerate(reader.probabilities(names))
+    }
+    columns = {Field("truth", label=i): s for i, s in enumerate(reader.targets(roles.y_true))}
+    for model, names in roles.y_pred.items():
+        columns |= {Field("predicted", model, i): s for i, s in enumerate(reader.targets(names))}
+    columns |= {field: column for field, (column, _) in scores.items()}
+    if roles.sample_weight is not None:
+        columns[WEIGHT] = reader.weights(roles.sample_weight)
+    by = pl.DataFrame([group_column(reader.column(c)) for c in roles.by]) if roles.by else NO_COLUMNS
+    extents = {field: extent for field, (_, extent) in scores.items()}
+    return Batch(frame.height, by, columns, extents, _label(columns, roles))
+
+
+def no_rows(roles: Roles) -> Batch:
+    """A batch without rows. The types of its group columns, and of labels not declared, are yet unknown."""
+    target = {"regression": pl.Float64(), "multiclass": pl.Int64() if roles.labels else pl.Null()}
+    several = len(roles.labels)
+    targets = several if roles.kind == "multilabel" else 1
+    scores = several if roles.kind in ("multiclass", "multilabel") else 1
+    types = {Field("truth", label=i): target.get(roles.kind, pl.Boolean()) for i in range(targets) if roles.y_true}
+    types |= {
+        Field("predicted", m, i): target.get(roles.kind, pl.Boolean()) for m in roles.y_pred for i in range(targets)
+    }
+    score = [Field("score", m, i) for m in roles.y_score for i in range(scores)]
+    types |= dict.fromkeys(score, pl.Float64())
+    if roles.sample_weight is not None:
+        types[WEIGHT] = pl.Float64()
+    by = pl.DataFrame(schema=dict.fromkeys(roles.by, pl.Null))
+    columns = {field: pl.Series(dtype=t) for field, t in types.items()}
+    return Batch(0, by, columns, dict.fromkeys(score, NOTHING), _label(columns, roles))
+
+
+def append(held: Batch, more: Batch) -> Batch:
+    """Rows of a batch after those that are held, which is used up. The memory is the result's own: what ``more`` came
+    from may change afterwards.
+    """
+    by = held.by.head(held.height) if held.by.height > held.height else held.by
+    return Batch(
+        height=held.height + more.height,
+        by=_appended_groups(by, more.by),
+        columns={f: _extended(s, held.height, more.columns[f]) for f, s in held.columns.items()},
+        extent={f: joint(e, more.extent[f]) for f, e in held.extent.items()},
+        label=more.label,
+    )
+
+
+def _label(columns: dict[Field, pl.Series], roles: Roles) -> pl.DataFrame:
+    if roles.kind != "multiclass" or roles.labels:
+        return NO_COLUMNS
+    targets = [s for field, s in columns.items() if field.role in ("truth", "predicted")]
+    return concat_groups([s.clear().alias(LABEL).to_frame() for s in targets])
+
+
+def _appended_groups(rows: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
+    if not rows.width:
+        return rows
+    if rows.schema != others.schema:
+        rows, others = concat_groups([rows, others.clear()]), concat_groups([others, rows.clear()])
+    if not rows.height:  # a frame without rows would take over the memory of the others
+        return pl.DataFrame([pl.Series(n, dtype=t).extend(others[n]) for n, t in rows.schema.items()])
+    return rows.extend(others)
+
+
+def _extended(rows: pl.Series, height: int, others: pl.Series) -> pl.Series:
+    """The first rows of a series with others after them, in place where there are no more rows."""
+    if len(rows) > height:  # an interrupt came between two columns
+        rows = rows.head(height)
+    if rows.dtype != others.dtype:
+        frames = [s.alias(LABEL).to_frame() for s in (rows, others)]
+        rows, others = (concat_groups([frame, frames[1 - i].clear()]).to_series() for i, frame in enumerate(frames))
+    return rows.extend(others)

@@ -1,0 +1,224 @@
+"""The user's columns, each validated for its role and brought to the type that the role has."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from functools import reduce
+
+import numpy as np
+import polars as pl
+
+from streammetrics import kernels
+from streammetrics.codes import number
+from streammetrics.errors import ColumnError, DataError, StreamMetricsError
+from streammetrics.frames import group_column
+from streammetrics.kernels import NOTHING, Extent
+from streammetrics.roles import Roles
+
+TOLERANCE = 1e-4  # by which the sum of a row's probabilities may miss 1
+
+
+class Reader:
+    """Columns of one batch by role."""
+
+    def __init__(self, frame: pl.DataFrame, roles: Roles) -> None:
+        self.frame = frame
+        self.roles = roles
+
+    def column(self, name: str) -> pl.Series:
+        """A column as it is, or as its expression makes it."""
+        expression = self.roles.expressions.get(name)
+        if expression is None:
+            self._require(name)
+            return self.frame.get_column(name)
+        for root in expression.meta.root_names():
+            self._require(root)
+        try:
+            made = self.frame.select(expression).to_series()
+        except StreamMetricsError:
+            raise
+        except Exception as error:
+            raise ColumnError(f"the expression for column {name!r} fails: {error}") from error
+        if expression.meta.is_literal(allow_aliasing=True):
+            return made.new_from_index(0, self.frame.height)
+        if len(made) != self.frame.height:
+            raise ColumnError(f"the expression for column {name!r} gives {len(made)} rows for {self.frame.height}.")
+        return made
+
+    def flags(self, column: pl.Series) -> pl.Series:
+        """A binary label column as Boolean."""
+        name = column.name
+        column = self._nan_to_null(column)
+        self._refuse_nulls(column)
+        if self.roles.positive is not None:
+            return self._named_labels(column)
+        if column.dtype == pl.Boolean:
+            return column
+        if column.dtype == pl.Null:
+            return column.cast(pl.Boolean)
+        advice = "pass positive= to say which label is positive"
+        if not column.dtype.is_numeric():
+            raise ColumnError(f"column {name!r} is of type {column.dtype}, not 0/1 or true/false; {advice}.")
+        if column.dtype.is_integer() and extent(column) in ((0, 0), (0, 1), (1, 1), NOTHING):
+            return column.cast(pl.Boolean)
+        positive = column == 1
+        self._refuse(column, ~(positive | (column == 0)), "labels other than 0 and 1", advice)
+        return positive
+
+    def _named_labels(self, column: pl.Series) -> pl.Series:
+        positive, negative = self.roles.positive, self.roles.negative
+        if column.dtype == pl.Null:
+            return column.cast(pl.Boolean)
+        if column.dtype in (pl.Categorical, pl.Enum):
+            column = column.cast(pl.String)
+        try:
+            is_positive: pl.Series = column == positive
+            if negative is not None:
+                wrong = ~(is_positive | (column == negative))
+                fault = f"labels other than {positive!r} and {negative!r}"
+                self._refuse(column, wrong, fault, "leave such rows out first, or give positive= alone")
+        except (pl.exceptions.PolarsError, TypeError, NotImplementedError) as error:
+            raise ColumnError(
+                f"column {column.name!r} is of type {column.dtype} and cannot hold the label {positive!r}."
+            ) from error
+        return is_positive
+
+    def scores(self, column: pl.Series) -> tuple[pl.Series, Extent]:
+        """A score column as Float64, and its extent."""
+        column = self._as_floats(column)
+        low, high = extent(column)
+        if low != low:
+            column = column.fill_nan(None)
+            low, high = extent(column)
+        self._refuse_nulls(column)
+        if self.roles.probability and not (low >= 0 and high <= 1):
+            advice = "pass probabilities, or domain='real' for margins and other scores"
+            self._refuse(column, ~column.is_between(0, 1), "scores outside [0, 1]", advice)
+        return column, (low, high)
+
+    def weights(self, name: str) -> pl.Series:
+        """A weight column as Float64: finite, not negative."""
+        column = self.numbers(name)
+        wrong = (column < 0) | column.is_infinite()
+        self._refuse(column, wrong, "negative or infinite weights", "mend them, or leave such rows out first")
+        return column
+
+    def numbers(self, name: str) -> pl.Series:
+        """A column as Float64, without NaN."""
+        column = self._nan_to_null(self._as_floats(self.column(name)))
+        self._refuse_nulls(column)
+        return column
+
+    def targets(self, names: Sequence[str]) -> list[pl.Series]:
+        """True or predicted values: one column, or one for each label of a multilabel task."""
+        match self.roles.kind:
+            case "regression":
+                return [self.numbers(name) for name in names]
+            case "multiclass":
+                return [self.classes(name) for name in names]
+            case "multilabel":
+                return [self.flags(column) for column in self.each(names)] if names else []
+            case _:
+                return [self.flags(self.column(name)) for name in names]
+
+    def classes(self, name: str) -> pl.Series:
+        """A column of class labels: as numbers of the declared labels, or else as they are."""
+        column = self.column(name)
+        if column.dtype.is_nested() or column.dtype == pl.Object:
+            raise ColumnError(f"column {name!r} is of type {column.dtype}; class labels are plain values.")
+        column = group_column(column)
+        self._refuse_nulls(column)
+        return self._declared(column) if self.roles.labels else column
+
+    def each(self, names: Sequence[str]) -> list[pl.Series]:
+        """A column for each label: the columns of these names, or the items of one column of lists."""
+        labels = len(self.roles.labels)
+        if len(names) != 1 or labels <= 1:
+            return [self.column(name) for name in names]
+        column = self.column(names[0])
+        if not isinstance(column.dtype, (pl.List, pl.Array)):
+            raise ColumnError(f"column {column.name!r} is of type {column.dtype}, not a list of {labels} values.")
+        if isinstance(column.dtype, pl.Array):
+            column = column.arr.to_list()
+        self._refuse_nulls(column)
+        wrong = column.list.len() != labels
+        self._refuse(column, wrong, f"lists of other than {labels} items", "one item for each label is needed")
+        return [column.list.get(i).alias(column.name) for i in range(labels)]
+
+    def probabilities(self, names: Sequence[str]) -> list[tuple[pl.Series, Extent]]:
+        """Columns of class probabilities as Float64, with their extents; those of a row must sum to 1."""
+        found = [self.scores(column) for column in self.each(names)]
+        if not self.roles.probability or self.roles.kind != "multiclass":
+            return found
+        total = reduce(operator.add, (column for column, _ in found))
+        if self.roles.renormalize:
+            wrong = total <= 0
+            self._refuse(total, wrong, "probabilities of a row that are all 0", "leave such rows out first")
+            return [(made := column / total, extent(made)) for column, _ in found]
+        wrong = (total - 1).abs() > TOLERANCE
+        advice = "mend them, or pass renormalize=True"
+        self._refuse(total.alias(" + ".join(names)), wrong, "probabilities of a row that do not sum to 1", advice)
+        return found
+
+    def _declared(self, column: pl.Series) -> pl.Series:
+        """The number of each row's label among those declared."""
+        codes, first = number(column)
+        places = {label: i for i, label in enumerate(self.roles.labels)}
+        found = np.array([places.get(value, -1) for value in column.gather(first).to_list()], dtype=np.int64)
+        unknown = found < 0
+        if column.null_count():
+            unknown[column.gather(first).is_null().to_numpy()] = False
+        if unknown.any():
+            wrong = pl.Series(unknown[codes])
+            known = ", ".join(map(repr, self.roles.labels[:5])) + ("…" if len(self.roles.labels) > 5 else "")
+            self._refuse(column, wrong, f"labels other than {known}", "declare all labels, or leave such rows out")
+        made = pl.Series(column.name, found[codes], pl.Int64)
+        return made.set(column.is_null(), None) if column.null_count() else made
+
+    @staticmethod
+    def _as_floats(column: pl.Series) -> pl.Series:
+        if not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
+            raise ColumnError(f"column {column.name!r} is of type {column.dtype}; numbers are needed here.")
+        return column.cast(pl.Float64)
+
+    def _require(self, name: str) -> None:
+        if name not in self.frame.columns:
+            raise ColumnError(f"there is no column {name!r}; the batch has: {', '.join(self.frame.columns) or 'none'}.")
+
+    @staticmethod
+    def _nan_to_null(column: pl.Series) -> pl.Series:
+        if not column.dtype.is_float():
+            return column
+        total = column.sum()
+        return column.fill_nan(None) if total != total else column  # NaN spreads to the sum, which is cheap
+
+    def _refuse_nulls(self, column: pl.Series) -> None:
+        if self.roles.nulls == "raise" and column.null_count():
+            self._refuse(column, column.is_null(), "null or NaN", "fill them, or pass nulls='drop'")
+
+    def _refuse(self, column: pl.Series, wrong: pl.Series, fault: str, advice: str) -> None:
+        """Raise where a row is wrong: say how many, the first one, and what to do."""
+        if not wrong.any():
+            return
+        first = int(wrong.fill_null(False).arg_max() or 0)
+        raise DataError(
+            f"column {column.name!r} has {fault} in {wrong.sum():,} of {len(column):,} rows "
+            f"(the first is {column[first]!r}, in row {first} of the batch); {advice}."
+        )
+
+
+def extent(column: pl.Series) -> Extent:
+    """The extent of numbers, NaN where one is NaN."""
+    found = NOTHING
+    for chunk in (column.drop_nulls() if column.null_count() else column).get_chunks():
+        low, high = kernels.extent(chunk.to_numpy())
+        if low != low:
+            return low, high
+        found = joint(found, (low, high))
+    return found
+
+
+def joint(one: Extent, other: Extent) -> Extent:
+    """The extent of the values of both."""
+    return min(one[0], other[0]), max(one[1], other[1])
