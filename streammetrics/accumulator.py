@@ -94,7 +94,7 @@ class Accumulator:
             expressions=names.expressions,
         )
         statistics = _complete(statistics, roles)
-        tables = columns_of(statistics)
+        tables = columns_of(statistics, roles.labels)
         shown = None if metrics is None else tuple(find_metric(m, tables).name for m in metrics)
         self._start(Saved(roles, shown, states.no_rows(roles, statistics)))
 
@@ -269,10 +269,10 @@ class Accumulator:
         Raises:
             MetricError: for an unknown metric, or one that cannot be read off what is kept.
         """
-        tables = columns_of(self.statistics)
+        tables = columns_of(self.statistics, self.roles.labels)
         wanted = self.metrics if metrics is None else metrics
         if wanted is None:
-            wanted = [m for m in all_metrics() if any(set(m.columns) <= t for t in tables)]
+            wanted = [m for m in all_metrics() if any(m.readable(t) for t in tables)]
         found = dict.fromkeys(find_metric(m, tables) for m in wanted)
         return Report(states.in_order(self.state), list(found))
 

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import polars as pl
 
 from streammetrics.metrics import Metric, find_metric
+from streammetrics.roles import LABEL
 from streammetrics.state import State
-from streammetrics.statistics import GROUP, Statistic
+from streammetrics.statistics import GROUP, Statistic, View, exact
 
 WIDE = 1e-3
 UNDEFINED = "undefined: 0/0"
+ESTIMATE = ("metric", "value", "lower", "upper", "note")
 
 
-def columns_of(statistics: Sequence[Statistic]) -> list[set[str]]:
-    """The columns of each statistic that metrics can read."""
-    return [set(s.schema(weighted=False)) - {GROUP} for s in statistics]
+def columns_of(statistics: Sequence[Statistic], labels: Sequence[Any] = ()) -> list[frozenset[str]]:
+    """The columns that metrics can read, table by table; ``label`` is among them where labels are kept apart."""
+    return [_readable(s, view, labels) for s in statistics for view in s.views()]
 
 
 def estimate(state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
@@ -29,38 +33,114 @@ def estimate(state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
     Raises:
         MetricError: where a metric reads columns that no statistic keeps.
     """
-    tables = columns_of(state.statistics)
+    tables = columns_of(state.statistics, state.labels)
     left = [find_metric(m, tables) for m in metrics]
-    kept = {key: s.keys[key] for s in state.statistics for key in s.kept}
-    values = dict.fromkeys(("value", "lower", "upper"), pl.Float64())
-    columns = {GROUP: pl.UInt32()} | kept | {"metric": pl.String()} | values | {"note": pl.String()}
-    parts = [pl.DataFrame(schema=columns)]
-    for statistic, names in zip(state.statistics, tables, strict=True):
-        own = [m for m in left if set(m.columns) <= names]
-        left = [m for m in left if m not in own]  # a metric is read off the first table that has its columns
-        if own:
-            parts.append(_read(statistic, state, own))
+    parts = []
+    for statistic in state.statistics:
+        for view in statistic.views():
+            columns = _readable(statistic, view, state.labels)
+            own = [m for m in left if m.readable(columns)]
+            left = [m for m in left if m not in own]  # a metric is read off the first table that has its columns
+            parts.append(_estimate(statistic, view, state, own))
     order = pl.col("metric").replace_strict({m.name: i for i, m in enumerate(metrics)}, return_dtype=pl.UInt32)
-    frame = pl.concat(parts, how="diagonal").sort(GROUP, order, *kept)
+    frame = pl.concat(parts, how="diagonal_relaxed")
+    keys = [c for c in frame.columns if c not in (GROUP, *ESTIMATE)]
+    frame = frame.sort(GROUP, order, maintain_order=True).select(GROUP, *keys, *ESTIMATE)
     return state.groups.join(frame, on=GROUP, maintain_order="right").drop(GROUP)
 
 
-def _read(statistic: Statistic, state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
-    """Metrics of one statistic: a row for each group, kept key and metric."""
-    table = state.tables[statistic.name]
-    tied, *others = (_as_floats(statistic, case) for case in statistic.cases(table).values())
+def _readable(statistic: Statistic, view: View, labels: Sequence[Any]) -> frozenset[str]:
+    return view.columns | {LABEL} if labels and statistic.of_label else view.columns
+
+
+def _estimate(statistic: Statistic, view: View, state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
+    """Metrics of one view: columns group, kept keys (``label`` where there is one), metric, value, bounds and note."""
+    labels = state.labels_of(statistic)
+    table, groups = state.tables[statistic.name], state.groups_of(statistic)
+    averaged = [m for m in metrics if m.average in ("macro", "weighted")]
+    each = _read(view, groups, table, [m for m in metrics if m.average is None])
+    parts = [_with_label(each, labels)]
+    if averaged:
+        of_labels = _with_label(_read(view, groups, table, [m.with_average(None) for m in averaged]), labels)
+        parts.append(_averaged(of_labels, _support(view, table, labels), averaged))
+    if micro := [m for m in metrics if m.average == "micro"]:
+        total = statistic.merge(_over_labels(table, labels)) if labels else _sum_over_labels(view, table)
+        summed = view if labels else replace(view, kept=tuple(k for k in view.kept if k != LABEL), cases=exact)
+        parts.append(_read(summed, state.groups, total, micro))
+    return pl.concat(parts, how="diagonal_relaxed")
+
+
+def _over_labels(table: pl.DataFrame, labels: Sequence[Any]) -> pl.DataFrame:
+    """A table that keeps labels apart, with the number of the group alone."""
+    return table.with_columns(pl.col(GROUP) // len(labels))
+
+
+def _sum_over_labels(view: View, table: pl.DataFrame) -> pl.DataFrame:
+    keys = [GROUP, *(k for k in view.kept if k != LABEL)]
+    first = next(iter(view.cases(table).values()))
+    return first.group_by(keys, maintain_order=True).agg(pl.exclude(LABEL).sum())
+
+
+def _with_label(found: pl.DataFrame, labels: Sequence[Any]) -> pl.DataFrame:
+    """The number of the group and the label, in place of the number of both."""
+    if not labels:
+        return found
+    label = pl.Series(LABEL, labels).gather(found[GROUP] % len(labels))
+    return found.with_columns(pl.col(GROUP) // len(labels)).insert_column(1, label)
+
+
+def _support(view: View, table: pl.DataFrame, labels: Sequence[Any]) -> pl.DataFrame:
+    """Columns group, label, support."""
+    assert view.support is not None
+    first = next(iter(view.cases(table).values()))
+    found = first.group_by(GROUP, *(() if labels else (LABEL,)), maintain_order=True).agg(support=view.support)
+    return _with_label(found, labels)
+
+
+def _averaged(each: pl.DataFrame, support: pl.DataFrame, metrics: Sequence[Metric]) -> pl.DataFrame:
+    """Means over labels, of those where the metric is defined: plain, or weighted by their number of rows."""
+    keys = [c for c in each.columns if c not in (LABEL, *ESTIMATE)]
+    defined = pl.col("value").is_not_null()
+    undefined = pl.format("undefined for {} of {} labels", (~defined).sum(), pl.len())
+    parts = []
+    for average in ("macro", "weighted"):
+        names = {m.with_average(None).name: m.name for m in metrics if m.average == average}
+        weight = pl.col("support").cast(pl.Float64) if average == "weighted" else pl.lit(1.0)
+        of_label = each.filter(pl.col("metric").is_in(list(names))).join(
+            support, on=[GROUP, LABEL], how="left", maintain_order="left"
+        )
+        means = {
+            c: (pl.col(c) * pl.col("w")).sum() / pl.col("w").filter(defined).sum() for c in ("value", "lower", "upper")
+        }
+        parts.append(
+            of_label.with_columns(weight.alias("w"))
+            .group_by(*keys, "metric", maintain_order=True)
+            .agg(**means, note=pl.when((~defined).any()).then(undefined))
+            .with_columns(pl.col("metric").replace_strict(names), pl.col("value", "lower", "upper").fill_nan(None))
+        )
+    return pl.concat(parts)
+
+
+def _read(view: View, groups: pl.DataFrame, table: pl.DataFrame, metrics: Sequence[Metric]) -> pl.DataFrame:
+    """Metrics of a view: a row for each group, kept key and metric."""
+    index = [GROUP, *view.kept]
+    if not metrics:
+        keys = table if set(view.kept) <= set(table.columns) else next(iter(view.cases(table).values()))
+        types = {"metric": pl.String, "value": pl.Float64, "lower": pl.Float64, "upper": pl.Float64, "note": pl.String}
+        return keys.select(index).clear().with_columns(pl.lit(None, t).alias(c) for c, t in types.items())
+    tied, *others = (_as_floats(view, case) for case in view.cases(table).values())
     own = {m: bounds for m in metrics if (bounds := m.bounds_expressions()) is not None}
     notes = {m: note for m in metrics if (note := m.note_expression()) is not None}
     hidden = [m for m in metrics if m not in own]
     values = {f"value of {m}": m.expression() for m in metrics}
     lower = {f"lower of {m}": low for m, (low, _) in own.items()}
     upper = {f"upper of {m}": high for m, (_, high) in own.items()}
-    parts = [_by_group(statistic, state, tied, values | lower | upper)]
+    parts = [_by_group(view, groups, tied, values | lower | upper)]
     for i, case in enumerate(others):
         cases = {f"case {i} of {m}": m.expression() for m in hidden}
-        parts.append(_by_group(statistic, state, case, cases).select(*cases))
+        parts.append(_by_group(view, groups, case, cases).select(*cases))
     said = {f"note of {m}": note for m, note in notes.items()}
-    parts.append(_by_group(statistic, state, table, said).select(*said))
+    parts.append(_by_group(view, groups, table, said).select(*said))
 
     def estimate_of(m: Metric) -> pl.Expr:
         value = pl.col(f"value of {m}")
@@ -75,13 +155,12 @@ def _read(statistic: Statistic, state: State, metrics: Sequence[Metric]) -> pl.D
             note=defined.then(note).otherwise(pl.coalesce(note, pl.lit(UNDEFINED))),
         ).alias(m.name)
 
-    index = [GROUP, *statistic.kept]
     return (
         pl.concat(parts, how="horizontal")
         .select(*index, *map(estimate_of, metrics))
         .unpivot(index=index, variable_name="metric", value_name="estimate")
         .unnest("estimate")
-        .join(statistic.wide(table), on=GROUP, how="left", maintain_order="left")
+        .join(view.wide(table), on=GROUP, how="left", maintain_order="left")
         .with_columns(wide=pl.when(pl.col("upper") - pl.col("lower") > WIDE).then("wide"))
         .with_columns(note=_joined("note", "wide"))
         .drop("wide")
@@ -94,16 +173,16 @@ def _joined(*texts: str) -> pl.Expr:
     return pl.when(pl.any_horizontal(pl.col(texts).is_not_null())).then(said)
 
 
-def _as_floats(statistic: Statistic, table: pl.DataFrame) -> pl.DataFrame:
+def _as_floats(view: View, table: pl.DataFrame) -> pl.DataFrame:
     """The table with its numbers as Float64, so that no product overflows."""
-    return table.with_columns(pl.exclude(GROUP, *statistic.kept).cast(pl.Float64))
+    return table.with_columns(pl.exclude(GROUP, *view.kept).cast(pl.Float64))
 
 
-def _by_group(statistic: Statistic, state: State, table: pl.DataFrame, columns: Mapping[str, pl.Expr]) -> pl.DataFrame:
+def _by_group(view: View, groups: pl.DataFrame, table: pl.DataFrame, columns: Mapping[str, pl.Expr]) -> pl.DataFrame:
     """Expressions over the rows of each group and kept key, in the order of the groups."""
-    index = [GROUP, *statistic.kept]
+    index = [GROUP, *view.kept]
     named = [e.alias(name) for name, e in columns.items()]
-    if len(statistic.kept) == len(statistic.keys):
+    if not view.folds:
         return table.select(*index, *named)
     found = table.group_by(index, maintain_order=True).agg(named)
-    return state.groups.select(GROUP).join(found, on=GROUP, how="left", maintain_order="left")
+    return groups.select(GROUP).join(found, on=GROUP, how="left", maintain_order="left")

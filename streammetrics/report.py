@@ -17,7 +17,7 @@ from streammetrics.estimates import columns_of, estimate
 from streammetrics.metrics import Metric, find_metric
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.state import State
-from streammetrics.statistics import GROUP, CalibrationBins, ScoreHistogram
+from streammetrics.statistics import GROUP, CalibrationBins, ScoreHistogram, Statistic
 
 S = TypeVar("S")
 
@@ -109,7 +109,7 @@ class Report:
             MetricError: for an unknown metric, or one that cannot be read off what was kept.
             ReportError: for a key that is no column of the frame.
         """
-        found = find_metric(metric, columns_of(self._state.statistics))
+        found = find_metric(metric, columns_of(self._state.statistics, self._state.labels))
         shown = found in self.metrics
         frame = self.frame.filter(pl.col("metric") == found.name) if shown else estimate(self._state, [found])
         columns = frame.columns[: frame.columns.index("metric")]
@@ -170,10 +170,11 @@ class Report:
         """
         if kind == "calibration":
             bins = self._kept(CalibrationBins)
-            return self._with_keys(bins.reliability(self._state.tables[bins.name]))
+            return self._with_keys(bins, bins.reliability(self._state.tables[bins.name]))
         if kind not in CURVES:
             raise ReportError(f"there is no curve {kind!r}; the curves are: {', '.join([*CURVES, 'calibration'])}.")
-        return self._with_keys(CURVES[kind](self._histogram_cases()["tied"], [GROUP]))
+        histogram = self._kept(ScoreHistogram)
+        return self._with_keys(histogram, CURVES[kind](self._histogram_cases()["tied"], [GROUP]))
 
     def operating_point(
         self,
@@ -206,9 +207,8 @@ class Report:
         found = curves.operating_point(
             self._histogram_cases(), [GROUP], maximize=maximize, minimize=minimize, where=where
         )
-        return self._with_keys(
-            self._state.groups.select(GROUP).join(found, on=GROUP, how="left", maintain_order="left")
-        )
+        groups = self._state.groups_of(self._kept(ScoreHistogram))
+        return groups.join(found, on=GROUP, how="left", maintain_order="left").drop(GROUP)
 
     def _histogram_cases(self) -> dict[str, pl.DataFrame]:
         histogram = self._kept(ScoreHistogram)
@@ -220,8 +220,8 @@ class Report:
                 return statistic
         raise MetricError(f"this needs {kind.__name__}, which the accumulator does not keep.")
 
-    def _with_keys(self, frame: pl.DataFrame) -> pl.DataFrame:
-        return self._state.groups.join(frame, on=GROUP, maintain_order="right").drop(GROUP)
+    def _with_keys(self, statistic: Statistic, frame: pl.DataFrame) -> pl.DataFrame:
+        return self._state.groups_of(statistic).join(frame, on=GROUP, maintain_order="right").drop(GROUP)
 
     @staticmethod
     def _advice(rows: pl.DataFrame, keys: dict[str, Any]) -> str:

@@ -45,11 +45,13 @@ class Metric:
         better: Direction,
         aliases: tuple[str, ...],
         options: Mapping[str, Option] | None = None,
+        average: str | None = None,
     ) -> None:
         self.formula = formula
         self.range = range
         self.better = better
         self.aliases = aliases
+        self.average = average
         self._bound = dict(options or {})
         self._bounds: BoundsFormula | None = None
         self._note: Formula | None = None
@@ -74,10 +76,11 @@ class Metric:
     @cached_property
     def name(self) -> str:
         """The text that stands for the metric in frames, on the command line and in rule files."""
-        if not self._bound:
-            return self.__name__
-        options = ", ".join(f"{k}={_option_text(v)}" for k, v in self.options.items() if k in self._bound)
-        return f"{self.__name__}({options})"
+        bound = {k: v for k, v in self.options.items() if k in self._bound}
+        if self.average is not None:
+            bound["average"] = self.average
+        options = ", ".join(f"{k}={_option_text(v)}" for k, v in bound.items())
+        return f"{self.__name__}({options})" if bound else self.__name__
 
     @property
     def summary(self) -> str:
@@ -93,18 +96,36 @@ class Metric:
     def with_options(self, **options: Option) -> Metric:
         """The same metric with options bound.
 
+        Every metric that is read for each label has the option ``average``: ``"macro"``, ``"weighted"`` or ``"micro"``.
+
         Raises:
             MetricError: for an option that the metric does not have, or text where it wants a number.
         """
+        average = self.average
+        if "average" in options and "average" not in self.options:
+            average = str(options.pop("average"))
+            if average not in AVERAGES:
+                raise MetricError(f"average of {self.__name__} must be one of {', '.join(AVERAGES)}, not {average!r}.")
         for option, value in options.items():
             if option not in self.options:
                 known = ", ".join(self.options) or "none"
                 raise MetricError(f"{self.__name__} has no option {option!r}; its options are: {known}.")
             if isinstance(self.options[option], int | float) and not isinstance(value, int | float):
                 raise MetricError(f"{option} of {self.__name__} must be a number, not {value!r}.")
-        made = Metric(self.formula, self.range, self.better, self.aliases, self._bound | options)
+        return self._made(self._bound | options, average)
+
+    def with_average(self, average: str | None) -> Metric:
+        """The same metric averaged over labels, or for each label where None."""
+        return self._made(self._bound, average)
+
+    def _made(self, options: Mapping[str, Option], average: str | None) -> Metric:
+        made = Metric(self.formula, self.range, self.better, self.aliases, options, average)
         made._bounds, made._note = self._bounds, self._note
         return made
+
+    def readable(self, columns: Collection[str]) -> bool:
+        """Whether it can be read off a table with these columns; for an average, ``label`` must be one of them."""
+        return set(self.columns) <= set(columns) and (self.average is None or "label" in columns)
 
     def expression(self) -> Expr:
         """The value, over a table whose numbers are Float64."""
@@ -172,11 +193,17 @@ class Metric:
         return self.name
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Metric) and (self.formula, self.options) == (other.formula, other.options)
+        return isinstance(other, Metric) and self._identity == other._identity
 
     def __hash__(self) -> int:
-        return hash((self.formula, tuple(self.options.items())))
+        return hash(self._identity)
 
+    @property
+    def _identity(self) -> tuple[Any, ...]:
+        return self.formula, tuple(self.options.items()), self.average
+
+
+AVERAGES = ("macro", "micro", "weighted")
 
 _registry: dict[str, list[Metric]] = {}
 
@@ -233,9 +260,12 @@ def find_metric(metric: str | Metric, tables: Collection[Collection[str]]) -> Me
         candidates, text = [m.with_options(**options) for m in _registry.get(name, ())], metric
         if not candidates:
             raise MetricError(f"there is no metric {name!r}{_near(name)}.")
-    for candidate in candidates:
-        if any(set(candidate.columns) <= set(columns) for columns in tables):
-            return candidate
+    for columns in tables:
+        for candidate in candidates:
+            if candidate.readable(columns):
+                return candidate
+    if candidates[0].average is not None and any(c.with_average(None).readable(t) for c in candidates for t in tables):
+        raise MetricError(f"{text} is a mean over labels, which are not kept apart here.")
     needed = " or ".join(f"({', '.join(m.columns)})" for m in candidates)
     raise MetricError(f"{text} needs a table with the columns {needed}; no statistic kept here has them.")
 

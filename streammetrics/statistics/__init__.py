@@ -5,7 +5,8 @@ from streammetrics.statistics.confusion_counts import ConfusionCounts
 from streammetrics.statistics.probability_loss import ProbabilityLoss
 from streammetrics.statistics.row_counts import RowCounts
 from streammetrics.statistics.score_histogram import CAPACITY, CAPACITY_OF_A_GROUP, ScoreHistogram
-from streammetrics.statistics.statistic import GROUP, Statistic
+from streammetrics.statistics.statistic import Statistic
+from streammetrics.statistics.view import GROUP, View, exact
 
 STATISTICS: dict[str, type[Statistic]] = {
     s.name: s for s in (RowCounts, ConfusionCounts, ScoreHistogram, ProbabilityLoss, CalibrationBins)
@@ -22,4 +23,6 @@ __all__ = [
     "RowCounts",
     "ScoreHistogram",
     "Statistic",
+    "View",
+    "exact",
 ]

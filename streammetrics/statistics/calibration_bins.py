@@ -14,7 +14,8 @@ from streammetrics.counters import Sums
 from streammetrics.errors import SpecificationError
 from streammetrics.roles import Kind
 from streammetrics.rows import Rows
-from streammetrics.statistics.statistic import GROUP, Statistic
+from streammetrics.statistics.statistic import Statistic
+from streammetrics.statistics.view import GROUP
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class CalibrationBins(Statistic):
     roles: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
     keys: ClassVar[dict[str, pl.DataType]] = {"bin": pl.Int32()}
     counts: ClassVar[tuple[str, ...]] = ("weight", "pos")
+    support: ClassVar[pl.Expr | None] = pl.sum("pos")
     sums: ClassVar[tuple[str, ...]] = ("score_sum", "score_square_sum", "pos_score_sum")
 
     def __post_init__(self) -> None:

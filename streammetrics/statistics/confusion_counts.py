@@ -42,6 +42,7 @@ class ConfusionCounts(Statistic):
     keys: ClassVar[dict[str, pl.DataType]] = {"threshold": pl.Float64()}
     kept: ClassVar[tuple[str, ...]] = ("threshold",)
     counts: ClassVar[tuple[str, ...]] = ("tp", "fp", "fn", "tn")
+    support: ClassVar[pl.Expr | None] = (pl.col("tp") + pl.col("fn")).first()
 
     def __post_init__(self) -> None:
         thresholds = tuple(sorted(float(t) + 0.0 for t in self.thresholds))

@@ -34,6 +34,7 @@ class ProbabilityLoss(Statistic):
     roles: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
     keys: ClassVar[dict[str, pl.DataType]] = {"actual": pl.Int8()}
     counts: ClassVar[tuple[str, ...]] = ("weight",)
+    support: ClassVar[pl.Expr | None] = pl.col("weight").filter(pl.col("actual") == 1).sum()
     sums: ClassVar[tuple[str, ...]] = ("log_loss_sum", "log_loss_square_sum", "brier_sum", "brier_square_sum")
 
     def needs_probabilities(self) -> bool:

@@ -13,7 +13,8 @@ from streammetrics.errors import SpecificationError
 from streammetrics.lattice import Domain, Lattice, shortest_decimal
 from streammetrics.roles import Kind
 from streammetrics.statistics.cases import order_cases
-from streammetrics.statistics.statistic import GROUP, Statistic
+from streammetrics.statistics.statistic import Statistic
+from streammetrics.statistics.view import GROUP
 from streammetrics.tally import BinCounter
 
 HEAVY = 1e-3
@@ -51,6 +52,7 @@ class ScoreHistogram(Statistic):
     roles: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
     keys: ClassVar[dict[str, pl.DataType]] = {"shift": pl.UInt8(), "bin": pl.Int64()}
     counts: ClassVar[tuple[str, ...]] = ("neg", "pos")
+    support: ClassVar[pl.Expr | None] = pl.sum("pos")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "atoms", tuple(sorted({float(a) + 0.0 for a in self.atoms})))

@@ -10,8 +10,7 @@ import polars as pl
 
 from streammetrics.counters import Counter
 from streammetrics.roles import Kind
-
-GROUP = "group"
+from streammetrics.statistics.view import GROUP, View, exact, nothing_wide
 
 
 @dataclass(frozen=True)
@@ -27,6 +26,7 @@ class Statistic(ABC):
     - ``kind``: of the tasks it serves, or None for all; binary ones serve each label of a task with several;
     - ``roles``: what it needs of the user's columns, such as ``y_true`` and ``y_score``;
     - ``keys``, and ``kept``, the keys that reports show; metrics fold the others;
+    - ``support``: over a table, the number of rows that have its label, where labels are kept apart;
     - ``counts`` (integers, or sums of weights where rows carry them) and ``sums`` (Float64).
     """
 
@@ -37,6 +37,7 @@ class Statistic(ABC):
     kept: ClassVar[tuple[str, ...]] = ()
     counts: ClassVar[tuple[str, ...]] = ()
     sums: ClassVar[tuple[str, ...]] = ()
+    support: ClassVar[pl.Expr | None] = None
 
     @property
     def of_label(self) -> bool:
@@ -72,11 +73,17 @@ class Statistic(ABC):
 
     def cases(self, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
         """The tables between which the truth lies; the first holds the value. One, where the table hides nothing."""
-        return {"exact": table}
+        return exact(table)
 
     def wide(self, table: pl.DataFrame) -> pl.DataFrame:
         """Columns group and wide: a word on each group whose table hides so much that bounds are wide."""
-        return pl.DataFrame(schema={GROUP: pl.UInt32, "wide": pl.String})
+        return nothing_wide(table)
+
+    def views(self) -> tuple[View, ...]:
+        """What metrics can be read off: the table itself."""
+        columns = frozenset(self.schema(weighted=False)) - {GROUP}
+        folds = len(self.kept) < len(self.keys)
+        return (View(columns, self.kept, folds, self.cases, self.support, self.wide),)
 
     def schema(self, weighted: bool) -> dict[str, pl.DataType]:
         """Columns and types of the table. Counts of weighted rows are sums of their weights."""
