@@ -17,26 +17,38 @@ from streammetrics.pipeline import accumulate, evaluate
 from streammetrics.report import Estimate, Report
 from streammetrics.statistics import (
     CalibrationBins,
+    ClassLoss,
     ConfusionCounts,
+    ConfusionMatrix,
+    ErrorHistogram,
+    Histogram,
+    LabelSets,
     ProbabilityLoss,
+    RankCounts,
     RowCounts,
     ScoreHistogram,
     Statistic,
 )
-from streammetrics.tasks import binary
+from streammetrics.tasks import binary, multiclass, multilabel
 from streammetrics.version import __version__
 
 __all__ = [
     "Accumulator",
     "CalibrationBins",
+    "ClassLoss",
     "ColumnError",
     "ConfusionCounts",
+    "ConfusionMatrix",
     "DataError",
+    "ErrorHistogram",
     "Estimate",
+    "Histogram",
+    "LabelSets",
     "MergeError",
     "Metric",
     "MetricError",
     "ProbabilityLoss",
+    "RankCounts",
     "Report",
     "ReportError",
     "RowCounts",
@@ -53,4 +65,6 @@ __all__ = [
     "evaluate",
     "merge",
     "metric",
+    "multiclass",
+    "multilabel",
 ]

@@ -18,10 +18,10 @@ from streammetrics.frames import concat_groups
 from streammetrics.lazy import pa
 from streammetrics.metrics import Metric, all_metrics, find_metric
 from streammetrics.report import Report
-from streammetrics.roles import SINGLE, Column, Columns, Kind, Names, Roles
+from streammetrics.roles import LABEL, SEVERAL, SINGLE, Column, Columns, Kind, Names, Roles
 from streammetrics.rows import rows_by_model
 from streammetrics.state import State, Tally
-from streammetrics.statistics import RowCounts, Statistic
+from streammetrics.statistics import ConfusionMatrix, RowCounts, Statistic
 from streammetrics.storage import Saved
 
 CHUNK = 1_048_576  # rows observed at once: many for each cell of their tables
@@ -365,7 +365,11 @@ def _kind(statistics: Sequence[Statistic]) -> Kind:
 
 def _types(saved: Saved) -> pl.DataFrame:
     """The columns whose types come from the data, without rows."""
-    return saved.state.keys.select(saved.roles.by).clear()
+    keys = saved.state.keys.select(saved.roles.by).clear()
+    matrix = saved.state.tables.get(ConfusionMatrix.name)
+    if matrix is None or saved.roles.labels:
+        return keys
+    return keys.hstack(matrix.select(pl.col("actual").alias(LABEL)).clear())
 
 
 def _complete(statistics: Sequence[Statistic], roles: Roles) -> tuple[Statistic, ...]:
@@ -378,6 +382,10 @@ def _complete(statistics: Sequence[Statistic], roles: Roles) -> tuple[Statistic,
         missing = [role for role in statistic.needs() if not getattr(roles, role)]
         if missing:
             raise SpecificationError(f"{type(statistic).__name__} needs {' and '.join(f'{m}=' for m in missing)}.")
+        if statistic.kind in SEVERAL and not (roles.y_pred or roles.y_score):
+            raise SpecificationError(f"{type(statistic).__name__} needs y_pred=, or y_score= for each label.")
+        if statistic.of_label and roles.kind in SEVERAL and not roles.labels:
+            raise SpecificationError(f"{type(statistic).__name__} is kept for each label; give a score for each.")
     if clash := set(names).intersection(roles.by):
         raise SpecificationError(f"by= cannot use the name {min(clash)!r}, which saved states use; give it an alias.")
     return complete

@@ -45,6 +45,51 @@ class Counter(ABC):
         return self
 
 
+class Sparse(Protocol):
+    """What makes a small table of each chunk."""
+
+    def observe(self, rows: Rows) -> pl.DataFrame:
+        """The table of a chunk, with the numbers that its groups have there."""
+        ...
+
+    def merge(self, table: pl.DataFrame) -> pl.DataFrame:
+        """The table with every cell once."""
+        ...
+
+
+@dataclass(frozen=True)
+class Tables(Counter):
+    """A table for each chunk, added up now and then."""
+
+    statistic: Sparse
+    loose_tables: tuple[pl.DataFrame, ...] = ()
+    fitted_tables: tuple[pl.DataFrame, ...] = ()
+
+    def add(self, rows: Rows, numbers: Codes, groups: int) -> Tables:
+        """The table of more rows beside those of others."""
+        table = self.statistic.observe(rows)
+        group = pl.Series("group", numbers, pl.UInt32).gather(table["group"])
+        return replace(self, loose_tables=(*self.loose_tables, table.with_columns(group)))
+
+    def table(self) -> pl.DataFrame:
+        """All the tables."""
+        return pl.concat((*self.fitted_tables, *self.loose_tables), how="vertical_relaxed")
+
+    @property
+    def loose(self) -> int:
+        """Rows of the tables that came since the last compaction."""
+        return sum(table.height for table in self.loose_tables)
+
+    @property
+    def fitted(self) -> int:
+        """Rows of the table that the last compaction left."""
+        return sum(table.height for table in self.fitted_tables)
+
+    def compact(self) -> Tables:
+        """Every cell once."""
+        return Tables(self.statistic, fitted_tables=(self.statistic.merge(self.table()),))
+
+
 class Dense(Protocol):
     """What keeps the same cells for every group."""
 

@@ -45,8 +45,13 @@ def estimate(state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
     order = pl.col("metric").replace_strict({m.name: i for i, m in enumerate(metrics)}, return_dtype=pl.UInt32)
     frame = pl.concat(parts, how="diagonal_relaxed")
     keys = [c for c in frame.columns if c not in (GROUP, *ESTIMATE)]
-    frame = frame.sort(GROUP, order, maintain_order=True).select(GROUP, *keys, *ESTIMATE)
+    label = [pl.col(LABEL).replace_strict(places, default=0)] if (places := _places(state.labels)) else []
+    frame = frame.sort(GROUP, order, *label, maintain_order=True).select(GROUP, *keys, *ESTIMATE)
     return state.groups.join(frame, on=GROUP, maintain_order="right").drop(GROUP)
+
+
+def _places(labels: Sequence[Any]) -> dict[Any, int]:
+    return {label: i for i, label in enumerate(labels)}
 
 
 def _readable(statistic: Statistic, view: View, labels: Sequence[Any]) -> frozenset[str]:
@@ -128,19 +133,20 @@ def _read(view: View, groups: pl.DataFrame, table: pl.DataFrame, metrics: Sequen
         keys = table if set(view.kept) <= set(table.columns) else next(iter(view.cases(table).values()))
         types = {"metric": pl.String, "value": pl.Float64, "lower": pl.Float64, "upper": pl.Float64, "note": pl.String}
         return keys.select(index).clear().with_columns(pl.lit(None, t).alias(c) for c, t in types.items())
-    tied, *others = (_as_floats(view, case) for case in view.cases(table).values())
+    kept, *_ = tables = list(view.cases(table).values())
+    first, *others = (_as_floats(view, case) for case in tables)
     own = {m: bounds for m in metrics if (bounds := m.bounds_expressions()) is not None}
     notes = {m: note for m in metrics if (note := m.note_expression()) is not None}
     hidden = [m for m in metrics if m not in own]
     values = {f"value of {m}": m.expression() for m in metrics}
     lower = {f"lower of {m}": low for m, (low, _) in own.items()}
     upper = {f"upper of {m}": high for m, (_, high) in own.items()}
-    parts = [_by_group(view, groups, tied, values | lower | upper)]
+    parts = [_by_group(view, groups, first, values | lower | upper)]
     for i, case in enumerate(others):
         cases = {f"case {i} of {m}": m.expression() for m in hidden}
         parts.append(_by_group(view, groups, case, cases).select(*cases))
     said = {f"note of {m}": note for m, note in notes.items()}
-    parts.append(_by_group(view, groups, table, said).select(*said))
+    parts.append(_by_group(view, groups, kept, said).select(*said))
 
     def estimate_of(m: Metric) -> pl.Expr:
         value = pl.col(f"value of {m}")

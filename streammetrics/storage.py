@@ -281,8 +281,8 @@ def _with_label(state: State, statistic: Statistic) -> pl.DataFrame:
 def _cells(frame: pl.DataFrame, statistic: Statistic, roles: Roles) -> pl.DataFrame:
     """The table of a statistic, unnested and checked."""
     labels = len(roles.labels) if statistic.of_label else 0
-    schema = statistic.schema(roles.sample_weight is not None)
     keys = {LABEL: pl.UInt32()} if labels else {}
+    schema = statistic.typed(statistic.schema(roles.sample_weight is not None), _field_types(frame, statistic.name))
     cell = pl.Struct(keys | {name: kind for name, kind in schema.items() if name != GROUP})
     if frame.schema[statistic.name] != pl.List(cell):
         raise StateError(
@@ -301,6 +301,12 @@ def _cells(frame: pl.DataFrame, statistic: Statistic, roles: Roles) -> pl.DataFr
             f"the state's column {statistic.name!r} holds {wrong.height} cells that cannot be: {wrong.row(0)}."
         )
     return table.with_columns(pl.col(GROUP) * labels + pl.col(LABEL)).drop(LABEL) if labels else table
+
+
+def _field_types(frame: pl.DataFrame, name: str) -> dict[str, pl.DataType]:
+    """The types of the fields of a nested column, as far as it has any."""
+    inner = getattr(frame.schema[name], "inner", None)
+    return {f.name: f.dtype for f in getattr(inner, "fields", [])}
 
 
 def _all_text(values: Any) -> bool:

@@ -1,9 +1,11 @@
-"""Count rows by group, bin and label."""
+"""Count rows by group and bin, and by label where they have one."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -24,12 +26,13 @@ Shifts = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Window:
-    """Cells for the bins that scores from ``low`` to ``high`` take in each coarse group, two of them for a bin."""
+    """Cells for the bins that values from ``low`` to ``high`` take in each coarse group, one for each side of a bin."""
 
     low: float
     high: float
     lattice: Lattice
     shifts: Shifts
+    sides: int
 
     def holds(self, extent: Extent) -> bool:
         """Whether all such scores have a cell in coarse groups."""
@@ -53,36 +56,39 @@ class Window:
 
     @cached_property
     def offsets(self) -> Shifts:
-        """What makes a bin of each group the half of its cell."""
+        """What makes a bin of each group the number of its cells."""
         return np.cumsum(self.widths) - self.widths - self.lowest
 
     @cached_property
     def size(self) -> int:
         """Number of cells; widths of many fine groups would overflow an integer."""
-        return 2 * int(self.widths.sum(dtype=np.float64))
+        return self.sides * int(self.widths.sum(dtype=np.float64))
 
     @cached_property
     def spanning(self) -> Codes:
-        """The halves of the cells whose bins would span an atom."""
+        """The cells whose bins would span an atom."""
         group = np.repeat(np.arange(len(self.widths)), self.widths)
         bins = np.arange(len(group)) - self.offsets[group]
         return np.flatnonzero(self.lattice.span_atoms(bins, self.shifts[group]))
 
     def table(self, counts: Counts) -> pl.DataFrame:
-        """The bins that hold rows; ``counts`` has negatives and positives of a bin in turns."""
-        neg, pos = counts[0::2], counts[1::2]
-        occupied = np.flatnonzero(neg + pos)
+        """The bins that hold rows; ``counts`` has the sides of a bin in turns."""
+        values = counts.reshape(-1, self.sides)
+        occupied = np.flatnonzero(values.sum(axis=1) if self.sides > 1 else values)
         group = np.searchsorted(np.cumsum(self.widths), occupied, side="right")
-        return _table(group, self.shifts[group], occupied - self.offsets[group], neg[occupied], pos[occupied])
+        return _table(group, self.shifts[group], occupied - self.offsets[group], list(values[occupied].T))
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Scored rows. ``numbers`` and ``shifts`` give the number of each group and the shift that it has come to."""
+    """Rows with a value, such as a score or an error, and perhaps a label.
+
+    ``numbers`` and ``shifts`` give the number of each group and the shift that it has come to.
+    """
 
     lattice: Lattice
     scores: NDArray[np.float64]
-    label: NDArray[np.uint8]
+    label: NDArray[np.uint8] | None
     group: Codes | None
     numbers: Codes
     shifts: Shifts
@@ -99,7 +105,7 @@ class Chunk:
         return replace(
             self,
             scores=self.scores[mask],
-            label=self.label[mask],
+            label=None if self.label is None else self.label[mask],
             group=None if self.group is None else self.group[mask],
             weight=None if self.weight is None else self.weight[mask],
         )
@@ -139,18 +145,20 @@ class Chunk:
         low = (keys >> shift) << shift
         amount = np.ones(rows, dtype=np.int64) if self.weight is None else self.weight
         group = np.zeros(rows, dtype=np.intp) if self.group is None else self.group
-        first, (neg, pos) = add_up(group, low, [amount * (1 - self.label), amount * self.label])
-        return _table(self.numbers[group[first]], shift[first], (low >> shift)[first], neg, pos)
+        sides = [amount] if self.label is None else [amount * (1 - self.label), amount * self.label]
+        first, values = add_up(group, low, sides)
+        return _table(self.numbers[group[first]], shift[first], (low >> shift)[first], values)
 
 
 @dataclass(frozen=True)
 class BinCounter(Counter):
-    """Rows, or their weight, by group, shift, bin and label.
+    """Rows, or their weight, by group, shift, bin, and label if ``read`` gives one.
 
     Rows are sorted until their group has become coarse. Then they are counted in an array over a window of bins, where
     most of them lie. ``shifts`` gives the shift that each group has come to, 0 for a new one.
     """
 
+    read: Callable[[Rows], tuple[NDArray[np.float64], NDArray[np.uint8] | None, Extent]]
     lattice: Lattice
     capacity: int
     shifts: Shifts = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
@@ -163,8 +171,8 @@ class BinCounter(Counter):
         """The counts of more rows."""
         counter = self._with_groups(groups)
         shifts = counter.shifts[numbers]
-        score, label, extent = rows.score[0], rows.truth[0], rows.extent[0]
-        chunk = Chunk(self.lattice, score, label, rows.group, numbers, shifts, rows.weight, extent)
+        values, label, extent = self.read(rows)
+        chunk = Chunk(self.lattice, values, label, rows.group, numbers, shifts, rows.weight, extent)
         window = counter._window_for(chunk)
         if window is None:
             return counter._with_sorted(chunk)
@@ -175,7 +183,7 @@ class BinCounter(Counter):
             counter = counter._with_sorted(chunk.where(~inside))
             chunk = chunk.where(inside)
         counts = chunk.counted(window)
-        bins = counts.reshape(-1, 2)
+        bins = counts.reshape(-1, window.sides)
         if bins[window.spanning].any():
             counter = counter._with_sorted(chunk.near_atoms())
             bins[window.spanning] = 0
@@ -184,7 +192,7 @@ class BinCounter(Counter):
         return replace(counter, counts=counts)
 
     def table(self) -> pl.DataFrame:
-        """Columns group, shift, bin, neg, pos. A bin may come in several rows."""
+        """Columns group, shift, bin, and neg and pos, or count. A bin may come in several rows."""
         tables = [*self.fitted_tables, *self.loose_tables]
         if self.window is not None and self.counts is not None:
             tables.append(self.window.table(self.counts))
@@ -210,7 +218,7 @@ class BinCounter(Counter):
         table = fit(self.table(), self.lattice, self.capacity)
         shifts = np.zeros_like(self.shifts)
         np.maximum.at(shifts, table["group"].to_numpy(), table["shift"].to_numpy())
-        return BinCounter(self.lattice, self.capacity, shifts, fitted_tables=(table,))
+        return BinCounter(self.read, self.lattice, self.capacity, shifts, fitted_tables=(table,))
 
     def _with_groups(self, groups: int) -> BinCounter:
         """Room for more groups; being fine, they take no cells of the window."""
@@ -245,12 +253,14 @@ class BinCounter(Counter):
         if known is None:
             ends.append(chunk.bulk())
         limit = max(CACHED_CELLS, 2 * len(chunk.scores))
-        windows = (Window(*extent, self.lattice, self.shifts) for extent in ends)
+        sides = 1 if chunk.label is None else 2
+        windows = (Window(*extent, self.lattice, self.shifts, sides) for extent in ends)
         return next((window for window in windows if window.size <= limit), known)
 
 
-def _table(group: NDArray[np.intp], shift: NDArray[np.int64], bin: Keys, neg: object, pos: object) -> pl.DataFrame:
+def _table(group: Codes, shift: Shifts, bin: Keys, values: Sequence[NDArray[Any]]) -> pl.DataFrame:
+    sides = ("count",) if len(values) == 1 else ("neg", "pos")
     return pl.DataFrame(
-        {"group": group, "shift": shift, "bin": bin, "neg": neg, "pos": pos},
+        {"group": group, "shift": shift, "bin": bin, **dict(zip(sides, values, strict=True))},
         schema_overrides={"group": pl.UInt32, "shift": pl.UInt8, "bin": pl.Int64},
     )

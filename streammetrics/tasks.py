@@ -9,13 +9,17 @@ from streammetrics.accumulator import Accumulator
 from streammetrics.errors import SpecificationError
 from streammetrics.lattice import Domain
 from streammetrics.metrics import Metric
-from streammetrics.roles import Column
+from streammetrics.roles import Column, Columns
 from streammetrics.statistics import (
     CAPACITY,
     CAPACITY_OF_A_GROUP,
     CalibrationBins,
+    ClassLoss,
     ConfusionCounts,
+    ConfusionMatrix,
+    LabelSets,
     ProbabilityLoss,
+    RankCounts,
     ScoreHistogram,
     Statistic,
 )
@@ -39,6 +43,8 @@ COUNTS = (
 )
 RANKING = ("roc_auc", "average_precision", "pr_auc", "ks")
 PROBABILITIES = ("log_loss", "log_loss_skill", "brier_score", "brier_skill_score", "ece")
+CLASSES = ("accuracy", "balanced_accuracy", "majority_accuracy", "kappa", "mcc")
+OF_LABELS = ("precision", "recall", "f1")
 
 
 def binary(
@@ -89,7 +95,6 @@ def binary(
         raise SpecificationError("thresholds= apply to y_score=, which is not given.")
     if y_pred is not None and thresholds is not None:
         raise SpecificationError("give thresholds= on y_score=, or y_pred=; the 2x2 table counts one of them.")
-    grouped = not (isinstance(by, Sequence) and not len(by))
     statistics: list[Statistic] = []
     if y_pred is not None:
         statistics.append(ConfusionCounts(thresholds=()))
@@ -98,7 +103,7 @@ def binary(
         statistics.append(ConfusionCounts(default if thresholds is None else tuple(thresholds)))
     shown: list[str] = []
     if y_score is not None:
-        capacity = capacity or (CAPACITY_OF_A_GROUP if grouped else CAPACITY)
+        capacity = capacity or (CAPACITY_OF_A_GROUP if _grouped(by) else CAPACITY)
         statistics.append(ScoreHistogram(capacity, domain, tuple(atoms)))
         shown += RANKING
         if domain == "probability":
@@ -116,3 +121,145 @@ def binary(
         nulls=nulls,
         metrics=[*VOLUME, *shown, *COUNTS] if metrics is None else metrics,
     )
+
+
+def multiclass(
+    *,
+    y_true: Column,
+    y_score: Columns | None = None,
+    y_pred: Columns | None = None,
+    labels: Sequence[Any] | None = None,
+    order: Sequence[Any] = (),
+    sample_weight: Column | None = None,
+    by: Column | Sequence[Column] = (),
+    nulls: Literal["raise", "drop"] = "raise",
+    renormalize: bool = False,
+    capacity: int | None = None,
+    atoms: Sequence[float] = (),
+    calibration_bins: int = 10,
+    metrics: Sequence[str | Metric] | None = None,
+) -> Accumulator:
+    """An accumulator for classification into several classes.
+
+    The predicted label is ``y_pred``, or else the one with the highest probability; of equal probabilities the first
+    label wins. Ranking metrics are those of each class against the rest; the volume under a ROC surface is not kept.
+
+    Args:
+        y_true: the labels, of any plain type.
+        y_score: a mapping of each label to the column of its probability, or one column of lists with ``labels``; for
+            several models a mapping of their names to either.
+        y_pred: predicted labels, or a mapping of model names to them.
+        labels: all labels, in the order of the lists; those of the mapping unless given.
+        order: all labels from the lowest to the highest, for weighted kappa; their sort order unless given.
+        sample_weight: weights of rows.
+        by: group columns, by name or expression.
+        nulls: ``"raise"`` or ``"drop"``.
+        renormalize: divide the probabilities of a row by their sum, instead of refusing rows where it is not 1.
+        capacity: most bins of the score histogram of a class: 4,096, or 1,024 for each group where ``by`` is given.
+        atoms: probabilities that many rows share.
+        calibration_bins: number of calibration bins of a class.
+        metrics: what reports show, instead of the usual ones. All others can still be asked for.
+
+    Raises:
+        SpecificationError: where the arguments do not fit together.
+
+    >>> acc = multiclass(y_true="animal", y_pred="guess")
+    >>> report = acc.update({"animal": ["cat", "dog", "cow"], "guess": ["cat", "dog", "dog"]}).finalize()
+    >>> report["accuracy"].value, report.get("recall", label="cow").value
+    (0.6666666666666666, 0.0)
+    """
+    if y_score is None and y_pred is None:
+        raise SpecificationError("multiclass needs y_score=, y_pred=, or both.")
+    statistics: list[Statistic] = [ConfusionMatrix(tuple(order))]
+    shown: list[str] = []
+    if y_score is not None:
+        capacity = capacity or (CAPACITY_OF_A_GROUP if _grouped(by) else CAPACITY // 4)
+        bins = ScoreHistogram(capacity, "probability", tuple(atoms))
+        statistics += [ClassLoss(), RankCounts(), bins, CalibrationBins(calibration_bins)]
+        shown += ["roc_auc(average=macro)", "roc_auc", "average_precision", "log_loss", "log_loss_skill", "brier_score"]
+    return Accumulator(
+        *statistics,
+        y_true=y_true,
+        y_pred=y_pred,
+        y_score=y_score,
+        labels=labels,
+        sample_weight=sample_weight,
+        by=by,
+        nulls=nulls,
+        renormalize=renormalize,
+        metrics=[*VOLUME, *CLASSES, *_macro(OF_LABELS), *OF_LABELS, *shown] if metrics is None else metrics,
+    )
+
+
+def multilabel(
+    *,
+    y_true: Columns,
+    y_score: Columns | None = None,
+    y_pred: Columns | None = None,
+    labels: Sequence[Any] | None = None,
+    sample_weight: Column | None = None,
+    by: Column | Sequence[Column] = (),
+    nulls: Literal["raise", "drop"] = "raise",
+    threshold: float = 0.5,
+    capacity: int | None = None,
+    atoms: Sequence[float] = (),
+    calibration_bins: int = 10,
+    metrics: Sequence[str | Metric] | None = None,
+) -> Accumulator:
+    """An accumulator for classification where a row can have any number of labels.
+
+    Args:
+        y_true: a mapping of each label to the column that says whether a row has it, or one column of lists with
+            ``labels``.
+        y_score: probabilities, likewise; for several models a mapping of their names to either.
+        y_pred: predicted labels, likewise.
+        labels: all labels, in the order of the lists; those of the mapping unless given.
+        sample_weight: weights of rows.
+        by: group columns, by name or expression.
+        nulls: ``"raise"`` or ``"drop"``.
+        threshold: a label is predicted where its score reaches this, unless ``y_pred`` is given.
+        capacity: most bins of the score histogram of a label: 4,096, or 1,024 for each group where ``by`` is given.
+        atoms: probabilities that many rows share.
+        calibration_bins: number of calibration bins of a label.
+        metrics: what reports show, instead of the usual ones. All others can still be asked for.
+
+    Raises:
+        SpecificationError: where the arguments do not fit together.
+
+    >>> acc = multilabel(y_true={"news": "is_news", "sport": "is_sport"}, y_pred={"news": "p_news", "sport": "p_sport"})
+    >>> batch = {"is_news": [1, 0], "p_news": [1, 0], "is_sport": [0, 1], "p_sport": [1, 1]}
+    >>> report = acc.update(batch).finalize()
+    >>> report["subset_accuracy"].value, report["hamming_loss"].value, report.get("precision", label="sport").value
+    (0.5, 0.25, 0.5)
+    """
+    if y_score is None and y_pred is None:
+        raise SpecificationError("multilabel needs y_score=, y_pred=, or both.")
+    counts = ConfusionCounts((threshold,) if y_pred is None else ())
+    statistics: list[Statistic] = [LabelSets(threshold), counts]
+    shown: list[str] = []
+    if y_score is not None:
+        capacity = capacity or (CAPACITY_OF_A_GROUP if _grouped(by) else CAPACITY // 4)
+        bins = ScoreHistogram(capacity, "probability", tuple(atoms))
+        statistics += [bins, ProbabilityLoss(), CalibrationBins(calibration_bins)]
+        shown += ["roc_auc(average=macro)", "roc_auc", "average_precision", "log_loss", "ece"]
+    sets = ("subset_accuracy", "hamming_loss", "samples_jaccard")
+    micro = [f"{name}(average=micro)" for name in OF_LABELS]
+    return Accumulator(
+        *statistics,
+        y_true=y_true,
+        y_pred=y_pred,
+        y_score=y_score,
+        labels=labels,
+        sample_weight=sample_weight,
+        by=by,
+        nulls=nulls,
+        metrics=[*VOLUME, *sets, *micro, *_macro(OF_LABELS), *OF_LABELS, *shown] if metrics is None else metrics,
+    )
+
+
+def _grouped(by: Column | Sequence[Column]) -> bool:
+    return not (isinstance(by, Sequence) and not len(by))
+
+
+def _macro(names: Sequence[str]) -> list[str]:
+    return [f"{name}(average=macro)" for name in names]

@@ -230,7 +230,7 @@ def test_bad_input_is_refused_and_loses_nothing(data, options, error, message):
         ({"thresholds": [0.5, 0.5]}, "distinct"),
         ({"thresholds": [float("nan")]}, "distinct numbers"),
         ({"capacity": 7}, "at least 8"),
-        ({"atoms": [2.0]}, "no score of the domain"),
+        ({"atoms": [2.0]}, "no value of the domain"),
         ({"domain": "margin"}, "domain must be"),
         ({"calibration_bins": 0}, "at least one bin"),
     ],

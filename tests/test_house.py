@@ -15,7 +15,7 @@ ROOT = Path(sm.__file__).parent
 # A file imports only what stands above it. Files of a folder may also import one another, without circles.
 ORDER = """
 errors version lazy lattice kernels text demo roles frames codes columns batches rows bins counters tally metrics curves
-statistics state storage estimates report accumulator tasks sources pipeline cli __init__
+confusion statistics state storage estimates report accumulator tasks sources pipeline cli __init__
 """.split()
 CORE = {"polars", "pyarrow", "numpy", "click", "streammetrics"}
 EXTRAS = {"compiled.py": {"numba"}}
@@ -38,8 +38,9 @@ def imports(path):
 def test_public_names():
     assert set(sm.__all__) == {
         *("Accumulator", "Estimate", "Metric", "Report", "Statistic", "__version__"),
-        *("accumulate", "all_metrics", "binary", "evaluate", "merge", "metric"),
-        *("CalibrationBins", "ConfusionCounts", "ProbabilityLoss", "RowCounts", "ScoreHistogram"),
+        *("accumulate", "all_metrics", "binary", "evaluate", "merge", "metric", "multiclass", "multilabel"),
+        *("CalibrationBins", "ClassLoss", "ConfusionCounts", "ConfusionMatrix", "ErrorHistogram", "Histogram"),
+        *("LabelSets", "ProbabilityLoss", "RankCounts", "RowCounts", "ScoreHistogram"),
         *("ColumnError", "DataError", "MergeError", "MetricError", "ReportError", "SourceError"),
         *("SpecificationError", "StateError", "StreamMetricsError"),
     }

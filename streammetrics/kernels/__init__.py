@@ -5,6 +5,7 @@ Which of the two runs is decided here, and nowhere else.
 
 from streammetrics.kernels import numpy as definition
 from streammetrics.kernels.choice import fastest
+from streammetrics.kernels.classes import count_ranks, sum_class_losses
 from streammetrics.kernels.numpy import CLIP, NOTHING, Codes, Counts, Extent
 
 count_bins = fastest(definition.count_bins)
@@ -23,9 +24,11 @@ __all__ = [
     "Extent",
     "count_bins",
     "count_outcomes",
+    "count_ranks",
     "extent",
     "lattice_keys",
     "number",
     "sum_calibration",
+    "sum_class_losses",
     "sum_losses",
 ]

@@ -71,7 +71,7 @@ def lattice_keys(values: Floats, lattice: Lattice) -> Keys:
 
 def count_bins(
     scores: Floats,
-    label: Labels,
+    label: Labels | None,
     group: Codes | None,
     weight: Floats | None,
     lattice: Lattice,
@@ -170,7 +170,8 @@ def _count_bins(scores, label, group, weight, folded, shifts, offsets, counts):
     for i in range(len(scores)):
         g = 0 if group is None else group[i]
         bin = (_key(scores[i], folded) >> shifts[g]) + offsets[g]
-        counts[np.uint64(2 * bin + label[i])] += 1 if weight is None else weight[i]
+        cell = bin if label is None else 2 * bin + label[i]
+        counts[np.uint64(cell)] += 1 if weight is None else weight[i]
 
 
 @exact

@@ -77,7 +77,7 @@ def lattice_keys(values: Floats, lattice: Lattice) -> Keys:
 
 def count_bins(
     scores: Floats,
-    label: Labels,
+    label: Labels | None,
     group: Codes | None,
     weight: Floats | None,
     lattice: Lattice,
@@ -87,7 +87,8 @@ def count_bins(
 ) -> Counts:
     """Rows, or their weight, in each of ``size`` cells; 4 ns.
 
-    The cell of a row is twice its bin, at the shift of its group, plus the group's offset, plus the label.
+    The cell of a row is its bin, at the shift of its group, plus the group's offset; where there are labels, twice that
+    plus the label.
     """
     cells = np.empty(len(scores), dtype=np.int64)
     for block in blocks(len(scores)):
@@ -95,8 +96,11 @@ def count_bins(
         bins = lattice.keys(scores[block])
         bins >>= shifts[groups]
         bins += offsets[groups]
-        bins <<= 1
-        np.bitwise_or(bins, label[block], out=cells[block])
+        if label is None:
+            cells[block] = bins
+        else:
+            bins <<= 1
+            np.bitwise_or(bins, label[block], out=cells[block])
     return _count(cells, size, weight)
 
 

@@ -1,5 +1,9 @@
-"""Metrics by theme: each is one formula over columns of one statistic's table."""
+"""Metrics by theme: each is one formula over columns of one statistic's table.
 
+Metrics of several classes that share their name with one of two classes are found in their modules.
+"""
+
+from streammetrics.metrics import class_probabilities, multilabel, several_classes
 from streammetrics.metrics.agreement import (
     chance_agreement,
     class_imbalance,
@@ -21,6 +25,7 @@ from streammetrics.metrics.calibration import (
     observed_rate,
     rmsce,
 )
+from streammetrics.metrics.class_probabilities import top_k_accuracy
 from streammetrics.metrics.losses import (
     balanced_brier_score,
     balanced_log_loss,
@@ -32,6 +37,7 @@ from streammetrics.metrics.losses import (
     log_loss_skill,
 )
 from streammetrics.metrics.metric import Metric, all_metrics, find_metric, metric, parse_metric
+from streammetrics.metrics.multilabel import hamming_loss, samples_jaccard, subset_accuracy
 from streammetrics.metrics.ratios import (
     accuracy,
     balanced_accuracy,
@@ -89,6 +95,7 @@ __all__ = [
     "calibration_ratio",
     "chance_agreement",
     "class_imbalance",
+    "class_probabilities",
     "cost",
     "diagnostic_odds_ratio",
     "dropped",
@@ -105,6 +112,7 @@ __all__ = [
     "fnr",
     "fowlkes_mallows",
     "fpr",
+    "hamming_loss",
     "jaccard",
     "kappa",
     "log_loss",
@@ -115,6 +123,7 @@ __all__ = [
     "mce",
     "mean_score",
     "metric",
+    "multilabel",
     "negative_f1",
     "negative_likelihood_ratio",
     "negatives",
@@ -133,8 +142,12 @@ __all__ = [
     "recall",
     "rmsce",
     "rows",
+    "samples_jaccard",
+    "several_classes",
     "specificity",
+    "subset_accuracy",
     "support",
+    "top_k_accuracy",
     "true_negatives",
     "true_positives",
     "youden_j",

@@ -1,15 +1,34 @@
 """Statistics: what to keep of the rows. Each is one file and one table."""
 
+from streammetrics.statistics.binned import CAPACITY, CAPACITY_OF_A_GROUP
 from streammetrics.statistics.calibration_bins import CalibrationBins
+from streammetrics.statistics.class_loss import ClassLoss
 from streammetrics.statistics.confusion_counts import ConfusionCounts
+from streammetrics.statistics.confusion_matrix import ConfusionMatrix
+from streammetrics.statistics.histogram import ErrorHistogram, Histogram
+from streammetrics.statistics.label_sets import LabelSets
 from streammetrics.statistics.probability_loss import ProbabilityLoss
+from streammetrics.statistics.rank_counts import RankCounts
 from streammetrics.statistics.row_counts import RowCounts
-from streammetrics.statistics.score_histogram import CAPACITY, CAPACITY_OF_A_GROUP, ScoreHistogram
+from streammetrics.statistics.score_histogram import ScoreHistogram
 from streammetrics.statistics.statistic import Statistic
 from streammetrics.statistics.view import GROUP, View, exact
 
 STATISTICS: dict[str, type[Statistic]] = {
-    s.name: s for s in (RowCounts, ConfusionCounts, ScoreHistogram, ProbabilityLoss, CalibrationBins)
+    s.name: s
+    for s in (
+        RowCounts,
+        ConfusionCounts,
+        ConfusionMatrix,
+        ScoreHistogram,
+        Histogram,
+        ProbabilityLoss,
+        CalibrationBins,
+        ClassLoss,
+        RankCounts,
+        LabelSets,
+        ErrorHistogram,
+    )
 }
 
 __all__ = [
@@ -18,8 +37,14 @@ __all__ = [
     "GROUP",
     "STATISTICS",
     "CalibrationBins",
+    "ClassLoss",
     "ConfusionCounts",
+    "ConfusionMatrix",
+    "ErrorHistogram",
+    "Histogram",
+    "LabelSets",
     "ProbabilityLoss",
+    "RankCounts",
     "RowCounts",
     "ScoreHistogram",
     "Statistic",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -84,6 +85,10 @@ class Statistic(ABC):
         columns = frozenset(self.schema(weighted=False)) - {GROUP}
         folds = len(self.kept) < len(self.keys)
         return (View(columns, self.kept, folds, self.cases, self.support, self.wide),)
+
+    def typed(self, schema: Mapping[str, pl.DataType], found: Mapping[str, pl.DataType]) -> dict[str, pl.DataType]:
+        """The schema with types that come from the data taken from those found."""
+        return dict(schema)
 
     def schema(self, weighted: bool) -> dict[str, pl.DataType]:
         """Columns and types of the table. Counts of weighted rows are sums of their weights."""

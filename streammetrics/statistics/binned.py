@@ -1,0 +1,70 @@
+"""What histograms have in common: bins that fit any distribution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from streammetrics.bins import fit
+from streammetrics.errors import SpecificationError
+from streammetrics.lattice import Domain, Lattice
+from streammetrics.statistics.statistic import Statistic
+
+CAPACITY = 16_384
+CAPACITY_OF_A_GROUP = 1_024
+
+
+@dataclass(frozen=True)
+class Binned(Statistic):
+    """A statistic whose keys are the bins of a lattice (see `streammetrics.lattice`).
+
+    Bins are intervals of the ordered integers of the floating-point line, so their width is relative to the value;
+    every distinct value has a bin of its own until there are more than ``capacity`` of them. The table is a pure
+    function of the rows, however they were split; counts merge bit for bit where rows carry no weights.
+    """
+
+    capacity: int = CAPACITY
+    domain: Domain = "real"
+    atoms: tuple[float, ...] = ()
+
+    keys: ClassVar[dict[str, pl.DataType]] = {"shift": pl.UInt8(), "bin": pl.Int64()}
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "atoms", tuple(sorted({float(a) + 0.0 for a in self.atoms})))
+        if self.domain not in ("probability", "real"):
+            raise SpecificationError(f"domain must be 'probability' or 'real', not {self.domain!r}.")
+        smallest = 8 + 64 * len(self.atoms)
+        if self.capacity < smallest:
+            raise SpecificationError(
+                f"capacity must be at least 8 and 64 more for each atom, {smallest} here, not {self.capacity}."
+            )
+        for atom in self.atoms:
+            if atom != atom or (self.domain == "probability" and not 0 <= atom <= 1):
+                raise SpecificationError(f"the atom {atom} is no value of the domain {self.domain!r}.")
+
+    @property
+    def lattice(self) -> Lattice:
+        """What the bins mean."""
+        return Lattice(self.domain, self.atoms)
+
+    def merge(self, table: pl.DataFrame) -> pl.DataFrame:
+        """Every bin once, at the smallest shift that fits, in ascending order."""
+        return fit(table, self.lattice, self.capacity)
+
+    def valid(self) -> pl.Expr:
+        """Whether a row of a table, read from a file, can be."""
+        return super().valid() & pl.struct("shift", "bin").map_batches(self._possible, return_dtype=pl.Boolean)
+
+    def _possible(self, cells: pl.Series) -> pl.Series:
+        bins, shifts = cells.struct.field("bin").to_numpy(), cells.struct.field("shift").to_numpy()
+        return pl.Series(self.lattice.holds(bins, shifts))
+
+    def edges(self, table: pl.DataFrame) -> pl.DataFrame:
+        """The table with ``low`` and ``high``, the smallest and the largest value that fall in each bin."""
+        bins, shifts = table["bin"].to_numpy(), table["shift"].to_numpy().astype(np.int64)
+        return table.with_columns(
+            low=pl.Series(self.lattice.lowest(bins, shifts)), high=pl.Series(self.lattice.highest(bins, shifts))
+        )

@@ -1,0 +1,92 @@
+"""How often each label is predicted as which."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+
+from streammetrics import confusion
+from streammetrics.counters import Tables
+from streammetrics.roles import LABEL, Kind
+from streammetrics.rows import Rows
+from streammetrics.statistics.statistic import Statistic
+from streammetrics.statistics.view import GROUP, View, exact
+
+DENSE_CELLS = 1 << 16  # of a chunk's matrix, up to which it is counted whole
+
+
+@dataclass(frozen=True)
+class ConfusionMatrix(Statistic):
+    """Rows by actual and predicted label.
+
+    Labels are of any plain type, and appear as they come; cells that do not occur take no memory. Keys: ``actual``,
+    ``predicted``, in the type of the labels (integers as Int64, categories as text). Values: ``count``. Merges bit for
+    bit where rows carry no weights.
+
+    Metrics over all labels read ``correct``, ``actual``, ``predicted``, ``distance`` and ``square_distance`` of each
+    label; those of the 2x2 table read ``tp``, ``fp``, ``fn``, ``tn`` of each label against the rest.
+
+    Args:
+        order: all labels from the lowest to the highest, for weighted kappa; their sort order where empty.
+
+    >>> ConfusionMatrix()
+    ConfusionMatrix(order=())
+    """
+
+    order: tuple[Any, ...] = ()
+
+    name: ClassVar[str] = "confusion_matrix"
+    kind: ClassVar[Kind | None] = "multiclass"
+    roles: ClassVar[tuple[str, ...]] = ("y_true",)
+    keys: ClassVar[dict[str, pl.DataType]] = {"actual": pl.Null(), "predicted": pl.Null()}
+    counts: ClassVar[tuple[str, ...]] = ("count",)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "order", tuple(self.order))
+
+    def counter(self, weighted: bool) -> Tables:
+        """Counts of cells."""
+        return Tables(self)
+
+    def observe(self, rows: Rows) -> pl.DataFrame:
+        """Counts of the cells that occur."""
+        assert rows.labels is not None
+        (actual,), (predicted,), labels = rows.truth, rows.predicted, max(len(rows.labels), 1)
+        cells = actual * labels + predicted
+        if rows.group is not None:
+            cells += rows.group * (labels * labels)
+        if rows.group_count * labels * labels <= max(DENSE_CELLS, len(cells)):
+            count = np.bincount(cells, rows.weight, minlength=1)
+            found = np.flatnonzero(count)
+            count = count[found]
+        else:
+            found, places = np.unique(cells, return_inverse=True)
+            count = np.bincount(places, rows.weight)
+        group, cell = np.divmod(found, labels * labels)
+        label = {"actual": rows.labels.gather(cell // labels), "predicted": rows.labels.gather(cell % labels)}
+        kind = pl.Int64 if rows.weight is None else pl.Float64
+        return pl.DataFrame({GROUP: pl.Series(group, dtype=pl.UInt32), **label, "count": pl.Series(count, dtype=kind)})
+
+    def typed(self, schema: Mapping[str, pl.DataType], found: Mapping[str, pl.DataType]) -> dict[str, pl.DataType]:
+        """The schema with the type of labels as it was found, where both columns of labels have one type."""
+        label = found.get("actual", pl.Null())
+        return dict(schema) | ({"actual": label, "predicted": label} if not label.is_nested() else {})
+
+    def views(self) -> tuple[View, ...]:
+        """All labels together, and each against the rest."""
+        overall = frozenset({"correct", "actual", "predicted", "distance", "square_distance"})
+        order = self.order or None
+        return (
+            View(overall, (), True, lambda t: exact(confusion.overall_view(t, order))),
+            View(
+                frozenset({LABEL, "tp", "fp", "fn", "tn"}),
+                (LABEL,),
+                False,
+                lambda t: exact(confusion.label_view(t, order)),
+                support=(pl.col("tp") + pl.col("fn")).first(),
+            ),
+        )

@@ -1,0 +1,144 @@
+"""Values along the line: errors, scores, targets, predictions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from streammetrics import kernels
+from streammetrics.errors import SpecificationError
+from streammetrics.kernels import Extent
+from streammetrics.roles import Kind
+from streammetrics.rows import Rows
+from streammetrics.statistics.binned import Binned
+from streammetrics.statistics.view import GROUP, View, exact
+from streammetrics.tally import BinCounter
+
+Of = Literal["y_score", "y_pred", "y_true"]
+Values = tuple[NDArray[np.float64], None, Extent]
+
+
+@dataclass(frozen=True)
+class Histogram(Binned):
+    """How many rows have which value of one column: scores, without labels too, predictions or true values.
+
+    Keys: ``shift``, ``bin``. Value: ``count``. Metrics see ``value_low``, ``value_high`` and ``count``.
+
+    Args:
+        capacity: most bins kept for a group. Near an atom more can be needed, one for every power of two of distance.
+        domain: ``"real"``, or ``"probability"`` for values in [0, 1], as fine near 1 as near 0.
+        atoms: values that many rows share, such as a fallback score; each keeps a bin of its own.
+        of: the role whose values are counted: ``"y_score"``, ``"y_pred"`` or ``"y_true"``.
+
+    Raises:
+        SpecificationError: for a capacity that is too small, an unknown domain or role, or an atom outside of the
+            domain.
+
+    >>> Histogram(capacity=1024)
+    Histogram(capacity=1024, domain='real', atoms=(), of='y_score')
+    """
+
+    of: Of = "y_score"
+
+    name: ClassVar[str] = "histogram"
+    counts: ClassVar[tuple[str, ...]] = ("count",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.of not in get_args(Of):
+            raise SpecificationError(f"of must be one of {', '.join(get_args(Of))}, not {self.of!r}.")
+
+    @property
+    def of_label(self) -> bool:
+        """Each label has a column of its own."""
+        return True
+
+    def needs(self) -> tuple[str, ...]:
+        """The column whose values are counted."""
+        return (self.of,)
+
+    def needs_probabilities(self) -> bool:
+        """Whether scores must lie in [0, 1]."""
+        return self.domain == "probability" and self.of == "y_score"
+
+    def counter(self, weighted: bool) -> BinCounter:
+        """Counts by bin."""
+        return BinCounter(_READ[self.of], self.lattice, self.capacity)
+
+    def views(self) -> tuple[View, ...]:
+        """The bins with the values at their ends."""
+        return (_view(self, "value"),)
+
+
+@dataclass(frozen=True)
+class ErrorHistogram(Binned):
+    """How many rows have which error: prediction minus true value.
+
+    Keys: ``shift``, ``bin``. Value: ``count``. Metrics see ``error_low``, ``error_high`` and ``count``.
+
+    Args:
+        capacity: most bins kept for a group. Near an atom more can be needed, one for every power of two of distance.
+        domain: ``"real"``.
+        atoms: errors that many rows share; each keeps a bin of its own, as 0 always does.
+
+    Raises:
+        SpecificationError: for a capacity that is too small, or another domain.
+
+    >>> ErrorHistogram(capacity=4096)
+    ErrorHistogram(capacity=4096, domain='real', atoms=())
+    """
+
+    name: ClassVar[str] = "error_histogram"
+    kind: ClassVar[Kind | None] = "regression"
+    roles: ClassVar[tuple[str, ...]] = ("y_true", "y_pred")
+    counts: ClassVar[tuple[str, ...]] = ("count",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.domain != "real":
+            raise SpecificationError("errors lie on the real line; leave out domain=.")
+
+    def counter(self, weighted: bool) -> BinCounter:
+        """Counts by bin."""
+        return BinCounter(_errors, self.lattice, self.capacity)
+
+    def views(self) -> tuple[View, ...]:
+        """The bins with the errors at their ends."""
+        return (_view(self, "error"),)
+
+
+def _view(histogram: Binned, what: str) -> View:
+    low, high = f"{what}_low", f"{what}_high"
+
+    def with_edges(table: pl.DataFrame) -> dict[str, pl.DataFrame]:
+        ends = histogram.edges(table).rename({"low": low, "high": high})
+        return exact(ends.select(GROUP, low, high, "count"))
+
+    return View(frozenset({low, high, "count"}), (), True, with_edges)
+
+
+def _scores(rows: Rows) -> Values:
+    return rows.score[0], None, rows.extent[0]
+
+
+def _predictions(rows: Rows) -> Values:
+    return _with_extent(rows.predicted[0].astype(np.float64, copy=False))
+
+
+def _targets(rows: Rows) -> Values:
+    return _with_extent(rows.truth[0].astype(np.float64, copy=False))
+
+
+def _errors(rows: Rows) -> Values:
+    return _with_extent(rows.predicted[0] - rows.truth[0])
+
+
+def _with_extent(values: NDArray[np.float64]) -> Values:
+    return values, None, kernels.extent(values)
+
+
+_READ = {"y_score": _scores, "y_pred": _predictions, "y_true": _targets}

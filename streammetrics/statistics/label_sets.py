@@ -1,0 +1,62 @@
+"""Rows of a multilabel task as sets of labels: how many are predicted whole, and how far off the others are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from streammetrics.counters import Sums
+from streammetrics.roles import Kind
+from streammetrics.rows import Rows
+from streammetrics.statistics.statistic import Statistic
+
+
+@dataclass(frozen=True)
+class LabelSets(Statistic):
+    """How the set of predicted labels of a row agrees with the set of true ones.
+
+    Values: ``row_weight`` (the number of rows, or the sum of their weights), ``exact_match`` (rows with every label
+    right), ``label_decisions`` (one for each row and label), ``label_errors`` (those that are wrong), ``jaccard_sum`` (of each
+    row the labels both true and predicted, as a share of those that are either; 0 where there are none). Counts merge bit for bit where rows carry no weights, the sum within 1e-12.
+
+    Args:
+        threshold: a label is predicted where its score reaches this; without effect where ``y_pred`` is given.
+
+    >>> LabelSets()
+    LabelSets(threshold=0.5)
+    """
+
+    threshold: float = 0.5
+
+    name: ClassVar[str] = "label_sets"
+    kind: ClassVar[Kind | None] = "multilabel"
+    roles: ClassVar[tuple[str, ...]] = ("y_true",)
+    counts: ClassVar[tuple[str, ...]] = ("row_weight", "exact_match", "label_errors", "label_decisions")
+    sums: ClassVar[tuple[str, ...]] = ("jaccard_sum",)
+
+    def counter(self, weighted: bool) -> Sums:
+        """Sums over rows."""
+        return Sums(self, weighted)
+
+    def count(self, rows: Rows) -> NDArray[np.float64]:
+        """Sums over the rows of each group: shape (groups, 5)."""
+        predicted = rows.predicted or tuple((score >= self.threshold).view(np.uint8) for score in rows.score)
+        wrong, both, either = (np.zeros(rows.size, dtype=np.int64) for _ in range(3))
+        for true, found in zip(rows.truth, predicted, strict=True):
+            wrong += true ^ found
+            both += true & found
+            either += true | found
+        jaccard = np.divide(both, either, out=np.zeros(rows.size), where=either > 0)
+        values = [np.ones(rows.size), wrong == 0, wrong, np.full(rows.size, len(rows.truth)), jaccard]
+        group = np.zeros(rows.size, dtype=np.intp) if rows.group is None else rows.group
+        weight = 1.0 if rows.weight is None else rows.weight
+        return np.stack([np.bincount(group, v * weight, minlength=rows.group_count) for v in values], axis=1)
+
+    def tabulate(self, values: NDArray[np.float64], weighted: bool) -> pl.DataFrame:
+        """The table of such sums."""
+        columns = dict(zip((*self.counts, *self.sums), values.T, strict=True))
+        return self.table(weighted, group=np.arange(len(values)), **columns)

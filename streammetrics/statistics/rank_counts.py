@@ -1,0 +1,51 @@
+"""The rank of the actual class among the predicted ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from streammetrics import kernels
+from streammetrics.counters import Sums
+from streammetrics.roles import Kind
+from streammetrics.rows import Rows
+from streammetrics.statistics.statistic import Statistic
+
+
+@dataclass(frozen=True)
+class RankCounts(Statistic):
+    """How often the actual class has the highest score, the second highest, and so on.
+
+    Keys: ``rank`` (1 for the highest score; of equal scores the first label comes first). Values: ``count``. Merges bit
+    for bit where rows carry no weights.
+
+    >>> RankCounts()
+    RankCounts()
+    """
+
+    name: ClassVar[str] = "rank_counts"
+    kind: ClassVar[Kind | None] = "multiclass"
+    roles: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
+    keys: ClassVar[dict[str, pl.DataType]] = {"rank": pl.UInt32()}
+    counts: ClassVar[tuple[str, ...]] = ("count",)
+
+    def counter(self, weighted: bool) -> Sums:
+        """Counts of rows by rank."""
+        return Sums(self, weighted)
+
+    def count(self, rows: Rows) -> NDArray[np.int64 | np.float64]:
+        """Rows by rank: shape (groups, classes)."""
+        return kernels.count_ranks(rows.truth[0], rows.score, rows.group, rows.group_count, rows.weight)
+
+    def tabulate(self, values: NDArray[np.int64 | np.float64], weighted: bool) -> pl.DataFrame:
+        """The table of such counts."""
+        group, place = np.nonzero(values)
+        return self.table(weighted, group=group, rank=place + 1, count=values[group, place])
+
+    def valid(self) -> pl.Expr:
+        """Whether a row of a table, read from a file, can be."""
+        return super().valid() & (pl.col("rank") > 0)
