@@ -1,6 +1,7 @@
 """Helpers that several test files share."""
 
 import numpy as np
+import polars as pl
 
 import streammetrics as sm
 from streammetrics import accumulator, tally
@@ -49,3 +50,13 @@ def use_small_chunks(monkeypatch, rows=300, cells=4):
     ):
         monkeypatch.setattr(accumulator, name, size)
     monkeypatch.setattr(tally, "CACHED_CELLS", cells)
+
+
+def confusion_cells(actual, predicted, weight=None, group=0):
+    """The sparse table of a confusion matrix, its rows in no order."""
+    rows = pl.DataFrame({"actual": actual, "predicted": predicted}).with_columns(
+        group=pl.Series(np.broadcast_to(group, len(actual)), dtype=pl.UInt32),
+        count=pl.lit(1, pl.Int64) if weight is None else pl.Series(weight, dtype=pl.Float64),
+    )
+    cells = rows.group_by("group", "actual", "predicted").agg(pl.sum("count"))
+    return cells.sample(fraction=1, shuffle=True, seed=0)

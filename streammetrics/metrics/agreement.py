@@ -45,7 +45,7 @@ def kappa(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
 
 @kappa.note
 def _kappa_note(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
-    return kappa_band(*_beyond_chance(*(_widened(count) for count in (tp, fp, fn, tn))))
+    return kappa_band(*_beyond_chance(*(widened(count) for count in (tp, fp, fn, tn))))
 
 
 def kappa_band(excess: Expr, possible: Expr) -> Expr:
@@ -74,7 +74,7 @@ def _beyond_chance(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> tuple[Expr, Expr]:
     return 2 * (tp * tn - fp * fn), (tp + fp) * (fp + tn) + (tp + fn) * (fn + tn)
 
 
-def _widened(count: Expr) -> Expr:
+def widened(count: Expr) -> Expr:
     """Int128 for integers, whose products would overflow Int64; weights stay Float64."""
     return pl.lit(0, dtype=pl.Int128) + count
 

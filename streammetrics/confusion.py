@@ -1,0 +1,262 @@
+"""A confusion matrix in several views: counts by label, sums over labels, shares, the pairs most confused.
+
+Every function takes the sparse table of a confusion matrix: the columns ``group``, ``actual``, ``predicted`` (labels of
+one type) and ``count`` (Int64, or Float64 weights), a row for each cell that occurs. All groups are read at once.
+
+The natural order of labels is their sort order. An ``order`` given instead lists every label there can be, from the
+lowest to the highest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike, NDArray
+
+from streammetrics.errors import DataError, SpecificationError
+from streammetrics.metrics.agreement import widened
+
+Normalization: TypeAlias = Literal["actual", "predicted", "all"]
+
+_SIDES = ("actual", "predicted")
+_WITHIN = {"actual": ["group", "actual"], "predicted": ["group", "predicted"], "all": ["group"]}
+
+
+def label_view(table: pl.DataFrame, order: Sequence[Any] | None = None) -> pl.DataFrame:
+    """The 2x2 table of each label against the rest.
+
+    Returns:
+        ``group``, ``label``, ``tp``, ``fp``, ``fn``, ``tn``: a row for each label that occurs in the group as actual or
+        predicted, in the order of the labels. Counts keep their type.
+
+    Raises:
+        DataError: where the table has a label that is not in ``order``.
+        SpecificationError: where ``order`` holds values of another type than the labels, or a label twice.
+
+    >>> cells = {"actual": ["cat", "cat", "dog"], "predicted": ["cat", "dog", "cow"], "count": [5, 2, 3]}
+    >>> label_view(pl.DataFrame({"group": [0, 0, 0], **cells})).rows()
+    [(0, 'cat', 5, 0, 2, 3), (0, 'cow', 0, 3, 0, 7), (0, 'dog', 0, 2, 3, 5)]
+    """
+    return (
+        _positions(table, order).join(_by_label(table), on=["group", "label"], maintain_order="left").drop("position")
+    )
+
+
+def overall_view(table: pl.DataFrame, order: Sequence[Any] | None = None) -> pl.DataFrame:
+    """What metrics over all labels fold: `streammetrics.metrics.several_classes`.
+
+    The rows of a group are the labels that occur in it, as actual or predicted. Where an ``order`` is given they are
+    all its labels, those without rows too, so that neighbours are always one step apart.
+
+    Returns:
+        ``group``; ``correct``, the rows of the label that are predicted so; ``actual``, all its rows; ``predicted``,
+        the rows predicted so; ``distance`` and ``square_distance``, the steps between actual and predicted label added
+        up over its rows, and the squares of these steps. In the order of the labels. Distances of counts are Int128.
+
+    Raises:
+        DataError: where the table has a label that is not in ``order``.
+        SpecificationError: where ``order`` holds values of another type than the labels, or a label twice.
+
+    >>> cells = {"actual": ["low", "low", "mid"], "predicted": ["low", "high", "mid"], "count": [5, 2, 3]}
+    >>> overall_view(pl.DataFrame({"group": [0, 0, 0], **cells}), order=["low", "mid", "high"]).rows()
+    [(0, 5, 7, 5, 4, 8), (0, 3, 3, 3, 0, 0), (0, 0, 0, 2, 0, 0)]
+    """
+    positions = _positions(table, order)
+    steps = (pl.col("actual position") - pl.col("predicted position")).abs()
+    count = widened(pl.col("count"))
+    distances = (
+        _placed(table, positions, on=["group"])
+        .group_by("group", label="actual", maintain_order=True)
+        .agg(distance=(count * steps).sum(), square_distance=(count * steps * steps).sum())
+    )
+    return (
+        positions.join(_by_label(table), on=["group", "label"], how="left", maintain_order="left")
+        .join(distances, on=["group", "label"], how="left", maintain_order="left")
+        .select(
+            "group",
+            correct="tp",
+            actual=pl.col("tp") + pl.col("fn"),
+            predicted=pl.col("tp") + pl.col("fp"),
+            distance="distance",
+            square_distance="square_distance",
+        )
+        .fill_null(0)
+    )
+
+
+def matrix_frame(table: pl.DataFrame, normalize: Normalization | None = None) -> pl.DataFrame:
+    """The cells that occur, sorted, with their shares where asked for.
+
+    Args:
+        table: the sparse table.
+        normalize: what the shares add up to 1 over: the rows of each ``"actual"`` label (the diagonal is recall), those
+            of each ``"predicted"`` label (the diagonal is precision), or ``"all"``. None for counts alone.
+
+    Returns:
+        ``group``, ``actual``, ``predicted``, ``count``, and ``share`` (Float64) with ``normalize``.
+
+    Raises:
+        SpecificationError: for another ``normalize``.
+
+    >>> cells = {"actual": ["cat", "cat", "dog"], "predicted": ["dog", "cat", "dog"], "count": [1, 3, 4]}
+    >>> matrix_frame(pl.DataFrame({"group": [0, 0, 0], **cells}), normalize="actual").rows()
+    [(0, 'cat', 'cat', 3, 0.75), (0, 'cat', 'dog', 1, 0.25), (0, 'dog', 'dog', 4, 1.0)]
+    """
+    frame = table.select("group", *_SIDES, "count").sort("group", *_SIDES)
+    if normalize is None:
+        return frame
+    if normalize not in _WITHIN:
+        raise SpecificationError(f"normalize must be actual, predicted, all or None, not {normalize!r}.")
+    return frame.with_columns(share=_share(over=_WITHIN[normalize]))
+
+
+def most_confused(table: pl.DataFrame, n: int) -> pl.DataFrame:
+    """The ``n`` most frequent errors of each group: pairs of an actual and another predicted label.
+
+    Returns:
+        ``group``, ``actual``, ``predicted``, ``count``, ``share_of_actual`` (of the rows with that actual label) and
+        ``share_of_errors`` (of all errors of the group), by falling count. Equal counts are sorted by their labels.
+
+    Raises:
+        SpecificationError: where ``n`` is not at least 1.
+
+    >>> cells = {"actual": ["cat", "cat", "dog"], "predicted": ["cat", "dog", "cat"], "count": [6, 2, 1]}
+    >>> most_confused(pl.DataFrame({"group": [0, 0, 0], **cells}), n=1).select("actual", "predicted", "count").rows()
+    [('cat', 'dog', 2)]
+    """
+    if n < 1:
+        raise SpecificationError(f"n must be at least 1; it is {n!r}.")
+    return (
+        table.select("group", *_SIDES, "count", share_of_actual=_share(over=["group", "actual"]))
+        .filter(pl.col("actual") != pl.col("predicted"))
+        .with_columns(share_of_errors=_share(over=["group"]))
+        .sort("group", "count", *_SIDES, descending=[False, True, False, False])
+        .group_by("group", maintain_order=True)
+        .head(n)
+    )
+
+
+def weighted_kappa(table: pl.DataFrame, weights: ArrayLike, order: Sequence[Any] | None = None) -> pl.DataFrame:
+    """Cohen's kappa with a weight for each kind of error: 1 - weighted error / weighted baseline error (Cohen 1968).
+
+    The baseline are independent predictions with the same label frequencies. Linear and quadratic weights need no
+    matrix: `streammetrics.metrics.several_classes.kappa`.
+
+    Args:
+        table: the sparse table.
+        weights: how bad each error is, as a square matrix: rows are predicted, columns actual labels, both in the order
+            of the labels. Usually 0 on the diagonal; any finite numbers will do.
+        order: the labels of the matrix; without it, all labels of the table, over all its groups, in natural order.
+
+    Returns:
+        ``group`` and ``kappa`` (Float64), by group: null where error and baseline are both 0, as with one label only.
+
+    Raises:
+        DataError: where the table has a label that is not in ``order``.
+        SpecificationError: for a matrix of another shape or with numbers that are not finite; where ``order`` holds
+            values of another type than the labels, or a label twice.
+
+    >>> cells = {"actual": [0, 0, 1, 1], "predicted": [0, 1, 0, 1], "count": [20, 20, 10, 50]}
+    >>> weighted_kappa(pl.DataFrame({"group": [0, 0, 0, 0], **cells}), weights=[[0, 2], [1, 0]]).rows()
+    [(0, 0.375)]
+    """
+    seen = _labels(table)["label"].unique().sort()
+    places = (seen.to_frame() if order is None else _listed(order, seen)).with_row_index("position")
+    matrix = _square(weights, places.height)
+    cells = _placed(table, places).sort("group")
+    groups = cells["group"].unique(maintain_order=True)
+    group = cells["group"].rle_id().to_numpy()
+    actual, predicted, count = (cells[c].to_numpy() for c in ("actual position", "predicted position", "count"))
+    actual_rows, predicted_rows = np.zeros((2, len(groups), places.height))
+    np.add.at(actual_rows, (group, actual), count)
+    np.add.at(predicted_rows, (group, predicted), count)
+    error = np.bincount(group, matrix[predicted, actual] * count, minlength=len(groups))
+    baseline = (predicted_rows @ matrix * actual_rows).sum(axis=1)
+    excess = baseline - actual_rows.sum(axis=1) * error
+    return pl.DataFrame({"group": groups, "kappa": pl.Series(excess) / pl.Series(baseline)}).fill_nan(None)
+
+
+def _labels(table: pl.DataFrame) -> pl.DataFrame:
+    """The labels that occur in each group, as actual or predicted, sorted."""
+    return pl.concat(table.select("group", label=side) for side in _SIDES).unique().sort("group", "label")
+
+
+def _positions(table: pl.DataFrame, order: Sequence[Any] | None) -> pl.DataFrame:
+    """The labels of each group from the lowest up: those that occur, or those of the order.
+
+    Their ``position`` goes up by one, counted on from group to group: within a group differences are steps.
+    """
+    labels = _labels(table)
+    if order is not None:
+        groups = labels.select("group").unique().sort("group")
+        labels = groups.join(_listed(order, labels["label"]), how="cross", maintain_order="left_right")
+    return labels.with_columns(position=pl.int_range(pl.len()))
+
+
+def _listed(order: Sequence[Any], seen: pl.Series) -> pl.DataFrame:
+    """The labels of an order, of the type of those seen."""
+    try:
+        listed = pl.Series("label", list(order), seen.dtype)
+    except (TypeError, pl.exceptions.PolarsError) as error:
+        raise SpecificationError(f"order must list labels of type {seen.dtype}, as they are in the data.") from error
+    if twice := listed.filter(listed.is_duplicated()).to_list():
+        raise SpecificationError(
+            f"order must list every label once; it has {twice[0]!r} {twice.count(twice[0])} times."
+        )
+    if missing := seen.filter(~seen.is_in(listed.implode())).unique().sort().to_list():
+        raise DataError(f"order must list every label that occurs; {len(missing)} are missing, such as {missing[0]!r}.")
+    return listed.to_frame()
+
+
+def _placed(table: pl.DataFrame, places: pl.DataFrame, on: Sequence[str] = ()) -> pl.DataFrame:
+    """The cells with the positions of both of their labels."""
+    for side in _SIDES:
+        named = places.rename({"label": side, "position": f"{side} position"})
+        table = table.join(named, on=[*on, side], maintain_order="left")
+    return table
+
+
+def _by_label(table: pl.DataFrame) -> pl.DataFrame:
+    """True and false positives and negatives of each label, unordered.
+
+    Each is a sum of cells; only ``tn`` is what remains of all rows. Where no cell remains it is exactly 0, whatever
+    the sums of weights were rounded to.
+    """
+    correct = pl.col("actual") == pl.col("predicted")
+    actual = table.select(
+        "group", label="actual", tp=pl.col("count") * correct, fn=pl.col("count") * ~correct, cells=pl.lit(1)
+    )
+    wrong = table.filter(~correct).select("group", label="predicted", fp="count")
+    every_row = (pl.col("tp") + pl.col("fn")).sum().over("group")
+    every_cell = pl.col("cells").sum().over("group")
+    rest = (every_row - pl.sum_horizontal("tp", "fp", "fn")).clip(0)
+    return (
+        pl.concat([actual, wrong], how="diagonal")
+        .group_by("group", "label", maintain_order=True)  # so that weights are always added up alike
+        .agg(pl.sum("tp", "fp", "fn", "cells"), own_cells=pl.len())
+        .select(
+            "group", "label", "tp", "fp", "fn", tn=pl.when(pl.col("own_cells") < every_cell).then(rest).otherwise(0)
+        )
+    )
+
+
+def _share(over: Sequence[str]) -> pl.Expr:
+    """The count of a cell as a share of those it is among."""
+    return pl.col("count") / pl.col("count").sum().over(over)
+
+
+def _square(weights: ArrayLike, size: int) -> NDArray[np.float64]:
+    """A weight matrix of that size."""
+    try:
+        matrix = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise SpecificationError("weights must be a square matrix of numbers.") from error
+    if matrix.shape != (size, size):
+        shape = " x ".join(map(str, matrix.shape))
+        raise SpecificationError(f"weights must be a matrix of {size} x {size}, a row for each label; it is {shape}.")
+    if not np.isfinite(matrix).all():
+        raise SpecificationError("weights must be finite numbers.")
+    return matrix
