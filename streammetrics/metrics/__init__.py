@@ -1,5 +1,9 @@
-"""Metrics by theme: each is one formula over columns of one statistic's table."""
+"""Metrics by theme: each is one formula over columns of one statistic's table.
 
+Metrics of several classes that share their name with one of two classes are found in their modules.
+"""
+
+from streammetrics.metrics import several_classes
 from streammetrics.metrics.agreement import (
     chance_agreement,
     class_imbalance,
@@ -133,6 +137,7 @@ __all__ = [
     "recall",
     "rmsce",
     "rows",
+    "several_classes",
     "specificity",
     "support",
     "true_negatives",

@@ -230,9 +230,11 @@ def find_metric(metric: str | Metric, tables: Collection[Collection[str]]) -> Me
         candidates, text = [metric], metric.name
     else:
         name, options = parse_metric(metric)
-        candidates, text = [m.with_options(**options) for m in _registry.get(name, ())], metric
-        if not candidates:
+        named, text = _registry.get(name), metric
+        if not named:
             raise MetricError(f"there is no metric {name!r}{_near(name)}.")
+        taking = [m for m in named if options.keys() <= m.options.keys()]
+        candidates = [m.with_options(**options) for m in taking or named]
     for candidate in candidates:
         if any(set(candidate.columns) <= set(columns) for columns in tables):
             return candidate

@@ -1,0 +1,170 @@
+"""Agreement of actual and predicted labels, of however many classes.
+
+The table (`streammetrics.confusion.overall_view`) has a row for each label, in their order, neighbours one step apart:
+``correct`` rows of the label are predicted so, out of ``actual`` rows of the label and ``predicted`` rows predicted so.
+``distance`` and ``square_distance`` add up the steps from actual to predicted label over the rows of the label.
+"""
+
+from __future__ import annotations
+
+from polars import Expr
+
+from streammetrics.errors import MetricError
+from streammetrics.metrics.agreement import kappa_band, widened
+from streammetrics.metrics.metric import metric
+
+
+@metric(range=(0, 1), better="high", aliases=("observed_agreement",))
+def accuracy(correct: Expr, actual: Expr) -> Expr:
+    """Share of rows predicted correctly.
+
+    >>> accuracy([3, 2, 1], [4, 4, 2])
+    0.6
+    >>> accuracy([0], [0]) is None
+    True
+    """
+    return correct.sum() / actual.sum()
+
+
+@metric(range=(0, 1), better="low", aliases=("misclassification_rate", "zero_one_loss"))
+def error_rate(correct: Expr, actual: Expr) -> Expr:
+    """Share of rows predicted wrongly: 1 - accuracy.
+
+    >>> error_rate([3, 2, 1], [4, 4, 2])
+    0.4
+    >>> error_rate([0], [0]) is None
+    True
+    """
+    return (actual - correct).sum() / actual.sum()
+
+
+@metric(range=(0, 1), better="high", aliases=("balanced_accuracy_score",))
+def balanced_accuracy(correct: Expr, actual: Expr) -> Expr:
+    """Mean recall of the labels that occur as actual, each counted alike.
+
+    >>> balanced_accuracy([3, 2, 0], [4, 4, 0])
+    0.625
+    >>> balanced_accuracy([0], [0]) is None
+    True
+    """
+    return (correct / actual).filter(actual > 0).mean()
+
+
+@metric(range=(0, 1), aliases=("majority_class_accuracy", "no_information_rate"))
+def majority_accuracy(correct: Expr, actual: Expr) -> Expr:
+    """Accuracy of the best constant prediction, the label with the most rows.
+
+    >>> majority_accuracy([3, 2, 1], [4, 4, 2])
+    0.4
+    >>> majority_accuracy([0], [0]) is None
+    True
+    """
+    # `correct` tells the table from others, whose `actual` is a label.
+    return actual.max() / actual.sum()
+
+
+@metric(range=(0, 1), aliases=("p_e", "expected_agreement"))
+def chance_agreement(actual: Expr, predicted: Expr) -> Expr:
+    """Accuracy expected of independent predictions with the same label frequencies, the p_e of Cohen's kappa.
+
+    >>> chance_agreement([46, 44, 10], [52, 32, 16])
+    0.396
+    >>> chance_agreement([0], [0]) is None
+    True
+    """
+    return (actual * predicted).sum() / (actual.sum() * predicted.sum())
+
+
+@metric(range=(-1, 1), better="high", aliases=("cohen_kappa",))
+def kappa(
+    correct: Expr,
+    actual: Expr,
+    predicted: Expr,
+    distance: Expr,
+    square_distance: Expr,
+    *,
+    weights: str | None = None,
+) -> Expr:
+    """Cohen's kappa: 1 - error / error expected of independent predictions with the same label frequencies.
+
+    Every error counts 1 (Cohen 1960); with ``weights=linear`` or ``weights=quadratic`` it counts as the steps from the
+    actual to the predicted label, or their square (Cohen 1968), which suits labels that have an order. The note is a
+    verbal band, as for two classes. Null where only one label occurs.
+
+    >>> rows = {"correct": [46, 32, 10], "actual": [46, 44, 10], "predicted": [52, 32, 16]}
+    >>> round(kappa(**rows, distance=[0, 12, 0], square_distance=[0, 12, 0]), 4)
+    0.8013
+    >>> round(kappa(**rows, distance=[0, 12, 0], square_distance=[0, 12, 0], weights="linear"), 4)
+    0.8355
+    >>> kappa([3], [3], [3], [0], [0]) is None
+    True
+    """
+    excess, possible = _beyond_chance(correct, actual, predicted, distance, square_distance, weights=weights)
+    return excess / possible
+
+
+@kappa.note
+def _kappa_note(
+    correct: Expr,
+    actual: Expr,
+    predicted: Expr,
+    distance: Expr,
+    square_distance: Expr,
+    *,
+    weights: str | None = None,
+) -> Expr:
+    # Exact while 5 * (rows * steps)^2 fits 127 bits, as for 10^18 rows of two labels, 10^15 of a thousand.
+    rows = (widened(c) for c in (correct, actual, predicted, distance, square_distance))
+    return kappa_band(*_beyond_chance(*rows, weights=weights))
+
+
+@metric(range=(-1, 1), better="high", aliases=("matthews_corrcoef", "phi", "phi_coefficient"))
+def mcc(correct: Expr, actual: Expr, predicted: Expr) -> Expr:
+    """Matthews correlation coefficient of several classes, the R_K of Gorodkin (2004).
+
+    For two classes it is Pearson's correlation of actual and predicted class. Null where all rows have one label, or
+    are predicted so (scikit-learn: 0).
+
+    >>> round(mcc([46, 32, 10], [46, 44, 10], [52, 32, 16]), 4)
+    0.816
+    >>> mcc([3, 0], [3, 1], [4, 0]) is None
+    True
+    """
+    excess = _apart(actual, predicted) - actual.sum() * (actual - correct).sum()
+    return excess / (_apart(actual, actual) * _apart(predicted, predicted)).sqrt()
+
+
+def _beyond_chance(
+    correct: Expr, actual: Expr, predicted: Expr, distance: Expr, square_distance: Expr, *, weights: str | None
+) -> tuple[Expr, Expr]:
+    """Numerator and denominator of kappa, without a division that would round."""
+    errors = {None: actual - correct, "linear": distance, "quadratic": square_distance}
+    if weights not in errors:
+        raise MetricError(f"weights must be linear, quadratic or None, not {weights!r}.")
+    expected = _apart(actual, predicted, weights)
+    return expected - actual.sum() * errors[weights].sum(), expected
+
+
+def _apart(one: Expr, other: Expr, weights: str | None = None) -> Expr:
+    """How far apart the labels are in all pairs of a row of ``one`` and a row of ``other``: 1, steps or their squares.
+
+    Each pair of labels is met where one of them is above the other. These are sums of positive terms, in which
+    nothing cancels out, unlike in moments; and no table of labels by labels is needed.
+    """
+    return (_reach(one, weights) * _above(other) + _reach(other, weights) * _above(one)).sum()
+
+
+def _reach(rows: Expr, weights: str | None) -> Expr:
+    """What the rows of a label and below give each row above, so that the steps between add up to the weight."""
+    if weights is None:
+        return rows
+    at_or_below = rows.cum_sum()
+    if weights == "linear":
+        return at_or_below
+    steps = at_or_below.cum_sum()  # the first d odd numbers, 2 * step - 1, add up to d squared
+    return steps + steps.shift(1, fill_value=0)
+
+
+def _above(rows: Expr) -> Expr:
+    """Sum over the labels above."""
+    return rows.cum_sum(reverse=True).shift(-1, fill_value=0)
