@@ -3,7 +3,7 @@
 Metrics of several classes that share their name with one of two classes are found in their modules.
 """
 
-from streammetrics.metrics import several_classes
+from streammetrics.metrics import class_probabilities, several_classes
 from streammetrics.metrics.agreement import (
     chance_agreement,
     class_imbalance,
@@ -25,6 +25,7 @@ from streammetrics.metrics.calibration import (
     observed_rate,
     rmsce,
 )
+from streammetrics.metrics.class_probabilities import top_k_accuracy
 from streammetrics.metrics.losses import (
     balanced_brier_score,
     balanced_log_loss,
@@ -93,6 +94,7 @@ __all__ = [
     "calibration_ratio",
     "chance_agreement",
     "class_imbalance",
+    "class_probabilities",
     "cost",
     "diagnostic_odds_ratio",
     "dropped",
@@ -140,6 +142,7 @@ __all__ = [
     "several_classes",
     "specificity",
     "support",
+    "top_k_accuracy",
     "true_negatives",
     "true_positives",
     "youden_j",

@@ -1,0 +1,151 @@
+"""Probabilities of several classes: means of losses that are summed by actual label, and ranks of the actual label.
+
+The table of losses has a row for each actual label, with ``class_weight`` rows, or their weight. The loss of a row is
+that of all its probabilities, one for each class.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+from polars import Expr
+
+from streammetrics.errors import MetricError
+from streammetrics.metrics.metric import metric
+
+
+@metric(range=(0, inf), better="low", aliases=("cross_entropy", "logistic_loss"))
+def log_loss(class_weight: Expr, log_loss_sum: Expr) -> Expr:
+    """Mean negative logarithm of the probability given to the actual class, in nats.
+
+    >>> log_loss([3, 1], [0.3, 0.9])
+    0.3
+    >>> log_loss([0], [0]) is None
+    True
+    """
+    return log_loss_sum.sum() / class_weight.sum()
+
+
+@metric(range=(0, 2), better="low", aliases=("brier", "brier_score_loss"))
+def brier_score(class_weight: Expr, brier_sum: Expr) -> Expr:
+    """Mean over rows of the squared differences of probability and outcome, summed over all classes (Brier 1950).
+
+    With outcome 1 for the actual class and 0 for the others. For two classes this is twice the score of binary
+    predictions, which takes the difference of one class. scikit-learn's ``brier_score_loss`` with
+    ``scale_by_half=False``.
+
+    >>> brier_score([3, 1], [0.5, 1.5])
+    0.5
+    >>> brier_score([0], [0]) is None
+    True
+    """
+    return brier_sum.sum() / class_weight.sum()
+
+
+@metric(range=(0, inf), better="low")
+def balanced_log_loss(class_weight: Expr, log_loss_sum: Expr) -> Expr:
+    """Mean of the log losses of the labels that occur, each counted alike.
+
+    >>> balanced_log_loss([3, 1], [0.75, 0.5])
+    0.375
+    >>> balanced_log_loss([0], [0]) is None
+    True
+    """
+    return _class_mean(class_weight, log_loss_sum)
+
+
+@metric(range=(0, 2), better="low")
+def balanced_brier_score(class_weight: Expr, brier_sum: Expr) -> Expr:
+    """Mean of the Brier scores of the labels that occur, each counted alike.
+
+    >>> balanced_brier_score([3, 1], [0.75, 0.5])
+    0.375
+    >>> balanced_brier_score([0], [0]) is None
+    True
+    """
+    return _class_mean(class_weight, brier_sum)
+
+
+def _class_mean(class_weight: Expr, loss_sum: Expr) -> Expr:
+    return (loss_sum / class_weight).filter(class_weight > 0).mean()
+
+
+@metric(range=(0, inf))
+def baseline_log_loss(class_weight: Expr) -> Expr:
+    """Log loss of the best constant prediction, the class frequencies: the entropy of the classes, in nats.
+
+    0 where only one class occurs.
+
+    >>> baseline_log_loss([2, 2, 0])
+    0.6931471805599453
+    >>> baseline_log_loss([2])
+    0.0
+    >>> baseline_log_loss([0]) is None
+    True
+    """
+    own = class_weight.filter(class_weight > 0)
+    others = own.sum() - own
+    return (own * (others / own).log1p()).sum() / own.sum()
+
+
+@metric(range=(0, 1))
+def baseline_brier_score(class_weight: Expr) -> Expr:
+    """Brier score of the best constant prediction, the class frequencies: 1 - the sum of their squares.
+
+    >>> baseline_brier_score([2, 1, 1])
+    0.625
+    >>> baseline_brier_score([0]) is None
+    True
+    """
+    rows = class_weight.sum()
+    return (class_weight * (rows - class_weight)).sum() / rows**2
+
+
+@metric(
+    range=(-inf, 1),
+    better="high",
+    aliases=("d2_log_loss_score", "mcfadden_r2", "relative_information_gain"),
+)
+def log_loss_skill(class_weight: Expr, log_loss_sum: Expr) -> Expr:
+    """Log loss saved against the best constant prediction, as a share: 1 - log_loss / baseline_log_loss.
+
+    Where only one class occurs, the constant has no loss: -infinity, or null for no loss either.
+
+    >>> round(log_loss_skill([2, 2], [0.6, 0.6]), 4)
+    0.5672
+    >>> log_loss_skill([0], [0]) is None
+    True
+    """
+    baseline: Expr = baseline_log_loss(class_weight)
+    return 1 - log_loss_sum.sum() / class_weight.sum() / baseline
+
+
+@metric(range=(-inf, 1), better="high", aliases=("d2_brier_score",))
+def brier_skill_score(class_weight: Expr, brier_sum: Expr) -> Expr:
+    """Brier score saved against the best constant prediction, as a share: 1 - brier_score / baseline_brier_score.
+
+    Where only one class occurs, the constant has no loss: -infinity, or null for no loss either.
+
+    >>> brier_skill_score([2, 2], [0.5, 0.5])
+    0.5
+    >>> brier_skill_score([0], [0]) is None
+    True
+    """
+    baseline: Expr = baseline_brier_score(class_weight)
+    return 1 - brier_sum.sum() / class_weight.sum() / baseline
+
+
+@metric(range=(0, 1), better="high")
+def top_k_accuracy(rank: Expr, count: Expr, *, k: int = 1) -> Expr:
+    """Share of rows whose actual label is among the ``k`` labels of the highest probability.
+
+    Over a table with the number of rows, ``count``, for each ``rank`` of the actual label, 1 for the highest.
+
+    >>> top_k_accuracy([1, 2, 5], [6, 3, 1], k=2)
+    0.9
+    >>> top_k_accuracy([1], [0]) is None
+    True
+    """
+    if not (k >= 1 and float(k).is_integer()):
+        raise MetricError(f"k must be a whole number, at least 1; it is {k!r}.")
+    return count.filter(rank <= k).sum() / count.sum()
