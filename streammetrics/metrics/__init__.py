@@ -3,7 +3,7 @@
 Metrics of several classes that share their name with one of two classes are found in their modules.
 """
 
-from streammetrics.metrics import class_probabilities, several_classes
+from streammetrics.metrics import class_probabilities, multilabel, several_classes
 from streammetrics.metrics.agreement import (
     chance_agreement,
     class_imbalance,
@@ -37,6 +37,7 @@ from streammetrics.metrics.losses import (
     log_loss_skill,
 )
 from streammetrics.metrics.metric import Metric, all_metrics, find_metric, metric, parse_metric
+from streammetrics.metrics.multilabel import hamming_loss, samples_jaccard, subset_accuracy
 from streammetrics.metrics.ratios import (
     accuracy,
     balanced_accuracy,
@@ -111,6 +112,7 @@ __all__ = [
     "fnr",
     "fowlkes_mallows",
     "fpr",
+    "hamming_loss",
     "jaccard",
     "kappa",
     "log_loss",
@@ -121,6 +123,7 @@ __all__ = [
     "mce",
     "mean_score",
     "metric",
+    "multilabel",
     "negative_f1",
     "negative_likelihood_ratio",
     "negatives",
@@ -139,8 +142,10 @@ __all__ = [
     "recall",
     "rmsce",
     "rows",
+    "samples_jaccard",
     "several_classes",
     "specificity",
+    "subset_accuracy",
     "support",
     "top_k_accuracy",
     "true_negatives",
