@@ -18,7 +18,7 @@ from streammetrics.frames import concat_groups
 from streammetrics.lazy import pa
 from streammetrics.metrics import Metric, all_metrics, find_metric
 from streammetrics.report import Report
-from streammetrics.roles import LABEL, SEVERAL, SINGLE, Column, Columns, Kind, Names, Roles
+from streammetrics.roles import FOLD, LABEL, SEVERAL, SINGLE, Column, Columns, Kind, Names, Roles
 from streammetrics.rows import rows_by_model
 from streammetrics.state import State, Tally
 from streammetrics.statistics import ConfusionMatrix, RowCounts, Statistic
@@ -40,14 +40,20 @@ class Accumulator:
 
     Args:
         statistics: what to keep, one of a kind. `RowCounts` is always kept.
-        y_true: the labels: booleans, 0/1, or any values with ``positive=``.
-        y_pred: predicted labels, of the same kind.
-        y_score: probabilities or other scores, higher for the positive class.
+        task: ``"binary"``, ``"multiclass"``, ``"multilabel"`` or ``"regression"``; that of the statistics unless given.
+        y_true: the labels: booleans, 0/1, or any values with ``positive=``; numbers in a regression; a mapping of each
+            label to a column in a multilabel task.
+        y_pred: predictions, of the same kind.
+        y_score: probabilities or other scores, higher for the positive class; a mapping of each label to a column
+            where there are several.
+        labels: all labels, where scores come as lists, or to say their order.
         sample_weight: weights of rows, finite and not negative.
+        unit: what rows belong to, such as a user, where rows of one unit depend on each other; intervals allow for it.
         by: columns whose values make the groups; null is a group of its own.
         positive: the label that counts as positive; every other is negative.
         negative: the label that counts as negative; a third one is then an error.
         nulls: ``"raise"`` to refuse nulls and NaN, ``"drop"`` to leave such rows out and count them.
+        renormalize: divide class probabilities by their sum, instead of refusing rows where it is not 1.
         metrics: what reports show, by name; where None, all that can be read.
 
     Raises:
@@ -71,6 +77,7 @@ class Accumulator:
         y_score: Columns | None = None,
         labels: Sequence[Any] | None = None,
         sample_weight: Column | None = None,
+        unit: Column | None = None,
         by: Column | Sequence[Column] = (),
         positive: Any = None,
         negative: Any = None,
@@ -85,6 +92,7 @@ class Accumulator:
             kind=kind,
             **names.targets(kind, y_true, y_pred, y_score, labels),
             sample_weight=None if sample_weight is None else names.of(sample_weight),
+            unit=None if unit is None else names.of(unit),
             by=tuple(names.of(column) for column in groups),
             positive=positive,
             negative=negative,
@@ -274,7 +282,10 @@ class Accumulator:
         if wanted is None:
             wanted = [m for m in all_metrics() if any(m.readable(t) for t in tables)]
         found = dict.fromkeys(find_metric(m, tables) for m in wanted)
-        return Report(states.in_order(self.state), list(found))
+        total = self.state
+        if self.roles.unit is not None:
+            total = states.roll_up(total, [c for c in self.roles.group_columns if c != FOLD])
+        return Report(states.in_order(total), list(found))
 
     def to_arrow(self) -> pa.Table:
         """The state as an Arrow table: a row per group, a nested column per statistic."""
@@ -322,13 +333,13 @@ class Accumulator:
     def __repr__(self) -> str:
         roles = self.roles
         shown = {"y_true": _one({SINGLE: roles.y_true}), "y_pred": _one(roles.y_pred), "y_score": _one(roles.y_score)}
-        shown |= {"sample_weight": roles.sample_weight, "by": list(roles.by)}
+        shown |= {"sample_weight": roles.sample_weight, "unit": roles.unit, "by": list(roles.by)}
         parts = [type(s).__name__ for s in self.statistics if not isinstance(s, RowCounts)]
         parts += [f"{name}={value!r}" for name, value in shown.items() if value]
         counts = self.state.tables[RowCounts.name]
         rows, dropped = (counts[c].sum() // len(roles.models) for c in ("rows", "dropped"))
         size = f"{rows:,} rows" + (f", {dropped:,} dropped" if dropped else "")
-        groups = f" in {self.state.groups.height:,} groups" if roles.by else ""
+        groups = f" in {self.state.groups.select(roles.by).n_unique():,} groups" if roles.by else ""
         return f"Accumulator({', '.join(parts)}): {size}{groups}"
 
 
@@ -365,7 +376,7 @@ def _kind(statistics: Sequence[Statistic]) -> Kind:
 
 def _types(saved: Saved) -> pl.DataFrame:
     """The columns whose types come from the data, without rows."""
-    keys = saved.state.keys.select(saved.roles.by).clear()
+    keys = saved.state.keys.select(saved.roles.keys).clear()
     matrix = saved.state.tables.get(ConfusionMatrix.name)
     if matrix is None or saved.roles.labels:
         return keys

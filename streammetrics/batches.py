@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from streammetrics.columns import Reader, joint
+from streammetrics.folds import fold
 from streammetrics.frames import concat_groups, group_column, to_frame
 from streammetrics.kernels import NOTHING, Extent
-from streammetrics.roles import LABEL, SINGLE, Roles
+from streammetrics.roles import FOLD, LABEL, SINGLE, Roles
 
 NO_COLUMNS = pl.DataFrame()
 
@@ -86,7 +87,10 @@ def read(data: Any, roles: Roles) -> Batch:
     columns |= {field: column for field, (column, _) in scores.items()}
     if roles.sample_weight is not None:
         columns[WEIGHT] = reader.weights(roles.sample_weight)
-    by = pl.DataFrame([group_column(reader.column(c)) for c in roles.by]) if roles.by else NO_COLUMNS
+    keys = [group_column(reader.column(c)) for c in roles.by]
+    if roles.unit is not None:
+        keys.append(fold(reader.column(roles.unit)).cast(pl.Int64).alias(FOLD))
+    by = pl.DataFrame(keys) if keys else NO_COLUMNS
     extents = {field: extent for field, (_, extent) in scores.items()}
     return Batch(frame.height, by, columns, extents, _label(columns, roles))
 
@@ -105,7 +109,7 @@ def no_rows(roles: Roles) -> Batch:
     types |= dict.fromkeys(score, pl.Float64())
     if roles.sample_weight is not None:
         types[WEIGHT] = pl.Float64()
-    by = pl.DataFrame(schema=dict.fromkeys(roles.by, pl.Null))
+    by = pl.DataFrame(schema=dict.fromkeys(roles.keys, pl.Null))
     columns = {field: pl.Series(dtype=t) for field, t in types.items()}
     return Batch(0, by, columns, dict.fromkeys(score, NOTHING), _label(columns, roles))
 

@@ -19,7 +19,8 @@ SEVERAL = ("multiclass", "multilabel")  # kinds of tasks with a score for each l
 SINGLE = ""  # the model of an accumulator that has just one
 MODEL = "model"
 LABEL = "label"
-RESERVED = frozenset({MODEL, LABEL, "group", "threshold", "metric", "value", "lower", "upper", "note"})
+FOLD = "fold"  # of units, kept as a group column
+RESERVED = frozenset({MODEL, LABEL, FOLD, "group", "threshold", "metric", "value", "lower", "upper", "note"})
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class Roles:
     labels: tuple[Any, ...] = ()
     sample_weight: str | None = None
     by: tuple[str, ...] = ()
+    unit: str | None = None
     positive: Any = None
     negative: Any = None
     nulls: Literal["raise", "drop"] = "raise"
@@ -77,14 +79,20 @@ class Roles:
     @property
     def group_columns(self) -> tuple[str, ...]:
         """Columns that tell one group of a state from another."""
-        return self.by if self.models == (SINGLE,) else (*self.by, MODEL)
+        model = () if self.models == (SINGLE,) else (MODEL,)
+        return (*self.keys, *model)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Group columns that the rows of a batch have: those of the user, and the fold of a unit."""
+        return self.by if self.unit is None else (*self.by, FOLD)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Every column in use, by its name."""
-        weight = () if self.sample_weight is None else (self.sample_weight,)
+        single = [c for c in (self.sample_weight, self.unit) if c is not None]
         of_models = [*self.y_pred.values(), *self.y_score.values()]
-        return tuple(dict.fromkeys([*self.y_true, *weight, *(name for names in of_models for name in names), *self.by]))
+        return tuple(dict.fromkeys([*self.y_true, *single, *(name for names in of_models for name in names), *self.by]))
 
     @cached_property
     def sources(self) -> tuple[str, ...]:

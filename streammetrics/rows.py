@@ -67,7 +67,7 @@ def _rows(batch: Batch, groups: pl.DataFrame, codes: Codes | None, model: str, r
     if model != SINGLE:
         groups = groups.with_columns(pl.lit(model).alias(MODEL)) if groups.width else pl.DataFrame({MODEL: [model]})
     columns = {field: s for field, s in batch.columns.items() if field.model in (model, SINGLE)}
-    group_count = max(groups.height, 1 - len(roles.by))
+    group_count = max(groups.height, 1 - len(roles.keys))
     dropped = np.zeros(group_count, dtype=np.int64)
     keep = _rows_to_keep(columns)
     if keep is not None:

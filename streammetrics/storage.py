@@ -215,7 +215,7 @@ def _roles(columns: dict[str, Any]) -> Roles:
     mappings = [columns.get("y_pred"), columns.get("y_score")]
     sound = (
         set(columns) == {f.name for f in fields(Roles)} - {"expressions"}
-        and isinstance(columns["sample_weight"], (str, type(None)))
+        and all(isinstance(columns[k], (str, type(None))) for k in ("sample_weight", "unit"))
         and all(isinstance(v, dict) and all(map(_all_text, v.values())) for v in mappings)
         and all(map(_all_text, (columns["y_true"], columns["by"])))
         and isinstance(columns["labels"], list)

@@ -14,8 +14,8 @@ import streammetrics as sm
 ROOT = Path(sm.__file__).parent
 # A file imports only what stands above it. Files of a folder may also import one another, without circles.
 ORDER = """
-errors version lazy lattice kernels text demo roles frames codes columns batches rows bins counters tally metrics curves
-confusion statistics state storage estimates report accumulator tasks sources pipeline cli __init__
+errors version lazy folds lattice kernels text demo roles frames codes columns batches rows bins counters tally metrics
+curves confusion statistics state storage estimates report accumulator tasks sources pipeline cli __init__
 """.split()
 CORE = {"polars", "pyarrow", "numpy", "click", "streammetrics"}
 EXTRAS = {"compiled.py": {"numba"}}

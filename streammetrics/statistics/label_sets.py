@@ -20,8 +20,9 @@ class LabelSets(Statistic):
     """How the set of predicted labels of a row agrees with the set of true ones.
 
     Values: ``row_weight`` (the number of rows, or the sum of their weights), ``exact_match`` (rows with every label
-    right), ``label_decisions`` (one for each row and label), ``label_errors`` (those that are wrong), ``jaccard_sum`` (of each
-    row the labels both true and predicted, as a share of those that are either; 0 where there are none). Counts merge bit for bit where rows carry no weights, the sum within 1e-12.
+    right), ``label_errors`` (labels decided wrongly), ``label_decisions`` (one for each row and label),
+    ``jaccard_sum`` (of each row the labels both true and predicted, as a share of those that are either; 0 where there
+    are none). Counts merge bit for bit where rows carry no weights, the sum within 1e-12.
 
     Args:
         threshold: a label is predicted where its score reaches this; without effect where ``y_pred`` is given.

@@ -1,0 +1,165 @@
+"""Folds of units: a small number that depends on the value of a unit alone, the same wherever it is computed.
+
+Rows of one unit, such as a user, fall in one fold, so that intervals can be had by leaving out one fold at a time. The
+hash is written out here, since those of Polars, Python and engines differ between versions, processes and machines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from streammetrics.errors import ColumnError, SpecificationError
+
+Hashes = NDArray[np.uint64]
+Integers = NDArray[np.int64]
+
+FOLDS = 20
+MOST_FOLDS = 256
+BLOCK = 65_536  # rows that are hashed at a time, so that they stay in the cache
+WORD = 8  # bytes
+LOW_BYTES = np.array([(1 << 8 * size) - 1 for size in range(WORD + 1)], dtype=np.uint64)
+MICROSECONDS_OF_A_DAY = 86_400_000_000
+
+
+def fold(series: pl.Series, folds: int = FOLDS) -> pl.Series:
+    """The fold of each value, from 0 to ``folds - 1``, as UInt8.
+
+    All numbers here are 64-bit and unsigned, sums and products are taken modulo 2**64. ``mix(x)`` is the first output
+    of SplitMix64 with the seed x (Steele, Lea & Flood 2014)::
+
+        x = x + 0x9E3779B97F4A7C15
+        x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9
+        x = (x ^ (x >> 27)) * 0x94D049BB133111EB
+        mix = x ^ (x >> 31)
+
+    The hash h of a value gives the fold ``((h >> 32) * folds) >> 32``. It is
+
+    - of an integer of any width, and of a boolean as 0 or 1: ``mix(x)``, negative ones as two's complement. Decimals
+      without digits after the point are integers. Those beyond 64 bits are hashed like their decimal text;
+    - of a float that is a whole number in [-2**63, 2**63): that of the integer, since an integer column with gaps often
+      turns up as floats. Of any other float: ``mix`` of its bits as float64;
+    - of text, as UTF-8, and of binary: start with h = the number of bytes; for every 8 bytes, read as a little-endian
+      integer, the last ones filled up with zeros, ``h = mix(h ^ word)``. Categorical and Enum are hashed like text;
+    - of a date or datetime: that of the microseconds since 1970 (UTC where there is a time zone), rounded down; a date
+      is its midnight. Of a time since midnight, of a duration its own;
+    - of null and NaN: 0, so they are one unit, in fold 0.
+
+    Args:
+        series: the units.
+        folds: number of folds, from 2 to 256.
+
+    Raises:
+        SpecificationError: for another number of folds.
+        ColumnError: for a type that is not listed above.
+
+    >>> fold(pl.Series([1, 2, 3, None])).to_list()
+    [11, 11, 2, 0]
+    >>> fold(pl.Series(["ann", "bob", "cy"])).to_list()
+    [8, 7, 7]
+    """
+    if not 2 <= folds <= MOST_FOLDS:
+        raise SpecificationError(f"there can be 2 to {MOST_FOLDS} folds, not {folds}.")
+    found = np.empty(len(series), dtype=np.uint8)
+    for block in _blocks(len(series)):
+        hashes = _hashes(series[block])
+        hashes >>= np.uint64(32)
+        hashes *= np.uint64(folds)
+        hashes >>= np.uint64(32)
+        found[block] = hashes
+    return pl.Series(series.name, found)
+
+
+def _blocks(rows: int) -> Iterator[slice]:
+    return (slice(start, start + BLOCK) for start in range(0, rows, BLOCK))
+
+
+def _hashes(values: pl.Series) -> Hashes:
+    missing = values.is_nan().fill_null(True) if values.dtype.is_float() else values.is_null()
+    hashes = _hashes_of_present(values)
+    hashes[missing.to_numpy()] = 0
+    return hashes
+
+
+def _hashes_of_present(values: pl.Series) -> Hashes:
+    """Hashes of values, whatever for nulls."""
+    dtype = values.dtype
+    if dtype in (pl.String, pl.Categorical, pl.Enum, pl.Binary):
+        return _hashes_of_bytes(values if dtype == pl.Binary else values.cast(pl.String))
+    if dtype in (pl.Int128, pl.UInt128) or (isinstance(dtype, pl.Decimal) and dtype.scale == 0):
+        return _hashes_of_wide_integers(values)
+    return _mix(_integers(values))
+
+
+def _integers(values: pl.Series) -> Hashes:
+    """64 bits for each value."""
+    dtype = values.dtype
+    if dtype == pl.Null:
+        return np.zeros(len(values), dtype=np.uint64)
+    if dtype.is_float():
+        return _bits_of_floats(values.cast(pl.Float64).fill_null(0).to_numpy())
+    if not (dtype.is_integer() or dtype.is_temporal() or dtype == pl.Boolean):
+        raise ColumnError(
+            f"column {values.name!r} is of type {dtype}; units are integers, text, floats, dates or times."
+        )
+    integers = values.to_physical().fill_null(False if dtype == pl.Boolean else 0).to_numpy()
+    if dtype == pl.UInt64:
+        return integers.copy()
+    return _microseconds(integers.astype(np.int64), dtype).view(np.uint64)
+
+
+def _microseconds(integers: Integers, dtype: pl.DataType) -> Integers:
+    """Times in microseconds; integers that are no times as they are."""
+    if dtype == pl.Date:
+        return integers * MICROSECONDS_OF_A_DAY
+    unit = "ns" if dtype == pl.Time else getattr(dtype, "time_unit", None)
+    if unit == "ns":
+        return integers // 1000
+    return integers * 1000 if unit == "ms" else integers
+
+
+def _bits_of_floats(values: NDArray[np.float64]) -> Hashes:
+    whole = (values == np.floor(values)) & (values >= -(2.0**63)) & (values < 2.0**63)
+    bits = values.view(np.uint64).copy()
+    bits[whole] = values[whole].astype(np.int64).view(np.uint64)
+    return bits
+
+
+def _hashes_of_wide_integers(values: pl.Series) -> Hashes:
+    signed, unsigned = (values.cast(dtype, strict=False) for dtype in (pl.Int64, pl.UInt64))
+    hashes = _hashes_of_bytes(values.cast(pl.String))
+    for fitting in (signed, unsigned):
+        fits = fitting.is_not_null().to_numpy()
+        hashes[fits] = _hashes(fitting)[fits]
+    return hashes
+
+
+def _hashes_of_bytes(values: pl.Series) -> Hashes:
+    arrow = values.to_arrow(compat_level=pl.CompatLevel.oldest())  # one buffer of bytes, and where each value ends
+    _, ends, content = arrow.buffers()
+    offsets = np.frombuffer(ends, dtype=np.int64)[arrow.offset :][: len(arrow) + 1]
+    data = np.append(np.frombuffer(content, dtype=np.uint8), np.zeros(WORD, dtype=np.uint8))
+    words = np.ndarray(len(data) - WORD + 1, dtype="<u8", buffer=data, strides=(1,))  # one starts at every byte
+    start, length = offsets[:-1], np.diff(offsets)
+    hashes = length.astype(np.uint64)
+    rows, done = np.flatnonzero(length), 0
+    while len(rows):
+        word = words[start[rows] + done] & LOW_BYTES[np.minimum(length[rows] - done, WORD)]
+        hashes[rows] = _mix(hashes[rows] ^ word)
+        done += WORD
+        rows = rows[length[rows] > done]
+    return hashes
+
+
+def _mix(x: Hashes) -> Hashes:
+    """SplitMix64, in place."""
+    x += np.uint64(0x9E3779B97F4A7C15)
+    x ^= x >> np.uint64(30)
+    x *= np.uint64(0xBF58476D1CE4E5B9)
+    x ^= x >> np.uint64(27)
+    x *= np.uint64(0x94D049BB133111EB)
+    x ^= x >> np.uint64(31)
+    return x

@@ -1,0 +1,186 @@
+import uuid
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
+from streammetrics import folds as module
+from streammetrics.errors import ColumnError, SpecificationError
+from streammetrics.folds import fold
+
+MASK = (1 << 64) - 1
+MANY = 100_000
+
+
+def mix(x):
+    """The first output of SplitMix64, in Python's own integers."""
+    z = (x + 0x9E3779B97F4A7C15) & MASK
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
+    return z ^ (z >> 31)
+
+
+def hash_of_bytes(data):
+    h = len(data)
+    for start in range(0, len(data), 8):
+        h = mix(h ^ int.from_bytes(data[start : start + 8], "little"))
+    return h
+
+
+def fold_of(h, folds=20):
+    return ((h >> 32) * folds) >> 32
+
+
+def test_splitmix_gives_its_published_outputs():
+    hashes = module._mix(np.array([0, 1_234_567], dtype=np.uint64))
+    assert hashes.tolist() == [0xE220A8397B1DCDAF, 6457827717110365317]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (pl.Series(range(12)), [17, 11, 11, 2, 8, 7, 14, 7, 12, 13, 0, 6]),
+        (pl.Series([-1, -(2**63), 2**63 - 1]), [17, 5, 3]),
+        (pl.Series([True, False]), [11, 17]),
+        (pl.Series([0.5, 1e300, -np.inf, np.inf]), [19, 19, 11, 2]),
+        (
+            pl.Series(["", "a", "user-17", "12345678", "123456789", "ann@example.com", "Ærø", "漢字"]),
+            [0, 7, 15, 2, 18, 15, 8, 6],
+        ),
+        (pl.Series([b"\x00", b"\x00\x00", b"\xff" * 9]), [11, 11, 5]),
+        (pl.Series([date(1970, 1, 1), date(2024, 2, 29), date(1900, 1, 1)]), [17, 0, 7]),
+        (pl.Series([datetime(2024, 2, 29, 12, 30, 0, 123_456), datetime(1969, 12, 31, 23, 59)]), [5, 17]),
+        (pl.Series([time(12, 30), time(0)]), [7, 17]),
+        (pl.Series([timedelta(days=-1, microseconds=1)]), [5]),
+        (pl.Series([None, float("nan")], dtype=pl.Float64), [0, 0]),
+    ],
+    ids=lambda x: str(x.dtype) if isinstance(x, pl.Series) else "",
+)
+def test_golden_values(values, expected):
+    assert fold(values).to_list() == expected
+
+
+@given(st.lists(st.none() | st.integers(-(2**63), 2**63 - 1)), st.integers(2, 256))
+def test_integers_follow_the_definition(values, folds):
+    expected = [0 if v is None else fold_of(mix(v & MASK), folds) for v in values]
+    assert fold(pl.Series(values, dtype=pl.Int64), folds).to_list() == expected
+
+
+@given(st.lists(st.none() | st.binary(max_size=40)))
+def test_binary_follows_the_definition(values):
+    expected = [0 if v is None else fold_of(hash_of_bytes(v)) for v in values]
+    assert fold(pl.Series(values, dtype=pl.Binary)).to_list() == expected
+
+
+@given(st.lists(st.none() | st.text(max_size=30)))
+def test_text_and_categories_follow_the_definition(values):
+    expected = [0 if v is None else fold_of(hash_of_bytes(v.encode())) for v in values]
+    text = pl.Series(values, dtype=pl.String)
+    assert fold(text).to_list() == expected
+    assert fold(text.cast(pl.Categorical)).to_list() == expected
+    assert fold(text.cast(pl.Enum(text.unique().drop_nulls()))).to_list() == expected
+
+
+@given(st.lists(st.floats()))
+def test_floats_follow_the_definition(values):
+    def hashed(x):
+        if x != x:
+            return 0
+        whole = x.is_integer() and -(2.0**63) <= x < 2.0**63
+        return mix(int(x) & MASK if whole else int(np.float64(x).view(np.uint64)))
+
+    assert fold(pl.Series(values, dtype=pl.Float64)).to_list() == [fold_of(hashed(v)) for v in values]
+
+
+def test_equal_integers_of_any_type_agree():
+    values = [0, 1, 100, None, 7]
+    expected = fold(pl.Series(values, dtype=pl.Int64))
+    integers = (pl.Int8, pl.Int16, pl.Int32, pl.Int128, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64, pl.UInt128)
+    for dtype in (*integers, pl.Float32, pl.Float64, pl.Decimal(38, 0)):
+        assert fold(pl.Series(values).cast(dtype)).equals(expected), dtype
+
+
+def test_integers_beyond_64_bits():
+    values = [2**64 - 1, 2**63, 2**64, -(2**63), -(2**63) - 1, 2**127 - 1]
+    hashes = [mix(v & MASK) if -(2**63) <= v < 2**64 else hash_of_bytes(str(v).encode()) for v in values]
+    assert fold(pl.Series(values, dtype=pl.Int128)).to_list() == [fold_of(h) for h in hashes]
+    assert fold(pl.Series(values[:2], dtype=pl.UInt64)).to_list() == [fold_of(h) for h in hashes[:2]]
+
+
+def test_a_time_has_one_fold_in_every_unit_and_zone():
+    moments = pl.Series([datetime(2024, 5, 17), datetime(1901, 1, 1), None])
+    expected = fold(moments)
+    for dtype in (pl.Datetime("ms"), pl.Datetime("us"), pl.Datetime("ns"), pl.Date):
+        assert fold(moments.cast(dtype)).equals(expected), dtype
+    assert fold(moments.dt.replace_time_zone("UTC").dt.convert_time_zone("Asia/Tokyo")).equals(expected)
+    nanoseconds = pl.Series([-1, -1000, -1001, 999]).cast(pl.Datetime("ns"))
+    assert fold(nanoseconds).equals(fold(pl.Series([-1, -1, -2, 0])))
+
+
+def test_far_dates_wrap_around():
+    days = 2**31 - 1
+    far = pl.Series([days], dtype=pl.Int32).cast(pl.Date)
+    assert fold(far).to_list() == [fold_of(mix(days * 86_400_000_000 & MASK))]
+
+
+def test_folds_do_not_depend_on_the_rows_around():
+    random = np.random.default_rng(0)
+    text = pl.Series([None, "", "a", "a somewhat longer text", "b" * 1_000]).gather(random.integers(0, 5, 150_000))
+    for values in (text, pl.Series(random.integers(0, 9, 150_000))):
+        folds = fold(values)
+        assert fold(values[70_001:70_999]).equals(folds[70_001:70_999])
+        assert fold(pl.concat([values[:5], values[5:]], rechunk=False)).equals(folds)
+
+
+def test_empty_columns_and_columns_of_nulls():
+    for dtype in (pl.Int64, pl.String, pl.Float64, pl.Null, pl.Binary, pl.Boolean, pl.Date):
+        for values, expected in (([], []), ([None, None], [0, 0])):
+            found = fold(pl.Series("unit", values, dtype=dtype))
+            assert found.equals(pl.Series("unit", expected, dtype=pl.UInt8), check_dtypes=True, check_names=True)
+    assert fold(pl.Series(["", ""])).to_list() == [0, 0]
+
+
+UNITS = {
+    "sequence": pl.Series(range(MANY)),
+    "even numbers": pl.Series(range(0, 2 * MANY, 2)),
+    "large steps": pl.Series(range(0, MANY << 40, 1 << 40)),
+    "high halves": pl.Series(np.arange(MANY) << 32),
+    "thirds": pl.Series(np.arange(MANY) / 3),
+    "days": pl.Series(np.arange(MANY, dtype=np.int32)).cast(pl.Date),
+    "uuids": pl.Series([str(uuid.UUID(int=mix(i) << 64 | mix(~i & MASK))) for i in range(MANY)]),
+    "emails": pl.Series([f"customer.{i}@example.com" for i in range(MANY)]),
+    "padded": pl.Series([f"{i:012d}" for i in range(MANY)]),
+}
+
+
+@pytest.mark.parametrize("folds", [2, 20, 256])
+@pytest.mark.parametrize("units", UNITS)
+def test_units_are_spread_evenly(units, folds):
+    counts = np.bincount(fold(UNITS[units], folds), minlength=folds)
+    assert 1e-4 < chisquare(counts).pvalue < 1 - 1e-4
+
+
+@pytest.mark.parametrize("units", UNITS)
+def test_neighbours_fall_in_independent_folds(units):
+    folds = fold(UNITS[units]).to_numpy().astype(int)
+    pairs = np.bincount(folds[:-1:2] * 20 + folds[1::2], minlength=400)
+    assert 1e-4 < chisquare(pairs).pvalue < 1 - 1e-4
+
+
+@pytest.mark.parametrize("folds", [-1, 0, 1, 257])
+def test_numbers_of_folds_that_cannot_be(folds):
+    with pytest.raises(SpecificationError, match="2 to 256 folds"):
+        fold(pl.Series([1]), folds)
+
+
+@pytest.mark.parametrize(
+    "values", [pl.Series([[1]]), pl.Series([{"a": 1}]), pl.Series([Decimal("1.5")])], ids=lambda s: str(s.dtype)
+)
+def test_types_that_cannot_be_folded(values):
+    with pytest.raises(ColumnError, match="units are integers, text"):
+        fold(values)
