@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
 import polars as pl
+from numpy.typing import ArrayLike
 
-from streammetrics import curves, text
+from streammetrics import confusion, curves, text
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.estimates import columns_of, estimate
 from streammetrics.metrics import Metric, find_metric
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.state import State
-from streammetrics.statistics import GROUP, CalibrationBins, ScoreHistogram, Statistic
+from streammetrics.statistics import GROUP, CalibrationBins, ConfusionMatrix, ScoreHistogram, Statistic
 
 S = TypeVar("S")
 
@@ -175,6 +176,50 @@ class Report:
             raise ReportError(f"there is no curve {kind!r}; the curves are: {', '.join([*CURVES, 'calibration'])}.")
         histogram = self._kept(ScoreHistogram)
         return self._with_keys(histogram, CURVES[kind](self._histogram_cases()["tied"], [GROUP]))
+
+    def confusion_matrix(self, normalize: confusion.Normalization | None = None) -> pl.DataFrame:
+        """The cells of the confusion matrix of several classes that occur.
+
+        Args:
+            normalize: what shares add up to 1 over: each ``"actual"`` label, each ``"predicted"`` label, or ``"all"``.
+
+        Returns:
+            The group columns, actual, predicted, count, and share with ``normalize``.
+
+        Raises:
+            MetricError: where no confusion matrix is kept.
+
+        >>> import streammetrics as sm
+        >>> acc = sm.multiclass(y_true="y", y_pred="z").update({"y": ["a", "b", "b"], "z": ["a", "a", "b"]})
+        >>> acc.finalize().confusion_matrix(normalize="actual").rows()
+        [('a', 'a', 1, 1.0), ('b', 'a', 1, 0.5), ('b', 'b', 1, 0.5)]
+        """
+        return self._of_matrix(lambda table: confusion.matrix_frame(table, normalize))
+
+    def most_confused(self, n: int = 10) -> pl.DataFrame:
+        """The most frequent errors of each group: actual, predicted, count, share_of_actual, share_of_errors.
+
+        Raises:
+            MetricError: where no confusion matrix is kept.
+        """
+        return self._of_matrix(lambda table: confusion.most_confused(table, n))
+
+    def weighted_kappa(self, weights: ArrayLike) -> pl.DataFrame:
+        """Cohen's kappa with a weight for each kind of error, of every group.
+
+        Args:
+            weights: how bad each error is, as a square matrix: rows are predicted, columns actual labels, both in the
+                order of the labels.
+
+        Raises:
+            MetricError: where no confusion matrix is kept.
+        """
+        order = self._kept(ConfusionMatrix).order or None
+        return self._of_matrix(lambda table: confusion.weighted_kappa(table, weights, order))
+
+    def _of_matrix(self, read: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
+        matrix = self._kept(ConfusionMatrix)
+        return self._with_keys(matrix, read(self._state.tables[matrix.name]))
 
     def operating_point(
         self,
