@@ -1,6 +1,7 @@
 """Evaluate model predictions of any size in one pass: exact metrics or certified bounds, from tables that add up."""
 
 from streammetrics.accumulator import Accumulator, merge
+from streammetrics.compare import Comparison, compare
 from streammetrics.errors import (
     ColumnError,
     DataError,
@@ -37,6 +38,7 @@ __all__ = [
     "CalibrationBins",
     "ClassLoss",
     "ColumnError",
+    "Comparison",
     "ConfusionCounts",
     "ConfusionMatrix",
     "DataError",
@@ -62,6 +64,7 @@ __all__ = [
     "accumulate",
     "all_metrics",
     "binary",
+    "compare",
     "evaluate",
     "merge",
     "metric",

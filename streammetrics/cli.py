@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
+import inspect
 import sys
 import time
 from collections.abc import Callable
@@ -10,15 +12,23 @@ from pathlib import Path
 from typing import Any
 
 import click
+import polars as pl
 
 from streammetrics import demo as demo_data
 from streammetrics.accumulator import Accumulator
+from streammetrics.compare import compare
 from streammetrics.errors import SourceError, StreamMetricsError
 from streammetrics.pipeline import accumulate
 from streammetrics.report import Report
-from streammetrics.tasks import binary
+from streammetrics.roles import SEVERAL
+from streammetrics.tasks import binary, multiclass, multilabel
 from streammetrics.version import __version__
 
+TASKS: dict[str, Callable[..., Accumulator]] = {
+    "binary": binary,
+    "multiclass": multiclass,
+    "multilabel": multilabel,
+}
 FORMATS = ("table", "json", "csv", "parquet")
 
 
@@ -58,10 +68,14 @@ _output = click.option("-o", "--output", type=click.Path(path_type=Path), help="
 
 @_command("evaluate", "streammetrics evaluate 'predictions/*.parquet' --y-true clicked --y-score p_click --by country")
 @click.argument("paths", nargs=-1, required=True)
-@click.option("--y-true", required=True, help="Column of the labels.")
-@click.option("--y-score", help="Column of the scores.")
-@click.option("--y-pred", help="Column of the predicted labels.")
+@click.option("--task", type=click.Choice(list(TASKS)), default="binary", show_default=True)
+@click.option("--y-true", multiple=True, required=True, help="Column of the labels or true values.")
+@click.option("--y-score", multiple=True, help="Column of the scores; name=column for each model or label.")
+@click.option("--y-pred", multiple=True, help="Column of the predictions; name=column for each model or label.")
+@click.option("--label", "labels", multiple=True, help="Label, where scores come as lists; repeat for all.")
+@click.option("--order", multiple=True, help="Label in its order, for weighted kappa; repeat from the lowest up.")
 @click.option("--sample-weight", help="Column of the weights.")
+@click.option("--unit", help="Column of what rows belong to, such as a user; intervals allow for it.")
 @_by
 @click.option(
     "--threshold", "thresholds", type=float, multiple=True, help="Score that counts as positive; repeat for more."
@@ -69,9 +83,10 @@ _output = click.option("-o", "--output", type=click.Path(path_type=Path), help="
 @click.option("--positive", help="Label that is positive, where labels are not 0/1.")
 @click.option("--negative", help="Label that is negative; a third one is then an error.")
 @click.option("--nulls", type=click.Choice(["raise", "drop"]), default="raise", show_default=True)
-@click.option("--domain", type=click.Choice(["probability", "real"]), default="probability", show_default=True)
-@click.option("--capacity", type=int, help="Bins of the score histogram.")
-@click.option("--atom", "atoms", type=float, multiple=True, help="Score that many rows share; repeat for more.")
+@click.option("--domain", type=click.Choice(["probability", "real"]), help="Of scores; probability unless given.")
+@click.option("--renormalize", is_flag=True, default=None, help="Divide class probabilities by their sum.")
+@click.option("--capacity", type=int, help="Bins of a histogram.")
+@click.option("--atom", "atoms", type=float, multiple=True, help="Value that many rows share; repeat for more.")
 @_metrics
 @click.option("--save", type=click.Path(path_type=Path), help="File to save the state to, for merge, show and check.")
 @click.option("--workers", type=click.IntRange(min=1), help="Threads; one for each core unless given.")
@@ -79,17 +94,16 @@ _output = click.option("-o", "--output", type=click.Path(path_type=Path), help="
 @_output
 def evaluate_command(
     paths: tuple[str, ...],
-    by: tuple[str, ...],
-    thresholds: tuple[float, ...],
+    task: str,
     metrics: tuple[str, ...],
     save: Path | None,
     workers: int | None,
     form: str,
     output: Path | None,
-    **columns: Any,
+    **options: Any,
 ) -> None:
     """Evaluate files of predictions: Parquet, CSV, NDJSON or Arrow IPC, by path, folder or glob."""
-    acc = binary(by=list(by), thresholds=thresholds or None, **columns)
+    acc = _task(task, options)
     acc.finalize(metrics or None)  # an unknown metric is refused before the data are read
     progress = sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None
     accumulate(list(paths), acc, workers=workers, progress=progress)
@@ -145,6 +159,23 @@ def check(ctx: click.Context, state: Path, requirements: tuple[str, ...], by: tu
     click.echo(f"All {len(requirements)} requirements hold." if len(requirements) > 1 else f"{requirements[0]} holds.")
 
 
+@_command("compare", "streammetrics compare monday.state tuesday.state --metric roc_auc")
+@click.argument("a", type=click.Path(path_type=Path))
+@click.argument("b", type=click.Path(path_type=Path))
+@_by
+@click.option("--total", is_flag=True, help="Roll up all groups into one.")
+@_metrics
+@_format
+@_output
+def compare_command(
+    a: Path, b: Path, by: tuple[str, ...], total: bool, metrics: tuple[str, ...], form: str, output: Path | None
+) -> None:
+    """Show the difference of each metric of two saved states, and which is better for certain."""
+    one, other = (_rolled_up(state, by, total).finalize(metrics or None) for state in (a, b))
+    found = compare(one, other)
+    _write(found.frame, str(found), form, output)
+
+
 @_command("demo", "streammetrics demo --rows 500000")
 @click.argument("folder", type=click.Path(path_type=Path), default=Path("predictions"))
 @click.option("--rows", type=click.IntRange(min=1000), default=2_000_000, show_default=True, help="Rows to write.")
@@ -165,6 +196,36 @@ def demo(folder: Path, rows: int) -> None:
     click.echo("  streammetrics check clicks.state --require 'roc_auc>=0.70'")
 
 
+def _task(name: str, options: dict[str, Any]) -> Accumulator:
+    """The accumulator of a task, with the options that were given."""
+    given = {k: list(v) if isinstance(v, tuple) else v for k, v in options.items() if v not in (None, ())}
+    key = _label if name in SEVERAL else str
+    given |= {k: _columns(given[k], key) for k in ("y_true", "y_score", "y_pred") if k in given}
+    given |= {k: [_label(text) for text in given[k]] for k in ("labels", "order") if k in given}
+    if unknown := sorted(set(given) - set(inspect.signature(TASKS[name]).parameters)):
+        raise click.UsageError(f"--task {name} takes no --{unknown[0].replace('_', '-')}.")
+    return TASKS[name](**given)
+
+
+def _columns(texts: list[str], key: Callable[[str], Any]) -> Any:
+    """A column, or with name=column a mapping of models or labels to columns."""
+    if len(texts) == 1 and "=" not in texts[0]:
+        return texts[0]
+    pairs = [text.partition("=") for text in texts]
+    if not all(column for _, _, column in pairs):
+        raise click.UsageError(f"write name=column for each of several columns, not {' '.join(texts)}.")
+    return {key(name): column for name, _, column in pairs}
+
+
+def _label(text: str) -> Any:
+    """A label as a number or a boolean where it reads like one."""
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+    return value if isinstance(value, int | float) else text
+
+
 def _rolled_up(state: Path, by: tuple[str, ...], total: bool) -> Accumulator:
     if by and total:
         raise click.UsageError("give --by or --total, not both.")
@@ -173,12 +234,16 @@ def _rolled_up(state: Path, by: tuple[str, ...], total: bool) -> Accumulator:
 
 
 def _show(report: Report, form: str, output: Path | None) -> None:
+    _write(report.frame, str(report), form, output)
+
+
+def _write(frame: pl.DataFrame, text: str, form: str, output: Path | None) -> None:
     if form == "parquet":
         if output is None and sys.stdout.isatty():
             raise click.UsageError("Parquet is not for a terminal; give --output.")
-        report.frame.write_parquet(output or sys.stdout.buffer)
+        frame.write_parquet(output or sys.stdout.buffer)
         return
-    writers = {"table": str(report), "json": report.frame.write_json(), "csv": report.frame.write_csv().rstrip("\n")}
+    writers = {"table": text, "json": frame.write_json(), "csv": frame.write_csv().rstrip("\n")}
     if output is None:
         click.echo(writers[form])
     else:

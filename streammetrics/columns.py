@@ -114,13 +114,22 @@ class Reader:
         """True or predicted values: one column, or one for each label of a multilabel task."""
         match self.roles.kind:
             case "regression":
-                return [self.numbers(name) for name in names]
+                return [self.measured(name) for name in names]
             case "multiclass":
                 return [self.classes(name) for name in names]
             case "multilabel":
                 return [self.flags(column) for column in self.each(names)] if names else []
             case _:
                 return [self.flags(self.column(name)) for name in names]
+
+    def measured(self, name: str) -> pl.Series:
+        """A column of finite numbers as Float64."""
+        column = self.numbers(name)
+        low, high = extent(column)
+        if len(column) and (low == -np.inf or high == np.inf):
+            advice = "an error of such a value means nothing; leave such rows out first"
+            self._refuse(column, column.is_infinite(), "infinite values", advice)
+        return column
 
     def classes(self, name: str) -> pl.Series:
         """A column of class labels: as numbers of the declared labels, or else as they are."""

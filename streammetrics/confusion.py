@@ -40,6 +40,7 @@ def label_view(table: pl.DataFrame, order: Sequence[Any] | None = None) -> pl.Da
     >>> label_view(pl.DataFrame({"group": [0, 0, 0], **cells})).rows()
     [(0, 'cat', 5, 0, 2, 3), (0, 'cow', 0, 3, 0, 7), (0, 'dog', 0, 2, 3, 5)]
     """
+    table = _typed(table, order)
     return (
         _positions(table, order).join(_by_label(table), on=["group", "label"], maintain_order="left").drop("position")
     )
@@ -64,6 +65,7 @@ def overall_view(table: pl.DataFrame, order: Sequence[Any] | None = None) -> pl.
     >>> overall_view(pl.DataFrame({"group": [0, 0, 0], **cells}), order=["low", "mid", "high"]).rows()
     [(0, 5, 7, 5, 4, 8), (0, 3, 3, 3, 0, 0), (0, 0, 0, 2, 0, 0)]
     """
+    table = _typed(table, order)
     positions = _positions(table, order)
     steps = (pl.col("actual position") - pl.col("predicted position")).abs()
     count = widened(pl.col("count"))
@@ -163,6 +165,7 @@ def weighted_kappa(table: pl.DataFrame, weights: ArrayLike, order: Sequence[Any]
     >>> weighted_kappa(pl.DataFrame({"group": [0, 0, 0, 0], **cells}), weights=[[0, 2], [1, 0]]).rows()
     [(0, 0.375)]
     """
+    table = _typed(table, order)
     seen = _labels(table)["label"].unique().sort()
     places = (seen.to_frame() if order is None else _listed(order, seen)).with_row_index("position")
     matrix = _square(weights, places.height)
@@ -177,6 +180,13 @@ def weighted_kappa(table: pl.DataFrame, weights: ArrayLike, order: Sequence[Any]
     baseline = (predicted_rows @ matrix * actual_rows).sum(axis=1)
     excess = baseline - actual_rows.sum(axis=1) * error
     return pl.DataFrame({"group": groups, "kappa": pl.Series(excess) / pl.Series(baseline)}).fill_nan(None)
+
+
+def _typed(table: pl.DataFrame, order: Sequence[Any] | None) -> pl.DataFrame:
+    """The table; where it has seen no label yet, and so knows no type of labels, with the type of the order."""
+    if order is None or table.schema["actual"] != pl.Null():
+        return table
+    return table.cast(dict.fromkeys(_SIDES, pl.Series(list(order), strict=False).dtype))
 
 
 def _labels(table: pl.DataFrame) -> pl.DataFrame:
@@ -200,7 +210,7 @@ def _listed(order: Sequence[Any], seen: pl.Series) -> pl.DataFrame:
     """The labels of an order, of the type of those seen."""
     try:
         listed = pl.Series("label", list(order), seen.dtype)
-    except (TypeError, pl.exceptions.PolarsError) as error:
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
         raise SpecificationError(f"order must list labels of type {seen.dtype}, as they are in the data.") from error
     if twice := listed.filter(listed.is_duplicated()).to_list():
         raise SpecificationError(

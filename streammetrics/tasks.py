@@ -53,6 +53,7 @@ def binary(
     y_score: Column | Mapping[str, Column] | None = None,
     y_pred: Column | Mapping[str, Column] | None = None,
     sample_weight: Column | None = None,
+    unit: Column | None = None,
     by: Column | Sequence[Column] = (),
     positive: Any = None,
     negative: Any = None,
@@ -71,6 +72,7 @@ def binary(
         y_score: the score of the positive class, or a mapping of model names to scores.
         y_pred: predicted labels, which the 2x2 table then counts instead of thresholds.
         sample_weight: weights of rows.
+        unit: what rows belong to, such as a user, where rows of one unit depend on each other; intervals allow for it.
         by: group columns, by name or expression.
         positive: the positive label; every other is negative.
         negative: the negative label; a third is then an error.
@@ -115,6 +117,7 @@ def binary(
         y_pred=y_pred,
         y_score=y_score,
         sample_weight=sample_weight,
+        unit=unit,
         by=by,
         positive=positive,
         negative=negative,
@@ -131,6 +134,7 @@ def multiclass(
     labels: Sequence[Any] | None = None,
     order: Sequence[Any] = (),
     sample_weight: Column | None = None,
+    unit: Column | None = None,
     by: Column | Sequence[Column] = (),
     nulls: Literal["raise", "drop"] = "raise",
     renormalize: bool = False,
@@ -152,6 +156,7 @@ def multiclass(
         labels: all labels, in the order of the lists; those of the mapping unless given.
         order: all labels from the lowest to the highest, for weighted kappa; their sort order unless given.
         sample_weight: weights of rows.
+        unit: what rows belong to, such as a user, where rows of one unit depend on each other; intervals allow for it.
         by: group columns, by name or expression.
         nulls: ``"raise"`` or ``"drop"``.
         renormalize: divide the probabilities of a row by their sum, instead of refusing rows where it is not 1.
@@ -184,6 +189,7 @@ def multiclass(
         y_score=y_score,
         labels=labels,
         sample_weight=sample_weight,
+        unit=unit,
         by=by,
         nulls=nulls,
         renormalize=renormalize,
@@ -198,6 +204,7 @@ def multilabel(
     y_pred: Columns | None = None,
     labels: Sequence[Any] | None = None,
     sample_weight: Column | None = None,
+    unit: Column | None = None,
     by: Column | Sequence[Column] = (),
     nulls: Literal["raise", "drop"] = "raise",
     threshold: float = 0.5,
@@ -215,6 +222,7 @@ def multilabel(
         y_pred: predicted labels, likewise.
         labels: all labels, in the order of the lists; those of the mapping unless given.
         sample_weight: weights of rows.
+        unit: what rows belong to, such as a user, where rows of one unit depend on each other; intervals allow for it.
         by: group columns, by name or expression.
         nulls: ``"raise"`` or ``"drop"``.
         threshold: a label is predicted where its score reaches this, unless ``y_pred`` is given.
@@ -251,6 +259,7 @@ def multilabel(
         y_score=y_score,
         labels=labels,
         sample_weight=sample_weight,
+        unit=unit,
         by=by,
         nulls=nulls,
         metrics=[*VOLUME, *sets, *micro, *_macro(OF_LABELS), *OF_LABELS, *shown] if metrics is None else metrics,

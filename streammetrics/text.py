@@ -63,6 +63,26 @@ def render(frame: pl.DataFrame, by: list[str], width: int | None = None) -> str:
     return _segments(frame, by, width) if by else _list(frame)
 
 
+def differences(frame: pl.DataFrame) -> str:
+    """The frame of a comparison as text: a row for each metric, with its groups before it."""
+    columns = ("metric", "a", "b", "difference", "lower", "upper", "better")
+    keys = tuple(c for c in frame.columns if c not in columns and frame[c].null_count() < frame.height)
+    rows = [
+        (
+            *("" if r[k] is None else str(r[k]) for k in keys),
+            r["metric"],
+            *(number(r[c], None, None) for c in ("a", "b")),
+            number(r["difference"], r["lower"], r["upper"]),
+            bound(r["lower"], r["upper"]),
+            r["better"] or "",
+        )
+        for r in frame.iter_rows(named=True)
+    ]
+    header = (*keys, "metric", "a", "b", "b - a", "bound", "better")
+    left = (*range(len(keys) + 1), len(keys) + 4, len(keys) + 5)
+    return "\n".join(_align(header, rows, left))
+
+
 def _list(frame: pl.DataFrame) -> str:
     rows = [
         (r["label"], _number(r), bound(r["lower"], r["upper"]), r["note"] or "") for r in frame.iter_rows(named=True)

@@ -140,12 +140,30 @@ def test_no_rows_give_no_rows(view, weighted):
     assert empty.schema == read(cells).schema
 
 
+@pytest.mark.parametrize("view", views(None, None))
+def test_no_rows_of_labels_of_unknown_type(view):
+    read = views(["a", "b"], np.eye(2))[view]
+    empty = confusion_cells(["a"], ["b"]).clear()
+    unknown = empty.with_columns(pl.lit(None).alias(side) for side in ("actual", "predicted"))
+    assert unknown.schema["actual"] == pl.Null
+    assert read(unknown).height == 0
+
+
+@pytest.mark.parametrize("order", [(), ("low", "high")], ids=["natural", "given"])
+def test_an_empty_accumulator_is_undefined(order):
+    acc = sm.Accumulator(sm.ConfusionMatrix(order), y_true="y", y_pred="z")
+    assert acc.finalize(["kappa(weights=linear)"])["kappa(weights=linear)"].note == "undefined: 0/0"
+    other = acc.empty().update({"y": ["low", "high"], "z": ["low", "low"]})
+    assert (acc + other).finalize(["accuracy"])["accuracy"].value == 0.5
+
+
 @pytest.mark.parametrize(
     ("order", "error", "message"),
     [
         (["a", "b"], sm.DataError, r"order must list every label that occurs; 2 are missing, such as 'B'"),
         ([*LABELS["text"], "a", "a"], sm.SpecificationError, "order must list every label once; it has 'a' 3 times"),
         ([1, 2, 3, 4], sm.SpecificationError, "order must list labels of type String"),
+        ([object()], sm.SpecificationError, "order must list labels of type String"),
     ],
 )
 @pytest.mark.parametrize("view", [label_view, overall_view, lambda c, order: weighted_kappa(c, np.eye(4), order)])
