@@ -22,6 +22,7 @@ from streammetrics.statistics import (
     ConfusionCounts,
     ConfusionMatrix,
     ErrorHistogram,
+    ErrorMoments,
     Histogram,
     LabelSets,
     ProbabilityLoss,
@@ -29,8 +30,9 @@ from streammetrics.statistics import (
     RowCounts,
     ScoreHistogram,
     Statistic,
+    TDigest,
 )
-from streammetrics.tasks import binary, multiclass, multilabel
+from streammetrics.tasks import binary, multiclass, multilabel, regression
 from streammetrics.version import __version__
 
 __all__ = [
@@ -43,6 +45,7 @@ __all__ = [
     "ConfusionMatrix",
     "DataError",
     "ErrorHistogram",
+    "ErrorMoments",
     "Estimate",
     "Histogram",
     "LabelSets",
@@ -60,6 +63,7 @@ __all__ = [
     "StateError",
     "Statistic",
     "StreamMetricsError",
+    "TDigest",
     "__version__",
     "accumulate",
     "all_metrics",
@@ -70,4 +74,5 @@ __all__ = [
     "metric",
     "multiclass",
     "multilabel",
+    "regression",
 ]

@@ -366,7 +366,7 @@ def merge(accumulators: Iterable[Accumulator]) -> Accumulator:
 
 def _kind(statistics: Sequence[Statistic]) -> Kind:
     """The kind of task that the statistics are for; binary ones serve tasks of several labels too."""
-    kinds = {s.kind for s in statistics} - {None, "binary"}
+    kinds = {s.task() for s in statistics} - {None, "binary"}
     if len(kinds) > 1:
         raise SpecificationError(
             f"statistics of different tasks cannot be kept together: {' and '.join(map(str, kinds))}."
@@ -393,7 +393,7 @@ def _complete(statistics: Sequence[Statistic], roles: Roles) -> tuple[Statistic,
         missing = [role for role in statistic.needs() if not getattr(roles, role)]
         if missing:
             raise SpecificationError(f"{type(statistic).__name__} needs {' and '.join(f'{m}=' for m in missing)}.")
-        if statistic.kind in SEVERAL and not (roles.y_pred or roles.y_score):
+        if statistic.task() in SEVERAL and not (roles.y_pred or roles.y_score):
             raise SpecificationError(f"{type(statistic).__name__} needs y_pred=, or y_score= for each label.")
         if statistic.of_label and roles.kind in SEVERAL and not roles.labels:
             raise SpecificationError(f"{type(statistic).__name__} is kept for each label; give a score for each.")

@@ -21,13 +21,14 @@ from streammetrics.errors import SourceError, StreamMetricsError
 from streammetrics.pipeline import accumulate
 from streammetrics.report import Report
 from streammetrics.roles import SEVERAL
-from streammetrics.tasks import binary, multiclass, multilabel
+from streammetrics.tasks import binary, multiclass, multilabel, regression
 from streammetrics.version import __version__
 
 TASKS: dict[str, Callable[..., Accumulator]] = {
     "binary": binary,
     "multiclass": multiclass,
     "multilabel": multilabel,
+    "regression": regression,
 }
 FORMATS = ("table", "json", "csv", "parquet")
 

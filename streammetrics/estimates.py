@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -33,21 +33,25 @@ def estimate(state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
     Raises:
         MetricError: where a metric reads columns that no statistic keeps.
     """
-    tables = columns_of(state.statistics, state.labels)
-    left = [find_metric(m, tables) for m in metrics]
-    parts = []
-    for statistic in state.statistics:
-        for view in statistic.views():
-            columns = _readable(statistic, view, state.labels)
-            own = [m for m in left if m.readable(columns)]
-            left = [m for m in left if m not in own]  # a metric is read off the first table that has its columns
-            parts.append(_estimate(statistic, view, state, own))
+    parts = [_estimate(statistic, view, state, own) for statistic, view, own in by_view(state, metrics)]
     order = pl.col("metric").replace_strict({m.name: i for i, m in enumerate(metrics)}, return_dtype=pl.UInt32)
     frame = pl.concat(parts, how="diagonal_relaxed")
     keys = [c for c in frame.columns if c not in (GROUP, *ESTIMATE)]
     label = [pl.col(LABEL).replace_strict(places, default=0)] if (places := _places(state.labels)) else []
     frame = frame.sort(GROUP, order, *label, maintain_order=True).select(GROUP, *keys, *ESTIMATE)
     return state.groups.join(frame, on=GROUP, maintain_order="right").drop(GROUP)
+
+
+def by_view(state: State, metrics: Sequence[Metric]) -> Iterator[tuple[Statistic, View, list[Metric]]]:
+    """Each view with the metrics that are read off it: the first that has their columns."""
+    tables = columns_of(state.statistics, state.labels)
+    left = [find_metric(m, tables) for m in metrics]
+    for statistic in state.statistics:
+        for view in statistic.views():
+            columns = _readable(statistic, view, state.labels)
+            own = [m for m in left if m.readable(columns)]
+            left = [m for m in left if m not in own]
+            yield statistic, view, own
 
 
 def _places(labels: Sequence[Any]) -> dict[Any, int]:
@@ -64,9 +68,9 @@ def _estimate(statistic: Statistic, view: View, state: State, metrics: Sequence[
     table, groups = state.tables[statistic.name], state.groups_of(statistic)
     averaged = [m for m in metrics if m.average in ("macro", "weighted")]
     each = _read(view, groups, table, [m for m in metrics if m.average is None])
-    parts = [_with_label(each, labels)]
+    parts = [with_label(each, labels)]
     if averaged:
-        of_labels = _with_label(_read(view, groups, table, [m.with_average(None) for m in averaged]), labels)
+        of_labels = with_label(_read(view, groups, table, [m.with_average(None) for m in averaged]), labels)
         parts.append(_averaged(of_labels, _support(view, table, labels), averaged))
     if micro := [m for m in metrics if m.average == "micro"]:
         total = statistic.merge(_over_labels(table, labels)) if labels else _sum_over_labels(view, table)
@@ -86,7 +90,7 @@ def _sum_over_labels(view: View, table: pl.DataFrame) -> pl.DataFrame:
     return first.group_by(keys, maintain_order=True).agg(pl.exclude(LABEL).sum())
 
 
-def _with_label(found: pl.DataFrame, labels: Sequence[Any]) -> pl.DataFrame:
+def with_label(found: pl.DataFrame, labels: Sequence[Any]) -> pl.DataFrame:
     """The number of the group and the label, in place of the number of both."""
     if not labels:
         return found
@@ -99,7 +103,7 @@ def _support(view: View, table: pl.DataFrame, labels: Sequence[Any]) -> pl.DataF
     assert view.support is not None
     first = next(iter(view.cases(table).values()))
     found = first.group_by(GROUP, *(() if labels else (LABEL,)), maintain_order=True).agg(support=view.support)
-    return _with_label(found, labels)
+    return with_label(found, labels)
 
 
 def _averaged(each: pl.DataFrame, support: pl.DataFrame, metrics: Sequence[Metric]) -> pl.DataFrame:
@@ -134,19 +138,19 @@ def _read(view: View, groups: pl.DataFrame, table: pl.DataFrame, metrics: Sequen
         types = {"metric": pl.String, "value": pl.Float64, "lower": pl.Float64, "upper": pl.Float64, "note": pl.String}
         return keys.select(index).clear().with_columns(pl.lit(None, t).alias(c) for c, t in types.items())
     kept, *_ = tables = list(view.cases(table).values())
-    first, *others = (_as_floats(view, case) for case in tables)
+    first, *others = (as_floats(view, case) for case in tables)
     own = {m: bounds for m in metrics if (bounds := m.bounds_expressions()) is not None}
     notes = {m: note for m in metrics if (note := m.note_expression()) is not None}
     hidden = [m for m in metrics if m not in own]
     values = {f"value of {m}": m.expression() for m in metrics}
     lower = {f"lower of {m}": low for m, (low, _) in own.items()}
     upper = {f"upper of {m}": high for m, (_, high) in own.items()}
-    parts = [_by_group(view, groups, first, values | lower | upper)]
+    parts = [by_group(view, groups, first, values | lower | upper)]
     for i, case in enumerate(others):
         cases = {f"case {i} of {m}": m.expression() for m in hidden}
-        parts.append(_by_group(view, groups, case, cases).select(*cases))
+        parts.append(by_group(view, groups, case, cases).select(*cases))
     said = {f"note of {m}": note for m, note in notes.items()}
-    parts.append(_by_group(view, groups, kept, said).select(*said))
+    parts.append(by_group(view, groups, kept, said).select(*said))
 
     def estimate_of(m: Metric) -> pl.Expr:
         value = pl.col(f"value of {m}")
@@ -179,12 +183,12 @@ def _joined(*texts: str) -> pl.Expr:
     return pl.when(pl.any_horizontal(pl.col(texts).is_not_null())).then(said)
 
 
-def _as_floats(view: View, table: pl.DataFrame) -> pl.DataFrame:
+def as_floats(view: View, table: pl.DataFrame) -> pl.DataFrame:
     """The table with its numbers as Float64, so that no product overflows."""
     return table.with_columns(pl.exclude(GROUP, *view.kept).cast(pl.Float64))
 
 
-def _by_group(view: View, groups: pl.DataFrame, table: pl.DataFrame, columns: Mapping[str, pl.Expr]) -> pl.DataFrame:
+def by_group(view: View, groups: pl.DataFrame, table: pl.DataFrame, columns: Mapping[str, pl.Expr]) -> pl.DataFrame:
     """Expressions over the rows of each group and kept key, in the order of the groups."""
     index = [GROUP, *view.kept]
     named = [e.alias(name) for name, e in columns.items()]

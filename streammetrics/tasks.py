@@ -17,6 +17,8 @@ from streammetrics.statistics import (
     ClassLoss,
     ConfusionCounts,
     ConfusionMatrix,
+    ErrorHistogram,
+    ErrorMoments,
     LabelSets,
     ProbabilityLoss,
     RankCounts,
@@ -44,6 +46,15 @@ COUNTS = (
 RANKING = ("roc_auc", "average_precision", "pr_auc", "ks")
 PROBABILITIES = ("log_loss", "log_loss_skill", "brier_score", "brier_skill_score", "ece")
 CLASSES = ("accuracy", "balanced_accuracy", "majority_accuracy", "kappa", "mcc")
+ERRORS = ("mae", "rmse", "bias", "error_sd", "r2", "explained_variance", "pearson_r", "concordance", "mape", "smape")
+ERROR_QUANTILES = ("median_error", "median_absolute_error", "mad", "absolute_error_quantile(q=0.99)")
+FAMILIES = {
+    "log": ("msle",),
+    "log_cosh": ("log_cosh",),
+    "poisson": ("poisson_deviance", "d2_poisson"),
+    "gamma": ("gamma_deviance", "d2_gamma"),
+    "tweedie": ("tweedie_deviance", "d2_tweedie"),
+}
 OF_LABELS = ("precision", "recall", "f1")
 
 
@@ -263,6 +274,59 @@ def multilabel(
         by=by,
         nulls=nulls,
         metrics=[*VOLUME, *sets, *micro, *_macro(OF_LABELS), *OF_LABELS, *shown] if metrics is None else metrics,
+    )
+
+
+def regression(
+    *,
+    y_true: Column,
+    y_pred: Column | Mapping[str, Column],
+    sample_weight: Column | None = None,
+    unit: Column | None = None,
+    by: Column | Sequence[Column] = (),
+    nulls: Literal["raise", "drop"] = "raise",
+    families: Sequence[str] = (),
+    power: float = 1.5,
+    capacity: int | None = None,
+    atoms: Sequence[float] = (),
+    metrics: Sequence[str | Metric] | None = None,
+) -> Accumulator:
+    """An accumulator for regression. Errors are predictions minus true values.
+
+    Args:
+        y_true: the true values, finite numbers.
+        y_pred: the predictions, or a mapping of model names to predictions.
+        sample_weight: weights of rows.
+        unit: what rows belong to, such as a user, where rows of one unit depend on each other; intervals allow for it.
+        by: group columns, by name or expression.
+        nulls: ``"raise"`` or ``"drop"``.
+        families: losses that cost a logarithm or a power for every row: ``"log"`` (for MSLE), ``"log_cosh"``,
+            ``"poisson"``, ``"gamma"``, ``"tweedie"``.
+        power: of the Tweedie deviance.
+        capacity: most bins of the error histogram: 16,384, or 1,024 for each group where ``by`` is given.
+        atoms: errors that many rows share.
+        metrics: what reports show, instead of the usual ones. All others can still be asked for.
+
+    Raises:
+        SpecificationError: where the arguments do not fit together.
+
+    >>> acc = regression(y_true="sold", y_pred="forecast")
+    >>> report = acc.update({"sold": [3.0, 5.0, 4.0], "forecast": [2.5, 5.0, 5.0]}).finalize()
+    >>> report["mae"].value, report["median_absolute_error"].value, report["within(x=0.5)"].value
+    (0.5, 0.5, 0.6666666666666666)
+    """
+    capacity = capacity or (CAPACITY_OF_A_GROUP if _grouped(by) else CAPACITY)
+    shown = [name for family in families for name in FAMILIES[family]] if set(families) <= set(FAMILIES) else []
+    return Accumulator(
+        ErrorMoments(tuple(families), power),
+        ErrorHistogram(capacity, atoms=tuple(atoms)),
+        y_true=y_true,
+        y_pred=y_pred,
+        sample_weight=sample_weight,
+        unit=unit,
+        by=by,
+        nulls=nulls,
+        metrics=[*VOLUME, *ERRORS, *ERROR_QUANTILES, *shown] if metrics is None else metrics,
     )
 
 

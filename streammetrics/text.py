@@ -93,10 +93,13 @@ def _list(frame: pl.DataFrame) -> str:
 def _segments(frame: pl.DataFrame, by: list[str], width: int | None) -> str:
     groups = frame.n_unique(by)
     labels = frame["label"].unique(maintain_order=True).to_list()
-    cells: dict[tuple[object, ...], list[str]] = {}
-    for r in frame.head(LONGEST * len(labels)).iter_rows(named=True):  # every group has a row for each label
-        cells.setdefault(tuple(r[c] for c in by), []).append(_number(r))
-    rows = [(*("null" if k is None else str(k) for k in keys), *numbers) for keys, numbers in cells.items()]
+    cells: dict[tuple[object, ...], dict[str, str]] = {}
+    for r in frame.head(LONGEST * len(labels)).iter_rows(named=True):  # a group has at most a row for each label
+        cells.setdefault(tuple(r[c] for c in by), {})[r["label"]] = _number(r)
+    rows = [
+        (*("null" if k is None else str(k) for k in keys), *(numbers.get(label, "") for label in labels))
+        for keys, numbers in itertools.islice(cells.items(), LONGEST)
+    ]
     header = (*by, *labels)
     shown = _columns_within(width, header, rows)
     lines = _align(header[:shown], [row[:shown] for row in rows], left=tuple(range(len(by))))

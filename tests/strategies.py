@@ -1,10 +1,13 @@
 """Helpers that several test files share."""
 
+from typing import NamedTuple
+
 import numpy as np
 import polars as pl
 
 import streammetrics as sm
 from streammetrics import accumulator, tally
+from streammetrics.rows import Rows
 
 
 def histogram(score, label, capacity=16, domain="probability", atoms=(), weight=None):
@@ -60,3 +63,20 @@ def confusion_cells(actual, predicted, weight=None, group=0):
     )
     cells = rows.group_by("group", "actual", "predicted").agg(pl.sum("count"))
     return cells.sample(fraction=1, shuffle=True, seed=0)
+
+
+class ErrorRows(NamedTuple):
+    """Rows as arrays."""
+
+    actual: np.ndarray
+    predicted: np.ndarray
+    group: np.ndarray | None = None
+    group_count: int = 1
+    weight: np.ndarray | None = None
+
+
+def observed(moments, rows):
+    """The table of some rows."""
+    dropped = np.zeros(rows.group_count, dtype=np.int64)
+    targets = {"truth": (rows.actual,), "predicted": (rows.predicted,), "weight": rows.weight}
+    return moments.observe(Rows(pl.DataFrame(), rows.group, dropped, len(rows.actual), **targets))

@@ -15,7 +15,8 @@ ROOT = Path(sm.__file__).parent
 # A file imports only what stands above it. Files of a folder may also import one another, without circles.
 ORDER = """
 errors version lazy folds lattice kernels text demo roles frames codes columns batches rows bins counters tally metrics
-curves confusion statistics state storage estimates report accumulator compare tasks sources pipeline cli __init__
+tdigest curves error_curves confusion statistics state storage estimates report accumulator compare tasks sources
+pipeline cli __init__
 """.split()
 CORE = {"polars", "pyarrow", "numpy", "click", "streammetrics"}
 EXTRAS = {"compiled.py": {"numba"}}
@@ -38,9 +39,10 @@ def imports(path):
 def test_public_names():
     assert set(sm.__all__) == {
         *("Accumulator", "Comparison", "Estimate", "Metric", "Report", "Statistic", "__version__"),
-        *("accumulate", "all_metrics", "binary", "compare", "evaluate", "merge", "metric", "multiclass", "multilabel"),
-        *("CalibrationBins", "ClassLoss", "ConfusionCounts", "ConfusionMatrix", "ErrorHistogram", "Histogram"),
-        *("LabelSets", "ProbabilityLoss", "RankCounts", "RowCounts", "ScoreHistogram"),
+        *("accumulate", "all_metrics", "binary", "compare", "evaluate", "merge", "metric"),
+        *("multiclass", "multilabel", "regression"),
+        *("CalibrationBins", "ClassLoss", "ConfusionCounts", "ConfusionMatrix", "ErrorHistogram", "ErrorMoments"),
+        *("Histogram", "LabelSets", "ProbabilityLoss", "RankCounts", "RowCounts", "ScoreHistogram", "TDigest"),
         *("ColumnError", "DataError", "MergeError", "MetricError", "ReportError", "SourceError"),
         *("SpecificationError", "StateError", "StreamMetricsError"),
     }

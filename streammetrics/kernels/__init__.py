@@ -3,10 +3,11 @@
 Which of the two runs is decided here, and nowhere else.
 """
 
+from streammetrics.kernels import errors
 from streammetrics.kernels import numpy as definition
 from streammetrics.kernels.choice import fastest
 from streammetrics.kernels.classes import count_ranks, sum_class_losses
-from streammetrics.kernels.numpy import CLIP, NOTHING, Codes, Counts, Extent
+from streammetrics.kernels.numpy import CLIP, NOTHING, Codes, Counts, Extent, Floats
 
 count_bins = fastest(definition.count_bins)
 count_outcomes = fastest(definition.count_outcomes)
@@ -14,6 +15,7 @@ extent = fastest(definition.extent)
 lattice_keys = fastest(definition.lattice_keys)
 number = fastest(definition.number)
 sum_calibration = fastest(definition.sum_calibration)
+sum_errors = fastest(errors.sum_errors)
 sum_losses = fastest(definition.sum_losses)
 
 __all__ = [
@@ -22,6 +24,7 @@ __all__ = [
     "Codes",
     "Counts",
     "Extent",
+    "Floats",
     "count_bins",
     "count_outcomes",
     "count_ranks",
@@ -30,5 +33,6 @@ __all__ = [
     "number",
     "sum_calibration",
     "sum_class_losses",
+    "sum_errors",
     "sum_losses",
 ]

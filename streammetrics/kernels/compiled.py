@@ -11,6 +11,7 @@ import polars as pl
 from numba import njit
 from numpy.typing import NDArray
 
+from streammetrics.kernels import errors
 from streammetrics.kernels import numpy as definition
 from streammetrics.kernels.numpy import (
     BLOCK,
@@ -118,6 +119,31 @@ def sum_calibration(
     _sum_calibration(label, score, edges, group, weight, sums)
     total: Floats = sums.reshape(LANES, cells, 3).sum(axis=0).reshape(groups, len(edges) - 1, 2, 3)
     return total
+
+
+def sum_errors(
+    actual: Floats,
+    predicted: Floats,
+    group: Codes | None,
+    groups: int,
+    weight: Floats | None,
+    families: tuple[str, ...] = (),
+    power: float = 1.5,
+) -> Floats:
+    """2 ns, 15 ns by group; families cost what they do in numpy."""
+    sums, extremes = np.zeros((groups, errors.TERMS)), errors.no_extremes(groups).T.copy()
+    if group is None:
+        y0, p0 = _mean(actual, weight), _mean(predicted, weight)
+        largest = _sum_errors(actual, predicted, weight, y0, p0, sums[0])
+        (low, high), (lowest, highest) = extent(actual), extent(predicted)
+        extremes[0] = low, lowest, high, highest, largest
+        reference = np.array([[y0], [p0]])
+    else:
+        reference = errors.references(actual, predicted, group, groups, weight)
+        _sum_errors_by_group(actual, predicted, group, weight, reference.T.copy(), sums, extremes)
+    moments = errors.centred(reference, sums.T, extremes.T)
+    means = moments[:, errors.MOMENTS.index("actual_mean")]
+    return np.hstack([moments, errors.sum_families(actual, predicted, group, weight, means, families, power)])
 
 
 @exact
@@ -271,3 +297,78 @@ def _sum_calibration(label, score, edges, group, weight, sums):
         sums[cell, 0] += w
         sums[cell, 1] += w * x
         sums[cell, 2] += w * x * x
+
+
+@exact
+def _error(y, p):
+    """Error, parts of it above and below zero, share of the actual value, share of the sum of both."""
+    error = p - y
+    over, under = 0.0 if error < 0.0 else error, 0.0 if error > 0.0 else error
+    percentage = abs(error / y)
+    symmetric = 1.0 if percentage == np.inf else percentage / (1.0 + abs(1.0 + error / y))
+    return error, over, under, percentage, 0.0 if error == 0.0 else symmetric
+
+
+@any_order
+def _mean(values, weight):
+    total = count = 0.0
+    for i in range(len(values)):
+        w = 1.0 if weight is None else weight[i]
+        total, count = total + w * values[i], count + w
+    return total / count
+
+
+@any_order
+def _sum_errors(actual, predicted, weight, y0, p0, sums):
+    """Adds to the sums; the largest absolute error."""
+    largest = np.int64(0)  # its bits, which keep the order of numbers from zero on, NaN last
+    for start in range(0, len(actual), BLOCK):
+        a = b = c = d = e = f = g = h = i = j = k = q = r = s = 0.0
+        for row in range(start, min(start + BLOCK, len(actual))):
+            y, p = actual[row], predicted[row]
+            error, over, under, percentage, symmetric = _error(y, p)
+            dy, dp, square = y - y0, p - p0, error * error
+            w = 1.0 if weight is None else weight[row]
+            a, b, c = a + w, b + w * dy, c + w * dp
+            d, e, f = d + w * dy * dy, e + w * dp * dp, f + w * dy * dp
+            g, h, i, j = g + w * over, h + w * under, i + w * square, j + w * square * square
+            k, q = k + w * abs(y), q + w * percentage
+            r, s = r + w * percentage * percentage, s + w * symmetric
+            largest = max(largest, np.float64(abs(error)).view(np.int64))
+        block = (a, b, c, d, e, f, g, h, i, j, k, q, r, s)
+        for term in range(len(sums)):
+            sums[term] += block[term]
+    return np.int64(largest).view(np.float64)
+
+
+@any_order
+def _sum_errors_by_group(actual, predicted, group, weight, reference, sums, extremes):
+    step = max(BLOCK, len(sums))
+    for start in range(0, len(actual), step):
+        part = np.zeros_like(sums)
+        for row in range(start, min(start + step, len(actual))):
+            y, p, g = actual[row], predicted[row], group[row]
+            error, over, under, percentage, symmetric = _error(y, p)
+            dy, dp, square = y - reference[g, 0], p - reference[g, 1], error * error
+            w = 1.0 if weight is None else weight[row]
+            part[g, 0] += w
+            part[g, 1] += w * dy
+            part[g, 2] += w * dp
+            part[g, 3] += w * dy * dy
+            part[g, 4] += w * dp * dp
+            part[g, 5] += w * dy * dp
+            part[g, 6] += w * over
+            part[g, 7] += w * under
+            part[g, 8] += w * square
+            part[g, 9] += w * square * square
+            part[g, 10] += w * abs(y)
+            part[g, 11] += w * percentage
+            part[g, 12] += w * percentage * percentage
+            part[g, 13] += w * symmetric
+            extremes[g, 0] = min(extremes[g, 0], y)
+            extremes[g, 1] = min(extremes[g, 1], p)
+            extremes[g, 2] = max(extremes[g, 2], y)
+            extremes[g, 3] = max(extremes[g, 3], p)
+            if not (abs(error) <= extremes[g, 4] or extremes[g, 4] != extremes[g, 4]):  # NaN comes last, and stays
+                extremes[g, 4] = abs(error)
+        sums += part

@@ -7,13 +7,14 @@ class in the bin, and rows of one bin are ties. Bounds come from the order cases
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import polars as pl
 from polars import Expr
 
 from streammetrics.errors import MetricError
 from streammetrics.metrics.agreement import kappa, mcc
+from streammetrics.metrics.each import each
 from streammetrics.metrics.metric import Metric, metric
 from streammetrics.metrics.ratios import accuracy, f1, fbeta, precision, recall, youden_j
 
@@ -116,7 +117,7 @@ def pr_auc(neg: Expr, pos: Expr) -> Expr:
     True
     """
     rows = neg + pos
-    segment = _each(_mean_precision, pos=pos, rows=rows, tp_before=_above(pos), rows_before=_above(rows))
+    segment = each(_mean_precision, pos=pos, rows=rows, tp_before=_above(pos), rows_before=_above(rows))
     return _mean_over_positives(segment, pos)
 
 
@@ -377,14 +378,7 @@ def at_thresholds(ratio: Metric, counts: Mapping[str, Expr]) -> Expr:
         both_classes = (tp + fn > 0) & (fp + tn > 0)
         return pl.when(both_classes).then(value.fill_null(0)).otherwise(value)
 
-    return _each(formula, **counts)
-
-
-def _each(formula: Callable[..., Expr], **columns: Expr) -> Expr:
-    """A formula for each row over columns that are computed once, where Polars would repeat them in every group."""
-    value = formula(**{name: pl.field(name) for name in columns})
-    fields = pl.struct(column.alias(name) for name, column in columns.items())
-    return fields.struct.with_fields(value=value).struct.field("value")
+    return each(formula, **counts)
 
 
 def _above(count: Expr) -> Expr:

@@ -5,6 +5,8 @@ from streammetrics.statistics.calibration_bins import CalibrationBins
 from streammetrics.statistics.class_loss import ClassLoss
 from streammetrics.statistics.confusion_counts import ConfusionCounts
 from streammetrics.statistics.confusion_matrix import ConfusionMatrix
+from streammetrics.statistics.digest import TDigest
+from streammetrics.statistics.error_moments import ErrorMoments
 from streammetrics.statistics.histogram import ErrorHistogram, Histogram
 from streammetrics.statistics.label_sets import LabelSets
 from streammetrics.statistics.probability_loss import ProbabilityLoss
@@ -27,7 +29,9 @@ STATISTICS: dict[str, type[Statistic]] = {
         ClassLoss,
         RankCounts,
         LabelSets,
+        ErrorMoments,
         ErrorHistogram,
+        TDigest,
     )
 }
 
@@ -41,6 +45,7 @@ __all__ = [
     "ConfusionCounts",
     "ConfusionMatrix",
     "ErrorHistogram",
+    "ErrorMoments",
     "Histogram",
     "LabelSets",
     "ProbabilityLoss",
@@ -48,6 +53,7 @@ __all__ = [
     "RowCounts",
     "ScoreHistogram",
     "Statistic",
+    "TDigest",
     "View",
     "exact",
 ]

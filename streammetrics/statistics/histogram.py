@@ -67,7 +67,7 @@ class Histogram(Binned):
 
     def counter(self, weighted: bool) -> BinCounter:
         """Counts by bin."""
-        return BinCounter(_READ[self.of], self.lattice, self.capacity)
+        return BinCounter(READ[self.of], self.lattice, self.capacity)
 
     def views(self) -> tuple[View, ...]:
         """The bins with the values at their ends."""
@@ -141,4 +141,4 @@ def _with_extent(values: NDArray[np.float64]) -> Values:
     return values, None, kernels.extent(values)
 
 
-_READ = {"y_score": _scores, "y_pred": _predictions, "y_true": _targets}
+READ = {"error": _errors, "y_score": _scores, "y_pred": _predictions, "y_true": _targets}

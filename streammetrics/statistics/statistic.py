@@ -45,6 +45,10 @@ class Statistic(ABC):
         """Whether each label of a task with several has a table of its own."""
         return self.kind == "binary"
 
+    def task(self) -> Kind | None:
+        """The kind of task that these options are for, or None for any."""
+        return self.kind
+
     def needs(self) -> tuple[str, ...]:
         """The roles that these options need."""
         return self.roles

@@ -1,0 +1,208 @@
+"""Moments of actual and predicted values, and losses of their errors, in numpy: blocks of rows, summed by group.
+
+Squares are taken of distances to a reference near the mean, so that no digits are lost where values are large and vary
+little. Infinite values follow floating-point arithmetic: infinity minus infinity is NaN.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from streammetrics.kernels.numpy import BLOCK, Codes, Floats, blocks
+
+MOMENTS = (
+    *("weight", "actual_mean", "predicted_mean", "actual_m2", "predicted_m2", "comoment"),
+    *("actual_min", "actual_max", "predicted_min", "predicted_max"),
+    *("over_sum", "under_sum", "square_error_sum", "error_fourth_sum", "absolute_error_max", "absolute_actual_sum"),
+    *("percentage_sum", "percentage_square_sum", "symmetric_percentage_sum"),
+)
+FAMILIES: dict[str, tuple[str, ...]] = {
+    "log": ("squared_log_error_sum",),
+    "log_cosh": ("log_cosh_sum",),
+    "poisson": ("poisson_deviance_sum", "poisson_null_deviance_sum"),
+    "gamma": ("gamma_deviance_sum", "gamma_null_deviance_sum"),
+    "tweedie": ("tweedie_deviance_sum", "tweedie_null_deviance_sum"),
+}
+POWERS = {"poisson": 1.0, "gamma": 2.0}
+TERMS = 14  # values of a row that are added up: 1, five of its distances to the references, those of its error
+ONES = np.ones(BLOCK)
+NEAR = 0.5  # relative distance within which log1p keeps more digits than log
+STEEP = 700.0  # error from which log cosh is a straight line
+
+
+def sum_errors(
+    actual: Floats,
+    predicted: Floats,
+    group: Codes | None,
+    groups: int,
+    weight: Floats | None,
+    families: tuple[str, ...] = (),
+    power: float = 1.5,
+) -> Floats:
+    """The columns `MOMENTS` and those of ``families``, by group: shape (groups, columns).
+
+    ``power`` is that of the family tweedie. A group without rows has minima of infinity, maxima of minus infinity, and
+    zeros. 12 ns, 35 ns by group; a family 5 to 20 ns more.
+    """
+    reference = references(actual, predicted, group, groups, weight)
+    sums, extremes = np.zeros((TERMS, groups)), no_extremes(groups)
+    buffer = np.ones((TERMS, min(len(actual), max(BLOCK, groups))))
+    with np.errstate(all="ignore"):
+        for block in blocks(len(actual), groups):
+            y, p = actual[block], predicted[block]
+            error = p - y
+            codes = None if group is None else group[block]
+            terms = _terms(y, p, error, reference[:, 0 if codes is None else codes], buffer[:, : len(y)])
+            sums += _sum(terms, codes, groups, None if weight is None else weight[block])
+            _extend(extremes, codes, y, p, np.abs(error))
+    moments = centred(reference, sums, extremes)
+    means = moments[:, MOMENTS.index("actual_mean")]
+    return np.hstack([moments, sum_families(actual, predicted, group, weight, means, families, power)])
+
+
+def references(actual: Floats, predicted: Floats, group: Codes | None, groups: int, weight: Floats | None) -> Floats:
+    """The two means of each group but for rounding, 0 for a group without rows: shape (2, groups)."""
+    total, sums = np.zeros((1, groups)), np.zeros((2, groups))
+    with np.errstate(all="ignore"):
+        for block in blocks(len(actual), groups):
+            y, p = actual[block][np.newaxis], predicted[block][np.newaxis]
+            rows = (None if group is None else group[block], groups, None if weight is None else weight[block])
+            total += _sum(np.ones_like(y), *rows)
+            sums += np.concatenate([_sum(y, *rows), _sum(p, *rows)])
+        return np.where(total > 0, sums / total, 0.0)
+
+
+def no_extremes(groups: int) -> Floats:
+    """Minima and maxima of no actual and predicted values, and the largest of no absolute errors: shape (5, groups)."""
+    return np.repeat([[np.inf], [np.inf], [-np.inf], [-np.inf], [0.0]], groups, axis=1)
+
+
+def _terms(y: Floats, p: Floats, error: Floats, reference: Floats, out: Floats) -> Floats:
+    """What is added up of each row: shape (TERMS, rows). The first is left as it is."""
+    _, dy, dp, dy_square, dp_square, product, over, under, square, fourth, size, *percentages = out
+    percentage, percentage_square, symmetric = percentages
+    np.subtract(y, reference[0], out=dy)
+    np.subtract(p, reference[1], out=dp)
+    np.square(dy, out=dy_square)
+    np.square(dp, out=dp_square)
+    np.multiply(dy, dp, out=product)
+    np.maximum(error, 0.0, out=over)
+    np.minimum(error, 0.0, out=under)
+    np.square(error, out=square)
+    np.square(square, out=fourth)
+    np.abs(y, out=size)
+    ratio = error / y
+    np.abs(ratio, out=percentage)
+    np.square(ratio, out=percentage_square)
+    ratio += 1.0
+    np.abs(ratio, out=ratio)
+    ratio += 1.0  # (|y| + |p|) / |y|, where the sum itself could overflow
+    np.divide(percentage, ratio, out=symmetric)
+    symmetric[np.isinf(percentage)] = 1.0
+    symmetric[error == 0.0] = 0.0
+    return out
+
+
+def _extend(extremes: Floats, codes: Codes | None, y: Floats, p: Floats, absolute_error: Floats) -> None:
+    """Extend the minima and maxima to more rows."""
+    steps = ((np.minimum, y), (np.minimum, p), (np.maximum, y), (np.maximum, p), (np.maximum, absolute_error))
+    for extreme, (better, values) in zip(extremes, steps, strict=True):
+        if codes is None:
+            extreme[0] = better(extreme[0], better.reduce(values))
+        else:
+            better.at(extreme, codes, values)
+
+
+def _sum(values: Floats, codes: Codes | None, groups: int, weight: Floats | None) -> Floats:
+    """Each row of values added up by group: shape (len(values), groups)."""
+    if codes is None:
+        return (values @ (ONES[: values.shape[1]] if weight is None else weight))[:, np.newaxis]
+    weighted = values if weight is None else values * weight
+    return np.stack([np.bincount(codes, v, minlength=groups) for v in weighted])
+
+
+def centred(reference: Floats, sums: Floats, extremes: Floats) -> Floats:
+    """The columns `MOMENTS`, from sums of terms and extremes: shape (groups, columns)."""
+    total, shift, squares, product = sums[0], sums[1:3], sums[3:5], sums[5]
+    over, under, square, fourth, size, percentage, percentage_square, symmetric = sums[6:]
+    low, high, largest = extremes[:2], extremes[2:4], extremes[4]
+    with np.errstate(all="ignore"):
+        shift = shift / total
+        shift = np.where(np.isfinite(shift), shift, 0.0)
+        constant, finite = high - low == 0, np.isfinite(high - low)
+        mean = np.where(constant, low, reference + shift)
+        m2 = np.where(constant, 0.0, np.maximum(squares - total * shift**2, 0.0))
+        comoment = np.where(constant.any(axis=0) & finite.all(axis=0), 0.0, product - total * shift[0] * shift[1])
+    ranges = (low[0], high[0], low[1], high[1])
+    errors = (over, 0.0 - under, square, fourth, largest, size, percentage, percentage_square, 2 * symmetric)
+    return np.stack([total, *mean, *m2, comoment, *ranges, *errors], axis=1)
+
+
+def sum_families(
+    actual: Floats,
+    predicted: Floats,
+    group: Codes | None,
+    weight: Floats | None,
+    means: Floats,
+    families: tuple[str, ...],
+    power: float,
+) -> Floats:
+    """The columns of some families by group: shape (groups, columns). ``means`` are those of the actual values."""
+    columns = [column for family in families for column in FAMILIES[family]]
+    sums = np.zeros((len(columns), len(means)))
+    for block in blocks(len(actual), len(means)) if families else ():
+        codes = None if group is None else group[block]
+        y, p, mean = actual[block], predicted[block], means[0 if codes is None else codes]
+        with np.errstate(all="ignore"):
+            losses = [loss for family in families for loss in _losses(family, power, y, p, mean)]
+            sums += _sum(np.stack(losses), codes, len(means), None if weight is None else weight[block])
+    return sums.T
+
+
+def _losses(family: str, power: float, y: Floats, p: Floats, mean: Floats) -> tuple[Floats, ...]:
+    """The columns of a family, for each row."""
+    if family == "log":
+        square = np.square(np.log1p(p) - np.log1p(y))
+        return (np.where((y > -1) & (p > -1), square, np.nan),)
+    if family == "log_cosh":
+        return (_log_cosh(p - y),)
+    power = POWERS.get(family, power)
+    return deviance(y, p, power), null_deviance(y, mean, power)
+
+
+def _log_cosh(error: Floats) -> Floats:
+    """``log(cosh(error))`` without loss of digits or overflow: ``cosh(x) = 1 + expm1(|x|)**2 / (2 exp(|x|))``."""
+    size = np.abs(error)
+    inner = np.minimum(size, STEEP)
+    growth = np.expm1(inner)
+    log_cosh: Floats = np.log1p(growth / 2 * (growth / (1 + growth))) + (size - inner)
+    return log_cosh
+
+
+def deviance(actual: Floats, mean: Floats, power: float) -> Floats:
+    """Unit deviance of the Tweedie distribution of that mean, for a power of at least 1; NaN outside of its domain.
+
+    Twice what the log likelihood gains at unit dispersion if the mean is the value itself (Jørgensen 1987): Poisson at
+    a power of 1, gamma at 2. The domain is that of scikit-learn's ``mean_tweedie_deviance``: a mean above 0 and values
+    of at least 0, above 0 for powers from 2.
+
+    >>> deviance(np.array([0.0, 2.0, -1.0]), np.array([1.0, 2.0, 1.0]), 1.0).tolist()
+    [2.0, 0.0, nan]
+    """
+    with np.errstate(all="ignore"):
+        change = (actual - mean) / mean
+        log_ratio = np.where(np.abs(change) < NEAR, np.log1p(change), np.log(actual / mean))
+        if power == 1:
+            half = np.where(actual == 0, 0.0, actual * log_ratio) - (actual - mean)
+        elif power == 2:
+            half = change - log_ratio
+        else:
+            a = 2 - power
+            half = mean**a * (np.expm1(a * log_ratio) - a * change) / (a * (a - 1))
+        inside = (mean > 0) & ((actual > 0) | (actual == 0) & (power < 2))
+        return np.where(inside, 2 * np.maximum(half, 0.0), np.nan)
+
+
+def null_deviance(actual: Floats, mean: Floats, power: float) -> Floats:
+    """Unit deviance of values about their mean, or of means of parts about that of all; 0 where both are equal."""
+    return np.where(actual == mean, 0.0, deviance(actual, mean, power))

@@ -1,0 +1,165 @@
+"""Losses of regression that cost a logarithm or a power for each row, and shares of deviance explained.
+
+Each needs its family in `streammetrics.statistics.error_moments`. A row outside the domain of a loss makes it null.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+import polars as pl
+from polars import Expr
+
+from streammetrics.metrics.errors import does_not_vary, explained
+from streammetrics.metrics.metric import metric
+
+
+@metric(range=(0, inf), better="low", aliases=("mean_squared_log_error",))
+def msle(weight: Expr, squared_log_error_sum: Expr) -> Expr:
+    """Mean squared difference of ``log1p(predicted)`` and ``log1p(actual)``, for values above -1.
+
+    >>> msle(4, 1)
+    0.25
+    >>> msle(0, 0) is None
+    True
+    """
+    return squared_log_error_sum / weight
+
+
+@metric(range=(0, inf), better="low", aliases=("root_mean_squared_log_error",))
+def rmsle(weight: Expr, squared_log_error_sum: Expr) -> Expr:
+    """Root of the mean squared log error; 0.1 is about 10 % where values are large.
+
+    >>> rmsle(4, 1)
+    0.5
+    >>> rmsle(0, 0) is None
+    True
+    """
+    return (squared_log_error_sum / weight).sqrt()
+
+
+@metric(range=(0, inf), better="low", aliases=("log_cosh_loss",))
+def log_cosh(weight: Expr, log_cosh_sum: Expr) -> Expr:
+    """Mean of ``log(cosh(error))``: half the squared error where errors are small, the absolute error where large.
+
+    >>> log_cosh(4, 1)
+    0.25
+    >>> log_cosh(0, 0) is None
+    True
+    """
+    return log_cosh_sum / weight
+
+
+@metric(range=(0, inf), better="low", aliases=("mean_poisson_deviance",))
+def poisson_deviance(weight: Expr, poisson_deviance_sum: Expr) -> Expr:
+    """Mean of ``2 (actual log(actual / predicted) - actual + predicted)``, for actual >= 0 and predicted > 0.
+
+    For counts (Nelder & Wedderburn 1972).
+
+    >>> poisson_deviance(4, 3)
+    0.75
+    >>> poisson_deviance(0, 0) is None
+    True
+    """
+    return poisson_deviance_sum / weight
+
+
+@metric(range=(0, inf), better="low", aliases=("mean_gamma_deviance",))
+def gamma_deviance(weight: Expr, gamma_deviance_sum: Expr) -> Expr:
+    """Mean of ``2 (log(predicted / actual) + actual / predicted - 1)``, for values above 0.
+
+    For amounts whose errors grow with them: scaling both values changes nothing (Nelder & Wedderburn 1972).
+
+    >>> gamma_deviance(4, 3)
+    0.75
+    >>> gamma_deviance(0, 0) is None
+    True
+    """
+    return gamma_deviance_sum / weight
+
+
+@metric(range=(0, inf), better="low", aliases=("mean_tweedie_deviance",))
+def tweedie_deviance(weight: Expr, tweedie_deviance_sum: Expr) -> Expr:
+    """Mean deviance of the Tweedie distribution whose power the statistic names (Jørgensen 1987).
+
+    For amounts among many zeros at powers between 1 and 2: actual >= 0 and predicted > 0; from 2 on both above 0.
+
+    >>> tweedie_deviance(4, 3)
+    0.75
+    >>> tweedie_deviance(0, 0) is None
+    True
+    """
+    return tweedie_deviance_sum / weight
+
+
+@metric(range=(-inf, 1), better="high")
+def d2_poisson(weight: Expr, poisson_deviance_sum: Expr, poisson_null_deviance_sum: Expr) -> Expr:
+    """Poisson deviance saved against the mean of the actual values, as a share: what R² is for squared errors.
+
+    Where the actual values do not vary: null, or 1 for no deviance (Hastie, Tibshirani & Wainwright 2015, eq. 3.11).
+
+    >>> d2_poisson(4, 3, 4), d2_poisson(4, 0, 0), d2_poisson(4, 3, 0)
+    (0.25, 1.0, None)
+    """
+    return explained(weight, poisson_deviance_sum, poisson_null_deviance_sum)
+
+
+@metric(range=(-inf, 1), better="high")
+def d2_gamma(weight: Expr, gamma_deviance_sum: Expr, gamma_null_deviance_sum: Expr) -> Expr:
+    """Gamma deviance saved against the mean of the actual values, as a share; as d2_poisson.
+
+    >>> d2_gamma(4, 3, 4), d2_gamma(4, 0, 0), d2_gamma(4, 3, 0)
+    (0.25, 1.0, None)
+    """
+    return explained(weight, gamma_deviance_sum, gamma_null_deviance_sum)
+
+
+@metric(range=(-inf, 1), better="high", aliases=("d2_tweedie_score",))
+def d2_tweedie(weight: Expr, tweedie_deviance_sum: Expr, tweedie_null_deviance_sum: Expr) -> Expr:
+    """Tweedie deviance saved against the mean of the actual values, as a share; as d2_poisson.
+
+    >>> d2_tweedie(4, 3, 4), d2_tweedie(4, 0, 0), d2_tweedie(4, 3, 0)
+    (0.25, 1.0, None)
+    """
+    return explained(weight, tweedie_deviance_sum, tweedie_null_deviance_sum)
+
+
+@msle.note
+@rmsle.note
+def _domain_of_log(squared_log_error_sum: Expr) -> Expr:
+    return _needs("values above -1", squared_log_error_sum)
+
+
+@poisson_deviance.note
+def _domain_of_poisson(poisson_deviance_sum: Expr) -> Expr:
+    return _needs("actual >= 0 and predicted > 0", poisson_deviance_sum)
+
+
+@gamma_deviance.note
+def _domain_of_gamma(gamma_deviance_sum: Expr) -> Expr:
+    return _needs("values above 0", gamma_deviance_sum)
+
+
+@tweedie_deviance.note
+def _domain_of_tweedie(tweedie_deviance_sum: Expr) -> Expr:
+    return _needs("actual >= 0, or > 0 for powers from 2, and predicted > 0", tweedie_deviance_sum)
+
+
+@d2_poisson.note
+def _poisson_or_constant(poisson_deviance_sum: Expr, actual_min: Expr, actual_max: Expr) -> Expr:
+    return pl.coalesce(_domain_of_poisson(poisson_deviance_sum), does_not_vary(actual_min, actual_max))
+
+
+@d2_gamma.note
+def _gamma_or_constant(gamma_deviance_sum: Expr, actual_min: Expr, actual_max: Expr) -> Expr:
+    return pl.coalesce(_domain_of_gamma(gamma_deviance_sum), does_not_vary(actual_min, actual_max))
+
+
+@d2_tweedie.note
+def _tweedie_or_constant(tweedie_deviance_sum: Expr, actual_min: Expr, actual_max: Expr) -> Expr:
+    return pl.coalesce(_domain_of_tweedie(tweedie_deviance_sum), does_not_vary(actual_min, actual_max))
+
+
+def _needs(domain: str, loss_sum: Expr) -> Expr:
+    """A note that some rows have no such loss."""
+    return pl.when(loss_sum.is_nan()).then(pl.lit(f"undefined: needs finite {domain}"))

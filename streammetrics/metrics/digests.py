@@ -1,0 +1,204 @@
+"""Quantiles and shares read off a t-digest, with bounds that hold whatever the rows were.
+
+A digest has one row per centroid, in ascending order of ``mean`` (see `streammetrics.tdigest`). A centroid stands for
+rows between ``min`` and ``max``. Move them all down to ``min``, and no order statistic rises; move them all up to
+``max``, and none falls. So an order statistic of the rows lies between that of the ``min`` and that of the ``max``.
+
+What a centroid hides is read off straight lines between rank and value: its mean stands at the middle of its weight, a
+single value at all of it, the smallest and the largest value of all at the two ends. Bounds clip what the lines say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf, isnan
+
+import polars as pl
+from polars import Expr
+
+from streammetrics.errors import MetricError
+from streammetrics.metrics.metric import metric
+
+ROUNDING = 1e-12  # of the total weight
+
+
+@metric(range=(-inf, inf))
+def digest_quantile(mean: Expr, weight: Expr, min: Expr, max: Expr, *, q: float = 0.5) -> Expr:
+    """The value below which a share ``q`` of the rows lies; 0 gives the smallest value, 1 the largest.
+
+    Where all weights are whole numbers they count rows, and the quantile is numpy's: on the straight line between the
+    two rows next to ``(n - 1) * q``. Else it is scikit-learn's averaged weighted quantile (Hyndman and Fan 1996,
+    definition 2). Null between -infinity and infinity. Exact where both rows are known; else between the lower bound of
+    the one and the upper bound of the other.
+
+    >>> digest_quantile([1, 2.5, 4], [1, 2, 1], [1, 2, 4], [1, 3, 4], q=0.75)
+    3.625
+    >>> digest_quantile([], [], [], []) is None
+    True
+    """
+    _check_share(q)
+    if q in (0, 1):
+        return _end(q, min, max)
+    return _value_at(q, mean, weight, min, max, _between)
+
+
+@digest_quantile.bounds
+def _digest_quantile_bounds(weight: Expr, min: Expr, max: Expr, *, q: float = 0.5) -> tuple[Expr, Expr]:
+    if q in (0, 1):
+        return _end(q, min, max), _end(q, min, max)
+    return _bounds_at(q, weight, min, max, _between)
+
+
+@metric(range=(-inf, inf))
+def digest_median(mean: Expr, weight: Expr, min: Expr, max: Expr) -> Expr:
+    """The middle row, or the mean of the middle two: numpy's ``median``.
+
+    Weighted, bounded and null as `digest_quantile` is.
+
+    >>> digest_median([1, 2.5, 4], [1, 2, 1], [1, 2, 4], [1, 3, 4])
+    2.5
+    >>> digest_median([], [], [], []) is None
+    True
+    """
+    return _value_at(0.5, mean, weight, min, max, _middle)
+
+
+@digest_median.bounds
+def _digest_median_bounds(weight: Expr, min: Expr, max: Expr) -> tuple[Expr, Expr]:
+    return _bounds_at(0.5, weight, min, max, _middle)
+
+
+@metric(range=(0, 1))
+def digest_cdf(mean: Expr, weight: Expr, min: Expr, max: Expr, *, x: float = 0) -> Expr:
+    """Share of the rows whose value is at most ``x``.
+
+    At least the centroids that end there or below, at most those that begin there or below.
+
+    >>> digest_cdf([1, 2.5, 4], [1, 2, 1], [1, 2, 4], [1, 3, 4], x=2.5)
+    0.5
+    >>> digest_cdf([], [], [], []) is None
+    True
+    """
+    lower, upper = _digest_cdf_bounds(weight, min, max, x=x)
+    starts, ends = _stretches(weight, min, max)
+    below, above = mean <= x, mean > x
+    return _each(
+        _on_line,
+        place=pl.lit(x, pl.Float64),
+        start=_last(mean, below, min.min()),
+        end=_first(mean, above, max.max()),
+        low=_last(ends, below, 0) / weight.sum(),
+        high=_first(starts, above, weight.sum()) / weight.sum(),
+        lower=lower,
+        upper=upper,
+    )
+
+
+@digest_cdf.bounds
+def _digest_cdf_bounds(weight: Expr, min: Expr, max: Expr, *, x: float = 0) -> tuple[Expr, Expr]:
+    if isnan(x):
+        raise MetricError("x must be a number, not NaN.")
+    return (weight * (max <= x)).sum() / weight.sum(), (weight * (min <= x)).sum() / weight.sum()
+
+
+def _value_at(q: float, mean: Expr, weight: Expr, min: Expr, max: Expr, quantile: Callable[..., Expr]) -> Expr:
+    """The known quantile, or else what the lines say."""
+    place = pl.when(_whole(weight)).then((weight.sum() - 1) * q + 0.5).otherwise(weight.sum() * q)
+    middle = weight.cum_sum() - weight / 2
+    below, above = middle <= place, middle > place
+    starts, ends = _stretches(weight, min, max)
+    known, lowest, highest = _known(q, weight, min, max, quantile)
+    estimate = _each(
+        _on_line,
+        place=place,
+        start=_last(ends, below, 0),
+        end=_first(starts, above, weight.sum()),
+        low=_last(mean, below, min.min()),
+        high=_first(mean, above, max.max()),
+        lower=lowest,
+        upper=highest,
+    )
+    return pl.coalesce(known, estimate)
+
+
+def _bounds_at(q: float, weight: Expr, min: Expr, max: Expr, quantile: Callable[..., Expr]) -> tuple[Expr, Expr]:
+    """The known quantile, or else the lowest and the highest that it can be."""
+    known, lowest, highest = _known(q, weight, min, max, quantile)
+    certain = pl.when(_whole(weight)).then(known)
+    return pl.coalesce(certain, lowest), pl.coalesce(certain, highest)
+
+
+def _known(q: float, weight: Expr, min: Expr, max: Expr, quantile: Callable[..., Expr]) -> tuple[Expr, Expr, Expr]:
+    """The quantile where both of its rows are known, and the lowest and the highest that it can be.
+
+    Rows are numbered from 0. Sums of fractional weights are rounded, and so the numbers are widened.
+    """
+    whole, total = pl.when(_whole(weight)), weight.sum()
+    rank, share, slack = (total - 1) * q, total * q, total * ROUNDING
+    below, above = whole.then(rank.floor()).otherwise(share - slack), whole.then(rank.ceil()).otherwise(share + slack)
+    part = whole.then(rank - rank.floor()).otherwise(0.5)
+    lowest, highest = _row(min, weight, below), _row(max, weight, above)
+    known = (lowest == _row(max, weight, below)) & (highest == _row(min, weight, above))
+    return pl.when(known).then(_each(quantile, below=lowest, above=highest, part=part)), lowest, highest
+
+
+def _stretches(weight: Expr, min: Expr, max: Expr) -> tuple[Expr, Expr]:
+    """Weight up to the two ends of the stretch at which each mean stands: the middle, or all of a single value."""
+    end, single = weight.cum_sum(), pl.when(min == max)
+    return single.then(end - weight).otherwise(end - weight / 2), single.then(end).otherwise(end - weight / 2)
+
+
+def _on_line(place: Expr, start: Expr, end: Expr, low: Expr, high: Expr, lower: Expr, upper: Expr) -> Expr:
+    """What a straight line from low at start to high at end says of a place, clipped; a NaN is clipped from above."""
+    way = ((place / 2 - start / 2) / (end / 2 - start / 2)).fill_nan(0).clip(0, 1)  # differences may overflow
+    value = low * (1 - way) + high * way
+    return pl.when(value < lower).then(lower).when(value > upper).then(upper).otherwise(value)
+
+
+def _row(values: Expr, weight: Expr, rank: Expr) -> Expr:
+    """The first of the values in ascending order up to which there is more weight than ``rank``."""
+    reached = weight.sort_by(values).cum_sum() > rank
+    return _first(values.sort(), reached, values.max())
+
+
+def _between(below: Expr, above: Expr, part: Expr) -> Expr:
+    """A point on the straight line from below to above, to the last bit as numpy's ``quantile`` has it."""
+    length = above - below
+    line = pl.when(part < 0.5).then(below + length * part).otherwise(above - length * (1 - part))
+    long = below * (1 - part) + above * part
+    at_start = (part == 0) | (below == above)
+    return pl.when(at_start).then(below).when(length.is_finite()).then(line).otherwise(long)
+
+
+def _middle(below: Expr, above: Expr, part: Expr) -> Expr:
+    """The mean of two values, whose sum may overflow, to the last bit as numpy's ``median`` has it."""
+    total = below + above
+    return pl.when(total.is_infinite()).then(below / 2 + above / 2).otherwise(total / 2)
+
+
+def _whole(weight: Expr) -> Expr:
+    return (weight == weight.floor()).all()
+
+
+def _first(values: Expr, where: Expr, default: Expr) -> Expr:
+    return values.filter(where).first().fill_null(default)
+
+
+def _last(values: Expr, where: Expr, default: Expr | float) -> Expr:
+    return values.filter(where).last().fill_null(default)
+
+
+def _end(q: float, min: Expr, max: Expr) -> Expr:
+    return min.min() if q == 0 else max.max()
+
+
+def _check_share(q: float) -> None:
+    if not 0 <= q <= 1:
+        raise MetricError(f"q must lie in [0, 1]; it is {q!r}.")
+
+
+def _each(formula: Callable[..., Expr], **columns: Expr) -> Expr:
+    """A formula over columns that are computed once, where Polars would repeat them."""
+    value = formula(**{name: pl.field(name) for name in columns})
+    fields = pl.struct(column.alias(name) for name, column in columns.items())
+    return fields.struct.with_fields(value=value).struct.field("value")

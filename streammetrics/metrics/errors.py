@@ -1,0 +1,342 @@
+"""Errors of regression: means over rows, and shares of the spread of the actual values that predictions explain.
+
+They are read off the moments and sums of `streammetrics.statistics.error_moments`. Errors are ``predicted - actual``.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+import polars as pl
+from polars import Expr
+
+from streammetrics.errors import MetricError
+from streammetrics.metrics.metric import metric
+
+
+@metric(range=(0, inf), better="low", aliases=("mean_absolute_error",))
+def mae(weight: Expr, over_sum: Expr, under_sum: Expr) -> Expr:
+    """Mean absolute error.
+
+    >>> mae(4, 3, 5)
+    2.0
+    >>> mae(0, 0, 0) is None
+    True
+    """
+    return (over_sum + under_sum) / weight
+
+
+@metric(range=(0, inf), better="low", aliases=("mean_squared_error",))
+def mse(weight: Expr, square_error_sum: Expr) -> Expr:
+    """Mean squared error.
+
+    >>> mse(4, 36)
+    9.0
+    >>> mse(0, 0) is None
+    True
+    """
+    return square_error_sum / weight
+
+
+@metric(range=(0, inf), better="low", aliases=("root_mean_squared_error",))
+def rmse(weight: Expr, square_error_sum: Expr) -> Expr:
+    """Root of the mean squared error, in the unit of the actual values.
+
+    >>> rmse(4, 36)
+    3.0
+    >>> rmse(0, 0) is None
+    True
+    """
+    return (square_error_sum / weight).sqrt()
+
+
+@metric(range=(-inf, inf), aliases=("mean_error", "mean_bias_error"))
+def bias(weight: Expr, over_sum: Expr, under_sum: Expr) -> Expr:
+    """Mean error; above 0 where predictions are too high on average.
+
+    >>> bias(4, 3, 5)
+    -0.5
+    >>> bias(0, 0, 0) is None
+    True
+    """
+    return (over_sum - under_sum) / weight
+
+
+@metric(range=(0, inf), better="low", aliases=("error_standard_deviation",))
+def error_sd(
+    weight: Expr,
+    over_sum: Expr,
+    under_sum: Expr,
+    square_error_sum: Expr,
+    actual_m2: Expr,
+    predicted_m2: Expr,
+    comoment: Expr,
+) -> Expr:
+    """Standard deviation of the errors (of all rows, so divided by their number): what of rmse is not bias.
+
+    ``rmse**2 == bias**2 + error_sd**2``.
+
+    >>> round(error_sd(2, 3, 0, 5, 2, 4.5, 3), 12)
+    0.5
+    >>> error_sd(0, 0, 0, 0, 0, 0, 0) is None
+    True
+    """
+    m2 = _error_m2(weight, over_sum, under_sum, square_error_sum, actual_m2, predicted_m2, comoment)
+    return (m2 / weight).sqrt()
+
+
+def _error_m2(
+    weight: Expr,
+    over_sum: Expr,
+    under_sum: Expr,
+    square_error_sum: Expr,
+    actual_m2: Expr,
+    predicted_m2: Expr,
+    comoment: Expr,
+) -> Expr:
+    """Second moment of the errors about their mean.
+
+    Two forms subtract nearly equal numbers, one where the bias is large, the other where errors are small against the
+    values; the one with the smaller numbers keeps more digits.
+    """
+    of_errors = square_error_sum - (over_sum - under_sum) ** 2 / weight
+    spread = actual_m2 + predicted_m2
+    m2 = pl.when(square_error_sum <= spread).then(of_errors).otherwise(spread - 2 * comoment)
+    return m2.clip(lower_bound=0)
+
+
+@metric(range=(0, inf), better="low", aliases=("max_absolute_error",))
+def max_error(weight: Expr, absolute_error_max: Expr) -> Expr:
+    """Largest absolute error.
+
+    >>> max_error(4, 5)
+    5.0
+    >>> max_error(0, 0) is None
+    True
+    """
+    return _of_rows(weight, absolute_error_max)
+
+
+@metric(range=(0, inf), better="low", aliases=("mean_pinball_loss", "quantile_loss"))
+def pinball_loss(weight: Expr, over_sum: Expr, under_sum: Expr, *, q: float = 0.5) -> Expr:
+    """Mean loss of a predicted ``q``-quantile (Koenker & Bassett 1978).
+
+    An error costs ``1 - q`` times its size above 0 and ``q`` times its size below: half the mean absolute error at the
+    default, the median.
+
+    >>> pinball_loss(4, 3, 5, q=0.75)
+    1.125
+    >>> pinball_loss(0, 0, 0) is None
+    True
+    """
+    if not 0 <= q <= 1:
+        raise MetricError(f"q must lie in [0, 1]; it is {q!r}.")
+    return ((1 - q) * over_sum + q * under_sum) / weight
+
+
+@metric(range=(0, inf), better="low", aliases=("mean_absolute_percentage_error",))
+def mape(weight: Expr, percentage_sum: Expr) -> Expr:
+    """Mean of ``|error / actual|``, as a share: 0.1 is 10 %.
+
+    Infinite where an actual value is 0, and null where the prediction is 0 too. (scikit-learn divides by 2.2e-16
+    there.) wape and smape stay finite.
+
+    >>> mape(4, 0.5)
+    0.125
+    >>> mape(4, inf)
+    inf
+    >>> mape(0, 0) is None
+    True
+    """
+    return percentage_sum / weight
+
+
+@metric(range=(0, inf), better="low", aliases=("root_mean_squared_percentage_error",))
+def rmspe(weight: Expr, percentage_square_sum: Expr) -> Expr:
+    """Root mean square of ``error / actual``, as a share; undefined where mape is.
+
+    >>> rmspe(4, 0.25)
+    0.25
+    >>> rmspe(0, 0) is None
+    True
+    """
+    return (percentage_square_sum / weight).sqrt()
+
+
+@metric(range=(0, 2), better="low", aliases=("symmetric_mean_absolute_percentage_error",))
+def smape(weight: Expr, symmetric_percentage_sum: Expr) -> Expr:
+    """Mean of the absolute error over the mean of ``|actual|`` and ``|predicted|``: at most 2; 0 where both are 0.
+
+    The form of the M3 competition (Makridakis & Hibon 2000), as a share.
+
+    >>> smape(4, 0.5)
+    0.125
+    >>> smape(0, 0) is None
+    True
+    """
+    return symmetric_percentage_sum / weight
+
+
+@metric(range=(0, inf), better="low", aliases=("weighted_absolute_percentage_error", "wmape", "mad_mean_ratio"))
+def wape(over_sum: Expr, under_sum: Expr, absolute_actual_sum: Expr) -> Expr:
+    """Sum of absolute errors over the sum of ``|actual|`` (Kolassa & Schütz 2007): zeros among them do no harm.
+
+    >>> wape(3, 5, 80)
+    0.1
+    >>> wape(0, 0, 0) is None
+    True
+    """
+    return (over_sum + under_sum) / absolute_actual_sum
+
+
+@metric(range=(0, inf), better="low", aliases=("residual_sum_of_squares", "rss", "sse"))
+def ss_res(square_error_sum: Expr) -> Expr:
+    """Residual sum of squares: of the errors.
+
+    >>> ss_res(36)
+    36.0
+    """
+    return square_error_sum
+
+
+@metric(range=(0, inf), aliases=("total_sum_of_squares", "tss"))
+def ss_tot(actual_m2: Expr) -> Expr:
+    """Total sum of squares: of the actual values about their mean.
+
+    >>> ss_tot(48)
+    48.0
+    """
+    return actual_m2
+
+
+@metric(
+    range=(-inf, 1),
+    better="high",
+    aliases=("r2_score", "coefficient_of_determination", "mse_skill", "nash_sutcliffe_efficiency"),
+)
+def r2(weight: Expr, actual_m2: Expr, square_error_sum: Expr) -> Expr:
+    """Squared error saved against the mean of the actual values, as a share: ``1 - ss_res / ss_tot``.
+
+    1 for perfect predictions, 0 for those no better than the mean, below 0 for worse ones. Where the actual values do
+    not vary there is nothing to explain: null, or 1 if every prediction is right. (scikit-learn gives 0 and 1, or minus
+    infinity and NaN with ``force_finite=False``.)
+
+    >>> r2(4, 48, 36), r2(4, 48, 48), r2(4, 48, 72)
+    (0.25, 0.0, -0.5)
+    >>> r2(4, 0, 0), r2(4, 0, 36), r2(0, 0, 0)
+    (1.0, None, None)
+    """
+    return explained(weight, square_error_sum, actual_m2)
+
+
+@metric(range=(-inf, 1), better="high")
+def adjusted_r2(weight: Expr, actual_m2: Expr, square_error_sum: Expr, *, features: float = 1) -> Expr:
+    """R² corrected for the number of ``features`` of a model, on the rows it was fitted to (Ezekiel 1930).
+
+    ``1 - (1 - r2) (n - 1) / (n - features - 1)``, where n is the number of rows, or the sum of their weights. Null
+    where n is ``features + 1`` or less.
+
+    >>> adjusted_r2(5, 48, 36, features=2)
+    -0.5
+    >>> adjusted_r2(3, 48, 36, features=2) is None
+    True
+    """
+    if features < 0:
+        raise MetricError(f"features must be at least 0; it is {features!r}.")
+    free = weight - features - 1
+    unexplained = 1 - explained(weight, square_error_sum, actual_m2)
+    return pl.when(free > 0).then(1 - unexplained * (weight - 1) / free)
+
+
+@metric(range=(-inf, 1), better="high", aliases=("explained_variance_score",))
+def explained_variance(
+    weight: Expr,
+    over_sum: Expr,
+    under_sum: Expr,
+    square_error_sum: Expr,
+    actual_m2: Expr,
+    predicted_m2: Expr,
+    comoment: Expr,
+) -> Expr:
+    """Variance of the actual values that is not variance of the errors, as a share: R² but for the bias.
+
+    Where the actual values do not vary: null, or 1 if the errors do not either.
+
+    >>> explained_variance(2, 3, 0, 5, 2, 4.5, 3)
+    0.75
+    >>> explained_variance(0, 0, 0, 0, 0, 0, 0) is None
+    True
+    """
+    m2 = _error_m2(weight, over_sum, under_sum, square_error_sum, actual_m2, predicted_m2, comoment)
+    return explained(weight, m2, actual_m2)
+
+
+def explained(weight: Expr, loss: Expr, baseline: Expr) -> Expr:
+    """Loss saved against a baseline, as a share; where the baseline has none, 1 for no loss either, and else null."""
+    return pl.when(baseline > 0).then(1 - loss / baseline).when((loss == 0) & (weight > 0)).then(1.0)
+
+
+@metric(range=(-1, 1), better="high", aliases=("pearson", "correlation"))
+def pearson_r(actual_m2: Expr, predicted_m2: Expr, comoment: Expr) -> Expr:
+    """Pearson correlation of actual and predicted values; null where one of them does not vary.
+
+    >>> pearson_r(4, 9, 3)
+    0.5
+    >>> pearson_r(4, 0, 0) is None
+    True
+    """
+    return (comoment / (actual_m2.sqrt() * predicted_m2.sqrt())).clip(-1, 1)
+
+
+@metric(range=(-1, 1), better="high", aliases=("ccc", "concordance_correlation_coefficient"))
+def concordance(
+    weight: Expr, over_sum: Expr, under_sum: Expr, actual_m2: Expr, predicted_m2: Expr, comoment: Expr
+) -> Expr:
+    """Correlation with the line predicted = actual (Lin 1989): Pearson's, less where location or scale differ.
+
+    ``2 cov / (var(actual) + var(predicted) + bias**2)``.
+
+    >>> concordance(2, 2, 0, 4, 4, 4)
+    0.8
+    >>> concordance(0, 0, 0, 0, 0, 0) is None
+    True
+    """
+    return 2 * comoment / (actual_m2 + predicted_m2 + (over_sum - under_sum) ** 2 / weight)
+
+
+@metric(range=(-inf, inf))
+def mean_actual(weight: Expr, actual_mean: Expr) -> Expr:
+    """Mean of the actual values.
+
+    >>> mean_actual(4, 10)
+    10.0
+    >>> mean_actual(0, 0) is None
+    True
+    """
+    return _of_rows(weight, actual_mean)
+
+
+@metric(range=(-inf, inf))
+def mean_predicted(weight: Expr, predicted_mean: Expr) -> Expr:
+    """Mean of the predicted values.
+
+    >>> mean_predicted(4, 10)
+    10.0
+    >>> mean_predicted(0, 0) is None
+    True
+    """
+    return _of_rows(weight, predicted_mean)
+
+
+def _of_rows(weight: Expr, value: Expr) -> Expr:
+    """The value, null for no rows."""
+    return pl.when(weight > 0).then(value)
+
+
+def does_not_vary(actual_min: Expr, actual_max: Expr) -> Expr:
+    """A note that the actual values are all the same."""
+    return pl.when(actual_min == actual_max).then(pl.lit("actual values do not vary"))
+
+
+for _metric in (r2, adjusted_r2, explained_variance, pearson_r):
+    _metric.note(does_not_vary)

@@ -1,0 +1,198 @@
+"""Order statistics of values that are known by bins: quantiles and shares, with the bounds that the bins certify.
+
+A formula is read three times: with every row in the middle of its bin, which gives the value, and with every row at the
+low and at the high end, which gives the bounds. Order statistics rise with every row, so the truth lies in between
+wherever the rows are, and where bins are single values all three agree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import polars as pl
+from polars import Expr
+
+from streammetrics.metrics.each import each
+
+WEIGHT_ROUNDING = 1e-12  # of the whole weight, in a sum of weights
+LERP_ROUNDING = 2**-50  # of the larger of two rows, in a point between them and in its bound
+
+
+class Bounded(NamedTuple):
+    """A value and what it certainly lies between."""
+
+    value: Expr
+    lower: Expr
+    upper: Expr
+
+    @property
+    def bounds(self) -> tuple[Expr, Expr]:
+        """Lower and upper bound."""
+        return self.lower, self.upper
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Rows by the interval that their value lies in. Bins may overlap; an infinite value is a bin of its own.
+
+    ``low`` and ``high`` are the ends of a bin, both in it, and ``middle`` is in between. ``count`` is the number of its
+    rows, or the sum of their weights.
+    """
+
+    low: Expr
+    middle: Expr
+    high: Expr
+    count: Expr
+
+
+def bins_between(low: Expr, high: Expr, count: Expr) -> Bins:
+    """Bins with these ends."""
+    return Bins(low, _mean(low, high), high, count)
+
+
+def absolute(bins: Bins) -> Bins:
+    """Bins of the absolute values."""
+    zero = pl.lit(0.0)
+    return deviations(bins, Bounded(zero, zero, zero))
+
+
+def deviations(bins: Bins, center: Bounded) -> Bins:
+    """Bins of the absolute deviations from a center, which may itself be known by bounds only.
+
+    Differences are bounded as float64 has them, since rounding is monotone. Infinite values deviate from an infinite
+    center by NaN, which sorts last: a median of these deviations is NaN, as at least half of the rows are.
+    """
+    ends = {"low": bins.low, "high": bins.high, "lower": center.lower, "upper": center.upper}
+    middle = (bins.middle - center.value).abs()
+    return Bins(each(_nearest, **ends), middle, each(_farthest, **ends), bins.count)
+
+
+def _nearest(low: Expr, high: Expr, lower: Expr, upper: Expr) -> Expr:
+    return pl.max_horizontal(low - upper, lower - high, 0.0)
+
+
+def _farthest(low: Expr, high: Expr, lower: Expr, upper: Expr) -> Expr:
+    return pl.max_horizontal(high - lower, upper - low)
+
+
+def minimum(bins: Bins) -> Bounded:
+    """The smallest value."""
+    return Bounded(*(v.filter(bins.count > 0).min() for v in (bins.middle, bins.low, bins.high)))
+
+
+def maximum(bins: Bins) -> Bounded:
+    """The largest value."""
+    return Bounded(*(v.filter(bins.count > 0).max() for v in (bins.middle, bins.low, bins.high)))
+
+
+def share_up_to(bins: Bins, x: float) -> Bounded:
+    """Share of rows whose value is at most x; the value counts half of a bin that holds x and larger values too."""
+    whole, touched = (bins.count.filter(end <= x).sum() / bins.count.sum() for end in (bins.high, bins.low))
+    return Bounded((whole + touched) / 2, whole, touched)
+
+
+def area_up_to(bins: Bins, limit: float) -> Bounded:
+    """Mean of `share_up_to` over x from 0 to a limit, for values that are not negative."""
+    above = ((1 - value / limit).clip(0) for value in (bins.middle, bins.high, bins.low))
+    return Bounded(*((bins.count * share).sum() / bins.count.sum() for share in above))
+
+
+def median(bins: Bins) -> Bounded:
+    """The middle row, or the mean of the middle two; null between infinities of both signs."""
+    return Bounded(*(each(_mean_of_rows, rows=rows) for rows in _rows(bins, 0.5)))
+
+
+def quantile(bins: Bins, q: float) -> Bounded:
+    """The value that the share q of the rows does not exceed.
+
+    Counts that are whole numbers are rows: linear interpolation between the two around ``(n - 1) * q``, type 7 of
+    Hyndman and Fan (1996). Others are weights: the row at which their sum comes to exceed the share, or the mean of the
+    two that meet at it, type 2.
+    """
+    middle, low, high = _rows(bins, q)
+    return Bounded(
+        each(_interpolated, rows=middle),
+        each(_lower_interpolated, low=low, high=high),
+        each(_upper_interpolated, low=low, high=high),
+    )
+
+
+def _rows(bins: Bins, q: float) -> tuple[Expr, Expr, Expr]:
+    """The rows around a quantile, in the middle, at the low and at the high end of their bins.
+
+    Weights are summed up with rounding, in any order. Where that decides between two rows, the value takes both, the
+    lower bound the lower one and the upper bound the upper one.
+    """
+    less, more = -WEIGHT_ROUNDING, WEIGHT_ROUNDING
+    return (
+        _rows_around(bins.middle, bins.count, q, less, more),
+        _rows_around(bins.low, bins.count, q, less, less),
+        _rows_around(bins.high, bins.count, q, more, more),
+    )
+
+
+def _rows_around(values: Expr, count: Expr, q: float, less: float, more: float) -> Expr:
+    """The rows ``below`` and ``above`` a quantile, and the ``part`` of the way between them at which it lies.
+
+    ``whole`` says that all counts are whole numbers, whose sums are exact up to 2**53. A row is then found by the
+    number of rows before it, else by the weight before it, which may be off by the shares ``less`` to ``more``.
+    """
+
+    def formula(value: Expr, count: Expr, total: Expr, whole: Expr) -> Expr:
+        ascending, ordered = value.sort(), count.sort_by(value)
+        before = ordered.cum_sum() - ordered
+        index, share = (total - 1) * q, total * q
+        first = pl.when(whole).then(index.floor()).otherwise((share + less * total).clip(0))
+        last = pl.when(whole).then(index.ceil()).otherwise((share + more * total).clip(0))
+        return pl.struct(
+            below=ascending.filter(before <= first, ordered > 0).last(),
+            above=ascending.filter(before <= last, ordered > 0).last(),
+            part=index - index.floor(),
+            whole=whole,
+        )
+
+    total = count.sum()
+    whole = (count == count.floor()).all() & (total <= 2**53)
+    return each(formula, value=values, count=count, total=total, whole=whole).first()
+
+
+def _mean_of_rows(rows: Expr) -> Expr:
+    return _mean(rows.struct.field("below"), rows.struct.field("above"))
+
+
+def _lerp_of_rows(rows: Expr) -> Expr:
+    return _lerp(*(rows.struct.field(name) for name in ("below", "above", "part")))
+
+
+def _interpolated(rows: Expr) -> Expr:
+    return pl.when(rows.struct.field("whole")).then(_lerp_of_rows(rows)).otherwise(_mean_of_rows(rows))
+
+
+def _lower_interpolated(low: Expr, high: Expr) -> Expr:
+    return pl.max_horizontal(low.struct.field("below"), _lerp_of_rows(low) - _lerp_margin(low, high))
+
+
+def _upper_interpolated(low: Expr, high: Expr) -> Expr:
+    return pl.min_horizontal(high.struct.field("above"), _lerp_of_rows(high) + _lerp_margin(low, high))
+
+
+def _lerp_margin(low: Expr, high: Expr) -> Expr:
+    """How far rounding may carry a point beyond those at the ends: but for it, `_lerp` rises with both rows."""
+    reach = pl.max_horizontal(low.struct.field("below").abs(), high.struct.field("above").abs())
+    known = pl.all_horizontal(low.struct.field(row) == high.struct.field(row) for row in ("below", "above"))
+    return pl.when(known | reach.is_infinite()).then(0).otherwise(reach * LERP_ROUNDING)
+
+
+def _lerp(a: Expr, b: Expr, part: Expr) -> Expr:
+    """The point at a part of the way from a to b, rounded as numpy rounds it; without overflow."""
+    way = b - a
+    point = pl.when(part < 0.5).then(a + way * part).otherwise(b - way * (1 - part))
+    wide = a * (1 - part) + b * part
+    return pl.when(a == b).then(a).when(way.is_infinite()).then(wide).otherwise(point)
+
+
+def _mean(a: Expr, b: Expr) -> Expr:
+    """The mean of two values; without overflow."""
+    total = a + b
+    return pl.when(total.is_infinite()).then(a / 2 + b / 2).otherwise(total / 2)

@@ -1,0 +1,346 @@
+"""Quantiles, spread and shares, read off a histogram of errors or of any other values.
+
+The histogram has one row per bin: ``error_low`` and ``error_high``, or ``value_low`` and ``value_high``, are the
+smallest and the largest float64 that fall in the bin, equal where it is one value; ``count`` is the number of its rows,
+or the sum of their weights. An error is prediction minus actual.
+
+Every metric carries its own bounds: the rows may lie anywhere in their bins. Where bins are single values the bounds
+are the value. Else the value takes each row at the middle of its bin, and a share takes half of a bin that ``x`` cuts.
+
+Counts that are all whole numbers are numbers of rows, so a weight of 2 is two rows; others are weights, and quantiles
+then follow scikit-learn. The two definitions give the same median, and other quantiles between the same two rows.
+"""
+
+from __future__ import annotations
+
+from math import inf, isfinite, isnan
+
+from polars import Expr
+
+from streammetrics.errors import MetricError
+from streammetrics.metrics import order_statistics as order
+from streammetrics.metrics.metric import metric
+from streammetrics.metrics.order_statistics import Bounded, absolute, bins_between, deviations
+
+NORMAL_SCALE = 1.4826022185056018  # one over the upper quartile of the standard normal distribution
+
+
+@metric(range=(-inf, inf), aliases=("median_bias",))
+def median_error(error_low: Expr, error_high: Expr, count: Expr) -> Expr:
+    """Median of the signed error: half of the predictions are off by less, half by more.
+
+    numpy's ``median``; null halfway between infinities of both signs. The rows at the ends of their bins attain the
+    bounds.
+
+    >>> median_error([-1, 0, 2], [-1, 0, 2], [1, 1, 2])
+    1.0
+    >>> median_error([1], [1], [0]) is None
+    True
+    """
+    return order.median(bins_between(error_low, error_high, count)).value
+
+
+@median_error.bounds
+def _median_error_bounds(error_low: Expr, error_high: Expr, count: Expr) -> tuple[Expr, Expr]:
+    return order.median(bins_between(error_low, error_high, count)).bounds
+
+
+@metric(range=(0, inf), better="low", aliases=("medae",))
+def median_absolute_error(error_low: Expr, error_high: Expr, count: Expr) -> Expr:
+    """Median of the absolute error.
+
+    scikit-learn's ``median_absolute_error``, also for weights. The rows at the ends of their bins attain the bounds.
+
+    >>> median_absolute_error([-1, 0, 2], [-1, 0, 2], [1, 1, 2])
+    1.5
+    >>> median_absolute_error([1], [1], [0]) is None
+    True
+    """
+    return order.median(absolute(bins_between(error_low, error_high, count))).value
+
+
+@median_absolute_error.bounds
+def _median_absolute_error_bounds(error_low: Expr, error_high: Expr, count: Expr) -> tuple[Expr, Expr]:
+    return order.median(absolute(bins_between(error_low, error_high, count))).bounds
+
+
+@metric(range=(0, inf), better="low", aliases=("median_absolute_deviation",))
+def mad(error_low: Expr, error_high: Expr, count: Expr, *, scaled: bool = False) -> Expr:
+    """Median absolute deviation of the errors from their median: their spread, whatever a minority of them do.
+
+    With ``scaled=True`` it is multiplied by 1.4826, and so estimates the standard deviation of normal errors (Rousseeuw
+    and Croux 1993). Null where the median is infinite. The bounds hold for any median and any deviation within their
+    bins, and need not be attained.
+
+    >>> mad([-1, 0, 2, 9], [-1, 0, 2, 9], [1, 1, 2, 1])
+    2.0
+    >>> mad([-1, 0, 2, 9], [-1, 0, 2, 9], [1, 1, 2, 1], scaled=True)
+    2.9652044370112036
+    >>> mad([1], [1], [0]) is None
+    True
+    """
+    return _mad(error_low, error_high, count, scaled).value
+
+
+@mad.bounds
+def _mad_bounds(error_low: Expr, error_high: Expr, count: Expr, *, scaled: bool) -> tuple[Expr, Expr]:
+    return _mad(error_low, error_high, count, scaled).bounds
+
+
+def _mad(low: Expr, high: Expr, count: Expr, scaled: bool) -> Bounded:
+    bins = bins_between(low, high, count)
+    spread = order.median(deviations(bins, order.median(bins)))
+    return Bounded(*(NORMAL_SCALE * x for x in spread)) if scaled else spread
+
+
+@metric(range=(-inf, inf))
+def error_quantile(error_low: Expr, error_high: Expr, count: Expr, *, q: float = 0.5) -> Expr:
+    """The signed error that the share ``q`` of the rows does not exceed: `quantile` of the errors.
+
+    >>> error_quantile([-1, 0, 2], [-1, 0, 2], [1, 1, 2], q=0.25)
+    -0.25
+    >>> error_quantile([1], [1], [0]) is None
+    True
+    """
+    return _quantile(bins_between(error_low, error_high, count), q).value
+
+
+@error_quantile.bounds
+def _error_quantile_bounds(error_low: Expr, error_high: Expr, count: Expr, *, q: float) -> tuple[Expr, Expr]:
+    return _quantile(bins_between(error_low, error_high, count), q).bounds
+
+
+@metric(range=(0, inf), better="low")
+def absolute_error_quantile(error_low: Expr, error_high: Expr, count: Expr, *, q: float = 0.9) -> Expr:
+    """The absolute error that the share ``q`` of the rows does not exceed: `quantile` of the absolute errors.
+
+    >>> absolute_error_quantile([-1, 0, 2], [-1, 0, 2], [1, 1, 2], q=0.5)
+    1.5
+    >>> absolute_error_quantile([1], [1], [0]) is None
+    True
+    """
+    return _quantile(absolute(bins_between(error_low, error_high, count)), q).value
+
+
+@absolute_error_quantile.bounds
+def _absolute_error_quantile_bounds(error_low: Expr, error_high: Expr, count: Expr, *, q: float) -> tuple[Expr, Expr]:
+    return _quantile(absolute(bins_between(error_low, error_high, count)), q).bounds
+
+
+@metric(range=(0, inf), better="low", aliases=("error_interquartile_range",))
+def error_iqr(error_low: Expr, error_high: Expr, count: Expr) -> Expr:
+    """Distance between the quartiles of the signed error: `iqr` of the errors.
+
+    >>> error_iqr([-1, 0, 2], [-1, 0, 2], [1, 1, 2])
+    2.25
+    >>> error_iqr([1], [1], [0]) is None
+    True
+    """
+    return _iqr(error_low, error_high, count).value
+
+
+@error_iqr.bounds
+def _error_iqr_bounds(error_low: Expr, error_high: Expr, count: Expr) -> tuple[Expr, Expr]:
+    return _iqr(error_low, error_high, count).bounds
+
+
+@metric(range=(0, 1), aliases=("error_ecdf",))
+def error_cdf(error_low: Expr, error_high: Expr, count: Expr, *, x: float = 0) -> Expr:
+    """Share of rows whose signed error is at most ``x``, equality included: with 0, the share not over-predicted.
+
+    The rows at the ends of their bins attain the bounds.
+
+    >>> error_cdf([-1, 0, 2], [-1, 0, 2], [1, 1, 2])
+    0.5
+    >>> error_cdf([1], [1], [0]) is None
+    True
+    """
+    return _share_up_to(bins_between(error_low, error_high, count), x).value
+
+
+@error_cdf.bounds
+def _error_cdf_bounds(error_low: Expr, error_high: Expr, count: Expr, *, x: float) -> tuple[Expr, Expr]:
+    return _share_up_to(bins_between(error_low, error_high, count), x).bounds
+
+
+@metric(range=(0, 1), better="high", aliases=("within_tolerance",))
+def within(error_low: Expr, error_high: Expr, count: Expr, *, x: float = 0.1) -> Expr:
+    """Share of rows whose absolute error is at most ``x``, equality included.
+
+    "99 % of the errors are at most 0.1" is ``within(x=0.1) >= 0.99``. The rows at the ends of their bins attain the
+    bounds.
+
+    >>> within([-1, 0, 2], [-1, 0, 2], [1, 1, 2], x=1)
+    0.5
+    >>> within([1], [1], [0]) is None
+    True
+    """
+    return _share_up_to(absolute(bins_between(error_low, error_high, count)), x).value
+
+
+@within.bounds
+def _within_bounds(error_low: Expr, error_high: Expr, count: Expr, *, x: float) -> tuple[Expr, Expr]:
+    return _share_up_to(absolute(bins_between(error_low, error_high, count)), x).bounds
+
+
+@metric(range=(0, 1), better="high", aliases=("area_under_rec",))
+def rec_auc(error_low: Expr, error_high: Expr, count: Expr, *, limit: float = 1) -> Expr:
+    """Area under the REC curve up to a tolerance, divided by that tolerance: the mean of `within` over 0 to ``limit``.
+
+    The regression error characteristic of Bi and Bennett (2003) is the share of rows within each tolerance. ``limit``
+    is in units of the error; areas compare only for the same one. The rows at the ends of their bins attain the bounds.
+
+    >>> rec_auc([-1, 0, 2], [-1, 0, 2], [1, 1, 2], limit=4)
+    0.6875
+    >>> rec_auc([1], [1], [0]) is None
+    True
+    """
+    return _rec_auc(error_low, error_high, count, limit).value
+
+
+@rec_auc.bounds
+def _rec_auc_bounds(error_low: Expr, error_high: Expr, count: Expr, *, limit: float) -> tuple[Expr, Expr]:
+    return _rec_auc(error_low, error_high, count, limit).bounds
+
+
+def _rec_auc(low: Expr, high: Expr, count: Expr, limit: float) -> Bounded:
+    if not (limit > 0 and isfinite(limit) and isfinite(1 / limit)):
+        raise MetricError(f"limit must be a positive number; it is {limit!r}.")
+    return order.area_up_to(absolute(bins_between(low, high, count)), limit)
+
+
+@metric(range=(-inf, inf))
+def quantile(value_low: Expr, value_high: Expr, count: Expr, *, q: float = 0.5) -> Expr:
+    """The value that the share ``q`` of the rows does not exceed.
+
+    numpy's ``quantile``, linear between two rows (type 7 of Hyndman and Fan 1996), but right next to infinite rows and
+    without overflow. For weights the row where their sum comes to exceed the share, or the mean of the two that meet at
+    it (type 2, numpy's ``averaged_inverted_cdf``). The rows at the ends of their bins attain the bounds, but for the
+    rounding that these allow for.
+
+    >>> quantile([1, 2, 4], [1, 2, 4], [1, 1, 1], q=0.75)
+    3.0
+    >>> quantile([1, 2, 4], [1, 2, 4], [0.75, 0.75, 0.5], q=0.75)
+    3.0
+    >>> quantile([1], [1], [0]) is None
+    True
+    """
+    return _quantile(bins_between(value_low, value_high, count), q).value
+
+
+@quantile.bounds
+def _quantile_bounds(value_low: Expr, value_high: Expr, count: Expr, *, q: float) -> tuple[Expr, Expr]:
+    return _quantile(bins_between(value_low, value_high, count), q).bounds
+
+
+@metric(range=(-inf, inf))
+def median(value_low: Expr, value_high: Expr, count: Expr) -> Expr:
+    """The middle value, or the mean of the middle two.
+
+    numpy's ``median``, without overflow; null halfway between infinities of both signs. The rows at the ends of their
+    bins attain the bounds.
+
+    >>> median([1, 2, 4], [1, 2, 4], [1, 1, 2])
+    3.0
+    >>> median([1], [1], [0]) is None
+    True
+    """
+    return order.median(bins_between(value_low, value_high, count)).value
+
+
+@median.bounds
+def _median_bounds(value_low: Expr, value_high: Expr, count: Expr) -> tuple[Expr, Expr]:
+    return order.median(bins_between(value_low, value_high, count)).bounds
+
+
+@metric(range=(0, inf), aliases=("interquartile_range",))
+def iqr(value_low: Expr, value_high: Expr, count: Expr) -> Expr:
+    """Distance between the quartiles, ``quantile(q=0.75) - quantile(q=0.25)``: scipy's ``iqr``.
+
+    Null where both are infinite with one sign. The bounds are those of the quartiles apart, and need not be attained
+    where both fall in one bin.
+
+    >>> iqr([1, 2, 4], [1, 2, 4], [1, 1, 2])
+    2.25
+    >>> iqr([1], [1], [0]) is None
+    True
+    """
+    return _iqr(value_low, value_high, count).value
+
+
+@iqr.bounds
+def _iqr_bounds(value_low: Expr, value_high: Expr, count: Expr) -> tuple[Expr, Expr]:
+    return _iqr(value_low, value_high, count).bounds
+
+
+@metric(range=(0, 1), aliases=("ecdf",))
+def cdf(value_low: Expr, value_high: Expr, count: Expr, *, x: float = 0) -> Expr:
+    """Share of rows whose value is at most ``x``, equality included: the empirical distribution function.
+
+    The rows at the ends of their bins attain the bounds.
+
+    >>> cdf([1, 2, 4], [1, 2, 4], [1, 1, 2], x=2)
+    0.5
+    >>> cdf([1, 2, 4], [1, 3, 4], [1, 1, 2], x=2)
+    0.375
+    >>> cdf([1], [1], [0]) is None
+    True
+    """
+    return _share_up_to(bins_between(value_low, value_high, count), x).value
+
+
+@cdf.bounds
+def _cdf_bounds(value_low: Expr, value_high: Expr, count: Expr, *, x: float) -> tuple[Expr, Expr]:
+    return _share_up_to(bins_between(value_low, value_high, count), x).bounds
+
+
+@metric(range=(-inf, inf), aliases=("min",))
+def minimum(value_low: Expr, value_high: Expr, count: Expr) -> Expr:
+    """The smallest value. The rows at the ends of their bins attain the bounds.
+
+    >>> minimum([1, 2, 4], [1, 2, 4], [1, 1, 2])
+    1.0
+    >>> minimum([1], [1], [0]) is None
+    True
+    """
+    return order.minimum(bins_between(value_low, value_high, count)).value
+
+
+@minimum.bounds
+def _minimum_bounds(value_low: Expr, value_high: Expr, count: Expr) -> tuple[Expr, Expr]:
+    return order.minimum(bins_between(value_low, value_high, count)).bounds
+
+
+@metric(range=(-inf, inf), aliases=("max",))
+def maximum(value_low: Expr, value_high: Expr, count: Expr) -> Expr:
+    """The largest value. The rows at the ends of their bins attain the bounds.
+
+    >>> maximum([1, 2, 4], [1, 2, 4], [1, 1, 2])
+    4.0
+    >>> maximum([1], [1], [0]) is None
+    True
+    """
+    return order.maximum(bins_between(value_low, value_high, count)).value
+
+
+@maximum.bounds
+def _maximum_bounds(value_low: Expr, value_high: Expr, count: Expr) -> tuple[Expr, Expr]:
+    return order.maximum(bins_between(value_low, value_high, count)).bounds
+
+
+def _quantile(bins: order.Bins, q: float) -> Bounded:
+    if not 0 <= q <= 1:
+        raise MetricError(f"q must lie in [0, 1]; it is {q!r}.")
+    return order.quantile(bins, q)
+
+
+def _iqr(low: Expr, high: Expr, count: Expr) -> Bounded:
+    bins = bins_between(low, high, count)
+    first, third = order.quantile(bins, 0.25), order.quantile(bins, 0.75)
+    return Bounded(third.value - first.value, (third.lower - first.upper).clip(0), third.upper - first.lower)
+
+
+def _share_up_to(bins: order.Bins, x: float) -> Bounded:
+    if isnan(x):
+        raise MetricError("x must be a number; it is nan.")
+    return order.share_up_to(bins, x)

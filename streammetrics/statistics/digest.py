@@ -1,0 +1,88 @@
+"""Quantiles from a few centroids: the t-digest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, get_args
+
+import polars as pl
+
+from streammetrics import tdigest
+from streammetrics.counters import Tables
+from streammetrics.errors import SpecificationError
+from streammetrics.roles import Kind
+from streammetrics.rows import Rows
+from streammetrics.statistics.histogram import READ
+from streammetrics.statistics.statistic import Statistic
+from streammetrics.statistics.view import GROUP, View
+
+Of = Literal["error", "y_score", "y_pred", "y_true"]
+
+
+@dataclass(frozen=True)
+class TDigest(Statistic):
+    """Centroids of the errors, scores, predictions or true values, fine in the tails (see `streammetrics.tdigest`).
+
+    A few kB, whatever the number of rows. Values: ``mean``, ``weight``, ``min``, ``max`` of each centroid. The
+    published sketch (Dunning & Ertl 2019) promises nothing; here the least and the largest value of each centroid
+    certify bounds. Unlike that of a histogram, the table depends on the order in which rows come and parts are merged.
+
+    Args:
+        compression: most centroids of a group.
+        of: ``"error"`` (prediction minus true value), ``"y_score"``, ``"y_pred"`` or ``"y_true"``.
+
+    Raises:
+        SpecificationError: for a compression that is too small, or an unknown role.
+
+    >>> TDigest(of="y_score")
+    TDigest(compression=1000, of='y_score')
+    """
+
+    compression: int = 1000
+    of: Of = "error"
+
+    name: ClassVar[str] = "tdigest"
+
+    def __post_init__(self) -> None:
+        tdigest.check_compression(self.compression)
+        if self.of not in get_args(Of):
+            raise SpecificationError(f"of must be one of {', '.join(get_args(Of))}, not {self.of!r}.")
+
+    @property
+    def of_label(self) -> bool:
+        """Each label has a column of its own."""
+        return True
+
+    def task(self) -> Kind | None:
+        """Errors are those of a regression."""
+        return "regression" if self.of == "error" else None
+
+    def needs(self) -> tuple[str, ...]:
+        """The columns whose values are summed up."""
+        return ("y_true", "y_pred") if self.of == "error" else (self.of,)
+
+    def counter(self, weighted: bool) -> Tables:
+        """Centroids of chunks."""
+        return Tables(self)
+
+    def schema(self, weighted: bool) -> dict[str, pl.DataType]:
+        """Columns and types of the table."""
+        return {GROUP: pl.UInt32()} | dict.fromkeys(("mean", "weight", "min", "max"), pl.Float64())
+
+    def observe(self, rows: Rows) -> pl.DataFrame:
+        """The centroids of a chunk."""
+        values, _, _ = READ[self.of](rows)
+        return tdigest.observe(values, rows.group, rows.group_count, rows.weight, self.compression)
+
+    def merge(self, table: pl.DataFrame) -> pl.DataFrame:
+        """As many centroids as compression allows."""
+        return tdigest.cluster(table, self.compression)
+
+    def views(self) -> tuple[View, ...]:
+        """The centroids of a group together."""
+        return (replace(super().views()[0], folds=True),)
+
+    def valid(self) -> pl.Expr:
+        """Whether a row of a table, read from a file, can be."""
+        weight = pl.col("weight")
+        return (weight > 0) & weight.is_finite() & pl.col("mean").is_between("min", "max")

@@ -1,0 +1,297 @@
+"""t-digests: distributions as a few hundred centroids, finest at both ends, with certified ranks.
+
+A digest is a table with one row per centroid, sorted by group and mean: ``group`` (UInt32), ``mean``, ``weight``,
+``min`` and ``max`` (Float64). A centroid stands for rows that are no longer kept: their weight, their weighted mean,
+their smallest and their largest value. To merge digests, put their tables together and `cluster` them.
+
+The sketch is Dunning and Ertl's ("Computing extremely accurate quantiles using t-digests", 2019). As published it
+promises nothing about the ranks it gives. Here ``min`` and ``max`` certify them: for every x
+
+    sum of the weights with max < x   <=  weight of the rows < x
+    weight of the rows <= x           <=  sum of the weights with min <= x
+
+A digest depends on the order of merging. It does not obey the law that the sum of the parts is the whole bit for bit:
+other orders give other centroids, with bounds that hold as well. Only which of two digests comes first makes no
+difference.
+
+Exact are the total weight (but for the rounding of fractional ones), the smallest and the largest value, the weight of
+either infinity, and everything while a group has no more than ``compression`` distinct values.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from polars import DataFrame
+
+from streammetrics.errors import ColumnError, DataError, SpecificationError
+from streammetrics.metrics.digests import digest_cdf, digest_quantile
+from streammetrics.metrics.metric import Metric
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.integer]
+
+SCHEMA = {"group": pl.UInt32(), "mean": pl.Float64(), "weight": pl.Float64(), "min": pl.Float64(), "max": pl.Float64()}
+TICKS = 36  # bits in which the weight of a group is measured
+
+_SAME_GROUP = pl.col("group") == pl.col("group").shift()
+_FAULTS = {
+    "group is not the number of a group": pl.col("group").is_null(),
+    "a number is null or NaN": pl.any_horizontal(pl.exclude("group").fill_nan(None).is_null()),
+    "weight is not positive and finite": ~pl.col("weight").is_between(0, np.inf, closed="none"),
+    "the weight of the group is not finite": pl.col("weight").sum().over("group").is_infinite(),
+    "mean is not between min and max": ~pl.col("mean").is_between("min", "max"),
+    "an infinity is merged with other values": pl.any_horizontal(pl.col("min", "max").is_infinite())
+    & (pl.col("min") < pl.col("max")),
+    "group is less than the one before": pl.col("group") < pl.col("group").shift(),
+    "mean is less than the one before": _SAME_GROUP & (pl.col("mean") < pl.col("mean").shift()),
+}
+
+
+def observe(values: Floats, group: Codes | None, groups: int, weight: Floats | None, compression: int) -> DataFrame:
+    """The digest of rows.
+
+    Args:
+        values: any but NaN.
+        group: the number of each row's group, below ``groups``; None where there is one group.
+        groups: the number of groups.
+        weight: of each row, positive, with a finite sum; None where every row counts once.
+        compression: how many centroids of finite values a group may have.
+
+    Raises:
+        SpecificationError: where ``compression`` is not a positive whole number.
+
+    >>> observe(np.array([3.0, 1.0, 2.0, 1.0]), None, 1, None, compression=100).rows()
+    [(0, 1.0, 2.0, 1.0, 1.0), (0, 2.0, 1.0, 2.0, 2.0), (0, 3.0, 1.0, 3.0, 3.0)]
+    """
+    check_compression(compression)
+    if group is None and weight is None:
+        values = np.sort(values)
+    else:
+        order = _order(values, group, groups, weight)
+        values = values[order]
+        group = None if group is None else group[order]
+        weight = None if weight is None else weight[order]
+    new = _changes(values) if group is None else _changes(values) | _changes(group)
+    ends = np.arange(len(values) + 1) if new.all() else np.append(np.flatnonzero(new), len(values))
+    first = _clusters(values, group, ends[:-1], ends if weight is None else _ticks(weight, group)[ends], compression)
+    last = first + np.diff(first, append=len(values)) - 1
+    means, weights = _means(values, weight, first)
+    return _table(group, first, means, weights, values[first], values[last])
+
+
+def cluster(table: DataFrame, compression: int) -> DataFrame:
+    """The digest of one table or of several put together, with no more centroids than it may have.
+
+    Cells are laid along the weight of a group, and the centroids of a cell are merged. The scale function is k1, the
+    arcsine: a centroid whose middle is at the share q of the weight is in cell
+    ``floor(compression * (asin(2 * q - 1) / pi + 1 / 2))``.
+
+    - A group has at most ``compression`` centroids of finite values, and one for either infinity. Where it has no more
+      than ``compression``, only equal values are merged.
+    - Centroids that are merged weigh less than two cells: less than ``pi / compression`` of the group, and towards the
+      ends about ``2 * pi * sqrt(q * (1 - q)) / compression``.
+    - A value that fills a cell is merged with no other.
+
+    Raises:
+        SpecificationError: where ``compression`` is not a positive whole number.
+
+    >>> even, odd = (observe(np.arange(start, 1000.0, 2), None, 1, None, compression=4) for start in (0, 1))
+    >>> cluster(pl.concat([even, odd]), compression=4)["weight"].to_list()
+    [146.0, 354.0, 354.0, 146.0]
+    """
+    check_compression(compression)
+    group, mean, weight, low, high = (c.to_numpy() for c in table.select(*SCHEMA).sort(*SCHEMA).iter_columns())
+    several = low < high
+    new = _changes(mean) | _changes(group) | several
+    new[1:] |= several[:-1]
+    ends = np.append(np.flatnonzero(new), len(mean))
+    first = _clusters(mean, group, ends[:-1], _ticks(weight, group)[ends], compression)
+    means, weights = _means(mean, weight, first)
+    return _table(group, first, means, weights, np.minimum.reduceat(low, first), np.maximum.reduceat(high, first))
+
+
+def quantile(table: DataFrame, q: float = 0.5) -> DataFrame:
+    """The value below which a share of the rows lies, in each group of a digest: `digest_quantile`.
+
+    Args:
+        table: the digest.
+        q: the share, from 0 to 1.
+
+    Returns:
+        group, value, lower, upper. The quantile of the rows lies between lower and upper.
+
+    Raises:
+        MetricError: where ``q`` is no share.
+
+    >>> quantile(observe(np.arange(1001.0), None, 1, None, compression=100), 0.01).rows()
+    [(0, 10.0, 9.0, 11.0)]
+    """
+    return _read(table, digest_quantile(q=q))
+
+
+def cdf(table: DataFrame, x: float) -> DataFrame:
+    """The share of the rows whose value is at most ``x``, in each group of a digest: `digest_cdf`.
+
+    Args:
+        table: the digest.
+        x: any number but NaN.
+
+    Returns:
+        group, value, lower, upper. The share of the rows lies between lower and upper.
+
+    Raises:
+        MetricError: where ``x`` is NaN.
+
+    >>> cdf(observe(np.arange(1000.0), None, 1, None, compression=4), 853).rows()
+    [(0, 0.854, 0.854, 0.854)]
+    """
+    return _read(table, digest_cdf(x=x))
+
+
+def _read(table: DataFrame, metric: Metric) -> DataFrame:
+    bounds = metric.bounds_expressions()
+    assert bounds is not None
+    value, (lower, upper) = metric.expression(), bounds
+    return table.group_by("group", maintain_order=True).agg(value=value, lower=lower, upper=upper)
+
+
+def to_frame(table: DataFrame) -> DataFrame:
+    """The centroids of a digest as a plain frame, which `from_frame` takes back.
+
+    Returns:
+        group, mean, weight, min, max.
+
+    >>> to_frame(observe(np.array([1.0, 2.0]), None, 1, None, compression=100)).rows()
+    [(0, 1.0, 1.0, 1.0, 1.0), (0, 2.0, 1.0, 2.0, 2.0)]
+    """
+    return table.select(*SCHEMA)
+
+
+def from_frame(frame: DataFrame) -> DataFrame:
+    """The digest of centroids that come from elsewhere.
+
+    That ``min`` and ``max`` are those of the rows cannot be checked, and all bounds rest on it.
+
+    Args:
+        frame: numbers ``mean``, ``weight``, ``min``, ``max``, sorted by group and mean; without ``group``, one group.
+
+    Raises:
+        ColumnError: where a column is missing or of another type.
+        DataError: where a row cannot be a centroid, or is not in order.
+
+    >>> from_frame(pl.DataFrame({"mean": [1, 4], "weight": [2, 1], "min": [0, 4], "max": [2, 4]})).rows()
+    [(0, 1.0, 2.0, 0.0, 2.0), (0, 4.0, 1.0, 4.0, 4.0)]
+    """
+    if "group" not in frame.columns:
+        frame = frame.with_columns(group=pl.lit(0, pl.UInt32))
+    for name in SCHEMA:
+        if name not in frame.columns:
+            raise ColumnError(f"there is no column {name!r}; centroids have mean, weight, min and max.")
+        kind = frame.schema[name]
+        if not (kind.is_integer() if name == "group" else kind.is_numeric()):
+            needed = "whole numbers" if name == "group" else "numbers"
+            raise ColumnError(f"column {name!r} is of type {kind}; {needed} are needed here.")
+    numbers = pl.exclude("group").cast(pl.Float64) + 0.0  # makes -0.0 the one zero
+    table = frame.select(*SCHEMA).with_columns(pl.col("group").cast(pl.UInt32, strict=False), numbers)
+    for fault, found in _FAULTS.items():
+        rows = table.select(pl.arg_where(found)).to_series()
+        if len(rows):
+            raise DataError(f"{fault}, in {len(rows):,} of {table.height:,} centroids; the first is in row {rows[0]}.")
+    return table
+
+
+def _order(values: Floats, group: Codes | None, groups: int, weight: Floats | None) -> NDArray[np.intp]:
+    """The order of rows by group and value."""
+    order = np.argsort(values)
+    if weight is not None:
+        new = _changes(values[order])
+        if not new.all():  # equal values stay in order, so that their weights are always summed in the same
+            order = np.sort(np.cumsum(new) << 32 | order) & 0xFFFF_FFFF
+    if group is not None:
+        codes = group.astype(np.min_scalar_type(groups - 1))  # small integers sort in linear time
+        order = order[np.argsort(codes[order], kind="stable")]
+    return order
+
+
+def _changes(column: NDArray[np.generic]) -> NDArray[np.bool_]:
+    """Whether each value differs from the one before."""
+    new = np.ones(len(column), dtype=np.bool_)
+    np.not_equal(column[1:], column[:-1], out=new[1:])
+    return new
+
+
+def _group_starts(group: Codes | None, rows: int) -> NDArray[np.intp]:
+    return np.arange(min(rows, 1)) if group is None else np.flatnonzero(_changes(group))
+
+
+def _ticks(weight: Floats, group: Codes | None) -> NDArray[np.int64]:
+    """Weight up to each row, and up to the end, in integers: no group is rounded by the weight of those before.
+
+    The unit is a power of two for each group, so that whole weights stay exact.
+    """
+    starts = _group_starts(group, len(weight))
+    bits = TICKS - np.frexp(np.add.reduceat(weight, starts))[1]
+    ticks = np.rint(np.ldexp(weight, np.repeat(bits, np.diff(starts, append=len(weight)))))
+    return np.append(0, np.cumsum(np.maximum(ticks, 1).astype(np.int64)))
+
+
+def _clusters(values: Floats, group: Codes | None, runs: Codes, ends: Codes, compression: int) -> NDArray[np.intp]:
+    """The first row of each cluster.
+
+    Args:
+        values: of the rows, sorted by group and value.
+        group: of the rows.
+        runs: the first row of each run that stays together.
+        ends: weight up to each run, and up to the end, in integers that rise.
+        compression: the number of cells of a group.
+    """
+    starts = np.searchsorted(runs, _group_starts(group, len(values)))
+    stops = starts + np.diff(starts, append=len(runs))
+    full = stops - starts > compression
+    low, high = ends[starts[full]], ends[stops[full]]
+    borders = 2 * low[:, None] + np.ceil(2 * (high - low)[:, None] * _cell_borders(compression)).astype(np.int64)
+    run = np.minimum(np.searchsorted(ends, borders // 2, side="right"), len(runs)) - 1  # in which the border lies,
+    run += ends[run] + ends[run + 1] < borders  # or the next, where its middle lies before the border
+    kept = np.flatnonzero(np.repeat(~full, stops - starts))
+    above_infinity = starts[values[runs[starts]] == -np.inf] + 1
+    infinity = stops[values[runs[stops - 1]] == np.inf] - 1
+    first = np.sort(np.concatenate([starts, run.ravel(), kept, above_infinity, infinity]))
+    found: NDArray[np.intp] = runs[first[_changes(first) & (first < len(runs))]]
+    return found
+
+
+@cache
+def _cell_borders(compression: int) -> Floats:
+    """The shares of the weight where the scale function is a whole number."""
+    borders: Floats = np.sin(np.arange(1, compression) * (np.pi / 2 / compression)) ** 2
+    borders.flags.writeable = False
+    return borders
+
+
+def _means(values: Floats, weight: Floats | None, first: Codes) -> tuple[Floats, Floats]:
+    """Weighted means of neighbours, given the first of each, and their weights."""
+    sizes = np.diff(first, append=len(values))
+    weights: Floats = sizes.astype(np.float64) if weight is None else np.add.reduceat(weight, first)
+    with np.errstate(over="ignore", invalid="ignore"):
+        means = np.add.reduceat(values if weight is None else values * weight, first) / weights
+        lost = ~np.isfinite(means)
+        if lost.any():  # in a sum that overflows, or where a value is infinite
+            share = (1 if weight is None else weight) / np.repeat(weights, sizes)
+            means[lost] = np.add.reduceat(values * share, first)[lost]
+    return np.fmin(np.fmax(means, values[first]), values[first + sizes - 1]), weights  # rounding keeps the order
+
+
+def _table(group: Codes | None, first: Codes, *columns: Floats) -> DataFrame:
+    codes = np.zeros(len(first), dtype=np.uint32) if group is None else group[first].astype(np.uint32)
+    numbers = zip(list(SCHEMA)[1:], columns, strict=True)
+    return DataFrame([pl.Series("group", codes), *(pl.Series(name, column + 0.0) for name, column in numbers)])
+
+
+def check_compression(compression: int) -> None:
+    """Refuse what is no number of centroids."""
+    if not isinstance(compression, int) or compression < 1:
+        raise SpecificationError(f"compression must be a positive whole number, not {compression!r}.")

@@ -1,0 +1,476 @@
+"""Quantiles, spread and shares over bins: exact where bins are values, certain bounds where they are not."""
+
+import itertools
+import math
+from math import inf
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+from scipy import stats
+from sklearn.metrics import median_absolute_error as sk_median_absolute_error
+
+from streammetrics.errors import MetricError
+from streammetrics.lattice import Lattice
+from streammetrics.metrics.metric import Metric
+from streammetrics.metrics.quantiles import (
+    absolute_error_quantile,
+    cdf,
+    error_cdf,
+    error_iqr,
+    error_quantile,
+    iqr,
+    mad,
+    maximum,
+    median,
+    median_absolute_error,
+    median_error,
+    minimum,
+    quantile,
+    rec_auc,
+    within,
+)
+
+LEVELS = (0, 0.1, 0.25, 1 / 3, 0.5, 0.9, 0.999, 1)
+HUGE = 1.7e308
+TINY = 5e-324
+
+
+def mean_of(a, b):
+    return a / 2 + b / 2 if math.isinf(a + b) else (a + b) / 2
+
+
+def middle_of(values):
+    """The median in plain Python, where numpy overflows."""
+    ordered = sorted(values)
+    return mean_of(ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2])
+
+
+def linear(values, q):
+    """The linear quantile in plain Python, where numpy overflows or meets an infinity."""
+    ordered, index = sorted(values), (len(values) - 1) * q
+    a, b, part = ordered[math.floor(index)], ordered[math.ceil(index)], index - math.floor(index)
+    if a == b:
+        return a
+    if math.isinf(b - a):
+        return a * (1 - part) + b * part
+    return a + (b - a) * part if part < 0.5 else b - (b - a) * (1 - part)
+
+
+def spread(values):
+    center = middle_of(values)
+    return math.nan if not math.isfinite(center) else middle_of([abs(v - center) for v in values])
+
+
+def size(values):
+    return [abs(v) for v in values]
+
+
+def share(values, x):
+    return sum(v <= x for v in values) / len(values)
+
+
+def area(values, limit):
+    return sum(max(0.0, 1 - v / limit) for v in size(values)) / len(values)
+
+
+MEDIANS = {
+    median_error: middle_of,
+    median: middle_of,
+    median_absolute_error: lambda v: middle_of(size(v)),
+}
+QUANTILES = {
+    error_quantile(q=0.9): lambda v: linear(v, 0.9),
+    **{quantile(q=q): lambda v, q=q: linear(v, q) for q in LEVELS},
+    **{absolute_error_quantile(q=q): lambda v, q=q: linear(size(v), q) for q in (0.5, 0.9)},
+}
+SHARES = {
+    **{error_cdf(x=x): lambda v, x=x: share(v, x) for x in (-inf, -1, 0, 2.5, inf)},
+    **{cdf(x=x): lambda v, x=x: share(v, x) for x in (-HUGE, -1, 0, 2.5)},
+    **{within(x=x): lambda v, x=x: share(size(v), x) for x in (-1, 0, 1, 2.5, HUGE)},
+}
+EXTREMES = {minimum: min, maximum: max}
+SPREADS = {
+    mad: spread,
+    mad(scaled=True): lambda v: 1.4826022185056018 * spread(v),
+    error_iqr: lambda v: linear(v, 0.75) - linear(v, 0.25),
+    iqr: lambda v: linear(v, 0.75) - linear(v, 0.25),
+}
+AREAS = {rec_auc(limit=x): lambda v, x=x: area(v, x) for x in (1e-300, 1, 3.7, 1e300)}
+EXACT = MEDIANS | QUANTILES | SHARES | EXTREMES | SPREADS
+METRICS = EXACT | AREAS
+ONE_OF_EACH = list({metric.__name__: metric for metric in METRICS}.values())
+
+
+def histogram(samples, weights=None, coarsen=None):
+    """A table of bins for each sample; ``coarsen`` draws a shift for each of the dyadic regions of a sample."""
+    lattice, tables = Lattice("real"), []
+    for group, sample in enumerate(samples):
+        values = np.array(sample, dtype=np.float64)
+        keys, shifts = lattice.keys(values), np.zeros(len(values), dtype=np.int64)
+        if coarsen is not None:
+            regions = {region: coarsen.choice([0, 1, 30, 49, 51, 52, 54]) for region in np.unique(keys >> 54).tolist()}
+            shifts = lattice.limit_shifts(keys, np.array([regions[r] for r in (keys >> 54).tolist()], dtype=np.int64))
+        low, high = lattice.lowest(keys >> shifts, shifts), lattice.highest(keys >> shifts, shifts)
+        count = np.ones(len(values)) if weights is None else np.array(weights[group], dtype=np.float64)
+        tables.append(pl.DataFrame({"group": np.full(len(values), group), "low": low, "high": high, "count": count}))
+    return pl.concat(tables).group_by("group", "low", "high").agg(pl.sum("count")).sort("group", "low")
+
+
+def bins(low, high, count, group=0):
+    columns = {"low": low, "high": high, "count": count}
+    return pl.DataFrame({"group": [group] * len(low)} | columns, schema_overrides=dict.fromkeys(columns, pl.Float64))
+
+
+def read(metric, table):
+    """Columns value, lower and upper, a row for each group."""
+    names = {c: pl.col(c.removeprefix("error_").removeprefix("value_")) for c in metric.columns}
+    lower, upper = metric.bounds_expressions()
+    table = table.select("group", **names)
+    return table.group_by("group", maintain_order=True).agg(value=metric.expression(), lower=lower, upper=upper)
+
+
+def read_one(metric, low, high, count):
+    return read(metric, bins(low, high, count)).drop("group").row(0)
+
+
+def samples(seed, number=150):
+    """Small data sets of ties, of any size of number, of infinities."""
+    random = np.random.default_rng(seed)
+    odd = [0.0, -0.0, 1.0, 2.5, -2.5, TINY, -TINY, 3 * TINY, 2.2e-308, HUGE, -HUGE, 1.79e308, -inf, inf]
+    draw = [
+        lambda n: random.integers(-3, 4, n) / 2,
+        lambda n: random.normal(size=n),
+        lambda n: random.choice([0, 1000], n) + random.normal(size=n) * random.choice([1e-6, 1], n),
+        lambda n: random.normal(size=n) * 10.0 ** random.integers(-300, 300, n),
+        lambda n: random.integers(-5, 6, n) * TINY,
+        lambda n: 1 + random.integers(-3, 4, n) * 2.0**-53,
+        lambda n: random.choice(odd, n),
+        lambda n: random.choice([-inf, inf, 1.5], n),
+    ]
+    return [draw[i % len(draw)](random.integers(1, 12)).tolist() for i in range(number)]
+
+
+def ordinary(sample):
+    return max(map(abs, sample)) < 1e300
+
+
+def expected(reference, data):
+    """Undefined results are null, as they are in the table."""
+    results = map(reference, data)
+    return [None if math.isnan(x) else x for x in results]
+
+
+@pytest.mark.parametrize("metric", EXACT, ids=str)
+def test_bins_of_one_value_give_the_value_to_the_last_bit(metric):
+    data = samples(seed=0)
+    found = read(metric, histogram(data))
+    truth = expected(EXACT[metric], data)
+    assert found["value"].to_list() == truth
+    for bound in ("lower", "upper"):
+        defined = found.filter(pl.col("value").is_not_null())
+        assert defined[bound].to_list() == [x for x in truth if x is not None]
+
+
+@pytest.mark.parametrize("metric", AREAS, ids=str)
+def test_areas_of_bins_of_one_value(metric):
+    data = samples(seed=0)
+    found = read(metric, histogram(data))
+    assert found["value"].to_list() == pytest.approx(expected(AREAS[metric], data), rel=1e-14)
+    assert found["value"].equals(found["lower"])
+    assert found["value"].equals(found["upper"])
+
+
+@pytest.mark.parametrize(
+    ("metric", "reference"),
+    [
+        (median_error, np.median),
+        (median, np.median),
+        (median_absolute_error, lambda v: sk_median_absolute_error([0] * len(v), v)),
+        (mad, stats.median_abs_deviation),
+        (minimum, np.min),
+        (maximum, np.max),
+        *((m, lambda v: np.quantile(v, 0.75) - np.quantile(v, 0.25)) for m in (iqr, error_iqr)),
+        *((quantile(q=q), lambda v, q=q: np.quantile(v, q)) for q in LEVELS),
+        (error_quantile(q=0.9), lambda v: np.quantile(v, 0.9)),
+        *((absolute_error_quantile(q=q), lambda v, q=q: np.quantile(np.abs(v), q)) for q in (0.5, 0.9)),
+        *((cdf(x=x), lambda v, x=x: stats.ecdf(v).cdf.evaluate(x)) for x in (-1, 0, 0.5)),
+        *((within(x=x), lambda v, x=x: np.mean(np.abs(v) <= x)) for x in (0, 0.5)),
+    ],
+    ids=lambda part: str(part) if isinstance(part, Metric) else "reference",
+)
+def test_numpy_scipy_and_scikit_learn_agree_to_the_last_bit(metric, reference):
+    data = [sample for sample in samples(seed=1) if ordinary(sample)]
+    assert len(data) > 90
+    assert read(metric, histogram(data))["value"].to_list() == [float(reference(np.array(v))) for v in data]
+
+
+def test_scaled_mad_estimates_the_standard_deviation():
+    errors = stats.norm.ppf((np.arange(999) + 0.5) / 999) * 3
+    scaled, *_ = read(mad(scaled=True), histogram([errors])).drop("group").row(0)
+    assert scaled == pytest.approx(stats.median_abs_deviation(errors, scale="normal"), rel=1e-15)
+    assert scaled == pytest.approx(3, rel=0.01)
+
+
+def test_ranks_are_never_one_off():
+    data = [np.arange(n) for n in (1, 2, 3, 4, 7, 10, 41, 99, 100, 101)]
+    table = histogram(data).select("group", "count", value_low="low", value_high="high")
+    levels = {f"{percent} %": percent / 100 for percent in range(101)}
+    found = table.group_by("group").agg(quantile(q=q).expression().alias(name) for name, q in levels.items())
+    for name, q in levels.items():
+        assert found.sort("group")[name].to_list() == [np.quantile(v, q) for v in data], name
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=str)
+def test_coarse_bins_bound_the_truth(metric):
+    data = samples(seed=2, number=200)
+    table = histogram(data, coarsen=np.random.default_rng(3))
+    assert (table["low"] < table["high"]).mean() > 0.3
+    truth = pl.Series("truth", expected(METRICS[metric], data), dtype=pl.Float64)
+    found = read(metric, table).with_columns(truth)
+    assert found["value"].is_null().equals(truth.is_null())
+    found, allowed = found.drop_nulls("truth"), 1e-14 if metric in AREAS else 0
+    assert (
+        found["lower"].is_between(*metric.range).sum() == found["upper"].is_between(*metric.range).sum() == len(found)
+    )
+    for column in ("value", "truth"):
+        assert (found["lower"] - allowed <= found[column]).all()
+        assert (found[column] <= found["upper"] + allowed).all()
+
+
+@pytest.mark.parametrize("metric", ONE_OF_EACH, ids=str)
+def test_groups_are_read_apart_and_alike(metric):
+    data = samples(seed=4, number=8)
+    table = histogram(data, coarsen=np.random.default_rng(5))
+    alone = pl.concat([read(metric, part) for part in table.partition_by("group", maintain_order=True)])
+    assert_frame_equal(read(metric, table), alone, check_exact=metric not in AREAS, rel_tol=1e-14, abs_tol=0)
+    columns = [table.filter(pl.col("group") == 0)[c].to_list() for c in ("low", "high", "count")]
+    assert metric(*columns) == alone["value"][0]
+
+
+@pytest.mark.parametrize("metric", ONE_OF_EACH, ids=str)
+def test_no_rows_and_empty_bins(metric):
+    assert metric([], [], []) is None
+    assert metric([1, 2], [1, 3], [0, 0]) is None
+    assert quantile([1, 2], [1, 3], [0, 0], q=0) is None
+    some = [-3, 1, 2, 4], [-3, 1, 3, 4], [2, 1, 5, 1]
+    more = [-9, -3, 0, 1, 2, 4, 7], [-8, -3, 0, 1, 3, 4, 8], [0, 2, 0, 1, 5, 1, 0]
+    half = [c / 2 for c in some[2]], [c / 2 for c in more[2]]
+    assert read_one(metric, *some) == read_one(metric, *more)
+    assert read_one(metric, *some[:2], half[0]) == read_one(metric, *more[:2], half[1])
+
+
+@pytest.mark.parametrize("metric", ONE_OF_EACH, ids=str)
+@pytest.mark.parametrize("count", [[1], [0.3], [5]])
+def test_one_value(metric, count):
+    truth = METRICS[metric]([2.5])
+    assert read_one(metric, [2.5], [2.5], count) == (truth, truth, truth)
+
+
+PLACES = {(-4, -2): (-4, -3, -2), (-1, -1): (-1,), (1, 3): (1, 2, 3), (4, 8): (4, 6, 8)}
+ROWS = [(1, 0, 0, 0), (1, 1, 0, 0), (0, 1, 2, 1), (3, 0, 3, 0), (1, 1, 1, 2), (2, 1, 0, 3)]
+ATTAINED = MEDIANS | QUANTILES | SHARES | EXTREMES | AREAS
+
+
+def placements(counts):
+    """Every data set that so many rows in each of the bins may be."""
+    choices = (
+        itertools.combinations_with_replacement(places, count)
+        for places, count in zip(PLACES.values(), counts, strict=True)
+    )
+    return [sum(parts, ()) for parts in itertools.product(*choices)]
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=str)
+def test_every_placement_of_the_rows_lies_within_the_bounds(metric):
+    table = pl.concat([bins(*zip(*PLACES, strict=True), rows, group) for group, rows in enumerate(ROWS)])
+    found = read(metric, table)
+    for rows, lower, upper in zip(ROWS, found["lower"], found["upper"], strict=True):
+        truth = [METRICS[metric](values) for values in placements(rows)]
+        assert lower - 1e-14 <= min(truth)
+        assert max(truth) <= upper + 1e-14
+        if metric in ATTAINED:
+            assert (min(truth), max(truth)) == pytest.approx((lower, upper), abs=1e-14)
+
+
+def test_bounds_of_the_spread_are_not_much_wider_than_the_bins():
+    random = np.random.default_rng(7)
+    values = random.normal(size=2000)
+    low = np.floor(values * 100) / 100
+    table = bins(low, low + 0.01, np.ones(2000)).group_by("group", "low", "high").agg(pl.sum("count")).sort("low")
+    value, lower, upper = read(mad, table).drop("group").row(0)
+    assert upper - lower <= 4 * 0.01
+    assert value == pytest.approx(stats.median_abs_deviation(values), abs=0.01)
+
+
+def test_a_tie_of_two_infinities_is_undefined_and_overflow_is_not():
+    ends = [-inf, inf]
+    assert read_one(median, ends, ends, [3, 3]) == (None, None, None)
+    assert quantile(ends, ends, [3, 3]) is None
+    assert quantile(ends, ends, [3, 3], q=0.25) == -inf
+    assert iqr([-inf, inf], [-inf, inf], [1, 9]) is None
+    assert mad([1, inf], [1, inf], [2, 3]) is None
+    assert mad([1, inf], [1, inf], [0.5, 0.5]) is None
+    assert mad(ends, ends, [1, 1]) is None
+    assert read_one(quantile, [1, inf], [2, inf], [1, 1]) == (inf, inf, inf)
+    assert read_one(quantile, [-inf, 1], [-inf, 2], [1, 1]) == (-inf, -inf, -inf)
+    assert read_one(mad, [1, inf], [1, inf], [3, 2]) == (0, 0, 0)
+    assert read_one(mad, [1, 2, inf], [1, 2, inf], [2, 1, 2]) == (1, 1, 1)
+    assert median_absolute_error(ends, ends, [1, 1]) == inf
+    assert read_one(median, [HUGE, 1.79e308], [HUGE, 1.79e308], [1, 1]) == (HUGE / 2 + 1.79e308 / 2,) * 3
+    assert median([-HUGE, HUGE], [-HUGE, HUGE], [1, 1]) == 0
+    assert quantile([-HUGE, HUGE], [-HUGE, HUGE], [1, 1], q=0.75) == pytest.approx(HUGE / 2)
+    assert median([TINY], [TINY], [2]) == TINY
+
+
+def test_rounding_of_an_interpolation_stays_within_its_bounds():
+    low, above = float.fromhex("0x1.3402126cbfc20p-6"), 1.215302918006056
+    high = math.nextafter(low, inf)
+    points = [np.quantile([x, above], 0.25) for x in (low, high)]
+    assert points[0] > points[1]  # numpy's point falls as a row rises
+    _, lower, upper = read_one(quantile(q=0.25), [low, above], [high, above], [1, 1])
+    assert lower <= points[1] < points[0] <= upper
+    assert upper - lower < 1e-14
+
+
+def test_many_neighbours_of_an_interpolation_stay_within_its_bounds():
+    random = np.random.default_rng(8)
+    low = random.uniform(-1, 1, 2_000) * 2.0 ** random.integers(-60, 1, 2_000)
+    high, above = np.nextafter(low, inf), random.uniform(1, 2, 2_000)
+    group = np.repeat(np.arange(2_000), 2)
+    edges = [np.stack([edge, above], axis=1) for edge in (low, high)]
+    table = pl.DataFrame({"group": group, "low": edges[0].ravel(), "high": edges[1].ravel(), "count": 1.0})
+    for q in (0.1, 0.4):
+        found = read(quantile(q=q), table)
+        points = np.stack([np.quantile(edge, q, axis=1) for edge in edges])
+        assert (found["lower"].to_numpy() <= points.min(axis=0)).all()
+        assert (found["upper"].to_numpy() >= points.max(axis=0)).all()
+
+
+def weighted_samples(seed, weight, number=150):
+    random = np.random.default_rng(seed)
+    data = [sample for sample in samples(seed, number) if ordinary(sample)]
+    return data, [random.choice(weight, len(sample)).tolist() for sample in data]
+
+
+def averaged_quantile(sample, weight, q):
+    """Weights that are multiples of one eighth as so many rows: this definition is blind to the scale of weights."""
+    rows = np.repeat(sample, (np.array(weight) * 8).astype(int))
+    return float(np.quantile(rows, q, method="averaged_inverted_cdf"))
+
+
+@pytest.mark.parametrize("q", [0, 0.25, 0.31, 0.5, 0.75, 1])
+def test_weighted_quantiles(q):
+    data, weights = weighted_samples(9, [0.125, 0.5, 1.75])
+    found = read(quantile(q=q), histogram(data, weights))
+    truth = [averaged_quantile(*pair, q) for pair in zip(data, weights, strict=True)]
+    assert found["value"].to_list() == truth
+    coarse = read(quantile(q=q), histogram(data, weights, coarsen=np.random.default_rng(10)))
+    for table in (found, coarse):
+        assert (table["lower"] <= pl.Series(truth)).all()
+        assert (pl.Series(truth) <= table["upper"]).all()
+
+
+@pytest.mark.parametrize("weight", [[0.125, 0.5, 1.75], [0.1, 0.3, 7e5], [1, 2, 3]], ids=str)
+def test_weighted_median_absolute_error(weight):
+    data, weights = weighted_samples(11, weight)
+    truth = pl.Series(
+        sk_median_absolute_error([0] * len(v), v, sample_weight=w) for v, w in zip(data, weights, strict=True)
+    )
+    found = read(median_absolute_error, histogram(data, weights))
+    coarse = read(median_absolute_error, histogram(data, weights, coarsen=np.random.default_rng(12)))
+    for table in (found, coarse):
+        assert (table["lower"] <= truth).all()
+        assert (truth <= table["upper"]).all()
+    certain = found["lower"] == found["upper"]
+    assert certain.mean() > 0.5
+    assert found.filter(certain)["value"].equals(truth.filter(certain).alias("value"))
+    if weight[0] == 0.125:
+        assert found["value"].equals(truth.alias("value"))  # sums of eighths are exact, so that ties are seen
+
+
+def test_weighted_mad_and_shares():
+    data, weights = weighted_samples(13, [0.125, 0.5, 1.75])
+    exact, coarse = (histogram(data, weights, coarsen) for coarsen in (None, np.random.default_rng(14)))
+    pairs = list(zip(map(np.array, data), map(np.array, weights), strict=True))
+    spreads = [averaged_quantile(abs(v - averaged_quantile(v, w, 0.5)), w, 0.5) for v, w in pairs]
+    assert read(mad, exact)["value"].to_list() == pytest.approx(spreads, rel=1e-15, abs=2 * TINY)
+    shares = [w[abs(v) <= 1].sum() / w.sum() for v, w in pairs]
+    assert read(within(x=1), exact)["value"].to_list() == pytest.approx(shares, rel=1e-12)
+    areas = [(w * (1 - abs(v) / 2).clip(0)).sum() / w.sum() for v, w in pairs]
+    assert read(rec_auc(limit=2), exact)["value"].to_list() == pytest.approx(areas, rel=1e-12)
+    for metric, truth in [(mad, spreads), (within(x=1), shares), (rec_auc(limit=2), areas)]:
+        found = read(metric, coarse)
+        assert (found["lower"] - 1e-12 <= pl.Series(truth)).all()
+        assert (pl.Series(truth) <= found["upper"] + 1e-12).all()
+
+
+def test_rounded_sums_of_weights_do_not_decide_the_median():
+    values = list(range(10))
+    for weight in (0.1, 0.7, 1e6 / 3, 1e-20):
+        assert read_one(median, values, values, [weight] * 10) == (4.5, 4, 5)
+    assert read_one(median, values, values, [0.1] * 9 + [0.1001]) == (5, 5, 5)
+    assert read_one(quantile(q=1), values, values, [0.1] * 9 + [1e-30]) == (8.5, 8, 9)
+
+
+def test_scale_of_whole_counts_and_ties_of_many_rows():
+    half = 2.0**52
+    assert read_one(median, [1, 2], [1, 2], [half, half]) == (1.5, 1.5, 1.5)
+    assert read_one(median, [1, 2], [1, 2], [half, half - 1]) == (1, 1, 1)
+    assert read_one(median, [1, 2], [1, 2], [half - 1, half]) == (2, 2, 2)
+    assert read_one(median, [1, 2], [1, 2], [1e17, 1e17 + 16]) == (1.5, 1, 2)  # no longer exact: taken as weights
+
+
+def test_the_value_takes_rows_at_the_middle_of_their_bins():
+    low, high = [-3, 1, 4], [-1, 3, 8]
+    for metric in (median, median_error, quantile):
+        assert read_one(metric, low, high, [1, 1, 1]) == (2, 1, 3)
+    assert read_one(median_absolute_error, low, high, [1, 1, 1]) == (2, 1, 3)
+    assert read_one(mad, low, high, [1, 1, 1]) == (4, 1, 6)
+    assert read_one(iqr, [1], [3], [2]) == (0, 0, 2)
+    assert read_one(minimum, low, high, [1, 1, 1]) == (-2, -3, -1)
+    assert read_one(maximum, low, high, [1, 1, 1]) == (6, 4, 8)
+    assert read_one(rec_auc(limit=4), low, high, [1, 1, 0]) == (0.5, 0.25, 0.75)
+
+
+def test_equality_counts():
+    assert cdf([1, 2], [1, 2], [1, 3], x=1) == 0.25
+    assert within([-1, 2], [-1, 2], [1, 3], x=1) == 0.25
+    assert within([-1, 2], [-1, 2], [1, 3], x=math.nextafter(1, 0)) == 0
+    assert read_one(within(x=1), [-2, 0.5, 1], [-1, 0.5, 3], [1, 1, 2]) == (0.625, 0.25, 1)
+
+
+@pytest.mark.parametrize("limit", [0.5, 2, 100])
+def test_rec_auc_is_the_area_below_the_curve(limit):
+    for sample in samples(seed=15, number=40):
+        sizes = sorted({0.0, *(min(abs(v), limit) for v in sample), limit})
+        steps = [(b - a) * share(size(sample), a) for a, b in itertools.pairwise(sizes)]
+        found = read(rec_auc(limit=limit), histogram([sample]))["value"].item()
+        assert found == pytest.approx(sum(steps) / limit, rel=1e-12)
+
+
+def test_bins_may_come_in_any_order():
+    table = histogram(samples(seed=16, number=40), coarsen=np.random.default_rng(17))
+    for metric in set(ONE_OF_EACH) - set(AREAS):
+        assert read(metric, table.sample(fraction=1, shuffle=True, seed=1)).sort("group").equals(read(metric, table))
+
+
+@pytest.mark.parametrize(
+    ("metric", "message"),
+    [
+        (quantile(q=1.1), r"q must lie in \[0, 1\]"),
+        (error_quantile(q=-0.1), r"q must lie in \[0, 1\]"),
+        (absolute_error_quantile(q=math.nan), r"q must lie in \[0, 1\]"),
+        (rec_auc(limit=0), "limit must be a positive number"),
+        (rec_auc(limit=inf), "limit must be a positive number"),
+        (within(x=math.nan), "x must be a number"),
+        (cdf(x=math.nan), "x must be a number"),
+    ],
+    ids=str,
+)
+def test_options_out_of_range(metric, message):
+    with pytest.raises(MetricError, match=message):
+        metric([1], [2], [3])
+    with pytest.raises(MetricError, match=message):
+        metric.bounds_expressions()

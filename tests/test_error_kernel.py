@@ -1,0 +1,284 @@
+"""Moments and losses of errors: numpy against exact arithmetic, and against the compiled twin."""
+
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from streammetrics.kernels import errors as definition
+
+ROWS = 20_011
+RNG = np.random.default_rng(11)
+GROUP = RNG.integers(0, 9, ROWS).astype(np.intp)
+WEIGHT = RNG.random(ROWS) * 3 + 0.01
+AMOUNTS = RNG.gamma(2, 50, ROWS)
+EDGES = np.array([0.0, -0.0, 5e-324, -5e-324, 1e-300, -1.0, 1e150, -1e150, 1.0, 2.0])
+PAIRS = {
+    "amounts": (AMOUNTS, AMOUNTS * RNG.gamma(20, 0.05, ROWS)),
+    "counts": (RNG.poisson(1.5, ROWS).astype(float), RNG.gamma(3, 0.5, ROWS)),
+    "signed": (RNG.normal(0, 1, ROWS), RNG.normal(0.2, 1, ROWS)),
+    "large mean": (1.7e9 + RNG.normal(0, 1, ROWS), 1.7e9 + RNG.normal(0, 1, ROWS)),
+    "outlier first": (np.append(1e9, RNG.normal(0, 1, ROWS - 1)), RNG.normal(0, 1, ROWS)),
+    "constant": (np.full(ROWS, 0.1), np.full(ROWS, 0.3)),
+    "edges": (np.resize(EDGES, ROWS), np.resize(np.repeat(EDGES, len(EDGES)), ROWS)),
+}
+INFINITE = {
+    "infinite actual": ([1.0, np.inf, 2.0], [1.0, 2.0, 3.0]),
+    "infinite prediction": ([1.0, 2.0], [-np.inf, 2.0]),
+    "both infinite": ([np.inf, 1.0], [np.inf, 1.0]),
+    "both infinities": ([np.inf, -np.inf], [1.0, 1.0]),
+    "all infinite": ([np.inf, np.inf], [3.0, 4.0]),
+    "constant beside infinite": ([1.0, 1.0], [np.inf, 2.0]),
+}
+ALL = tuple(definition.FAMILIES)
+NAMES = (*definition.MOMENTS, *(c for family in ALL for c in definition.FAMILIES[family]))
+grouped = pytest.mark.parametrize("group", [None, GROUP], ids=["ungrouped", "grouped"])
+weighted = pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
+pair = pytest.mark.parametrize("pair", PAIRS)
+
+
+def sums(actual, predicted, group=None, groups=1, weight=None, families=ALL, power=1.5, kernel=definition):
+    """The columns by name."""
+    arrays = np.asarray(actual, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
+    found = kernel.sum_errors(*arrays, group, groups, weight, families, power)
+    assert found.shape == (groups, len(definition.MOMENTS) + sum(len(definition.FAMILIES[f]) for f in families))
+    return dict(zip(NAMES, found.T, strict=False))
+
+
+def assert_close(found, expected, rtol=1e-12):
+    """Equal columns; moments that may cancel are compared to the spread."""
+    for name, values in expected.items():
+        scale = 0.0
+        if name == "comoment":
+            scale = np.sqrt(expected["actual_m2"]) * np.sqrt(expected["predicted_m2"])
+        elif name.endswith("_mean"):
+            side = name.removesuffix("_mean")
+            scale = np.maximum(np.abs(expected[f"{side}_min"]), np.abs(expected[f"{side}_max"]))
+        scale = np.nan_to_num(scale, posinf=0.0)
+        for one, other, allowed in zip(found[name], values, rtol * (np.abs(values) + scale), strict=True):
+            same = one == other or (math.isnan(one) and math.isnan(other))
+            assert same or abs(one - other) <= allowed, (name, one, other)
+
+
+def exactly(actual, predicted, weight):
+    """Moments and losses in exact arithmetic."""
+    y, p = [Fraction(float(v)) for v in actual], [Fraction(float(v)) for v in predicted]
+    w = [Fraction(1)] * len(y) if weight is None else [Fraction(float(v)) for v in weight]
+    e = [b - a for a, b in zip(y, p, strict=True)]
+
+    def total(values):
+        return sum((a * b for a, b in zip(w, values, strict=True)), Fraction(0))
+
+    n = total([Fraction(1)] * len(y))
+    mean_y, mean_p = total(y) / n, total(p) / n
+    return {
+        "weight": n,
+        "actual_mean": mean_y,
+        "predicted_mean": mean_p,
+        "actual_m2": total([(v - mean_y) ** 2 for v in y]),
+        "predicted_m2": total([(v - mean_p) ** 2 for v in p]),
+        "comoment": total([(a - mean_y) * (b - mean_p) for a, b in zip(y, p, strict=True)]),
+        "actual_min": min(y),
+        "actual_max": max(y),
+        "predicted_min": min(p),
+        "predicted_max": max(p),
+        "over_sum": total([max(v, 0) for v in e]),
+        "under_sum": total([max(-v, 0) for v in e]),
+        "square_error_sum": total([v**2 for v in e]),
+        "error_fourth_sum": total([v**4 for v in e]),
+        "absolute_error_max": max(abs(v) for v in e),
+        "absolute_actual_sum": total([abs(v) for v in y]),
+        "percentage_sum": total([abs(a / b) for a, b in zip(e, y, strict=True)]),
+        "percentage_square_sum": total([(a / b) ** 2 for a, b in zip(e, y, strict=True)]),
+        "symmetric_percentage_sum": total([2 * abs(c) / (abs(a) + abs(b)) for a, b, c in zip(y, p, e, strict=True)]),
+    }
+
+
+@weighted
+@pytest.mark.parametrize("name", ["amounts", "signed", "large mean", "outlier first", "constant"])
+def test_exact_arithmetic(name, weight):
+    rows = slice(0, 700)
+    actual, predicted = (column[rows] for column in PAIRS[name])
+    weight = None if weight is None else weight[rows]
+    expected = {c: np.array([float(v)]) for c, v in exactly(actual, predicted, weight).items()}
+    found = sums(actual, predicted, weight=weight)
+    assert_close({c: found[c] for c in expected}, expected)
+
+
+@pair
+@weighted
+def test_groups_are_as_if_alone(pair, weight):
+    actual, predicted = PAIRS[pair]
+    found = sums(actual, predicted, GROUP, 10, weight)
+    for g in range(9):
+        rows = g == GROUP
+        alone = sums(actual[rows], predicted[rows], weight=None if weight is None else weight[rows])
+        tolerance = 1e-6 if pair == "large mean" else 1e-12  # deviances there are 1e-18 of the values
+        assert_close({c: v[g : g + 1] for c, v in found.items()}, alone, tolerance)
+
+
+def test_many_groups_and_no_rows():
+    group = np.arange(ROWS)[::-1].astype(np.intp) % 15_000
+    actual, predicted = PAIRS["amounts"]
+    found = sums(actual, predicted, group, 15_002)
+    assert found["weight"].sum() == ROWS
+    np.testing.assert_allclose(found["actual_mean"][group[-1]], actual[group == group[-1]].mean(), rtol=1e-15)
+    for nothing in (sums([], []), sums([], [], np.empty(0, np.intp), 2), {c: v[15_000:] for c, v in found.items()}):
+        for name, values in nothing.items():
+            expected = np.inf if name.endswith("_min") else -np.inf if name.endswith(("l_max", "d_max")) else 0.0
+            np.testing.assert_array_equal(values, expected)
+    assert sums([], [], np.empty(0, np.intp), 0)["weight"].shape == (0,)
+
+
+def test_weights_count_rows():
+    actual, predicted = (column[:500] for column in PAIRS["amounts"])
+    times = np.arange(500) % 4 + 1
+    repeated = sums(actual.repeat(times), predicted.repeat(times))
+    assert_close(sums(actual, predicted, weight=times.astype(float)), repeated)
+
+
+def test_a_constant_has_no_moments():
+    for value in (0.1, 1.7e9 + 0.1, -1e-300, 1e308):
+        for rows in (1, 3, 10_000):
+            constant, other = np.full(rows, value), np.linspace(-1, 1, rows)
+            found = sums(constant, other)
+            assert (found["actual_mean"], found["actual_m2"], found["comoment"]) == (value, 0, 0)
+            found = sums(other, constant, np.zeros(rows, np.intp), 1, np.full(rows, 0.1))
+            assert (found["predicted_mean"], found["predicted_m2"], found["comoment"]) == (value, 0, 0)
+
+
+def test_an_outlier_takes_no_digits():
+    """A first value far from all others must not serve as the reference."""
+    actual = np.append(1e9, np.random.default_rng(3).normal(0, 1, 99_999))
+    found = sums(actual, actual, families=())
+    mean = math.fsum(actual) / len(actual)
+    assert found["actual_m2"] == pytest.approx(math.fsum((actual - mean) ** 2), rel=1e-14)
+
+
+def test_zeros_and_percentages():
+    found = sums([0.0, 2.0], [0.0, 1.0], families=())
+    assert np.isnan(found["percentage_sum"])
+    assert found["symmetric_percentage_sum"] == pytest.approx(2 / 3)
+    found = sums([0.0, 2.0], [1.0, 1.0], families=())
+    assert found["percentage_sum"] == np.inf
+    assert found["symmetric_percentage_sum"] == pytest.approx(2 + 2 / 3)
+    assert sums([1.7e308], [0.9e308], families=())["symmetric_percentage_sum"] == pytest.approx(2 * 0.8 / 2.6)
+    for actual, predicted in ((-1.7e308, 1.7e308), (5e-324, 0.0), (1e-300, 1e300)):
+        assert sums([actual], [predicted], families=())["symmetric_percentage_sum"] == 2.0
+
+
+@pytest.mark.parametrize("case", INFINITE)
+@pytest.mark.parametrize("group", [None, "grouped"])
+def test_infinite_values(case, group):
+    actual, predicted = INFINITE[case]
+    found = sums(actual, predicted, None if group is None else np.zeros(len(actual), np.intp))
+    with np.errstate(invalid="ignore"):
+        error = np.subtract(predicted, actual)
+        expected = {
+            "actual_mean": np.mean(actual),
+            "predicted_mean": np.mean(predicted),
+            "over_sum": np.maximum(error, 0).sum(),
+            "under_sum": np.maximum(-error, 0).sum(),
+            "square_error_sum": np.square(error).sum(),
+            "absolute_error_max": np.abs(error).max(),
+        }
+    for name, value in expected.items():
+        np.testing.assert_array_equal(found[name], [value], name)
+    for side, values in (("actual", actual), ("predicted", predicted)):
+        if np.isinf(values).any():
+            assert np.isnan(found[f"{side}_m2"])
+    assert np.isnan(found["comoment"])
+
+
+OUTSIDE = [
+    ("log", 1.5, -1.0, 1.0),
+    ("log", 1.5, 1.0, -1.0),
+    ("log", 1.5, -3.0, -2.0),
+    ("poisson", 1.5, -1.0, 1.0),
+    ("poisson", 1.5, 1.0, 0.0),
+    ("poisson", 1.5, 0.0, 0.0),
+    ("poisson", 1.5, -1.0, -1.0),
+    ("gamma", 1.5, 0.0, 1.0),
+    ("gamma", 1.5, 1.0, 0.0),
+    ("gamma", 1.5, -1.0, -2.0),
+    ("tweedie", 1.5, -1.0, 1.0),
+    ("tweedie", 1.0, 1.0, 0.0),
+    ("tweedie", 2.0, 0.0, 1.0),
+    ("tweedie", 3.0, 0.0, 1.0),
+    ("tweedie", 3.0, 2.0, -1.0),
+]
+
+
+@pytest.mark.parametrize(("family", "power", "actual", "predicted"), OUTSIDE)
+def test_out_of_domain_rows_make_a_sum_nan(family, power, actual, predicted):
+    loss = definition.FAMILIES[family][0]
+    kernel = definition.sum_errors
+    columns = len(definition.MOMENTS)
+    found = kernel(np.array([1.0, actual]), np.array([1.0, predicted]), None, 1, None, (family,), power)
+    assert np.isnan(found[0, columns]), loss
+    assert np.isfinite(found[0, :columns]).sum() >= columns - 2  # percentages of a zero at most
+    inside = kernel(np.array([1.0, 0.5]), np.array([1.0, 2.0]), None, 1, None, (family,), power)
+    assert np.isfinite(inside).all()
+
+
+def unit_deviance(y, m, power):
+    """The textbook formula, in decimal numbers of 60 digits."""
+    y, m, power = Decimal(float(y)), Decimal(float(m)), Decimal(power)
+    a = 2 - power
+    if power == 1:
+        return 2 * ((y * (y / m).ln() if y else 0) - y + m)
+    if power == 2:
+        return 2 * ((m / y).ln() + y / m - 1)
+    return 2 * ((y**a if y else 0) / (a * (a - 1)) - y * m ** (a - 1) / (a - 1) + m**a / a)
+
+
+@pytest.mark.parametrize("power", [1.0, 1.01, 1.5, 1.99, 2.0, 2.5, 3.0])
+def test_deviances_keep_their_digits(power):
+    """Also where value and mean are close, where the textbook formula loses them."""
+    rng = np.random.default_rng(5)
+    close = 1 + np.geomspace(1e-9, 0.9, 40)
+    y = np.concatenate([close, 2 - close, 10.0 ** rng.uniform(-9, 9, 100), [1.0, 1.7e9 + 1]])
+    m = np.concatenate([np.ones(80), 10.0 ** rng.uniform(-9, 9, 100), [1.0, 1.7e9]])
+    if power < 2:
+        y, m = np.append(y, 0.0), np.append(m, 3.0)
+    found = definition.deviance(y, m, power)
+    with localcontext(prec=60):
+        expected = np.array([float(unit_deviance(*pair, power)) for pair in zip(y, m, strict=True)])
+    change = np.clip(np.abs(y - m) / m, 1e-16, 0.5)  # a textbook formula loses as many digits twice
+    lost = 1 if power == 1 else max(1, 1 / (power - 1))
+    powers = 1 + np.abs(np.log(np.where(y > 0, y, m) / m))
+    assert (np.abs(found - expected) <= 2e-15 * lost * powers / change * expected + 1e-50).all()
+
+
+def test_log_cosh_keeps_its_digits():
+    error = np.concatenate([np.geomspace(1e-160, 1e3, 300), [699.9, 700.0, 700.1, 1e6, 1.7e308]])
+    with localcontext(prec=400, Emax=999_999, Emin=-999_999):
+        x = [Decimal(float(e)) for e in error[:-2]]
+        expected = [float(((e.exp() + (-e).exp()) / 2).ln()) for e in x]
+    expected += [1e6 - math.log(2), 1.7e308]
+    for sign in (1, -1):
+        found = [sums([0.0], [sign * e], families=("log_cosh",)) for e in error]
+        np.testing.assert_allclose([f["squared_log_error_sum"][0] for f in found], expected, rtol=1e-15)
+
+
+@pair
+@grouped
+@weighted
+def test_twins_agree(pair, group, weight):
+    compiled = pytest.importorskip("streammetrics.kernels.compiled", reason="numba is not installed")
+    rows = *PAIRS[pair], group, 1 if group is None else 10, weight
+    assert_close(sums(*rows, kernel=compiled), sums(*rows), 1e-6 if pair == "large mean" else 1e-12)
+    for name in ("weight", "actual_m2", "comoment", "square_error_sum"):
+        one, other = sums(*rows, kernel=compiled)[name], sums(*rows)[name]
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12 * np.abs(sums(*rows)["actual_m2"]).max())
+
+
+@pytest.mark.parametrize("case", INFINITE)
+@pytest.mark.parametrize("group", [None, "grouped"])
+def test_twins_agree_on_infinite_values(case, group):
+    compiled = pytest.importorskip("streammetrics.kernels.compiled", reason="numba is not installed")
+    actual, predicted = (np.array(column) for column in INFINITE[case])
+    group = None if group is None else np.zeros(len(actual), np.intp)
+    assert_close(sums(actual, predicted, group, kernel=compiled), sums(actual, predicted, group))
