@@ -15,7 +15,7 @@ ROOT = Path(sm.__file__).parent
 # A file imports only what stands above it. Files of a folder may also import one another, without circles.
 ORDER = """
 errors version lazy folds lattice kernels text demo roles frames codes columns batches rows bins counters tally metrics
-tdigest curves error_curves confusion statistics state storage estimates report accumulator compare tasks sources
+tdigest uncertainty curves error_curves confusion statistics state storage estimates report accumulator compare tasks sources
 pipeline cli __init__
 """.split()
 CORE = {"polars", "pyarrow", "numpy", "click", "streammetrics"}

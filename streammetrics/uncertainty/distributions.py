@@ -1,0 +1,64 @@
+"""Quantiles of the normal and of Student's t distribution."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from statistics import NormalDist
+
+from streammetrics.errors import SpecificationError
+
+
+def upper_level(confidence: float) -> float:
+    """The probability below the upper limit of a two-sided interval.
+
+    Raises:
+        SpecificationError: for a confidence that is not between 0 and 1.
+
+    >>> upper_level(0.9)
+    0.95
+    """
+    if not 0 < confidence < 1:
+        raise SpecificationError(f"confidence must lie between 0 and 1, as in 0.95; it is {confidence!r}.")
+    return (1 + confidence) / 2
+
+
+def normal_quantile(p: float) -> float:
+    """The value below which a standard normal variable falls with probability p (Wichura 1988, AS 241).
+
+    >>> round(normal_quantile(0.975), 6)
+    1.959964
+    """
+    return NormalDist().inv_cdf(p)
+
+
+@cache
+def t_quantile(p: float, degrees: int) -> float:
+    """The value below which Student's t falls with probability p, for a whole number of degrees of freedom.
+
+    With t = sqrt(degrees) tan(angle), its distribution is a finite sum of powers of cos(angle) (Abramowitz & Stegun
+    1964, 26.7.3 and 26.7.4), which is solved for the angle by bisection.
+
+    >>> round(t_quantile(0.975, 19), 6), round(t_quantile(0.025, 19), 6)
+    (2.093024, -2.093024)
+    """
+    if p < 0.5:
+        return -t_quantile(1 - p, degrees)
+    low, high = 0.0, math.pi / 2
+    while low < (angle := (low + high) / 2) < high:
+        if _share_within(angle, degrees) < 2 * p - 1:
+            low = angle
+        else:
+            high = angle
+    return math.sqrt(degrees) * math.tan(low)
+
+
+def _share_within(angle: float, degrees: int) -> float:
+    """Probability that t lies within ± sqrt(degrees) tan(angle)."""
+    odd = degrees % 2
+    term, total = math.cos(angle) if odd else 1.0, 0.0
+    for k in range(2 + odd, degrees + 1, 2):
+        total += term
+        term *= (k - 1) / k * math.cos(angle) ** 2
+    within = math.sin(angle) * total
+    return 2 / math.pi * (angle + within) if odd else within

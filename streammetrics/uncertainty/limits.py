@@ -1,0 +1,105 @@
+"""From a value and its standard error to the limits of an interval, on a scale on which they stay in range."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from math import inf
+from typing import TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from polars import Expr
+
+from streammetrics.metrics.metric import Range
+
+Values = NDArray[np.float64]
+Interval: TypeAlias = tuple[Expr, Expr]
+
+EVERYWHERE: Range = (-inf, inf)
+
+
+def limits(value: Expr, error: Expr, quantile: float | Expr, range: Range = EVERYWHERE) -> Interval:
+    """The value, and ``quantile`` times its standard error to both sides.
+
+    The step is taken on the logarithm of the distance to an end of the range, and on the logit between two ends, which
+    between -1 and 1 is Fisher's z but for a factor. The standard error there follows by the delta method.
+
+    Args:
+        value: the estimate.
+        error: its standard error.
+        quantile: of the normal or of Student's t distribution.
+        range: smallest and largest possible value.
+
+    Returns:
+        ``ci_lower`` and ``ci_upper``; null where the value is at an end of its range, where it is not finite, and where
+        the error is 0, since rows that show no variation don't tell how much there is.
+
+    >>> table = pl.DataFrame({"value": [0.9, 1.0], "error": [0.05, 0.05]})
+    >>> table.select(x.round(4) for x in limits(pl.col("value"), pl.col("error"), 1.96)).rows()
+    [(0.802, 0.998), (0.902, 1.098)]
+    >>> table.select(x.round(4) for x in limits(pl.col("value"), pl.col("error"), 1.96, range=(0, 1))).rows()
+    [(0.7518, 0.9639), (None, None)]
+    """
+    quantile = pl.lit(quantile) if isinstance(quantile, float | int) else quantile
+    lower, upper = (partial(_limit, side=side, range=range) for side in (-1, 1))
+    columns = {"value": value, "error": error, "quantile": quantile}
+    return named(once(lower, **columns), once(upper, **columns))
+
+
+def once(formula: Callable[..., Expr], **columns: Expr) -> Expr:
+    """A formula over columns that are computed once, where Polars would repeat them wherever they occur.
+
+    >>> table = pl.DataFrame({"x": [1, 2]})
+    >>> table.select(once(lambda total: total * total, total=pl.col("x").sum())).item()
+    9
+    """
+    value = formula(**{name: pl.field(name) for name in columns})
+    fields = pl.struct(column.alias(name) for name, column in columns.items())
+    return fields.struct.with_fields(value=value).struct.field("value")
+
+
+def named(lower: Expr, upper: Expr) -> Interval:
+    """Limits under the names they have in reports, without NaN."""
+    return lower.fill_nan(None).alias("ci_lower"), upper.fill_nan(None).alias("ci_upper")
+
+
+def tidy(table: pl.DataFrame, by: Sequence[str], metrics: Sequence[str], lower: Values, upper: Values) -> pl.DataFrame:
+    """Limits of several metrics below each other.
+
+    Args:
+        table: one row for each row of ``lower`` and ``upper``, with the columns ``by``.
+        by: the columns to keep.
+        metrics: names, one for each column of ``lower`` and ``upper``.
+        lower: lower limits, NaN where there are none: shape (rows, metrics).
+        upper: upper limits.
+
+    Returns:
+        The columns ``by``, ``metric``, ``ci_lower`` and ``ci_upper``, by row and then by metric.
+    """
+    rows = table[np.repeat(np.arange(table.height), len(metrics))]
+    return rows.select(
+        *by,
+        pl.Series("metric", [*metrics] * table.height, dtype=pl.String),
+        pl.Series("ci_lower", lower.ravel(), nan_to_null=True),
+        pl.Series("ci_upper", upper.ravel(), nan_to_null=True),
+    )
+
+
+def _limit(value: Expr, error: Expr, quantile: Expr, side: int, range: Range) -> Expr:
+    sound = (error > 0) & error.is_finite() & value.is_between(*range, closed="none")
+    return pl.when(sound).then(_moved(value, side * quantile * error, *range))
+
+
+def _moved(value: Expr, step: Expr, low: float, high: float) -> Expr:
+    """A value after a step on the scale of its range."""
+    above, below = value - low, high - value
+    if (low, high) == EVERYWHERE:
+        return value + step
+    if high == inf:
+        return low + above * (step / above).exp()
+    if low == -inf:
+        return high - below * (-step / below).exp()
+    odds = above / below * (step / above + step / below).exp()
+    return low + (high - low) / (1 + 1 / odds)

@@ -1,0 +1,78 @@
+"""Intervals of means of a loss, such as log loss, Brier score, MAE and MSE, and of the root of a mean, such as RMSE."""
+
+from __future__ import annotations
+
+import polars as pl
+from polars import Expr
+
+from streammetrics.metrics.metric import Range
+from streammetrics.uncertainty.distributions import normal_quantile, upper_level
+from streammetrics.uncertainty.limits import EVERYWHERE, Interval, limits, named
+
+ROUNDING = 1e-12
+
+
+def mean_interval(
+    total: Expr,
+    square_total: Expr,
+    weight: Expr,
+    confidence: float = 0.95,
+    rows: Expr | None = None,
+    range: Range = EVERYWHERE,
+) -> Interval:
+    """Normal interval of a mean: ``z`` standard errors to both sides, cut off at the ends of the range.
+
+    Args:
+        total: sum of the losses of all rows, each times its weight.
+        square_total: sum of their squares, each times its weight.
+        weight: number of rows, or their weight.
+        confidence: probability with which the interval is to hold the mean.
+        rows: where rows carry weights, `effective_rows`; a null where the squares of the weights were not kept.
+        range: smallest and largest possible loss.
+
+    Returns:
+        ``ci_lower`` and ``ci_upper``; null for less than two rows, and where all losses are equal or so close that the
+        sums don't show the difference.
+
+    Raises:
+        SpecificationError: for a confidence that is not between 0 and 1.
+
+    >>> losses = pl.DataFrame({"loss": [1.0, 2.0, 3.0]})
+    >>> mean = mean_interval(pl.col("loss").sum(), (pl.col("loss") ** 2).sum(), pl.len())
+    >>> losses.select(x.round(4) for x in mean).row(0)
+    (0.8684, 3.1316)
+    >>> losses[:1].select(mean).row(0)
+    (None, None)
+    """
+    error = _error(total, square_total, weight, rows)
+    return _cut(limits(total / weight, error, normal_quantile(upper_level(confidence))), range)
+
+
+def root_mean_interval(
+    total: Expr, square_total: Expr, weight: Expr, confidence: float = 0.95, rows: Expr | None = None
+) -> Interval:
+    """Interval of the root of a mean by the delta method; at least 0.
+
+    For RMSE, ``total`` is the sum of squared errors, and ``square_total`` the sum of their fourth powers. Arguments and
+    nulls are those of `mean_interval`.
+
+    >>> errors = pl.DataFrame({"error": [1.0, 2.0, 3.0]})
+    >>> rmse = root_mean_interval((pl.col("error") ** 2).sum(), (pl.col("error") ** 4).sum(), pl.len())
+    >>> errors.select(x.round(4) for x in rmse).row(0)
+    (1.1017, 3.2187)
+    """
+    root = (total / weight).sqrt()
+    error = _error(total, square_total, weight, rows) / (2 * root)
+    return _cut(limits(root, error, normal_quantile(upper_level(confidence))), (0, float("inf")))
+
+
+def _error(total: Expr, square_total: Expr, weight: Expr, rows: Expr | None) -> Expr:
+    """Standard error of a mean; null where the variance is lost in rounding."""
+    square = square_total / weight
+    variance = square - (total / weight) ** 2
+    return pl.when(variance > ROUNDING * square).then((variance / ((weight if rows is None else rows) - 1)).sqrt())
+
+
+def _cut(interval: Interval, range: Range) -> Interval:
+    lower, upper = interval
+    return named(lower.clip(*range), upper.clip(*range))

@@ -1,0 +1,77 @@
+"""Interval of a proportion."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import polars as pl
+from polars import Expr
+
+from streammetrics.metrics.metric import Metric
+from streammetrics.uncertainty.distributions import normal_quantile, upper_level
+from streammetrics.uncertainty.limits import Interval, named
+
+CELLS = ("tp", "fp", "fn", "tn")
+PROBES = ((3, 5, 7, 13), (17, 2, 11, 4))  # tables on which no other metric is equal to a proportion by chance
+
+
+def effective_rows(weight_sum: Expr, weight_square_sum: Expr) -> Expr:
+    """The number of unweighted rows that tell as much as rows with weights: (Σw)² / Σw² (Kish 1965).
+
+    >>> pl.select(effective_rows(pl.lit(10.0), pl.lit(50.0))).item()
+    2.0
+    """
+    return weight_sum**2 / weight_square_sum
+
+
+def wilson_interval(count: Expr, total: Expr, confidence: float = 0.95, rows: Expr | None = None) -> Interval:
+    """Score interval of the proportion ``count / total`` (Wilson 1927): within [0, 1], and sound at 0 and 1 too.
+
+    Args:
+        count: number of rows that count, or their weight.
+        total: number of all rows, or their weight.
+        confidence: probability with which the interval is to hold the proportion.
+        rows: where rows carry weights, `effective_rows` of all rows; a null where the squares of the weights were not
+            kept, since weights don't tell how many rows there are.
+
+    Returns:
+        ``ci_lower`` and ``ci_upper``; null where there are no rows.
+
+    Raises:
+        SpecificationError: for a confidence that is not between 0 and 1.
+
+    >>> table = pl.DataFrame({"tp": [81, 0], "fn": [182, 20]})
+    >>> table.select(x.round(4) for x in wilson_interval(pl.col("tp"), pl.col("tp") + pl.col("fn"))).rows()
+    [(0.2553, 0.3662), (0.0, 0.1611)]
+    """
+    z = normal_quantile(upper_level(confidence))
+    rows = total if rows is None else rows
+    share = count / total
+    # The roots of (p - share)² rows = z² p (1 - p), in the form in which nothing cancels.
+    both = 2 * rows * share + z**2 + z * (z**2 + 4 * rows * share * (1 - share)).sqrt()
+    upper = pl.when((share == 1) & (rows > 0)).then(1.0).otherwise(both / (2 * (rows + z**2)))
+    return named(2 * rows * share**2 / both, upper)
+
+
+@cache
+def as_proportion(metric: Metric) -> tuple[Expr, Expr] | None:
+    """Count and total of a metric of the 2x2 table that is a proportion of its rows; None for any other metric.
+
+    In a table of a single row such a metric is 1 where the row counts, 0 where it doesn't, and undefined where the row
+    is not in the total.
+
+    >>> from streammetrics.metrics import f1, recall
+    >>> table = pl.DataFrame({"tp": [81], "fp": [7], "fn": [182], "tn": [9]})
+    >>> table.select(as_proportion(recall)).row(0), as_proportion(f1)
+    ((81, 263), None)
+    """
+    singles = [tuple(int(c == cell) for c in CELLS) for cell in CELLS]
+    tables = pl.DataFrame([*singles, *PROBES], schema=dict.fromkeys(CELLS, pl.Float64), orient="row")
+    alone = dict(zip(CELLS, tables.select(metric.expression()).to_series(), strict=False))
+    counted, total = ([cell for cell, value in alone.items() if value in kept] for kept in ((1,), (0, 1)))
+    if not counted:
+        return None
+    proportion = pl.sum_horizontal(counted).alias("count"), pl.sum_horizontal(total).alias("total")
+    difference = (metric.expression() - proportion[0] / proportion[1]).abs()
+    agrees = tables.tail(len(PROBES)).select((difference < 1e-12).all(ignore_nulls=False)).item()
+    return proportion if agrees else None

@@ -1,0 +1,48 @@
+"""Intervals of quantiles, from a histogram: the order statistics between which the quantile lies."""
+
+from __future__ import annotations
+
+import polars as pl
+from polars import Expr
+
+from streammetrics.uncertainty.distributions import normal_quantile, upper_level
+from streammetrics.uncertainty.limits import Interval, named
+
+
+def quantile_interval(low: Expr, high: Expr, count: Expr, q: float = 0.5, confidence: float = 0.95) -> Interval:
+    """Interval of the quantile q, whatever the distribution of the values (Conover 1999, 3.2).
+
+    The number of values below the quantile is binomial, so it lies between two order statistics with a probability that
+    depends on their ranks alone. The ranks are those of the normal approximation with its correction for continuity and
+    the first term for skewness (Cornish & Fisher 1938), rounded outwards. They are seldom two off the exact ranks, and
+    no tail has more than its share, or 0.1 % above it for a confidence below 0.8.
+
+    Args:
+        low: smallest value of each bin, in ascending order; the bin of the lower rank gives its low edge as limit.
+        high: largest value of each bin; the bin of the upper rank gives its high edge.
+        count: number of rows. Sums of weights don't tell how many there are: such tables have no interval.
+        q: the share of values below the quantile.
+        confidence: probability with which the interval is to hold the quantile.
+
+    Returns:
+        ``ci_lower`` and ``ci_upper``; each null where its rank lies beyond the rows, which are too few then.
+
+    Raises:
+        SpecificationError: for a confidence that is not between 0 and 1.
+
+    >>> table = pl.DataFrame({"low": range(1, 101), "high": range(1, 101), "count": 1})
+    >>> columns = pl.col("low"), pl.col("high"), pl.col("count")
+    >>> table.select(quantile_interval(*columns)).row(0)
+    (40, 61)
+    >>> table.select(quantile_interval(*columns, q=0.99)).row(0)
+    (97, None)
+    """
+    level = upper_level(confidence)
+    z, tail = normal_quantile(level), 1 - level
+    n, reached = count.sum(), count.cum_sum()
+    middle = n * q + (1 - 2 * q) * (z**2 - 1) / 6 + 0.5
+    step = z * (n * q * (1 - q)).sqrt()
+    first, last = (middle - step).floor(), (middle + step).ceil()
+    all_above, all_below = (1 - q) ** n, q**n  # the probability that no order statistic is far enough out
+    lower = pl.when((first >= 1) & (all_above <= tail)).then(low.filter(reached >= first).first())
+    return named(lower, pl.when(all_below <= tail).then(high.filter(reached >= last).first()))

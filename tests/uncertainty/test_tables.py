@@ -1,0 +1,178 @@
+"""Intervals that are read off one table: AUC, means, quantiles."""
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+from scipy.special import expit, logit
+from sklearn.metrics import roc_auc_score
+
+from streammetrics.metrics.ranking import roc_auc
+from streammetrics.uncertainty import delong_interval, mean_interval, quantile_interval, root_mean_interval
+
+Z = 1.959963984540054
+NEG, POS, LOSS = pl.col("neg"), pl.col("pos"), pl.col("loss")
+
+
+def rows_of_two_classes(seed, rows, distinct):
+    random = np.random.default_rng(seed)
+    label = random.random(rows) < 0.3
+    score = np.round(random.normal(label * 1.0, 1, rows) * distinct) / distinct
+    return label, score
+
+
+def histogram(label, score):
+    rows = pl.DataFrame({"score": score, "neg": ~label, "pos": label})
+    return rows.group_by("score").agg(pl.sum("neg", "pos").cast(pl.Float64)).sort("score")
+
+
+def delong_error(label, score):
+    """The standard error, from the comparison of every positive with every negative."""
+    wins = np.sign(score[label][:, None] - score[~label]) / 2 + 0.5
+    return np.sqrt(wins.mean(1).var(ddof=1) / label.sum() + wins.mean(0).var(ddof=1) / (~label).sum())
+
+
+@pytest.mark.parametrize("distinct", [0.5, 1, 3, 20, 1e9])
+@pytest.mark.parametrize("rows", [12, 60, 900])
+def test_delong_on_a_histogram_is_delong_on_its_rows(rows, distinct):
+    label, score = rows_of_two_classes(rows, rows, distinct)
+    auc, error = roc_auc_score(label, score), delong_error(label, score)
+    expected = [expit(logit(auc) + side * Z * error / (auc * (1 - auc))) for side in (-1, 1)]
+    assert histogram(label, score).select(delong_interval(NEG, POS)).row(0) == pytest.approx(expected, rel=1e-12)
+
+
+def test_delong_of_the_ratings_of_hanley_and_mcneil_1982():
+    """Stata's manual shows the area 0.8932 with DeLong's standard error 0.0307 for these ratings ([R] roctab)."""
+    table = pl.DataFrame({"neg": [33, 6, 6, 11, 2], "pos": [3, 2, 2, 11, 33]})
+    lower, upper = (logit(x) for x in table.select(delong_interval(NEG, POS)).row(0))
+    auc = expit((lower + upper) / 2)
+    assert round(auc, 4) == 0.8932
+    assert round((upper - lower) / (2 * Z) * auc * (1 - auc), 4) == 0.0307
+
+
+def test_delong_agrees_with_a_bootstrap_of_the_rows():
+    table = histogram(*rows_of_two_classes(1, 2_000, 10))
+    cells = table.select("neg", "pos").to_numpy()
+    drawn = np.random.default_rng(2).multinomial(2_000, cells.ravel() / 2_000, 4_000).reshape(-1, *cells.shape)
+    neg, pos = drawn[..., 0], drawn[..., 1]
+    above = pos.sum(axis=1, keepdims=True) - pos.cumsum(axis=1) + pos / 2
+    spread = ((neg * above).sum(axis=1) / (neg.sum(axis=1) * pos.sum(axis=1))).std()
+    lower, upper = (logit(x) for x in table.select(delong_interval(NEG, POS)).row(0))
+    auc = table.select(roc_auc.expression()).item()
+    assert (upper - lower) / (2 * Z) * auc * (1 - auc) == pytest.approx(spread, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("neg", "pos"),
+    [
+        ([], []),
+        ([3, 2], [0, 0]),
+        ([1, 0], [0, 5]),
+        ([1, 2, 0], [1, 0, 0]),
+        ([3, 2, 0], [0, 0, 4]),
+        ([0, 4], [3, 0]),
+        ([4], [5]),
+    ],
+)
+def test_where_delong_has_no_interval(neg, pos):
+    table = pl.DataFrame({"neg": neg, "pos": pos}, schema={"neg": pl.Float64, "pos": pl.Float64})
+    assert table.select(delong_interval(NEG, POS)).row(0) == (None, None)
+
+
+def test_groups_are_read_apart():
+    tables = [histogram(*rows_of_two_classes(seed, 50 + seed, 4)) for seed in range(5)]
+    expected = [t.select(delong_interval(NEG, POS)).row(0) for t in tables]
+    table = pl.concat(t.with_columns(group=pl.lit(i)) for i, t in enumerate(tables))
+    found = table.group_by("group", maintain_order=True).agg(delong_interval(NEG, POS))
+    assert found.drop("group").rows() == expected
+
+
+def mean_of(losses, interval=mean_interval, **options):
+    table = pl.DataFrame({"loss": losses}, schema={"loss": pl.Float64})
+    return table.select(interval(LOSS.sum(), (LOSS**2).sum(), pl.len(), **options)).row(0)
+
+
+@pytest.mark.parametrize("rows", [2, 3, 50, 10_000])
+def test_means(rows):
+    losses = np.random.default_rng(rows).exponential(0.3, rows)
+    expected = stats.norm.interval(0.9, losses.mean(), stats.sem(losses))
+    assert mean_of(losses, confidence=0.9) == pytest.approx(expected, rel=1e-9)
+
+
+def test_means_stay_in_range():
+    losses = [0.0] * 9 + [1.0]
+    assert mean_of(losses)[0] < 0
+    assert mean_of(losses, range=(0, 1)) == (0, mean_of(losses)[1])
+    assert mean_of([1 - x for x in losses], range=(0, 1))[1] == 1
+
+
+@pytest.mark.parametrize("losses", [[], [0.5], [0.0] * 5, [0.1] * 7, [np.log(2)] * 1_000, [1e6, 1e6 + 1e-9]])
+def test_where_means_have_no_interval(losses):
+    assert mean_of(losses) == (None, None)
+
+
+def test_roots_of_means():
+    errors = np.random.default_rng(0).normal(0, 2, 5_000)
+    squares = errors**2
+    rmse, error = np.sqrt(squares.mean()), stats.sem(squares) / (2 * np.sqrt(squares.mean()))
+    assert mean_of(squares, root_mean_interval) == pytest.approx((rmse - Z * error, rmse + Z * error), rel=1e-9)
+    assert error == pytest.approx(2 / np.sqrt(2 * 5_000), rel=0.05)  # of a normal standard deviation
+    assert mean_of([0.0, 0.0], root_mean_interval) == (None, None)
+    assert mean_of([0.0] * 9 + [1.0], root_mean_interval, confidence=0.99)[0] == 0
+
+
+def test_means_of_weighted_rows():
+    losses = np.random.default_rng(4).exponential(1, 100)
+    table = pl.DataFrame({"total": [3 * losses.sum()], "square": [3 * (losses**2).sum()], "weight": [300.0]})
+    columns = [pl.col(c) for c in table.columns]
+    for interval in (mean_interval, root_mean_interval):
+        found = table.select(interval(*columns, rows=pl.lit(100))).row(0)
+        assert found == pytest.approx(mean_of(losses, interval), rel=1e-9)
+        assert table.select(interval(*columns, rows=pl.lit(None, pl.Float64))).row(0) == (None, None)
+
+
+def ranks(sizes, q=0.5, confidence=0.95):
+    """Ranks of the order statistics that are the limits, for each number of rows."""
+    table = pl.DataFrame({"rows": np.repeat(sizes, sizes)}).with_columns(
+        value=pl.int_range(1, pl.len() + 1).over("rows")
+    )
+    limits = quantile_interval(pl.col("value"), pl.col("value"), pl.ones(pl.len()), q, confidence)
+    return table.group_by("rows", maintain_order=True).agg(limits).drop("rows").rows()
+
+
+def test_ranks_of_the_median_as_in_published_tables():
+    """Conover 1999, table A3, of the binomial distribution."""
+    published = [(None, None), (1, 6), (2, 9), (6, 15), (18, 33), (40, 61)]
+    assert ranks([5, 6, 10, 20, 50, 100]) == published
+
+
+@pytest.mark.parametrize("q", [0.001, 0.01, 0.1, 0.25, 0.5, 0.9, 0.995])
+@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
+def test_no_tail_has_more_than_its_share(q, confidence):
+    tail = (1 - confidence) / 2
+    sizes = [*range(1, 80), 137, 500, 1_001, 4_000, 20_000]
+    found = ranks(sizes, q, confidence)
+    for rows, (lower, upper) in zip(sizes, found, strict=True):
+        if lower is not None:
+            assert stats.binom.cdf(lower - 1, rows, q) <= tail
+            assert lower + 1 >= stats.binom.ppf(tail, rows, q)  # exact ranks are hardly closer
+        if upper is not None:
+            assert stats.binom.sf(upper - 1, rows, q) <= tail
+            assert upper - 2 <= stats.binom.isf(tail, rows, q)
+    assert None not in found[-1]
+
+
+def test_quantiles_at_the_ends():
+    assert ranks([1_000], q=0) == [(None, 1)]
+    assert ranks([1_000], q=1) == [(1_000, None)]
+
+
+def test_limits_of_quantiles_are_edges_of_bins():
+    table = pl.DataFrame({"low": [-1.0, 0.0, 1.0, 4.0], "high": [-0.5, 0.0, 3.0, 9.0], "count": [30, 0, 40, 30]})
+    low, high, count = (pl.col(c) for c in table.columns)
+    assert table.select(quantile_interval(low, high, count)).row(0) == (1.0, 3.0)
+    assert table.select(quantile_interval(low, high, count, q=0.3)).row(0) == (-1.0, 3.0)
+    assert table.select(quantile_interval(low, high, count, q=0.7)).row(0) == (1.0, 9.0)
+    infinite = pl.DataFrame({"low": [-np.inf, 0.0, np.inf], "high": [-np.inf, 0.0, np.inf], "count": [40, 20, 40]})
+    assert infinite.select(quantile_interval(low, high, count)).row(0) == (-np.inf, np.inf)
+    assert table.clear().select(quantile_interval(low, high, count)).row(0) == (None, None)
