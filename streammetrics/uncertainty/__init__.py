@@ -11,9 +11,11 @@ once; a null means that the method is not sound there.
 | ROC AUC | `delong_interval` |
 | a mean of losses, such as log loss or MAE; its root, such as RMSE | `mean_interval`, `root_mean_interval` |
 | a quantile | `quantile_interval` |
+| any other metric that is read off counts | `bootstrap_intervals` |
 """
 
 from streammetrics.uncertainty.auc import delong_interval
+from streammetrics.uncertainty.bootstrap import bootstrap_intervals
 from streammetrics.uncertainty.delta import delta_intervals
 from streammetrics.uncertainty.distributions import normal_quantile, t_quantile
 from streammetrics.uncertainty.limits import Interval, limits
@@ -24,6 +26,7 @@ from streammetrics.uncertainty.quantiles import quantile_interval
 __all__ = [
     "Interval",
     "as_proportion",
+    "bootstrap_intervals",
     "delong_interval",
     "delta_intervals",
     "effective_rows",
