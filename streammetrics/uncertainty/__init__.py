@@ -12,12 +12,14 @@ once; a null means that the method is not sound there.
 | a mean of losses, such as log loss or MAE; its root, such as RMSE | `mean_interval`, `root_mean_interval` |
 | a quantile | `quantile_interval` |
 | any other metric that is read off counts | `bootstrap_intervals` |
+| any metric but quantiles, where rows of one unit belong together | `jackknife_interval` over `leave_one_out` |
 """
 
 from streammetrics.uncertainty.auc import delong_interval
 from streammetrics.uncertainty.bootstrap import bootstrap_intervals
 from streammetrics.uncertainty.delta import delta_intervals
 from streammetrics.uncertainty.distributions import normal_quantile, t_quantile
+from streammetrics.uncertainty.jackknife import jackknife_interval, leave_one_out
 from streammetrics.uncertainty.limits import Interval, limits
 from streammetrics.uncertainty.means import mean_interval, root_mean_interval
 from streammetrics.uncertainty.proportions import as_proportion, effective_rows, wilson_interval
@@ -30,6 +32,8 @@ __all__ = [
     "delong_interval",
     "delta_intervals",
     "effective_rows",
+    "jackknife_interval",
+    "leave_one_out",
     "limits",
     "mean_interval",
     "normal_quantile",

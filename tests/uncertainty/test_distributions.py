@@ -9,6 +9,7 @@ from scipy.special import expit, logit
 from streammetrics.errors import SpecificationError
 from streammetrics.uncertainty import (
     delong_interval,
+    jackknife_interval,
     limits,
     mean_interval,
     normal_quantile,
@@ -100,7 +101,7 @@ def test_where_there_are_no_limits(value, error, range):
 @pytest.mark.parametrize("confidence", [-0.5, 0, 1, 95, math.nan])
 def test_confidences_that_cannot_be(confidence):
     x = pl.col("x")
-    for interval in (wilson_interval, delong_interval):
+    for interval in (wilson_interval, delong_interval, jackknife_interval):
         with pytest.raises(SpecificationError, match="between 0 and 1"):
             interval(x, x, confidence=confidence)
     for interval in (mean_interval, quantile_interval):

@@ -1,0 +1,111 @@
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+from scipy.special import expit, logit
+
+from streammetrics.folds import fold
+from streammetrics.metrics.ratios import f1, recall
+from streammetrics.uncertainty import jackknife_interval, leave_one_out
+
+CELLS = ("tp", "fp", "fn", "tn")
+
+
+def interval(left_out, value, **options):
+    table = pl.DataFrame({"left_out": left_out, "value": value}, schema={"left_out": pl.Float64, "value": pl.Float64})
+    return table.select(jackknife_interval(pl.col("left_out"), pl.col("value").first(), **options)).row(0)
+
+
+@pytest.mark.parametrize("k", [2, 3, 19, 20])
+@pytest.mark.parametrize("confidence", [0.8, 0.99])
+def test_of_a_mean_it_is_student_s_interval_of_the_means_of_the_folds(k, confidence):
+    means = np.random.default_rng(k).normal(3, 1, k)
+    left_out = (means.sum() - means) / (k - 1)
+    expected = stats.t.interval(confidence, k - 1, means.mean(), stats.sem(means))
+    assert interval(left_out, means.mean(), confidence=confidence) == pytest.approx(expected, rel=1e-10)
+
+
+def test_limits_stay_in_range():
+    values, value = np.array([0.97, 0.99, 0.95, 0.999]), 0.98
+    error = np.sqrt(3 / 4 * np.sum((values - values.mean()) ** 2))
+    step = stats.t.ppf(0.975, 3) * error / (value * (1 - value))
+    expected = [expit(logit(value) + s) for s in (-step, step)]
+    assert interval(values, value, range=(0, 1)) == pytest.approx(expected, rel=1e-10)
+    assert interval(values, value)[1] > 1
+
+
+@pytest.mark.parametrize(
+    "left_out", [[], [0.5], [0.5, None, 0.6], [0.5, np.inf, 0.6], [0.5, np.nan, 0.6], [0.5, 0.5, 0.5], np.arange(21.0)]
+)
+def test_where_there_is_no_interval(left_out):
+    assert interval(left_out, 0.5, folds=20) == (None, None)
+    assert interval([0.1, 0.2, 0.4], None) == (None, None)
+
+
+def test_leaving_out_one_fold():
+    table = pl.DataFrame(
+        {
+            "day": [1, 1, None, None, None, 2],
+            "fold": [0, 7, 7, 0, 7, 3],
+            "bin": [0, 0, 0, 1, 1, 0],
+            "count": range(1, 7),
+        }
+    )
+    left = leave_one_out(table, by=["day"])
+    assert left.columns == ["day", "left_out", "bin", "count"]
+    for (day, fold_out), rows in left.group_by("day", "left_out"):
+        kept = table.filter(pl.col("day").eq_missing(day) & (pl.col("fold") != fold_out))
+        assert rows.select("bin", "count").sort("count").equals(kept.select("bin", "count").sort("count"))
+    assert set(left.select("day", "left_out").unique().rows()) == {(1, 0), (1, 7), (None, 0), (None, 7)}
+    assert leave_one_out(table.drop("day")).height == sum(f != g for f in (0, 7, 3) for g in table["fold"])
+
+
+def rows_of_users(random, users, rows_each, effects=0.12):
+    """Confusion counts by fold: users differ in how well they are predicted."""
+    unit = np.repeat(random.permutation(10 * users)[:users], rows_each)
+    skill = np.repeat(np.clip(random.normal(0.7, effects, users), 0, 1), rows_each)
+    label, right = random.random(len(unit)) < 0.4, random.random(len(unit)) < skill
+    cells = pl.DataFrame({"tp": label & right, "fp": ~label & ~right, "fn": label & ~right, "tn": ~label & right})
+    folds = fold(pl.Series("fold", unit))
+    return cells.with_columns(folds).group_by("fold").agg(pl.sum(*CELLS).cast(pl.Float64))
+
+
+def jackknifed(table, metrics, by=(), **options):
+    """All steps from a table by fold to intervals."""
+    values = {m.name: m.expression() for m in metrics}
+    left_out = leave_one_out(table, by).group_by(*by, "left_out").agg(pl.sum(*CELLS)).select(*by, **values)
+    whole = table.group_by(by).agg(pl.sum(*CELLS)).select(*by, *(e.alias(f"whole {m}") for m, e in values.items()))
+    both = left_out.join(whole, on=by) if by else left_out.join(whole, how="cross")
+    found = {m.name: jackknife_interval(pl.col(m.name), pl.col(f"whole {m}").first(), **options) for m in metrics}
+    return both.group_by(by, maintain_order=True).agg(pl.struct(pair).alias(name) for name, pair in found.items())
+
+
+def test_from_rows_to_intervals_by_group():
+    random = np.random.default_rng(0)
+    tables = [rows_of_users(random, users, 6) for users in (8, 60, 400)]
+    together = pl.concat(t.with_columns(day=pl.lit(i)) for i, t in enumerate(tables))
+    found = jackknifed(together, [f1, recall], by=["day"]).sort("day")
+    for i, table in enumerate(tables):
+        for metric in (f1, recall):
+            values = [
+                table.filter(pl.col("fold") != out).select(pl.sum(*CELLS)).select(metric.expression()).item()
+                for out in table["fold"]
+            ]
+            whole = table.select(pl.sum(*CELLS)).select(metric.expression()).item()
+            assert tuple(found[metric.name][i].values()) == pytest.approx(interval(values, whole), rel=1e-9)
+    assert tables[0].height < 20
+
+
+def test_the_difference_of_two_models_is_known_better_than_each():
+    random = np.random.default_rng(1)
+    hard = random.normal(0, 1, 20)  # what makes a fold hard is the same for both models
+    one, other = 0.8 + 0.03 * hard, 0.78 + 0.03 * hard + random.normal(0, 0.002, 20)
+    left_out = [(x.sum() - x) / 19 for x in (one, other)]
+    table = pl.DataFrame({"one": left_out[0], "other": left_out[1]})
+    difference = pl.col("one") - pl.col("other")
+    paired = table.select(jackknife_interval(difference, difference.mean())).row(0)
+    alone = table.select(jackknife_interval(pl.col("one"), pl.col("one").mean())).row(0)
+    expected = stats.ttest_rel(one, other).confidence_interval(0.95)
+    assert paired == pytest.approx(tuple(expected), rel=1e-9)
+    assert paired[0] > 0
+    assert paired[1] - paired[0] < (alone[1] - alone[0]) / 5
