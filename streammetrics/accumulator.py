@@ -23,6 +23,7 @@ from streammetrics.rows import rows_by_model
 from streammetrics.state import State, Tally
 from streammetrics.statistics import ConfusionMatrix, RowCounts, Statistic
 from streammetrics.storage import Saved
+from streammetrics.uncertainty.distributions import upper_level
 
 CHUNK = 1_048_576  # rows observed at once: many for each cell of their tables
 FIRST = 32_768  # rows that an accumulator observes first of all
@@ -268,13 +269,15 @@ class Accumulator:
             raise SpecificationError(f"groups can be filtered by their columns ({known}): {error}") from error
         return self._of(Saved(self.roles, self.metrics, states.select(self.state, keys)))
 
-    def finalize(self, metrics: Sequence[str | Metric] | None = None) -> Report:
+    def finalize(self, metrics: Sequence[str | Metric] | None = None, *, confidence: float | None = None) -> Report:
         """Read the metrics off what has been kept, which stays as it is.
 
         Args:
             metrics: names, with options as in ``"fbeta(beta=2)"``, or metrics; those of the task where None.
+            confidence: add sampling intervals that hold the metric with this probability, such as 0.95.
 
         Raises:
+            SpecificationError: for a confidence that is not between 0 and 1.
             MetricError: for an unknown metric, or one that cannot be read off what is kept.
         """
         tables = columns_of(self.statistics, self.roles.labels)
@@ -285,7 +288,10 @@ class Accumulator:
         total = self.state
         if self.roles.unit is not None:
             total = states.roll_up(total, [c for c in self.roles.group_columns if c != FOLD])
-        return Report(states.in_order(total), list(found))
+        if confidence is not None:
+            upper_level(confidence)
+        folds = None if self.roles.unit is None else self.state
+        return Report(states.in_order(total), list(found), confidence, folds)
 
     def to_arrow(self) -> pa.Table:
         """The state as an Arrow table: a row per group, a nested column per statistic."""

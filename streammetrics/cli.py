@@ -63,6 +63,9 @@ _by = click.option("--by", multiple=True, help="Group column; repeat for more.")
 _metrics = click.option(
     "--metric", "metrics", multiple=True, help="Metric to show, such as 'fbeta(beta=2)'; repeat for more."
 )
+_confidence = click.option(
+    "--confidence", type=float, help="Add sampling intervals that hold the metric with this probability, such as 0.95."
+)
 _format = click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
 _output = click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write instead of printing.")
 
@@ -91,6 +94,7 @@ _output = click.option("-o", "--output", type=click.Path(path_type=Path), help="
 @_metrics
 @click.option("--save", type=click.Path(path_type=Path), help="File to save the state to, for merge, show and check.")
 @click.option("--workers", type=click.IntRange(min=1), help="Threads; one for each core unless given.")
+@_confidence
 @_format
 @_output
 def evaluate_command(
@@ -99,6 +103,7 @@ def evaluate_command(
     metrics: tuple[str, ...],
     save: Path | None,
     workers: int | None,
+    confidence: float | None,
     form: str,
     output: Path | None,
     **options: Any,
@@ -112,7 +117,7 @@ def evaluate_command(
         raise SourceError("the source has no rows.")
     if save:
         acc.save(save)
-    _show(acc.finalize(metrics or None), form, output)
+    _show(acc.finalize(metrics or None, confidence=confidence), form, output)
 
 
 @_command("merge", "streammetrics merge monday.state tuesday.state -o week.state")
@@ -130,13 +135,20 @@ def merge_command(states: tuple[Path, ...], output: Path) -> None:
 @_by
 @click.option("--total", is_flag=True, help="Roll up all groups into one.")
 @_metrics
+@_confidence
 @_format
 @_output
 def show(
-    state: Path, by: tuple[str, ...], total: bool, metrics: tuple[str, ...], form: str, output: Path | None
+    state: Path,
+    by: tuple[str, ...],
+    total: bool,
+    metrics: tuple[str, ...],
+    confidence: float | None,
+    form: str,
+    output: Path | None,
 ) -> None:
     """Show the metrics of a saved state, rolled up to some of its group columns."""
-    _show(_rolled_up(state, by, total).finalize(metrics or None), form, output)
+    _show(_rolled_up(state, by, total).finalize(metrics or None, confidence=confidence), form, output)
 
 
 @_command("check", "streammetrics check week.state --require 'roc_auc>=0.80' --require 'ece<=0.02'")

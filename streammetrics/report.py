@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from streammetrics import confusion, curves, text
+from streammetrics.confidence import with_intervals
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.estimates import columns_of, estimate
 from streammetrics.metrics import Metric, find_metric
@@ -30,21 +31,27 @@ CURVES = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Estimate:
     """A value with certified bounds for the rows seen.
 
     ``value`` is None where it is undefined; ``lower == value == upper`` where it is exact. ``note`` is a word about it,
-    or None.
+    or None. ``ci_lower`` and ``ci_upper`` are the ends of its sampling interval, where one was asked for and is sound.
 
     >>> Estimate(0.85, 0.849, 0.851)
-    Estimate(value=0.85, lower=0.849, upper=0.851, note=None)
+    Estimate(value=0.85, lower=0.849, upper=0.851)
     """
 
     value: float | None
     lower: float | None
     upper: float | None
     note: str | None = None
+    ci_lower: float | None = None
+    ci_upper: float | None = None
+
+    def __repr__(self) -> str:
+        told = [f"{k}={v!r}" for k, v in vars(self).items() if v is not None or k in ("value", "lower", "upper")]
+        return f"Estimate({', '.join(told)})"
 
     @property
     def exact(self) -> bool:
@@ -61,22 +68,34 @@ class Report:
     >>> import streammetrics as sm
     >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.8, 0.3, 0.4]}).finalize()
     >>> report["roc_auc"]
-    Estimate(value=1.0, lower=1.0, upper=1.0, note=None)
+    Estimate(value=1.0, lower=1.0, upper=1.0)
     >>> report.get("recall", threshold=0.5).value
     0.5
     """
 
-    def __init__(self, state: State, metrics: Sequence[Metric]) -> None:
+    def __init__(
+        self, state: State, metrics: Sequence[Metric], confidence: float | None = None, folds: State | None = None
+    ) -> None:
         self._state = state
+        self._folds = folds
         self.metrics = tuple(metrics)
+        self.confidence = confidence
 
     @cached_property
     def frame(self) -> pl.DataFrame:
         """All estimates: group columns, kept keys such as ``threshold``, metric, value, lower, upper, note.
 
-        One row for each group, kept key and metric. The schema follows from the specification, never from the data.
+        One row for each group, kept key and metric. ``lower`` and ``upper`` are certified bounds for the rows seen;
+        with a confidence, ``ci_lower`` and ``ci_upper`` are the ends of the sampling interval, for other rows like
+        them. The schema follows from the specification, never from the data but for the types of groups and labels.
         """
-        return estimate(self._state, self.metrics)
+        return self._estimates(self.metrics)
+
+    def _estimates(self, metrics: Sequence[Metric]) -> pl.DataFrame:
+        frame = estimate(self._state, metrics)
+        if self.confidence is None:
+            return frame
+        return with_intervals(frame, self._state, metrics, self.confidence, self._folds)
 
     @property
     def by(self) -> list[str]:
@@ -101,7 +120,8 @@ class Report:
         if rows.height != 1:
             given = ", ".join(f"{k}={v!r}" for k, v in keys.items()) or "no keys"
             raise ReportError(f"{rows.height} rows of {metric} match {given}; {self._advice(rows, keys)}")
-        return Estimate(*rows.select("value", "lower", "upper", "note").row(0))
+        parts = [f.name for f in fields(Estimate) if f.name in rows.columns]
+        return Estimate(**rows.select(parts).row(0, named=True))
 
     def rows(self, metric: str | Metric, **keys: Any) -> pl.DataFrame:
         """The rows of `frame` for one metric, of the groups and kept keys that match.
@@ -112,7 +132,7 @@ class Report:
         """
         found = find_metric(metric, columns_of(self._state.statistics, self._state.labels))
         shown = found in self.metrics
-        frame = self.frame.filter(pl.col("metric") == found.name) if shown else estimate(self._state, [found])
+        frame = self.frame.filter(pl.col("metric") == found.name) if shown else self._estimates([found])
         columns = frame.columns[: frame.columns.index("metric")]
         for key, value in keys.items():
             if key not in columns:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import polars as pl
 
 LONGEST = 40
+ESTIMATE = ("metric", "value", "lower", "upper", "ci_lower", "ci_upper", "note")
 MODEST = 6  # digits shown where a value is exact
 
 
@@ -56,7 +57,7 @@ def render(frame: pl.DataFrame, by: list[str], width: int | None = None) -> str:
         by: its group columns.
         width: the most characters of a line where there are groups; metrics that do not fit are counted instead.
     """
-    kept = [c for c in frame.columns if c not in (*by, "metric", "value", "lower", "upper", "note")]
+    kept = [c for c in frame.columns if c not in (*by, *ESTIMATE)]
     several = [c for c in kept if frame[c].drop_nulls().n_unique() > 1]
     keys = [pl.format(" @ {}", c).fill_null("") for c in several]
     frame = frame.with_columns(label=pl.concat_str("metric", *keys))
@@ -83,11 +84,31 @@ def differences(frame: pl.DataFrame) -> str:
     return "\n".join(_align(header, rows, left))
 
 
+def interval(lower: float | None, upper: float | None) -> str:
+    """A sampling interval, with two digits of its width.
+
+    >>> interval(0.74733, 0.76156), interval(0.5, None), interval(None, None)
+    ('0.747 to 0.762', '0.5 to ?', '')
+    """
+    if lower is None and upper is None:
+        return ""
+    width = abs(upper - lower) if lower is not None and upper is not None else 0.0
+    digits = max(0, min(12, 1 - math.floor(math.log10(width)))) if 0 < width < math.inf else MODEST
+    ends = ["?" if end is None else f"{end:.{digits}f}" for end in (lower, upper)]
+    if not width:
+        ends = ["?" if end is None else number(end, None, None) for end in (lower, upper)]
+    return " to ".join(ends)
+
+
 def _list(frame: pl.DataFrame) -> str:
-    rows = [
-        (r["label"], _number(r), bound(r["lower"], r["upper"]), r["note"] or "") for r in frame.iter_rows(named=True)
-    ]
-    return "\n".join(_align(("metric", "value", "bound", "note"), rows, left=(0, 2, 3)))
+    header = ("metric", "value", "bound", "interval", "note")
+    shown = [column for column in header if column != "interval" or "ci_lower" in frame.columns]
+    rows = []
+    for r in frame.iter_rows(named=True):
+        cells = {"metric": r["label"], "value": _number(r), "bound": bound(r["lower"], r["upper"])}
+        cells |= {"interval": interval(r.get("ci_lower"), r.get("ci_upper")), "note": r["note"] or ""}
+        rows.append(tuple(cells[column] for column in shown))
+    return "\n".join(_align(tuple(shown), rows, left=(0, *range(2, len(shown)))))
 
 
 def _segments(frame: pl.DataFrame, by: list[str], width: int | None) -> str:

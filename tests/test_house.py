@@ -15,8 +15,8 @@ ROOT = Path(sm.__file__).parent
 # A file imports only what stands above it. Files of a folder may also import one another, without circles.
 ORDER = """
 errors version lazy folds lattice kernels text demo roles frames codes columns batches rows bins counters tally metrics
-tdigest uncertainty curves error_curves confusion statistics state storage estimates report accumulator compare tasks sources
-pipeline cli __init__
+tdigest uncertainty intervals curves error_curves confusion statistics state storage estimates confidence report
+accumulator compare tasks sources pipeline cli __init__
 """.split()
 CORE = {"polars", "pyarrow", "numpy", "click", "streammetrics"}
 EXTRAS = {"compiled.py": {"numba"}}

@@ -70,6 +70,10 @@ class Statistic(ABC):
         cell = (GROUP, *self.keys)
         return table.group_by(cell).agg(pl.sum(*self.counts, *self.sums)).sort(cell)
 
+    def coarser(self, table: pl.DataFrame) -> pl.DataFrame:
+        """The table with few cells in each group, where cells can be joined."""
+        return table
+
     def valid(self) -> pl.Expr:
         """Whether a row of a table, read from a file, can be."""
         counts = [pl.col(c) >= 0 for c in self.counts]

@@ -10,9 +10,9 @@ import pytest
 from polars.testing import assert_frame_equal
 from scipy import stats
 from sklearn.metrics import median_absolute_error as sk_median_absolute_error
+from value_bins import HUGE, TINY, bins, histogram, ordinary, read, read_one, samples
 
 from streammetrics.errors import MetricError
-from streammetrics.lattice import Lattice
 from streammetrics.metrics.metric import Metric
 from streammetrics.metrics.quantiles import (
     absolute_error_quantile,
@@ -33,8 +33,6 @@ from streammetrics.metrics.quantiles import (
 )
 
 LEVELS = (0, 0.1, 0.25, 1 / 3, 0.5, 0.9, 0.999, 1)
-HUGE = 1.7e308
-TINY = 5e-324
 
 
 def mean_of(a, b):
@@ -103,59 +101,6 @@ METRICS = EXACT | AREAS
 ONE_OF_EACH = list({metric.__name__: metric for metric in METRICS}.values())
 
 
-def histogram(samples, weights=None, coarsen=None):
-    """A table of bins for each sample; ``coarsen`` draws a shift for each of the dyadic regions of a sample."""
-    lattice, tables = Lattice("real"), []
-    for group, sample in enumerate(samples):
-        values = np.array(sample, dtype=np.float64)
-        keys, shifts = lattice.keys(values), np.zeros(len(values), dtype=np.int64)
-        if coarsen is not None:
-            regions = {region: coarsen.choice([0, 1, 30, 49, 51, 52, 54]) for region in np.unique(keys >> 54).tolist()}
-            shifts = lattice.limit_shifts(keys, np.array([regions[r] for r in (keys >> 54).tolist()], dtype=np.int64))
-        low, high = lattice.lowest(keys >> shifts, shifts), lattice.highest(keys >> shifts, shifts)
-        count = np.ones(len(values)) if weights is None else np.array(weights[group], dtype=np.float64)
-        tables.append(pl.DataFrame({"group": np.full(len(values), group), "low": low, "high": high, "count": count}))
-    return pl.concat(tables).group_by("group", "low", "high").agg(pl.sum("count")).sort("group", "low")
-
-
-def bins(low, high, count, group=0):
-    columns = {"low": low, "high": high, "count": count}
-    return pl.DataFrame({"group": [group] * len(low)} | columns, schema_overrides=dict.fromkeys(columns, pl.Float64))
-
-
-def read(metric, table):
-    """Columns value, lower and upper, a row for each group."""
-    names = {c: pl.col(c.removeprefix("error_").removeprefix("value_")) for c in metric.columns}
-    lower, upper = metric.bounds_expressions()
-    table = table.select("group", **names)
-    return table.group_by("group", maintain_order=True).agg(value=metric.expression(), lower=lower, upper=upper)
-
-
-def read_one(metric, low, high, count):
-    return read(metric, bins(low, high, count)).drop("group").row(0)
-
-
-def samples(seed, number=150):
-    """Small data sets of ties, of any size of number, of infinities."""
-    random = np.random.default_rng(seed)
-    odd = [0.0, -0.0, 1.0, 2.5, -2.5, TINY, -TINY, 3 * TINY, 2.2e-308, HUGE, -HUGE, 1.79e308, -inf, inf]
-    draw = [
-        lambda n: random.integers(-3, 4, n) / 2,
-        lambda n: random.normal(size=n),
-        lambda n: random.choice([0, 1000], n) + random.normal(size=n) * random.choice([1e-6, 1], n),
-        lambda n: random.normal(size=n) * 10.0 ** random.integers(-300, 300, n),
-        lambda n: random.integers(-5, 6, n) * TINY,
-        lambda n: 1 + random.integers(-3, 4, n) * 2.0**-53,
-        lambda n: random.choice(odd, n),
-        lambda n: random.choice([-inf, inf, 1.5], n),
-    ]
-    return [draw[i % len(draw)](random.integers(1, 12)).tolist() for i in range(number)]
-
-
-def ordinary(sample):
-    return max(map(abs, sample)) < 1e300
-
-
 def expected(reference, data):
     """Undefined results are null, as they are in the table."""
     results = map(reference, data)
@@ -198,7 +143,7 @@ def test_areas_of_bins_of_one_value(metric):
         *((cdf(x=x), lambda v, x=x: stats.ecdf(v).cdf.evaluate(x)) for x in (-1, 0, 0.5)),
         *((within(x=x), lambda v, x=x: np.mean(np.abs(v) <= x)) for x in (0, 0.5)),
     ],
-    ids=lambda part: str(part) if isinstance(part, Metric) else "reference",
+    ids=lambda value: str(value) if isinstance(value, Metric) else "",
 )
 def test_numpy_scipy_and_scikit_learn_agree_to_the_last_bit(metric, reference):
     data = [sample for sample in samples(seed=1) if ordinary(sample)]
@@ -346,72 +291,6 @@ def test_many_neighbours_of_an_interpolation_stay_within_its_bounds():
         points = np.stack([np.quantile(edge, q, axis=1) for edge in edges])
         assert (found["lower"].to_numpy() <= points.min(axis=0)).all()
         assert (found["upper"].to_numpy() >= points.max(axis=0)).all()
-
-
-def weighted_samples(seed, weight, number=150):
-    random = np.random.default_rng(seed)
-    data = [sample for sample in samples(seed, number) if ordinary(sample)]
-    return data, [random.choice(weight, len(sample)).tolist() for sample in data]
-
-
-def averaged_quantile(sample, weight, q):
-    """Weights that are multiples of one eighth as so many rows: this definition is blind to the scale of weights."""
-    rows = np.repeat(sample, (np.array(weight) * 8).astype(int))
-    return float(np.quantile(rows, q, method="averaged_inverted_cdf"))
-
-
-@pytest.mark.parametrize("q", [0, 0.25, 0.31, 0.5, 0.75, 1])
-def test_weighted_quantiles(q):
-    data, weights = weighted_samples(9, [0.125, 0.5, 1.75])
-    found = read(quantile(q=q), histogram(data, weights))
-    truth = [averaged_quantile(*pair, q) for pair in zip(data, weights, strict=True)]
-    assert found["value"].to_list() == truth
-    coarse = read(quantile(q=q), histogram(data, weights, coarsen=np.random.default_rng(10)))
-    for table in (found, coarse):
-        assert (table["lower"] <= pl.Series(truth)).all()
-        assert (pl.Series(truth) <= table["upper"]).all()
-
-
-@pytest.mark.parametrize("weight", [[0.125, 0.5, 1.75], [0.1, 0.3, 7e5], [1, 2, 3]], ids=str)
-def test_weighted_median_absolute_error(weight):
-    data, weights = weighted_samples(11, weight)
-    truth = pl.Series(
-        sk_median_absolute_error([0] * len(v), v, sample_weight=w) for v, w in zip(data, weights, strict=True)
-    )
-    found = read(median_absolute_error, histogram(data, weights))
-    coarse = read(median_absolute_error, histogram(data, weights, coarsen=np.random.default_rng(12)))
-    for table in (found, coarse):
-        assert (table["lower"] <= truth).all()
-        assert (truth <= table["upper"]).all()
-    certain = found["lower"] == found["upper"]
-    assert certain.mean() > 0.5
-    assert found.filter(certain)["value"].equals(truth.filter(certain).alias("value"))
-    if weight[0] == 0.125:
-        assert found["value"].equals(truth.alias("value"))  # sums of eighths are exact, so that ties are seen
-
-
-def test_weighted_mad_and_shares():
-    data, weights = weighted_samples(13, [0.125, 0.5, 1.75])
-    exact, coarse = (histogram(data, weights, coarsen) for coarsen in (None, np.random.default_rng(14)))
-    pairs = list(zip(map(np.array, data), map(np.array, weights), strict=True))
-    spreads = [averaged_quantile(abs(v - averaged_quantile(v, w, 0.5)), w, 0.5) for v, w in pairs]
-    assert read(mad, exact)["value"].to_list() == pytest.approx(spreads, rel=1e-15, abs=2 * TINY)
-    shares = [w[abs(v) <= 1].sum() / w.sum() for v, w in pairs]
-    assert read(within(x=1), exact)["value"].to_list() == pytest.approx(shares, rel=1e-12)
-    areas = [(w * (1 - abs(v) / 2).clip(0)).sum() / w.sum() for v, w in pairs]
-    assert read(rec_auc(limit=2), exact)["value"].to_list() == pytest.approx(areas, rel=1e-12)
-    for metric, truth in [(mad, spreads), (within(x=1), shares), (rec_auc(limit=2), areas)]:
-        found = read(metric, coarse)
-        assert (found["lower"] - 1e-12 <= pl.Series(truth)).all()
-        assert (pl.Series(truth) <= found["upper"] + 1e-12).all()
-
-
-def test_rounded_sums_of_weights_do_not_decide_the_median():
-    values = list(range(10))
-    for weight in (0.1, 0.7, 1e6 / 3, 1e-20):
-        assert read_one(median, values, values, [weight] * 10) == (4.5, 4, 5)
-    assert read_one(median, values, values, [0.1] * 9 + [0.1001]) == (5, 5, 5)
-    assert read_one(quantile(q=1), values, values, [0.1] * 9 + [1e-30]) == (8.5, 8, 9)
 
 
 def test_scale_of_whole_counts_and_ties_of_many_rows():
