@@ -24,6 +24,9 @@ from streammetrics.uncertainty import delta as delta_module
 
 Z = 1.959963984540054
 CELLS = ("tp", "fp", "fn", "tn")
+OF_CELLS = [
+    m for m in all_metrics() if set(m.columns) <= set(CELLS) and m.__module__.startswith("streammetrics.metrics")
+]
 TABLES = [(30, 10, 20, 40), (94, 50, 6, 850), (1, 2, 3, 4), (20, 180, 10, 1820), (10**9, 10**5, 7, 10**8), (5, 5, 1, 9)]
 
 
@@ -87,15 +90,13 @@ def test_wilson_of_weighted_rows():
 
 
 def test_which_metrics_are_proportions():
-    ours = [m for m in all_metrics() if m.__module__.startswith("streammetrics")]
-    of_cells = [m for m in ours if set(m.columns) <= set(CELLS)]
-    assert {m.name for m in of_cells if as_proportion(m)} == {
+    assert {m.name for m in OF_CELLS if as_proportion(m)} == {
         *("accuracy", "error_rate", "prevalence", "predicted_positive_rate", "jaccard"),
         *("precision", "fdr", "npv", "false_omission_rate", "recall", "fnr", "specificity", "fpr"),
         "cost",  # with its defaults, the error rate
     }
     assert as_proportion(cost(fp=1, fn=10)) is None
-    for m in of_cells:
+    for m in OF_CELLS:
         if proportion := as_proportion(m):
             count, total = table_of(*TABLES).select(count=proportion[0], total=proportion[1])
             assert (count / total).to_list() == table_of(*TABLES).select(m.expression()).to_series().to_list()
@@ -128,12 +129,7 @@ def on_the_scale_of(range, value, step):
 
 
 SMOOTH = [
-    *(
-        m
-        for m in all_metrics()
-        if set(m.columns) <= set(CELLS)
-        and m.name not in ("majority_accuracy", "normalized_accuracy", "class_imbalance", "support")
-    ),
+    *(m for m in OF_CELLS if m.name not in ("majority_accuracy", "normalized_accuracy", "class_imbalance", "support")),
     fbeta(beta=2),
     cost(tp=-2, fp=3, fn=10),
 ]
