@@ -13,7 +13,6 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from streammetrics import confusion, curves, text
-from streammetrics.confidence import with_intervals
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.estimates import columns_of, estimate
 from streammetrics.metrics import Metric, find_metric
@@ -95,6 +94,8 @@ class Report:
         frame = estimate(self._state, metrics)
         if self.confidence is None:
             return frame
+        from streammetrics.confidence import with_intervals  # when it is needed: it takes a while to import
+
         return with_intervals(frame, self._state, metrics, self.confidence, self._folds)
 
     @property

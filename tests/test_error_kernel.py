@@ -99,7 +99,7 @@ def exactly(actual, predicted, weight):
 @weighted
 @pytest.mark.parametrize("name", ["amounts", "signed", "large mean", "outlier first", "constant"])
 def test_exact_arithmetic(name, weight):
-    rows = slice(0, 700)
+    rows = slice(0, 300)
     actual, predicted = (column[rows] for column in PAIRS[name])
     weight = None if weight is None else weight[rows]
     expected = {c: np.array([float(v)]) for c, v in exactly(actual, predicted, weight).items()}
@@ -149,12 +149,40 @@ def test_a_constant_has_no_moments():
             assert (found["predicted_mean"], found["predicted_m2"], found["comoment"]) == (value, 0, 0)
 
 
+@pytest.mark.parametrize("zeros", [[0.0, -0.0], [-0.0, 0.0], [-0.0, -0.0]])
+def test_there_is_one_zero(zeros):
+    found = sums(zeros, zeros, families=())
+    for name in ("actual_mean", "actual_min", "actual_max", "over_sum", "under_sum", "comoment"):
+        assert math.copysign(1, found[name].item()) == 1, name
+
+
 def test_an_outlier_takes_no_digits():
     """A first value far from all others must not serve as the reference."""
     actual = np.append(1e9, np.random.default_rng(3).normal(0, 1, 99_999))
     found = sums(actual, actual, families=())
     mean = math.fsum(actual) / len(actual)
     assert found["actual_m2"] == pytest.approx(math.fsum((actual - mean) ** 2), rel=1e-14)
+
+
+def test_a_rough_reference_takes_no_digits():
+    """Sums of 1e15 are rounded, and so is the mean that is subtracted."""
+    actual = 1e15 + np.random.default_rng(4).normal(0, 1, 700)
+    predicted = actual[::-1]
+    expected = exactly(actual, predicted, None)
+    found = sums(actual, predicted, families=())
+    for name in ("actual_m2", "predicted_m2", "comoment"):
+        assert found[name] == pytest.approx(float(expected[name]), rel=1e-12), name
+
+
+@pytest.mark.parametrize("module", ["errors", "compiled"])
+def test_equal_terms_add_up_without_drift(module):
+    """A million equal numbers in a row round to the same side."""
+    kernel = pytest.importorskip(f"streammetrics.kernels.{module}")
+    rows = 1_000_000
+    columns = np.zeros(rows), np.full(rows, 0.1), np.zeros(rows, np.intp), 1, np.full(rows, 0.1)
+    found = sums(*columns, families=(), kernel=kernel)
+    assert found["weight"] == pytest.approx(1e5, rel=1e-12)
+    assert found["over_sum"] == pytest.approx(1e4, rel=1e-12)
 
 
 def test_zeros_and_percentages():
@@ -250,6 +278,13 @@ def test_deviances_keep_their_digits(power):
     lost = 1 if power == 1 else max(1, 1 / (power - 1))
     powers = 1 + np.abs(np.log(np.where(y > 0, y, m) / m))
     assert (np.abs(found - expected) <= 2e-15 * lost * powers / change * expected + 1e-50).all()
+
+
+@pytest.mark.parametrize("power", [1.0, 1.5, 2.0, 3.0])
+def test_deviances_are_never_negative(power):
+    y = np.random.default_rng(6).uniform(0.1, 10, 10_000)
+    for m in (np.nextafter(y, 0), y, np.nextafter(y, 99), y * (1 + 1e-14)):
+        assert (definition.deviance(y, m, power) >= 0).all()
 
 
 def test_log_cosh_keeps_its_digits():

@@ -1,7 +1,7 @@
-"""The loops over rows, compiled by numba: what numpy.py defines, as one loop each, which holds no lock.
+"""The loops over rows, compiled by numba: what numpy.py and errors.py define, as one loop each, which holds no lock.
 
-Loops are compiled for each combination of types they meet, and kept on disk. Counts equal those of numpy.py bit for
-bit, sums within 1e-12.
+Loops are compiled for each combination of types they meet, and kept on disk. Counts equal those of numpy bit for bit,
+sums within 1e-12.
 """
 
 from __future__ import annotations
@@ -130,13 +130,12 @@ def sum_errors(
     families: tuple[str, ...] = (),
     power: float = 1.5,
 ) -> Floats:
-    """2 ns, 15 ns by group; families cost what they do in numpy."""
+    """2.5 ns, 15 ns by group; families cost what they do in numpy."""
     sums, extremes = np.zeros((groups, errors.TERMS)), errors.no_extremes(groups).T.copy()
     if group is None:
         y0, p0 = _mean(actual, weight), _mean(predicted, weight)
-        largest = _sum_errors(actual, predicted, weight, y0, p0, sums[0])
-        (low, high), (lowest, highest) = extent(actual), extent(predicted)
-        extremes[0] = low, lowest, high, highest, largest
+        keys = np.array(_sum_errors(actual, predicted, weight, y0, p0, sums[0]))
+        extremes[0] = (keys ^ ((keys >> 63) & MAGNITUDE)).view(np.float64)
         reference = np.array([[y0], [p0]])
     else:
         reference = errors.references(actual, predicted, group, groups, weight)
@@ -320,8 +319,10 @@ def _mean(values, weight):
 
 @any_order
 def _sum_errors(actual, predicted, weight, y0, p0, sums):
-    """Adds to the sums; the largest absolute error."""
-    largest = np.int64(0)  # its bits, which keep the order of numbers from zero on, NaN last
+    """Adds to the sums; the keys of the extremes, which are quicker to compare than numbers that may be NaN."""
+    low = high = _key(actual[0], False)
+    lowest = highest = _key(predicted[0], False)
+    largest = np.int64(0)
     for start in range(0, len(actual), BLOCK):
         a = b = c = d = e = f = g = h = i = j = k = q = r = s = 0.0
         for row in range(start, min(start + BLOCK, len(actual))):
@@ -334,11 +335,14 @@ def _sum_errors(actual, predicted, weight, y0, p0, sums):
             g, h, i, j = g + w * over, h + w * under, i + w * square, j + w * square * square
             k, q = k + w * abs(y), q + w * percentage
             r, s = r + w * percentage * percentage, s + w * symmetric
-            largest = max(largest, np.float64(abs(error)).view(np.int64))
+            one, other = _key(y, False), _key(p, False)
+            low, high = min(low, one), max(high, one)
+            lowest, highest = min(lowest, other), max(highest, other)
+            largest = max(largest, _key(abs(error), False))
         block = (a, b, c, d, e, f, g, h, i, j, k, q, r, s)
         for term in range(len(sums)):
             sums[term] += block[term]
-    return np.int64(largest).view(np.float64)
+    return low, lowest, high, highest, largest
 
 
 @any_order

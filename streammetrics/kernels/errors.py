@@ -42,7 +42,7 @@ def sum_errors(
     """The columns `MOMENTS` and those of ``families``, by group: shape (groups, columns).
 
     ``power`` is that of the family tweedie. A group without rows has minima of infinity, maxima of minus infinity, and
-    zeros. 12 ns, 35 ns by group; a family 5 to 20 ns more.
+    zeros. 12 ns, 45 ns by group; 5 to 25 ns more for a family.
     """
     reference = references(actual, predicted, group, groups, weight)
     sums, extremes = np.zeros((TERMS, groups)), no_extremes(groups)
@@ -125,6 +125,7 @@ def centred(reference: Floats, sums: Floats, extremes: Floats) -> Floats:
     """The columns `MOMENTS`, from sums of terms and extremes: shape (groups, columns)."""
     total, shift, squares, product = sums[0], sums[1:3], sums[3:5], sums[5]
     over, under, square, fourth, size, percentage, percentage_square, symmetric = sums[6:]
+    extremes = extremes + 0.0  # there is one zero
     low, high, largest = extremes[:2], extremes[2:4], extremes[4]
     with np.errstate(all="ignore"):
         shift = shift / total
