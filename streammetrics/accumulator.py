@@ -23,7 +23,6 @@ from streammetrics.rows import rows_by_model
 from streammetrics.state import State, Tally
 from streammetrics.statistics import ConfusionMatrix, RowCounts, Statistic
 from streammetrics.storage import Saved
-from streammetrics.uncertainty.distributions import upper_level
 
 CHUNK = 1_048_576  # rows observed at once: many for each cell of their tables
 FIRST = 32_768  # rows that an accumulator observes first of all
@@ -288,8 +287,8 @@ class Accumulator:
         total = self.state
         if self.roles.unit is not None:
             total = states.roll_up(total, [c for c in self.roles.group_columns if c != FOLD])
-        if confidence is not None:
-            upper_level(confidence)
+        if confidence is not None and not 0 < confidence < 1:
+            raise SpecificationError(f"confidence must lie between 0 and 1, not {confidence!r}.")
         folds = None if self.roles.unit is None else self.state
         return Report(states.in_order(total), list(found), confidence, folds)
 

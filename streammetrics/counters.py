@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import polars as pl
@@ -57,23 +57,16 @@ class Sparse(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Tables(Counter):
-    """A table for each chunk, added up now and then."""
+@dataclass(frozen=True, kw_only=True)
+class Piled(Counter):
+    """A counter that keeps tables: those that came since the last compaction, and the one that it left."""
 
-    statistic: Sparse
     loose_tables: tuple[pl.DataFrame, ...] = ()
     fitted_tables: tuple[pl.DataFrame, ...] = ()
 
-    def add(self, rows: Rows, numbers: Codes, groups: int) -> Tables:
-        """The table of more rows beside those of others."""
-        table = self.statistic.observe(rows)
-        group = pl.Series("group", numbers, pl.UInt32).gather(table["group"])
-        return replace(self, loose_tables=(*self.loose_tables, table.with_columns(group)))
-
-    def table(self) -> pl.DataFrame:
-        """All the tables."""
-        return pl.concat((*self.fitted_tables, *self.loose_tables), how="vertical_relaxed")
+    def with_table(self, table: pl.DataFrame) -> Self:
+        """The counter with one table more."""
+        return replace(self, loose_tables=(*self.loose_tables, table))
 
     @property
     def loose(self) -> int:
@@ -84,6 +77,26 @@ class Tables(Counter):
     def fitted(self) -> int:
         """Rows of the table that the last compaction left."""
         return sum(table.height for table in self.fitted_tables)
+
+    def tables(self) -> tuple[pl.DataFrame, ...]:
+        """All the tables."""
+        return (*self.fitted_tables, *self.loose_tables)
+
+    def table(self) -> pl.DataFrame:
+        """All the tables as one."""
+        return pl.concat(self.tables(), how="vertical_relaxed")
+
+
+@dataclass(frozen=True)
+class Tables(Piled):
+    """A table for each chunk, added up now and then."""
+
+    statistic: Sparse
+
+    def add(self, rows: Rows, numbers: Codes, groups: int) -> Tables:
+        """The table of more rows beside those of others."""
+        table = self.statistic.observe(rows)
+        return self.with_table(table.with_columns(pl.Series("group", numbers, pl.UInt32).gather(table["group"])))
 
     def compact(self) -> Tables:
         """Every cell once."""

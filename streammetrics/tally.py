@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from streammetrics import kernels
 from streammetrics.bins import add_up, fit
-from streammetrics.counters import Counter
+from streammetrics.counters import Piled
 from streammetrics.kernels import Codes, Counts, Extent
 from streammetrics.lattice import Keys, Lattice
 from streammetrics.rows import Rows
@@ -151,7 +151,7 @@ class Chunk:
 
 
 @dataclass(frozen=True)
-class BinCounter(Counter):
+class BinCounter(Piled):
     """Rows, or their weight, by group, shift, bin, and label if ``read`` gives one.
 
     Rows are sorted until their group has become coarse. Then they are counted in an array over a window of bins, where
@@ -164,8 +164,6 @@ class BinCounter(Counter):
     shifts: Shifts = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     window: Window | None = None
     counts: Counts | None = None
-    loose_tables: tuple[pl.DataFrame, ...] = ()
-    fitted_tables: tuple[pl.DataFrame, ...] = ()
 
     def add(self, rows: Rows, numbers: Codes, groups: int) -> BinCounter:
         """The counts of more rows."""
@@ -175,38 +173,27 @@ class BinCounter(Counter):
         chunk = Chunk(self.lattice, values, label, rows.group, numbers, shifts, rows.weight, extent)
         window = counter._window_for(chunk)
         if window is None:
-            return counter._with_sorted(chunk)
+            return counter.with_table(chunk.sorted())
         if window is not counter.window:
             counter = counter._with_window(window)
         if not (shifts.all() and window.holds(chunk.extent)):
             inside = (chunk.scores >= window.low) & (chunk.scores <= window.high) & (chunk.row_shifts > 0)
-            counter = counter._with_sorted(chunk.where(~inside))
+            counter = counter.with_table(chunk.where(~inside).sorted())
             chunk = chunk.where(inside)
         counts = chunk.counted(window)
         bins = counts.reshape(-1, window.sides)
         if bins[window.spanning].any():
-            counter = counter._with_sorted(chunk.near_atoms())
+            counter = counter.with_table(chunk.near_atoms().sorted())
             bins[window.spanning] = 0
         if counter.counts is not None:
             counts = np.add(counts, counter.counts, out=counts)
         return replace(counter, counts=counts)
 
-    def table(self) -> pl.DataFrame:
+    def tables(self) -> tuple[pl.DataFrame, ...]:
         """Columns group, shift, bin, and neg and pos, or count. A bin may come in several rows."""
-        tables = [*self.fitted_tables, *self.loose_tables]
-        if self.window is not None and self.counts is not None:
-            tables.append(self.window.table(self.counts))
-        return pl.concat(tables)
-
-    @property
-    def loose(self) -> int:
-        """Rows of the tables that came since the last compaction."""
-        return sum(table.height for table in self.loose_tables)
-
-    @property
-    def fitted(self) -> int:
-        """Rows of the table that the last compaction left."""
-        return sum(table.height for table in self.fitted_tables)
+        if self.window is None or self.counts is None:
+            return super().tables()
+        return (*super().tables(), self.window.table(self.counts))
 
     @property
     def settled(self) -> bool:
@@ -232,14 +219,8 @@ class BinCounter(Counter):
         """An empty window in place of the one so far."""
         counter = self
         if self.window is not None and self.counts is not None:
-            counter = self._with_loose(self.window.table(self.counts))
+            counter = self.with_table(self.window.table(self.counts))
         return replace(counter, window=window, counts=None)
-
-    def _with_sorted(self, chunk: Chunk) -> BinCounter:
-        return self._with_loose(chunk.sorted())
-
-    def _with_loose(self, table: pl.DataFrame) -> BinCounter:
-        return replace(self, loose_tables=(*self.loose_tables, table))
 
     def _window_for(self, chunk: Chunk) -> Window | None:
         """The window so far where it serves, or else a wider one; None where any would be too large."""
