@@ -26,38 +26,46 @@ Shifts = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Window:
-    """Cells for the bins that values from ``low`` to ``high`` take in each coarse group, one for each side of a bin."""
+    """Cells for the bins that values from ``low`` to ``high`` take in each coarse group, one for each side of a bin.
+
+    Where values of both signs occur, those nearer to zero than ``gap`` have none: half of all floats lie there.
+    """
 
     low: float
     high: float
+    gap: float
     lattice: Lattice
     shifts: Shifts
     sides: int
 
-    def holds(self, extent: Extent) -> bool:
-        """Whether all such scores have a cell in coarse groups."""
-        return self.low <= extent[0] and extent[1] <= self.high
+    def holds(self, chunk: Chunk) -> bool:
+        """Whether all values of a chunk have a cell in coarse groups."""
+        low, high = chunk.extent
+        return self.low <= low and high <= self.high and (not self.gap or self.gap <= chunk.nearest)
 
     @cached_property
     def ends(self) -> Keys:
-        """First and last key."""
-        return self.lattice.keys(np.array([self.low, self.high]))
+        """First and last key of each part: shape (parts, 2)."""
+        parts = [[self.low, -self.gap], [self.gap, self.high]] if self.gap else [[self.low, self.high]]
+        return self.lattice.keys(np.array(parts))
 
     @cached_property
     def lowest(self) -> Shifts:
-        """First bin of each group."""
-        lowest: Shifts = self.ends[0] >> self.shifts
+        """First bin of each part: shape (groups, parts)."""
+        lowest: Shifts = self.ends[:, 0] >> self.shifts[:, np.newaxis]
         return lowest
 
     @cached_property
     def widths(self) -> Shifts:
-        """Number of bins of each group; none for a group at shift 0, whose bins are single values."""
-        return np.where(self.shifts > 0, (self.ends[1] >> self.shifts) - self.lowest + 1, 0)
+        """Number of bins of each part; none for a group at shift 0, whose bins are single values."""
+        shifts = self.shifts[:, np.newaxis]
+        return np.where(shifts > 0, (self.ends[:, 1] >> shifts) - self.lowest + 1, 0)
 
     @cached_property
     def offsets(self) -> Shifts:
-        """What makes a bin of each group the number of its cells."""
-        return np.cumsum(self.widths) - self.widths - self.lowest
+        """What makes a bin the number of its cells: shape (groups, parts)."""
+        first = np.cumsum(self.widths) - self.widths.ravel()
+        return first.reshape(self.widths.shape) - self.lowest
 
     @cached_property
     def size(self) -> int:
@@ -67,16 +75,17 @@ class Window:
     @cached_property
     def spanning(self) -> Codes:
         """The cells whose bins would span an atom."""
-        group = np.repeat(np.arange(len(self.widths)), self.widths)
-        bins = np.arange(len(group)) - self.offsets[group]
-        return np.flatnonzero(self.lattice.span_atoms(bins, self.shifts[group]))
+        part = np.repeat(np.arange(self.widths.size), self.widths.ravel())
+        bins = np.arange(len(part)) - self.offsets.ravel()[part]
+        return np.flatnonzero(self.lattice.span_atoms(bins, self.shifts[part // len(self.ends)]))
 
     def table(self, counts: Counts) -> pl.DataFrame:
         """The bins that hold rows; ``counts`` has the sides of a bin in turns."""
         values = counts.reshape(-1, self.sides)
         occupied = np.flatnonzero(values.sum(axis=1) if self.sides > 1 else values)
-        group = np.searchsorted(np.cumsum(self.widths), occupied, side="right")
-        return _table(group, self.shifts[group], occupied - self.offsets[group], list(values[occupied].T))
+        part = np.searchsorted(np.cumsum(self.widths), occupied, side="right")
+        group, bins = part // len(self.ends), occupied - self.offsets.ravel()[part]
+        return _table(group, self.shifts[group], bins, list(values[occupied].T))
 
 
 @dataclass(frozen=True)
@@ -110,14 +119,28 @@ class Chunk:
             weight=None if self.weight is None else self.weight[mask],
         )
 
-    def bulk(self) -> Extent:
-        """Where nearly all scores but atoms lie, going by a sample."""
+    @cached_property
+    def nearest(self) -> float:
+        """Smallest distance to zero."""
+        return kernels.nearest(self.scores)
+
+    def bulk(self) -> tuple[float, float, float]:
+        """Between which values nearly all but atoms lie, and how near to zero, going by a sample."""
         sample = np.sort(self.scores[:: len(self.scores) // SAMPLE + 1])
         sample = sample[~self.lattice.is_atom(sample)]
         if not len(sample):
-            return self.scores[0], self.scores[0]
+            return self.scores[0], self.scores[0], 0.0
         margin = len(sample) // 64
-        return sample[margin], sample[-1 - margin]
+        if sample[0] < 0 < sample[-1]:
+            distance = np.sort(np.abs(sample))
+            near, far = distance[margin], distance[-1 - margin]
+            return -far, far, near
+        return sample[margin], sample[-1 - margin], 0.0
+
+    def inside(self, window: Window) -> NDArray[np.bool_]:
+        """The rows that have a cell in a window."""
+        inside = (self.scores >= window.low) & (self.scores <= window.high) & (self.row_shifts > 0)
+        return inside & (np.abs(self.scores) >= window.gap) if window.gap else inside
 
     def near_atoms(self) -> Chunk:
         """The rows in bins that would span an atom, at the shift of their group."""
@@ -131,7 +154,7 @@ class Chunk:
 
     def counted(self, window: Window) -> Counts:
         """Rows, or their weight, in each cell of a window that holds all of them."""
-        offsets = window.offsets[self.numbers]
+        offsets = window.offsets[self.numbers][:, [0, -1]]
         return kernels.count_bins(
             self.scores, self.label, self.group, self.weight, self.lattice, self.shifts, offsets, window.size
         )
@@ -176,8 +199,8 @@ class BinCounter(Piled):
             return counter.with_table(chunk.sorted())
         if window is not counter.window:
             counter = counter._with_window(window)
-        if not (shifts.all() and window.holds(chunk.extent)):
-            inside = (chunk.scores >= window.low) & (chunk.scores <= window.high) & (chunk.row_shifts > 0)
+        if not (shifts.all() and window.holds(chunk)):
+            inside = chunk.inside(window)
             counter = counter.with_table(chunk.where(~inside).sorted())
             chunk = chunk.where(inside)
         counts = chunk.counted(window)
@@ -225,17 +248,21 @@ class BinCounter(Piled):
     def _window_for(self, chunk: Chunk) -> Window | None:
         """The window so far where it serves, or else a wider one; None where any would be too large."""
         known = self.window
-        if not len(chunk.scores) or not chunk.shifts.any() or (known is not None and known.holds(chunk.extent)):
+        if not len(chunk.scores) or not chunk.shifts.any() or (known is not None and known.holds(chunk)):
             return known
         low, high = chunk.extent
         if known is not None:
             low, high = min(low, known.low), max(high, known.high)
-        ends = [self.lattice.widened(low, high), (low, high)]
+        ends = [(*self.lattice.widened(low, high), 0.0), (low, high, 0.0)]
+        if low < 0 < high:
+            gap = min(chunk.nearest, -low, high, known.gap if known is not None and known.gap else high)
+            near, far = self.lattice.widened(gap, max(-low, high))
+            ends = [(-far, far, near), (low, high, gap)] if gap else []
         if known is None:
             ends.append(chunk.bulk())
         limit = max(CACHED_CELLS, 2 * len(chunk.scores))
         sides = 1 if chunk.label is None else 2
-        windows = (Window(*extent, self.lattice, self.shifts, sides) for extent in ends)
+        windows = (Window(*bounds, self.lattice, self.shifts, sides) for bounds in ends)
         return next((window for window in windows if window.size <= limit), known)
 
 

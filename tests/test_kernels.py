@@ -59,7 +59,14 @@ def test_bins(domain, values, group, weight):
     lowest, highest = keys.min() >> shifts, keys.max() >> shifts
     offsets = np.cumsum(highest - lowest + 1) - (highest - lowest + 1) - lowest
     size = 2 * int((highest - lowest + 1).sum())
-    assert_twins_agree("count_bins", values, LABEL, group, weight, lattice, shifts, offsets, size)
+    offsets = np.stack([offsets, offsets], axis=1)
+    for label in (LABEL, None):
+        assert_twins_agree("count_bins", values, label, group, weight, lattice, shifts, offsets, size)
+
+
+def test_distance_to_zero():
+    for values in (REALS, -REALS, PROBABILITIES, np.append(REALS, -0.0)):
+        assert compiled.nearest(values) == definition.nearest(values) == np.abs(values).min()
 
 
 @grouped

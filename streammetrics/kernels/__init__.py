@@ -13,6 +13,7 @@ count_bins = fastest(definition.count_bins)
 count_outcomes = fastest(definition.count_outcomes)
 extent = fastest(definition.extent)
 lattice_keys = fastest(definition.lattice_keys)
+nearest = fastest(definition.nearest)
 number = fastest(definition.number)
 sum_calibration = fastest(definition.sum_calibration)
 sum_errors = fastest(errors.sum_errors)
@@ -30,6 +31,7 @@ __all__ = [
     "count_ranks",
     "extent",
     "lattice_keys",
+    "nearest",
     "number",
     "sum_calibration",
     "sum_class_losses",

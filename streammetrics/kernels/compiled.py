@@ -49,6 +49,11 @@ def extent(values: NDArray[np.number]) -> Extent:
     return (low, high) if low == low and high == high else (np.nan, np.nan)
 
 
+def nearest(values: Floats) -> float:
+    """0.2 ns."""
+    return float(np.int64(_nearest(values.view(np.int64))).view(np.float64))
+
+
 def number(column: pl.Series) -> tuple[Codes, Codes]:
     """1.5 ns for few values."""
     if column.dtype == pl.String:  # 16 bytes say where a text is, and which where it is short
@@ -163,6 +168,14 @@ def _extent(bits):
 
 
 @exact
+def _nearest(bits):
+    least = MAGNITUDE
+    for i in range(len(bits)):
+        least = min(least, bits[i] & MAGNITUDE)
+    return least
+
+
+@exact
 def _number(high, low, bits, codes):
     """A row for each number, None where more than a quarter of the slots are taken."""
     size, shift = 1 << bits, np.uint64(64 - bits)
@@ -194,7 +207,8 @@ def _lattice_keys(values, folded, keys):
 def _count_bins(scores, label, group, weight, folded, shifts, offsets, counts):
     for i in range(len(scores)):
         g = 0 if group is None else group[i]
-        bin = (_key(scores[i], folded) >> shifts[g]) + offsets[g]
+        bin = _key(scores[i], folded) >> shifts[g]
+        bin += offsets[g, 1 if folded or bin >= 0 else 0]
         cell = bin if label is None else 2 * bin + label[i]
         counts[np.uint64(cell)] += 1 if weight is None else weight[i]
 

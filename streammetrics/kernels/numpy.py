@@ -36,6 +36,11 @@ def extent(values: NDArray[np.number]) -> Extent:
     return (float(values.min()), float(values.max())) if len(values) else NOTHING
 
 
+def nearest(values: Floats) -> float:
+    """Smallest distance to zero; 0.7 ns."""
+    return min((float(np.abs(values[block]).min()) for block in blocks(len(values))), default=np.inf)
+
+
 def number(column: pl.Series) -> tuple[Codes, Codes]:
     """The number of each row's value, and for each number a row; 13 ns for text, 5 ns for integers close together.
 
@@ -87,15 +92,16 @@ def count_bins(
 ) -> Counts:
     """Rows, or their weight, in each of ``size`` cells; 4 ns.
 
-    The cell of a row is its bin, at the shift of its group, plus the group's offset; where there are labels, twice that
-    plus the label.
+    The cell of a row is its bin, at the shift of its group, plus an offset that ``offsets`` (groups, 2) has for bins
+    below zero and for others; where there are labels, twice that plus the label.
     """
     cells = np.empty(len(scores), dtype=np.int64)
     for block in blocks(len(scores)):
         groups = 0 if group is None else group[block]
         bins = lattice.keys(scores[block])
         bins >>= shifts[groups]
-        bins += offsets[groups]
+        below, above = offsets[groups].T
+        bins += np.where(bins < 0, below, above) if lattice.domain == "real" else above
         if label is None:
             cells[block] = bins
         else:
