@@ -49,7 +49,8 @@ class Batch:
 
     def end_of_piece(self, start: int, rows: int) -> int:
         """Where a piece of about so many rows ends: with a chunk of memory, if one ends there, to save a copy."""
-        column = next((s for field, s in self.columns.items() if field.role == "score"), None)
+        floats = [s for s in self.columns.values() if s.dtype == pl.Float64]  # the largest to copy
+        column = next(iter(floats or self.columns.values()), None)
         if column is None or column.n_chunks() == 1:
             return start + rows
         ends = accumulate(column.chunk_lengths())

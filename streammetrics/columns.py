@@ -86,12 +86,7 @@ class Reader:
 
     def scores(self, column: pl.Series) -> tuple[pl.Series, Extent]:
         """A score column as Float64, and its extent."""
-        column = self._as_floats(column)
-        low, high = extent(column)
-        if low != low:
-            column = column.fill_nan(None)
-            low, high = extent(column)
-        self._refuse_nulls(column)
+        column, (low, high) = self._with_extent(column)
         if self.roles.probability and not (low >= 0 and high <= 1):
             advice = "pass probabilities, or domain='real' for margins and other scores"
             self._refuse(column, ~column.is_between(0, 1), "scores outside [0, 1]", advice)
@@ -99,15 +94,10 @@ class Reader:
 
     def weights(self, name: str) -> pl.Series:
         """A weight column as Float64: finite, not negative."""
-        column = self.numbers(name)
-        wrong = (column < 0) | column.is_infinite()
-        self._refuse(column, wrong, "negative or infinite weights", "mend them, or leave such rows out first")
-        return column
-
-    def numbers(self, name: str) -> pl.Series:
-        """A column as Float64, without NaN."""
-        column = self._nan_to_null(self._as_floats(self.column(name)))
-        self._refuse_nulls(column)
+        column, (low, high) = self._with_extent(self.column(name))
+        if len(column) and not (low >= 0 and high < np.inf):
+            wrong = (column < 0) | column.is_infinite()
+            self._refuse(column, wrong, "negative or infinite weights", "mend them, or leave such rows out first")
         return column
 
     def targets(self, names: Sequence[str]) -> list[pl.Series]:
@@ -124,8 +114,7 @@ class Reader:
 
     def measured(self, name: str) -> pl.Series:
         """A column of finite numbers as Float64."""
-        column = self.numbers(name)
-        low, high = extent(column)
+        column, (low, high) = self._with_extent(self.column(name))
         if len(column) and (low == -np.inf or high == np.inf):
             advice = "an error of such a value means nothing; leave such rows out first"
             self._refuse(column, column.is_infinite(), "infinite values", advice)
@@ -184,6 +173,16 @@ class Reader:
             self._refuse(column, wrong, f"labels other than {known}", "declare all labels, or leave such rows out")
         made = pl.Series(column.name, found[codes], pl.Int64)
         return made.set(column.is_null(), None) if column.null_count() else made
+
+    def _with_extent(self, column: pl.Series) -> tuple[pl.Series, Extent]:
+        """A column as Float64 without NaN, and its extent, which is NaN where a value is."""
+        column = self._as_floats(column)
+        found = extent(column)
+        if found[0] != found[0]:
+            column = column.fill_nan(None)
+            found = extent(column)
+        self._refuse_nulls(column)
+        return column, found
 
     @staticmethod
     def _as_floats(column: pl.Series) -> pl.Series:
