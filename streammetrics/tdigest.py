@@ -78,8 +78,8 @@ def observe(values: Floats, group: Codes | None, groups: int, weight: Floats | N
     new = _changes(values) if group is None else _changes(values) | _changes(group)
     ends = np.arange(len(values) + 1) if new.all() else np.append(np.flatnonzero(new), len(values))
     first = _clusters(values, group, ends[:-1], ends if weight is None else _ticks(weight, group)[ends], compression)
-    last = first + np.diff(first, append=len(values)) - 1
-    means, weights = _means(values, weight, first)
+    last = np.append(first, len(values))[1:] - 1
+    means, weights = _means(values, weight, first, last)
     return _table(group, first, means, weights, values[first], values[last])
 
 
@@ -110,7 +110,7 @@ def cluster(table: DataFrame, compression: int) -> DataFrame:
     new[1:] |= several[:-1]
     ends = np.append(np.flatnonzero(new), len(mean))
     first = _clusters(mean, group, ends[:-1], _ticks(weight, group)[ends], compression)
-    means, weights = _means(mean, weight, first)
+    means, weights = _means(mean, weight, first, np.append(first, len(mean))[1:] - 1)
     return _table(group, first, means, weights, np.minimum.reduceat(low, first), np.maximum.reduceat(high, first))
 
 
@@ -236,7 +236,7 @@ def _ticks(weight: Floats, group: Codes | None) -> NDArray[np.int64]:
     starts = _group_starts(group, len(weight))
     bits = TICKS - np.frexp(np.add.reduceat(weight, starts))[1]
     ticks = np.rint(np.ldexp(weight, np.repeat(bits, np.diff(starts, append=len(weight)))))
-    return np.append(0, np.cumsum(np.maximum(ticks, 1).astype(np.int64)))
+    return np.append(0, np.cumsum(ticks.astype(np.int64)))
 
 
 def _clusters(values: Floats, group: Codes | None, runs: Codes, ends: Codes, compression: int) -> NDArray[np.intp]:
@@ -246,11 +246,11 @@ def _clusters(values: Floats, group: Codes | None, runs: Codes, ends: Codes, com
         values: of the rows, sorted by group and value.
         group: of the rows.
         runs: the first row of each run that stays together.
-        ends: weight up to each run, and up to the end, in integers that rise.
+        ends: weight up to each run, and up to the end, in integers.
         compression: the number of cells of a group.
     """
     starts = np.searchsorted(runs, _group_starts(group, len(values)))
-    stops = starts + np.diff(starts, append=len(runs))
+    stops = np.append(starts, len(runs))[1:]
     full = stops - starts > compression
     low, high = ends[starts[full]], ends[stops[full]]
     borders = 2 * low[:, None] + np.ceil(2 * (high - low)[:, None] * _cell_borders(compression)).astype(np.int64)
@@ -272,9 +272,9 @@ def _cell_borders(compression: int) -> Floats:
     return borders
 
 
-def _means(values: Floats, weight: Floats | None, first: Codes) -> tuple[Floats, Floats]:
-    """Weighted means of neighbours, given the first of each, and their weights."""
-    sizes = np.diff(first, append=len(values))
+def _means(values: Floats, weight: Floats | None, first: Codes, last: Codes) -> tuple[Floats, Floats]:
+    """Weighted means of neighbours, from the first to the last, and their weights."""
+    sizes = last - first + 1
     weights: Floats = sizes.astype(np.float64) if weight is None else np.add.reduceat(weight, first)
     with np.errstate(over="ignore", invalid="ignore"):
         means = np.add.reduceat(values if weight is None else values * weight, first) / weights
@@ -282,7 +282,7 @@ def _means(values: Floats, weight: Floats | None, first: Codes) -> tuple[Floats,
         if lost.any():  # in a sum that overflows, or where a value is infinite
             share = (1 if weight is None else weight) / np.repeat(weights, sizes)
             means[lost] = np.add.reduceat(values * share, first)[lost]
-    return np.fmin(np.fmax(means, values[first]), values[first + sizes - 1]), weights  # rounding keeps the order
+    return np.fmin(np.fmax(means, values[first]), values[last]), weights  # rounding keeps the order
 
 
 def _table(group: Codes | None, first: Codes, *columns: Floats) -> DataFrame:

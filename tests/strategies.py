@@ -80,3 +80,15 @@ def observed(moments, rows):
     dropped = np.zeros(rows.group_count, dtype=np.int64)
     targets = {"truth": (rows.actual,), "predicted": (rows.predicted,), "weight": rows.weight}
     return moments.observe(Rows(pl.DataFrame(), rows.group, dropped, len(rows.actual), **targets))
+
+
+def stacked(tables):
+    """Tables of one group each, as groups of one table."""
+    return pl.concat([table.with_columns(group=pl.lit(i, pl.UInt32)) for i, table in enumerate(tables)])
+
+
+def estimates_by_group(metric, table):
+    """Value, lower and upper bound in each group, of a metric that carries its own bounds."""
+    lower, upper = metric.bounds_expressions()
+    found = table.group_by("group", maintain_order=True).agg(value=metric.expression(), lower=lower, upper=upper)
+    return found.drop("group").rows()

@@ -12,14 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf, isnan
+from typing import TypeAlias
 
 import polars as pl
 from polars import Expr
 
 from streammetrics.errors import MetricError
+from streammetrics.metrics.each import each
 from streammetrics.metrics.metric import metric
 
 ROUNDING = 1e-12  # of the total weight
+
+Mix: TypeAlias = Callable[[Expr, Expr, Expr], Expr]
 
 
 @metric(range=(-inf, inf))
@@ -28,24 +32,24 @@ def digest_quantile(mean: Expr, weight: Expr, min: Expr, max: Expr, *, q: float 
 
     Where all weights are whole numbers they count rows, and the quantile is numpy's: on the straight line between the
     two rows next to ``(n - 1) * q``. Else it is scikit-learn's averaged weighted quantile (Hyndman and Fan 1996,
-    definition 2). Null between -infinity and infinity. Exact where both rows are known; else between the lower bound of
-    the one and the upper bound of the other.
+    definition 2), with bounds for either of its rows where rounding decides. Null between -infinity and infinity.
 
     >>> digest_quantile([1, 2.5, 4], [1, 2, 1], [1, 2, 4], [1, 3, 4], q=0.75)
-    3.625
+    3.25
     >>> digest_quantile([], [], [], []) is None
     True
     """
     _check_share(q)
     if q in (0, 1):
-        return _end(q, min, max)
+        return min.min() if q == 0 else max.max()
     return _value_at(q, mean, weight, min, max, _between)
 
 
 @digest_quantile.bounds
 def _digest_quantile_bounds(weight: Expr, min: Expr, max: Expr, *, q: float = 0.5) -> tuple[Expr, Expr]:
     if q in (0, 1):
-        return _end(q, min, max), _end(q, min, max)
+        end = min.min() if q == 0 else max.max()
+        return end, end
     return _bounds_at(q, weight, min, max, _between)
 
 
@@ -82,7 +86,7 @@ def digest_cdf(mean: Expr, weight: Expr, min: Expr, max: Expr, *, x: float = 0) 
     lower, upper = _digest_cdf_bounds(weight, min, max, x=x)
     starts, ends = _stretches(weight, min, max)
     below, above = mean <= x, mean > x
-    return _each(
+    return each(
         _on_line,
         place=pl.lit(x, pl.Float64),
         start=_last(mean, below, min.min()),
@@ -101,45 +105,48 @@ def _digest_cdf_bounds(weight: Expr, min: Expr, max: Expr, *, x: float = 0) -> t
     return (weight * (max <= x)).sum() / weight.sum(), (weight * (min <= x)).sum() / weight.sum()
 
 
-def _value_at(q: float, mean: Expr, weight: Expr, min: Expr, max: Expr, quantile: Callable[..., Expr]) -> Expr:
-    """The known quantile, or else what the lines say."""
-    place = pl.when(_whole(weight)).then((weight.sum() - 1) * q + 0.5).otherwise(weight.sum() * q)
+def _value_at(q: float, mean: Expr, weight: Expr, min: Expr, max: Expr, mixed: Mix) -> Expr:
+    """What the lines say of a quantile."""
+    place = pl.when(_whole(weight)).then(_rank(q, weight) + 0.5).otherwise(weight.sum() * q)
     middle = weight.cum_sum() - weight / 2
     below, above = middle <= place, middle > place
     starts, ends = _stretches(weight, min, max)
-    known, lowest, highest = _known(q, weight, min, max, quantile)
-    estimate = _each(
+    return each(
         _on_line,
         place=place,
         start=_last(ends, below, 0),
         end=_first(starts, above, weight.sum()),
         low=_last(mean, below, min.min()),
         high=_first(mean, above, max.max()),
-        lower=lowest,
-        upper=highest,
+        lower=_quantile(q, min, weight, mixed, average=0.5),
+        upper=_quantile(q, max, weight, mixed, average=0.5),
     )
-    return pl.coalesce(known, estimate)
 
 
-def _bounds_at(q: float, weight: Expr, min: Expr, max: Expr, quantile: Callable[..., Expr]) -> tuple[Expr, Expr]:
-    """The known quantile, or else the lowest and the highest that it can be."""
-    known, lowest, highest = _known(q, weight, min, max, quantile)
-    certain = pl.when(_whole(weight)).then(known)
-    return pl.coalesce(certain, lowest), pl.coalesce(certain, highest)
+def _bounds_at(q: float, weight: Expr, min: Expr, max: Expr, mixed: Mix) -> tuple[Expr, Expr]:
+    return _quantile(q, min, weight, mixed, average=0), _quantile(q, max, weight, mixed, average=1)
 
 
-def _known(q: float, weight: Expr, min: Expr, max: Expr, quantile: Callable[..., Expr]) -> tuple[Expr, Expr, Expr]:
-    """The quantile where both of its rows are known, and the lowest and the highest that it can be.
+def _quantile(q: float, values: Expr, weight: Expr, mixed: Mix, average: float) -> Expr:
+    """The quantile of weighted values, between two rows. Rows are numbered from 0.
 
-    Rows are numbered from 0. Sums of fractional weights are rounded, and so the numbers are widened.
+    Sums of fractional weights are rounded: a row that begins about where the quantile lies, and the one before it, are
+    mixed, with ``average`` as the part of the later one.
     """
-    whole, total = pl.when(_whole(weight)), weight.sum()
-    rank, share, slack = (total - 1) * q, total * q, total * ROUNDING
-    below, above = whole.then(rank.floor()).otherwise(share - slack), whole.then(rank.ceil()).otherwise(share + slack)
-    part = whole.then(rank - rank.floor()).otherwise(0.5)
-    lowest, highest = _row(min, weight, below), _row(max, weight, above)
-    known = (lowest == _row(max, weight, below)) & (highest == _row(min, weight, above))
-    return pl.when(known).then(_each(quantile, below=lowest, above=highest, part=part)), lowest, highest
+    whole, rank = pl.when(_whole(weight)), _rank(q, weight)
+    share, slack = weight.sum() * q, weight.sum() * ROUNDING
+    return each(
+        lambda below, above, part: (
+            pl.when(part == 0).then(below).when(part == 1).then(above).otherwise(mixed(below, above, part))
+        ),
+        below=_row(values, weight, whole.then(rank.floor()).otherwise(share - slack)),
+        above=_row(values, weight, whole.then(rank.ceil()).otherwise(share + slack)),
+        part=whole.then(rank % 1).otherwise(average),
+    )
+
+
+def _rank(q: float, weight: Expr) -> Expr:
+    return (weight.sum() - 1) * q
 
 
 def _stretches(weight: Expr, min: Expr, max: Expr) -> tuple[Expr, Expr]:
@@ -162,17 +169,15 @@ def _row(values: Expr, weight: Expr, rank: Expr) -> Expr:
 
 
 def _between(below: Expr, above: Expr, part: Expr) -> Expr:
-    """A point on the straight line from below to above, to the last bit as numpy's ``quantile`` has it."""
-    length = above - below
+    """A point on the straight line between two values, to the last bit as numpy's ``quantile`` has it."""
+    length = above - below  # may overflow
     line = pl.when(part < 0.5).then(below + length * part).otherwise(above - length * (1 - part))
-    long = below * (1 - part) + above * part
-    at_start = (part == 0) | (below == above)
-    return pl.when(at_start).then(below).when(length.is_finite()).then(line).otherwise(long)
+    return pl.when(length.is_finite()).then(line).otherwise(below * (1 - part) + above * part)
 
 
 def _middle(below: Expr, above: Expr, part: Expr) -> Expr:
-    """The mean of two values, whose sum may overflow, to the last bit as numpy's ``median`` has it."""
-    total = below + above
+    """The mean of two values, to the last bit as numpy's ``median`` has it."""
+    total = below + above  # may overflow
     return pl.when(total.is_infinite()).then(below / 2 + above / 2).otherwise(total / 2)
 
 
@@ -188,17 +193,6 @@ def _last(values: Expr, where: Expr, default: Expr | float) -> Expr:
     return values.filter(where).last().fill_null(default)
 
 
-def _end(q: float, min: Expr, max: Expr) -> Expr:
-    return min.min() if q == 0 else max.max()
-
-
 def _check_share(q: float) -> None:
     if not 0 <= q <= 1:
         raise MetricError(f"q must lie in [0, 1]; it is {q!r}.")
-
-
-def _each(formula: Callable[..., Expr], **columns: Expr) -> Expr:
-    """A formula over columns that are computed once, where Polars would repeat them."""
-    value = formula(**{name: pl.field(name) for name in columns})
-    fields = pl.struct(column.alias(name) for name, column in columns.items())
-    return fields.struct.with_fields(value=value).struct.field("value")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from math import inf
 from typing import TypeAlias
@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 from polars import Expr
 
+from streammetrics.metrics.each import each
 from streammetrics.metrics.metric import Range
 
 Values = NDArray[np.float64]
@@ -45,19 +46,7 @@ def limits(value: Expr, error: Expr, quantile: float | Expr, range: Range = EVER
     quantile = pl.lit(quantile) if isinstance(quantile, float | int) else quantile
     lower, upper = (partial(_limit, side=side, range=range) for side in (-1, 1))
     columns = {"value": value, "error": error, "quantile": quantile}
-    return named(once(lower, **columns), once(upper, **columns))
-
-
-def once(formula: Callable[..., Expr], **columns: Expr) -> Expr:
-    """A formula over columns that are computed once, where Polars would repeat them wherever they occur.
-
-    >>> table = pl.DataFrame({"x": [1, 2]})
-    >>> table.select(once(lambda total: total * total, total=pl.col("x").sum())).item()
-    9
-    """
-    value = formula(**{name: pl.field(name) for name in columns})
-    fields = pl.struct(column.alias(name) for name, column in columns.items())
-    return fields.struct.with_fields(value=value).struct.field("value")
+    return named(each(lower, **columns), each(upper, **columns))
 
 
 def named(lower: Expr, upper: Expr) -> Interval:

@@ -1,0 +1,115 @@
+import numpy as np
+import polars as pl
+import pytest
+from strategies import estimates_by_group, stacked
+
+from streammetrics.errors import MetricError
+from streammetrics.metrics.digests import digest_cdf, digest_median, digest_quantile
+from streammetrics.tdigest import from_frame
+
+HUGE, TINY, INF = 1.7e308, 5e-324, float("inf")
+ROUNDING = 1e-14
+
+
+def digest(mean, weight, low, high):
+    columns = {"mean": mean, "weight": weight, "min": low, "max": high}
+    return from_frame(pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.Float64)))
+
+
+def single_values(values, weight=1.0):
+    values = np.sort(np.array(values, dtype=float))
+    return digest(values, np.full(len(values), weight), values, values)
+
+
+def any_digests(rows, rng):
+    """A digest of each array of rows, put together in centroids at random."""
+    centroids = pl.DataFrame({"group": np.arange(len(rows)), "value": rows}, schema_overrides={"group": pl.UInt32})
+    centroids = centroids.explode("value").with_columns(part=pl.Series(rng.integers(0, 3, rows.size)))
+    value = pl.col("value")
+    table = centroids.group_by("group", "part").agg(
+        mean=value.mean().clip(value.min(), value.max()), weight=pl.len(), min=value.min(), max=value.max()
+    )
+    return from_frame(table.sort("group", "mean"))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 8])
+def test_bounds_hold_however_rows_were_put_together(n):
+    rng = np.random.default_rng(n)
+    rows = np.concatenate([rng.integers(-3, 4, (100, n)) * 1.0, rng.normal(size=(100, n))])
+    table = any_digests(rows, rng)
+    quantiles = {digest_quantile(q=q): np.quantile(rows, q, axis=1) for q in (0, 0.05, 1 / 6, 0.4, 0.83, 0.97, 1)}
+    shares = {digest_cdf(x=x): (rows <= x).mean(axis=1) for x in (-1.0, 0.0, 0.5)}
+    for metric, truth in (quantiles | shares | {digest_median: np.median(rows, axis=1)}).items():
+        value, lower, upper = np.array(estimates_by_group(metric, table)).T
+        assert (lower <= truth + ROUNDING).all()
+        assert (truth <= upper + ROUNDING).all()
+        assert ((lower <= value) & (value <= upper)).all()
+        assert n == 1 or metric.options.get("q") in (0, 1) or (lower < upper).any()
+
+
+def test_medians_of_huge_values_and_next_to_infinity():
+    medians = {
+        (-INF, INF): None,
+        (INF, INF): INF,
+        (-INF, -INF, 1): -INF,
+        (-INF, 1): -INF,
+        (1, INF): INF,
+        (-INF, 1, INF): 1,
+        (HUGE, HUGE): HUGE,
+        (HUGE, 1.5e308): 1.6e308,
+        (-HUGE, HUGE): 0,
+        (TINY, TINY): TINY,
+    }
+    table = stacked(map(single_values, medians))
+    for metric in (digest_median, digest_quantile):
+        assert estimates_by_group(metric, table) == [(median,) * 3 for median in medians.values()]
+
+
+def test_the_end_of_a_row_of_fractional_weight_is_averaged_with_the_next():
+    table = single_values(range(100), 0.1)
+    assert estimates_by_group(digest_quantile(q=0.29), table) == [(28.5, 28, 29)]
+    assert estimates_by_group(digest_quantile(q=0.295), table) == [(29, 29, 29)]
+    assert estimates_by_group(digest_median, table) == [(49.5, 49, 50)]
+
+
+def test_what_is_hidden_is_read_off_straight_lines():
+    """Ten rows of one value, and ten that are spread."""
+    above = digest([0, 5], [10, 10], [0, 1], [0, 9])
+    below = digest([5, 20], [10, 10], [1, 20], [9, 20])
+    infinite = digest([-INF, 5], [10, 10], [-INF, 1], [-INF, 9])
+    huge = digest([-1e308, 1e308], [2, 2], [-1.5e308, -1], [1, 1.5e308])
+    lines = [
+        (above, digest_quantile(q=12 / 19), (2.5, 1, 9)),
+        (above, digest_quantile(q=17 / 19), (7, 1, 9)),
+        (above, digest_quantile(q=5 / 19), (0, 0, 0)),
+        (above, digest_median, (0.5, 0.5, 4.5)),
+        (below, digest_quantile(q=2 / 19), (3, 1, 9)),
+        (below, digest_quantile(q=7 / 19), (9, 1, 9)),
+        (infinite, digest_quantile(q=12 / 19), (1, 1, 9)),
+        (above, digest_cdf(x=2.5), (0.625, 0.5, 1)),
+        (above, digest_cdf(x=7), (0.875, 0.5, 1)),
+        (above, digest_cdf(x=0), (0.5, 0.5, 0.5)),
+        (below, digest_cdf(x=3), (0.125, 0, 0.5)),
+        (below, digest_cdf(x=12.5), (0.5, 0.5, 0.5)),
+        (infinite, digest_cdf(x=2.5), (0.5, 0.5, 1)),
+        (huge, digest_cdf(x=0), (0.5, 0, 1)),
+    ]
+    for table, metric, expected in lines:
+        assert estimates_by_group(metric, table) == [pytest.approx(expected, rel=1e-15)], metric
+
+
+def test_groups_are_read_apart():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(20, 9))
+    table = any_digests(rows, rng).with_columns(weight=pl.col("weight") * (1 + pl.col("group") % 3 * 0.1))
+    for metric in (digest_quantile(q=0.2), digest_median, digest_cdf):
+        alone = [estimates_by_group(metric, part)[0] for part in table.partition_by("group", maintain_order=True)]
+        assert estimates_by_group(metric, table) == alone
+
+
+@pytest.mark.parametrize(
+    "metric", [*(digest_quantile(q=q) for q in (-0.1, 1.1, np.nan)), digest_cdf(x=np.nan)], ids=str
+)
+def test_options_are_checked(metric):
+    with pytest.raises(MetricError, match="must"):
+        metric([1], [1], [1], [1])
