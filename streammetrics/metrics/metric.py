@@ -21,6 +21,8 @@ Range: TypeAlias = tuple[float, float]
 Direction: TypeAlias = Literal["high", "low"] | None
 Option: TypeAlias = float | int | str | bool | None
 
+AVERAGES = ("macro", "micro", "weighted")
+
 
 class Metric:
     """A number that can be read off a statistic's table.
@@ -136,7 +138,7 @@ class Metric:
         if self._bounds is None:
             return None
         lower, upper = self._call(self._bounds)
-        return lower.fill_nan(None), upper.fill_nan(None)
+        return without_nan(lower), without_nan(upper)
 
     def note_expression(self) -> Expr | None:
         """A word about the value, over the table as it is kept; None for a metric without one."""
@@ -173,7 +175,7 @@ class Metric:
     def _value(self, columns: list[Expr]) -> Expr:
         """The one rule for division: 0/0 is null, x/0 is infinite."""
         value: Expr = self._call(self.formula, columns)
-        return value.fill_nan(None)
+        return without_nan(value)
 
     def _compute(self, values: list[Any]) -> float | list[float | None] | None:
         arrays = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v, dtype=np.float64)) for v in values))
@@ -203,7 +205,10 @@ class Metric:
         return self.formula, tuple(self.options.items()), self.average
 
 
-AVERAGES = ("macro", "micro", "weighted")
+def without_nan(value: Expr) -> Expr:
+    """The value with null for NaN; ``fill_nan`` would have Polars compute it twice."""
+    return value.replace(float("nan"), None)
+
 
 _registry: dict[str, list[Metric]] = {}
 
