@@ -20,24 +20,23 @@ def predictions(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def blocks(language):
-    return re.findall(rf"```{language}\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+def blocks():
+    """Language and text of each block of the README, from the top."""
+    return re.findall(r"```(\w+)\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
 
 
 @pytest.mark.usefixtures("predictions")
-def test_python_of_the_readme_runs():
-    names = {"__name__": "readme"}
-    for block in blocks("python"):
-        exec(compile(block, "README.md", "exec"), names)
-
-
-@pytest.mark.usefixtures("predictions")
-def test_commands_of_the_readme_run():
-    commands = [line for block in blocks("sh") for line in block.splitlines() if line.startswith("streammetrics")]
-    assert len(commands) >= 6
-    for command in commands:
-        result = CliRunner().invoke(main, shlex.split(command)[1:])
-        assert result.exit_code == 0, f"{command}\n{result.output}"
+def test_the_readme_runs_from_the_top():
+    names, commands = {"__name__": "readme"}, 0
+    for language, block in blocks():
+        if language == "python":
+            exec(compile(block, "README.md", "exec"), names)
+        for command in block.splitlines() if language == "sh" else ():
+            if command.startswith("streammetrics"):
+                result = CliRunner().invoke(main, shlex.split(command)[1:])
+                assert result.exit_code == 0, f"{command}\n{result.output}"
+                commands += 1
+    assert commands >= 15
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
