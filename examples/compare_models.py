@@ -1,0 +1,31 @@
+"""Three models on the same rows, in one pass: which metrics differ for certain, and whose ROC curve is above where."""
+
+import tempfile
+from pathlib import Path
+
+import polars as pl
+
+import streammetrics as sm
+from streammetrics.demo import write_predictions
+
+score = pl.col("p_click")
+scores = {
+    "model": score,
+    "rounded": score.round_sig_figs(1).alias("p_rounded"),  # kept with one digit
+    "bold": (score**1.2).alias("p_bold"),  # the same ranking, but too sure that nobody clicks
+}
+tasks = {name: sm.binary(y_true="clicked", y_score=column) for name, column in scores.items()}
+
+with tempfile.TemporaryDirectory() as folder:
+    write_predictions(Path(folder), rows=300_000)
+    reports = sm.evaluate(f"{folder}/*.parquet", tasks)
+
+rounded, bold = (sm.compare(reports["model"], reports[name]) for name in ("rounded", "bold"))
+wanted = pl.col("metric").is_in(["roc_auc", "average_precision", "log_loss", "ece"])
+with pl.Config(tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True, tbl_cols=-1, tbl_width_chars=120):
+    print("The bold model (b) ranks as the model (a) does, so only its probabilities are worse for certain:\n")
+    print(bold.frame.filter(wanted).drop("threshold"))
+    print("\nRounding to one digit ties scores, and costs ranking too:\n")
+    print(rounded.frame.filter(wanted).drop("threshold"))
+    print("\nThe longest stretches of false positive rates over which one of the two ROC curves is above the other:\n")
+    print(rounded.roc().sort(pl.col("to_fpr") - pl.col("from_fpr"), descending=True).head(5).sort("from_fpr"))
