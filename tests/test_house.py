@@ -76,6 +76,13 @@ def test_only_core_dependencies_are_imported(path):
         )
 
 
+def test_every_file_has_a_row_in_contributing():
+    table = (Path(__file__).parent.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = [line.split("`")[1] for line in table.splitlines() if line.startswith("| `")]
+    assert [row.removesuffix("/").removesuffix(".py") for row in rows] == ORDER
+    assert {room(path) for path in FILES} == set(ORDER)
+
+
 def test_files_are_small():
     assert all(len(path.read_text(encoding="utf-8").splitlines()) < 450 for path in FILES)
 
