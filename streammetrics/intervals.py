@@ -44,7 +44,7 @@ def interval(metric: Metric, confidence: float) -> Interval | None:
 def by_delta(metric: Metric) -> bool:
     """Whether the interval is that of the delta method: a ratio of the 2x2 table that is no proportion."""
     fits = metric.average is None and set(metric.columns) <= OUTCOMES
-    return fits and metric.formula not in _COUNTS and as_proportion(metric) is None
+    return fits and metric.formula not in _COUNTS | _OF_THE_LARGER_CLASS and as_proportion(metric) is None
 
 
 def drawn(metric: Metric) -> tuple[str, ...]:
@@ -136,6 +136,8 @@ _QUANTILES = {
     for m in (
         *(quantiles.median_error, quantiles.median_absolute_error, quantiles.mad, quantiles.error_quantile),
         *(quantiles.absolute_error_quantile, quantiles.error_iqr, quantiles.median, quantiles.quantile, quantiles.iqr),
+        *(binary.digest_quantile, binary.digest_median),
     )
 }
+_OF_THE_LARGER_CLASS = {binary.majority_accuracy.formula, binary.class_imbalance.formula}  # not smooth at 1 : 1
 _EXTREMES = {m.formula for m in (quantiles.minimum, quantiles.maximum, errors.max_error)}
