@@ -95,3 +95,15 @@ def add_up(
     new[1:] = (low[1:] != low[:-1]) | (group[1:] != group[:-1])
     first = np.flatnonzero(new)
     return order[first], [np.add.reduceat(value[order], first) for value in values]
+
+
+def equal_runs(values: Keys) -> tuple[Keys, NDArray[np.int64]]:
+    """The distinct ones of sorted values, and how often each occurs.
+
+    >>> equal_runs(np.array([3, 3, 5]))
+    (array([3, 5]), array([2, 1]))
+    """
+    new = np.ones(len(values), dtype=bool)
+    new[1:] = values[1:] != values[:-1]
+    first = np.flatnonzero(new)
+    return values[first], np.diff(np.append(first, len(values)))

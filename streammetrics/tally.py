@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import kernels
-from streammetrics.bins import add_up, fit
+from streammetrics.bins import add_up, equal_runs, fit
 from streammetrics.counters import Piled
 from streammetrics.kernels import Codes, Counts, Extent
 from streammetrics.lattice import Keys, Lattice
@@ -162,6 +162,8 @@ class Chunk:
     def sorted(self) -> pl.DataFrame:
         """The table of equal bins, wherever they lie."""
         keys, rows = kernels.lattice_keys(self.scores, self.lattice), len(self.scores)
+        if self.group is None and self.weight is None and not self.shifts.any():
+            return self._counted_apart(keys)
         shift = np.broadcast_to(self.row_shifts, rows)
         if self.shifts.any():
             shift = self.lattice.limit_shifts(keys, shift)
@@ -171,6 +173,16 @@ class Chunk:
         sides = [amount] if self.label is None else [amount * (1 - self.label), amount * self.label]
         first, values = add_up(group, low, sides)
         return _table(self.numbers[group[first]], shift[first], (low >> shift)[first], values)
+
+    def _counted_apart(self, keys: Keys) -> pl.DataFrame:
+        """Counts of single values, of each side for itself: plain sorting is many times faster than that of indices."""
+        sides = [keys] if self.label is None else [keys[self.label == 0], keys[self.label == 1]]
+        tables = []
+        for i, side in enumerate(sides):
+            values, count = equal_runs(np.sort(side))
+            counts = [count if i == j else np.zeros_like(count) for j in range(len(sides))]
+            tables.append(_table(np.full(len(values), self.numbers[0]), np.zeros_like(values), values, counts))
+        return pl.concat(tables)
 
 
 @dataclass(frozen=True)
