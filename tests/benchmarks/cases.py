@@ -1,4 +1,4 @@
-"""What is measured, against what, and that the answers are right."""
+"""What is measured of the binary task and of the library as a whole, against what, and that the answers are right."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import data
 import duckdb
 import numpy as np
 import polars as pl
-from measure import Figure, either, side_by_side
+from measure import Figure, close, either, side_by_side, within
 
 import streammetrics as sm
 
@@ -283,14 +283,6 @@ def duckdb_of_two_threads() -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect()
     connection.execute(f"set threads = {pl.thread_pool_size()}")
     return connection
-
-
-def close(found: float, expected: float) -> None:
-    assert abs(found - expected) <= 1e-9 * abs(expected), (found, expected)
-
-
-def within(estimate: sm.Estimate, truth: float) -> None:
-    assert estimate.lower - 1e-9 <= truth <= estimate.upper + 1e-9, (estimate, truth)
 
 
 CASES = (out_of_core, in_memory, tensors, by_country, bounds, thresholds, single_rows, states, memory, imports)

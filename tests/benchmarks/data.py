@@ -1,7 +1,8 @@
-"""The data of the benchmarks: a bool label, a float64 score and a text column of fifty values, as Parquet."""
+"""The data of the benchmarks, as Parquet: scores of a rare event, and measurements with their predictions."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ ROW_GROUP = 1_000_000
 
 
 def predictions(rows: int, seed: int = 0) -> pl.DataFrame:
-    """Scores of a rare event, calibrated, and the country that each row belongs to."""
+    """A bool label, a calibrated float64 score, and the country that each row belongs to, one of fifty."""
     rng = np.random.default_rng(seed)
     score = rng.beta(0.5, 8, rows)
     countries = pl.Series([f"c{i:02d}" for i in range(50)])
@@ -24,16 +25,37 @@ def predictions(rows: int, seed: int = 0) -> pl.DataFrame:
     )
 
 
-def write(folder: Path, rows: int) -> Path:
+def measurements(rows: int, seed: int = 0) -> pl.DataFrame:
+    """Float64 values about 100, predicted with normal errors."""
+    rng = np.random.default_rng(seed)
+    actual = rng.normal(100, 20, rows)
+    return pl.DataFrame({"actual": actual, "predicted": actual + rng.normal(0.1, 3, rows)})
+
+
+def class_probabilities(rows: int, classes: int) -> pl.DataFrame:
+    """The class of each row, as often the likely one as its probability says, and the probabilities of all classes."""
+    rng = np.random.default_rng(3)
+    weights = rng.gamma(0.3, size=(rows, classes)) + 1e-9
+    probabilities = weights / weights.sum(axis=1, keepdims=True)
+    drawn = (probabilities.cumsum(axis=1) < rng.random((rows, 1))).sum(axis=1).clip(max=classes - 1)
+    return pl.DataFrame({"class": drawn} | {f"p{i}": probabilities[:, i].copy() for i in range(classes)})
+
+
+def write(folder: Path, rows: int, make: Callable[[int, int], pl.DataFrame] = predictions) -> Path:
     """A file of so many rows in row groups of a million, written once."""
-    path = folder / f"predictions-{rows}.parquet"
+    path = folder / f"{make.__name__}-{rows}.parquet"
     if not path.exists():
         sizes = (min(ROW_GROUP, rows - start) for start in range(0, rows, ROW_GROUP))
-        frame = pl.concat(predictions(size, seed) for seed, size in enumerate(sizes))
+        frame = pl.concat(make(size, seed) for seed, size in enumerate(sizes))
         partial = path.with_suffix(".partial")
         frame.write_parquet(partial, row_group_size=ROW_GROUP)
         partial.rename(path)
     return path
+
+
+def height(path: Path) -> int:
+    """Rows of a file."""
+    return pl.scan_parquet(path).select(pl.len()).collect().item()
 
 
 def hard_scores(rows: int = 2_000_000) -> dict[str, tuple[np.ndarray, tuple[float, ...]]]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from streammetrics import Estimate
 from streammetrics.kernels import choice
 
 ROUNDS = 5
@@ -81,3 +82,13 @@ def either(run: Callable[[], Any], fast: bool) -> Callable[[], Any]:
             return run()
 
     return wrapped
+
+
+def close(found: float, expected: float) -> None:
+    """Fail where sums differ by more than rounding."""
+    assert abs(found - expected) <= 1e-9 * abs(expected), (found, expected)
+
+
+def within(estimate: Estimate, truth: float) -> None:
+    """Fail where the truth lies outside of the bounds."""
+    assert estimate.lower - 1e-9 <= truth <= estimate.upper + 1e-9, (estimate, truth)

@@ -14,11 +14,15 @@ from pathlib import Path
 import cases
 import click
 import data
+import multiclass
+import regression
+
+CASES = (*cases.CASES, *regression.CASES, *multiclass.CASES)
 
 
 @click.command()
 @click.option("--rows", default=20_000_000, show_default=True, help="Rows of the data.")
-@click.option("--only", multiple=True, type=click.Choice([c.__name__ for c in cases.CASES]), help="Cases to run.")
+@click.option("--only", multiple=True, type=click.Choice([c.__name__ for c in CASES]), help="Cases to run.")
 @click.option("--folder", type=click.Path(path_type=Path), help="Where the data is kept for the next run.")
 @click.option("--json", "output", type=click.Path(path_type=Path), default="benchmarks.json", show_default=True)
 def main(rows: int, only: tuple[str, ...], folder: Path | None, output: Path) -> None:
@@ -28,7 +32,7 @@ def main(rows: int, only: tuple[str, ...], folder: Path | None, output: Path) ->
     path = data.write(folder, rows)
     figures = []
     click.echo("| what | measured | target |\n|---|---|---|")
-    for case in cases.CASES:
+    for case in CASES:
         if only and case.__name__ not in only:
             continue
         try:

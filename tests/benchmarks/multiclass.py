@@ -1,0 +1,55 @@
+"""What is measured of the task of several classes, against what, and that the answers are right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import data
+import numpy as np
+from measure import Figure, close, either, side_by_side, within
+
+import streammetrics as sm
+
+CLASSES = 10
+MANY = 2_000_000
+
+
+def ten_classes(path: Path) -> Iterator[Figure]:
+    """Arrays to matrix, log loss and AUC of each class, against scikit-learn."""
+    from sklearn import metrics as sk
+
+    frame = data.class_probabilities(min(data.height(path), MANY), CLASSES)
+    actual, scores = frame["class"].to_numpy(), frame.drop("class").to_numpy()
+    wanted = ["log_loss", "roc_auc(average=macro)", "accuracy"]
+    columns = {"y_true": "class", "y_score": {i: f"p{i}" for i in range(CLASSES)}}
+    same = (sm.ConfusionMatrix(), sm.ClassLoss(), sm.ScoreHistogram(4_096))
+
+    def ours(acc: sm.Accumulator) -> sm.Report:
+        report = acc.update(frame).finalize(wanted)
+        assert report.frame.height == len(wanted)  # reports are computed when they are read
+        return report
+
+    def scikit_learn() -> list[float]:
+        predicted = scores.argmax(axis=1)
+        return [
+            sk.log_loss(actual, scores),
+            sk.roc_auc_score(actual, scores, multi_class="ovr"),
+            np.trace(sk.confusion_matrix(actual, predicted)) / len(actual),
+        ]
+
+    kinds = {"task": lambda: ours(sm.multiclass(**columns)), "same": lambda: ours(sm.Accumulator(*same, **columns))}
+    times = side_by_side({(name, fast): either(run, fast) for name, run in kinds.items() for fast in (True, False)})
+    theirs = side_by_side({"scikit-learn": scikit_learn}, rounds=2)["scikit-learn"]
+    for timing in times.values():
+        log_loss, auc, accuracy = theirs.result
+        close(timing.result["log_loss"].value, log_loss)
+        within(timing.result["roc_auc(average=macro)"], auc)
+        close(timing.result["accuracy"].value, accuracy)
+    for name, what in {"task": "all of sm.multiclass", "same": "the same three"}.items():
+        for fast in (True, False):
+            figure = f"scikit-learn over {what}, 10 classes, CPU, " + ("fast" if fast else "without fast")
+            yield Figure(figure, theirs.cpu / times[name, fast].cpu, ">=", 20)
+
+
+CASES = (ten_classes,)

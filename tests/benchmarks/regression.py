@@ -1,0 +1,120 @@
+"""What is measured of the regression task, against what, and that the answers are right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import data
+import numpy as np
+import polars as pl
+from measure import Figure, either, side_by_side, within
+from numpy.typing import NDArray
+
+import streammetrics as sm
+
+BATCH = 65_536
+MANY = 10_000_000
+CENTROIDS = 1_000
+
+
+def keep(statistic: sm.Statistic) -> sm.Accumulator:
+    """One statistic of the errors."""
+    return sm.Accumulator(statistic, y_true="actual", y_pred="predicted")
+
+
+def batches_of(rows: int) -> tuple[list[pl.DataFrame], list[NDArray[np.float64]]]:
+    """Batches of measurements, and their errors."""
+    frames = [part.rechunk() for part in data.measurements(rows).iter_slices(BATCH)]
+    return frames, [(frame["predicted"] - frame["actual"]).to_numpy() for frame in frames]
+
+
+def fill(acc: sm.Accumulator, frames: list[pl.DataFrame]) -> sm.Accumulator:
+    """Take in all batches, down to the table."""
+    for frame in frames:
+        acc.update(frame)
+    return acc.compact()
+
+
+def error_tables(path: Path) -> Iterator[Figure]:
+    """Batches to tables of errors, against sorting the errors of the same batches."""
+    frames, errors = batches_of(min(data.height(path), MANY))
+    kinds = {"error histogram": sm.ErrorHistogram(), "t-digest": sm.TDigest(CENTROIDS)}
+    runs = {
+        (kind, fast): either(lambda statistic=statistic: fill(keep(statistic), frames), fast)
+        for kind, statistic in kinds.items()
+        for fast in (True, False)
+    }
+    times = side_by_side(runs | {"sort": lambda: [np.sort(error) for error in errors]})
+    truth = np.median(np.concatenate(errors))
+    medians = {"error histogram": "median_error", "t-digest": "digest_quantile(q=0.5)"}
+    for (kind, fast), target in zip(runs, (1.2, 1.2, 2, 2), strict=True):
+        within(times[kind, fast].result.finalize([medians[kind]])[medians[kind]], truth)
+        what = f"{kind} over sorting the batches, CPU, " + ("fast" if fast else "without fast")
+        yield Figure(what, times[kind, fast].cpu / times["sort"].cpu, "<=", target)
+
+
+def digest_peer(path: Path) -> Iterator[Figure]:
+    """Batches to a median error, against the fastest t-digest."""
+    import fastdigest
+
+    frames, errors = batches_of(min(data.height(path), MANY))
+
+    def theirs() -> float:
+        digest = fastdigest.TDigest(CENTROIDS)
+        for error in errors:
+            digest.batch_update(error)
+        return digest.median()
+
+    ours = {fast: either(lambda: fill(keep(sm.ErrorHistogram()), frames), fast) for fast in (True, False)}
+    times = side_by_side(ours | {"fastdigest": theirs})
+    ranks = np.searchsorted(np.sort(np.concatenate(errors)), times["fastdigest"].result) / sum(map(len, errors))
+    assert abs(ranks - 0.5) < 0.01  # it promises nothing
+    for fast in (True, False):
+        what = "fastdigest over error histogram, CPU, " + ("fast" if fast else "without fast")
+        yield Figure(what, times["fastdigest"].cpu / times[fast].cpu, ">=", 8)
+
+
+def mad_bounds(path: Path) -> Iterator[Figure]:
+    """Half the width of the certified MAD, that the truth lies inside, and that shards make no difference."""
+    rows, rng = min(data.height(path), MANY), np.random.default_rng(4)
+    for name, errors in {"normal": rng.normal(0, 1, rows), "lognormal": rng.lognormal(0, 1, rows)}.items():
+        frame = pl.DataFrame({"actual": np.zeros(rows), "predicted": errors})
+        shards = [keep(sm.ErrorHistogram()).update(frame[i::16]) for i in range(16)]
+        total = sm.merge(shards)
+        assert total.to_bytes() == keep(sm.ErrorHistogram()).update(frame).to_bytes()
+        assert total.to_bytes() == sm.merge(reversed(shards)).to_bytes()
+        mad = total.finalize()["mad"]
+        within(mad, np.median(np.abs(errors - np.median(errors))))
+        yield Figure(
+            f"certified MAD half-width, {name} errors", (mad.upper - mad.lower) / 2 / mad.value * 100, "<=", 0.3, "%"
+        )
+
+
+def regression_out_of_core(path: Path) -> Iterator[Figure]:
+    """Files to the tables of the whole task, against the bare scan."""
+    path = data.write(path.parent, data.height(path), data.measurements)
+    scan = pl.scan_parquet(path)
+
+    def ours() -> sm.Accumulator:
+        return sm.accumulate(scan, sm.regression(y_true="actual", y_pred="predicted")).compact()
+
+    times = side_by_side(
+        {
+            "scan": lambda: scan.select(pl.sum("actual", "predicted")).collect(engine="streaming"),
+            "fast": either(ours, fast=True),
+            "plain": either(ours, fast=False),
+        }
+    )
+    sums, bare = times["scan"].result, times["scan"].wall
+    median = scan.select((pl.col("predicted") - pl.col("actual")).median()).collect().item()
+    for name in ("fast", "plain"):
+        report = times[name].result.finalize(["rows", "bias", "median_error"])
+        bias = (sums["predicted"] - sums["actual"]).item() / report["rows"].value
+        assert abs(report["bias"].value - bias) < 1e-9  # a difference of large sums
+        within(report["median_error"], median)
+    yield Figure("regression out of core, wall, over the bare scan, fast", times["fast"].wall / bare, "<=", 1.8)
+    yield Figure("the same without fast", times["plain"].wall / bare, "<=", 1.8)
+
+
+CASES = (error_tables, digest_peer, mad_bounds, regression_out_of_core)
