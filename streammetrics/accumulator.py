@@ -28,7 +28,7 @@ CHUNK = 1_048_576  # rows observed at once: many for each cell of their tables
 FIRST = 32_768  # rows that an accumulator observes first of all
 GROWTH = 4  # times as many rows as before are observed next, up to a chunk
 SINGLE_BATCH = 262_144  # rows of a batch that is observed by itself
-BUFFER = 1_048_576  # rows of smaller batches that are held until they are observed together
+BUFFER = 524_288  # rows of smaller batches that are held until they are observed together
 PENDING = 131_072  # cells that may wait to be merged even where few have been kept
 
 

@@ -99,7 +99,9 @@ class Tables(Piled):
         return self.with_table(table.with_columns(pl.Series("group", numbers, pl.UInt32).gather(table["group"])))
 
     def compact(self) -> Tables:
-        """Every cell once."""
+        """Every cell once, as in a single chunk's table."""
+        if self.loose_tables and len(self.tables()) == 1:
+            return Tables(self.statistic, fitted_tables=self.loose_tables)
         return Tables(self.statistic, fitted_tables=(self.statistic.merge(self.table()),))
 
 

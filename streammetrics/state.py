@@ -132,7 +132,7 @@ class Tally:
 
 def no_rows(roles: Roles, statistics: Statistics) -> State:
     """The state before the first row."""
-    return combine([Tally.of(rows_by_model(batches.no_rows(roles), roles), statistics, roles.labels).state()])
+    return Tally.of(rows_by_model(batches.no_rows(roles), roles), statistics, roles.labels).compact().state()
 
 
 def combine(states: Sequence[State]) -> State:

@@ -64,6 +64,14 @@ def test_bins(domain, values, group, weight):
         assert_twins_agree("count_bins", values, label, group, weight, lattice, shifts, offsets, size)
 
 
+def test_differences():
+    for values, others in ((REALS, REALS[::-1]), (PROBABILITIES, REALS), (REALS, REALS)):
+        for one, other in zip(
+            compiled.differences(values, others), definition.differences(values, others), strict=True
+        ):
+            np.testing.assert_array_equal(one, other)
+
+
 def test_distance_to_zero():
     for values in (REALS, -REALS, PROBABILITIES, np.append(REALS, -0.0)):
         assert compiled.nearest(values) == definition.nearest(values) == np.abs(values).min()

@@ -11,6 +11,7 @@ from streammetrics.kernels.numpy import CLIP, NOTHING, Codes, Counts, Extent, Fl
 
 count_bins = fastest(definition.count_bins)
 count_outcomes = fastest(definition.count_outcomes)
+differences = fastest(definition.differences)
 extent = fastest(definition.extent)
 lattice_keys = fastest(definition.lattice_keys)
 nearest = fastest(definition.nearest)
@@ -29,6 +30,7 @@ __all__ = [
     "count_bins",
     "count_outcomes",
     "count_ranks",
+    "differences",
     "extent",
     "lattice_keys",
     "nearest",

@@ -34,6 +34,7 @@ any_order = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contrac
 
 FEWEST_BITS = 13  # of the index of a hash table
 HASH_HIGH, HASH_LOW = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)  # odd and well mixed
+FIRST_KEY, LAST_KEY = np.int64(np.iinfo(np.int64).min), np.int64(np.iinfo(np.int64).max)
 LANES = 2  # sums that take turns, so that a row need not wait for the one before
 SQRT_HALF = np.sqrt(0.5).view(np.int64)
 LN2 = 0.6931471803691238  # without its last digits, so that a product with an exponent is exact
@@ -44,7 +45,17 @@ def extent(values: NDArray[np.number]) -> Extent:
     """0.2 ns."""
     if values.dtype != np.float64:
         return definition.extent(values)
-    ends = np.array(_extent(values.view(np.int64)))
+    return _extent_of_keys(*_extent(values.view(np.int64)))
+
+
+def differences(values: Floats, others: Floats) -> tuple[Floats, Extent]:
+    """2.5 ns, most of them to make room."""
+    found = np.empty(len(values))
+    return found, _extent_of_keys(*_differences(values, others, found))
+
+
+def _extent_of_keys(low: int, high: int) -> Extent:
+    ends = np.array([low, high])
     low, high = (ends ^ ((ends >> 63) & MAGNITUDE)).view(np.float64).tolist()
     return (low, high) if low == low and high == high else (np.nan, np.nan)
 
@@ -163,6 +174,17 @@ def _extent(bits):
     low = high = bits[0] ^ ((bits[0] >> 63) & MAGNITUDE)
     for i in range(len(bits)):
         key = bits[i] ^ ((bits[i] >> 63) & MAGNITUDE)  # NaN comes beyond the infinities
+        low, high = min(low, key), max(high, key)
+    return low, high
+
+
+@exact
+def _differences(values, others, out):
+    low, high = LAST_KEY, FIRST_KEY
+    for i in range(len(values)):
+        out[i] = values[i] - others[i]
+        bits = np.float64(out[i]).view(np.int64)
+        key = bits ^ ((bits >> 63) & MAGNITUDE)
         low, high = min(low, key), max(high, key)
     return low, high
 

@@ -36,6 +36,13 @@ def extent(values: NDArray[np.number]) -> Extent:
     return (float(values.min()), float(values.max())) if len(values) else NOTHING
 
 
+def differences(values: Floats, others: Floats) -> tuple[Floats, Extent]:
+    """Values minus others, and the extent of these differences; 3 ns."""
+    with np.errstate(all="ignore"):
+        found = values - others
+    return found, extent(found)
+
+
 def nearest(values: Floats) -> float:
     """Smallest distance to zero; 0.7 ns."""
     return min((float(np.abs(values[block]).min()) for block in blocks(len(values))), default=np.inf)

@@ -134,7 +134,8 @@ def _targets(rows: Rows) -> Values:
 
 
 def _errors(rows: Rows) -> Values:
-    return _with_extent(rows.predicted[0] - rows.truth[0])
+    errors, extent = kernels.differences(rows.predicted[0], rows.truth[0])
+    return errors, None, extent
 
 
 def _with_extent(values: NDArray[np.float64]) -> Values:
