@@ -18,7 +18,7 @@ from streammetrics.frames import concat_groups
 from streammetrics.lazy import pa
 from streammetrics.metrics import Metric, all_metrics, find_metric
 from streammetrics.report import Report
-from streammetrics.roles import FOLD, LABEL, SEVERAL, SINGLE, Column, Columns, Kind, Names, Roles
+from streammetrics.roles import LABEL, SEVERAL, SINGLE, Column, Columns, Kind, Names, Roles
 from streammetrics.rows import rows_by_model
 from streammetrics.state import State, Tally
 from streammetrics.statistics import ConfusionMatrix, RowCounts, Statistic
@@ -251,7 +251,12 @@ class Accumulator:
                 known = ", ".join(self.roles.by) or "none"
                 raise SpecificationError(f"{column!r} is no group column; the group columns are: {known}.")
         roles = replace(self.roles, by=columns)
-        return self._of(Saved(roles, self.metrics, states.roll_up(self.state, roles.group_columns)))
+        return self._of(Saved(roles, self.metrics, self._rolled_up(roles)))
+
+    def _rolled_up(self, roles: Roles) -> State:
+        """The state over the group columns of other roles. Groups that are there before the first row stay."""
+        state = states.roll_up(self.state, roles.group_columns)
+        return state if roles.keys else states.combine([states.no_rows(roles, self.statistics), state])
 
     def filter(self, *predicates: pl.Expr) -> Accumulator:
         """The accumulator of some of the groups: ``acc.filter(pl.col("country") == "DE")``.
@@ -284,13 +289,11 @@ class Accumulator:
         if wanted is None:
             wanted = [m for m in all_metrics() if any(m.readable(t) for t in tables)]
         found = dict.fromkeys(find_metric(m, tables) for m in wanted)
-        total = self.state
-        if self.roles.unit is not None:
-            total = states.roll_up(total, [c for c in self.roles.group_columns if c != FOLD])
         if confidence is not None and not 0 < confidence < 1:
             raise SpecificationError(f"confidence must lie between 0 and 1, not {confidence!r}.")
+        total = self.state if self.roles.unit is None else self._rolled_up(replace(self.roles, unit=None))
         folds = None if self.roles.unit is None else self.state
-        return Report(states.in_order(total), list(found), confidence, folds)
+        return Report(states.in_order(total), list(found), confidence, folds, self.roles.unit)
 
     def to_arrow(self) -> pa.Table:
         """The state as an Arrow table: a row per group, a nested column per statistic."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import polars as pl
+from polars import Expr
 
 from streammetrics.estimates import ESTIMATE, as_floats, by_group, by_view, estimate, with_label
 from streammetrics.intervals import by_delta, drawn, interval, jackknifed
 from streammetrics.metrics import Metric
+from streammetrics.metrics.metric import Range
 from streammetrics.roles import FOLD
 from streammetrics.state import State, roll_up, select
 from streammetrics.statistics import GROUP, Statistic, View
@@ -111,16 +113,9 @@ def _drawn(
 
 def _of_folds(frame: pl.DataFrame, folds: State, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:
     """Keys, metric and limits, from the values without each fold."""
-    by = [c for c in folds.keys.columns if c != FOLD]
-    parts = []
-    for number in folds.keys[FOLD].unique().sort():
-        rest = roll_up(select(folds, folds.keys.filter(pl.col(FOLD) != number)), by)
-        found = estimate(rest, metrics)
-        own = folds.keys.filter(pl.col(FOLD) == number).select(by)
-        parts.append(found.join(own, on=by, how="semi", nulls_equal=True) if by else found)
     keys = [c for c in frame.columns if c not in ESTIMATE[1:]]
     values = frame.select(*keys, total="value")
-    left_out = pl.concat(parts, how="vertical_relaxed").join(values, on=keys, how="left", nulls_equal=True)
+    left_out = _without_each_fold(folds, metrics).join(values, on=keys, how="left", nulls_equal=True)
     limits = [
         left_out.filter(pl.col("metric") == m.name)
         .group_by(keys, maintain_order=True)
@@ -128,5 +123,91 @@ def _of_folds(frame: pl.DataFrame, folds: State, metrics: Sequence[Metric], conf
         for m in metrics
         if jackknifed(m)
     ]
-    nothing = frame.select(keys).clear().with_columns(pl.lit(None, pl.Float64).alias(side) for side in LIMITS)
-    return pl.concat([nothing, *limits], how="vertical_relaxed")
+    return pl.concat([_no_limits(frame, keys), *limits], how="vertical_relaxed")
+
+
+def paired_intervals(
+    frame: pl.DataFrame, a: State, b: State, metrics: Sequence[Metric], confidence: float
+) -> pl.DataFrame:
+    """Keys, metric and limits of ``b - a``, where the rows of both lie in the same folds of units.
+
+    What both share, such as units that are hard for any model, cancels in the differences (see `jackknife_interval`).
+
+    Args:
+        frame: keys, metric, and the values ``a`` and ``b``.
+        a: rows by fold.
+        b: other rows, or the same ones seen by another model, by fold of the same units.
+        metrics: those compared.
+        confidence: probability with which an interval is to hold the difference.
+    """
+    keys = frame.columns[: frame.columns.index("a")]
+    types = frame.select(keys).schema
+    left_out = [
+        _without_each_fold(folds, metrics).cast(types).select(*keys, FOLD, without=pl.struct("value"))
+        for folds in (a, b)
+    ]
+    values = (
+        left_out[0]
+        .join(left_out[1], on=[*keys, FOLD], how="full", coalesce=True, nulls_equal=True)
+        .join(frame, on=keys, nulls_equal=True)
+        .with_columns(a_without=_left_of("without", "a"), b_without=_left_of("without_right", "b"))
+    )
+    difference, total = pl.col("b_without") - pl.col("a_without"), (pl.col("b") - pl.col("a")).first()
+    limits = [
+        values.filter(pl.col("metric") == m.name)
+        .group_by(keys, maintain_order=True)
+        .agg(jackknife_interval(difference, total, confidence, range=_of_differences(m)))
+        for m in metrics
+        if jackknifed(m)
+    ]
+    return pl.concat([_no_limits(frame, keys), *limits], how="vertical_relaxed")
+
+
+def independent_intervals(frame: pl.DataFrame, a: pl.DataFrame, b: pl.DataFrame) -> pl.DataFrame:
+    """Keys, metric and limits of ``b - a``, where the rows of one tell nothing of those of the other.
+
+    How far each value lies from its own limits tells how far their difference can lie from its limits (Zou & Donner
+    2008; Newcombe 1998 for proportions).
+
+    Args:
+        frame: keys, metric, and the values ``a`` and ``b``.
+        a: estimates with ``ci_lower`` and ``ci_upper``.
+        b: others.
+    """
+    keys = frame.columns[: frame.columns.index("a")]
+    both = frame
+    for name, limits in (("a", a), ("b", b)):
+        named = {f"{name}_{side}": pl.col(side) for side in LIMITS}
+        ends = limits.select(*keys, **named).cast(frame.select(keys).schema)
+        both = both.join(ends, on=keys, how="left", nulls_equal=True, maintain_order="left")
+    below_a, below_b = (pl.col(x) - pl.col(f"{x}_ci_lower") for x in ("a", "b"))
+    above_a, above_b = (pl.col(f"{x}_ci_upper") - pl.col(x) for x in ("a", "b"))
+    difference = pl.col("b") - pl.col("a")
+    lower, upper = difference - (below_b**2 + above_a**2).sqrt(), difference + (above_b**2 + below_a**2).sqrt()
+    return both.select(*keys, ci_lower=lower.fill_nan(None), ci_upper=upper.fill_nan(None))
+
+
+def _left_of(without: str, total: str) -> Expr:
+    """The value without a fold: that of all rows, where none of them is in the fold."""
+    return pl.when(pl.col(without).is_null()).then(total).otherwise(pl.col(without).struct.field("value"))
+
+
+def _of_differences(metric: Metric) -> Range:
+    low, high = metric.range
+    return low - high, high - low
+
+
+def _no_limits(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    return frame.select(keys).clear().with_columns(pl.lit(None, pl.Float64).alias(side) for side in LIMITS)
+
+
+def _without_each_fold(folds: State, metrics: Sequence[Metric]) -> pl.DataFrame:
+    """The estimates of each group without each of its folds, and the column ``fold``, the one left out."""
+    by = [c for c in folds.keys.columns if c != FOLD]
+    parts = [estimate(roll_up(folds, by), metrics).clear().with_columns(pl.lit(None, pl.Int64).alias(FOLD))]
+    for number in folds.keys[FOLD].unique().sort():
+        rest = roll_up(select(folds, folds.keys.filter(pl.col(FOLD) != number)), by)
+        found = estimate(rest, metrics).with_columns(pl.lit(number).alias(FOLD))
+        own = folds.keys.filter(pl.col(FOLD) == number).select(by)
+        parts.append(found.join(own, on=by, how="semi", nulls_equal=True) if by else found)
+    return pl.concat(parts, how="vertical_relaxed")

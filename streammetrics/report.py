@@ -12,13 +12,13 @@ from typing import Any, TypeVar
 import polars as pl
 from numpy.typing import ArrayLike
 
-from streammetrics import confusion, curves, text
+from streammetrics import confusion, curves, error_curves, text
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.estimates import columns_of, estimate
 from streammetrics.metrics import Metric, find_metric
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.state import State
-from streammetrics.statistics import GROUP, CalibrationBins, ConfusionMatrix, ScoreHistogram, Statistic
+from streammetrics.statistics import GROUP, CalibrationBins, ConfusionMatrix, ErrorHistogram, ScoreHistogram, Statistic
 
 S = TypeVar("S")
 
@@ -28,6 +28,7 @@ CURVES = {
     "det": curves.det_curve,
     "lift": curves.lift_curve,
 }
+ERROR_CURVES = {"error_cdf": error_curves.cdf_curve, "rec": error_curves.rec_curve}
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,7 +63,7 @@ class Report:
     """What has been read off an accumulator.
 
     ``report["roc_auc"]`` and `get` give an `Estimate`, `frame` gives all of them; `curve` and `operating_point` read
-    the score histogram. A metric that is not among those shown is computed when it is asked for.
+    the histograms. A metric that is not among those shown is computed when it is asked for.
 
     >>> import streammetrics as sm
     >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.8, 0.3, 0.4]}).finalize()
@@ -73,12 +74,22 @@ class Report:
     """
 
     def __init__(
-        self, state: State, metrics: Sequence[Metric], confidence: float | None = None, folds: State | None = None
+        self,
+        state: State,
+        metrics: Sequence[Metric],
+        confidence: float | None = None,
+        folds: State | None = None,
+        unit: str | None = None,
     ) -> None:
         self._state = state
-        self._folds = folds
+        self.folds = folds
+        self.unit = unit
         self.metrics = tuple(metrics)
         self.confidence = confidence
+
+    def with_confidence(self, confidence: float | None) -> Report:
+        """The same report with sampling intervals of another confidence, or without them."""
+        return Report(self._state, self.metrics, confidence, self.folds, self.unit)
 
     @cached_property
     def frame(self) -> pl.DataFrame:
@@ -96,7 +107,7 @@ class Report:
             return frame
         from streammetrics.confidence import with_intervals  # when it is needed: it takes a while to import
 
-        return with_intervals(frame, self._state, metrics, self.confidence, self._folds)
+        return with_intervals(frame, self._state, metrics, self.confidence, self.folds)
 
     @property
     def by(self) -> list[str]:
@@ -181,20 +192,27 @@ class Report:
 
         ``"roc"``, ``"pr"``, ``"det"`` and ``"lift"`` have a row for each threshold, from the highest down, with the
         counts tp, fp, fn, tn of ``score >= threshold``, which are exact. ``"calibration"`` has a row for each bin.
+        ``"error_cdf"`` and ``"rec"`` have a row for each edge of the bins of the error histogram, ascending: the share
+        of rows with errors, or absolute errors, up to there, and certified bounds of it.
 
         Args:
             kind: ``"roc"`` (fpr, recall), ``"pr"`` (recall, precision), ``"det"`` (fpr, fnr), ``"lift"`` (targeted,
-                gain, lift) or ``"calibration"`` (lowest, highest, weight, mean_score, observed_rate).
+                gain, lift), ``"calibration"`` (lowest, highest, weight, mean_score, observed_rate), ``"error_cdf"``
+                (value, share, lower, upper) or ``"rec"`` (tolerance, share, lower, upper).
 
         Raises:
-            ReportError: for another kind.
+            ReportError: for another kind, or where a group column has the name of a column of the curve.
             MetricError: where the accumulator does not keep what the curve is read from.
         """
         if kind == "calibration":
             bins = self._kept(CalibrationBins)
             return self._with_keys(bins, bins.reliability(self._state.tables[bins.name]))
+        if kind in ERROR_CURVES:
+            errors = self._kept(ErrorHistogram)
+            return self._with_keys(errors, ERROR_CURVES[kind](errors.edges(self._state.tables[errors.name]), [GROUP]))
         if kind not in CURVES:
-            raise ReportError(f"there is no curve {kind!r}; the curves are: {', '.join([*CURVES, 'calibration'])}.")
+            known = ", ".join([*CURVES, "calibration", *ERROR_CURVES])
+            raise ReportError(f"there is no curve {kind!r}; the curves are: {known}.")
         histogram = self._kept(ScoreHistogram)
         return self._with_keys(histogram, CURVES[kind](self._histogram_cases()["tied"], [GROUP]))
 
@@ -287,7 +305,12 @@ class Report:
         raise MetricError(f"this needs {kind.__name__}, which the accumulator does not keep.")
 
     def _with_keys(self, statistic: Statistic, frame: pl.DataFrame) -> pl.DataFrame:
-        return self._state.groups_of(statistic).join(frame, on=GROUP, maintain_order="right").drop(GROUP)
+        groups = self._state.groups_of(statistic)
+        if clash := sorted(set(groups.columns) & set(frame.columns) - {GROUP}):
+            raise ReportError(
+                f"the group column {clash[0]!r} has the name of a column of this table; give it an alias."
+            )
+        return groups.join(frame, on=GROUP, maintain_order="right").drop(GROUP)
 
     @staticmethod
     def _advice(rows: pl.DataFrame, keys: dict[str, Any]) -> str:

@@ -20,7 +20,9 @@ SINGLE = ""  # the model of an accumulator that has just one
 MODEL = "model"
 LABEL = "label"
 FOLD = "fold"  # of units, kept as a group column
-RESERVED = frozenset({MODEL, LABEL, FOLD, "group", "threshold", "metric", "value", "lower", "upper", "note"})
+RESERVED = frozenset(
+    {MODEL, LABEL, FOLD, "group", "threshold", "metric", "value", "lower", "upper", "ci_lower", "ci_upper", "note"}
+)
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,10 @@ from typing import Any, TypeVar
 import polars as pl
 
 from streammetrics.errors import ColumnError, SpecificationError, StateError, StreamMetricsError
+from streammetrics.folds import FOLDS
 from streammetrics.frames import group_column
 from streammetrics.lazy import pa, pq
-from streammetrics.roles import LABEL, SINGLE, Roles
+from streammetrics.roles import FOLD, LABEL, SINGLE, Roles
 from streammetrics.state import State, combine, in_order
 from streammetrics.statistics import GROUP, STATISTICS, RowCounts, Statistic
 from streammetrics.version import __version__
@@ -257,9 +258,15 @@ def _keys(frame: pl.DataFrame, roles: Roles) -> list[pl.Series]:
         keys = [group_column(frame[c]) for c in roles.group_columns]
     except ColumnError as error:
         raise StateError(f"the state's groups cannot be: {error}") from error
+    if roles.unit is not None and frame.height and not _are_folds(frame[FOLD]):
+        raise StateError(f"the state's folds are not numbers from 0 to {FOLDS - 1}.")
     if roles.models != (SINGLE,) and not set(keys[-1]) <= set(roles.models):
         raise StateError("the state's groups name a model that its field 'columns' does not.")
     return keys
+
+
+def _are_folds(column: pl.Series) -> bool:
+    return column.dtype.is_integer() and bool(column.is_between(0, FOLDS - 1).fill_null(False).all())
 
 
 def _specified(make: Callable[[], T]) -> T:
