@@ -178,14 +178,24 @@ def check(ctx: click.Context, state: Path, requirements: tuple[str, ...], by: tu
 @_by
 @click.option("--total", is_flag=True, help="Roll up all groups into one.")
 @_metrics
+@_confidence
+@click.option("--independent", is_flag=True, help="The states are of different rows, so intervals need no --unit.")
 @_format
 @_output
 def compare_command(
-    a: Path, b: Path, by: tuple[str, ...], total: bool, metrics: tuple[str, ...], form: str, output: Path | None
+    a: Path,
+    b: Path,
+    by: tuple[str, ...],
+    total: bool,
+    metrics: tuple[str, ...],
+    confidence: float | None,
+    independent: bool,
+    form: str,
+    output: Path | None,
 ) -> None:
     """Show the difference of each metric of two saved states, and which is better for certain."""
     one, other = (_rolled_up(state, by, total).finalize(metrics or None) for state in (a, b))
-    found = compare(one, other)
+    found = compare(one, other, confidence=confidence, independent=independent)
     _write(found.frame, str(found), form, output)
 
 

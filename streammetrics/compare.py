@@ -13,28 +13,44 @@ from numpy.typing import NDArray
 
 from streammetrics import text
 from streammetrics.accumulator import Accumulator
+from streammetrics.confidence import LIMITS, independent_intervals, paired_intervals
 from streammetrics.errors import ReportError
+from streammetrics.frames import concat_groups
 from streammetrics.metrics import Metric
 from streammetrics.report import Report
+from streammetrics.uncertainty.distributions import upper_level
 
 Values = NDArray[np.float64]
 
-ESTIMATE = ("value", "lower", "upper", "note")
+ESTIMATE = ("value", "lower", "upper")
+COLUMNS = ("a", "b", "difference", "better")
 ROUNDING = 1e-12
 
 
 def compare(
-    a: Accumulator | Report, b: Accumulator | Report, *, metrics: Sequence[str | Metric] | None = None
+    a: Accumulator | Report,
+    b: Accumulator | Report,
+    *,
+    metrics: Sequence[str | Metric] | None = None,
+    confidence: float | None = None,
+    independent: bool = False,
 ) -> Comparison:
     """Compare two evaluations, such as two models on the same rows or one model on two days.
+
+    Sampling intervals of the differences need to know how the rows belong together. Where both have the same ``unit``,
+    they are paired: what makes a unit hard for both cancels. Else they are given for independent rows alone.
 
     Args:
         a: an accumulator, or a report.
         b: another one, of the same group columns.
         metrics: what to compare, where accumulators are given; those of the task unless given.
+        confidence: add sampling intervals that hold the difference with this probability, such as 0.95.
+        independent: whether the rows of one tell nothing of those of the other, such as those of two days of different
+            users; not so for two models on the same rows.
 
     Raises:
-        ReportError: where the group columns differ.
+        ReportError: where the group columns differ, or one has the name of a column of the comparison.
+        SpecificationError: for a confidence that is not between 0 and 1.
 
     >>> import streammetrics as sm
     >>> y = [1, 0, 1, 0]
@@ -45,15 +61,28 @@ def compare(
     one, other = (x.finalize(metrics) if isinstance(x, Accumulator) else x for x in (a, b))
     if one.by != other.by:
         raise ReportError(f"the group columns differ: {one.by} and {other.by}.")
-    return Comparison(one, other)
+    if clash := sorted({*one.by, *other.by}.intersection(COLUMNS)):
+        raise ReportError(f"the group column {clash[0]!r} has a name that comparisons use; give it an alias.")
+    if confidence is not None:
+        upper_level(confidence)
+    return Comparison(one, other, confidence, independent)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two reports side by side."""
+    """Two reports side by side.
+
+    >>> import streammetrics as sm
+    >>> y = [1, 0, 1, 0]
+    >>> a, b = (sm.binary(y_true="y", y_score="p").update({"y": y, "p": p}) for p in ([0.9, 0.6, 0.4, 0.1], y))
+    >>> sm.compare(a, b).roc().rows()
+    [(0.0, 0.5, 'b'), (0.5, 1.0, 'equal')]
+    """
 
     a: Report
     b: Report
+    confidence: float | None = None
+    independent: bool = False
 
     @cached_property
     def frame(self) -> pl.DataFrame:
@@ -61,29 +90,69 @@ class Comparison:
 
         Group columns, kept keys such as ``threshold``, metric, ``a``, ``b``, ``difference`` (b - a), ``lower`` and
         ``upper`` (certified bounds of the difference) and ``better``: ``"a"`` or ``"b"`` where the bounds and the
-        metric's direction leave no doubt, ``"equal"`` where both are the same for certain, else null.
+        metric's direction leave no doubt, ``"equal"`` where both are the same for certain, else null. A difference of
+        1e-12 of the values or less is rounding.
+
+        With a confidence, ``ci_lower`` and ``ci_upper`` are the ends of the sampling interval of the difference, null
+        where none is sound.
+
+        Raises:
+            ColumnError: where a group column has different types.
         """
-        one, other = (r.frame.with_columns(pl.col(ESTIMATE[:3]).cast(pl.Float64)) for r in (self.a, self.b))
-        keys = [c for c in one.columns if c not in ESTIMATE and c in other.columns]
-        joined = one.join(other, on=keys, how="full", coalesce=True, nulls_equal=True, maintain_order="left_right")
-        joined = joined.filter(pl.col("metric").is_in(list(set(one["metric"]) & set(other["metric"]))))
-        sign = {m.name: {"high": 1, "low": -1}.get(m.better or "", 0) for m in self.a.metrics}
-        lower, upper = pl.col("lower_right") - pl.col("upper"), pl.col("upper_right") - pl.col("lower")
+        one, other = (r.frame.with_columns(pl.col(ESTIMATE).cast(pl.Float64)) for r in (self.a, self.b))
+        known = one.columns[: one.columns.index("metric") + 1]
+        keys = [c for c in known if c in other.columns]
+        joined = self._joined(one.select(*keys, *ESTIMATE), other.select(*keys, *ESTIMATE), keys)
+        joined = joined.filter(pl.col("metric").is_in([m.name for m in self._metrics]))
+        sign = {m.name: {"high": 1, "low": -1}.get(m.better or "", 0) for m in self._metrics}
         gain = pl.col("metric").replace_strict(sign, default=0, return_dtype=pl.Int8)
-        return joined.select(
+        size = pl.max_horizontal(pl.col("value").abs(), pl.col("value_right").abs())
+        rounding = pl.when(size.is_finite()).then(ROUNDING * size).otherwise(0.0)
+        b_above, b_below = pl.col("lower") > rounding, pl.col("upper") < -rounding
+        found = joined.with_columns(
+            difference=_minus("value_right", "value"),
+            lower=_minus("lower_right", "upper"),
+            upper=_minus("upper_right", "lower"),
+        ).select(
             *keys,
-            a="value",
-            b="value_right",
-            difference=pl.col("value_right") - pl.col("value"),
-            lower=lower,
-            upper=upper,
-            better=pl.when((lower == 0) & (upper == 0))
+            pl.col("value").alias("a"),
+            pl.col("value_right").alias("b"),
+            "difference",
+            "lower",
+            "upper",
+            better=pl.when((pl.col("lower").abs() <= rounding) & (pl.col("upper").abs() <= rounding))
             .then(pl.lit("equal"))
-            .when(((gain > 0) & (lower > 0)) | ((gain < 0) & (upper < 0)))
+            .when(pl.when(gain > 0).then(b_above).when(gain < 0).then(b_below))
             .then(pl.lit("b"))
-            .when(((gain > 0) & (upper < 0)) | ((gain < 0) & (lower > 0)))
+            .when(pl.when(gain > 0).then(b_below).when(gain < 0).then(b_above))
             .then(pl.lit("a")),
         )
+        if self.confidence is None:
+            return found
+        limits = self._limits(found.select(*keys, "a", "b"), self.confidence)
+        return found.join(limits, on=keys, how="left", nulls_equal=True, maintain_order="left").select(
+            pl.exclude("better"), "better"
+        )
+
+    @property
+    def _metrics(self) -> list[Metric]:
+        """Those that both reports show."""
+        names = {m.name for m in self.b.metrics}
+        return [m for m in self.a.metrics if m.name in names]
+
+    @staticmethod
+    def _joined(one: pl.DataFrame, other: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+        types = concat_groups([frame.select(keys).clear() for frame in (one, other)]).schema
+        one, other = one.cast(types), other.cast(types)
+        return one.join(other, on=keys, how="full", coalesce=True, nulls_equal=True, maintain_order="left_right")
+
+    def _limits(self, values: pl.DataFrame, confidence: float) -> pl.DataFrame:
+        """Keys, metric and limits of the differences, as far as they are sound."""
+        if self.a.folds is not None and self.b.folds is not None and self.a.unit == self.b.unit:
+            return paired_intervals(values, self.a.folds, self.b.folds, self._metrics, confidence)
+        if self.independent:
+            return independent_intervals(values, *(r.with_confidence(confidence).frame for r in (self.a, self.b)))
+        return values.drop("a", "b").with_columns(pl.lit(None, pl.Float64).alias(side) for side in LIMITS)
 
     def __str__(self) -> str:
         return text.differences(self.frame)
@@ -94,8 +163,9 @@ class Comparison:
     def roc(self) -> pl.DataFrame:
         """Where which ROC curve lies above the other: group columns, ``from_fpr``, ``to_fpr``, ``above``.
 
-        A row for each stretch of false positive rates; ``above`` is ``"a"``, ``"b"`` or ``"equal"``. Between thresholds
-        the curves are straight lines. One row means that one curve dominates, or that both are equal.
+        A row for each stretch of false positive rates; ``above`` is ``"a"``, ``"b"`` or ``"equal"``, or null where a
+        curve is undefined for want of a class. Between thresholds the curves are straight lines. One row means that one
+        curve dominates, or that both are equal.
 
         Raises:
             MetricError: where a score histogram is not kept.
@@ -105,8 +175,9 @@ class Comparison:
     def error_cdf(self) -> pl.DataFrame:
         """Where whose absolute errors are smaller: group columns, ``from_tolerance``, ``to_tolerance``, ``above``.
 
-        A row for each stretch of tolerances; ``above`` says which model has the larger share of errors up to there:
-        ``"a"``, ``"b"``, ``"equal"``, or null where the bins of the error histograms leave it open.
+        A row for each stretch of tolerances, from the smallest error on; ``above`` says which model has the larger
+        share of errors up to there: ``"a"``, ``"b"``, ``"equal"``, or null where the bins of the error histograms leave
+        it open.
 
         Raises:
             MetricError: where an error histogram is not kept.
@@ -131,9 +202,14 @@ class Comparison:
         return pl.concat([nothing, *parts]).rename(names)
 
 
+def _minus(one: str, other: str) -> pl.Expr:
+    """A difference; null between two infinities."""
+    return (pl.col(one) - pl.col(other)).fill_nan(None)
+
+
 def _of_lines(one: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
     """Stretches between which two ROC curves change places."""
-    x = np.union1d(one["fpr"].drop_nulls().to_numpy(), other["fpr"].drop_nulls().to_numpy())
+    x = np.unique(np.concatenate([[0.0, 1.0], *(curve["fpr"].drop_nulls().to_numpy() for curve in (one, other))]))
     start, end = (_along(one, x, side) - _along(other, x, side) for side in ("right", "left"))
     left, right = (np.where(np.abs(gap) < ROUNDING, 0.0, gap) for gap in (start[:-1], end[1:]))
     crossing = np.flatnonzero(left * right < 0)
@@ -155,11 +231,14 @@ def _along(curve: pl.DataFrame, x: Values, side: Literal["left", "right"]) -> Va
 
 
 def _of_steps(one: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
-    """Stretches between which two step functions with bounds change places."""
+    """Stretches between which two step functions with bounds change places; none where one has no rows."""
+    if not (one.height and other.height):
+        return _runs(np.zeros(1), np.zeros(0))
     x = np.unique(np.concatenate([one["tolerance"].to_numpy(), other["tolerance"].to_numpy()]))
     (low1, high1), (low2, high2) = (tuple(_at(curve, side, x) for side in ("lower", "upper")) for curve in (one, other))
-    sign = np.where(low1 > high2, 1.0, np.where(low2 > high1, -1.0, np.nan))
-    sign[(low1 == high1) & (low2 == high2) & (low1 == low2)] = 0.0
+    least, most = low1 - high2, high1 - low2
+    sign = np.where(least > ROUNDING, 1.0, np.where(most < -ROUNDING, -1.0, np.nan))
+    sign[(np.abs(least) <= ROUNDING) & (np.abs(most) <= ROUNDING)] = 0.0
     return _runs(np.append(x, np.inf), sign)
 
 
@@ -174,4 +253,4 @@ def _runs(x: Values, sign: Values) -> pl.DataFrame:
     code = np.where(np.isnan(sign), 2, sign).astype(np.int64)
     first = np.flatnonzero(np.append(True, code[1:] != code[:-1])) if len(code) else np.zeros(0, dtype=np.intp)
     names = pl.Series(code[first]).replace_strict({1: "a", -1: "b", 0: "equal"}, default=None, return_dtype=pl.String)
-    return pl.DataFrame({"start": x[first], "end": np.append(x[first][1:], x[-1:]), "above": names})
+    return pl.DataFrame({"start": x[first], "end": np.append(x[first][1:], x[-1:])[: len(first)], "above": names})

@@ -66,7 +66,8 @@ def render(frame: pl.DataFrame, by: list[str], width: int | None = None) -> str:
 
 def differences(frame: pl.DataFrame) -> str:
     """The frame of a comparison as text: a row for each metric, with its groups before it."""
-    columns = ("metric", "a", "b", "difference", "lower", "upper", "better")
+    columns = ("metric", "a", "b", "difference", "lower", "upper", "ci_lower", "ci_upper", "better")
+    sampled = "ci_lower" in frame.columns
     keys = tuple(c for c in frame.columns if c not in columns and frame[c].null_count() < frame.height)
     rows = [
         (
@@ -75,12 +76,13 @@ def differences(frame: pl.DataFrame) -> str:
             *(number(r[c], None, None) for c in ("a", "b")),
             number(r["difference"], r["lower"], r["upper"]),
             bound(r["lower"], r["upper"]),
+            *([interval(r["ci_lower"], r["ci_upper"])] if sampled else []),
             r["better"] or "",
         )
         for r in frame.iter_rows(named=True)
     ]
-    header = (*keys, "metric", "a", "b", "b - a", "bound", "better")
-    left = (*range(len(keys) + 1), len(keys) + 4, len(keys) + 5)
+    header = (*keys, "metric", "a", "b", "b - a", "bound", *(["interval"] if sampled else []), "better")
+    left = (*range(len(keys) + 1), *range(len(keys) + 4, len(header)))
     return "\n".join(_align(header, rows, left))
 
 

@@ -1,0 +1,254 @@
+"""Two evaluations side by side: differences, what is better for certain, and where which curve lies above."""
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+from sklearn.metrics import roc_curve
+
+import streammetrics as sm
+
+HAND = {"y": [1.0, 2.0, 3.0, 4.0], "p": [1.0, 2.0, 3.0, 6.0], "q": [2.0, 1.0, 4.0, 3.0]}
+
+
+def regression(batch, column="p", **options):
+    return sm.regression(y_true="y", y_pred=column, **options).update(batch)
+
+
+def binary(label, score, **options):
+    return sm.binary(y_true="y", y_score="p", **options).update({"y": label, "p": score})
+
+
+def of(comparison, metric, **keys):
+    return comparison.frame.row(by_predicate=(pl.col("metric") == metric) & keyed(keys), named=True)
+
+
+def keyed(keys):
+    return pl.all_horizontal(pl.lit(True), *(pl.col(k).eq_missing(pl.lit(v)) for k, v in keys.items()))
+
+
+def test_differences_by_hand():
+    found = sm.compare(regression(HAND), regression(HAND, "q"))
+    assert found.frame.columns == ["metric", "a", "b", "difference", "lower", "upper", "better"]
+    rows = {m: of(found, m) for m in ("rows", "mae", "rmse", "bias", "median_absolute_error")}
+    assert [*rows["mae"].values()] == ["mae", 0.5, 1.0, 0.5, 0.5, 0.5, "a"]
+    assert [*rows["rmse"].values()] == ["rmse", 1.0, 1.0, 0.0, 0.0, 0.0, "equal"]
+    assert [*rows["bias"].values()] == ["bias", 0.5, 0.0, -0.5, -0.5, -0.5, None]
+    assert [*rows["median_absolute_error"].values()][1:] == [0.0, 1.0, 1.0, 1.0, 1.0, "a"]
+    assert rows["rows"]["better"] == "equal"
+    assert "b - a" in str(found)
+
+
+def test_a_high_metric_and_a_low_one():
+    label = [0, 0, 1, 1]
+    worse, better = binary(label, [0.1, 0.8, 0.4, 0.9]), binary(label, [0.1, 0.2, 0.8, 0.9])
+    there, back = sm.compare(worse, better), sm.compare(better, worse)
+    for metric, high in (("roc_auc", True), ("log_loss", False), ("brier_score", False), ("f1", True)):
+        row = of(there, metric, threshold=0.5) if metric == "f1" else of(there, metric)
+        assert row["better"] == "b"
+        assert (row["difference"] > 0) is high
+        assert (of(back, metric, threshold=0.5) if metric == "f1" else of(back, metric))["better"] == "a"
+    assert of(there, "prevalence", threshold=0.5)["better"] == "equal"
+    assert sm.compare(worse, worse).frame["better"].drop_nulls().unique().to_list() == ["equal"]
+
+
+def test_bounds_decide():
+    rng = np.random.default_rng(0)
+    label, score = rng.random(3_000) < 0.3, rng.random(3_000)
+    near, far = np.clip(score + label * 1e-4, 0, 1), np.clip(score + label * 0.3, 0, 1)
+    a, b, c = (binary(label, s, capacity=64) for s in (score, near, far))
+    undecided, decided = of(sm.compare(a, b), "roc_auc"), of(sm.compare(a, c), "roc_auc")
+    assert undecided["lower"] < 0 < undecided["upper"]
+    assert undecided["better"] is None
+    assert decided["better"] == "b"
+    for row, one, other in ((undecided, a, b), (decided, a, c)):
+        x, y = (acc.finalize()["roc_auc"] for acc in (one, other))
+        assert row["difference"] == y.value - x.value
+        assert (row["lower"], row["upper"]) == (y.lower - x.upper, y.upper - x.lower)
+    exact = [binary(label, s) for s in (score, near)]
+    truth = of(sm.compare(*exact), "roc_auc")["difference"]
+    assert undecided["lower"] <= truth <= undecided["upper"]
+
+
+def test_groups_in_one_only():
+    rows = pl.DataFrame(HAND).with_columns(g=pl.Series(["x", "x", None, "y"]))
+    found = sm.compare(regression(rows.head(3), by="g"), regression(rows.tail(2), "q", by="g"))
+    assert set(found.frame["g"]) == {"x", "y", None}
+    for group, sides in (("x", (0.0, None)), (None, (0.0, 1.0)), ("y", (None, 1.0))):
+        row = of(found, "mae", g=group)
+        assert (row["a"], row["b"]) == sides
+        assert (row["difference"] is None) is (None in sides)
+        assert row["better"] == (None if None in sides else "a")
+
+
+def test_groups_without_rows_and_of_other_types():
+    rows = pl.DataFrame(HAND).with_columns(g=pl.Series(["x", "x", "z", "y"]), n=pl.Series([1, 1, 2, 3]))
+    full = regression(rows, by="g")
+    for pair in ((full, full.empty()), (full.empty(), full)):
+        found = sm.compare(*pair)
+        assert found.frame["g"].unique().sort().to_list() == ["x", "y", "z"]
+        assert found.frame["difference"].is_null().all()
+    assert sm.compare(full.empty(), full.empty()).frame.is_empty()
+    other = sm.regression(y_true="y", y_pred="p", by=pl.col("n").alias("g")).update(rows)
+    with pytest.raises(sm.ColumnError, match="'g' has different types"):
+        sm.compare(full, other).frame  # noqa: B018
+    with pytest.raises(sm.ReportError, match="group columns differ"):
+        sm.compare(full, regression(rows))
+    with pytest.raises(sm.ReportError, match="'better' has a name that comparisons use"):
+        sm.compare(*[regression(rows, by=pl.col("g").alias("better"))] * 2)
+
+
+def test_metrics_in_one_only():
+    a, b = regression(HAND), regression(HAND, "q")
+    found = sm.compare(a.finalize(["mae", "rmse", "bias"]), b.finalize(["bias", "r2", "mae"]))
+    assert found.frame["metric"].to_list() == ["mae", "bias"]
+    assert sm.compare(a.finalize(["mae"]), b.finalize(["rmse"])).frame.is_empty()
+    assert sm.compare(a, b, metrics=["within(x=0.5)"]).frame["metric"].to_list() == ["within(x=0.5)"]
+
+
+def test_reports_with_intervals_compare_like_those_without():
+    a, b = regression(HAND), regression(HAND, "q")
+    reports = [acc.finalize(confidence=0.9) for acc in (a, b)]
+    assert_frame_equal(sm.compare(*reports).frame, sm.compare(a, b).frame)
+    assert_frame_equal(sm.compare(reports[0], b).frame, sm.compare(a, b).frame)
+
+
+def test_what_is_infinite_or_undefined_is_not_better():
+    endless = regression({"y": [0.0, 1.0], "p": [1.0, 1.0]})
+    found = of(sm.compare(endless, endless, metrics=["mape"]), "mape")
+    assert (found["a"], found["b"], found["difference"], found["better"]) == (math.inf, math.inf, None, None)
+    finite = regression({"y": [2.0, 1.0], "p": [1.0, 1.0]})
+    assert of(sm.compare(endless, finite, metrics=["mape"]), "mape")["better"] == "b"
+    single = binary([1, 1], [0.2, 0.4])
+    assert of(sm.compare(single, binary([1, 0], [0.2, 0.4])), "roc_auc")["better"] is None
+
+
+def test_rounding_is_not_better():
+    rng = np.random.default_rng(1)
+    rows = pl.DataFrame({"y": rng.normal(size=999), "p": rng.normal(size=999), "w": rng.random(999)})
+    for seed in range(5):
+        shuffled = rows.sample(fraction=1, shuffle=True, seed=seed)
+        pair = [regression(part, sample_weight="w") for part in (rows, shuffled)]
+        assert set(sm.compare(*pair).frame["better"]) <= {"equal", None}
+        assert sm.compare(*pair).error_cdf()["above"].to_list() == ["equal"]
+
+
+def assert_tiles(stretches, start, end, first, last):
+    """Stretches follow one another, and neighbours differ."""
+    assert stretches.height
+    assert (stretches[start][0], stretches[end][-1]) == (first, last)
+    assert stretches[start][1:].to_list() == stretches[end][:-1].to_list()
+    assert (stretches[start] < stretches[end]).all()
+    assert all(one != other for one, other in zip(stretches["above"], stretches["above"][1:], strict=False))
+
+
+LEVELS = {"few ties": 50, "many ties": 4, "all tied": 1}
+
+
+@pytest.mark.parametrize("levels", LEVELS.values(), ids=LEVELS)
+def test_roc_stretches_against_brute_force(levels):
+    rng = np.random.default_rng(levels)
+    seen = set()
+    for _ in range(25):
+        sides = []
+        for _ in range(2):
+            n = int(rng.integers(2, 25))
+            label = np.append(rng.random(n - 2) < rng.choice([0.2, 0.5, 0.8]), [True, False])
+            sides.append((label, rng.integers(0, levels, n) / levels))
+        stretches = sm.compare(*(binary(*side) for side in sides)).roc()
+        assert_tiles(stretches, "from_fpr", "to_fpr", 0.0, 1.0)
+        curves = [roc_curve(*side, drop_intermediate=False)[:2] for side in sides]
+        for start, end, above in stretches.rows():
+            x = start + (end - start) * rng.uniform(1e-6, 1 - 1e-6, 50)
+            one, other = (np.interp(x, *curve) for curve in curves)
+            signs = np.sign(np.where(np.abs(one - other) < 1e-9, 0, one - other))
+            assert set(signs) <= {"a": {1.0, 0.0}, "b": {-1.0, 0.0}, "equal": {0.0}}[above]
+            if above != "equal" and end - start > 1e-6:
+                assert np.abs(signs).mean() > 0.9
+            seen.add(above)
+    assert seen == ({"equal"} if levels == 1 else {"a", "b", "equal"})
+
+
+def test_roc_stretches_by_hand():
+    label = [1, 0, 1, 0]
+    steep, flat = binary(label, [0.9, 0.6, 0.4, 0.1]), binary(label, [0.6, 0.9, 0.8, 0.1])
+    assert sm.compare(steep, flat).roc().rows() == [(0.0, 0.5, "a"), (0.5, 1.0, "equal")]
+    assert sm.compare(flat, steep).roc().rows() == [(0.0, 0.5, "b"), (0.5, 1.0, "equal")]
+    assert sm.compare(steep, steep).roc().rows() == [(0.0, 1.0, "equal")]
+    tied, early = binary(label, [0.5] * 4), binary([1, 0, 0, 1], [0.9, 0.8, 0.7, 0.1])
+    assert sm.compare(tied, early).roc().rows() == [(0.0, 0.5, "b"), (0.5, 1.0, "a")]
+
+
+@pytest.mark.parametrize("label", [[0, 0], [1, 1], []], ids=["no positives", "no negatives", "no rows"])
+def test_roc_of_a_single_class_is_open(label):
+    single, other = binary(label, [0.2, 0.4][: len(label)]), binary([1, 0], [0.2, 0.4])
+    for pair in ((single, other), (other, single), (single, single)):
+        assert sm.compare(*pair).roc().rows() == [(0.0, 1.0, None)]
+
+
+def test_roc_by_group():
+    rows = {"y": [1, 0, 1, 0, 1, 0], "g": [1, 1, 2, 2, 3, 3], "p": [0.9, 0.1, 0.1, 0.9, 0.5, 0.5]}
+    a, b = (sm.binary(y_true="y", y_score=p, by="g") for p in ("p", 1 - pl.col("p")))
+    found = sm.compare(a.update(rows), b.update({k: v[:4] for k, v in rows.items()})).roc()
+    assert found.rows() == [(1, 0.0, 1.0, "a"), (2, 0.0, 1.0, "b")]
+    with pytest.raises(sm.MetricError, match="ScoreHistogram"):
+        sm.compare(regression(HAND), regression(HAND)).roc()
+
+
+@pytest.mark.parametrize("capacity", [8, 16, 4096])
+def test_error_stretches_against_brute_force(capacity):
+    rng = np.random.default_rng(capacity)
+    seen = set()
+    for n in range(15):
+        errors = [rng.normal(0, s, rng.integers(1, 60)).round(rng.choice([1, 9])) for s in rng.choice([1, 1.5, 5], 2)]
+        errors = [errors[0], errors[0] * rng.choice([-1, 1], len(errors[0]))] if n % 5 == 0 else errors
+        pair = [regression({"y": np.zeros(len(e)), "p": e}, capacity=capacity) for e in errors]
+        found = sm.compare(*pair)
+        stretches = found.error_cdf()
+        curves = [report.curve("rec") for report in (found.a, found.b)]
+        first = min(curve["tolerance"][0] for curve in curves)
+        assert_tiles(stretches, "from_tolerance", "to_tolerance", first, math.inf)
+        edges = np.unique(np.concatenate([curve["tolerance"] for curve in curves]))
+        for start, end, above in stretches.rows():
+            x = np.append(
+                edges[(edges >= start) & (edges < end)], start + (min(end, edges[-1] + 1) - start) * rng.random(20)
+            )
+            x = x[x < end]  # a stretch can be one float long
+            one, other = ((np.abs(e) <= x[:, None]).mean(axis=1) for e in errors)
+            if above is None:
+                assert capacity < 4096
+            else:
+                assert set(np.sign(one - other)) == {{"a": 1.0, "b": -1.0, "equal": 0.0}[above]}
+            seen.add(above)
+    assert seen == ({"a", "b", "equal"} | ({None} if capacity < 4096 else set()))
+
+
+def test_error_stretches_by_hand():
+    a, b = regression(HAND), regression(HAND, "q")
+    assert sm.compare(a, b).error_cdf().rows() == [(0.0, 1.0, "a"), (1.0, 2.0, "b"), (2.0, math.inf, "equal")]
+    assert sm.compare(a, a).error_cdf().rows() == [(0.0, math.inf, "equal")]
+    for pair in ((a, a.empty()), (a.empty(), a), (a.empty(), a.empty())):
+        assert sm.compare(*pair).error_cdf().is_empty()
+    grouped = [regression(HAND | {"g": [0, 0, 1, 1]}, c, by="g") for c in "pq"]
+    assert sm.compare(*grouped).error_cdf().rows() == [
+        (0, 0.0, 1.0, "a"),
+        (0, 1.0, math.inf, "equal"),
+        (1, 0.0, 1.0, "a"),
+        (1, 1.0, 2.0, "b"),
+        (1, 2.0, math.inf, "equal"),
+    ]
+    with pytest.raises(sm.MetricError, match="ErrorHistogram"):
+        sm.compare(binary([1, 0], [0.1, 0.2]), binary([1, 0], [0.1, 0.2])).error_cdf()
+
+
+def test_a_bin_that_reaches_across_leaves_it_open():
+    """Of many errors between 1 and 2 only the bin is known; 1.5 lies inside."""
+    many = np.linspace(1, 2, 999)
+    coarse = regression({"y": np.zeros(999), "p": many}, capacity=8)
+    one = regression({"y": [0.0], "p": [1.5]})
+    above = sm.compare(coarse, one).error_cdf()["above"].to_list()
+    assert above[0] is None
+    assert above[-1] == "equal"
+    assert "a" in above
