@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from streammetrics import kernels
 from streammetrics.batches import WEIGHT, Batch, Field
 from streammetrics.codes import encode, find, number
 from streammetrics.kernels import Codes, Extent
@@ -101,7 +102,7 @@ def _arrays(columns: Mapping[Field, pl.Series], roles: Roles) -> tuple[dict[Fiel
         [s.gather(numbers[f][1]).alias("").to_frame() for f, s in classes.items()], how="vertical_relaxed"
     )
     labels = found.unique(maintain_order=True)
-    places = find(found, labels.with_row_index()).to_numpy()
+    places = find(found, labels.with_row_index()).to_numpy().astype(np.intp)
     ends = np.cumsum([len(first) for _, first in numbers.values()])
     coded = {f: part[codes] for part, (f, (codes, _)) in zip(np.split(places, ends), numbers.items(), strict=False)}
     return {f: coded[f] if f in coded else _array(s) for f, s in columns.items()}, labels.to_series()
@@ -111,12 +112,7 @@ def _decided(rows: Rows) -> tuple[Array, ...]:
     """What scores predict: of several classes the likeliest, the first of those that are equally likely."""
     if rows.labels is None:
         return ()
-    best, likeliest = np.zeros(rows.size, dtype=np.intp), rows.score[0]
-    for i, score in enumerate(rows.score[1:], start=1):
-        better = score > likeliest
-        best[better] = i
-        likeliest = np.where(better, score, likeliest)
-    return (best,)
+    return (kernels.likeliest(rows.score),)
 
 
 def _rows_to_keep(columns: Mapping[Field, pl.Series]) -> pl.Series | None:

@@ -19,7 +19,7 @@ tdigest uncertainty intervals curves error_curves confusion statistics state sto
 accumulator compare tasks sources pipeline cli __init__
 """.split()
 CORE = {"polars", "pyarrow", "numpy", "click", "streammetrics"}
-EXTRAS = {"compiled.py": {"numba"}}
+EXTRAS = {"compiled.py": {"numba"}, "compiled_classes.py": {"numba"}}
 FILES = sorted(ROOT.rglob("*.py"))
 
 

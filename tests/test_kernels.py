@@ -8,11 +8,12 @@ import pytest
 
 import streammetrics as sm
 from streammetrics import kernels
-from streammetrics.kernels import choice
+from streammetrics.kernels import choice, classes
 from streammetrics.kernels import numpy as definition
 from streammetrics.lattice import Lattice
 
 compiled = pytest.importorskip("streammetrics.kernels.compiled", reason="numba is not installed")
+compiled_classes = pytest.importorskip("streammetrics.kernels.compiled_classes", reason="numba is not installed")
 
 ROWS = 20_011
 RNG = np.random.default_rng(7)
@@ -34,8 +35,8 @@ grouped = pytest.mark.parametrize("group", [None, GROUP], ids=["ungrouped", "gro
 weighted = pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
 
 
-def assert_twins_agree(name, *args):
-    one, other = (getattr(module, name)(*args) for module in (definition, compiled))
+def assert_twins_agree(name, *args, modules=(definition, compiled)):
+    one, other = (getattr(module, name)(*args) for module in modules)
     assert one.shape == other.shape
     assert one.dtype == other.dtype
     if one.dtype.kind == "i":
@@ -111,6 +112,66 @@ def test_calibration(bins, group, weight):
     assert_twins_agree("sum_calibration", LABEL, PROBABILITIES, edges, group, 1 if group is None else 9, weight)
 
 
+def probabilities(classes):
+    """Certain, saturated, equal, tied and spread ones: an array for each class, some of them read-only."""
+    p = RNG.dirichlet(np.full(classes, 0.3), ROWS)
+    p[::5] = np.eye(classes)[RNG.integers(0, classes, len(p[::5]))]
+    p[1::5] = p[1::5].round(1)
+    p[2] = 1 / classes
+    p[3::50, 0] = 1 - 1e-16
+    scores = tuple(np.ascontiguousarray(column) for column in p.T)
+    for score in scores[::2]:
+        score.flags.writeable = False
+    return scores
+
+
+@pytest.fixture(scope="module", params=[1, 2, 7], ids="{} classes".format)
+def several(request):
+    """Classes of rows, and their scores."""
+    return RNG.integers(0, request.param, ROWS), probabilities(request.param)
+
+
+TWINS = {"modules": (classes, compiled_classes)}
+
+
+@grouped
+@weighted
+@pytest.mark.parametrize("name", ["sum_class_losses", "count_ranks"])
+@pytest.mark.parametrize("rows", [ROWS, 1, 0])
+def test_several_classes(several, name, rows, group, weight, monkeypatch):
+    monkeypatch.setattr(compiled_classes, "PIECE", 3_000)
+    truth, *others = (None if a is None else a[:rows] for a in (several[0], group, weight))
+    scores = tuple(score[:rows] for score in several[1])
+    assert_twins_agree(name, truth, scores, others[0], 1 if group is None else 9, others[1], **TWINS)
+
+
+def test_likeliest(several, monkeypatch):
+    monkeypatch.setattr(compiled_classes, "PIECE", 3_000)
+    scores = several[1]
+    assert_twins_agree("likeliest", scores, **TWINS)
+    np.testing.assert_array_equal(classes.likeliest(scores), np.argmax(scores, axis=0))
+
+
+def test_ranks_by_sorting(several):
+    truth, scores = several
+    order = np.argsort(-np.array(scores), axis=0, kind="stable")
+    rank = np.argmax(order == truth, axis=0)
+    expected = np.bincount(rank, minlength=len(scores))
+    np.testing.assert_array_equal(classes.count_ranks(truth, scores, None, 1, None), [expected])
+
+
+@pytest.mark.parametrize("module", [classes, compiled_classes], ids=["numpy", "compiled"])
+def test_losses_of_nearly_certain_predictions_keep_their_digits(module):
+    """1 - 1e-12 squared from 1 would leave nothing of 2e-24."""
+    scores = (np.full(10, 1 - 1e-12), np.full(10, 1e-12))
+    sums = module.sum_class_losses(np.zeros(10, dtype=np.intp), scores, None, 1, None)
+    miss = 1 - (1 - 1e-12)
+    np.testing.assert_allclose(
+        sums[0, 0], [10, 10 * miss, 10 * miss**2, 10 * (miss**2 + 1e-24), 0], rtol=1e-11, atol=1e-40
+    )
+    assert sums[0, 0, 4] > 0
+
+
 @pytest.mark.parametrize("module", [definition, compiled], ids=["numpy", "compiled"])
 def test_extent(module):
     assert module.extent(REALS) == (-np.inf, np.inf)
@@ -130,6 +191,21 @@ def fresh_choice(monkeypatch):
     choice._twins.cache_clear()
     yield
     choice._twins.cache_clear()
+
+
+@pytest.mark.parametrize("name", ["count_ranks", "likeliest", "sum_class_losses"])
+def test_kernels_of_several_classes_are_chosen_by_the_number_of_rows(fresh_choice, monkeypatch, name):
+    """Not by that of classes."""
+    calls, twin = [], getattr(compiled_classes, name)
+    monkeypatch.setattr(compiled_classes, name, lambda *args: calls.append(1) or twin(*args))
+    choice._twins.cache_clear()
+    scores = probabilities(3)
+    truth = np.zeros(ROWS, dtype=np.intp)
+    for rows in (500, 2_000):
+        part = tuple(score[:rows] for score in scores)
+        args = (part,) if name == "likeliest" else (truth[:rows], part, None, 1, None)
+        getattr(kernels, name)(*args)
+        assert len(calls) == (rows == 2_000)
 
 
 def sums():

@@ -21,7 +21,7 @@ def fastest(kernel: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(kernel)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
-        rows = len(cast(Any, args[0]))
+        rows = len(cast(Any, args[0][0] if isinstance(args[0], tuple) else args[0]))
         twin = _twins().get(name) if rows >= LARGE else None
         if twin is None:
             return kernel(*args, **kwargs)
@@ -38,7 +38,8 @@ def fastest(kernel: Callable[P, T]) -> Callable[P, T]:
 @cache
 def _twins() -> dict[str, Callable[..., Any]]:
     try:
-        return dict(vars(import_module("streammetrics.kernels.compiled")))
+        modules = [import_module(f"streammetrics.kernels.{name}") for name in ("compiled", "compiled_classes")]
+        return {name: twin for module in modules for name, twin in vars(module).items()}
     except Exception as error:  # no numba, or one that does not fit numpy or Python
         log.debug("compiled kernels are not available, numpy runs instead: %s", error)
         return {}

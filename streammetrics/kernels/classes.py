@@ -13,6 +13,17 @@ import numpy as np
 from streammetrics.kernels.numpy import CLIP, Codes, Counts, Floats, blocks
 
 
+def likeliest(scores: Sequence[Floats]) -> Codes:
+    """Of each row the number of the highest score, the first of those that are equally high; 2 ns."""
+    best: Codes = np.zeros(len(scores[0]), dtype=np.intp)
+    for block in blocks(len(best)):
+        highest = scores[0][block].copy()
+        for i, score in enumerate(scores[1:], start=1):
+            np.copyto(best[block], i, where=score[block] > highest)
+            np.maximum(highest, score[block], out=highest)
+    return best
+
+
 def sum_class_losses(
     truth: Codes, scores: Sequence[Floats], group: Codes | None, groups: int, weight: Floats | None
 ) -> Floats:
@@ -21,15 +32,16 @@ def sum_class_losses(
     sums = np.zeros((5, groups * classes))
     for block in blocks(len(truth), groups * classes):
         true = truth[block]
-        values = np.empty((5, len(true)))
-        own, squares = _own(true, [s[block] for s in scores]), np.zeros(len(true))
-        for score in scores:
-            squares += np.square(score[block])
+        values, own, brier = np.empty((5, len(true))), np.zeros(len(true)), np.zeros(len(true))
+        for i, score in enumerate(scores):
+            hit = true == i
+            np.copyto(own, score[block], where=hit)
+            brier += np.square(score[block] - hit)
         values[0] = 1.0 if weight is None else weight[block]
         values[1] = -np.log(np.clip(own, CLIP, 1.0 - CLIP))
         values[2] = np.square(values[1])
-        values[3] = squares - np.square(own) + np.square(1.0 - own)
-        values[4] = np.square(values[3])
+        values[3] = brier
+        values[4] = np.square(brier)
         if weight is not None:
             values[1:] *= values[0]
         cells = true if group is None else group[block] * classes + true
@@ -41,22 +53,19 @@ def sum_class_losses(
 def count_ranks(
     truth: Codes, scores: Sequence[Floats], group: Codes | None, groups: int, weight: Floats | None
 ) -> Counts:
-    """Rows by group and rank of the class among the scores, 0 for the highest: shape (groups, classes); 3 ns."""
+    """Rows by group and rank of the class among the scores, 0 for the highest: shape (groups, classes); 3 ns.
+
+    Of equal scores the first class ranks higher.
+    """
     classes = len(scores)
     counts: Counts = np.zeros(groups * classes, dtype=np.int64 if weight is None else np.float64)
     for block in blocks(len(truth), groups * classes):
         true = truth[block]
-        own, rank = _own(true, [s[block] for s in scores]), np.zeros(len(true), dtype=np.intp)
+        own, rank = np.zeros(len(true)), np.zeros(len(true), dtype=np.intp)
+        for i, score in enumerate(scores):
+            np.copyto(own, score[block], where=true == i)
         for i, score in enumerate(scores):
             rank += (score[block] > own) | ((score[block] == own) & (true > i))
         cells = rank if group is None else group[block] * classes + rank
         np.add(counts, np.bincount(cells, None if weight is None else weight[block], minlength=len(counts)), out=counts)
     return counts.reshape(groups, classes)
-
-
-def _own(truth: Codes, scores: Sequence[Floats]) -> Floats:
-    """Of each row the score of its class."""
-    own = np.zeros(len(truth))
-    for i, score in enumerate(scores):
-        np.copyto(own, score, where=truth == i)
-    return own
