@@ -17,7 +17,7 @@ Groups = NDArray[np.int64]
 Shifts = NDArray[np.int64]
 
 
-def fit(table: pl.DataFrame, lattice: Lattice, capacity: int) -> pl.DataFrame:
+def fit(table: pl.DataFrame, lattice: Lattice, capacity: int, sharing: int = 1) -> pl.DataFrame:
     """Merge bins, in each group at the smallest shift at which no more than ``capacity`` are left.
 
     That shift follows from the rows seen, not from how they were split: a part never holds more bins than the whole. So
@@ -27,6 +27,7 @@ def fit(table: pl.DataFrame, lattice: Lattice, capacity: int) -> pl.DataFrame:
         table: columns group, shift, bin and values to add up; shifts may differ within a group.
         lattice: what the bins mean.
         capacity: the number of bins that a group may keep.
+        sharing: so many groups in a row share their bins: one shift, and one capacity.
 
     Returns:
         The same columns, every bin once, sorted by group and value.
@@ -35,22 +36,29 @@ def fit(table: pl.DataFrame, lattice: Lattice, capacity: int) -> pl.DataFrame:
         return table
     group, shift, bin, *values = (c.to_numpy() for c in table.iter_columns())
     group, shift = group.astype(np.int64), shift.astype(np.int64)
-    shifts = np.zeros(group.max() + 1, dtype=np.int64)
-    np.maximum.at(shifts, group, shift)
-    group, shift, low, values = _at(shifts, group, shift, bin << shift, values, lattice)
-    if np.bincount(group).max() > capacity:
-        shifts = np.maximum(shifts, _fitting_shifts(group, low, len(shifts), lattice, capacity))
-        group, shift, low, values = _at(shifts, group, shift, low, values, lattice)
+    shifts = np.zeros(group.max() // sharing + 1, dtype=np.int64)
+    np.maximum.at(shifts, group // sharing, shift)
+    group, shift, low, values = _at(shifts[group // sharing], group, shift, bin << shift, values, lattice)
+    whole, of_whole = (group, low) if sharing == 1 else _shared(group // sharing, low)
+    if np.bincount(whole).max() > capacity:
+        shifts = np.maximum(shifts, _fitting_shifts(whole, of_whole, len(shifts), lattice, capacity))
+        group, shift, low, values = _at(shifts[group // sharing], group, shift, low, values, lattice)
     columns = (group, shift, low >> shift, *values)
     return pl.DataFrame([pl.Series(n, c, t) for (n, t), c in zip(table.schema.items(), columns, strict=True)])
 
 
+def _shared(whole: Groups, low: Keys) -> tuple[Groups, Keys]:
+    """The bins of groups that share them, each once and sorted."""
+    first, _ = add_up(whole, low, [])
+    return whole[first], low[first]
+
+
 def _at(
-    shifts: Shifts, group: Groups, shift: Shifts, low: Keys, values: list[NDArray[np.generic]], lattice: Lattice
+    wanted: Shifts, group: Groups, shift: Shifts, low: Keys, values: list[NDArray[np.generic]], lattice: Lattice
 ) -> tuple[Groups, Shifts, Keys, list[NDArray[np.generic]]]:
-    """Cells at the shifts of their groups, or less where a bin would span an atom: sorted, each once."""
-    finer = np.flatnonzero(shift < shifts[group])
-    shift[finer] = lattice.limit_shifts(low[finer], shifts[group[finer]])
+    """Cells at the shifts that are wanted, or less where a bin would span an atom: sorted, each once."""
+    finer = np.flatnonzero(shift < wanted)
+    shift[finer] = lattice.limit_shifts(low[finer], wanted[finer])
     low = (low >> shift) << shift
     first, values = add_up(group, low, values)
     return group[first], shift[first], low[first], values

@@ -37,7 +37,8 @@ def estimate(state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
     order = pl.col("metric").replace_strict({m.name: i for i, m in enumerate(metrics)}, return_dtype=pl.UInt32)
     frame = pl.concat(parts, how="diagonal_relaxed")
     keys = [c for c in frame.columns if c not in (GROUP, *ESTIMATE)]
-    label = [pl.col(LABEL).replace_strict(places, default=0)] if (places := _places(state.labels)) else []
+    place = {label: i for i, label in enumerate(state.labels)}
+    label = [pl.col(LABEL).replace_strict(place, default=0)] if place and LABEL in keys else []
     frame = frame.sort(GROUP, order, *label, maintain_order=True).select(GROUP, *keys, *ESTIMATE)
     return state.groups.join(frame, on=GROUP, maintain_order="right").drop(GROUP)
 
@@ -52,10 +53,6 @@ def by_view(state: State, metrics: Sequence[Metric]) -> Iterator[tuple[Statistic
             own = [m for m in left if m.readable(columns)]
             left = [m for m in left if m not in own]
             yield statistic, view, own
-
-
-def _places(labels: Sequence[Any]) -> dict[Any, int]:
-    return {label: i for i, label in enumerate(labels)}
 
 
 def _readable(statistic: Statistic, view: View, labels: Sequence[Any]) -> frozenset[str]:

@@ -143,8 +143,8 @@ class Report:
             ReportError: for a key that is no column of the frame.
         """
         found = find_metric(metric, columns_of(self._state.statistics, self._state.labels))
-        shown = found in self.metrics
-        frame = self.frame.filter(pl.col("metric") == found.name) if shown else self._estimates([found])
+        shown = next((m for m in self.metrics if m == found), None)  # its default options may be written out
+        frame = self.frame.filter(pl.col("metric") == shown.name) if shown else self._estimates([found])
         columns = frame.columns[: frame.columns.index("metric")]
         for key, value in keys.items():
             if key not in columns:

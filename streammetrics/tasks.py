@@ -20,6 +20,7 @@ from streammetrics.statistics import (
     ErrorHistogram,
     ErrorMoments,
     LabelSets,
+    PairHistograms,
     ProbabilityLoss,
     RankCounts,
     ScoreHistogram,
@@ -149,6 +150,7 @@ def multiclass(
     by: Column | Sequence[Column] = (),
     nulls: Literal["raise", "drop"] = "raise",
     renormalize: bool = False,
+    one_vs_one: bool = False,
     capacity: int | None = None,
     atoms: Sequence[float] = (),
     calibration_bins: int = 10,
@@ -157,7 +159,7 @@ def multiclass(
     """An accumulator for classification into several classes.
 
     The predicted label is ``y_pred``, or else the one with the highest probability; of equal probabilities the first
-    label wins. Ranking metrics are those of each class against the rest; the volume under a ROC surface is not kept.
+    label wins. Ranking metrics are those of each class against the rest, and on request of all pairs of classes.
 
     Args:
         y_true: the labels, of any plain type.
@@ -171,7 +173,10 @@ def multiclass(
         by: group columns, by name or expression.
         nulls: ``"raise"`` or ``"drop"``.
         renormalize: divide the probabilities of a row by their sum, instead of refusing rows where it is not 1.
-        capacity: most bins of the score histogram of a class: 4,096, or 1,024 for each group where ``by`` is given.
+        one_vs_one: keep the scores of each pair of classes too, for ``roc_auc_ovo`` (Hand and Till 2001). Memory then
+            grows with the square of the number of classes.
+        capacity: most bins of the score histogram of a class: 4,096, or 1,024 for each group where ``by`` is given; for
+            pairs of classes at most 1,024.
         atoms: probabilities that many rows share.
         calibration_bins: number of calibration bins of a class.
         metrics: what reports show, instead of the usual ones. All others can still be asked for.
@@ -186,6 +191,8 @@ def multiclass(
     """
     if y_score is None and y_pred is None:
         raise SpecificationError("multiclass needs y_score=, y_pred=, or both.")
+    if y_score is None and one_vs_one:
+        raise SpecificationError("one_vs_one= compares y_score=, which is not given.")
     statistics: list[Statistic] = [ConfusionMatrix(tuple(order))]
     shown: list[str] = []
     if y_score is not None:
@@ -193,6 +200,9 @@ def multiclass(
         bins = ScoreHistogram(capacity, "probability", tuple(atoms))
         statistics += [ClassLoss(), RankCounts(), bins, CalibrationBins(calibration_bins)]
         shown += ["roc_auc(average=macro)", "roc_auc", "average_precision", "log_loss", "log_loss_skill", "brier_score"]
+        if one_vs_one:
+            statistics.append(PairHistograms(min(capacity, CAPACITY_OF_A_GROUP), "probability", tuple(atoms)))
+            shown.append("roc_auc_ovo")
     return Accumulator(
         *statistics,
         y_true=y_true,

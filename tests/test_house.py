@@ -41,8 +41,9 @@ def test_public_names():
         *("Accumulator", "Comparison", "Estimate", "Metric", "Report", "Statistic", "__version__"),
         *("accumulate", "all_metrics", "binary", "compare", "evaluate", "merge", "metric"),
         *("multiclass", "multilabel", "regression"),
+        "TDigest",
         *("CalibrationBins", "ClassLoss", "ConfusionCounts", "ConfusionMatrix", "ErrorHistogram", "ErrorMoments"),
-        *("Histogram", "LabelSets", "ProbabilityLoss", "RankCounts", "RowCounts", "ScoreHistogram", "TDigest"),
+        *("Histogram", "LabelSets", "PairHistograms", "ProbabilityLoss", "RankCounts", "RowCounts", "ScoreHistogram"),
         *("ColumnError", "DataError", "MergeError", "MetricError", "ReportError", "SourceError"),
         *("SpecificationError", "StateError", "StreamMetricsError"),
     }

@@ -25,7 +25,7 @@ from streammetrics.metrics.calibration import (
     observed_rate,
     rmsce,
 )
-from streammetrics.metrics.class_probabilities import top_k_accuracy
+from streammetrics.metrics.class_probabilities import roc_auc_ovo, top_k_accuracy
 from streammetrics.metrics.deviances import (
     d2_gamma,
     d2_poisson,
@@ -233,6 +233,7 @@ __all__ = [
     "rmse",
     "rmsle",
     "rmspe",
+    "roc_auc_ovo",
     "rows",
     "samples_jaccard",
     "several_classes",

@@ -1,13 +1,14 @@
-"""Probabilities of several classes: means of losses that are summed by actual label, and ranks of the actual label.
+"""Probabilities of several classes: means of losses that are summed by actual label, ranks of the actual label, pairs.
 
 The table of losses has a row for each actual label, with ``class_weight`` rows, or their weight. The loss of a row is
-that of all its probabilities, one for each class.
+that of all its probabilities, one for each class. The table of pairs has a row for each ordered pair of labels.
 """
 
 from __future__ import annotations
 
 from math import inf
 
+import polars as pl
 from polars import Expr
 
 from streammetrics.errors import MetricError
@@ -149,3 +150,35 @@ def top_k_accuracy(rank: Expr, count: Expr, *, k: int = 1) -> Expr:
     if not (k >= 1 and float(k).is_integer()):
         raise MetricError(f"k must be a whole number, at least 1; it is {k!r}.")
     return count.filter(rank <= k).sum() / count.sum()
+
+
+@metric(range=(0, 1), better="high", aliases=("hand_till_auc",))
+def roc_auc_ovo(one_rows: Expr, other_rows: Expr, ordered_pairs: Expr, *, average: str = "macro") -> Expr:
+    """Mean over all pairs of labels of how well their scores tell one from the other: the M of Hand and Till (2001).
+
+    Of two labels it is the mean of two ROC AUCs over the rows that have one of them: that of the score of the one, and
+    that of the score of the other. ``ordered_pairs`` counts, of the pairs of a row of the one label and a row of the
+    other, those where that of the one has the higher score of the one, ties half. With ``average=weighted`` a pair of
+    labels counts as the rows that it has: scikit-learn's ``roc_auc_score(multi_class="ovo")``. Labels without rows are
+    left out.
+
+    >>> roc_auc_ovo([2, 4], [4, 2], [7, 6])
+    0.8125
+    >>> pairs = {"one_rows": [2, 4, 2, 8], "other_rows": [4, 2, 8, 2], "ordered_pairs": [8, 8, 8, 8]}
+    >>> roc_auc_ovo(**pairs), roc_auc_ovo(**pairs, average="weighted")
+    (0.75, 0.6875)
+    >>> roc_auc_ovo([2, 0], [0, 2], [0, 0]) is None
+    True
+    """
+    if average not in ("macro", "weighted"):
+        raise MetricError(f"average of roc_auc_ovo must be macro or weighted, not {average!r}.")
+    pairs = one_rows * other_rows
+    weight = pl.when(pairs > 0).then(one_rows + other_rows if average == "weighted" else 1)
+    return (weight * ordered_pairs / pairs).sum() / weight.sum()
+
+
+@roc_auc_ovo.note
+def _pairs_left_out(one_rows: Expr, other_rows: Expr) -> Expr:
+    undefined = (one_rows == 0) | (other_rows == 0)
+    text = pl.format("undefined for {} of {} pairs of labels", undefined.sum() // 2, pl.len() // 2)
+    return pl.when(undefined.any()).then(text)

@@ -9,6 +9,7 @@ from streammetrics.statistics.digest import TDigest
 from streammetrics.statistics.error_moments import ErrorMoments
 from streammetrics.statistics.histogram import ErrorHistogram, Histogram
 from streammetrics.statistics.label_sets import LabelSets
+from streammetrics.statistics.pair_histograms import PairHistograms
 from streammetrics.statistics.probability_loss import ProbabilityLoss
 from streammetrics.statistics.rank_counts import RankCounts
 from streammetrics.statistics.row_counts import RowCounts
@@ -28,6 +29,7 @@ STATISTICS: dict[str, type[Statistic]] = {
         CalibrationBins,
         ClassLoss,
         RankCounts,
+        PairHistograms,
         LabelSets,
         ErrorMoments,
         ErrorHistogram,
@@ -48,6 +50,7 @@ __all__ = [
     "ErrorMoments",
     "Histogram",
     "LabelSets",
+    "PairHistograms",
     "ProbabilityLoss",
     "RankCounts",
     "RowCounts",

@@ -1,0 +1,189 @@
+"""Each pair of classes along the scores of both: what Hand and Till's measure is read off."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from streammetrics.bins import fit
+from streammetrics.counters import Counter
+from streammetrics.kernels import Codes, Extent
+from streammetrics.lattice import Domain
+from streammetrics.roles import Kind
+from streammetrics.rows import Rows
+from streammetrics.statistics.binned import CAPACITY_OF_A_GROUP, Binned
+from streammetrics.statistics.view import GROUP, View
+from streammetrics.tally import BinCounter
+
+TIES = {"tied": 0.5, "best": 1.0, "worst": 0.0}  # what a pair of rows in one coarse bin counts
+
+
+@dataclass(frozen=True)
+class PairHistograms(Binned):
+    """Rows by actual class in bins of the score of each class.
+
+    One-vs-rest histograms know of a score whether a row has its class, not which other class it has instead; here both
+    are kept. The classes share the bins of a score. Keys: ``scored`` (the number of the label whose score it is),
+    ``actual`` (the number of the row's label), ``shift``, ``bin``. Values: ``count``. The table is a pure function of
+    the rows, however they were split; counts merge bit for bit where rows carry no weights. Its size grows with the
+    square of the number of classes.
+
+    Metrics read, for each ordered pair of labels, ``one_rows`` and ``other_rows``, the rows of the one and of the
+    other, and ``ordered_pairs``, in how many pairs of such rows that of the one has the higher score of the one; ties
+    count half.
+
+    Args:
+        capacity: most bins kept of a score. Near an atom more can be needed, one for every power of two of distance.
+        domain: ``"probability"`` for scores in [0, 1], as fine near 1 as near 0; ``"real"`` for any other score.
+        atoms: scores that many rows share; each keeps a bin of its own.
+
+    Raises:
+        SpecificationError: for a capacity that is too small, an unknown domain, or an atom outside of the domain.
+
+    >>> PairHistograms()
+    PairHistograms(capacity=1024, domain='probability', atoms=())
+    """
+
+    capacity: int = CAPACITY_OF_A_GROUP
+    domain: Domain = "probability"
+
+    name: ClassVar[str] = "pair_histograms"
+    kind: ClassVar[Kind | None] = "multiclass"
+    roles: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
+    keys: ClassVar[dict[str, pl.DataType]] = {"scored": pl.UInt32(), "actual": pl.UInt32(), **Binned.keys}
+    counts: ClassVar[tuple[str, ...]] = ("count",)
+
+    def needs_probabilities(self) -> bool:
+        """Whether scores must lie in [0, 1]."""
+        return self.domain == "probability"
+
+    def counter(self, weighted: bool) -> PairCounter:
+        """Counts by bin and class."""
+        return PairCounter(self)
+
+    def merge(self, table: pl.DataFrame) -> pl.DataFrame:
+        """Every cell once, the bins of a score at the smallest shift that fits, in ascending order."""
+        if table.is_empty():
+            return table
+        scores, classes = (int(number) + 1 for number in table.select(pl.max("scored", "actual")).row(0))
+        place = (pl.col(GROUP).cast(pl.Int64) * scores + pl.col("scored")) * classes + pl.col("actual")
+        cells = fit(
+            table.select(place.alias(GROUP), "shift", "bin", "count"), self.lattice, self.capacity, sharing=classes
+        )
+        of_score = pl.col(GROUP) // classes
+        return cells.select(
+            of_score // scores, "shift", "bin", "count", scored=of_score % scores, actual=pl.col(GROUP) % classes
+        ).select(pl.col(name).cast(kind) for name, kind in table.schema.items())
+
+    def valid_for(self, labels: Sequence[Any]) -> pl.Expr:
+        """The numbers of both labels are below that of labels."""
+        return pl.max_horizontal("scored", "actual") < len(labels)
+
+    def cases(self, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
+        """The pairs of classes with the rows of a coarse bin tied, in the order of their classes, and against it."""
+        cells = _with_own(table)
+        hidden = (pl.col("shift") > 0) & (pl.col("own") > 0) & (pl.col("scored") != pl.col("actual"))
+        coarse = cells.select(hidden.any()).item()
+        return {case: _pairs(cells, tie) for case, tie in TIES.items() if coarse or case == "tied"}
+
+    def views(self) -> tuple[View, ...]:
+        """The ordered pairs of labels."""
+        return (View(frozenset({"one_rows", "other_rows", "ordered_pairs"}), (), True, self.cases),)
+
+
+def _with_own(table: pl.DataFrame) -> pl.DataFrame:
+    """The cells, with the rows of the scored class that have the same bin, ``own``, and those above it, ``above``."""
+    score = [GROUP, "scored"]
+    low = table["bin"].to_numpy() << table["shift"].to_numpy().astype(np.int64)
+    cells = table.with_columns(pl.col("count").cast(pl.Float64), low=pl.Series(low, dtype=pl.Int64))
+    of_class = pl.col("count").filter(pl.col("actual") == pl.col("scored"))
+    bins = (
+        cells.group_by(*score, "low")
+        .agg(own=of_class.sum())
+        .sort(*score, "low")
+        .with_columns(above=pl.col("own").cum_sum(reverse=True).shift(-1, fill_value=0).over(score))
+    )
+    return cells.join(bins, on=[*score, "low"], how="left", maintain_order="left")
+
+
+def _pairs(cells: pl.DataFrame, tie: float) -> pl.DataFrame:
+    """Rows of each ordered pair of labels, and how many pairs of these rows are in order.
+
+    Two rows in one bin count a half where it is a single score, else ``tie``.
+    """
+    equal = pl.when(pl.col("shift") > 0).then(tie).otherwise(TIES["tied"])
+    sums = cells.group_by(GROUP, "scored", "actual", maintain_order=True).agg(
+        rows=pl.sum("count"), ordered_pairs=(pl.col("count") * (pl.col("above") + pl.col("own") * equal)).sum()
+    )
+    own = sums.filter(pl.col("scored") == pl.col("actual")).select(GROUP, "scored", one_rows="rows")
+    labels = sums.select(GROUP, "scored").unique(maintain_order=True)
+    return (
+        labels.join(labels.select(GROUP, actual="scored"), on=GROUP, maintain_order="left_right")
+        .filter(pl.col("scored") != pl.col("actual"))
+        .join(own, on=[GROUP, "scored"], how="left", maintain_order="left")
+        .join(sums, on=[GROUP, "scored", "actual"], how="left", maintain_order="left")
+        .select(GROUP, "one_rows", "ordered_pairs", other_rows="rows")
+        .fill_null(0)
+    )
+
+
+@dataclass(frozen=True)
+class PairCounter(Counter):
+    """Rows by bin of the score of each class, and by class: classes are counted as groups.
+
+    A class alone has no more bins than all classes, so its own are never coarser than those that it shares in the end.
+    """
+
+    statistic: PairHistograms
+    counters: tuple[BinCounter, ...] = ()
+
+    def add(self, rows: Rows, numbers: Codes, groups: int) -> PairCounter:
+        """The counts of more rows."""
+        classes, actual = len(rows.score), rows.truth[0]
+        group = actual if rows.group is None else rows.group * classes + actual
+        places = np.add.outer(numbers * classes, np.arange(classes)).ravel()
+        new = BinCounter(_scores, self.statistic.lattice, self.statistic.capacity)
+        counters = tuple(
+            counter.add(replace(rows, group=group, score=(score,), extent=(extent,)), places, groups * classes)
+            for counter, score, extent in zip(self.counters or [new] * classes, rows.score, rows.extent, strict=True)
+        )
+        return replace(self, counters=counters)
+
+    def table(self) -> pl.DataFrame:
+        """What was counted, as a table; a cell may come twice."""
+        classes = len(self.counters)
+        label = pl.col(GROUP) % classes
+        return pl.concat(
+            counter.table().select(
+                pl.col(GROUP) // classes, pl.lit(i, pl.UInt32).alias("scored"), label.alias("actual"), pl.exclude(GROUP)
+            )
+            for i, counter in enumerate(self.counters)
+        )
+
+    @property
+    def loose(self) -> int:
+        """Rows of tables that came since the last compaction."""
+        return sum(counter.loose for counter in self.counters)
+
+    @property
+    def fitted(self) -> int:
+        """Rows of tables that the last compaction left."""
+        return sum(counter.fitted for counter in self.counters)
+
+    @property
+    def settled(self) -> bool:
+        """Whether the bins of all scores are coarse."""
+        return all(counter.settled for counter in self.counters)
+
+    def compact(self) -> PairCounter:
+        """The counter with equal cells added up."""
+        return replace(self, counters=tuple(counter.compact() for counter in self.counters))
+
+
+def _scores(rows: Rows) -> tuple[NDArray[np.float64], None, Extent]:
+    return rows.score[0], None, rows.extent[0]

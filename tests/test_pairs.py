@@ -1,0 +1,170 @@
+"""Pairs of classes, each compared on the scores of both: Hand and Till's measure and its bounds."""
+
+import itertools
+
+import numpy as np
+import polars as pl
+import pytest
+import sklearn.metrics as sk
+from strategies import merge_in_any_order, shards, shuffled, use_small_chunks
+
+import streammetrics as sm
+
+LABELS = [*"abcd"]
+MEASURES = {average: f"roc_auc_ovo(average={average})" for average in ("macro", "weighted")}
+
+
+def rows(seed=0, count=300, classes=4, digits=None):
+    """Labels, their scores, weights and groups; the last class is rare."""
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.full(classes, 0.6), count)
+    if digits:
+        p = np.floor(p * 10**digits) / 10**digits
+        p[:, 0] = 1 - p[:, 1:].sum(axis=1)
+    actual = np.where(rng.random(count) < 0.4, p.argmax(axis=1), rng.integers(0, classes - 1, count))
+    actual[:classes] = range(classes)
+    frame = pl.DataFrame(dict(zip(LABELS, p.T, strict=False)))
+    return frame.with_columns(
+        y=pl.Series(LABELS).gather(actual), w=rng.integers(1, 4, count), g=rng.integers(0, 2, count)
+    )
+
+
+def pairs(classes=4, capacity=1024, domain="probability", **roles):
+    scores = {label: label for label in LABELS[:classes]}
+    return sm.Accumulator(sm.PairHistograms(capacity, domain), y_true="y", y_score=scores, **roles)
+
+
+def truth(frame, average="macro"):
+    labels = sorted(set(frame["y"]))
+    scores = frame.select(c for c in frame.columns if c in LABELS).to_numpy()
+    return (
+        sk.roc_auc_score(
+            frame["y"].to_list(), scores, multi_class="ovo", average=average, labels=LABELS[: scores.shape[1]]
+        )
+        if len(labels) > 1
+        else None
+    )
+
+
+def by_brute_force(frame, average="macro"):
+    """Over all pairs of rows of different classes, one by one."""
+    y, w = frame["y"].to_list(), frame["w"].to_list()
+    aucs, weights = [], []
+    for one, other in itertools.permutations(sorted(set(y)), 2):
+        score = frame[one].to_list()
+        ones, others = ([(s, v) for s, v, label in zip(score, w, y, strict=True) if label == x] for x in (one, other))
+        wins = sum(v * u * ((s > t) + (s == t) / 2) for s, v in ones for t, u in others)
+        rows = [sum(v for _, v in side) for side in (ones, others)]
+        aucs.append(wins / (rows[0] * rows[1]))
+        weights.append(sum(rows) if average == "weighted" else 1)
+    return np.average(aucs, weights=weights)
+
+
+@pytest.mark.parametrize("digits", [None, 1, 2])
+@pytest.mark.parametrize("classes", [2, 3, 4])
+@pytest.mark.parametrize("average", MEASURES)
+def test_equals_scikit_learn(average, classes, digits):
+    frame = rows(classes, classes=classes, digits=digits)
+    found = pairs(classes).update(frame).finalize()[MEASURES[average]]
+    if classes == 2:  # scikit-learn takes no two classes as several
+        assert found.value == pytest.approx(sk.roc_auc_score(frame["y"] == "a", frame["a"]), rel=1e-12)
+    else:
+        assert found.value == pytest.approx(truth(frame, average), rel=1e-12)
+    assert found.exact
+
+
+@pytest.mark.parametrize("average", MEASURES)
+def test_weights_and_groups_by_brute_force(average):
+    frame = rows(1, digits=2)
+    report = pairs(sample_weight="w", by="g").update(frame).finalize()
+    for group in (0, 1):
+        expected = by_brute_force(frame.filter(g=group), average)
+        assert report.get(MEASURES[average], g=group).value == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("average", MEASURES)
+@pytest.mark.parametrize("capacity", [8, 16, 64])
+@pytest.mark.parametrize("seed", range(4))
+def test_bounds_hold_the_truth(seed, capacity, average):
+    frame = rows(seed, count=2_000)
+    found = pairs(capacity=capacity).update(frame).finalize()[MEASURES[average]]
+    assert found.lower < truth(frame, average) < found.upper
+    assert found.lower <= found.value <= found.upper
+    assert found.upper - found.lower < 12 / capacity
+
+
+@pytest.mark.parametrize("order", ["best", "worst"])
+def test_bounds_are_attained(order):
+    """In every bin of a score the rows of its class stand above the others, or below."""
+    frame = rows(2, count=1_000, classes=2)
+    acc = pairs(2, capacity=8).update(frame)
+    cells = acc.state.tables["pair_histograms"]
+    lattice, ranks = acc.statistics[1].lattice, {}
+    for i, label in enumerate("ab"):
+        keys = lattice.keys(frame[label].to_numpy())
+        shift = cells.filter(scored=i)["shift"].max()
+        own = (frame["y"] == label).to_numpy() == (order == "best")
+        ranks[label] = np.unique(np.stack([keys >> shift, own]), axis=1, return_inverse=True)[1]
+    attained = pairs(2, domain="real").update(frame.with_columns(**ranks)).finalize()["roc_auc_ovo"].value
+    found = acc.finalize()["roc_auc_ovo"]
+    assert attained == pytest.approx(found.upper if order == "best" else found.lower, abs=1e-12)
+
+
+@pytest.mark.parametrize("capacity", [8, 40])
+@pytest.mark.parametrize("spread", ["even", "tiny", "near one", "tied"])
+def test_the_table_is_the_same_however_rows_are_split(spread, capacity, monkeypatch):
+    rng = np.random.default_rng(capacity)
+    frame = rows(5, count=900, digits=1 if spread == "tied" else None)
+    if spread in ("tiny", "near one"):
+        a = 10.0 ** -rng.uniform(0, 300, 900) if spread == "tiny" else 1 - 10.0 ** -rng.uniform(0, 17, 900)
+        share = frame.select(pl.col("b", "c", "d") / pl.sum_horizontal("b", "c", "d"))
+        frame = frame.with_columns(share * (1 - pl.Series("a", a))).with_columns(a=a)
+    whole = pairs(capacity=capacity, by="g").update(frame)
+    use_small_chunks(monkeypatch, rows=200, cells=400)
+    for part in (shuffled(frame, rng), frame.sort("y", "a")):
+        batches, parts = whole.empty(), shards(part, rng, 5)
+        for rest in parts:
+            batches.update(rest)
+        assert batches.to_bytes() == whole.to_bytes()
+        assert merge_in_any_order([whole.empty().update(rest) for rest in parts], rng).to_bytes() == whole.to_bytes()
+    table = whole.state.tables["pair_histograms"]
+    assert table.group_by("group", "scored").agg(pl.col("count").sum()).height == 8
+    assert table["count"].sum() == 4 * 900
+    ends = 2 * 63 * 2  # near 0 and 1 a bin can be needed for each power of two
+    bins = table.select("group", "scored", "shift", "bin").unique().group_by("group", "scored").len()["len"]
+    assert bins.max() <= capacity + (ends if spread in ("tiny", "near one") else 0)
+
+
+def test_classes_share_the_bins_of_a_score():
+    """A class of few rows is as coarse as the others, or pairs could not be compared bin by bin."""
+    frame = rows(6, count=2_000)
+    table = pairs(capacity=16).update(frame).state.tables["pair_histograms"]
+    of_rare = table.filter(actual=3).group_by("scored").agg(pl.max("shift"))
+    of_all = table.group_by("scored").agg(pl.max("shift"))
+    assert of_rare.sort("scored").equals(of_all.sort("scored"))
+
+
+def test_labels_without_rows_are_left_out_and_said():
+    frame = rows(7).filter(pl.col("y") != "d")
+    found = pairs().update(frame).finalize()["roc_auc_ovo"]
+    assert found.value == pytest.approx(by_brute_force(frame.with_columns(w=1)), rel=1e-12)
+    assert found.note == "undefined for 3 of 6 pairs of labels"
+    alone = pairs().update(frame.filter(y="a")).finalize()["roc_auc_ovo"]
+    assert (alone.value, alone.note) == (None, "undefined for 6 of 6 pairs of labels")
+    assert pairs().finalize()["hand_till_auc"] == sm.Estimate(None, None, None, "undefined: 0/0")
+    with pytest.raises(sm.MetricError, match="average of roc_auc_ovo must be macro or weighted, not 'micro'"):
+        pairs().finalize()["roc_auc_ovo(average=micro)"]
+
+
+def test_margins_and_atoms():
+    frame = rows(8, count=2_000, digits=3)
+    margins = frame.with_columns(pl.col(LABELS).log())
+    found = pairs(domain="real", capacity=4096).update(margins).finalize()["roc_auc_ovo"]
+    assert found.value == pytest.approx(truth(frame), rel=1e-12)
+    acc = sm.multiclass(y_true="y", y_score={x: x for x in LABELS}, one_vs_one=True, capacity=128, atoms=(0.25,))
+    quarter = pl.when(pl.int_range(pl.len()) % 3 == 0).then(0.25).otherwise(pl.col(LABELS)).name.keep()
+    frame = rows(8, count=2_000).with_columns(quarter)
+    report = acc.update(frame).finalize()
+    assert "roc_auc_ovo" in report.frame["metric"]
+    assert report["roc_auc_ovo"].lower < truth(frame) < report["roc_auc_ovo"].upper
+    assert report["roc_auc_ovo"].upper - report["roc_auc_ovo"].lower < 0.05
