@@ -128,9 +128,9 @@ class Sums(Counter):
     def add(self, rows: Rows, numbers: Codes, groups: int) -> Sums:
         """The values of more rows added to their groups'."""
         found = self.statistic.count(rows)
-        values = np.zeros((groups, *found.shape[1:]), found.dtype)
-        if self.values is not None:
-            values[: len(self.values)] = self.values
+        known = found[:0] if self.values is None else self.values
+        values = np.zeros((groups, *found.shape[1:]), np.result_type(known, found))  # numpy sums no floats to integers
+        values[: len(known)] = known
         values[numbers] += found
         return replace(self, values=values)
 

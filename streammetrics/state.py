@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -64,12 +65,15 @@ class State:
 
 @dataclass(frozen=True)
 class Tally:
-    """Rows counted in arrays that more rows can be added to."""
+    """Rows counted in arrays that more rows can be added to.
+
+    A statistic has one counter, or where it keeps labels apart one for each of them.
+    """
 
     statistics: Statistics
     labels: tuple[Any, ...]
     groups: pl.DataFrame
-    counters: tuple[Counter, ...]
+    counters: tuple[tuple[Counter, ...], ...]
     seen: int = 0
 
     @classmethod
@@ -78,14 +82,16 @@ class Tally:
         keys = rows[0].groups.clear()
         weighted = rows[0].weight is not None
         groups = _numbered(keys) if keys.width else ONE_GROUP
-        tally = cls(statistics, labels, groups, tuple(s.counter(weighted) for s in statistics)).add(rows)
+        counters = tuple((s.counter(weighted),) * (len(labels) if labels and s.of_label else 1) for s in statistics)
+        tally = cls(statistics, labels, groups, counters).add(rows)
         assert tally is not None
         return tally
 
     def add(self, rows: Sequence[Rows]) -> Tally | None:
         """The tally of one more chunk; None where a group column is of another type than before."""
-        groups, counters, labels = self.groups, list(self.counters), len(self.labels)
-        several = [bool(labels) and s.of_label for s in self.statistics]
+        groups, counters = self.groups, [list(of_statistic) for of_statistic in self.counters]
+        of_labels = [c for c, s in zip(counters, self.statistics, strict=True) if self.labels and s.of_label]
+        of_rows = [c for c, s in zip(counters, self.statistics, strict=True) if not (self.labels and s.of_label)]
         for r in rows:
             if r.groups.schema != groups.drop(GROUP).schema:
                 return None
@@ -94,40 +100,46 @@ class Tally:
                 groups = _numbered(pl.concat([groups.drop(GROUP), r.groups.filter(numbers.is_null())]))
                 numbers = _find(r.groups, groups)
             codes = numbers.to_numpy().astype(np.intp)
-            for i, counter in enumerate(counters):
-                if not several[i]:
-                    counters[i] = counter.add(r, codes, groups.height)
-            for label in range(labels if any(several) else 0):
-                of_label, places = r.of_label(label), codes * labels + label
-                for i, counter in enumerate(counters):
-                    if several[i]:
-                        counters[i] = counter.add(of_label, places, groups.height * labels)
+            for counter in of_rows:
+                counter[0] = counter[0].add(r, codes, groups.height)
+            for label in range(len(self.labels) if of_labels else 0):
+                of_label = r.of_label(label)
+                for counter in of_labels:
+                    counter[label] = counter[label].add(of_label, codes, groups.height)
         seen = self.seen + sum(r.size for r in rows)
-        return replace(self, groups=groups, counters=tuple(counters), seen=seen)
+        return replace(self, groups=groups, counters=tuple(map(tuple, counters)), seen=seen)
 
     @property
     def loose(self) -> int:
         """Rows of tables that came since the last compaction."""
-        return sum(c.loose for c in self.counters)
+        return sum(c.loose for c in chain(*self.counters))
 
     @property
     def fitted(self) -> int:
         """Rows of tables that the last compaction left."""
-        return sum(c.fitted for c in self.counters)
+        return sum(c.fitted for c in chain(*self.counters))
 
     @property
     def settled(self) -> bool:
         """Whether many rows of these groups can be counted at once."""
-        return all(c.settled for c in self.counters)
+        return all(c.settled for c in chain(*self.counters))
 
     def compact(self) -> Tally:
         """The tally with equal cells added up."""
-        return replace(self, counters=tuple(c.compact() for c in self.counters))
+        return replace(self, counters=tuple(tuple(c.compact() for c in of) for of in self.counters))
 
     def state(self) -> State:
         """What was counted, as tables. Cells may come more than once; `combine` adds them up."""
-        tables = {s.name: c.table() for s, c in zip(self.statistics, self.counters, strict=True)}
+        tables = {
+            s.name: pl.concat(_of_label(c.table(), label, len(counters)) for label, c in enumerate(counters))
+            for s, counters in zip(self.statistics, self.counters, strict=True)
+        }
         return State(self.statistics, self.groups, tables, self.labels)
+
+
+def _of_label(table: pl.DataFrame, label: int, labels: int) -> pl.DataFrame:
+    """The table of one of several labels, each of its groups with the number that it has among those of all labels."""
+    return table.with_columns(pl.col(GROUP) * labels + label)
 
 
 def no_rows(roles: Roles, statistics: Statistics) -> State:
