@@ -67,10 +67,11 @@ def _estimate(statistic: Statistic, view: View, state: State, metrics: Sequence[
     each = _read(view, groups, table, [m for m in metrics if m.average is None])
     parts = [with_label(each, labels)]
     if averaged:
-        of_labels = with_label(_read(view, groups, table, [m.with_average(None) for m in averaged]), labels)
-        parts.append(_averaged(of_labels, _support(view, table, labels), averaged))
+        once = list(dict.fromkeys(m.with_average(None) for m in averaged))
+        of_labels = with_label(_read(view, groups, table, once), labels)
+        parts.append(_averaged(of_labels, _support(view, table, labels), averaged, state.groups))
     if micro := [m for m in metrics if m.average == "micro"]:
-        total = statistic.merge(_over_labels(table, labels)) if labels else _sum_over_labels(view, table)
+        total = statistic.merge(_over_labels(table, labels)) if labels else _sum_over_labels(view, table, state.groups)
         summed = view if labels else replace(view, kept=tuple(k for k in view.kept if k != LABEL), cases=exact)
         parts.append(_read(summed, state.groups, total, micro))
     return pl.concat(parts, how="diagonal_relaxed")
@@ -81,10 +82,11 @@ def _over_labels(table: pl.DataFrame, labels: Sequence[Any]) -> pl.DataFrame:
     return table.with_columns(pl.col(GROUP) // len(labels))
 
 
-def _sum_over_labels(view: View, table: pl.DataFrame) -> pl.DataFrame:
-    keys = [GROUP, *(k for k in view.kept if k != LABEL)]
+def _sum_over_labels(view: View, table: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
+    """The sum of the rows of all labels, 0 for a group without labels."""
     first = next(iter(view.cases(table).values()))
-    return first.group_by(keys, maintain_order=True).agg(pl.exclude(LABEL).sum())
+    found = first.group_by(GROUP).agg(pl.exclude(LABEL).sum())
+    return groups.select(GROUP).join(found, on=GROUP, how="left", maintain_order="left").fill_null(0)
 
 
 def with_label(found: pl.DataFrame, labels: Sequence[Any]) -> pl.DataFrame:
@@ -103,26 +105,34 @@ def _support(view: View, table: pl.DataFrame, labels: Sequence[Any]) -> pl.DataF
     return with_label(found, labels)
 
 
-def _averaged(each: pl.DataFrame, support: pl.DataFrame, metrics: Sequence[Metric]) -> pl.DataFrame:
+def _averaged(
+    each: pl.DataFrame, support: pl.DataFrame, metrics: Sequence[Metric], groups: pl.DataFrame
+) -> pl.DataFrame:
     """Means over labels, of those where the metric is defined: plain, or weighted by their number of rows."""
     keys = [c for c in each.columns if c not in (LABEL, *ESTIMATE)]
+    values, weight = pl.col("value", "lower", "upper"), pl.col("weight")
     defined = pl.col("value").is_not_null()
+    counting = defined & (weight > 0)
     undefined = pl.format("undefined for {} of {} labels", (~defined).sum(), pl.len())
     parts = []
     for average in ("macro", "weighted"):
         names = {m.with_average(None).name: m.name for m in metrics if m.average == average}
-        weight = pl.col("support").cast(pl.Float64) if average == "weighted" else pl.lit(1.0)
-        of_label = each.filter(pl.col("metric").is_in(list(names))).join(
-            support, on=[GROUP, LABEL], how="left", maintain_order="left"
-        )
-        means = {
-            c: (pl.col(c) * pl.col("w")).sum() / pl.col("w").filter(defined).sum() for c in ("value", "lower", "upper")
-        }
-        parts.append(
-            of_label.with_columns(weight.alias("w"))
+        wanted = groups.select(GROUP).join(pl.DataFrame({"metric": list(names)}, {"metric": pl.String}), how="cross")
+        found = (
+            each.filter(pl.col("metric").is_in(list(names)))
+            .join(support, on=[GROUP, LABEL], how="left", maintain_order="left")
+            .with_columns(weight=pl.col("support").cast(pl.Float64) if average == "weighted" else pl.lit(1.0))
             .group_by(*keys, "metric", maintain_order=True)
-            .agg(**means, note=pl.when((~defined).any()).then(undefined))
-            .with_columns(pl.col("metric").replace_strict(names), pl.col("value", "lower", "upper").fill_nan(None))
+            .agg(
+                (values * weight).filter(counting).sum() / weight.filter(counting).sum(),
+                note=pl.when((~defined).any()).then(undefined),
+            )
+        )
+        parts.append(
+            wanted.join(found, on=[GROUP, "metric"], how="left", maintain_order="left_right")
+            .with_columns(values.fill_nan(None), pl.col("metric").replace_strict(names))
+            .with_columns(note=pl.coalesce("note", pl.when(~defined).then(pl.lit(UNDEFINED))))
+            .select(found.columns)
         )
     return pl.concat(parts)
 

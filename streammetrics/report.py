@@ -17,10 +17,13 @@ from streammetrics.errors import MetricError, ReportError
 from streammetrics.estimates import columns_of, estimate
 from streammetrics.metrics import Metric, find_metric
 from streammetrics.metrics.requirement import Requirement
+from streammetrics.roles import LABEL
 from streammetrics.state import State
 from streammetrics.statistics import GROUP, CalibrationBins, ConfusionMatrix, ErrorHistogram, ScoreHistogram, Statistic
 
 S = TypeVar("S")
+
+KEPT = ("threshold", LABEL)  # keys that only some statistics have
 
 CURVES = {
     "roc": curves.roc_curve,
@@ -136,13 +139,16 @@ class Report:
         return Estimate(**rows.select(parts).row(0, named=True))
 
     def rows(self, metric: str | Metric, **keys: Any) -> pl.DataFrame:
-        """The rows of `frame` for one metric, of the groups and kept keys that match.
+        """The rows of `frame` for one metric, of the groups and kept keys that match; of one label with ``label=``.
 
         Raises:
             MetricError: for an unknown metric, or one that cannot be read off what was kept.
             ReportError: for a key that is no column of the frame.
         """
-        found = find_metric(metric, columns_of(self._state.statistics, self._state.labels))
+        tables = columns_of(self._state.statistics, self._state.labels)
+        if LABEL in keys:  # one label's, where a metric of all labels has the same name
+            tables.sort(key=lambda columns: LABEL not in columns)
+        found = find_metric(metric, tables)
         shown = next((m for m in self.metrics if m == found), None)  # its default options may be written out
         frame = self.frame.filter(pl.col("metric") == shown.name) if shown else self._estimates([found])
         columns = frame.columns[: frame.columns.index("metric")]
@@ -177,7 +183,7 @@ class Report:
 
     @staticmethod
     def _sentence(required: Requirement, deciding: str, columns: list[str], row: dict[str, Any]) -> str:
-        where = ", ".join(f"{c} {row[c]}" for c in columns if c in row and not (c == "threshold" and row[c] is None))
+        where = ", ".join(f"{c} {row[c]}" for c in columns if not (c in KEPT and row[c] is None))
         place = f" for {where}" if where else ""
         if row["value"] is None:
             return f"{required} cannot be decided{place}: {row['metric']} is {row['note']}."

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import polars as pl
 
-LONGEST = 40
+LONGEST = 40  # groups, or rows of a metric
 ESTIMATE = ("metric", "value", "lower", "upper", "ci_lower", "ci_upper", "note")
 MODEST = 6  # digits shown where a value is exact
 
@@ -49,6 +49,16 @@ def bound(lower: float | None, upper: float | None) -> str:
     return f"± {half:.2g}" if half else "exact"
 
 
+def few(values: Iterable[object], most: int = 5) -> str:
+    """The first of some values, and how many more there are.
+
+    >>> few("abc"), few(range(100), most=2)
+    ("'a', 'b', 'c'", '0, 1 and 98 more')
+    """
+    shown = [repr(value) for value in values]
+    return ", ".join(shown[:most]) + (f" and {len(shown) - most:,} more" if len(shown) > most else "")
+
+
 def render(frame: pl.DataFrame, by: list[str], width: int | None = None) -> str:
     """A report's frame as text: metrics below each other, or, where there are groups, one row for each.
 
@@ -59,9 +69,7 @@ def render(frame: pl.DataFrame, by: list[str], width: int | None = None) -> str:
     """
     kept = [c for c in frame.columns if c not in (*by, *ESTIMATE)]
     several = [c for c in kept if frame[c].drop_nulls().n_unique() > 1]
-    keys = [pl.format(" @ {}", c).fill_null("") for c in several]
-    frame = frame.with_columns(label=pl.concat_str("metric", *keys))
-    return _segments(frame, by, width) if by else _list(frame)
+    return _segments(frame, by, several, width) if by else _list(frame, several)
 
 
 def differences(frame: pl.DataFrame) -> str:
@@ -102,35 +110,48 @@ def interval(lower: float | None, upper: float | None) -> str:
     return " to ".join(ends)
 
 
-def _list(frame: pl.DataFrame) -> str:
+def _list(frame: pl.DataFrame, keys: list[str]) -> str:
     header = ("metric", "value", "bound", "interval", "note")
-    shown = [column for column in header if column != "interval" or "ci_lower" in frame.columns]
+    columns = [column for column in header if column != "interval" or "ci_lower" in frame.columns]
+    shown = frame.group_by("metric", maintain_order=True).head(LONGEST)
     rows = []
-    for r in frame.iter_rows(named=True):
-        cells = {"metric": r["label"], "value": _number(r), "bound": bound(r["lower"], r["upper"])}
+    for r in shown.iter_rows(named=True):
+        cells = {"metric": _metric(r, keys), "value": _number(r), "bound": bound(r["lower"], r["upper"])}
         cells |= {"interval": interval(r.get("ci_lower"), r.get("ci_upper")), "note": r["note"] or ""}
-        rows.append(tuple(cells[column] for column in shown))
-    return "\n".join(_align(tuple(shown), rows, left=(0, *range(2, len(shown)))))
+        rows.append(tuple(cells[column] for column in columns))
+    lines = _align(tuple(columns), rows, left=(0, *range(2, len(columns))))
+    if frame.height > shown.height:
+        lines.append(f"… and {frame.height - shown.height:,} more rows")
+    return "\n".join(lines)
 
 
-def _segments(frame: pl.DataFrame, by: list[str], width: int | None) -> str:
-    groups = frame.n_unique(by)
-    labels = frame["label"].unique(maintain_order=True).to_list()
-    cells: dict[tuple[object, ...], dict[str, str]] = {}
-    for r in frame.head(LONGEST * len(labels)).iter_rows(named=True):  # a group has at most a row for each label
-        cells.setdefault(tuple(r[c] for c in by), {})[r["label"]] = _number(r)
+def _segments(frame: pl.DataFrame, by: list[str], keys: list[str], width: int | None) -> str:
+    numbers: dict[tuple[object, ...], dict[str, str]] = {}
+    metrics: dict[str, dict[str, None]] = {}  # with their keys, which may differ from group to group
+    for r in frame.iter_rows(named=True):
+        group = tuple(r[c] for c in by)
+        if group not in numbers and len(numbers) == LONGEST:
+            break
+        numbers.setdefault(group, {})[_metric(r, keys)] = _number(r)
+        metrics.setdefault(r["metric"], {})[_metric(r, keys)] = None
+    columns = [column for of_metric in metrics.values() for column in of_metric]
     rows = [
-        (*("null" if k is None else str(k) for k in keys), *(numbers.get(label, "") for label in labels))
-        for keys, numbers in itertools.islice(cells.items(), LONGEST)
+        (*("null" if k is None else str(k) for k in group), *(of_group.get(column, "") for column in columns))
+        for group, of_group in numbers.items()
     ]
-    header = (*by, *labels)
+    header = (*by, *columns)
     shown = _columns_within(width, header, rows)
     lines = _align(header[:shown], [row[:shown] for row in rows], left=tuple(range(len(by))))
+    groups = frame.n_unique(by)
     if groups > len(rows):
         lines.append(f"… and {groups - len(rows):,} more groups")
     if len(header) > shown:
         lines.append(f"… and {len(header) - shown} more metrics: {', '.join(header[shown:])}")
     return "\n".join(lines)
+
+
+def _metric(row: dict[str, object], keys: list[str]) -> str:
+    return str(row["metric"]) + "".join(f" @ {row[key]}" for key in keys if row[key] is not None)
 
 
 def _number(row: dict[str, float | None]) -> str:
