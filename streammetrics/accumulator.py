@@ -18,7 +18,7 @@ from streammetrics.frames import concat_groups
 from streammetrics.lazy import pa
 from streammetrics.metrics import Metric, all_metrics, find_metric
 from streammetrics.report import Report
-from streammetrics.roles import LABEL, SEVERAL, SINGLE, Column, Columns, Kind, Names, Roles
+from streammetrics.roles import LABEL, SINGLE, Column, Columns, Kind, Names, Roles
 from streammetrics.rows import rows_by_model
 from streammetrics.state import State, Tally
 from streammetrics.statistics import ConfusionMatrix, RowCounts, Statistic
@@ -30,6 +30,7 @@ GROWTH = 4  # times as many rows as before are observed next, up to a chunk
 SINGLE_BATCH = 262_144  # rows of a batch that is observed by itself
 BUFFER = 524_288  # rows of smaller batches that are held until they are observed together
 PENDING = 131_072  # cells that may wait to be merged even where few have been kept
+MOST_NAMES = 5  # of columns for labels, in print
 
 
 class Accumulator:
@@ -90,7 +91,7 @@ class Accumulator:
         kind = task or _kind(statistics)
         roles = Roles(
             kind=kind,
-            **names.targets(kind, y_true, y_pred, y_score, labels),
+            **names.targets(kind, y_true, y_pred, y_score, _ordered(statistics) if labels is None else labels),
             sample_weight=None if sample_weight is None else names.of(sample_weight),
             unit=None if unit is None else names.of(unit),
             by=tuple(names.of(column) for column in groups),
@@ -382,6 +383,11 @@ def _kind(statistics: Sequence[Statistic]) -> Kind:
     return next((kind for kind in kinds if kind is not None), "binary")
 
 
+def _ordered(statistics: Sequence[Statistic]) -> tuple[Any, ...] | None:
+    """The labels that a statistic puts in order."""
+    return next((s.order for s in statistics if isinstance(s, ConfusionMatrix) and s.order), None)
+
+
 def _types(saved: Saved) -> pl.DataFrame:
     """The columns whose types come from the data, without rows."""
     keys = saved.state.keys.select(saved.roles.keys).clear()
@@ -398,13 +404,8 @@ def _complete(statistics: Sequence[Statistic], roles: Roles) -> tuple[Statistic,
     for statistic in complete:
         if names.count(statistic.name) > 1:
             raise SpecificationError(f"{type(statistic).__name__} is given twice; keep one statistic of a kind.")
-        missing = [role for role in statistic.needs() if not getattr(roles, role)]
-        if missing:
-            raise SpecificationError(f"{type(statistic).__name__} needs {' and '.join(f'{m}=' for m in missing)}.")
-        if statistic.task() in SEVERAL and not (roles.y_pred or roles.y_score):
-            raise SpecificationError(f"{type(statistic).__name__} needs y_pred=, or y_score= for each label.")
-        if statistic.of_label and roles.kind in SEVERAL and not roles.labels:
-            raise SpecificationError(f"{type(statistic).__name__} is kept for each label; give a score for each.")
+        if misfit := statistic.misfit(roles):
+            raise SpecificationError(f"{type(statistic).__name__} {misfit}.")
     if clash := set(names).intersection(roles.by):
         raise SpecificationError(f"by= cannot use the name {min(clash)!r}, which saved states use; give it an alias.")
     return complete
@@ -421,6 +422,10 @@ def _require_equal(one: Accumulator, other: Accumulator) -> None:
 
 
 def _one(columns: Mapping[str, tuple[str, ...]]) -> Any:
-    """Names of columns as briefly as they say it: one, one for each label, or those of each model."""
-    brief = {model: names[0] if len(names) == 1 else list(names) for model, names in columns.items()}
+    """Names of columns as briefly as they say it: one, a few of those for each label, or these of each model."""
+    brief = {model: names[0] if len(names) == 1 else _few(names) for model, names in columns.items()}
     return brief.get(SINGLE, brief)
+
+
+def _few(names: Sequence[str]) -> list[str]:
+    return [*names] if len(names) <= MOST_NAMES else [*names[:MOST_NAMES], "…"]

@@ -15,8 +15,10 @@ from streammetrics.errors import ColumnError, DataError, StreamMetricsError
 from streammetrics.frames import group_column
 from streammetrics.kernels import NOTHING, Extent
 from streammetrics.roles import Roles
+from streammetrics.text import few
 
 TOLERANCE = 1e-4  # by which the sum of a row's probabilities may miss 1
+MOST_NAMES = 5  # of columns, in a message
 
 
 class Reader:
@@ -122,19 +124,18 @@ class Reader:
 
     def classes(self, name: str) -> pl.Series:
         """A column of class labels: as numbers of the declared labels, or else as they are."""
-        column = self.column(name)
-        if column.dtype.is_nested() or column.dtype == pl.Object:
-            raise ColumnError(f"column {name!r} is of type {column.dtype}; class labels are plain values.")
-        column = group_column(column)
+        column = group_column(self.column(name), advice="class labels are plain values")
         self._refuse_nulls(column)
         return self._declared(column) if self.roles.labels else column
 
     def each(self, names: Sequence[str]) -> list[pl.Series]:
         """A column for each label: the columns of these names, or the items of one column of lists."""
         labels = len(self.roles.labels)
-        if len(names) != 1 or labels <= 1:
+        if len(names) != 1:
             return [self.column(name) for name in names]
         column = self.column(names[0])
+        if labels <= 1 and not column.dtype.is_nested():
+            return [column]
         if not isinstance(column.dtype, (pl.List, pl.Array)):
             raise ColumnError(f"column {column.name!r} is of type {column.dtype}, not a list of {labels} values.")
         if isinstance(column.dtype, pl.Array):
@@ -149,14 +150,15 @@ class Reader:
         found = [self.scores(column) for column in self.each(names)]
         if not self.roles.probability or self.roles.kind != "multiclass":
             return found
-        total = reduce(operator.add, (column for column, _ in found))
+        more = f" + … ({len(names)} columns)" if len(names) > MOST_NAMES else ""
+        total = reduce(operator.add, (column for column, _ in found)).alias(" + ".join(names[:MOST_NAMES]) + more)
         if self.roles.renormalize:
             wrong = total <= 0
             self._refuse(total, wrong, "probabilities of a row that are all 0", "leave such rows out first")
             return [(made := column / total, extent(made)) for column, _ in found]
         wrong = (total - 1).abs() > TOLERANCE
         advice = "mend them, or pass renormalize=True"
-        self._refuse(total.alias(" + ".join(names)), wrong, "probabilities of a row that do not sum to 1", advice)
+        self._refuse(total, wrong, "probabilities of a row that do not sum to 1", advice)
         return found
 
     def _declared(self, column: pl.Series) -> pl.Series:
@@ -169,8 +171,8 @@ class Reader:
             unknown[column.gather(first).is_null().to_numpy()] = False
         if unknown.any():
             wrong = pl.Series(unknown[codes])
-            known = ", ".join(map(repr, self.roles.labels[:5])) + ("…" if len(self.roles.labels) > 5 else "")
-            self._refuse(column, wrong, f"labels other than {known}", "declare all labels, or leave such rows out")
+            fault = f"labels other than {few(self.roles.labels)}"
+            self._refuse(column, wrong, fault, "declare all labels, or leave such rows out first")
         made = pl.Series(column.name, found[codes], pl.Int64)
         return made.set(column.is_null(), None) if column.null_count() else made
 

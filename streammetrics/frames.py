@@ -9,6 +9,7 @@ import polars as pl
 
 from streammetrics.errors import ColumnError
 from streammetrics.lazy import pa
+from streammetrics.roles import LABEL
 
 UNREADABLE = (
     pl.exceptions.PolarsError,
@@ -61,18 +62,20 @@ def concat_groups(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
         types = {f.schema[name] for f in frames} - {pl.Null()}
         if len(types) > 1 and types != {pl.Int64(), pl.Float64()}:
             found = " and ".join(sorted(map(str, types)))
+            if name == LABEL:
+                raise ColumnError(f"class labels are of different types in different columns or batches: {found}.")
             raise ColumnError(f"the column {name!r} has different types in different batches: {found}.")
     return pl.concat(frames, how="vertical_relaxed", rechunk=True)
 
 
-def group_column(series: pl.Series) -> pl.Series:
-    """A group column in a type that is the same on every shard.
+def group_column(series: pl.Series, advice: str = "group by plain values") -> pl.Series:
+    """A column of groups, or of class labels, in a type that is the same on every shard.
 
     Raises:
-        ColumnError: for nested values and Python objects.
+        ColumnError: for nested values, Python objects, and integers of 128 bits.
     """
     if series.dtype.is_extension():
-        return group_column(series.ext.storage())
+        return group_column(series.ext.storage(), advice)
     if series.dtype in (pl.Categorical, pl.Enum):
         return series.cast(pl.String)
     if series.dtype in (pl.Int8, pl.Int16, pl.Int32, pl.UInt8, pl.UInt16, pl.UInt32):
@@ -81,6 +84,6 @@ def group_column(series: pl.Series) -> pl.Series:
         return (series.cast(pl.Float64) + 0.0).fill_nan(None)
     if isinstance(series.dtype, (pl.Datetime, pl.Duration)):
         return series.dt.cast_time_unit("us")
-    if series.dtype.is_nested() or series.dtype == pl.Object:
-        raise ColumnError(f"column {series.name!r} is of type {series.dtype}; group by plain values.")
+    if series.dtype.is_nested() or series.dtype in (pl.Object, pl.Int128, pl.UInt128):
+        raise ColumnError(f"column {series.name!r} is of type {series.dtype}; {advice}.")
     return series

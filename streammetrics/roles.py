@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
@@ -10,10 +10,14 @@ from typing import Any, Literal, TypeAlias, get_args
 import polars as pl
 
 from streammetrics.errors import SpecificationError
+from streammetrics.text import few
 
 Column: TypeAlias = str | pl.Expr
 Columns: TypeAlias = Column | Mapping[Any, Any]
 Kind: TypeAlias = Literal["binary", "multiclass", "multilabel", "regression"]
+
+INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
+LABELS = (pl.String, pl.Boolean, pl.Float32, pl.Float64, *INTEGERS)  # types that labels can be declared in
 
 SEVERAL = ("multiclass", "multilabel")  # kinds of tasks with a score for each label
 SINGLE = ""  # the model of an accumulator that has just one
@@ -62,15 +66,22 @@ class Roles:
             raise SpecificationError(f"by= cannot use the name {min(clash)!r}, which reports use; give it an alias.")
         if len(set(self.by)) < len(self.by):
             raise SpecificationError(f"by= names a column twice: {', '.join(self.by)}.")
-        if len(set(map(repr, self.labels))) < len(self.labels):
-            raise SpecificationError(f"labels= names a label twice: {self.labels!r}.")
-        for role, columns in (
-            ("y_true", [self.y_true]),
-            ("y_pred", self.y_pred.values()),
-            ("y_score", self.y_score.values()),
-        ):
-            for names in columns:
-                if len(names) not in (0, 1, len(self.labels)):
+        object.__setattr__(self, "labels", plain_labels(self.labels))
+        if self.labels and self.kind not in SEVERAL:
+            raise SpecificationError(f"labels= are for tasks of several classes or labels, not for {self.kind} ones.")
+        if self.kind == "multilabel" and not self.labels:
+            raise SpecificationError("a row with several labels needs a column for each, or labels= for one of lists.")
+        if self.kind == "multiclass" and self.y_score and not self.labels:
+            raise SpecificationError(
+                "y_score= of several classes needs a column for each, or labels= for one of lists."
+            )
+        of_labels = {"multiclass": ("y_score",), "multilabel": ("y_true", "y_pred", "y_score")}.get(self.kind, ())
+        truth = {SINGLE: self.y_true} if self.y_true else {}
+        for role, models in (("y_true", truth), ("y_pred", self.y_pred), ("y_score", self.y_score)):
+            if SINGLE in models and len(models) > 1:
+                raise SpecificationError(f"{role}= has a model without a name.")
+            for names in models.values():
+                if len(names) not in (1, len(self.labels) if role in of_labels else 1):
                     raise SpecificationError(f"{role}= has {len(names)} columns for {len(self.labels)} labels.")
 
     @property
@@ -139,13 +150,14 @@ class Names:
     def by_model(self, columns: Any, labels: Sequence[Any] | None = None) -> dict[str, tuple[str, ...]]:
         """Names of one column, or of one for each model.
 
-        With ``labels`` a mapping gives a column for each label; a mapping of such mappings gives several models.
+        With ``labels`` a mapping gives a column for each label; one of such mappings, or of columns of lists by names
+        that are no labels, gives several models.
         """
         if columns is None:
             return {}
-        if not isinstance(columns, Mapping) or (labels is not None and not _nested(columns)):
+        if not isinstance(columns, Mapping) or (labels is not None and not _of_models(columns, labels)):
             return {SINGLE: self.by_label(columns, labels)}
-        if not columns or SINGLE in columns:
+        if not columns or not all(isinstance(model, str) and model for model in columns):
             raise SpecificationError("a mapping of models to columns needs at least one model, each with a name.")
         return {model: self.by_label(column, labels) for model, column in columns.items()}
 
@@ -156,7 +168,7 @@ class Names:
         if not isinstance(columns, Mapping) or labels is None:
             return (self.of(columns),)
         if set(columns) != set(labels):
-            raise SpecificationError(f"columns are given for the labels {list(columns)}, not for {list(labels)}.")
+            raise SpecificationError(f"columns are given for the labels {few(columns)}, not for {few(labels)}.")
         return tuple(self.of(columns[label]) for label in labels)
 
     def targets(
@@ -189,13 +201,41 @@ def labels_of(given: Sequence[Any] | None, *columns: Any) -> tuple[Any, ...]:
     ('cat', 'dog')
     """
     if given is not None:
-        return tuple(given)
+        return plain_labels(given)
     for mapping in columns:
         while isinstance(mapping, Mapping) and mapping:
             if not _nested(mapping):
-                return tuple(mapping)
-            mapping = next(iter(mapping.values()))
+                return plain_labels(mapping)
+            mapping = next(column for column in mapping.values() if isinstance(column, Mapping))
     return ()
+
+
+def plain_labels(labels: Iterable[Any]) -> tuple[Any, ...]:
+    """Labels as values that a saved state can hold.
+
+    Raises:
+        SpecificationError: for labels that are not all texts, all integers, all floats or all booleans, for null and
+            NaN, and for a label that comes twice.
+
+    >>> plain_labels(pl.Series(["cat", "dog"]))
+    ('cat', 'dog')
+    """
+    given = [labels] if isinstance(labels, str) else list(labels)
+    try:
+        series = pl.Series(given)
+    except (TypeError, OverflowError, pl.exceptions.PolarsError):
+        series = pl.Series(given, dtype=pl.Object)
+    if isinstance(labels, str) or (given and series.dtype not in LABELS):
+        raise SpecificationError(f"labels must be several texts, numbers or booleans of one type, not {few(given)}.")
+    if series.null_count() or (series.dtype.is_float() and series.is_nan().any()):
+        raise SpecificationError(f"null and NaN are no labels; given are {few(given)}.")
+    if series.n_unique() < len(series):
+        raise SpecificationError(f"the label {series.filter(series.is_duplicated())[0]!r} is given twice.")
+    return tuple(series.to_list())
+
+
+def _of_models(columns: Mapping[Any, Any], labels: Sequence[Any]) -> bool:
+    return _nested(columns) or (bool(columns) and not set(columns).intersection(labels))
 
 
 def _nested(columns: Mapping[Any, Any]) -> bool:

@@ -87,7 +87,8 @@ def from_arrow(table: pa.Table) -> Saved:
     Raises:
         StateError: where the table is not a state, is of a newer format, or breaks a rule of the format.
     """
-    table = _checked(lambda: pa.table(table))
+    if not isinstance(table, pa.Table):  # which would lose the sizes of its buffers on the way
+        table = _checked(lambda: pa.table(table))
     _checked(lambda: table.validate(full=True))
     header = _header(table.schema.metadata or {})
     roles = _roles(_field(header, "columns", dict))
@@ -247,17 +248,16 @@ def _require_fitting(statistics: Sequence[Statistic], roles: Roles) -> None:
     """Refuse statistics that the columns cannot feed."""
     if not any(isinstance(s, RowCounts) for s in statistics):
         raise StateError("the state keeps no row_counts.")
-    missing = [role for s in statistics for role in s.needs() if not getattr(roles, role)]
-    if missing or roles.probability != any(s.needs_probabilities() for s in statistics):
-        raise StateError("the state's statistics do not fit its field 'columns'.")
+    misfits = [f"{s.name} {misfit}" for s in statistics if (misfit := s.misfit(roles))]
+    if roles.probability != any(s.needs_probabilities() for s in statistics):
+        misfits.append("whether scores are probabilities is said wrongly")
+    if misfits:
+        raise StateError(f"the state's statistics do not fit its field 'columns': {misfits[0]}.")
 
 
 def _keys(frame: pl.DataFrame, roles: Roles) -> list[pl.Series]:
     """The group columns, in the types that batches give them."""
-    try:
-        keys = [group_column(frame[c]) for c in roles.group_columns]
-    except ColumnError as error:
-        raise StateError(f"the state's groups cannot be: {error}") from error
+    keys = [_group_column(frame[c]) for c in roles.group_columns]
     if roles.unit is not None and frame.height and not _are_folds(frame[FOLD]):
         raise StateError(f"the state's folds are not numbers from 0 to {FOLDS - 1}.")
     if roles.models != (SINGLE,) and not set(keys[-1]) <= set(roles.models):
@@ -267,6 +267,13 @@ def _keys(frame: pl.DataFrame, roles: Roles) -> list[pl.Series]:
 
 def _are_folds(column: pl.Series) -> bool:
     return column.dtype.is_integer() and bool(column.is_between(0, FOLDS - 1).fill_null(False).all())
+
+
+def _group_column(column: pl.Series) -> pl.Series:
+    try:
+        return group_column(column)
+    except ColumnError as error:
+        raise StateError(f"the state's groups or labels cannot be: {error}") from error
 
 
 def _specified(make: Callable[[], T]) -> T:
@@ -301,13 +308,26 @@ def _cells(frame: pl.DataFrame, statistic: Statistic, roles: Roles) -> pl.DataFr
         .explode(statistic.name)
         .unnest(statistic.name)
     )
-    valid = statistic.valid() & (pl.col(LABEL) < labels) if labels else statistic.valid()
+    table = table.with_columns(_keys_from_data(table, statistic, roles))
+    valid = statistic.valid() & statistic.valid_for(roles.labels)
+    if labels:
+        valid &= pl.col(LABEL) < labels
     wrong = table.filter(~valid.fill_null(False))
     if wrong.height:
         raise StateError(
             f"the state's column {statistic.name!r} holds {wrong.height} cells that cannot be: {wrong.row(0)}."
         )
     return table.with_columns(pl.col(GROUP) * labels + pl.col(LABEL)).drop(LABEL) if labels else table
+
+
+def _keys_from_data(table: pl.DataFrame, statistic: Statistic, roles: Roles) -> list[pl.Series]:
+    """The keys whose type comes from the data, in the types that batches give them."""
+    keys = [_group_column(table[key]) for key, kind in statistic.keys.items() if kind == pl.Null()]
+    declared = pl.Series(roles.labels).dtype
+    for key in keys:
+        if roles.labels and key.dtype != declared:
+            raise StateError(f"the state's labels are of type {key.dtype} and declared as {declared}.")
+    return keys
 
 
 def _field_types(frame: pl.DataFrame, name: str) -> dict[str, pl.DataType]:

@@ -166,7 +166,7 @@ def multiclass(
         y_score: a mapping of each label to the column of its probability, or one column of lists with ``labels``; for
             several models a mapping of their names to either.
         y_pred: predicted labels, or a mapping of model names to them.
-        labels: all labels, in the order of the lists; those of the mapping unless given.
+        labels: all labels, in the order of the lists; those of the mapping, or of ``order``, unless given.
         order: all labels from the lowest to the highest, for weighted kappa; their sort order unless given.
         sample_weight: weights of rows.
         unit: what rows belong to, such as a user, where rows of one unit depend on each other; intervals allow for it.
@@ -263,8 +263,7 @@ def multilabel(
     """
     if y_score is None and y_pred is None:
         raise SpecificationError("multilabel needs y_score=, y_pred=, or both.")
-    counts = ConfusionCounts((threshold,) if y_pred is None else ())
-    statistics: list[Statistic] = [LabelSets(threshold), counts]
+    statistics: list[Statistic] = [LabelSets(threshold), ConfusionCounts((threshold,) if y_pred is None else ())]
     shown: list[str] = []
     if y_score is not None:
         capacity = capacity or (CAPACITY_OF_A_GROUP if _grouped(by) else CAPACITY // 4)

@@ -25,8 +25,13 @@ DATA = pl.DataFrame(
         "q": rng.random(SIZE),
         "w": rng.random(SIZE) + 0.1,
         "g": pl.Series(["DE", "FR", None]).gather(rng.integers(0, 3, SIZE)),
+        "k": pl.Series(["a", "b", "c"]).gather(rng.integers(0, 3, SIZE)),
+        "l": pl.Series([3, 5, 8]).gather(rng.integers(0, 3, SIZE)),
+        "day": pl.Series(["2024-01-01", "2024-02-29"]).str.to_date().gather(rng.integers(0, 2, SIZE)),
     }
-)
+).with_columns(pb=(1 - pl.col("p")) * pl.col("q"), pc=(1 - pl.col("p")) * (1 - pl.col("q")))
+SCORES = {"a": "p", "b": "pb", "c": "pc"}
+LEVELS = dict(zip(np.array([3, 5, 8]), SCORES.values(), strict=True))
 TASKS = {
     "plain": lambda: sm.binary(y_true="y", y_score="p"),
     "coarse": lambda: sm.binary(y_true="y", y_score="p", capacity=80, atoms=(0.5,)),
@@ -34,6 +39,12 @@ TASKS = {
     "models": lambda: sm.binary(y_true="y", y_score={"a": "p", "b": "q"}, by="g"),
     "weighted": lambda: sm.binary(y_true="y", y_score="p", sample_weight="w"),
     "labels": lambda: sm.Accumulator(sm.ConfusionCounts(()), y_true="y", y_pred="y", positive=True, metrics=["f1"]),
+    "days": lambda: sm.multiclass(y_true="day", y_pred="day", by="g"),
+    "ordered": lambda: sm.multiclass(y_true="l", y_pred="l", order=[8, 3, 5], sample_weight="w"),
+    "classes": lambda: sm.multiclass(y_true="k", y_score=SCORES, by="g", capacity=16, one_vs_one=True),
+    "integer classes": lambda: sm.multiclass(y_true="l", y_score=LEVELS),
+    "class models": lambda: sm.multiclass(y_true="k", y_pred={"m": "k"}, y_score={"m": SCORES}, labels=["c", "a", "b"]),
+    "several labels": lambda: sm.multilabel(y_true={True: "y", False: "y"}, y_score={False: "p", True: "q"}, by="g"),
 }
 task = pytest.mark.parametrize("make", TASKS.values(), ids=TASKS.keys())
 
@@ -41,6 +52,11 @@ task = pytest.mark.parametrize("make", TASKS.values(), ids=TASKS.keys())
 @pytest.fixture
 def table():
     return TASKS["grouped"]().update(DATA).to_arrow()
+
+
+@pytest.fixture
+def classes():
+    return TASKS["classes"]().update(DATA).to_arrow()
 
 
 @task
@@ -149,9 +165,16 @@ def finalized(loaded):
     return None
 
 
-def test_flipped_bits_never_crash():
-    for content in broken(TASKS["grouped"]().update(DATA[:40]).to_bytes(), 300):
-        finalized(load_or_refuse(content))
+def finalized_classes(loaded):
+    if loaded is not None:
+        return loaded.finalize(["accuracy", "f1(average=macro)", "roc_auc(average=micro)", "roc_auc_ovo"]).frame
+    return None
+
+
+@pytest.mark.parametrize(("task", "read"), [("grouped", finalized), ("classes", finalized_classes)])
+def test_flipped_bits_never_crash(task, read):
+    for content in broken(TASKS[task]().update(DATA[:40]).to_bytes(), 300):
+        read(load_or_refuse(content))
 
 
 @pytest.mark.parametrize("name", ["state", "state.arrow"])
@@ -290,6 +313,90 @@ HARM = {
 def test_harm_is_refused(table, harm, message):
     with pytest.raises(sm.StateError, match=message):
         sm.Accumulator.from_arrow(harm(table))
+
+
+HARM_TO_CLASSES = {
+    "number of a label": (lambda t: with_cell(t, "score_histogram", label=3), "'score_histogram' holds .* cannot be"),
+    "no label": (lambda t: with_cell(t, "calibration_bins", label=None), "cells that cannot be"),
+    "class": (lambda t: with_cell(t, "class_loss", actual=3), "'class_loss' holds .* cannot be"),
+    "rank": (lambda t: with_cell(t, "rank_counts", rank=4), "'rank_counts' holds .* cannot be"),
+    "rank below": (lambda t: with_cell(t, "rank_counts", rank=0), "cells that cannot be"),
+    "class of a pair": (lambda t: with_cell(t, "pair_histograms", actual=3), "'pair_histograms' holds .* cannot be"),
+    "score of a pair": (lambda t: with_cell(t, "pair_histograms", scored=2**32 - 1), "cells that cannot be"),
+    "bin of a pair": (lambda t: with_cell(t, "pair_histograms", shift=64), "cells that cannot be"),
+    "label": (lambda t: with_cell(t, "confusion_matrix", predicted="d"), "'confusion_matrix' holds .* cannot be"),
+    "null label": (lambda t: with_cell(t, "confusion_matrix", actual=None), "cells that cannot be"),
+    "count": (lambda t: with_cell(t, "confusion_matrix", count=-1), "cells that cannot be"),
+    "labels of another type": (lambda t: with_columns(t, labels=[1, 2, 3]), "of type String and declared as Int64"),
+    "labels in two types": (
+        lambda t: with_labels(t, actual=pl.String, predicted=pl.Int64, labels=["a", "b", "c"]),
+        "'confusion_matrix' is of type",
+    ),
+    "labels in lists": (lambda t: with_labels(t, actual=pl.List(pl.String)), "'confusion_matrix' is of type"),
+    "other labels": (lambda t: with_columns(t, labels=["a", "b", "d"]), "cells that cannot be"),
+    "fewer labels": (lambda t: with_columns(t, labels=["a", "b"]), "3 columns for 2 labels"),
+    "mixed labels": (lambda t: with_columns(t, labels=["a", 1, True]), "of one type"),
+    "equal labels": (lambda t: with_columns(t, labels=["a", "a", "b"]), "given twice"),
+    "null among labels": (lambda t: with_columns(t, labels=["a", None, "b"]), "no labels"),
+    "NaN among labels": (lambda t: with_columns(t, labels=[0.5, float("nan"), 1.0]), "no labels"),
+    "nested labels": (lambda t: with_columns(t, labels=[["a"], ["b"], ["c"]]), "'columns' is not"),
+    "text for labels": (lambda t: with_columns(t, labels="abc"), "'columns' is not"),
+    "labels not declared": (lambda t: with_columns(t, labels=[]), "a column for each, or labels="),
+    "another task": (lambda t: with_columns(t, kind="multilabel"), "no statistic of multilabel tasks"),
+    "no task": (lambda t: with_columns(t, kind="several"), "task must be one of"),
+    "two truths": (lambda t: with_columns(t, y_true=["k", "l", "y"]), "y_true= has 3 columns"),
+    "two predictions": (lambda t: with_columns(t, y_pred={"": ["k", "l"]}), "y_pred= has 2 columns"),
+    "scores without columns": (lambda t: with_columns(t, y_score={"": []}), "y_score= has 0 columns"),
+    "models without names": (lambda t: with_columns(t, y_score={"": ["p"], "m": ["q"]}), "model without a name"),
+    "order of others": (lambda t: with_options(t, "confusion_matrix", order=["a", "b", "d"]), "orders the labels"),
+    "mixed order": (lambda t: with_options(t, "confusion_matrix", order=["a", 1]), "of one type"),
+    "capacity of pairs": (lambda t: with_options(t, "pair_histograms", capacity=7), "capacity must be at least"),
+}
+
+
+def with_labels(table, labels=None, **kinds):
+    """The confusion matrix with labels of other types, as far as they can be cast."""
+    frame = pl.DataFrame(pl.from_arrow(table))
+    fields = [pl.element().struct.field(c) for c in ("actual", "predicted", "count")]
+    cast = [
+        pl.lit(None, kinds[c]).alias(c) if c in kinds else f
+        for c, f in zip(("actual", "predicted", "count"), fields, strict=True)
+    ]
+    changed = frame.with_columns(pl.col("confusion_matrix").list.eval(pl.struct(cast))).to_arrow()
+    return changed.replace_schema_metadata(table.schema.metadata)
+
+
+@pytest.mark.parametrize(("harm", "message"), HARM_TO_CLASSES.values(), ids=HARM_TO_CLASSES.keys())
+def test_harm_to_classes_is_refused(classes, harm, message):
+    with pytest.raises(sm.StateError, match=message):
+        sm.Accumulator.from_arrow(harm(classes))
+
+
+def test_label_sets_with_a_threshold_that_is_no_number():
+    table = TASKS["several labels"]().update(DATA).to_arrow()
+    for threshold in ("0.5", None, float("nan")):
+        with pytest.raises(sm.StateError, match="threshold must be a number"):
+            sm.Accumulator.from_arrow(with_options(table, "label_sets", threshold=threshold))
+    with pytest.raises(sm.StateError, match="needs a column for each, or labels="):
+        sm.Accumulator.from_arrow(with_columns(table, labels=[]))
+
+
+def test_predicted_labels_may_not_be_missing():
+    table = TASKS["days"]().update(DATA).to_arrow()
+    with pytest.raises(sm.StateError, match="confusion_matrix needs y_pred=, or y_score="):
+        sm.Accumulator.from_arrow(with_columns(table, y_pred={}))
+
+
+@pytest.mark.parametrize("kind", [pl.Int16, pl.UInt8, pl.Int64])
+def test_labels_may_come_back_in_another_width(kind):
+    acc = sm.multiclass(y_true="l", y_pred="l").update(DATA)
+    table = acc.to_arrow()
+    frame = pl.DataFrame(pl.from_arrow(table))
+    cast = pl.element().struct.with_fields(pl.field(c).cast(kind) for c in ("actual", "predicted"))
+    narrow = frame.with_columns(pl.col("confusion_matrix").list.eval(cast)).to_arrow()
+    loaded = sm.Accumulator.from_arrow(narrow.replace_schema_metadata(table.schema.metadata))
+    assert loaded.to_bytes() == acc.to_bytes()
+    assert loaded.update(DATA).to_bytes() == (acc + acc).to_bytes()
 
 
 def test_an_ungrouped_state_has_a_row():

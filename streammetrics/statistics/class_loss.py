@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -54,3 +55,7 @@ class ClassLoss(Statistic):
         group, actual = np.nonzero(values[..., 0])
         columns = dict(zip((*self.counts, *self.sums), values[group, actual].T, strict=True))
         return self.table(weighted, group=group, actual=actual, **columns)
+
+    def valid_for(self, labels: Sequence[Any]) -> pl.Expr:
+        """The number of a label is below that of labels."""
+        return pl.col("actual") < len(labels)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,10 +11,11 @@ import polars as pl
 
 from streammetrics import confusion
 from streammetrics.counters import Tables
-from streammetrics.roles import LABEL, Kind
+from streammetrics.roles import LABEL, Kind, Roles, plain_labels
 from streammetrics.rows import Rows
 from streammetrics.statistics.statistic import Statistic
 from streammetrics.statistics.view import GROUP, View, exact
+from streammetrics.text import few
 
 DENSE_CELLS = 1 << 16  # of a chunk's matrix, up to which it is counted whole
 
@@ -31,7 +32,11 @@ class ConfusionMatrix(Statistic):
     label; those of the 2x2 table read ``tp``, ``fp``, ``fn``, ``tn`` of each label against the rest.
 
     Args:
-        order: all labels from the lowest to the highest, for weighted kappa; their sort order where empty.
+        order: all labels from the lowest to the highest, for weighted kappa, which declares them; where empty, labels
+            are as they come, in their sort order.
+
+    Raises:
+        SpecificationError: where ``order`` is not of texts, numbers or booleans of one type, or has a label twice.
 
     >>> ConfusionMatrix()
     ConfusionMatrix(order=())
@@ -46,7 +51,13 @@ class ConfusionMatrix(Statistic):
     counts: ClassVar[tuple[str, ...]] = ("count",)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "order", tuple(self.order))
+        object.__setattr__(self, "order", plain_labels(self.order))
+
+    def misfit(self, roles: Roles) -> str | None:
+        """Labels that have an order are those declared."""
+        if self.order and set(self.order) != set(roles.labels):
+            return f"orders the labels {few(self.order)}; those declared are {few(roles.labels) or 'none'}"
+        return super().misfit(roles)
 
     def counter(self, weighted: bool) -> Tables:
         """Counts of cells."""
@@ -75,6 +86,14 @@ class ConfusionMatrix(Statistic):
         """The schema with the type of labels as it was found, where both columns of labels have one type."""
         label = found.get("actual", pl.Null())
         return dict(schema) | ({"actual": label, "predicted": label} if not label.is_nested() else {})
+
+    def valid(self) -> pl.Expr:
+        """Whether a row of a table, read from a file, can be."""
+        return super().valid() & pl.col("actual").is_not_null() & pl.col("predicted").is_not_null()
+
+    def valid_for(self, labels: Sequence[Any]) -> pl.Expr:
+        """Labels are among those declared."""
+        return pl.all_horizontal(pl.col("actual", "predicted").is_in(labels)) if labels else pl.lit(True)
 
     def views(self) -> tuple[View, ...]:
         """All labels together, and each against the rest."""

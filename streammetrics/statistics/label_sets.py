@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.counters import Sums
+from streammetrics.errors import SpecificationError
 from streammetrics.roles import Kind
 from streammetrics.rows import Rows
 from streammetrics.statistics.statistic import Statistic
@@ -20,12 +21,15 @@ class LabelSets(Statistic):
     """How the set of predicted labels of a row agrees with the set of true ones.
 
     Values: ``row_weight`` (the number of rows, or the sum of their weights), ``exact_match`` (rows with every label
-    right), ``label_errors`` (labels decided wrongly), ``label_decisions`` (one for each row and label),
-    ``jaccard_sum`` (of each row the labels both true and predicted, as a share of those that are either; 0 where there
-    are none). Counts merge bit for bit where rows carry no weights, the sum within 1e-12.
+    right), ``label_decisions`` (one for each row and label), ``label_errors`` (those that are wrong), ``jaccard_sum``
+    (of each row the labels both true and predicted, as a share of those that are either; 0 where there are none).
+    Counts merge bit for bit where rows carry no weights, the sum within 1e-12.
 
     Args:
         threshold: a label is predicted where its score reaches this; without effect where ``y_pred`` is given.
+
+    Raises:
+        SpecificationError: where the threshold is not a number.
 
     >>> LabelSets()
     LabelSets(threshold=0.5)
@@ -38,6 +42,10 @@ class LabelSets(Statistic):
     roles: ClassVar[tuple[str, ...]] = ("y_true",)
     counts: ClassVar[tuple[str, ...]] = ("row_weight", "exact_match", "label_errors", "label_decisions")
     sums: ClassVar[tuple[str, ...]] = ("jaccard_sum",)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.threshold, int | float) or self.threshold != self.threshold:
+            raise SpecificationError(f"threshold must be a number, not {self.threshold!r}.")
 
     def counter(self, weighted: bool) -> Sums:
         """Sums over rows."""

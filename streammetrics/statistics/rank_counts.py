@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -49,3 +50,7 @@ class RankCounts(Statistic):
     def valid(self) -> pl.Expr:
         """Whether a row of a table, read from a file, can be."""
         return super().valid() & (pl.col("rank") > 0)
+
+    def valid_for(self, labels: Sequence[Any]) -> pl.Expr:
+        """There are as many ranks as labels."""
+        return pl.col("rank") <= len(labels)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import polars as pl
 
 from streammetrics.counters import Counter
-from streammetrics.roles import Kind
+from streammetrics.roles import SEVERAL, Kind, Roles
 from streammetrics.statistics.view import GROUP, View, exact, nothing_wide
 
 
@@ -53,6 +53,18 @@ class Statistic(ABC):
         """The roles that these options need."""
         return self.roles
 
+    def misfit(self, roles: Roles) -> str | None:
+        """Why columns of these roles cannot feed it; None where they can."""
+        if missing := [role for role in self.needs() if not getattr(roles, role)]:
+            return f"needs {' and '.join(f'{role}=' for role in missing)}"
+        if self.kind not in (None, roles.kind) and not (self.kind == "binary" and roles.kind in SEVERAL):
+            return f"is no statistic of {roles.kind} tasks"
+        if self.kind in SEVERAL and not (roles.y_pred or roles.y_score):
+            return "needs y_pred=, or y_score= for each label"
+        if self.of_label and roles.kind in SEVERAL and not roles.labels:
+            return "is kept for each label; give a score for each, or labels="
+        return None
+
     def needs_probabilities(self) -> bool:
         """Whether scores must lie in [0, 1]."""
         return False
@@ -79,6 +91,10 @@ class Statistic(ABC):
         counts = [pl.col(c) >= 0 for c in self.counts]
         finite = [pl.col(c).is_finite() for c in (*self.counts, *self.sums)]
         return pl.all_horizontal(*counts, *finite)
+
+    def valid_for(self, labels: Sequence[Any]) -> pl.Expr:
+        """Whether such a row can be of a task with these labels; without labels, of one that declares none."""
+        return pl.lit(True)
 
     def cases(self, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
         """The tables between which the truth lies; the first holds the value. One, where the table hides nothing."""
