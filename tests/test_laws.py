@@ -14,6 +14,9 @@ from streammetrics.state import in_order
 COLUMNS = {"y_true": "y", "y_score": "p"}
 ODD = (pl.col("h") % 2).alias("odd")
 SMALL = sm.ScoreHistogram(capacity=16)
+SCORES = {label: label for label in "abc"}
+CLASSES = {"y_true": "k", "y_score": SCORES}
+MARGINS = {"a": "margin", "b": "p", "c": (pl.col("margin") * pl.col("q")).alias("less")}
 TASKS = {
     "rows": lambda: sm.Accumulator(y_true="y"),
     "confusion": lambda: sm.Accumulator(sm.ConfusionCounts((0.2, 0.5)), **COLUMNS),
@@ -31,6 +34,23 @@ TASKS = {
     "integer weights": lambda: sm.Accumulator(sm.ConfusionCounts(), SMALL, sample_weight="h", **COLUMNS),
     "weights": lambda: sm.binary(capacity=16, by="g", sample_weight="w", **COLUMNS),
     "nulls": lambda: sm.binary(capacity=16, by="g", nulls="drop", y_true="y", y_score={"a": "p", "b": "holes"}),
+    "matrix": lambda: sm.multiclass(y_true="k", y_pred={"one": "l", "two": "k"}, by="g", nulls="drop"),
+    "pairs": lambda: sm.Accumulator(sm.PairHistograms(8), sm.RankCounts(), **CLASSES),
+    "pairs of margins": lambda: sm.Accumulator(sm.PairHistograms(8, "real"), by="g", y_true="k", y_score=MARGINS),
+    "classes": lambda: sm.multiclass(capacity=80, atoms=(0.1,), sample_weight="h", one_vs_one=True, **CLASSES),
+    "class models": lambda: sm.multiclass(
+        capacity=16,
+        by="g",
+        sample_weight="w",
+        y_true="k",
+        y_score={"one": SCORES, "two": SCORES | {"a": "b", "b": "a"}},
+    ),
+    "several labels": lambda: sm.multilabel(
+        capacity=16,
+        by="g",
+        y_true={"y": "y", "z": "z"},
+        y_score={"one": {"y": "p", "z": "q"}, "two": {"y": "q", "z": "p"}},
+    ),
 }
 task = pytest.mark.parametrize("make", TASKS.values(), ids=TASKS.keys())
 lawful = settings(max_examples=3, deadline=None)
@@ -46,18 +66,23 @@ def rows(count, seed):
         1 - 10.0 ** -rng.uniform(0, 17, count),
         rng.integers(0, 2, count).astype(float),
     ]
-    p = np.choose(rng.integers(0, len(kinds), count), kinds)
+    p, q = np.choose(rng.integers(0, len(kinds), count), kinds), rng.random(count)
     return pl.DataFrame(
         {
             "y": rng.random(count) < p,
             "z": rng.random(count) < 0.5,
             "p": p,
-            "q": rng.random(count),
+            "q": q,
             "margin": rng.choice([-1.0, 1.0], count) * 10.0 ** rng.uniform(-310, 308, count),
             "holes": pl.Series(rng.random(count)).set(pl.Series(rng.random(count) < 0.2), None),
             "w": rng.random(count) * (rng.random(count) < 0.9),
             "h": rng.integers(0, 4, count),
             "g": pl.Series(["x", "y", None]).gather(rng.integers(0, 3, count)),
+            "a": p,
+            "b": (1 - p) * q,
+            "c": (1 - p) * (1 - q),
+            "k": pl.Series([*"abc"]).gather(rng.integers(0, 3, count)),
+            "l": pl.Series(["a", "b", "d", None]).gather(rng.integers(0, 4, count)),
         }
     )
 
@@ -172,13 +197,24 @@ def test_values_do_not_depend_on_the_split(make, whole):
     assert_frame_equal(acc.finalize().frame, parts.finalize().frame, rel_tol=1e-11)
 
 
+BY_GROUP = {
+    "binary": lambda **options: sm.binary(capacity=64, **COLUMNS, **options),
+    "matrix": lambda **options: sm.multiclass(y_true="k", y_pred="l", nulls="drop", **options),
+    "classes": lambda **options: sm.multiclass(capacity=16, one_vs_one=True, **CLASSES, **options),
+    "several labels": lambda **options: sm.multilabel(
+        capacity=16, y_true={"y": "y", "z": "z"}, y_score={"y": "p", "z": "q"}, **options
+    ),
+}
+by_group = pytest.mark.parametrize("make", BY_GROUP.values(), ids=BY_GROUP.keys())
+
+
+@by_group
 @pytest.mark.parametrize("views", [(), ("g",), ("odd",), ("odd", "g")])
 @pytest.mark.parametrize("weight", [None, "h", "w"])
-def test_rollup_is_the_direct_view(views, weight):
+def test_rollup_is_the_direct_view(make, views, weight):
     data, columns = rows(400, seed=6), {"g": "g", "odd": ODD}
-    options = COLUMNS | {"capacity": 64, "sample_weight": weight}
-    fine = sm.binary(by=["g", ODD], **options).update(data)
-    direct = sm.binary(by=[columns[v] for v in views], **options).update(data)
+    fine = make(by=["g", ODD], sample_weight=weight).update(data)
+    direct = make(by=[columns[v] for v in views], sample_weight=weight).update(data)
     parts = sm.merge(fine.empty().update(data[n::3]) for n in range(3))
     assert_same(fine.rollup(*views), direct)
     assert_same(parts.rollup(*views), direct)
@@ -190,10 +226,11 @@ def test_rollup_keeps_models_apart():
     assert_same(make().update(data).rollup(), direct)
 
 
+@by_group
 @pytest.mark.parametrize("weight", [None, "w"])
-def test_filter_keeps_some_groups(weight):
+def test_filter_keeps_some_groups(make, weight):
     data = rows(300, seed=7)
-    acc = sm.binary(capacity=16, by="g", sample_weight=weight, **COLUMNS).update(data)
+    acc = make(by="g", sample_weight=weight).update(data)
     for of in (pl.col("g") == "x", pl.col("g").is_null(), pl.lit(False)):
         some = acc.filter(of)
         assert_same(some, acc.empty().update(data.filter(of)))

@@ -62,3 +62,48 @@ def test_governors_with_missing_outcomes():
     assert total["rows"].value + total["dropped"].value == 19_831
     truth = sk.roc_auc_score(rows["probwin_outcome"], rows["probwin"])
     assert total["roc_auc"].lower - 1e-12 <= truth <= total["roc_auc"].upper + 1e-12
+
+
+OUTCOMES = {"first": "prob1", "tie": "probtie", "second": "prob2"}
+
+
+@pytest.fixture
+def minutes():
+    """Forecasts of three outcomes, minute by minute of the matches, and the one that came true."""
+    came_true = [pl.when(pl.col(f"{p}_outcome") == 1).then(pl.lit(label)) for label, p in OUTCOMES.items()]
+    return pl.scan_csv(FOLDER / "world_cup_matches_in_game_men.csv").with_columns(outcome=pl.coalesce(came_true))
+
+
+def test_football_matches_minute_by_minute(minutes):
+    acc = sm.accumulate(minutes, sm.multiclass(y_true="outcome", y_score=OUTCOMES, one_vs_one=True, by="season"))
+    report, rows = acc.finalize(), minutes.collect()
+    for (season,), part in rows.group_by("season"):
+        assert_equal_to_scikit_learn(lambda metric, season=season: report.get(metric, season=season), part)
+    total = acc.rollup().finalize()
+    assert total["rows"].value == 13_232
+    assert_equal_to_scikit_learn(total.get, rows)
+
+
+def assert_equal_to_scikit_learn(found, rows):
+    """Forecasts have two digits, so that nothing is hidden in bins."""
+    labels = sorted(OUTCOMES)
+    y, p = rows["outcome"].to_list(), rows.select(OUTCOMES[label] for label in labels).to_numpy()
+    z = [list(OUTCOMES)[i] for i in rows.select(OUTCOMES.values()).to_numpy().argmax(axis=1)]
+    expected = {
+        "accuracy": sk.accuracy_score(y, z),
+        "balanced_accuracy": sk.balanced_accuracy_score(y, z),
+        "mcc": sk.matthews_corrcoef(y, z),
+        "kappa": sk.cohen_kappa_score(y, z),
+        "f1(average=macro)": sk.f1_score(y, z, average="macro"),
+        "precision(average=weighted)": sk.precision_score(y, z, average="weighted"),
+        "log_loss": sk.log_loss(y, p.clip(1e-15)),
+        "brier_score": sk.brier_score_loss(y, p, scale_by_half=False),
+        "average_precision(average=macro)": sk.average_precision_score(y, p, average="macro"),
+    }
+    for average in ("macro", "micro", "weighted"):
+        expected[f"roc_auc(average={average})"] = sk.roc_auc_score(y, p, multi_class="ovr", average=average)
+    for average in ("macro", "weighted"):
+        expected[f"roc_auc_ovo(average={average})"] = sk.roc_auc_score(y, p, multi_class="ovo", average=average)
+    for metric, value in expected.items():
+        assert found(metric).value == pytest.approx(value, rel=1e-10 if metric == "log_loss" else 1e-12), metric
+        assert found(metric).exact

@@ -57,9 +57,10 @@ class Statistic(ABC):
         """Why columns of these roles cannot feed it; None where they can."""
         if missing := [role for role in self.needs() if not getattr(roles, role)]:
             return f"needs {' and '.join(f'{role}=' for role in missing)}"
-        if self.kind not in (None, roles.kind) and not (self.kind == "binary" and roles.kind in SEVERAL):
+        task = self.task()
+        if task not in (None, roles.kind) and not (task == "binary" and roles.kind in SEVERAL):
             return f"is no statistic of {roles.kind} tasks"
-        if self.kind in SEVERAL and not (roles.y_pred or roles.y_score):
+        if task in SEVERAL and not (roles.y_pred or roles.y_score):
             return "needs y_pred=, or y_score= for each label"
         if self.of_label and roles.kind in SEVERAL and not roles.labels:
             return "is kept for each label; give a score for each, or labels="
