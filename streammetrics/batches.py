@@ -110,7 +110,7 @@ def no_rows(roles: Roles) -> Batch:
     types |= dict.fromkeys(score, pl.Float64())
     if roles.sample_weight is not None:
         types[WEIGHT] = pl.Float64()
-    by = pl.DataFrame(schema=dict.fromkeys(roles.keys, pl.Null))
+    by = pl.DataFrame(schema={key: pl.Int64 if key == FOLD else pl.Null for key in roles.keys})
     columns = {field: pl.Series(dtype=t) for field, t in types.items()}
     return Batch(0, by, columns, dict.fromkeys(score, NOTHING), _label(columns, roles))
 

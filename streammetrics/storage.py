@@ -258,7 +258,7 @@ def _require_fitting(statistics: Sequence[Statistic], roles: Roles) -> None:
 def _keys(frame: pl.DataFrame, roles: Roles) -> list[pl.Series]:
     """The group columns, in the types that batches give them."""
     keys = [_group_column(frame[c]) for c in roles.group_columns]
-    if roles.unit is not None and frame.height and not _are_folds(frame[FOLD]):
+    if roles.unit is not None and not _are_folds(frame[FOLD]):
         raise StateError(f"the state's folds are not numbers from 0 to {FOLDS - 1}.")
     if roles.models != (SINGLE,) and not set(keys[-1]) <= set(roles.models):
         raise StateError("the state's groups name a model that its field 'columns' does not.")

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 from strategies import merge_in_any_order, shards, shuffled, use_small_chunks
+from test_error_moments import assert_same as assert_same_moments
 
 import streammetrics as sm
 from streammetrics.state import in_order
@@ -17,6 +18,8 @@ SMALL = sm.ScoreHistogram(capacity=16)
 SCORES = {label: label for label in "abc"}
 CLASSES = {"y_true": "k", "y_score": SCORES}
 MARGINS = {"a": "margin", "b": "p", "c": (pl.col("margin") * pl.col("q")).alias("less")}
+ERRORS = {"y_true": "amount", "y_pred": "guess"}
+FAMILIES = ("log", "log_cosh", "poisson", "gamma", "tweedie")
 TASKS = {
     "rows": lambda: sm.Accumulator(y_true="y"),
     "confusion": lambda: sm.Accumulator(sm.ConfusionCounts((0.2, 0.5)), **COLUMNS),
@@ -51,6 +54,17 @@ TASKS = {
         y_true={"y": "y", "z": "z"},
         y_score={"one": {"y": "p", "z": "q"}, "two": {"y": "q", "z": "p"}},
     ),
+    "errors": lambda: sm.Accumulator(sm.ErrorMoments(FAMILIES), **ERRORS),
+    "errors by group": lambda: sm.Accumulator(sm.ErrorMoments(FAMILIES), by="g", sample_weight="w", **ERRORS),
+    "error histogram": lambda: sm.Accumulator(sm.ErrorHistogram(16), y_true="margin", y_pred="q"),
+    "error histogram by group": lambda: sm.Accumulator(sm.ErrorHistogram(8), by=["g", ODD], **ERRORS),
+    "values": lambda: sm.Accumulator(sm.Histogram(16, of="y_pred"), task="regression", y_pred="margin", by="g"),
+    "scores": lambda: sm.Accumulator(sm.Histogram(72, "probability", (0.3,)), y_score="p", sample_weight="h"),
+    "units": lambda: sm.regression(capacity=16, by="g", unit="u", **ERRORS),
+    "units and models": lambda: sm.regression(
+        capacity=16, unit="u", nulls="drop", y_true="amount", y_pred={"a": "q", "b": "holes"}, families=["log"]
+    ),
+    "units of labels": lambda: sm.binary(capacity=16, unit="u", **COLUMNS),
 }
 task = pytest.mark.parametrize("make", TASKS.values(), ids=TASKS.keys())
 lawful = settings(max_examples=3, deadline=None)
@@ -74,6 +88,9 @@ def rows(count, seed):
             "p": p,
             "q": q,
             "margin": rng.choice([-1.0, 1.0], count) * 10.0 ** rng.uniform(-310, 308, count),
+            "amount": rng.gamma(2, 10, count) + 0.01,
+            "guess": rng.gamma(2, 10, count) + 0.01,
+            "u": rng.integers(0, 40, count),
             "holes": pl.Series(rng.random(count)).set(pl.Series(rng.random(count) < 0.2), None),
             "w": rng.random(count) * (rng.random(count) < 0.9),
             "h": rng.integers(0, 4, count),
@@ -88,12 +105,15 @@ def rows(count, seed):
 
 
 def assert_same(one, other):
-    """Groups, keys and counts bit for bit; sums of floats within 1e-12, of what may cancel to nothing."""
+    """Groups, keys and counts bit for bit; sums of floats within 1e-12, of what may cancel to nothing; moments."""
     a, b = in_order(one.state), in_order(other.state)
     assert_frame_equal(a.groups, b.groups)
     for name in a.tables:
-        assert_frame_equal(a.tables[name], b.tables[name], rel_tol=1e-12, abs_tol=1e-290)
-    kinds = [kind for s in a.statistics for kind in a.tables[s.name].select(*s.counts, *s.sums).dtypes]
+        if name == sm.ErrorMoments.name:
+            assert_same_moments(a.tables[name], b.tables[name], merges=300)
+        else:
+            assert_frame_equal(a.tables[name], b.tables[name], rel_tol=1e-12, abs_tol=1e-290)
+    kinds = [kind for s in a.statistics for kind in a.tables[s.name].drop("group", *s.keys).dtypes]
     if pl.Float64 not in kinds:
         assert content(one) == content(other)
 
@@ -235,3 +255,31 @@ def test_filter_keeps_some_groups(make, weight):
         some = acc.filter(of)
         assert_same(some, acc.empty().update(data.filter(of)))
         assert_same(some + acc.filter(~of | of.is_null()), acc)
+
+
+def centroids(acc):
+    return acc.state.tables["tdigest"]
+
+
+@pytest.mark.parametrize("by", [(), "g"], ids=["together", "by group"])
+def test_a_digest_keeps_its_weight_and_its_bounds(by):
+    """It depends on the order of the rows; what it certifies must hold in any order."""
+    rng = np.random.default_rng(2)
+    data = rows(400, seed=3)
+    digest = sm.Accumulator(sm.TDigest(compression=20), by=by, **ERRORS)
+    errors = data.select("g", error=pl.col("guess") - pl.col("amount"))
+    for seed in range(5):
+        parts = shards(shuffled(data, rng), rng, 6)
+        merged = merge_in_any_order((digest.empty().update(part) for part in parts), rng)
+        merged = sm.Accumulator.from_bytes(merged.to_bytes())
+        assert centroids(merged)["weight"].sum() == 400
+        for table in centroids(merged).partition_by("group"):
+            assert table.height <= 20
+        for acc in (merged, merged.rollup()):
+            report = acc.finalize(["digest_quantile(q=0.9)", "digest_median"])
+            for group in data["g"].unique() if acc.roles.by else [None]:
+                own = errors.filter(pl.col("g").eq_missing(group)) if acc.roles.by else errors
+                keys = {"g": group} if acc.roles.by else {}
+                for metric, q in (("digest_median", 0.5), ("digest_quantile(q=0.9)", 0.9)):
+                    found = report.get(metric, **keys)
+                    assert found.lower <= own["error"].quantile(q, "linear") <= found.upper, (seed, metric)
