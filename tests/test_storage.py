@@ -28,6 +28,7 @@ DATA = pl.DataFrame(
         "k": pl.Series(["a", "b", "c"]).gather(rng.integers(0, 3, SIZE)),
         "l": pl.Series([3, 5, 8]).gather(rng.integers(0, 3, SIZE)),
         "day": pl.Series(["2024-01-01", "2024-02-29"]).str.to_date().gather(rng.integers(0, 2, SIZE)),
+        "u": rng.integers(0, 60, SIZE),
     }
 ).with_columns(pb=(1 - pl.col("p")) * pl.col("q"), pc=(1 - pl.col("p")) * (1 - pl.col("q")))
 SCORES = {"a": "p", "b": "pb", "c": "pc"}
@@ -45,6 +46,11 @@ TASKS = {
     "integer classes": lambda: sm.multiclass(y_true="l", y_score=LEVELS),
     "class models": lambda: sm.multiclass(y_true="k", y_pred={"m": "k"}, y_score={"m": SCORES}, labels=["c", "a", "b"]),
     "several labels": lambda: sm.multilabel(y_true={True: "y", False: "y"}, y_score={False: "p", True: "q"}, by="g"),
+    "regression": lambda: sm.regression(y_true="p", y_pred="q", by="g", capacity=16, families=["log", "poisson"]),
+    "weighted regression": lambda: sm.regression(y_true="p", y_pred={"a": "q", "b": "w"}, sample_weight="w"),
+    "units": lambda: sm.regression(y_true="p", y_pred="q", by="g", unit="u", capacity=16),
+    "values": lambda: sm.Accumulator(sm.Histogram(16, atoms=(), of="y_true"), task="regression", y_true="w"),
+    "digest": lambda: sm.Accumulator(sm.TDigest(compression=50), y_true="p", y_pred="q", unit="u"),
 }
 task = pytest.mark.parametrize("make", TASKS.values(), ids=TASKS.keys())
 
@@ -397,6 +403,80 @@ def test_labels_may_come_back_in_another_width(kind):
     loaded = sm.Accumulator.from_arrow(narrow.replace_schema_metadata(table.schema.metadata))
     assert loaded.to_bytes() == acc.to_bytes()
     assert loaded.update(DATA).to_bytes() == (acc + acc).to_bytes()
+
+
+def cell_harm(statistic, **values):
+    return lambda t: with_cell(t, statistic, **values), "cells that cannot be"
+
+
+def fold_harm(values):
+    return lambda t: t.set_column(t.column_names.index("fold"), "fold", values(t)), "folds are not numbers from 0 to 19"
+
+
+NAN = float("nan")
+HARM_OF_ERRORS = {
+    "families": (lambda t: with_options(t, "error_moments", families=["log"]), "is of type"),
+    "unknown family": (lambda t: with_options(t, "error_moments", families=["logs"]), "no family 'logs'"),
+    "text families": (lambda t: with_options(t, "error_moments", families="log"), "cannot be"),
+    "nested families": (lambda t: with_options(t, "error_moments", families=[["log"]]), "cannot be"),
+    "low power": (lambda t: with_options(t, "error_moments", power=0.5), "at least 1"),
+    "text power": (lambda t: with_options(t, "error_moments", power="2"), "cannot be"),
+    "negative weight": cell_harm("error_moments", weight=-1.0),
+    "NaN weight": cell_harm("error_moments", weight=NAN),
+    "infinite weight": cell_harm("error_moments", weight=float("inf")),
+    "null mean": cell_harm("error_moments", actual_mean=None),
+    "negative moment": cell_harm("error_moments", actual_m2=-1.0),
+    "min above max": cell_harm("error_moments", actual_min=1e9),
+    "NaN count": cell_harm("error_histogram", count=NAN),
+    "negative count": cell_harm("error_histogram", count=-1.0),
+    "bin off the lattice": cell_harm("error_histogram", bin=2**63 - 1),
+    "bin of another shift": cell_harm("error_histogram", shift=60, bin=2**40),
+    "shift": cell_harm("error_histogram", shift=64),
+    "probability": (lambda t: with_options(t, "error_histogram", domain="probability"), "real line"),
+    "NaN atom": (lambda t: with_options(t, "error_histogram", atoms=[NAN]), "cannot be"),
+    "of": (lambda t: with_options(t, "histogram", of="y_false"), "of must be one of"),
+    "of no column": (lambda t: with_options(t, "histogram", of="y_score"), "do not fit"),
+    "of another type": (lambda t: with_options(t, "histogram", of=["y_pred"]), "cannot be"),
+    "of of a digest": (lambda t: with_options(t, "tdigest", of="error "), "of must be one of"),
+    "compression": (lambda t: with_options(t, "tdigest", compression=-1), "cannot be"),
+    "half compression": (lambda t: with_options(t, "tdigest", compression=100.5), "cannot be"),
+    "no weight": cell_harm("tdigest", weight=0.0),
+    "NaN centroid weight": cell_harm("tdigest", weight=NAN),
+    "mean below min": cell_harm("tdigest", mean=-1e9),
+    "NaN mean": cell_harm("tdigest", mean=NAN),
+    "NaN max": cell_harm("tdigest", max=NAN),
+    "all NaN": cell_harm("tdigest", mean=NAN, min=NAN, max=NAN),
+    "text fold": fold_harm(lambda t: pa.array(["one"] * len(t))),
+    "null fold": fold_harm(lambda t: pa.array([None] * len(t), pa.int64())),
+    "half fold": fold_harm(lambda t: pa.array([0.5] * len(t))),
+    "negative fold": fold_harm(lambda t: pa.array([-1] * len(t))),
+    "high fold": fold_harm(lambda t: pa.array([20] * len(t))),
+    "number as unit": (lambda t: with_columns(t, unit=3), "'columns' is not"),
+    "no unit": (lambda t: with_columns(t, unit=None), "should have the columns"),
+    "other task": (lambda t: with_columns(t, kind="binary"), "do not fit"),
+    "no such task": (lambda t: with_columns(t, kind="forecast"), "task must be one of"),
+}
+
+
+@pytest.fixture
+def errors():
+    statistics = sm.ErrorMoments(), sm.ErrorHistogram(16), sm.Histogram(16, of="y_pred"), sm.TDigest(50)
+    acc = sm.Accumulator(*statistics, y_true="p", y_pred="q", sample_weight="w", by="g", unit="u")
+    return acc.update(DATA).to_arrow()
+
+
+@pytest.mark.parametrize(("harm", "message"), HARM_OF_ERRORS.values(), ids=HARM_OF_ERRORS.keys())
+def test_harm_of_a_regression_is_refused(errors, harm, message):
+    assert sm.Accumulator.from_arrow(errors).seen == SIZE
+    with pytest.raises(sm.StateError, match=message):
+        sm.Accumulator.from_arrow(harm(errors))
+
+
+def test_flipped_bits_of_a_regression_never_crash():
+    for content in broken(TASKS["units"]().update(DATA[:40]).to_bytes(), 200):
+        loaded = load_or_refuse(content)
+        if loaded is not None:
+            loaded.finalize(["r2", "mad", "median_error"], confidence=0.9).frame  # noqa: B018
 
 
 def test_an_ungrouped_state_has_a_row():

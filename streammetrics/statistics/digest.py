@@ -85,4 +85,5 @@ class TDigest(Statistic):
     def valid(self) -> pl.Expr:
         """Whether a row of a table, read from a file, can be."""
         weight = pl.col("weight")
-        return (weight > 0) & weight.is_finite() & pl.col("mean").is_between("min", "max")
+        ordered = pl.col("mean").is_between("min", "max") & pl.col("max").is_not_nan()
+        return (weight > 0) & weight.is_finite() & ordered

@@ -49,6 +49,10 @@ class Statistic(ABC):
         """The kind of task that these options are for, or None for any."""
         return self.kind
 
+    def serves(self, kind: Kind) -> bool:
+        """Whether it can be kept in a task; binary ones are kept for each label of a task with several."""
+        return self.task() in (None, kind) or (self.task() == "binary" and kind in SEVERAL)
+
     def needs(self) -> tuple[str, ...]:
         """The roles that these options need."""
         return self.roles
@@ -57,10 +61,9 @@ class Statistic(ABC):
         """Why columns of these roles cannot feed it; None where they can."""
         if missing := [role for role in self.needs() if not getattr(roles, role)]:
             return f"needs {' and '.join(f'{role}=' for role in missing)}"
-        task = self.task()
-        if task not in (None, roles.kind) and not (task == "binary" and roles.kind in SEVERAL):
+        if not self.serves(roles.kind):
             return f"is no statistic of {roles.kind} tasks"
-        if task in SEVERAL and not (roles.y_pred or roles.y_score):
+        if self.task() in SEVERAL and not (roles.y_pred or roles.y_score):
             return "needs y_pred=, or y_score= for each label"
         if self.of_label and roles.kind in SEVERAL and not roles.labels:
             return "is kept for each label; give a score for each, or labels="
