@@ -272,6 +272,17 @@ def _log(x):
     return k * LN2 + (k * LN2_REST + 2.0 * s * z * series + 2.0 * s)
 
 
+@fused
+def _log_loss(score, label):
+    return -_log(abs(min(max(score, CLIP), 1.0 - CLIP) - (1.0 - label)))
+
+
+@exact
+def _minus(a, b):
+    """A difference that ``any_order`` may not take apart: ``(sum + a) - b`` for ``sum + (a - b)`` would lose digits."""
+    return a - b
+
+
 @any_order
 def _sum_losses(label, score, weight, sums):
     for start in range(0, len(label), BLOCK):  # few rows at a time, so that sums lose few digits
@@ -285,8 +296,8 @@ def _sum_losses_of_block(label, score, weight):
     for i in range(len(label)):
         x, y = score[i], np.float64(label[i])
         other = 1.0 - y
-        log_loss = -_log(abs(min(max(x, CLIP), 1.0 - CLIP) - other))
-        brier = (x - y) * (x - y)
+        log_loss, error = _log_loss(x, y), _minus(x, y)
+        brier = error * error
         w0 = other if weight is None else other * weight[i]
         w1 = y if weight is None else y * weight[i]
         l0, l1, r0, r1 = w0 * log_loss, w1 * log_loss, w0 * brier, w1 * brier
@@ -304,12 +315,13 @@ def _sum_losses_by_group(label, score, group, weight, sums):
     for start in range(0, len(label), BLOCK):
         rows = min(BLOCK, len(label) - start)
         for i in range(rows):
-            log_loss[i] = -_log(abs(min(max(score[start + i], CLIP), 1.0 - CLIP) - (1.0 - label[start + i])))
+            log_loss[i] = _log_loss(score[start + i], label[start + i])
         for i in range(rows):
             x, y = score[start + i], label[start + i]
             w = 1.0 if weight is None else weight[start + i]
             cell = np.uint64(2 * group[start + i] + y)
-            brier = (x - y) * (x - y)
+            error = _minus(x, y)
+            brier = error * error
             sums[cell, 0] += w
             sums[cell, 1] += w * log_loss[i]
             sums[cell, 2] += w * log_loss[i] * log_loss[i]
@@ -364,7 +376,7 @@ def _sum_errors(actual, predicted, weight, y0, p0, sums):
         for row in range(start, min(start + BLOCK, len(actual))):
             y, p = actual[row], predicted[row]
             error, over, under, percentage, symmetric = _error(y, p)
-            dy, dp, square = y - y0, p - p0, error * error
+            dy, dp, square = _minus(y, y0), _minus(p, p0), error * error
             w = 1.0 if weight is None else weight[row]
             a, b, c = a + w, b + w * dy, c + w * dp
             d, e, f = d + w * dy * dy, e + w * dp * dp, f + w * dy * dp
@@ -389,7 +401,7 @@ def _sum_errors_by_group(actual, predicted, group, weight, reference, sums, extr
         for row in range(start, min(start + step, len(actual))):
             y, p, g = actual[row], predicted[row], group[row]
             error, over, under, percentage, symmetric = _error(y, p)
-            dy, dp, square = y - reference[g, 0], p - reference[g, 1], error * error
+            dy, dp, square = _minus(y, reference[g, 0]), _minus(p, reference[g, 1]), error * error
             w = 1.0 if weight is None else weight[row]
             part[g, 0] += w
             part[g, 1] += w * dy
