@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,8 +18,9 @@ from streammetrics.frames import concat_groups
 from streammetrics.lazy import pa
 from streammetrics.metrics import Metric, all_metrics, find_metric
 from streammetrics.report import Report
-from streammetrics.roles import LABEL, SINGLE, Column, Columns, Kind, Names, Roles
+from streammetrics.roles import LABEL, Column, Columns, Kind, Names, Roles
 from streammetrics.rows import rows_by_model
+from streammetrics.specification import brief, complete, kind_of, order_of, require_equal
 from streammetrics.state import State, Tally
 from streammetrics.statistics import ConfusionMatrix, RowCounts, Statistic
 from streammetrics.storage import Saved
@@ -27,10 +28,9 @@ from streammetrics.storage import Saved
 CHUNK = 1_048_576  # rows observed at once: many for each cell of their tables
 FIRST = 32_768  # rows that an accumulator observes first of all
 GROWTH = 4  # times as many rows as before are observed next, up to a chunk
-SINGLE_BATCH = 262_144  # rows of a batch that is observed by itself
-BUFFER = 524_288  # rows of smaller batches that are held until they are observed together
-PENDING = 131_072  # cells that may wait to be merged even where few have been kept
-MOST_NAMES = 5  # of columns for labels, in print
+BUFFER = 524_288  # rows of small batches that are held until they are observed together
+ROWS_OF_A_GROUP = 4  # are held where groups are very many,
+MOST_ROWS = 4_194_304  # but no more than these
 
 
 class Accumulator:
@@ -88,10 +88,10 @@ class Accumulator:
     ) -> None:
         names = Names()
         groups = [by] if isinstance(by, (str, pl.Expr)) else by
-        kind = task or _kind(statistics)
+        kind = task or kind_of(statistics)
         roles = Roles(
             kind=kind,
-            **names.targets(kind, y_true, y_pred, y_score, _ordered(statistics) if labels is None else labels),
+            **names.targets(kind, y_true, y_pred, y_score, order_of(statistics) if labels is None else labels),
             sample_weight=None if sample_weight is None else names.of(sample_weight),
             unit=None if unit is None else names.of(unit),
             by=tuple(names.of(column) for column in groups),
@@ -102,7 +102,7 @@ class Accumulator:
             probability=any(s.needs_probabilities() for s in statistics),
             expressions=names.expressions,
         )
-        statistics = _complete(statistics, roles)
+        statistics = complete(statistics, roles)
         tables = columns_of(statistics, roles.labels)
         shown = None if metrics is None else tuple(find_metric(m, tables).name for m in metrics)
         self._start(Saved(roles, shown, states.no_rows(roles, statistics)))
@@ -143,13 +143,14 @@ class Accumulator:
         """
         rows = read(batch, self.roles)
         types = self._joint_types(rows.types)
-        if rows.height >= SINGLE_BATCH:
+        buffer = self._buffer
+        if rows.height >= buffer // 2:
             self._observe(rows)
         else:
             held = append(self._held or no_rows(self.roles), rows)
-            if held.height >= BUFFER:
+            if held.height >= buffer:
                 self._observe(held)
-            self._held = held if held.height < BUFFER else None
+            self._held = held if held.height < buffer else None
         self._types = types
         return self
 
@@ -159,10 +160,11 @@ class Accumulator:
             return self._types
         return concat_groups([self._types, columns.select(self._types.columns).clear()])
 
-    def _observe_held(self) -> None:
-        if self._held is not None:
-            self._observe(self._held)
-            self._held = None
+    @property
+    def _buffer(self) -> int:
+        """How many rows are held at most: several of each group, since every group of a chunk costs something."""
+        groups = 0 if self._tally is None else self._tally.groups.height
+        return max(BUFFER, min(ROWS_OF_A_GROUP * groups, MOST_ROWS))
 
     def _observe(self, batch: Batch) -> None:
         start, tally, pending = 0, self._tally, self._pending
@@ -170,14 +172,13 @@ class Accumulator:
             # A few rows tell how coarse bins will be, and more are then counted fast.
             new = tally is None or (tally.seen < CHUNK and not tally.settled)
             few = min(max(GROWTH * tally.seen if tally else 0, FIRST), CHUNK)
-            end = batch.end_of_piece(start, few if new else CHUNK)
+            end = batch.end_of_piece(start, few if new else max(CHUNK, self._buffer))
             rows = rows_by_model(batch.slice(start, end - start), self.roles)
             more = None if tally is None else tally.add(rows)
             if tally is not None and more is None:  # a group column has changed its type
                 pending = (*pending, tally.state())
             tally = more or Tally.of(rows, self.statistics, self.roles.labels)
-            if new or tally.loose >= max(tally.fitted, PENDING):
-                tally = tally.compact()
+            tally = tally.compact() if new else tally.trimmed()
             start = end
             if start >= batch.height:
                 break
@@ -190,14 +191,30 @@ class Accumulator:
             MergeError: where specifications differ.
             ColumnError: where a group column has different types.
         """
-        _require_equal(self, other)
-        added = other.state
-        types = self._joint_types(other._types)
-        pending = (*self._pending, added)
-        if sum(s.cells for s in pending) >= max(self._merged.cells, PENDING):
-            self._merged, pending = states.combine([self._merged, *pending]), ()
-        self._pending, self._types = pending, types
+        require_equal(self.roles, other.roles, self.statistics, other.statistics)
+        types = self._joint_types(other.flush()._types)
+        tally, pending = other._tally, (*self._pending, other._merged, *other._pending)
+        if tally is not None and self._tally is not None:
+            tally = self._tally.absorb(tally)
+            if tally is None:  # a group column has changed its type
+                pending = (*pending, self._tally.state())
+        merged, tally = self._merged, tally or other._tally or self._tally
+        if sum(s.cells for s in pending) >= max(self._merged.cells, states.PENDING):
+            merged, pending = states.combine([self._merged, *pending]), ()
+        self._merged, self._pending, self._tally, self._types = merged, pending, tally, types
         return self
+
+    def flush(self) -> Accumulator:
+        """Take in the rows of small batches, which wait until they are many, as whatever is read or merged does."""
+        self._observe_held()
+        if self._tally is not None:
+            self._tally = self._tally.compact()
+        return self
+
+    def _observe_held(self) -> None:
+        if self._held is not None:
+            self._observe(self._held)
+            self._held = None
 
     @property
     def seen(self) -> int:
@@ -239,24 +256,32 @@ class Accumulator:
         """An accumulator of the same rows, which changes on its own."""
         return self._of(Saved(self.roles, self.metrics, self.state))
 
-    def rollup(self, *columns: str) -> Accumulator:
-        """The accumulator over fewer group columns, as if the rows had been grouped by these alone.
+    def rollup(self, *columns: Column) -> Accumulator:
+        """The accumulator over fewer or coarser groups, as if the rows had been grouped by these columns alone.
 
+        A column is a name, or an expression over group columns: ``pl.col("day").dt.truncate("1w").alias("week")``.
         Models stay apart. Without arguments everything is one group.
 
         Raises:
-            SpecificationError: for a name that is no group column.
+            SpecificationError: for what is no group column, or cannot be computed from some.
         """
-        for column in columns:
+        names = Names()
+        by = tuple(names.of(column) for column in columns)
+        made, before = names.expressions, self.roles.expressions
+        for column in (root for name in by for root in made.get(name, pl.col(name)).meta.root_names()):
             if column not in self.roles.by:
                 known = ", ".join(self.roles.by) or "none"
                 raise SpecificationError(f"{column!r} is no group column; the group columns are: {known}.")
-        roles = replace(self.roles, by=columns)
-        return self._of(Saved(roles, self.metrics, self._rolled_up(roles)))
+        of_batches = {n: e for n, e in made.items() if not set(before).intersection(e.meta.root_names())}
+        kept = {n: e for n, e in before.items() if n not in made}
+        roles = replace(self.roles, by=by, expressions=kept | of_batches)
+        complete(self.statistics, roles)
+        return self._of(Saved(roles, self.metrics, self._rolled_up(roles, made)))
 
-    def _rolled_up(self, roles: Roles) -> State:
+    def _rolled_up(self, roles: Roles, made: Mapping[str, pl.Expr] | None = None) -> State:
         """The state over the group columns of other roles. Groups that are there before the first row stay."""
-        state = states.roll_up(self.state, roles.group_columns)
+        state = states.with_keys(states.in_order(self.state), made or {})  # in one order, so that sums round alike
+        state = states.roll_up(state, roles.group_columns)
         return state if roles.keys else states.combine([states.no_rows(roles, self.statistics), state])
 
     def filter(self, *predicates: pl.Expr) -> Accumulator:
@@ -340,16 +365,11 @@ class Accumulator:
         return Saved(self.roles, self.metrics, self.state)
 
     def __repr__(self) -> str:
-        roles = self.roles
-        shown = {"y_true": _one({SINGLE: roles.y_true}), "y_pred": _one(roles.y_pred), "y_score": _one(roles.y_score)}
-        shown |= {"sample_weight": roles.sample_weight, "unit": roles.unit, "by": list(roles.by)}
-        parts = [type(s).__name__ for s in self.statistics if not isinstance(s, RowCounts)]
-        parts += [f"{name}={value!r}" for name, value in shown.items() if value]
-        counts = self.state.tables[RowCounts.name]
-        rows, dropped = (counts[c].sum() // len(roles.models) for c in ("rows", "dropped"))
+        counts, by = self.state.tables[RowCounts.name], self.roles.by
+        rows, dropped = (counts[c].sum() // len(self.roles.models) for c in ("rows", "dropped"))
         size = f"{rows:,} rows" + (f", {dropped:,} dropped" if dropped else "")
-        groups = f" in {self.state.groups.select(roles.by).n_unique():,} groups" if roles.by else ""
-        return f"Accumulator({', '.join(parts)}): {size}{groups}"
+        groups = f" in {self.state.groups.select(by).n_unique():,} groups" if by else ""
+        return f"Accumulator({brief(self.roles, self.statistics)}): {size}{groups}"
 
 
 def merge(accumulators: Iterable[Accumulator]) -> Accumulator:
@@ -373,21 +393,6 @@ def merge(accumulators: Iterable[Accumulator]) -> Accumulator:
     return total
 
 
-def _kind(statistics: Sequence[Statistic]) -> Kind:
-    """The kind of task that the statistics are for; binary ones serve tasks of several labels too."""
-    kinds = {s.task() for s in statistics} - {None, "binary"}
-    if len(kinds) > 1:
-        raise SpecificationError(
-            f"statistics of different tasks cannot be kept together: {' and '.join(map(str, kinds))}."
-        )
-    return next((kind for kind in kinds if kind is not None), "binary")
-
-
-def _ordered(statistics: Sequence[Statistic]) -> tuple[Any, ...] | None:
-    """The labels that a statistic puts in order."""
-    return next((s.order for s in statistics if isinstance(s, ConfusionMatrix) and s.order), None)
-
-
 def _types(saved: Saved) -> pl.DataFrame:
     """The columns whose types come from the data, without rows."""
     keys = saved.state.keys.select(saved.roles.keys).clear()
@@ -395,37 +400,3 @@ def _types(saved: Saved) -> pl.DataFrame:
     if matrix is None or saved.roles.labels:
         return keys
     return keys.hstack(matrix.select(pl.col("actual").alias(LABEL)).clear())
-
-
-def _complete(statistics: Sequence[Statistic], roles: Roles) -> tuple[Statistic, ...]:
-    """The statistics with `RowCounts` first, checked against the roles."""
-    complete = (RowCounts(), *(s for s in statistics if not isinstance(s, RowCounts)))
-    names = [s.name for s in complete]
-    for statistic in complete:
-        if names.count(statistic.name) > 1:
-            raise SpecificationError(f"{type(statistic).__name__} is given twice; keep one statistic of a kind.")
-        if misfit := statistic.misfit(roles):
-            raise SpecificationError(f"{type(statistic).__name__} {misfit}.")
-    if clash := set(names).intersection(roles.by):
-        raise SpecificationError(f"by= cannot use the name {min(clash)!r}, which saved states use; give it an alias.")
-    return complete
-
-
-def _require_equal(one: Accumulator, other: Accumulator) -> None:
-    """Refuse to merge accumulators of different specifications, and say where they differ."""
-    for role in fields(Roles):
-        if role.compare and (a := getattr(one.roles, role.name)) != (b := getattr(other.roles, role.name)):
-            raise MergeError(f"the accumulators differ in {role.name}: {a!r} and {b!r}.")
-    if one.statistics != other.statistics:
-        ours, theirs = ([s for s in x.statistics if s not in y.statistics] for x, y in ((one, other), (other, one)))
-        raise MergeError(f"the accumulators keep different statistics: {ours} and {theirs}.")
-
-
-def _one(columns: Mapping[str, tuple[str, ...]]) -> Any:
-    """Names of columns as briefly as they say it: one, a few of those for each label, or these of each model."""
-    brief = {model: names[0] if len(names) == 1 else _few(names) for model, names in columns.items()}
-    return brief.get(SINGLE, brief)
-
-
-def _few(names: Sequence[str]) -> list[str]:
-    return [*names] if len(names) <= MOST_NAMES else [*names[:MOST_NAMES], "…"]

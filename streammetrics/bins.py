@@ -6,12 +6,15 @@ In numpy throughout: a query engine would wait here for the threads that are rea
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.lattice import MAX_SHIFT, Keys, Lattice
+
+ROWS = 1 << 20  # of a table; a longer one is taken in parts of whole groups, which need little memory beside it
 
 Groups = NDArray[np.int64]
 Shifts = NDArray[np.int64]
@@ -34,23 +37,29 @@ def fit(table: pl.DataFrame, lattice: Lattice, capacity: int, sharing: int = 1) 
     """
     if table.is_empty():
         return table
+    whole = table["group"].to_numpy() // sharing
+    groups = int(whole.max()) + 1
+    parts = min(table.height // ROWS + 1, groups)
+    if parts == 1:
+        return _fit(table, lattice, capacity, sharing)
+    part = (whole * np.int64(parts) // groups).astype(np.uint16)
+    order, ends = np.argsort(part, kind="stable"), np.cumsum(np.bincount(part, minlength=parts))
+    tables = (table[order[a:b]] for a, b in pairwise([0, *ends.tolist()]))
+    return pl.concat(_fit(t, lattice, capacity, sharing) for t in tables if t.height)
+
+
+def _fit(table: pl.DataFrame, lattice: Lattice, capacity: int, sharing: int) -> pl.DataFrame:
     group, shift, bin, *values = (c.to_numpy() for c in table.iter_columns())
     group, shift = group.astype(np.int64), shift.astype(np.int64)
     shifts = np.zeros(group.max() // sharing + 1, dtype=np.int64)
     np.maximum.at(shifts, group // sharing, shift)
     group, shift, low, values = _at(shifts[group // sharing], group, shift, bin << shift, values, lattice)
-    whole, of_whole = (group, low) if sharing == 1 else _shared(group // sharing, low)
+    whole, of_whole = (group, low) if sharing == 1 else add_up(group // sharing, low, shift, [])[:2]
     if np.bincount(whole).max() > capacity:
         shifts = np.maximum(shifts, _fitting_shifts(whole, of_whole, len(shifts), lattice, capacity))
         group, shift, low, values = _at(shifts[group // sharing], group, shift, low, values, lattice)
     columns = (group, shift, low >> shift, *values)
     return pl.DataFrame([pl.Series(n, c, t) for (n, t), c in zip(table.schema.items(), columns, strict=True)])
-
-
-def _shared(whole: Groups, low: Keys) -> tuple[Groups, Keys]:
-    """The bins of groups that share them, each once and sorted."""
-    first, _ = add_up(whole, low, [])
-    return whole[first], low[first]
 
 
 def _at(
@@ -59,9 +68,8 @@ def _at(
     """Cells at the shifts that are wanted, or less where a bin would span an atom: sorted, each once."""
     finer = np.flatnonzero(shift < wanted)
     shift[finer] = lattice.limit_shifts(low[finer], wanted[finer])
-    low = (low >> shift) << shift
-    first, values = add_up(group, low, values)
-    return group[first], shift[first], low[first], values
+    group, low, shift, values = add_up(group, (low >> shift) << shift, shift, values)
+    return group, shift, low, values
 
 
 def _fitting_shifts(group: Groups, low: Keys, groups: int, lattice: Lattice, capacity: int) -> Shifts:
@@ -83,26 +91,34 @@ def _fitting_shifts(group: Groups, low: Keys, groups: int, lattice: Lattice, cap
 
 
 def add_up(
-    group: NDArray[np.integer], low: Keys, values: Sequence[NDArray[np.generic]]
-) -> tuple[NDArray[np.intp], list[NDArray[np.generic]]]:
+    group: Groups, low: Keys, shift: Shifts, values: Sequence[NDArray[np.generic]]
+) -> tuple[Groups, Keys, Shifts, list[NDArray[np.generic]]]:
     """Sums of values over equal cells, which a group and the lowest key of a bin tell apart.
 
     Returns:
-        For each cell, by group and then by key, the index of one of its rows, and its sum of each of the values.
+        The cells by group and then by key: group, key, shift, and the sum of each of the values.
 
-    >>> group, low = np.array([1, 0, 1, 1]), np.array([5, 9, 3, 5])
-    >>> add_up(group, low, [np.array([10, 20, 30, 40])])
-    (array([1, 2, 0]), [array([20, 30, 50])])
+    >>> group, low, shift = np.array([1, 0, 1, 1]), np.array([5, 9, 3, 5]), np.zeros(4, dtype=np.int64)
+    >>> add_up(group, low, shift, [np.array([10, 20, 30, 40])])
+    (array([0, 1, 1]), array([9, 3, 5]), array([0, 0, 0]), [array([20, 30, 50])])
     """
-    order = np.argsort(low)
-    if len(group) and group.min() < group.max():
-        codes = group.astype(np.uint16) if group.max() < 1 << 16 else group  # small integers sort in linear time
-        order = order[np.argsort(codes[order], kind="stable")]
-    group, low = group[order], low[order]
-    new = np.ones(len(order), dtype=bool)
+    if not _in_order(group, low):
+        order = np.argsort(low)
+        if group.min() < group.max():
+            codes = group.astype(np.uint16) if group.max() < 1 << 16 else group  # small integers sort in linear time
+            order = order[np.argsort(codes[order], kind="stable")]
+        group, low, shift, values = group[order], low[order], shift[order], [value[order] for value in values]
+    new = np.ones(len(low), dtype=bool)
     new[1:] = (low[1:] != low[:-1]) | (group[1:] != group[:-1])
+    if new.all():
+        return group, low, shift, list(values)
     first = np.flatnonzero(new)
-    return order[first], [np.add.reduceat(value[order], first) for value in values]
+    return group[first], low[first], shift[first], [np.add.reduceat(value, first) for value in values]
+
+
+def _in_order(group: Groups, low: Keys) -> bool:
+    same = group[1:] == group[:-1]
+    return bool(np.all((group[1:] > group[:-1]) | (same & (low[1:] >= low[:-1]))))
 
 
 def equal_runs(values: Keys) -> tuple[Keys, NDArray[np.int64]]:

@@ -10,7 +10,10 @@ from streammetrics.kernels import Codes
 
 
 def number(column: pl.Series) -> tuple[Codes, Codes]:
-    """The number of each row's value, null being one too, and for each number a row. Equal rows may have two."""
+    """The number of each row's value, null being one too, and for each number a row.
+
+    Equal texts and zeros may have two numbers.
+    """
     if not column.null_count():
         return kernels.number(column)
     null = column.is_null().to_numpy()
@@ -33,7 +36,8 @@ def encode(columns: pl.DataFrame) -> tuple[pl.DataFrame, Codes]:
         more, firsts = number(other)
         codes, first = kernels.number(pl.Series(codes * len(firsts) + more))
     found = columns[first]
-    distinct = found.unique(maintain_order=True)
+    unsure = any(dtype == pl.String or dtype.is_float() for dtype in found.dtypes)
+    distinct = found.unique(maintain_order=True) if unsure else found
     if distinct.height < found.height:
         codes = find(found, distinct.with_row_index()).to_numpy().astype(np.intp)[codes]
     return distinct, codes

@@ -115,13 +115,13 @@ def _of_folds(frame: pl.DataFrame, folds: State, metrics: Sequence[Metric], conf
     """Keys, metric and limits, from the values without each fold."""
     keys = [c for c in frame.columns if c not in ESTIMATE[1:]]
     values = frame.select(*keys, total="value")
+    metrics = [m for m in metrics if jackknifed(m)]
     left_out = _without_each_fold(folds, metrics).join(values, on=keys, how="left", nulls_equal=True)
     limits = [
         left_out.filter(pl.col("metric") == m.name)
         .group_by(keys, maintain_order=True)
         .agg(jackknife_interval(pl.col("value"), pl.col("total").first(), confidence, range=m.range))
         for m in metrics
-        if jackknifed(m)
     ]
     return pl.concat([_no_limits(frame, keys), *limits], how="vertical_relaxed")
 
@@ -140,7 +140,7 @@ def paired_intervals(
         metrics: those compared.
         confidence: probability with which an interval is to hold the difference.
     """
-    keys = frame.columns[: frame.columns.index("a")]
+    keys, metrics = frame.columns[: frame.columns.index("a")], [m for m in metrics if jackknifed(m)]
     types = frame.select(keys).schema
     left_out = [
         _without_each_fold(folds, metrics).cast(types).select(*keys, FOLD, without=pl.struct("value"))
@@ -158,7 +158,6 @@ def paired_intervals(
         .group_by(keys, maintain_order=True)
         .agg(jackknife_interval(difference, total, confidence, range=_of_differences(m)))
         for m in metrics
-        if jackknifed(m)
     ]
     return pl.concat([_no_limits(frame, keys), *limits], how="vertical_relaxed")
 

@@ -22,6 +22,10 @@ class Counter(ABC):
         """The counter of these rows too. ``numbers`` gives for each of their groups its number, below ``groups``."""
 
     @abstractmethod
+    def absorb(self, other: Self, numbers: Codes, groups: int) -> Counter:
+        """The counter of the rows of another too, whose groups have these numbers here."""
+
+    @abstractmethod
     def table(self) -> pl.DataFrame:
         """What was counted, as a table; a cell may come twice."""
 
@@ -86,6 +90,10 @@ class Piled(Counter):
         """All the tables as one."""
         return pl.concat(self.tables(), how="vertical_relaxed")
 
+    def absorb(self, other: Self, numbers: Codes, groups: int) -> Self:
+        """The tables of another beside those of this one."""
+        return replace(self, loose_tables=(*self.loose_tables, *(_renumbered(t, numbers) for t in other.tables())))
+
 
 @dataclass(frozen=True)
 class Tables(Piled):
@@ -95,14 +103,17 @@ class Tables(Piled):
 
     def add(self, rows: Rows, numbers: Codes, groups: int) -> Tables:
         """The table of more rows beside those of others."""
-        table = self.statistic.observe(rows)
-        return self.with_table(table.with_columns(pl.Series("group", numbers, pl.UInt32).gather(table["group"])))
+        return self.with_table(_renumbered(self.statistic.observe(rows), numbers))
 
     def compact(self) -> Tables:
         """Every cell once, as in a single chunk's table."""
         if self.loose_tables and len(self.tables()) == 1:
             return Tables(self.statistic, fitted_tables=self.loose_tables)
         return Tables(self.statistic, fitted_tables=(self.statistic.merge(self.table()),))
+
+
+def _renumbered(table: pl.DataFrame, numbers: Codes) -> pl.DataFrame:
+    return table.with_columns(pl.Series("group", numbers, pl.UInt32).gather(table["group"]))
 
 
 class Dense(Protocol):
@@ -119,22 +130,43 @@ class Dense(Protocol):
 
 @dataclass(frozen=True)
 class Sums(Counter):
-    """The values of cells that are the same for every group, added up."""
+    """The values of cells that are the same for every group, added up.
+
+    Values of more rows wait in parts, with the numbers of their groups, until they are as many as those known: so a
+    chunk that has few of the groups costs little.
+    """
 
     statistic: Dense
     weighted: bool
     values: NDArray[Any] | None = None
+    parts: tuple[tuple[Codes, NDArray[Any]], ...] = ()
+    groups: int = 0
 
     def add(self, rows: Rows, numbers: Codes, groups: int) -> Sums:
         """The values of more rows added to their groups'."""
-        found = self.statistic.count(rows)
-        known = found[:0] if self.values is None else self.values
-        values = np.zeros((groups, *found.shape[1:]), np.result_type(known, found))  # numpy sums no floats to integers
-        values[: len(known)] = known
-        values[numbers] += found
-        return replace(self, values=values)
+        return self._with(numbers, self.statistic.count(rows), groups)
+
+    def absorb(self, other: Self, numbers: Codes, groups: int) -> Sums:
+        """The values of another added to those of this one."""
+        return self._with(numbers, other.total(), groups)
+
+    def _with(self, numbers: Codes, values: NDArray[Any], groups: int) -> Sums:
+        counter = replace(self, parts=(*self.parts, (numbers, values)), groups=groups)
+        waiting, known = sum(len(n) for n, _ in counter.parts), 0 if self.values is None else len(self.values)
+        return replace(counter, values=counter.total(), parts=()) if waiting > known else counter
+
+    def total(self) -> NDArray[Any]:
+        """The values of all groups: shape (groups, ...)."""
+        arrays = [*([] if self.values is None else [self.values]), *(values for _, values in self.parts)]
+        total = np.zeros((self.groups, *arrays[0].shape[1:]), np.result_type(*arrays))
+        if self.values is not None:
+            total[: len(self.values)] = self.values
+        for numbers, values in self.parts:
+            own = np.take(total, numbers, axis=0)  # twice as fast as total[numbers] += values
+            own += values
+            total[numbers] = own
+        return total
 
     def table(self) -> pl.DataFrame:
         """The table of the statistic."""
-        assert self.values is not None
-        return self.statistic.tabulate(self.values, self.weighted)
+        return self.statistic.tabulate(self.total(), self.weighted)

@@ -119,12 +119,16 @@ class Lattice:
         >>> lattice.limit_shifts(np.array([0, 5, 2**60]), np.array([40]))
         array([ 0,  2, 40])
         """
-        return np.minimum(shifts.astype(np.int64), np.maximum(self._levels_to_atom(keys) - 1, 0))
+        limited = np.array(np.broadcast_to(shifts, keys.shape), dtype=np.int64)
+        near = np.flatnonzero(self.span_atoms(keys >> limited, limited))
+        limited[near] = np.minimum(limited[near], np.maximum(self._levels_to_atom(keys[near]) - 1, 0))
+        return limited
 
     def merge_levels(self, keys: Keys) -> NDArray[np.int64]:
         """For neighbours of ascending keys: the lowest shift at which both fall in one bin, 64 if none does."""
         levels = bit_length(keys[1:] ^ keys[:-1])
-        return np.where(levels < self._levels_to_atom(keys[1:]), levels, 64)
+        shared = np.minimum(levels, MAX_SHIFT)
+        return np.where(self.span_atoms(keys[1:] >> shared, shared), 64, levels)
 
     def widened(self, low: float, high: float) -> tuple[float, float]:
         """Values so far below and above that half as many keys again lie between them.

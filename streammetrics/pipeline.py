@@ -139,7 +139,7 @@ def _run(feed: _Feed, parts: list[list[Accumulator]], bar: Any) -> None:
                 if bar is not None:
                     bar.update(_height(batch))
             for target in part:
-                target.compact()  # here, where several threads do it at once
+                target.flush()  # here, where several threads do it at once
         except BaseException as error:
             feed.stop(error)
 

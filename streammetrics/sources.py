@@ -58,7 +58,7 @@ def open_stream(source: Source, columns: Sequence[str], chunk: int) -> Stream:
     if isinstance(source, pl.DataFrame):
         return Stream(source.iter_slices(chunk), source.height)
     if _is_dataset(source):
-        _require(columns, source.schema.names)
+        require(columns, source.schema.names)
         return Stream(source.to_batches(columns=list(columns), batch_size=chunk), source.count_rows())
     if isinstance(source, (pa.Table, pa.RecordBatch)):
         table = pa.table(source) if isinstance(source, pa.RecordBatch) else source
@@ -86,7 +86,7 @@ def _is_dataset(source: Source) -> bool:
 
 
 def _files(patterns: Sequence[PathLike], columns: Sequence[str]) -> Stream:
-    paths = [path for pattern in patterns for path in _expand(pattern)]
+    paths = [path for pattern in patterns for path in expand(pattern)]
     kinds = {_kind(path) for path in paths}
     if len(kinds) > 1:
         raise SourceError(f"the files are of different kinds ({', '.join(sorted(kinds))}); read one kind at a time.")
@@ -100,8 +100,12 @@ def _files(patterns: Sequence[PathLike], columns: Sequence[str]) -> Stream:
     return Stream(_scan(plan, columns, _listed(paths)), rows)
 
 
-def _expand(pattern: PathLike) -> list[Path]:
-    """The files that a path, a folder or a glob stands for, in order."""
+def expand(pattern: PathLike) -> list[Path]:
+    """The files that a path, a folder or a glob stands for, in order.
+
+    Raises:
+        SourceError: where there is none.
+    """
     path = Path(pattern).expanduser()
     if path.is_dir():
         found = sorted(p for p in path.rglob("*") if p.suffix in SCANS and p.is_file())
@@ -127,7 +131,7 @@ def _kind(path: Path) -> str:
 def _scan(plan: pl.LazyFrame, columns: Sequence[str], name: str = "the plan") -> Iterator[pl.DataFrame]:
     """Stream a plan in batches as it makes them, no more than a few of which wait to be taken."""
     try:
-        _require(columns, plan.collect_schema().names())
+        require(columns, plan.collect_schema().names())
         # Without any column (volume alone) rows would not be counted.
         batches = (plan.select(columns) if columns else plan).collect_batches(maintain_order=False)
     except (pl.exceptions.PolarsError, OSError) as error:
@@ -142,7 +146,12 @@ def _guarded(batches: Iterator[pl.DataFrame], name: str) -> Iterator[pl.DataFram
         raise SourceError(f"{name} cannot be read: {_first_line(error)}") from error
 
 
-def _require(columns: Sequence[str], present: Sequence[str]) -> None:
+def require(columns: Sequence[str], present: Sequence[str]) -> None:
+    """Refuse a source that lacks a column.
+
+    Raises:
+        ColumnError: for the first one that is missing.
+    """
     for column in columns:
         if column not in present:
             raise ColumnError(f"there is no column {column!r}; the source has: {', '.join(present) or 'none'}.")

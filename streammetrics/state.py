@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -13,13 +13,17 @@ import polars as pl
 from streammetrics import batches
 from streammetrics.codes import find
 from streammetrics.counters import Counter
-from streammetrics.frames import concat_groups
+from streammetrics.errors import ColumnError, SpecificationError
+from streammetrics.frames import concat_groups, group_column
+from streammetrics.kernels import Codes
 from streammetrics.roles import LABEL, Roles
 from streammetrics.rows import Rows, rows_by_model
 from streammetrics.statistics import GROUP, Statistic
 
 Statistics = tuple[Statistic, ...]
 
+PENDING = 131_072  # cells that may wait to be added up even where few have been kept,
+FACTOR = 2  # or so many times as have been kept
 ONE_GROUP = pl.DataFrame({GROUP: [0]}, {GROUP: pl.UInt32})
 
 
@@ -79,9 +83,8 @@ class Tally:
     @classmethod
     def of(cls, rows: Sequence[Rows], statistics: Statistics, labels: tuple[Any, ...]) -> Tally:
         """The tally of a chunk, given as the rows of each model."""
-        keys = rows[0].groups.clear()
         weighted = rows[0].weight is not None
-        groups = _numbered(keys) if keys.width else ONE_GROUP
+        groups = _numbered(rows[0].groups.clear())
         counters = tuple((s.counter(weighted),) * (len(labels) if labels and s.of_label else 1) for s in statistics)
         tally = cls(statistics, labels, groups, counters).add(rows)
         assert tally is not None
@@ -93,31 +96,28 @@ class Tally:
         of_labels = [c for c, s in zip(counters, self.statistics, strict=True) if self.labels and s.of_label]
         of_rows = [c for c, s in zip(counters, self.statistics, strict=True) if not (self.labels and s.of_label)]
         for r in rows:
-            if r.groups.schema != groups.drop(GROUP).schema:
+            if _types(groups) != r.groups.schema:
                 return None
-            numbers = _find(r.groups, groups) if r.groups.width else groups[GROUP]
-            if numbers.null_count():
-                groups = _numbered(pl.concat([groups.drop(GROUP), r.groups.filter(numbers.is_null())]))
-                numbers = _find(r.groups, groups)
-            codes = numbers.to_numpy().astype(np.intp)
+            groups, numbers = _known(groups, r.groups)
             for counter in of_rows:
-                counter[0] = counter[0].add(r, codes, groups.height)
+                counter[0] = counter[0].add(r, numbers, groups.height)
             for label in range(len(self.labels) if of_labels else 0):
                 of_label = r.of_label(label)
                 for counter in of_labels:
-                    counter[label] = counter[label].add(of_label, codes, groups.height)
+                    counter[label] = counter[label].add(of_label, numbers, groups.height)
         seen = self.seen + sum(r.size for r in rows)
         return replace(self, groups=groups, counters=tuple(map(tuple, counters)), seen=seen)
 
-    @property
-    def loose(self) -> int:
-        """Rows of tables that came since the last compaction."""
-        return sum(c.loose for c in chain(*self.counters))
-
-    @property
-    def fitted(self) -> int:
-        """Rows of tables that the last compaction left."""
-        return sum(c.fitted for c in chain(*self.counters))
+    def absorb(self, other: Tally) -> Tally | None:
+        """The tally of the rows of another too; None where a group column is of another type."""
+        if _types(self.groups) != _types(other.groups):
+            return None
+        groups, numbers = _known(self.groups, other.groups.drop(GROUP))
+        counters = tuple(
+            tuple(one.absorb(more, numbers, groups.height) for one, more in zip(of, others, strict=True))
+            for of, others in zip(self.counters, other.counters, strict=True)
+        )
+        return replace(self, groups=groups, counters=counters, seen=self.seen + other.seen).trimmed()
 
     @property
     def settled(self) -> bool:
@@ -128,6 +128,13 @@ class Tally:
         """The tally with equal cells added up."""
         return replace(self, counters=tuple(tuple(c.compact() for c in of) for of in self.counters))
 
+    def trimmed(self) -> Tally:
+        """The tally with equal cells added up where many have come since the last time."""
+        loose, fitted = (
+            sum(sizes) for sizes in zip(*((c.loose, c.fitted) for c in chain(*self.counters)), strict=True)
+        )
+        return self.compact() if loose >= max(FACTOR * fitted, PENDING) else self
+
     def state(self) -> State:
         """What was counted, as tables. Cells may come more than once; `combine` adds them up."""
         tables = {
@@ -135,6 +142,23 @@ class Tally:
             for s, counters in zip(self.statistics, self.counters, strict=True)
         }
         return State(self.statistics, self.groups, tables, self.labels)
+
+
+def _types(groups: pl.DataFrame) -> dict[str, pl.DataType]:
+    return {name: dtype for name, dtype in groups.schema.items() if name != GROUP}
+
+
+def _known(groups: pl.DataFrame, keys: pl.DataFrame) -> tuple[pl.DataFrame, Codes]:
+    """Numbered groups with those of ``keys``, which come once each, and the numbers of these."""
+    if not keys.width:
+        return ONE_GROUP, np.zeros(1, dtype=np.intp)
+    numbers = _find(keys, groups)
+    if not numbers.null_count():
+        return groups, numbers.to_numpy().astype(np.intp)
+    new = numbers.is_null().to_numpy()
+    codes = numbers.fill_null(0).to_numpy().astype(np.intp)
+    codes[new] = np.arange(groups.height, groups.height + numbers.null_count())
+    return _numbered(pl.concat([groups.drop(GROUP), keys.filter(new)])), codes
 
 
 def _of_label(table: pl.DataFrame, label: int, labels: int) -> pl.DataFrame:
@@ -148,17 +172,25 @@ def no_rows(roles: Roles, statistics: Statistics) -> State:
 
 
 def combine(states: Sequence[State]) -> State:
-    """The state of the rows of several.
+    """The state of the rows of several, none of which has a group twice.
 
     Raises:
         ColumnError: where a group column has different types.
     """
-    statistics = states[0].statistics
-    keys = concat_groups([s.keys for s in states])
-    groups = _numbered(keys.unique(maintain_order=True)) if keys.width else ONE_GROUP
-    parts = [_renumber(s, _find(s.keys.cast(keys.schema), groups)) for s in states]
-    tables = {s.name: s.merge(pl.concat([p[s.name] for p in parts], how="vertical_relaxed")) for s in statistics}
-    return State(statistics, groups, tables, states[0].labels)
+    first = states[0]
+    filled = [s for s in states if s.groups.height]
+    if len(filled) == 1:
+        groups, parts = filled[0].groups, [filled[0].tables]
+    else:
+        keys = concat_groups([s.keys for s in states])
+        groups = _numbered(keys.unique(maintain_order=True)) if keys.width else ONE_GROUP
+        parts = [_renumber(s, _find(s.keys.cast(keys.schema), groups)) for s in filled or states]
+    tables = {s.name: s.merge(_together([p[s.name] for p in parts])) for s in first.statistics}
+    return State(first.statistics, groups, tables, first.labels)
+
+
+def _together(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    return pl.concat([t for t in tables if t.height] or tables, how="vertical_relaxed", rechunk=True)
 
 
 def roll_up(state: State, columns: Sequence[str]) -> State:
@@ -168,6 +200,24 @@ def roll_up(state: State, columns: Sequence[str]) -> State:
     numbers = _find(keys, groups) if columns else pl.zeros(state.groups.height, pl.UInt32, eager=True)
     tables = _renumber(state, numbers)
     return replace(state, groups=groups, tables={s.name: s.merge(tables[s.name]) for s in state.statistics})
+
+
+def with_keys(state: State, made: Mapping[str, pl.Expr]) -> State:
+    """The state with more group columns, by name, made from those it has.
+
+    Raises:
+        SpecificationError: for expressions that cannot be computed, or give no plain values.
+    """
+    if not made:
+        return state
+    if state.groups.is_empty() and pl.Null in state.keys.dtypes:  # no row has told the types yet
+        made = dict.fromkeys(made, pl.lit(None))
+    try:
+        keys = state.keys.with_columns(**made)
+        keys = keys.with_columns(group_column(keys[name]) for name in made)
+    except (pl.exceptions.PolarsError, ColumnError) as error:
+        raise SpecificationError(f"groups cannot be rolled up to {', '.join(made)}: {error}") from error
+    return replace(state, groups=_numbered(keys))
 
 
 def select(state: State, keys: pl.DataFrame) -> State:

@@ -20,7 +20,7 @@ from streammetrics.folds import FOLDS
 from streammetrics.frames import group_column
 from streammetrics.lazy import pa, pq
 from streammetrics.roles import FOLD, LABEL, SINGLE, Roles
-from streammetrics.state import State, combine, in_order
+from streammetrics.state import State, in_order, roll_up
 from streammetrics.statistics import GROUP, STATISTICS, RowCounts, Statistic
 from streammetrics.version import __version__
 
@@ -108,7 +108,9 @@ def from_arrow(table: pa.Table) -> Saved:
     if tables[RowCounts.name][GROUP].n_unique() < frame.height:
         raise StateError("the state has groups without a count of their rows.")
     state = State(statistics, frame.select(GROUP).with_columns(_keys(frame, roles)), tables, roles.labels)
-    return Saved(roles, None if metrics is None else tuple(metrics), _checked(lambda: combine([state])))
+    return Saved(
+        roles, None if metrics is None else tuple(metrics), _checked(lambda: roll_up(state, roles.group_columns))
+    )
 
 
 def write(saved: Saved, path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import polars as pl
@@ -171,8 +171,8 @@ class Chunk:
         amount = np.ones(rows, dtype=np.int64) if self.weight is None else self.weight
         group = np.zeros(rows, dtype=np.intp) if self.group is None else self.group
         sides = [amount] if self.label is None else [amount * (1 - self.label), amount * self.label]
-        first, values = add_up(group, low, sides)
-        return _table(self.numbers[group[first]], shift[first], (low >> shift)[first], values)
+        group, low, shift, values = add_up(group, low, shift, sides)
+        return _table(self.numbers[group], shift, low >> shift, values)
 
     def _counted_apart(self, keys: Keys) -> pl.DataFrame:
         """Counts of single values, of each side for itself: plain sorting is many times faster than that of indices."""
@@ -224,6 +224,10 @@ class BinCounter(Piled):
             counts = np.add(counts, counter.counts, out=counts)
         return replace(counter, counts=counts)
 
+    def absorb(self, other: Self, numbers: Codes, groups: int) -> Self:
+        """The bins of another beside those of this one."""
+        return super().absorb(other, numbers, groups)._with_groups(groups)
+
     def tables(self) -> tuple[pl.DataFrame, ...]:
         """Columns group, shift, bin, and neg and pos, or count. A bin may come in several rows."""
         if self.window is None or self.counts is None:
@@ -237,12 +241,14 @@ class BinCounter(Piled):
 
     def compact(self) -> BinCounter:
         """Every bin once, at the shift that its group has come to."""
+        if self.fitted_tables and not self.loose_tables and self.counts is None:
+            return self
         table = fit(self.table(), self.lattice, self.capacity)
         shifts = np.zeros_like(self.shifts)
         np.maximum.at(shifts, table["group"].to_numpy(), table["shift"].to_numpy())
         return BinCounter(self.read, self.lattice, self.capacity, shifts, fitted_tables=(table,))
 
-    def _with_groups(self, groups: int) -> BinCounter:
+    def _with_groups(self, groups: int) -> Self:
         """Room for more groups; being fine, they take no cells of the window."""
         more = groups - len(self.shifts)
         if not more:

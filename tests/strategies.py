@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 import streammetrics as sm
-from streammetrics import accumulator, tally
+from streammetrics import accumulator, bins, state, tally
 from streammetrics.rows import Rows
 
 
@@ -47,11 +47,11 @@ def use_small_chunks(monkeypatch, rows=300, cells=4):
     for name, size in (
         ("CHUNK", rows),
         ("FIRST", rows // 5),
-        ("SINGLE_BATCH", rows // 2),
         ("BUFFER", rows // 2),
-        ("PENDING", rows // 2),
     ):
         monkeypatch.setattr(accumulator, name, size)
+    monkeypatch.setattr(state, "PENDING", rows // 2)
+    monkeypatch.setattr(bins, "ROWS", rows // 2)
     monkeypatch.setattr(tally, "CACHED_CELLS", cells)
 
 

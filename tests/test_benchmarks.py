@@ -11,11 +11,19 @@ RUN = Path(__file__).parent / "benchmarks" / "run.py"
 def test_benchmarks_run_on_few_rows(tmp_path):
     cases = [
         f"--only={name}"
-        for name in ("out_of_core", "by_country", "thresholds", "error_tables", "regression_out_of_core", "ten_classes")
+        for name in (
+            "out_of_core",
+            "by_country",
+            "thresholds",
+            "error_tables",
+            "regression_out_of_core",
+            "ten_classes",
+            "many_groups",
+        )
     ]
-    command = [sys.executable, RUN, "--rows=100000", f"--folder={tmp_path}", f"--json={tmp_path / 'out.json'}", *cases]
+    command = [sys.executable, RUN, "--rows=30000", f"--folder={tmp_path}", f"--json={tmp_path / 'out.json'}", *cases]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     figures = json.loads((tmp_path / "out.json").read_text())["figures"]
-    assert len(figures) == 20
+    assert len(figures) == 32
     assert done.stdout.count("\n") == len(figures) + 2

@@ -258,7 +258,7 @@ def test_a_refused_batch_leaves_everything_as_it_was(bad, held, monkeypatch):
 @pytest.mark.parametrize("alone", [1, 100], ids=["alone", "held"])
 def test_nothing_is_lost_where_observing_fails(monkeypatch, alone):
     """Should a batch that was accepted turn out to be unusable, the state stays whole."""
-    for name, rows in {"SINGLE_BATCH": alone, "BUFFER": 2, "CHUNK": 1, "FIRST": 1}.items():
+    for name, rows in {"BUFFER": 2, "CHUNK": 1, "FIRST": 1}.items():
         monkeypatch.setattr(accumulator, name, rows)
     acc = task().update(GOOD)
     before, calls, add = acc.to_bytes(), [], Tally.add

@@ -49,17 +49,20 @@ def nearest(values: Floats) -> float:
 
 
 def number(column: pl.Series) -> tuple[Codes, Codes]:
-    """The number of each row's value, and for each number a row; 13 ns for text, 5 ns for integers close together.
+    """The number of each row's value, and for each number a row; 13 ns for text, 5 ns for integers close together,
+    60 ns for others.
 
-    ``column`` has no nulls. Rows of one number are equal; equal rows may have different numbers.
+    ``column`` has no nulls. Rows of one number are equal; equal texts and zeros may have different numbers.
     """
     values = as_integers(column)
     if not len(values):
         return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)
     width = int(values.max()) - int(values.min()) + 1
     if width > max(BLOCK, len(values)):
-        _, first, codes = np.unique(values, return_index=True, return_inverse=True)
-        return codes, first
+        frame = pl.DataFrame({"value": values}).with_row_index("first")
+        distinct = frame.unique("value", keep="any").with_row_index("number")
+        codes = frame.join(distinct, on="value", how="left", maintain_order="left")["number"]
+        return codes.to_numpy().astype(np.intp), distinct["first"].to_numpy().astype(np.intp)
     places = values - values.min()
     row = np.full(width, -1)
     row[places] = np.arange(len(values))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import polars as pl
@@ -153,6 +153,13 @@ class PairCounter(Counter):
             for counter, score, extent in zip(self.counters or [new] * classes, rows.score, rows.extent, strict=True)
         )
         return replace(self, counters=counters)
+
+    def absorb(self, other: Self, numbers: Codes, groups: int) -> Self:
+        """The counts of another beside those of this one."""
+        classes = len(self.counters)
+        places = np.add.outer(numbers * classes, np.arange(classes)).ravel()
+        pairs = zip(self.counters, other.counters, strict=True)
+        return replace(self, counters=tuple(one.absorb(more, places, groups * classes) for one, more in pairs))
 
     def table(self) -> pl.DataFrame:
         """What was counted, as a table; a cell may come twice."""

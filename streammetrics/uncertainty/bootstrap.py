@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 from statistics import NormalDist
 
 import numpy as np
@@ -54,7 +53,8 @@ def bootstrap_intervals(
         by: group columns.
         confidence: probability with which an interval is to hold the metric.
         replicates: number of tables drawn for each group.
-        seed: of the random numbers. Equal tables and seeds give equal intervals, with the same version of numpy.
+        seed: of the random numbers, which each group has of its own: equal tables and seeds give equal intervals,
+            whatever other groups there are, with the same version of numpy.
 
     Returns:
         The group columns, ``metric``, ``ci_lower`` and ``ci_upper``, by group and then in the order of the metrics; a
@@ -78,9 +78,8 @@ def bootstrap_intervals(
     values = _matrix(actual, named)
     limits = np.full((2, *values.shape), np.nan)
     if all(table.schema[c].is_integer() for c in counts):
-        random = np.random.default_rng(seed)
         for rows, groups in _parts(counted, by, CELLS // (replicates * len(counts))):
-            drawn = _replicates(counted[rows], named, counts, by, replicates, random)
+            drawn = _replicates(counted[rows], named, counts, by, replicates, seed)
             limits[:, groups] = _limits(drawn, values[groups], ranks)
     return tidy(actual, by, list(expressions), *limits)
 
@@ -134,11 +133,12 @@ def _codes(table: pl.DataFrame, by: Sequence[str]) -> NDArray[np.int64]:
 
 
 def _parts(table: pl.DataFrame, by: Sequence[str], most: int) -> Iterator[tuple[slice, slice]]:
-    """Slices of rows and of groups, with whole groups and about ``most`` rows in each."""
-    starts = _starts(_codes(table, by))
-    edges = np.append(starts, table.height)
-    for first, last in pairwise([*_starts(starts // max(1, most)), len(starts)]):
+    """Slices of rows and of groups: whole groups, several only where they have ``most`` rows or less together."""
+    edges, first = np.append(_starts(_codes(table, by)), table.height), 0
+    while first < len(edges) - 1:
+        last = max(first + 1, int(np.searchsorted(edges, edges[first] + most, side="right")) - 1)
         yield slice(edges[first], edges[last]), slice(first, last)
+        first = last
 
 
 def _replicates(
@@ -147,23 +147,25 @@ def _replicates(
     counts: Sequence[str],
     by: Sequence[str],
     replicates: int,
-    random: np.random.Generator,
+    seed: int,
 ) -> Values:
     """Metrics of tables drawn: shape (replicates, groups, metrics)."""
     cells = table.select(counts).to_numpy().astype(np.int64)
-    codes = _codes(table, by)
+    starts = _starts(_codes(table, by))
+    own = [(part.ravel(), np.random.default_rng(seed)) for part in np.split(cells, starts[1:])]
     at_once = max(1, CELLS // cells.size)
     found = []
     for start in range(0, replicates, at_once):
         size = min(at_once, replicates - start)
-        drawn = resample(cells.ravel(), np.repeat(codes, len(counts)), size, random).reshape(-1, len(counts))
+        parts = [resample(part, np.zeros_like(part), size, random) for part, random in own]
+        drawn = np.hstack(parts).reshape(-1, len(counts))
         tables = table[np.tile(np.arange(table.height), size)].with_columns(
             pl.Series(REPLICATE, np.repeat(np.arange(size), table.height)),
             *(pl.Series(c, drawn[:, i], dtype=pl.Float64) for i, c in enumerate(counts)),
         )
         seen = tables.filter(pl.any_horizontal(pl.col(counts) > 0))
         values = _matrix(seen.group_by(REPLICATE, *by, maintain_order=True).agg(named), named)
-        found.append(values.reshape(size, len(_starts(codes)), len(named)))
+        found.append(values.reshape(size, len(starts), len(named)))
     return np.concatenate(found)
 
 

@@ -25,6 +25,18 @@ def predictions(rows: int, seed: int = 0) -> pl.DataFrame:
     )
 
 
+def grouped(rows: int, seed: int = 0) -> pl.DataFrame:
+    """Labels and scores of groups: fifty, ten thousand, and a million that are known by large numbers."""
+    rng = np.random.default_rng(seed)
+    score = rng.random(rows)
+    columns = {"label": rng.random(rows) < score, "score": score}
+    return pl.DataFrame(
+        columns
+        | {"few": rng.integers(0, 50, rows), "many": rng.integers(0, 10_000, rows)}
+        | {"most": rng.integers(0, 1_000_000, rows) * 7_919_317}
+    )
+
+
 def measurements(rows: int, seed: int = 0) -> pl.DataFrame:
     """Float64 values about 100, predicted with normal errors."""
     rng = np.random.default_rng(seed)

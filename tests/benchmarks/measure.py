@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import resource
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -15,6 +17,7 @@ from streammetrics import Estimate
 from streammetrics.kernels import choice
 
 ROUNDS = 5
+PEAK = "print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))"  # kB
 
 
 @dataclass(frozen=True)
@@ -28,16 +31,18 @@ class Timing:
 
 @dataclass(frozen=True)
 class Figure:
-    """One line of the table. ``sense`` says which side of the target is good."""
+    """One line of the table. ``sense`` says which side of the target, if there is one, is good."""
 
     what: str
     value: float
-    sense: str
-    target: float
+    sense: str = "<="
+    target: float | None = None
     unit: str = "x"
 
     @property
     def met(self) -> bool:
+        if self.target is None:
+            return True
         return self.value <= self.target if self.sense == "<=" else self.value >= self.target
 
 
@@ -82,6 +87,12 @@ def either(run: Callable[[], Any], fast: bool) -> Callable[[], Any]:
             return run()
 
     return wrapped
+
+
+def peak(code: str, *arguments: str) -> float:
+    """Most memory, in GB, that a process of its own took; what it inherits from this one does not count."""
+    command = [sys.executable, "-c", f"{code}\n{PEAK}", *arguments]
+    return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout) / 1e6
 
 
 def close(found: float, expected: float) -> None:

@@ -14,10 +14,11 @@ from pathlib import Path
 import cases
 import click
 import data
+import groups
 import multiclass
 import regression
 
-CASES = (*cases.CASES, *regression.CASES, *multiclass.CASES)
+CASES = (*cases.CASES, *regression.CASES, *multiclass.CASES, *groups.CASES)
 
 
 @click.command()
@@ -43,12 +44,11 @@ def main(rows: int, only: tuple[str, ...], folder: Path | None, output: Path) ->
         figures += found
         for figure in found:
             verdict = "" if figure.met else " (missed)"
-            click.echo(
-                f"| {figure.what} | {figure.value:,.3g} {figure.unit}{verdict} | {figure.sense} {figure.target:,g} |"
-            )
+            target = "" if figure.target is None else f"{figure.sense} {figure.target:,g}"
+            click.echo(f"| {figure.what} | {figure.value:,.3g} {figure.unit}{verdict} | {target} |")
     machine = {"python": platform.python_version(), "machine": platform.machine(), "rows": rows}
     output.write_text(json.dumps(machine | {"figures": [asdict(f) | {"met": f.met} for f in figures]}, indent=1))
 
 
-if __name__ == "__main__":
+if __name__ == "__main__":  # engines start processes, which read this file
     main()

@@ -1,0 +1,78 @@
+"""What an accumulator is to keep: statistics that fit each other and the user's columns, and how to say it briefly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from streammetrics.errors import MergeError, SpecificationError
+from streammetrics.roles import SINGLE, Kind, Roles
+from streammetrics.statistics import ConfusionMatrix, RowCounts, Statistic
+
+MOST_NAMES = 5  # of columns for labels, in print
+
+
+def kind_of(statistics: Sequence[Statistic]) -> Kind:
+    """The kind of task that the statistics are for; binary ones serve tasks of several labels too."""
+    kinds = {s.task() for s in statistics} - {None, "binary"}
+    if len(kinds) > 1:
+        raise SpecificationError(
+            f"statistics of different tasks cannot be kept together: {' and '.join(map(str, kinds))}."
+        )
+    return next((kind for kind in kinds if kind is not None), "binary")
+
+
+def order_of(statistics: Sequence[Statistic]) -> tuple[Any, ...] | None:
+    """The labels that a statistic puts in order."""
+    return next((s.order for s in statistics if isinstance(s, ConfusionMatrix) and s.order), None)
+
+
+def complete(statistics: Sequence[Statistic], roles: Roles) -> tuple[Statistic, ...]:
+    """The statistics with `RowCounts` first.
+
+    Raises:
+        SpecificationError: where they do not fit each other, or the columns.
+    """
+    kept = (RowCounts(), *(s for s in statistics if not isinstance(s, RowCounts)))
+    names = [s.name for s in kept]
+    for statistic in kept:
+        if names.count(statistic.name) > 1:
+            raise SpecificationError(f"{type(statistic).__name__} is given twice; keep one statistic of a kind.")
+        if misfit := statistic.misfit(roles):
+            raise SpecificationError(f"{type(statistic).__name__} {misfit}.")
+    if clash := set(names).intersection(roles.by):
+        raise SpecificationError(f"by= cannot use the name {min(clash)!r}, which saved states use; give it an alias.")
+    return kept
+
+
+def require_equal(roles: Roles, other: Roles, statistics: Sequence[Statistic], others: Sequence[Statistic]) -> None:
+    """Refuse to merge what was kept under different specifications, and say where they differ.
+
+    Raises:
+        MergeError: where they differ.
+    """
+    for role in fields(Roles):
+        if role.compare and (a := getattr(roles, role.name)) != (b := getattr(other, role.name)):
+            raise MergeError(f"the accumulators differ in {role.name}: {a!r} and {b!r}.")
+    if statistics != others:
+        ours, theirs = ([s for s in x if s not in y] for x, y in ((statistics, others), (others, statistics)))
+        raise MergeError(f"the accumulators keep different statistics: {ours} and {theirs}.")
+
+
+def brief(roles: Roles, statistics: Sequence[Statistic]) -> str:
+    """The statistics and the columns in a line."""
+    shown = {"y_true": _one({SINGLE: roles.y_true}), "y_pred": _one(roles.y_pred), "y_score": _one(roles.y_score)}
+    shown |= {"sample_weight": roles.sample_weight, "unit": roles.unit, "by": list(roles.by)}
+    parts = [type(s).__name__ for s in statistics if not isinstance(s, RowCounts)]
+    return ", ".join([*parts, *(f"{name}={value!r}" for name, value in shown.items() if value)])
+
+
+def _one(columns: Mapping[str, tuple[str, ...]]) -> Any:
+    """Names of columns as briefly as they say it: one, a few of those for each label, or these of each model."""
+    names_of = {model: names[0] if len(names) == 1 else _few(names) for model, names in columns.items()}
+    return names_of.get(SINGLE, names_of)
+
+
+def _few(names: Sequence[str]) -> list[str]:
+    return [*names] if len(names) <= MOST_NAMES else [*names[:MOST_NAMES], "…"]

@@ -1,0 +1,88 @@
+"""What many groups cost, against a group-by written by hand, and how much memory they take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import data
+import polars as pl
+from measure import Figure, close, either, peak, side_by_side
+
+import streammetrics as sm
+
+GROUPS = {"1 group": None, "50 groups": "few", "10,000 groups": "many", "1,000,000 groups": "most"}
+MEMORY = """
+import sys, streammetrics as sm
+statistics = [eval(text, vars(sm)) for text in sys.argv[3:]]
+by = [sys.argv[2]] if sys.argv[2] else []
+sm.accumulate(sys.argv[1], sm.Accumulator(*statistics, y_true="label", y_score="score", by=by)).compact()
+"""
+
+
+def keep(*statistics: sm.Statistic, by: str | None) -> sm.Accumulator:
+    """Some statistics of a binary task by group."""
+    return sm.Accumulator(*statistics, y_true="label", y_score="score", by=[] if by is None else [by])
+
+
+def by_hand(scan: pl.LazyFrame, by: str | None) -> pl.DataFrame:
+    """The same sums as a query: counts at 0.5 and losses with their squares, by group and label."""
+    y, p = pl.col("label").cast(pl.Float64), pl.col("score")
+    log_loss = -(p - (1 - y)).abs().clip(1e-15, 1 - 1e-15).log()
+    rows = scan.with_columns(log_loss=log_loss, brier=(p - y) ** 2, predicted=p >= 0.5)
+    sums = pl.sum("predicted", "log_loss", "brier"), (pl.col("log_loss", "brier") ** 2).sum().name.suffix("_square")
+    keys = ["label"] if by is None else [by, "label"]
+    return rows.group_by(keys).agg(pl.len().alias("rows"), *sums).collect(engine="streaming")
+
+
+def many_groups(path: Path) -> Iterator[Figure]:
+    """Files to counts and losses of each group, against the query."""
+    path = data.write(path.parent, data.height(path), data.grouped)
+    scan = pl.scan_parquet(path)
+    for name, by in GROUPS.items():
+
+        def ours(by: str | None = by) -> sm.Accumulator:
+            return sm.accumulate(scan, keep(sm.ConfusionCounts(), sm.ProbabilityLoss(), by=by)).compact()
+
+        times = side_by_side(
+            {
+                "fast": either(ours, fast=True),
+                "plain": either(ours, fast=False),
+                "query": lambda by=by: by_hand(scan, by),
+            },
+            rounds=3,
+        )
+        expected = times["query"].result
+        for kind in ("fast", "plain"):
+            table = times[kind].result.state.tables["probability_loss"]
+            assert table.height == expected.height
+            close(table["log_loss_sum"].sum(), expected["log_loss"].sum())
+            limit = 2.0 if by == "most" else None
+            what = f"{name}: counts and losses over a query, wall, " + ("fast" if kind == "fast" else "without fast")
+            yield Figure(what, times[kind].wall / times["query"].wall, target=limit)
+        yield Figure(f"{name}: the query", times["query"].wall, unit="s")
+
+
+def many_histograms(path: Path) -> Iterator[Figure]:
+    """Files to a score histogram of each of 10,000 groups."""
+    path = data.write(path.parent, data.height(path), data.grouped)
+    scan = pl.scan_parquet(path)
+    runs = {"histograms": lambda: sm.accumulate(scan, keep(sm.ScoreHistogram(1_024), by="many")).compact()}
+    timing = side_by_side(runs, rounds=1)["histograms"]
+    report = timing.result.finalize(["rows", "roc_auc"]).frame.drop_nulls("value")
+    assert (report["lower"] <= report["value"]).all()
+    assert (report["value"] <= report["upper"]).all()
+    yield Figure("10,000 groups: score histograms of 1,024 bins", timing.wall, unit="s")
+
+
+def memory_of_groups(path: Path) -> Iterator[Figure]:
+    """Most memory that processes take for their groups."""
+    path = data.write(path.parent, data.height(path), data.grouped)
+    for name, by in GROUPS.items():
+        found = peak(MEMORY, str(path), by or "", "ConfusionCounts()", "ProbabilityLoss()")
+        yield Figure(f"{name}: counts and losses, peak memory", found, unit="GB")
+    found = peak(MEMORY, str(path), "many", "ScoreHistogram(1024)")
+    yield Figure("10,000 groups: histograms, peak memory", found, unit="GB")
+
+
+CASES = (many_groups, many_histograms, memory_of_groups)

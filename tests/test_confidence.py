@@ -1,0 +1,365 @@
+"""Sampling intervals in reports and comparisons, off the tables and by leaving out folds of units."""
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+from scipy import stats
+from strategies import merge_in_any_order, shards, shuffled
+
+import streammetrics as sm
+from streammetrics.folds import fold
+from streammetrics.metrics import f1
+from streammetrics.uncertainty import (
+    bootstrap_intervals,
+    delong_interval,
+    delta_intervals,
+    quantile_interval,
+    root_mean_interval,
+    wilson_interval,
+)
+
+ERRORS = {"y_true": "y", "y_pred": "p"}
+LABELS = {"y_true": "label", "y_score": "score"}
+LIMITS = ["ci_lower", "ci_upper"]
+FEW = ["rows", "mae", "rmse", "bias", "r2", "median_error", "mad", "within(x=0.5)", "max_error"]
+
+
+def data(seed=0, n=600, units=60):
+    """Rows of units that are harder or easier: errors and labels of one depend on each other."""
+    rng = np.random.default_rng(seed)
+    unit = rng.integers(0, units, n)
+    shift, skill = rng.normal(0, 1, units)[unit], rng.normal(0.5, 1, units)[unit]
+    y, label = rng.normal(0, 1, n), rng.random(n) < 0.4
+    score = 1 / (1 + np.exp(-rng.normal(0, 1, n) - skill * (2 * label - 1)))
+    return pl.DataFrame(
+        {
+            "y": y,
+            "p": y + shift + rng.normal(0, 0.3, n),
+            "q": y + shift + rng.normal(0.02, 0.3, n),
+            "label": label,
+            "score": score,
+            "w": rng.integers(1, 3, n),
+            "u": unit,
+            "g": pl.Series(["x", "y", None]).gather(rng.integers(0, 3, n)),
+        }
+    )
+
+
+def limits(report, metric, **keys):
+    found = report.get(metric, **keys)
+    return found.ci_lower, found.ci_upper
+
+
+def width(report, metric):
+    lower, upper = limits(report, metric)
+    return upper - lower
+
+
+TASKS = {
+    "binary": lambda **more: sm.binary(**LABELS, **more),
+    "regression": lambda **more: sm.regression(**ERRORS, **more),
+    "multiclass": lambda **more: sm.multiclass(y_true="g", y_pred=pl.col("g").reverse().alias("guess"), **more),
+}
+task = pytest.mark.parametrize("make", TASKS.values(), ids=TASKS)
+known = data().with_columns(pl.col("g").fill_null("z"))
+
+
+@task
+@pytest.mark.parametrize("options", [{}, {"unit": "u"}, {"by": "u"}, {"sample_weight": "w"}], ids=str)
+def test_without_a_confidence_nothing_changes(make, options):
+    acc = make(**options).update(known)
+    plain, sampled = acc.finalize().frame, acc.finalize(confidence=0.9).frame
+    assert not set(LIMITS) & set(plain.columns)
+    assert sampled.columns == [*plain.columns[:-1], *LIMITS, "note"]
+    assert_frame_equal(sampled.drop(LIMITS), plain)
+
+
+@task
+@pytest.mark.parametrize("unit", [None, "u"])
+def test_intervals_hold_the_value_inside_the_range(make, unit):
+    report = make(unit=unit).update(known).finalize(confidence=0.95)
+    ranges = {m.name: m.range for m in report.metrics}
+    found = report.frame.drop_nulls(LIMITS)
+    assert found.height > 5
+    for row in found.iter_rows(named=True):
+        low, high = ranges[row["metric"]]
+        assert low <= row["ci_lower"] <= row["value"] <= row["ci_upper"] <= high, row
+        assert row["ci_lower"] < row["ci_upper"], row
+
+
+def test_what_has_no_interval():
+    everything = ["rows", "dropped", "support", "positives", "true_positives", "precision(average=macro)", "recall"]
+    report = sm.multilabel(y_true={"a": "label"}, y_score={"a": "score"}).update(data()).finalize(confidence=0.9)
+    for metric in everything:
+        rows = report.rows(metric)
+        assert rows.height
+        assert rows.select(LIMITS).null_count().row(0) == ((0, 0) if metric == "recall" else (rows.height,) * 2), metric
+    errors = sm.regression(**ERRORS).update(data()).finalize(confidence=0.9)
+    for metric in ("max_error", "ss_res", "ss_tot", "rows", "dropped"):
+        assert limits(errors, metric) == (None, None)
+    values = sm.Accumulator(sm.Histogram(of="y_true"), task="regression", y_true="y").update(data())
+    for metric in ("minimum", "maximum"):
+        assert limits(values.finalize(confidence=0.9), metric) == (None, None)
+    by_unit = sm.regression(**ERRORS, unit="u").update(data()).finalize(confidence=0.9)
+    for metric in ("median_error", "mad", "absolute_error_quantile(q=0.9)", "error_iqr", "max_error", "rows"):
+        assert limits(by_unit, metric) == (None, None)
+    for acc in (sm.regression(**ERRORS, sample_weight="w"), sm.binary(**LABELS, sample_weight="w")):
+        assert (
+            acc.update(data()).finalize(confidence=0.9).frame.select(LIMITS).null_count().row(0) == (acc_rows(acc),) * 2
+        )
+
+
+def acc_rows(acc):
+    return acc.finalize().frame.height
+
+
+def test_weighted_rows_of_units_have_intervals():
+    report = sm.regression(**ERRORS, unit="u", sample_weight="w").update(data()).finalize(confidence=0.9)
+    lower, upper = limits(report, "mae")
+    assert lower < report["mae"].value < upper
+
+
+def test_they_are_those_of_the_pure_functions():
+    rows = data(1)
+    report = sm.binary(**LABELS).update(rows).finalize(confidence=0.9)
+    hit, score, label = rows["score"].to_numpy() >= 0.5, rows["score"].to_numpy(), rows["label"].to_numpy()
+    tp, fp, fn, tn = (int((hit == h).__and__(label == y).sum()) for h, y in ((1, 1), (1, 0), (0, 1), (0, 0)))
+    assert limits(report, "recall", threshold=0.5) == pytest.approx(
+        stats.binomtest(tp, tp + fn).proportion_ci(0.9, "wilson"), rel=1e-9
+    )
+    wilson = pl.select(wilson_interval(pl.lit(tp + tn), pl.lit(tp + fp + fn + tn), 0.9)).row(0)
+    assert limits(report, "accuracy", threshold=0.5) == wilson
+    cells = pl.DataFrame({"tp": [tp], "fp": [fp], "fn": [fn], "tn": [tn]})
+    assert limits(report, "f1", threshold=0.5) == delta_intervals(cells, [f1], (), 0.9).select(LIMITS).row(0)
+    bins = pl.DataFrame({"score": score, "neg": ~label, "pos": label}).sort("score")
+    delong = bins.select(delong_interval(pl.col("neg").cast(float), pl.col("pos").cast(float), 0.9)).row(0)
+    assert limits(report, "roc_auc") == pytest.approx(delong, rel=1e-12)
+
+    report = sm.regression(**ERRORS).update(rows).finalize(confidence=0.9)
+    e = (rows["p"] - rows["y"]).to_numpy()
+    mean = stats.norm.interval(0.9, abs(e).mean(), abs(e).std() / math.sqrt(len(e) - 1))
+    assert limits(report, "mae") == pytest.approx(mean, rel=1e-9)
+    sums = pl.DataFrame({"two": e**2, "four": e**4}).sum()
+    root = sums.select(root_mean_interval(pl.col("two"), pl.col("four"), pl.lit(len(e)), 0.9)).row(0)
+    assert limits(report, "rmse") == pytest.approx(root, rel=1e-9)
+    table = pl.DataFrame({"e": np.sort(e), "count": np.ones(len(e), dtype=np.int64)})
+    ranks = table.select(quantile_interval(pl.col("e"), pl.col("e"), pl.col("count"), 0.5, 0.9)).row(0)
+    assert limits(report, "median_error") == ranks
+    within = stats.binomtest(int((abs(e) <= 0.5).sum()), len(e)).proportion_ci(0.9, "wilson")
+    assert limits(report, "within(x=0.5)") == pytest.approx(within, rel=1e-9)
+    ends = table.select(error_low="e", error_high="e", count="count")
+    mad = {"mad": next(m for m in report.metrics if m.name == "mad").expression()}
+    drawn = bootstrap_intervals(ends, mad, ["count"], confidence=0.9)
+    assert limits(report, "mad") == drawn.select(LIMITS).row(0)
+
+
+@pytest.mark.parametrize("unit", [None, "u"])
+def test_a_group_has_the_intervals_of_its_rows_alone(unit):
+    rows = data(2)
+    for make in (TASKS["binary"], TASKS["regression"]):
+        together = make(unit=unit, by="g", capacity=4096).update(rows).finalize(confidence=0.9).frame
+        for group in ("x", "y", None):
+            own = pl.col("g").eq_missing(pl.lit(group))
+            alone = make(unit=unit, capacity=4096).update(rows.filter(own)).finalize(confidence=0.9).frame
+            assert_frame_equal(together.filter(own).drop("g"), alone, rel_tol=1e-9)
+
+
+def test_units_change_no_value_and_widen_intervals():
+    rows = data(3)
+    for make, metrics in ((TASKS["binary"], ["log_loss", "brier_score"]), (TASKS["regression"], ["bias", "mae"])):
+        plain, by_unit = (make(unit=u).update(rows).finalize(confidence=0.9) for u in (None, "u"))
+        assert_frame_equal(plain.frame.drop(LIMITS), by_unit.frame.drop(LIMITS), rel_tol=1e-12)
+        for metric in metrics:
+            assert width(by_unit, metric) > 1.3 * width(plain, metric)
+    single = TASKS["regression"](unit=pl.int_range(pl.len()).alias("row")).update(rows).finalize(confidence=0.9)
+    plain = TASKS["regression"]().update(rows).finalize(confidence=0.9)
+    assert 0.6 < width(single, "bias") / width(plain, "bias") < 1.6
+
+
+def test_the_jackknife_by_hand():
+    """Of a mean: Student's t interval of the means without each fold."""
+    rows = data(4)
+    e, own = (rows["p"] - rows["y"]).to_numpy(), fold(rows["u"]).to_numpy()
+    without = np.array([e[own != k].mean() for k in np.unique(own)])
+    k = len(without)
+    error = math.sqrt((k - 1) / k * ((without - without.mean()) ** 2).sum())
+    step = stats.t.ppf(0.95, k - 1) * error
+    report = TASKS["regression"](unit="u").update(rows).finalize(confidence=0.9)
+    assert limits(report, "bias") == pytest.approx((e.mean() - step, e.mean() + step), rel=1e-9)
+
+
+def test_accumulators_of_other_units_do_not_merge():
+    one, other, none = (sm.regression(**ERRORS, unit=u) for u in ("u", "w", None))
+    for a, b in ((one, other), (one, none)):
+        with pytest.raises(sm.MergeError, match="differ in unit"):
+            a + b
+    for clash in ("fold", "ci_lower"):
+        with pytest.raises(sm.SpecificationError, match=f"'{clash}', which reports use"):
+            sm.regression(**ERRORS, by=clash)
+
+
+def test_rollup_and_filter_keep_units():
+    rows = data(5)
+    acc = sm.regression(**ERRORS, by="g", unit="u").update(rows)
+    direct = sm.regression(**ERRORS, unit="u", capacity=1024).update(rows)
+    assert_frame_equal(
+        acc.rollup().finalize(FEW, confidence=0.9).frame, direct.finalize(FEW, confidence=0.9).frame, rel_tol=1e-9
+    )
+    some = acc.filter(pl.col("g") == "x").finalize(FEW, confidence=0.9).frame
+    assert_frame_equal(some, acc.finalize(FEW, confidence=0.9).frame.filter(pl.col("g") == "x"))
+
+
+def test_order_and_shards_change_nothing():
+    rng, rows = np.random.default_rng(0), data(6)
+    acc = sm.regression(**ERRORS, by="g", unit="u")
+    expected = acc.empty().update(rows).finalize(FEW, confidence=0.9).frame
+    for _ in range(3):
+        parts = [acc.empty().update(part) for part in shards(shuffled(rows, rng), rng, 5)]
+        merged = sm.Accumulator.from_bytes(merge_in_any_order(parts, rng).to_bytes())
+        assert_frame_equal(merged.finalize(FEW, confidence=0.9).frame, expected, rel_tol=1e-9)
+
+
+def test_few_units():
+    for units, has in ((1, False), (2, True)):
+        rows = data(7, n=50, units=units)
+        found = sm.regression(**ERRORS, unit="u").update(rows).finalize(["mae"], confidence=0.9)["mae"]
+        assert (found.ci_lower is not None) is has
+    unknown = data(8, n=50).with_columns(u=pl.lit(None, pl.Int64))
+    assert sm.regression(**ERRORS, unit="u").update(unknown).finalize(confidence=0.9)["mae"].ci_lower is None
+
+
+@pytest.mark.parametrize("confidence", [0, 1, 95, -0.5, math.nan])
+def test_what_is_no_confidence(confidence):
+    acc = sm.regression(**ERRORS).update(data())
+    with pytest.raises(sm.SpecificationError, match="between 0 and 1"):
+        acc.finalize(confidence=confidence)
+    with pytest.raises(sm.SpecificationError, match="between 0 and 1"):
+        sm.compare(acc, acc, confidence=confidence)
+
+
+def pair(rows, **options):
+    return [sm.regression(y_true="y", y_pred=c, **options).update(rows) for c in ("p", "q")]
+
+
+def of(comparison, metric):
+    return comparison.frame.row(by_predicate=pl.col("metric") == metric, named=True)
+
+
+def ends(comparison, metric):
+    row = of(comparison, metric)
+    return row["ci_lower"], row["ci_upper"]
+
+
+def test_paired_by_hand():
+    rows = data(9)
+    a, b = pair(rows, unit="u")
+    found = sm.compare(a, b, confidence=0.9)
+    assert found.frame.columns == ["metric", "a", "b", "difference", "lower", "upper", *LIMITS, "better"]
+    assert_frame_equal(found.frame.drop(LIMITS), sm.compare(a, b).frame)
+    own, y = fold(rows["u"]).to_numpy(), rows["y"].to_numpy()
+    one, other = (abs(rows[c].to_numpy() - y) for c in ("p", "q"))
+    without = np.array([(other - one)[own != k].mean() for k in np.unique(own)])
+    k = len(without)
+    step = stats.t.ppf(0.95, k - 1) * math.sqrt((k - 1) / k * ((without - without.mean()) ** 2).sum())
+    middle = (other - one).mean()
+    assert ends(found, "mae") == pytest.approx((middle - step, middle + step), rel=1e-9)
+    assert ends(found, "rows") == ends(found, "median_error") == (None, None)
+    back = sm.compare(b, a, confidence=0.9)
+    assert ends(back, "mae") == pytest.approx((-middle - step, -middle + step), rel=1e-9)
+    assert "interval" in str(found)
+    assert_frame_equal(sm.compare(a.finalize(), b.finalize(), confidence=0.9).frame, found.frame)
+
+
+def test_pairs_are_narrower():
+    rows = data(10)
+    paired = sm.compare(*pair(rows, unit="u"), confidence=0.9)
+    for metric in ("mae", "rmse", "r2"):
+        lower, upper = ends(paired, metric)
+        each = [acc.finalize(confidence=0.9) for acc in pair(rows, unit="u")]
+        assert upper - lower < min(width(report, metric) for report in each) / 2
+    score = rows.with_columns(other=(pl.col("score") * 0.98 + 0.01 * pl.col("label")).clip(0, 1))
+    models = [sm.binary(y_true="label", y_score=c, unit="u").update(score) for c in ("score", "other")]
+    lower, upper = ends(sm.compare(*models, confidence=0.9, metrics=["roc_auc"]), "roc_auc")
+    assert upper - lower < width(models[0].finalize(confidence=0.9), "roc_auc") / 2
+
+
+def test_groups_and_folds_in_one_only():
+    rows = data(11)
+    a, b = pair(rows, unit="u", by="g")
+    few = b.empty().update(rows.filter((pl.col("g") != "x") & (pl.col("u") % 3 > 0)))
+    found = sm.compare(a, few, confidence=0.9, metrics=["mae"]).frame
+    assert found.filter(pl.col("g") == "x").select(*LIMITS, "b").row(0) == (None, None, None)
+    row = found.filter(pl.col("g") == "y").row(0, named=True)
+    assert row["ci_lower"] < row["difference"] < row["ci_upper"]
+    for one, other in ((a, a.empty()), (a.empty(), a), (a.empty(), a.empty())):
+        assert sm.compare(one, other, confidence=0.9).frame.select(LIMITS).null_count().row(0)[0] == (
+            sm.compare(one, other).frame.height
+        )
+    assert ends(sm.compare(*[a.rollup()] * 2, confidence=0.9), "mae") == (None, None)  # no fold shows a difference
+
+
+def test_rows_of_unknown_kinship_have_no_interval():
+    rows = data(12)
+    for a, b in (
+        pair(rows),
+        (pair(rows)[0], pair(rows, unit="u")[1]),
+        (pair(rows, unit="u")[0], pair(rows, unit="w")[1]),
+    ):
+        assert sm.compare(a, b, confidence=0.9).frame.select(LIMITS).null_count().row(0) == (16, 16)
+
+
+def test_independent_rows():
+    one, other = sm.regression(**ERRORS).update(data(13)), sm.regression(**ERRORS).update(data(14))
+    found = sm.compare(one, other, confidence=0.9, independent=True)
+    e, f = ((d["p"] - d["y"]).to_numpy() for d in (data(13), data(14)))
+    step = stats.norm.ppf(0.95) * math.sqrt(e.var() / (len(e) - 1) + f.var() / (len(f) - 1))
+    middle = f.mean() - e.mean()
+    assert ends(found, "bias") == pytest.approx((middle - step, middle + step), rel=1e-9)
+    x, y = (acc.finalize(confidence=0.9)["median_error"] for acc in (one, other))
+    lower = y.value - x.value - math.hypot(y.value - y.ci_lower, x.ci_upper - x.value)
+    upper = y.value - x.value + math.hypot(y.ci_upper - y.value, x.value - x.ci_lower)
+    assert ends(found, "median_error") == pytest.approx((lower, upper), rel=1e-12)
+    assert ends(found, "rows") == (None, None)
+    units = [sm.regression(**ERRORS, unit=u).update(data(13)) for u in ("u", (pl.col("u") // 2).alias("pair"))]
+    assert None not in ends(sm.compare(*units, confidence=0.9, independent=True), "mae")
+
+
+def test_newcombes_interval_of_two_proportions():
+    """Method 10 of Newcombe (1998), whose example of 56/70 and 48/80 gives 0.0524 to 0.3339."""
+    made = [
+        sm.binary(y_true="y", y_pred="z").update({"y": [1] * n, "z": [1] * k + [0] * (n - k)})
+        for k, n in ((48, 80), (56, 70))
+    ]
+    found = ends(sm.compare(*made, confidence=0.95, independent=True, metrics=["recall"]), "recall")
+    assert found == pytest.approx((0.0524, 0.3339), abs=5e-5)
+
+
+def simulated(rng, samples, units=40, each=8):
+    """Pairs of models on the same rows of units: the second errs 0.1 more on average."""
+    shape = (samples, units, each)
+    hard = rng.gamma(2, 1, (samples, units, 1))
+    gap = 0.1 + rng.normal(0, 0.4, (samples, units, 1))
+    first = hard + rng.normal(0, 0.2, shape)
+    second = hard + gap + rng.normal(0, 0.2, shape)
+    unit = np.arange(samples * units).reshape(samples, units, 1) + np.zeros(shape, dtype=np.int64)
+    group = np.arange(samples).reshape(samples, 1, 1) + np.zeros(shape, dtype=np.int64)
+    columns = {"g": group, "u": unit, "p": first, "q": second, "y": np.zeros(shape)}
+    return pl.DataFrame({name: column.ravel() for name, column in columns.items()})
+
+
+def test_paired_intervals_hold_the_true_difference_as_often_as_they_say():
+    rows = simulated(np.random.default_rng(0), 150)
+    accs = [
+        sm.Accumulator(sm.ErrorMoments(), y_true="y", y_pred=c, by="g", unit="u", metrics=["bias"]).update(rows)
+        for c in ("p", "q")
+    ]
+    found = sm.compare(*accs, confidence=0.9).frame
+    share = found.select(pl.lit(0.1).is_between("ci_lower", "ci_upper").mean()).item()
+    assert found.height == 150
+    assert 0.86 <= share <= 0.94
+    apart = sm.compare(*accs, confidence=0.9).frame["ci_upper"] - found["ci_lower"]
+    each = accs[0].finalize(confidence=0.9).frame
+    assert apart.mean() < (each["ci_upper"] - each["ci_lower"]).mean()
