@@ -2,6 +2,7 @@
 
 from streammetrics.accumulator import Accumulator, merge
 from streammetrics.compare import Comparison, compare
+from streammetrics.drift import Drift, drift, drift_over
 from streammetrics.errors import (
     ColumnError,
     DataError,
@@ -26,6 +27,7 @@ from streammetrics.statistics import (
     Histogram,
     LabelSets,
     PairHistograms,
+    PredictedCounts,
     ProbabilityLoss,
     RankCounts,
     RowCounts,
@@ -33,7 +35,7 @@ from streammetrics.statistics import (
     Statistic,
     TDigest,
 )
-from streammetrics.tasks import binary, multiclass, multilabel, regression
+from streammetrics.tasks import binary, multiclass, multilabel, predictions, regression
 from streammetrics.version import __version__
 
 __all__ = [
@@ -45,6 +47,7 @@ __all__ = [
     "ConfusionCounts",
     "ConfusionMatrix",
     "DataError",
+    "Drift",
     "ErrorHistogram",
     "ErrorMoments",
     "Estimate",
@@ -54,6 +57,7 @@ __all__ = [
     "Metric",
     "MetricError",
     "PairHistograms",
+    "PredictedCounts",
     "ProbabilityLoss",
     "RankCounts",
     "Report",
@@ -71,10 +75,13 @@ __all__ = [
     "all_metrics",
     "binary",
     "compare",
+    "drift",
+    "drift_over",
     "evaluate",
     "merge",
     "metric",
     "multiclass",
     "multilabel",
+    "predictions",
     "regression",
 ]

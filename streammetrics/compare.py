@@ -42,7 +42,7 @@ def compare(
 
     Args:
         a: an accumulator, or a report.
-        b: another one, of the same group columns.
+        b: another one, of the same group columns, or of more: ``a`` is then compared with each of its groups.
         metrics: what to compare, where accumulators are given; those of the task unless given.
         confidence: add sampling intervals that hold the difference with this probability, such as 0.95.
         independent: whether the rows of one tell nothing of those of the other, such as those of two days of different
@@ -59,7 +59,7 @@ def compare(
     (0.75, 1.0, 0.25, 'b')
     """
     one, other = (x.finalize(metrics) if isinstance(x, Accumulator) else x for x in (a, b))
-    if one.by != other.by:
+    if not set(one.by) <= set(other.by):
         raise ReportError(f"the group columns differ: {one.by} and {other.by}.")
     if clash := sorted({*one.by, *other.by}.intersection(COLUMNS)):
         raise ReportError(f"the group column {clash[0]!r} has a name that comparisons use; give it an alias.")
@@ -99,10 +99,10 @@ class Comparison:
         Raises:
             ColumnError: where a group column has different types.
         """
-        one, other = (r.frame.with_columns(pl.col(ESTIMATE).cast(pl.Float64)) for r in (self.a, self.b))
-        known = one.columns[: one.columns.index("metric") + 1]
-        keys = [c for c in known if c in other.columns]
-        joined = self._joined(one.select(*keys, *ESTIMATE), other.select(*keys, *ESTIMATE), keys)
+        one, other = self._frames(None)
+        keys = one.columns[: one.columns.index("metric") + 1]
+        one, other = (frame.select(*keys, pl.col(ESTIMATE).cast(pl.Float64)) for frame in (one, other))
+        joined = one.join(other, on=keys, how="full", coalesce=True, nulls_equal=True, maintain_order="left_right")
         joined = joined.filter(pl.col("metric").is_in([m.name for m in self._metrics]))
         sign = {m.name: {"high": 1, "low": -1}.get(m.better or "", 0) for m in self._metrics}
         gain = pl.col("metric").replace_strict(sign, default=0, return_dtype=pl.Int8)
@@ -140,18 +140,29 @@ class Comparison:
         names = {m.name for m in self.b.metrics}
         return [m for m in self.a.metrics if m.name in names]
 
-    @staticmethod
-    def _joined(one: pl.DataFrame, other: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-        types = concat_groups([frame.select(keys).clear() for frame in (one, other)]).schema
+    def _frames(self, confidence: float | None) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Both frames, with the same keys before the estimates, in the same types.
+
+        Where ``a`` has fewer group columns, its rows come once for each group of ``b``.
+        """
+        one, other = (r.with_confidence(confidence).frame if confidence else r.frame for r in (self.a, self.b))
+        own = one.columns[: one.columns.index("metric") + 1]
+        keys = [c for c in other.columns[: other.columns.index("metric") + 1] if c in own or c in self.b.by]
+        shared = [c for c in keys if c in own]
+        types = concat_groups([frame.select(shared).clear() for frame in (one, other)]).schema
         one, other = one.cast(types), other.cast(types)
-        return one.join(other, on=keys, how="full", coalesce=True, nulls_equal=True, maintain_order="left_right")
+        if len(shared) < len(keys):
+            groups = other.select(self.b.by).unique(maintain_order=True)
+            one = groups.join(one, on=self.a.by, nulls_equal=True) if self.a.by else groups.join(one, how="cross")
+        return one.select(*keys, *_estimates(one)), other.select(*keys, *_estimates(other))
 
     def _limits(self, values: pl.DataFrame, confidence: float) -> pl.DataFrame:
         """Keys, metric and limits of the differences, as far as they are sound."""
-        if self.a.folds is not None and self.b.folds is not None and self.a.unit == self.b.unit:
+        alike = self.a.unit == self.b.unit and self.a.by == self.b.by
+        if self.a.folds is not None and self.b.folds is not None and alike:
             return paired_intervals(values, self.a.folds, self.b.folds, self._metrics, confidence)
         if self.independent:
-            return independent_intervals(values, *(r.with_confidence(confidence).frame for r in (self.a, self.b)))
+            return independent_intervals(values, *self._frames(confidence))
         return values.drop("a", "b").with_columns(pl.lit(None, pl.Float64).alias(side) for side in LIMITS)
 
     def __str__(self) -> str:
@@ -188,18 +199,26 @@ class Comparison:
         self, kind: str, along: str, found: Callable[[pl.DataFrame, pl.DataFrame], pl.DataFrame]
     ) -> pl.DataFrame:
         one, other = self.a.curve(kind), self.b.curve(kind)
-        keys = one.columns[: next(i for i, c in enumerate(one.columns) if c in ("threshold", along))]
+        shared, keys = (
+            curve.columns[: next(i for i, c in enumerate(curve.columns) if c in ("threshold", along))]
+            for curve in (one, other)
+        )
         names = {"start": f"from_{along}", "end": f"to_{along}"}
         if not keys:
             return found(one, other).rename(names)
-        theirs = dict(other.group_by(keys, maintain_order=True))
+        ours = dict(one.group_by(shared, maintain_order=True)) if shared else {(): one}
+        place = [keys.index(key) for key in shared]
         parts = [
-            curve.select(keys).head(1).join(found(curve, theirs[key]), how="cross")
-            for key, curve in one.group_by(keys, maintain_order=True)
-            if key in theirs
+            curve.select(keys).head(1).join(found(ours[own], curve), how="cross")
+            for key, curve in other.group_by(keys, maintain_order=True)
+            if (own := tuple(key[i] for i in place)) in ours
         ]
-        nothing = one.select(keys).clear().join(_runs(np.zeros(1), np.zeros(0)), how="cross")
+        nothing = other.select(keys).clear().join(_runs(np.zeros(1), np.zeros(0)), how="cross")
         return pl.concat([nothing, *parts]).rename(names)
+
+
+def _estimates(frame: pl.DataFrame) -> list[str]:
+    return [c for c in (*ESTIMATE, *LIMITS) if c in frame.columns]
 
 
 def _minus(one: str, other: str) -> pl.Expr:

@@ -9,7 +9,16 @@ import polars as pl
 from polars import Expr
 
 from streammetrics import metrics as binary
-from streammetrics.metrics import Metric, class_probabilities, errors, multilabel, quantiles, ranking, several_classes
+from streammetrics.metrics import (
+    Metric,
+    class_probabilities,
+    errors,
+    multilabel,
+    predictions,
+    quantiles,
+    ranking,
+    several_classes,
+)
 from streammetrics.uncertainty import (
     Interval,
     as_proportion,
@@ -93,11 +102,14 @@ def _losses(name: str, weight: str) -> Method:
 
 _OVER, _UNDER, _SQUARES, _WEIGHT = (pl.col(c) for c in ("over_sum", "under_sum", "square_error_sum", "weight"))
 _FOURTHS = pl.col("error_fourth_sum")
+_PREDICTED = pl.col("predicted_positives")
+_MIDDLE = pl.col("value_low") / 2 + pl.col("value_high") / 2
 
 _METHODS: dict[Callable[..., Expr], Method] = {
     metric.formula: method
     for metric, method in {
         binary.dropped_rate: _share(pl.col("dropped"), pl.col("rows") + pl.col("dropped")),
+        predictions.predicted_positive_rate: _share(_PREDICTED, _PREDICTED + pl.col("predicted_negatives")),
         binary.observed_rate: _share(pl.sum("pos"), pl.sum("weight")),
         ranking.roc_auc: lambda _, confidence: delong_interval(pl.col("neg"), pl.col("pos"), confidence),
         ranking.gini: _gini,
@@ -116,6 +128,7 @@ _METHODS: dict[Callable[..., Expr], Method] = {
         errors.mape: _mean(pl.col("percentage_sum"), pl.col("percentage_square_sum"), _WEIGHT),
         quantiles.median_error: _quantile("error", 0.5),
         quantiles.error_quantile: _quantile("error"),
+        quantiles.mean: _mean((_MIDDLE * COUNT).sum(), (_MIDDLE**2 * COUNT).sum(), COUNT.sum()),
         quantiles.median: _quantile("value", 0.5),
         quantiles.quantile: _quantile("value"),
         quantiles.within: _share_of_rows,
@@ -128,6 +141,7 @@ _COUNTS = {
     for m in (
         *(binary.support, binary.positives, binary.negatives, binary.predicted_positives, binary.predicted_negatives),
         *(binary.true_positives, binary.false_positives, binary.false_negatives, binary.true_negatives),
+        *(predictions.predicted_positives, predictions.predicted_negatives),
         *(binary.rows, binary.dropped, errors.ss_res, errors.ss_tot),
     )
 }

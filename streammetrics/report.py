@@ -7,22 +7,31 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import polars as pl
 from numpy.typing import ArrayLike
 
-from streammetrics import confusion, curves, error_curves, text
+from streammetrics import confusion, curves, error_curves, segments, text
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.estimates import columns_of, estimate
 from streammetrics.metrics import Metric, find_metric
 from streammetrics.metrics.requirement import Requirement
-from streammetrics.roles import LABEL
-from streammetrics.state import State
-from streammetrics.statistics import GROUP, CalibrationBins, ConfusionMatrix, ErrorHistogram, ScoreHistogram, Statistic
+from streammetrics.roles import FOLD, LABEL
+from streammetrics.state import State, roll_up
+from streammetrics.statistics import (
+    GROUP,
+    CalibrationBins,
+    ConfusionCounts,
+    ConfusionMatrix,
+    ErrorHistogram,
+    ScoreHistogram,
+    Statistic,
+)
 
 S = TypeVar("S")
 
+ORDERS = ("tied", "best", "worst")  # of the rows within a bin
 KEPT = ("threshold", LABEL)  # keys that only some statistics have
 
 CURVES = {
@@ -113,6 +122,19 @@ class Report:
         return with_intervals(frame, self._state, metrics, self.confidence, self.folds)
 
     @property
+    def state(self) -> State:
+        """Groups and tables, which everything is read off."""
+        return self._state
+
+    def showing(self, metrics: Sequence[str]) -> Report:
+        """The same report of other metrics.
+
+        Raises:
+            MetricError: for an unknown metric, or one that cannot be read off what was kept.
+        """
+        return Report(self._state, list(map(self.find, metrics)), self.confidence, self.folds, self.unit)
+
+    @property
     def by(self) -> list[str]:
         """The group columns."""
         return self._state.keys.columns
@@ -145,10 +167,7 @@ class Report:
             MetricError: for an unknown metric, or one that cannot be read off what was kept.
             ReportError: for a key that is no column of the frame.
         """
-        tables = columns_of(self._state.statistics, self._state.labels)
-        if LABEL in keys:  # one label's, where a metric of all labels has the same name
-            tables.sort(key=lambda columns: LABEL not in columns)
-        found = find_metric(metric, tables)
+        found = self.find(metric, of_label=LABEL in keys)
         shown = next((m for m in self.metrics if m == found), None)  # its default options may be written out
         frame = self.frame.filter(pl.col("metric") == shown.name) if shown else self._estimates([found])
         columns = frame.columns[: frame.columns.index("metric")]
@@ -160,6 +179,31 @@ class Report:
             except pl.exceptions.PolarsError as error:
                 raise ReportError(f"the key {key!r} is of type {frame.schema[key]}, not {value!r}.") from error
         return frame
+
+    def find(self, metric: str | Metric, of_label: bool = False) -> Metric:
+        """The metric of that name, alias or text with options, as it is read off what was kept.
+
+        Args:
+            metric: what to find.
+            of_label: one label's, where a metric of all labels has the same name.
+
+        Raises:
+            MetricError: for an unknown metric, or one that cannot be read off what was kept.
+        """
+        tables = columns_of(self._state.statistics, self._state.labels)
+        if of_label:
+            tables.sort(key=lambda columns: LABEL not in columns)
+        return find_metric(metric, tables)
+
+    def readable(self, metric: str | Metric) -> bool:
+        """Whether a metric can be read off what was kept."""
+        try:
+            self.find(metric)
+        except MetricError:
+            return False
+        return True
+
+    worst, best, gaps, fairness = segments.worst, segments.best, segments.gaps, segments.fairness
 
     def violations(self, requirement: str) -> list[str]:
         """Where a requirement such as ``"roc_auc >= 0.8"`` is not certain to hold, a sentence for each group.
@@ -193,7 +237,20 @@ class Report:
             said += f", and no {'lower' if deciding == 'lower' else 'higher'} than {row[deciding]:.6g} for certain"
         return f"{required} does not hold{place}: {row['metric']} {said}."
 
-    def curve(self, kind: str) -> pl.DataFrame:
+    def rollup(self, *columns: str) -> Report:
+        """The report over fewer groups, as if the rows had been grouped by these columns alone.
+
+        Raises:
+            ReportError: for what is no group column.
+        """
+        if foreign := [c for c in columns if c not in self.by]:
+            raise ReportError(
+                f"{foreign[0]!r} is no group column; the group columns are: {', '.join(self.by) or 'none'}."
+            )
+        folds = None if self.folds is None else roll_up(self.folds, [*columns, FOLD])
+        return Report(roll_up(self._state, columns), self.metrics, self.confidence, folds, self.unit)
+
+    def curve(self, kind: str, order: Literal["tied", "best", "worst"] = "tied") -> pl.DataFrame:
         """A curve of every group as a frame.
 
         ``"roc"``, ``"pr"``, ``"det"`` and ``"lift"`` have a row for each threshold, from the highest down, with the
@@ -205,6 +262,8 @@ class Report:
             kind: ``"roc"`` (fpr, recall), ``"pr"`` (recall, precision), ``"det"`` (fpr, fnr), ``"lift"`` (targeted,
                 gain, lift), ``"calibration"`` (lowest, highest, weight, mean_score, observed_rate), ``"error_cdf"``
                 (value, share, lower, upper) or ``"rec"`` (tolerance, share, lower, upper).
+            order: of the rows within a bin of scores: ties, as the bin has them, or the order that is best or worst for
+                the curve, positives above negatives or below. Between the two curves lies the true one.
 
         Raises:
             ReportError: for another kind, or where a group column has the name of a column of the curve.
@@ -220,7 +279,24 @@ class Report:
             known = ", ".join([*CURVES, "calibration", *ERROR_CURVES])
             raise ReportError(f"there is no curve {kind!r}; the curves are: {known}.")
         histogram = self._kept(ScoreHistogram)
-        return self._with_keys(histogram, CURVES[kind](self._histogram_cases()["tied"], [GROUP]))
+        if order not in ORDERS:
+            raise ReportError(f"order must be one of {', '.join(ORDERS)}, not {order!r}.")
+        cases = self._histogram_cases()
+        return self._with_keys(histogram, CURVES[kind](cases.get(order, cases["tied"]), [GROUP]))
+
+    def confusion_counts(self) -> pl.DataFrame:
+        """The 2x2 tables: the group columns, threshold (null for predicted labels), tp, fp, fn, tn.
+
+        Raises:
+            MetricError: where none are kept.
+
+        >>> import streammetrics as sm
+        >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.8, 0.3, 0.4]}).finalize()
+        >>> report.confusion_counts().rows()
+        [(0.5, 1, 0, 1, 1)]
+        """
+        counts = self._kept(ConfusionCounts)
+        return self._with_keys(counts, self._state.tables[counts.name])
 
     def confusion_matrix(self, normalize: confusion.Normalization | None = None) -> pl.DataFrame:
         """The cells of the confusion matrix of several classes that occur.

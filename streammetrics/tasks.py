@@ -19,8 +19,10 @@ from streammetrics.statistics import (
     ConfusionMatrix,
     ErrorHistogram,
     ErrorMoments,
+    Histogram,
     LabelSets,
     PairHistograms,
+    PredictedCounts,
     ProbabilityLoss,
     RankCounts,
     ScoreHistogram,
@@ -57,6 +59,7 @@ FAMILIES = {
     "tweedie": ("tweedie_deviance", "d2_tweedie"),
 }
 OF_LABELS = ("precision", "recall", "f1")
+SCORES = ("mean", "quantile(q=0.05)", "median", "quantile(q=0.95)")
 
 
 def binary(
@@ -105,16 +108,8 @@ def binary(
     """
     if y_score is None and y_pred is None:
         raise SpecificationError("binary needs y_score=, y_pred=, or both.")
-    if y_score is None and thresholds is not None:
-        raise SpecificationError("thresholds= apply to y_score=, which is not given.")
-    if y_pred is not None and thresholds is not None:
-        raise SpecificationError("give thresholds= on y_score=, or y_pred=; the 2x2 table counts one of them.")
-    statistics: list[Statistic] = []
-    if y_pred is not None:
-        statistics.append(ConfusionCounts(thresholds=()))
-    else:
-        default = (0.5,) if domain == "probability" else (0.0,)
-        statistics.append(ConfusionCounts(default if thresholds is None else tuple(thresholds)))
+    _require_one_decision(y_score, y_pred, thresholds)
+    statistics: list[Statistic] = [ConfusionCounts(() if y_pred is not None else _thresholds(thresholds, domain))]
     shown: list[str] = []
     if y_score is not None:
         capacity = capacity or (CAPACITY_OF_A_GROUP if _grouped(by) else CAPACITY)
@@ -337,6 +332,91 @@ def regression(
         nulls=nulls,
         metrics=[*VOLUME, *ERRORS, *ERROR_QUANTILES, *shown] if metrics is None else metrics,
     )
+
+
+def predictions(
+    *,
+    y_score: Column | Mapping[str, Column] | None = None,
+    y_pred: Column | Mapping[str, Column] | None = None,
+    sample_weight: Column | None = None,
+    unit: Column | None = None,
+    by: Column | Sequence[Column] = (),
+    positive: Any = None,
+    negative: Any = None,
+    nulls: Literal["raise", "drop"] = "drop",
+    thresholds: Sequence[float] | None = None,
+    domain: Domain = "probability",
+    capacity: int | None = None,
+    atoms: Sequence[float] = (),
+    metrics: Sequence[str | Metric] | None = None,
+) -> Accumulator:
+    """An accumulator for predictions whose labels have not come: volume, null rate, scores, predicted positives.
+
+    Rows with a null are left out and counted, so that ``dropped_rate`` is the null rate of each group.
+
+    Args:
+        y_score: the score of the positive class, or a mapping of model names to scores; in the real domain any number.
+        y_pred: predicted labels, which are then counted instead of thresholds.
+        sample_weight: weights of rows.
+        unit: what rows belong to, such as a user, where rows of one unit depend on each other; intervals allow for it.
+        by: group columns, by name or expression, such as a segment and a window of time.
+        positive: the positive label of ``y_pred``; every other is negative.
+        negative: the negative label; a third is then an error.
+        nulls: ``"drop"``, or ``"raise"`` to refuse them.
+        thresholds: where a score counts as positive: 0.5, or 0 in the real domain, unless given; empty for nowhere.
+        domain: ``"probability"`` for scores in [0, 1]; ``"real"`` for margins, forecasts and other numbers.
+        capacity: most bins of the histogram: 16,384, or 1,024 for each group where ``by`` is given.
+        atoms: scores that many rows share.
+        metrics: what reports show, instead of the usual ones. All others can still be asked for.
+
+    Raises:
+        SpecificationError: where the arguments do not fit together.
+
+    >>> acc = predictions(y_score="p").update({"p": [0.9, 0.6, None, 0.1]})
+    >>> report = acc.finalize()
+    >>> report["predicted_positive_rate"].value, report["median"].value, report["dropped_rate"].value
+    (0.6666666666666666, 0.6, 0.25)
+    """
+    if y_score is None and y_pred is None:
+        raise SpecificationError("predictions needs y_score=, y_pred=, or both.")
+    _require_one_decision(y_score, y_pred, thresholds)
+    statistics: list[Statistic] = []
+    shown = [*VOLUME, "dropped_rate"]
+    decided = () if y_pred is not None else _thresholds(thresholds, domain)
+    if y_pred is not None or decided:
+        statistics.append(PredictedCounts(decided))
+        shown.append("predicted_positive_rate")
+    if y_score is not None:
+        capacity = capacity or (CAPACITY_OF_A_GROUP if _grouped(by) else CAPACITY)
+        statistics.append(Histogram(capacity, domain, tuple(atoms)))
+        shown += SCORES
+    return Accumulator(
+        *statistics,
+        task="binary",
+        y_pred=y_pred,
+        y_score=y_score,
+        sample_weight=sample_weight,
+        unit=unit,
+        by=by,
+        positive=positive,
+        negative=negative,
+        nulls=nulls,
+        metrics=shown if metrics is None else metrics,
+    )
+
+
+def _require_one_decision(y_score: Any, y_pred: Any, thresholds: Sequence[float] | None) -> None:
+    """Refuse thresholds where predicted labels are counted."""
+    if y_score is None and thresholds is not None:
+        raise SpecificationError("thresholds= apply to y_score=, which is not given.")
+    if y_pred is not None and thresholds is not None:
+        raise SpecificationError("give thresholds= on y_score=, or y_pred=; a report counts one of them.")
+
+
+def _thresholds(given: Sequence[float] | None, domain: Domain) -> tuple[float, ...]:
+    """Where a score counts as positive."""
+    default = 0.5 if domain == "probability" else 0.0
+    return (default,) if given is None else tuple(given)
 
 
 def _grouped(by: Column | Sequence[Column]) -> bool:

@@ -94,6 +94,58 @@ def differences(frame: pl.DataFrame) -> str:
     return "\n".join(_align(header, rows, left))
 
 
+def drifts(frame: pl.DataFrame) -> str:
+    """The frame of a drift as text: a row for each group and distribution, a column for each measure."""
+    keys = frame.columns[: frame.columns.index("measure")]
+    measures = frame["measure"].unique(maintain_order=True).to_list()
+    rows: dict[tuple[object, ...], list[str]] = {}
+    for r in frame.head(LONGEST * len(measures)).iter_rows(named=True):
+        rows.setdefault(tuple(r[k] for k in keys), []).append(_number(r))
+    cells = [(*("null" if k is None else str(k) for k in group), *numbers) for group, numbers in rows.items()]
+    lines = _align((*keys, *measures), cells, left=tuple(range(len(keys))))
+    if frame.height > LONGEST * len(measures):
+        lines.append(f"… and {frame.height // len(measures) - LONGEST:,} more rows")
+    return "\n".join(lines)
+
+
+def plain(frame: pl.DataFrame) -> str:
+    """A frame as text, numbers to the right.
+
+    >>> print(plain(pl.DataFrame({"day": ["Monday"], "rows": [12000]})))
+    day       rows
+    ──────  ──────
+    Monday  12,000
+    """
+    numbers = [dtype.is_integer() for dtype in frame.dtypes]
+    rows = [
+        tuple("null" if x is None else f"{x:,}" if number else str(x) for x, number in zip(row, numbers, strict=True))
+        for row in frame.iter_rows()
+    ]
+    left = tuple(i for i, number in enumerate(numbers) if not number)
+    return "\n".join(_align(tuple(frame.columns), rows, left))
+
+
+def findings(frame: pl.DataFrame) -> str:
+    """What came of some rules as text: a row for each, with its bound; of many, a row for each that does not hold."""
+    header = ("rule", "windows", "where", "value", "bound", "verdict")
+    telling = frame if frame.height <= LONGEST else frame.filter(pl.col("verdict") != "holds")
+    rows = [
+        (
+            *(r["rule"], r["windows"], r["where"]),
+            *(_number(r), bound(r["lower"], r["upper"])),
+            r["verdict"] + (f": {r['note'].removeprefix('undefined: ')}" if r["value"] is None and r["note"] else ""),
+        )
+        for r in telling.head(LONGEST).iter_rows(named=True)
+    ]
+    shown = [i for i, name in enumerate(header) if name != "where" or frame["where"].str.len_chars().sum()]
+    cells = [tuple(row[i] for i in shown) for row in (header, *rows)]
+    lines = _align(cells[0], cells[1:], left=tuple(place for place, i in enumerate(shown) if header[i] != "value"))
+    for more, what in ((telling.height - len(rows), "do not hold"), (frame.height - telling.height, "hold")):
+        if more:
+            lines.append(f"… and {more:,} more that {what}")
+    return "\n".join(lines)
+
+
 def interval(lower: float | None, upper: float | None) -> str:
     """A sampling interval, with two digits of its width.
 
@@ -132,7 +184,8 @@ def _segments(frame: pl.DataFrame, by: list[str], keys: list[str], width: int | 
         group = tuple(r[c] for c in by)
         if group not in numbers and len(numbers) == LONGEST:
             break
-        numbers.setdefault(group, {})[_metric(r, keys)] = _number(r)
+        sampled = interval(r.get("ci_lower"), r.get("ci_upper"))
+        numbers.setdefault(group, {})[_metric(r, keys)] = _number(r) + (f" ({sampled})" if sampled else "")
         metrics.setdefault(r["metric"], {})[_metric(r, keys)] = None
     columns = [column for of_metric in metrics.values() for column in of_metric]
     rows = [

@@ -252,3 +252,46 @@ def test_a_bin_that_reaches_across_leaves_it_open():
     assert above[0] is None
     assert above[-1] == "equal"
     assert "a" in above
+
+
+def test_one_against_each_group():
+    """Where `a` has fewer group columns than `b`, its groups are compared with each of theirs."""
+    rng = np.random.default_rng(2)
+    n = 900
+    rows = pl.DataFrame(
+        {
+            "y": rng.random(n) < 0.4,
+            "p": rng.random(n),
+            "g": pl.Series(["x", "y", None]).gather(rng.integers(0, 3, n)),
+            "h": rng.integers(0, 2, n),
+        }
+    )
+    total, coarse, fine = (sm.binary(y_true="y", y_score="p", by=by).update(rows) for by in ([], ["g"], ["h", "g"]))
+    for a, keys in ((total, []), (coarse, ["g"])):
+        wanted = {"metrics": ["rows", "roc_auc", "recall"], "confidence": 0.9, "independent": True}
+        found = sm.compare(a, fine, **wanted)
+        assert found.frame.columns[:4] == ["h", "g", "threshold", "metric"]
+        assert found.frame.height == 6 * 3
+        for g, h in (("x", 0), (None, 1)):
+            own = a.filter(pl.col("g").eq_missing(pl.lit(g))) if keys else a
+            pair = own.rollup(), fine.filter(pl.col("g").eq_missing(pl.lit(g)), pl.col("h") == h).rollup()
+            alone, among = sm.compare(*pair, **wanted), (pl.col("h") == h) & keyed({"g": g})
+            assert_frame_equal(found.frame.filter(among).drop("h", "g"), alone.frame)
+            assert_frame_equal(found.roc().filter(among).drop("h", "g"), alone.roc())
+    with pytest.raises(sm.ReportError, match="group columns differ"):
+        sm.compare(fine, coarse)
+    assert sm.compare(total, fine.empty()).frame.is_empty()
+    empty = sm.compare(total.empty(), fine).frame.filter(metric="roc_auc")
+    assert empty["a"].null_count() == empty.height == 6
+    errors = [sm.regression(y_true="p", y_pred="h", by=by).update(rows) for by in ([], ["g"])]
+    assert set(sm.compare(*errors).error_cdf()["g"]) == {"x", "y", None}
+
+
+def test_units_of_other_groups_are_not_paired():
+    """Folds of `a` are not those of a group of `b`: no interval, unless rows are said to be independent."""
+    rng = np.random.default_rng(3)
+    rows = {"y": rng.random(500), "p": rng.random(500), "g": rng.integers(0, 2, 500), "u": rng.integers(0, 80, 500)}
+    total, groups = (sm.regression(y_true="y", y_pred="p", by=by, unit="u").update(rows) for by in ([], ["g"]))
+    assert sm.compare(total, groups, confidence=0.9).frame["ci_lower"].is_null().all()
+    found = sm.compare(total, groups, confidence=0.9, independent=True).frame.filter(metric="mae")
+    assert found["ci_lower"].is_not_null().all()

@@ -14,9 +14,10 @@ import streammetrics as sm
 ROOT = Path(sm.__file__).parent
 # A file imports only what stands above it. Files of a folder may also import one another, without circles.
 ORDER = """
-errors version lazy folds lattice kernels text demo roles frames codes columns batches rows bins counters tally metrics
-tdigest uncertainty intervals curves error_curves confusion statistics specification state storage estimates confidence
-report accumulator compare tasks sources pipeline cli __init__
+errors version lazy times folds lattice kernels text demo roles frames codes columns batches rows bins counters tally
+metrics tdigest uncertainty intervals curves error_curves distances confusion statistics specification state
+distributions storage estimates confidence segments report accumulator compare drift tasks sources pipeline cli
+__init__
 """.split()
 CORE = {"polars", "pyarrow", "numpy", "click", "streammetrics"}
 EXTRAS = {"compiled.py": {"numba"}, "compiled_classes.py": {"numba"}}
@@ -38,13 +39,13 @@ def imports(path):
 
 def test_public_names():
     assert set(sm.__all__) == {
-        *("Accumulator", "Comparison", "Estimate", "Metric", "Report"),
-        *("Statistic", "__version__", "accumulate", "all_metrics", "binary", "compare"),
-        *("evaluate", "merge", "metric", "multiclass", "multilabel"),
+        *("Accumulator", "Comparison", "Drift", "Estimate", "Metric", "Report"),
+        *("Statistic", "__version__", "accumulate", "all_metrics", "binary", "compare", "drift"),
+        *("drift_over", "evaluate", "merge", "metric", "multiclass", "multilabel", "predictions"),
         "regression",
         "TDigest",
         *("CalibrationBins", "ClassLoss", "ConfusionCounts", "ConfusionMatrix", "ErrorHistogram", "ErrorMoments"),
-        *("Histogram", "LabelSets", "PairHistograms", "ProbabilityLoss"),
+        *("Histogram", "LabelSets", "PairHistograms", "PredictedCounts", "ProbabilityLoss"),
         *("RankCounts", "RowCounts", "ScoreHistogram"),
         *("ColumnError", "DataError", "MergeError", "MetricError", "ReportError", "SourceError"),
         *("SpecificationError", "StateError", "StreamMetricsError"),

@@ -25,6 +25,11 @@ TASKS = {
     "confusion": lambda: sm.Accumulator(sm.ConfusionCounts((0.2, 0.5)), **COLUMNS),
     "many thresholds": lambda: sm.Accumulator(sm.ConfusionCounts(np.linspace(0, 1, 40)), by="g", **COLUMNS),
     "predictions": lambda: sm.Accumulator(sm.ConfusionCounts(()), y_true="y", y_pred="z"),
+    "predicted": lambda: sm.Accumulator(sm.PredictedCounts((0.2, 0.5)), y_score="p", by="g"),
+    "predicted labels": lambda: sm.predictions(y_pred={"a": "z", "b": "y"}, sample_weight="h"),
+    "without labels": lambda: sm.predictions(
+        capacity=72, atoms=(0.3,), by=["g", ODD], y_score={"a": "p", "b": "holes"}, sample_weight="w"
+    ),
     "histogram": lambda: sm.Accumulator(SMALL, **COLUMNS),
     "atoms": lambda: sm.Accumulator(sm.ScoreHistogram(136, atoms=(0.3, 0.05)), **COLUMNS),
     "real": lambda: sm.Accumulator(sm.ScoreHistogram(8, "real"), y_true="y", y_score="margin"),
@@ -219,6 +224,7 @@ def test_values_do_not_depend_on_the_split(make, whole):
 
 BY_GROUP = {
     "binary": lambda **options: sm.binary(capacity=64, **COLUMNS, **options),
+    "without labels": lambda **options: sm.predictions(capacity=64, y_score="p", **options),
     "matrix": lambda **options: sm.multiclass(y_true="k", y_pred="l", nulls="drop", **options),
     "classes": lambda **options: sm.multiclass(capacity=16, one_vs_one=True, **CLASSES, **options),
     "several labels": lambda **options: sm.multilabel(
@@ -238,6 +244,54 @@ def test_rollup_is_the_direct_view(make, views, weight):
     parts = sm.merge(fine.empty().update(data[n::3]) for n in range(3))
     assert_same(fine.rollup(*views), direct)
     assert_same(parts.rollup(*views), direct)
+
+
+@by_group
+def test_rollup_to_expressions_is_the_direct_view(make):
+    data = rows(400, seed=6)
+    fine = make(by=["h", "g", "odd"]).update(data.with_columns(ODD))
+    half, both = (pl.col("h") // 2).alias("half"), pl.concat_str("g", "odd", ignore_nulls=True).alias("g")
+    coarse, direct = fine.rollup(half, "g"), make(by=[half, "g"])
+    assert_same(coarse, direct.update(data))
+    assert_same(coarse.update(data), direct.update(data))
+    assert_same(fine.rollup(both), make(by=both).update(data.with_columns(ODD)))
+    assert_same(fine.empty().rollup(half, "g") + coarse, coarse)
+
+
+def test_rollup_takes_later_batches_by_the_coarser_column_alone():
+    data = pl.DataFrame({"y": [1, 0, 1], "t": [0.5, 1.5, 2.5]})
+    second = pl.col("t").floor().alias("second")
+    fine = sm.Accumulator(y_true="y", by=second).update(data)
+    coarse = fine.rollup((pl.col("second") // 2).alias("second"))
+    with pytest.raises(sm.ColumnError, match="second"):
+        coarse.update(data)
+    assert coarse.update(data.with_columns(second=pl.lit(1.0))).state.keys["second"].sort().to_list() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("column", "word"),
+    [
+        (pl.col("z") + 1, "'z' is no group column"),
+        (pl.col("group") + 1, "'group' is no group column"),
+        (pl.col("h").dt.year(), "cannot be rolled up to h"),
+        (pl.col("h").head(1), "cannot be rolled up to h"),
+        (pl.struct("h", "g").alias("s"), "cannot be rolled up to s"),
+        (pl.col("h").alias("model"), "'model'"),
+        (pl.col("h").alias("row_counts"), "'row_counts'"),
+        (pl.col("h", "g"), "no single named column"),
+    ],
+)
+def test_rollup_to_what_cannot_be(column, word):
+    acc = sm.Accumulator(y_true="y", by=["g", "h"]).update(rows(20, seed=0))
+    with pytest.raises(sm.SpecificationError, match=word):
+        acc.rollup(column)
+
+
+def test_equal_groups_are_rolled_up_to_equal_bytes():
+    data = rows(3000, seed=5).with_columns(n=pl.int_range(3000) % 900)
+    one = sm.binary(capacity=16, by="n", **COLUMNS).update(data)
+    other = one.filter(pl.col("n") >= 450) + one.filter(pl.col("n") < 450)
+    assert len({acc.rollup().to_bytes() for acc in (one, other) for _ in range(10)}) == 1
 
 
 def test_rollup_keeps_models_apart():

@@ -152,3 +152,43 @@ def test_long_and_wide_reports_are_cut_with_a_count():
     narrow = render(many.frame, ["g"], width=60).splitlines()
     assert all(len(line) <= 60 for line in narrow[:-2])
     assert "more metrics: " in narrow[-1]
+
+
+def test_reports_by_group_print_intervals_in_brackets():
+    rows = {"y": [1, 0] * 50, "p": [0.9, 0.2] * 40 + [0.3, 0.8] * 10, "g": ["a", "b", "a", "a"] * 25}
+    report = sm.binary(y_true="y", y_score="p", by="g").update(rows).finalize(["accuracy", "rows"], confidence=0.95)
+    lower, upper = report.get("accuracy", g="b").ci_lower, report.get("accuracy", g="b").ci_upper
+    assert f"0.8 ({lower:.2f} to {upper:.2f})" in str(report)
+    assert str(report).splitlines()[2].endswith("  75")
+
+
+@pytest.mark.parametrize("options", [{}, {"unit": "u"}])
+def test_reports_roll_up_as_accumulators_do(options):
+    data = DATA.with_columns(u=pl.int_range(pl.len()) % 50, h=pl.int_range(pl.len()) % 3)
+    acc = sm.binary(y_true="y", y_score="p", by=["g", "h"], metrics=["rows", "roc_auc", "log_loss"], **options)
+    acc.update(data)
+    for columns in ((), ("g",), ("h",)):
+        found = acc.finalize(confidence=0.9).rollup(*columns).frame
+        expected = acc.rollup(*columns).finalize(confidence=0.9).frame
+        assert found.columns == expected.columns
+        assert found.select(*columns, "metric").equals(expected.select(*columns, "metric"))
+        for column in ("value", "lower", "upper", "ci_lower", "ci_upper"):
+            assert found[column].to_numpy() == pytest.approx(expected[column].to_numpy(), rel=1e-9, nan_ok=True)
+    with pytest.raises(sm.ReportError, match="'x' is no group column; the group columns are: g, h"):
+        acc.finalize().rollup("x")
+
+
+def test_curves_of_the_best_and_worst_order_bracket_the_curve():
+    coarse = evaluated(capacity=16)
+    best, tied, worst = (coarse.curve("roc", order) for order in ("best", "tied", "worst"))
+    for fpr, recall in tied.select("fpr", "recall").iter_rows():
+        assert best.filter(pl.col("fpr") <= fpr)["recall"].max() >= recall
+        assert worst.filter(pl.col("fpr") >= fpr)["recall"].min() <= recall
+    with pytest.raises(sm.ReportError, match="order must be one of tied, best, worst, not 'random'"):
+        coarse.curve("roc", "random")
+
+
+def test_confusion_counts_are_those_of_the_rows(report):
+    for g, t, tp, fp, fn, tn in report.confusion_counts().iter_rows():
+        y, z = Y[g == G], P[g == G] >= t
+        assert (tp, fp, fn, tn) == ((z & y).sum(), (z & ~y).sum(), (~z & y).sum(), (~z & ~y).sum())

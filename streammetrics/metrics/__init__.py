@@ -1,9 +1,9 @@
 """Metrics by theme: each is one formula over columns of one statistic's table.
 
-Metrics of several classes that share their name with one of two classes are found in their modules.
+Metrics of several classes, or without labels, that share their name with one of two classes are found in their modules.
 """
 
-from streammetrics.metrics import class_probabilities, multilabel, several_classes
+from streammetrics.metrics import class_probabilities, multilabel, predictions, several_classes
 from streammetrics.metrics.agreement import (
     chance_agreement,
     class_imbalance,
@@ -81,6 +81,7 @@ from streammetrics.metrics.quantiles import (
     iqr,
     mad,
     maximum,
+    mean,
     median,
     median_absolute_error,
     median_error,
@@ -196,6 +197,7 @@ __all__ = [
     "maximum",
     "mcc",
     "mce",
+    "mean",
     "mean_actual",
     "mean_predicted",
     "mean_score",
@@ -223,6 +225,7 @@ __all__ = [
     "predicted_negatives",
     "predicted_positive_rate",
     "predicted_positives",
+    "predictions",
     "prevalence",
     "prevalence_threshold",
     "quantile",

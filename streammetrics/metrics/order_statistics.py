@@ -1,7 +1,7 @@
-"""Order statistics of values that are known by bins: quantiles and shares, with the bounds that the bins certify.
+"""Order statistics of values that are known by bins: quantiles, shares and means, with the bounds that bins certify.
 
 A formula is read three times: with every row in the middle of its bin, which gives the value, and with every row at the
-low and at the high end, which gives the bounds. Order statistics rise with every row, so the truth lies in between
+low and at the high end, which gives the bounds. All of them rise with every row, so the truth lies in between
 wherever the rows are, and where bins are single values all three agree.
 """
 
@@ -84,6 +84,13 @@ def minimum(bins: Bins) -> Bounded:
 def maximum(bins: Bins) -> Bounded:
     """The largest value."""
     return Bounded(*(v.filter(bins.count > 0).max() for v in (bins.middle, bins.low, bins.high)))
+
+
+def mean(bins: Bins) -> Bounded:
+    """The mean value; without overflow. Null between infinities of both signs."""
+    share = (bins.count / bins.count.sum()).filter(bins.count > 0)
+    means = ((share * v.filter(bins.count > 0)).sum() for v in (bins.middle, bins.low, bins.high))
+    return Bounded(*(pl.when((bins.count > 0).any()).then(mean) for mean in means))
 
 
 def share_up_to(bins: Bins, x: float) -> Bounded:

@@ -1,4 +1,4 @@
-"""Quantiles, spread and shares, read off a histogram of errors or of any other values.
+"""Quantiles, means, spread and shares, read off a histogram of errors or of any other values.
 
 The histogram has one row per bin: ``error_low`` and ``error_high``, or ``value_low`` and ``value_high``, are the
 smallest and the largest float64 that fall in the bin, equal where it is one value; ``count`` is the number of its rows,
@@ -251,6 +251,25 @@ def median(value_low: Expr, value_high: Expr, count: Expr) -> Expr:
 @median.bounds
 def _median_bounds(value_low: Expr, value_high: Expr, count: Expr) -> tuple[Expr, Expr]:
     return order.median(bins_between(value_low, value_high, count)).bounds
+
+
+@metric(range=(-inf, inf))
+def mean(value_low: Expr, value_high: Expr, count: Expr) -> Expr:
+    """Mean of the values; null where infinities of both signs occur.
+
+    The rows at the ends of their bins attain the bounds.
+
+    >>> mean([1, 2, 4], [1, 2, 4], [1, 1, 2])
+    2.75
+    >>> mean([1], [1], [0]) is None
+    True
+    """
+    return order.mean(bins_between(value_low, value_high, count)).value
+
+
+@mean.bounds
+def _mean_bounds(value_low: Expr, value_high: Expr, count: Expr) -> tuple[Expr, Expr]:
+    return order.mean(bins_between(value_low, value_high, count)).bounds
 
 
 @metric(range=(0, inf), aliases=("interquartile_range",))

@@ -10,6 +10,7 @@ from streammetrics.statistics.error_moments import ErrorMoments
 from streammetrics.statistics.histogram import ErrorHistogram, Histogram
 from streammetrics.statistics.label_sets import LabelSets
 from streammetrics.statistics.pair_histograms import PairHistograms
+from streammetrics.statistics.predicted_counts import PredictedCounts
 from streammetrics.statistics.probability_loss import ProbabilityLoss
 from streammetrics.statistics.rank_counts import RankCounts
 from streammetrics.statistics.row_counts import RowCounts
@@ -22,6 +23,7 @@ STATISTICS: dict[str, type[Statistic]] = {
     for s in (
         RowCounts,
         ConfusionCounts,
+        PredictedCounts,
         ConfusionMatrix,
         ScoreHistogram,
         Histogram,
@@ -51,6 +53,7 @@ __all__ = [
     "Histogram",
     "LabelSets",
     "PairHistograms",
+    "PredictedCounts",
     "ProbabilityLoss",
     "RankCounts",
     "RowCounts",

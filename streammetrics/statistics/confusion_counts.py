@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -45,10 +46,7 @@ class ConfusionCounts(Statistic):
     support: ClassVar[pl.Expr | None] = (pl.col("tp") + pl.col("fn")).first()
 
     def __post_init__(self) -> None:
-        thresholds = tuple(sorted(float(t) + 0.0 for t in self.thresholds))
-        if len(set(thresholds)) < len(thresholds) or not all(t == t for t in thresholds):
-            raise SpecificationError(f"thresholds must be distinct numbers, not {self.thresholds!r}.")
-        object.__setattr__(self, "thresholds", thresholds)
+        object.__setattr__(self, "thresholds", ascending(self.thresholds))
 
     def needs(self) -> tuple[str, ...]:
         """A score for thresholds, else a prediction."""
@@ -83,3 +81,15 @@ class ConfusionCounts(Statistic):
         """Whether a row of a table, read from a file, can be."""
         thresholds = pl.col("threshold").is_in(self.thresholds) if self.thresholds else pl.col("threshold").is_null()
         return super().valid() & thresholds
+
+
+def ascending(thresholds: Sequence[float]) -> tuple[float, ...]:
+    """Thresholds in order.
+
+    Raises:
+        SpecificationError: for one that is not a number, or given twice.
+    """
+    found = tuple(sorted(float(t) + 0.0 for t in thresholds))
+    if len(set(found)) < len(found) or not all(t == t for t in found):
+        raise SpecificationError(f"thresholds must be distinct numbers, not {thresholds!r}.")
+    return found

@@ -1,0 +1,165 @@
+"""How far two distributions lie apart, read off two histograms over the same bins.
+
+Every function takes the table of such bins: ``group``, ``low`` and ``high`` (the smallest and the largest value of the
+bin, equal where it is one value), and ``reference`` and ``current``, the rows of each side in it or their weight. Bins
+ascend within each group.
+
+PSI and Jensen-Shannon divergence join the bins to a few, each with about the same share of the reference; their edges
+are edges of bins, so that both are exact. For Kolmogorov-Smirnov and Wasserstein distance the rows may lie anywhere in
+their bins, and the bounds hold wherever they do.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+from polars import Expr
+
+GROUP = "group"
+MEASURES = ("psi", "js", "ks", "wasserstein")
+SMALLEST_SHARE = 1e-4
+ROUNDING = 1e-12  # of all rows, in a sum of weights
+
+LOW, HIGH = pl.col("low"), pl.col("high")
+REFERENCE, CURRENT = pl.col("reference"), pl.col("current")
+
+
+def distances(table: pl.DataFrame, bins: int = 10) -> pl.DataFrame:
+    """All measures of every group.
+
+    Args:
+        table: the bins of both sides.
+        bins: number of bins of PSI and Jensen-Shannon divergence.
+
+    Returns:
+        Columns group, measure, value, lower, upper; null where one side has no rows.
+
+    >>> sides = {"reference": [3, 1], "current": [1, 3]}
+    >>> table = pl.DataFrame({"group": 0, "low": [0.2, 0.8], "high": [0.2, 0.8], **sides})
+    >>> distances(table).select("measure", pl.col("value").round(4)).rows()
+    [('psi', 1.0986), ('js', 0.1887), ('ks', 0.5), ('wasserstein', 0.3)]
+    """
+    wide = _by_shares(quantile_bins(table, bins)).join(_along_the_line(table), on=GROUP)
+    return (
+        wide.unpivot(MEASURES, index=[GROUP, "both"], variable_name="measure", value_name="estimate")
+        .sort(GROUP, maintain_order=True)
+        .unnest("estimate")
+        .select(GROUP, "measure", pl.when("both").then(pl.col("value", "lower", "upper")))
+    )
+
+
+def quantile_bins(table: pl.DataFrame, bins: int) -> pl.DataFrame:
+    """The table with ``place``, the number of the quantile bin that each bin falls in.
+
+    The edges are quantiles of the reference: a value is in the bin that the share of the reference below it tells. The
+    first and the last bin are open to their sides, and none is without rows of the reference. Where the reference has
+    no more values than there are to be bins, each value is one.
+
+    >>> table = pl.DataFrame({"group": 0, "low": [1.0, 2, 3, 4, 5], "reference": [4, 0, 3, 1, 0], "current": 1})
+    >>> quantile_bins(table, bins=2)["place"].to_list(), quantile_bins(table, bins=3)["place"].to_list()
+    ([0, 1, 1, 1, 1], [0, 1, 1, 2, 2])
+    """
+    occupied = REFERENCE > 0
+    before = (REFERENCE.cum_sum() - REFERENCE) / REFERENCE.sum()
+    number = occupied.cum_sum().cast(pl.Int64) - occupied.cast(pl.Int64)
+    by_share = (before * bins + ROUNDING).floor().clip(0, bins - 1).fill_nan(0).cast(pl.Int64)
+    place = pl.when(occupied.sum() <= bins).then(number).otherwise(by_share)
+    return table.with_columns(place=place.over(GROUP), occupied=occupied).with_columns(
+        place=pl.min_horizontal("place", pl.col("place").filter("occupied").max().over(GROUP))
+    )
+
+
+def _by_shares(table: pl.DataFrame) -> pl.DataFrame:
+    """PSI and Jensen-Shannon divergence of quantile bins."""
+    joined = table.group_by(GROUP, "place", maintain_order=True).agg(REFERENCE.sum(), CURRENT.sum())
+    shares = joined.with_columns(side / side.sum().over(GROUP) for side in (REFERENCE, CURRENT))
+    terms = shares.select(GROUP, "reference", "current", psi=psi(REFERENCE, CURRENT), js=js(REFERENCE, CURRENT))
+    sums = terms.group_by(GROUP, maintain_order=True).agg(
+        pl.sum("psi"), pl.sum("js").clip(0, 1), REFERENCE.sum(), CURRENT.sum()
+    )
+    both = (REFERENCE + CURRENT).is_not_nan()  # shares of no rows are 0/0
+    return sums.select(GROUP, psi=_exact("psi"), js=_exact("js"), both=both)
+
+
+def psi(reference: Expr, current: Expr) -> Expr:
+    """What each bin adds to the population stability index: ``(current - reference) * ln(current / reference)``.
+
+    The index of shares is the divergence of Jeffreys (1946), in use for credit scores, where below 0.1 counts as stable
+    and above 0.25 as shifted (Siddiqi 2006, Credit Risk Scorecards). A share below 0.0001, such as that of an empty
+    bin, counts as 0.0001, which is what Evidently puts for 0; else one empty bin would make it infinite.
+
+    >>> table = pl.DataFrame({"a": [0.5, 0.5], "b": [0.25, 0.75]})
+    >>> round(table.select(psi(pl.col("a"), pl.col("b")).sum()).item(), 6)
+    0.274653
+    """
+    a, b = (share.clip(lower_bound=SMALLEST_SHARE) for share in (reference, current))
+    return (b - a) * (b / a).log()
+
+
+def js(reference: Expr, current: Expr) -> Expr:
+    """What each bin adds to the Jensen-Shannon divergence of shares, to base 2 (Lin 1991).
+
+    The divergence is 0 for equal shares and 1 for no bin in common; scipy's ``jensenshannon`` is its square root.
+
+    >>> table = pl.DataFrame({"a": [0.5, 0.5, 0.0], "b": [0.0, 0.0, 1.0]})
+    >>> table.select(js(pl.col("a"), pl.col("b")).sum()).item()
+    1.0
+    """
+    middle = (reference + current) / 2
+    terms = (pl.when(share > 0).then(share * (share / middle).log(2)) for share in (reference, current))
+    return pl.sum_horizontal(*terms) / 2
+
+
+def _along_the_line(table: pl.DataFrame) -> pl.DataFrame:
+    """Kolmogorov-Smirnov and Wasserstein distance.
+
+    ``before`` and ``after`` are the differences of the distribution functions on both sides of a bin. In it the
+    difference lies between ``least``, where all rows of the current side come first, and ``most``.
+
+    The Kolmogorov-Smirnov distance is the largest difference, which may be larger inside a bin than at its edges. The
+    Wasserstein-1 distance is the area between the functions (Vallender 1974); its value has every row in the middle of
+    its bin. Most area comes of all rows of one side at the low end and all of the other at the high end, least of a
+    difference as near to 0 as the bin allows.
+    """
+    before, after, most, least, farthest = (pl.col(c) for c in ("before", "after", "most", "least", "farthest"))
+    reference, current = (side.cum_sum() / side.cum_sum().last() for side in (REFERENCE, CURRENT))
+    totals = (side.sum().over(GROUP) for side in (REFERENCE, CURRENT))
+    part, other_part = (side / total for side, total in zip((REFERENCE, CURRENT), totals, strict=True))
+    hidden = (LOW < HIGH) & (REFERENCE > 0) & (CURRENT > 0)
+    nearest = pl.max_horizontal(0.0, least, -most)
+    sides = (
+        table.with_columns(after=(reference - current).over(GROUP), next=LOW.shift(-1).over(GROUP))
+        .with_columns(before=after.shift(1, fill_value=0.0).over(GROUP))
+        .with_columns(most=before + part, least=before - other_part)
+        .with_columns(farthest=pl.max_horizontal(most.abs(), least.abs()))
+        .select(
+            GROUP,
+            at_edges=after.abs(),
+            inside=pl.when(hidden).then(farthest),
+            between=pl.when(pl.col("next").is_not_null()).then(_area(after.abs(), HIGH, pl.col("next"))),
+            middle=_area((before.abs() + after.abs()) / 2, LOW, HIGH),
+            smallest=_area(nearest, LOW, HIGH),
+            largest=_area(farthest, LOW, HIGH),
+        )
+        .group_by(GROUP, maintain_order=True)
+        .agg(pl.max("at_edges", "inside"), pl.sum("between", "middle", "smallest", "largest"))
+    )
+    ks, area = pl.col("at_edges"), pl.col("between") + pl.col("middle")
+    lower, upper = (pl.col("between") + pl.col(c) for c in ("smallest", "largest"))
+    return sides.select(
+        GROUP,
+        ks=pl.struct(value=ks, lower=ks, upper=pl.max_horizontal(ks, "inside")),
+        wasserstein=pl.struct(value=area, lower=pl.min_horizontal(lower, area), upper=pl.max_horizontal(upper, area)),
+    )
+
+
+def _area(height: Expr, low: Expr, high: Expr) -> Expr:
+    """Of a rectangle; 0 where it has no height, even if it is endlessly wide, and without overflow of its width."""
+    endless = low.is_infinite() | high.is_infinite()
+    flat = (low == high) | (endless & (height <= ROUNDING))
+    far = (high - low).is_infinite()
+    area = pl.when(far).then(height * high - height * low).otherwise(height * (high - low))
+    return pl.when(flat).then(0.0).otherwise(area)
+
+
+def _exact(value: str) -> Expr:
+    return pl.struct(value=value, lower=value, upper=value)

@@ -1,0 +1,142 @@
+"""The distributions that a state keeps, of scores, predictions, labels and errors; those of two states side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import polars as pl
+
+from streammetrics.errors import ReportError
+from streammetrics.frames import concat_groups
+from streammetrics.state import State
+from streammetrics.statistics import GROUP, ConfusionCounts, ErrorHistogram, Histogram, ScoreHistogram, Statistic
+from streammetrics.statistics.binned import Binned
+
+CELLS = 2_000_000  # bins that are brought together at once
+ALL = 1 << 62  # bins: no group has as many
+LABELS = Histogram()  # the line on which a label is 0 or 1
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """How many rows of each group have which value.
+
+    ``groups`` has the number of each group (column ``group``) and its group columns, ``bins`` the columns group, shift,
+    bin and count, on the lattice of ``histogram``.
+    """
+
+    histogram: Binned
+    groups: pl.DataFrame
+    bins: pl.DataFrame
+
+    @property
+    def keys(self) -> list[str]:
+        """The group columns."""
+        return [c for c in self.groups.columns if c != GROUP]
+
+    @property
+    def sizes(self) -> pl.DataFrame:
+        """Columns group, cells and rows (or their weight) of the groups that have any."""
+        return self.bins.group_by(GROUP).agg(cells=pl.len(), rows=pl.sum("count"))
+
+
+def distributions(state: State) -> dict[str, Distribution]:
+    """The distributions of a state by what they are of: ``y_score``, ``y_pred``, ``y_true`` and ``error``.
+
+    Labels are 0 or 1; where there are several, one of them against the rest.
+    """
+    found: dict[str, Distribution] = {}
+    for statistic in state.statistics:
+        table, groups = state.tables[statistic.name], state.groups_of(statistic)
+        for of, (histogram, bins) in _of(statistic, table).items():
+            found.setdefault(of, Distribution(histogram, groups, bins.filter(pl.col("count") > 0)))
+    return found
+
+
+def _of(statistic: Statistic, table: pl.DataFrame) -> dict[str, tuple[Binned, pl.DataFrame]]:
+    if isinstance(statistic, ScoreHistogram):
+        scores = table.select(GROUP, "shift", "bin", count=pl.col("neg") + pl.col("pos"))
+        return {"y_score": (statistic, scores), "y_true": (LABELS, _labels(table, pl.sum("neg"), pl.sum("pos")))}
+    if isinstance(statistic, ConfusionCounts):
+        neg, pos = pl.col("fp") + pl.col("tn"), pl.col("tp") + pl.col("fn")  # the same at each threshold
+        return {"y_true": (LABELS, _labels(table, neg.first(), pos.first()))}
+    if isinstance(statistic, Histogram):
+        return {statistic.of: (statistic, table)}
+    if isinstance(statistic, ErrorHistogram):
+        return {"error": (statistic, table)}
+    return {}
+
+
+def _labels(table: pl.DataFrame, neg: pl.Expr, pos: pl.Expr) -> pl.DataFrame:
+    """Bins of labels."""
+    zero, one = LABELS.lattice.keys(np.array([0.0, 1.0])).tolist()
+    sides = table.group_by(GROUP, maintain_order=True).agg(neg.alias("0"), pos.alias("1"))
+    counts = sides.unpivot(["0", "1"], index=GROUP, variable_name="bin", value_name="count")
+    bins = pl.col("bin").replace_strict({"0": zero, "1": one}, return_dtype=pl.Int64)
+    return counts.select(GROUP, pl.lit(0, pl.UInt8).alias("shift"), bins, "count").sort(GROUP, "bin")
+
+
+def paired(reference: Distribution, current: Distribution) -> pl.DataFrame:
+    """Which groups stand side by side: those of equal group columns, as far as the reference has them.
+
+    Returns:
+        ``pair``, the group columns of the current distribution, and of both sides the number of the group
+        (``reference``, ``current``), the number of its bins (``cells``) and its rows (``reference_rows``,
+        ``current_rows``). A group that only one side has is there where both have the same group columns, and where
+        it is one of the current side.
+
+    Raises:
+        ReportError: where the reference has group columns that the current distribution has not.
+        ColumnError: where a group column has different types.
+    """
+    if foreign := [c for c in reference.keys if c not in current.keys]:
+        raise ReportError(f"the reference is grouped by {foreign[0]!r}, and the current side is not.")
+    types = concat_groups([d.groups.select(reference.keys).clear() for d in (reference, current)]).schema
+    ours, theirs = (
+        d.groups.join(d.sizes, on=GROUP, how="left", maintain_order="left")
+        .cast(types)
+        .rename({GROUP: side, "cells": f"{side}_cells", "rows": f"{side}_rows"})
+        for side, d in (("reference", reference), ("current", current))
+    )
+    if reference.keys:
+        how: Literal["full", "left"] = "full" if len(reference.keys) == len(current.keys) else "left"
+        on = reference.keys
+        pairs = theirs.join(ours, on=on, how=how, coalesce=True, nulls_equal=True, maintain_order="left_right")
+    else:
+        pairs = theirs.join(ours, how="cross")
+    cells = pl.sum_horizontal("reference_cells", "current_cells")
+    return pairs.select(
+        *current.keys, "reference", "current", "reference_rows", "current_rows", cells=cells
+    ).with_row_index("pair")
+
+
+def side_by_side(reference: Distribution, current: Distribution, pairs: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """The bins of pairs of groups at a resolution that both sides have, some pairs at a time.
+
+    Returns:
+        Columns group (the pair), shift, bin, reference, current (rows or their weight), low and high, ascending.
+
+    Raises:
+        ReportError: where the values lie on different lines.
+    """
+    domains = {d.histogram.domain for d in (reference, current)}
+    if len(domains) > 1:
+        raise ReportError("values of the domain 'probability' cannot be compared with those of the domain 'real'.")
+    atoms = set(reference.histogram.atoms) & set(current.histogram.atoms)
+    common = Histogram(ALL, domains.pop(), tuple(atoms))
+    blocks = pairs.with_columns(block=(pl.col("cells").cum_sum() - pl.col("cells")) // CELLS)
+    for block in blocks.partition_by("block", maintain_order=True) or [pairs]:
+        yield common.edges(common.merge(_both(reference, current, block)))
+
+
+def _both(reference: Distribution, current: Distribution, pairs: pl.DataFrame) -> pl.DataFrame:
+    """The bins of both sides, one below the other, each with 0 rows of the other side."""
+    parts = []
+    for side, d in (("reference", reference), ("current", current)):
+        bins = pairs.select(side, "pair").join(d.bins, left_on=side, right_on=GROUP)
+        counts = {"reference": pl.lit(0), "current": pl.lit(0)} | {side: pl.col("count")}
+        parts.append(bins.select(pl.col("pair").alias(GROUP), "shift", "bin", **counts))
+    return pl.concat(parts, how="vertical_relaxed")

@@ -1,0 +1,238 @@
+"""Drift: how far the distributions and metrics of some rows have moved from those of a reference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from streammetrics import text
+from streammetrics.accumulator import Accumulator
+from streammetrics.compare import Comparison, compare
+from streammetrics.distances import MEASURES, distances
+from streammetrics.distributions import Distribution, distributions, paired, side_by_side
+from streammetrics.errors import ReportError, SpecificationError
+from streammetrics.report import Report
+from streammetrics.state import State, combine, in_order, roll_up, select
+from streammetrics.statistics import GROUP
+from streammetrics.times import earlier, moment
+
+COLUMNS = ("of", "measure")
+
+
+def drift(
+    reference: Accumulator | Report,
+    current: Accumulator | Report,
+    *,
+    of: str | Sequence[str] | None = None,
+    bins: int = 10,
+    confidence: float | None = None,
+) -> Drift:
+    """How far the distributions and metrics of some rows have moved from those of a reference, from the tables alone.
+
+    Distributions are those that both sides keep: ``"y_score"`` (from `ScoreHistogram` or `Histogram`, so that scores
+    without labels compare with those of a labelled reference), ``"y_true"`` (binary labels as 0 and 1, or a
+    `Histogram` of true values), ``"y_pred"`` and ``"error"``. The measures:
+
+    - ``psi``: population stability index, over bins with equal shares of the reference; below 0.1 counts as stable,
+      above 0.25 as shifted (Siddiqi 2006). Of n and m rows that have not shifted it is about
+      ``(bins - 1) * (1 / n + 1 / m)`` by chance alone (Yurdakul 2018), so small groups need a higher limit;
+    - ``js``: Jensen-Shannon divergence over the same bins, to base 2, so from 0 to 1 (Lin 1991);
+    - ``ks``: Kolmogorov-Smirnov distance, the largest difference of the distribution functions;
+    - ``wasserstein``: Wasserstein-1 distance, the area between them, in the unit of the values.
+
+    Histograms of different resolution are brought to one that both have. PSI and JS are exact for bins whose edges are
+    edges of the histograms, so with quantiles as near as these allow; the bounds of the others hold wherever the rows
+    of a bin lie. The value of KS is the largest difference at an edge, that of Wasserstein has every row in the middle
+    of its bin.
+
+    Args:
+        reference: an accumulator or report, of the same group columns, or of fewer: it is then the reference of all
+            groups that have its values.
+        current: what is compared with it.
+        of: one or several of the distributions; all that both sides keep unless given.
+        bins: number of bins of PSI and JS, at least 2.
+        confidence: add sampling intervals to the changes of metrics, such as 0.95.
+
+    Raises:
+        ReportError: where the reference has other group columns, or a distribution is not kept by both sides.
+        SpecificationError: for fewer than 2 bins, or a confidence that is not between 0 and 1.
+
+    >>> import streammetrics as sm
+    >>> scores = [0.1, 0.2, 0.3, 0.4], [0.2, 0.3, 0.4, 0.9]
+    >>> january, may = (sm.predictions(y_score="p").update({"p": p}) for p in scores)
+    >>> sm.drift(january, may, bins=2)
+    of            psi        js    ks  wasserstein
+    ───────  ────────  ────────  ────  ───────────
+    y_score  0.274653  0.048795  0.25          0.2
+    """
+    one, other = (x.finalize() if isinstance(x, Accumulator) else x for x in (reference, current))
+    if foreign := [c for c in one.by if c not in other.by]:
+        raise ReportError(f"the reference is grouped by {foreign[0]!r}, and the current side is not; roll it up.")
+    if clash := sorted({*other.by}.intersection(COLUMNS)):
+        raise ReportError(f"the group column {clash[0]!r} has a name that drift uses; give it an alias.")
+    if not isinstance(bins, int) or bins < 2:
+        raise SpecificationError(f"bins must be a whole number of at least 2, not {bins!r}.")
+    names = dict.fromkeys(m.name for m in (*other.metrics, *one.metrics))
+    shown = [m for m in names if one.readable(m) and other.readable(m)]
+    sides = compare(one.showing(shown), other.showing(shown), confidence=confidence, independent=True)
+    return Drift(sides, _wanted(one, other, of), bins)
+
+
+def drift_over(
+    acc: Accumulator | Report,
+    window: str,
+    *,
+    reference: str | tuple[Any, Any],
+    of: str | Sequence[str] | None = None,
+    bins: int = 10,
+    confidence: float | None = None,
+) -> Drift:
+    """The drift of every window of time against a fixed reference or a rolling one; other group columns stay apart.
+
+    Args:
+        acc: an accumulator, or a report, with the window among its group columns.
+        window: the group column of dates or times that tells where a window begins.
+        reference: from when to when a fixed reference reaches, the end left out, as dates, times or ISO text, such as
+            ``("2026-01-01", "2026-01-15")``; or how far a rolling one reaches back from the beginning of each window,
+            as a Polars duration such as ``"28d"`` or ``"1mo"``.
+        of: as of `drift`.
+        bins: as of `drift`.
+        confidence: as of `drift`; rows of different windows are taken to be independent unless there is a ``unit``.
+
+    Raises:
+        SpecificationError: for a window that is no group column of dates or times, and for an unreadable reference.
+        ReportError: where no window lies in a fixed reference; and as of `drift`.
+
+    >>> import streammetrics as sm
+    >>> from datetime import date
+    >>> rows = {"p": [0.1, 0.2, 0.2, 0.3, 0.8, 0.9], "day": [date(2026, 1, d) for d in (1, 1, 2, 2, 3, 3)]}
+    >>> acc = sm.predictions(y_score="p", by="day").update(rows)
+    >>> fixed = sm.drift_over(acc, "day", reference=("2026-01-01", "2026-01-02"))
+    >>> fixed.frame.filter(measure="ks")["value"].to_list()
+    [0.0, 0.5, 1.0]
+    >>> rolling = sm.drift_over(acc, "day", reference="2d")
+    >>> rolling.frame.filter(measure="ks")["value"].to_list()
+    [None, 0.5, 1.0]
+    """
+    report = acc.finalize() if isinstance(acc, Accumulator) else acc
+    if not isinstance(report.state.keys.schema.get(window), (pl.Date, pl.Datetime)):
+        known = ", ".join(report.by) or "none"
+        raise SpecificationError(f"{window!r} is no group column of dates or times; the group columns are: {known}.")
+    folds = None if report.folds is None else _referred(report.folds, window, reference)
+    state = in_order(_referred(report.state, window, reference))
+    before = Report(state, report.metrics, report.confidence, folds, report.unit)
+    return drift(before, report, of=of, bins=bins, confidence=confidence)
+
+
+@dataclass(frozen=True)
+class Drift:
+    """How far distributions and metrics have moved from a reference.
+
+    >>> import streammetrics as sm
+    >>> a, b = (sm.predictions(y_score="p").update({"p": p}) for p in ([0.1, 0.4], [0.1, 0.8]))
+    >>> found = sm.drift(a, b)
+    >>> found.frame.filter(measure="wasserstein").row(0, named=True)["value"]
+    0.2
+    >>> found.metrics.frame.filter(metric="predicted_positive_rate")["difference"].to_list()
+    [0.5]
+    """
+
+    metrics: Comparison
+    of: tuple[str, ...]
+    bins: int = 10
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        """The measures: group columns, ``of``, ``measure``, ``value``, ``lower``, ``upper``, ``note``.
+
+        Groups are those of either side, or where the reference has fewer group columns those of the current side. A
+        measure is null where one side has no rows, and the note says which.
+        """
+        one, other = (distributions(r.state) for r in (self.metrics.a, self.metrics.b))
+        return pl.concat([self._measured(of, one[of], other[of]) for of in self.of], how="diagonal_relaxed")
+
+    def _measured(self, of: str, reference: Distribution, current: Distribution) -> pl.DataFrame:
+        pairs = paired(reference, current)
+        both = side_by_side(reference, current, pairs)
+        found = pl.concat([distances(table, self.bins) for table in both])
+        note = (
+            pl.when(pl.col("reference_rows").is_null())
+            .then(pl.lit("undefined: no rows in the reference"))
+            .when(pl.col("current_rows").is_null())
+            .then(pl.lit("undefined: no rows but in the reference"))
+        )
+        measures = pl.DataFrame({"of": of, "measure": MEASURES})
+        return (
+            pairs.join(measures, how="cross", maintain_order="left_right")
+            .join(found, left_on=["pair", "measure"], right_on=[GROUP, "measure"], how="left", maintain_order="left")
+            .select(*current.keys, "of", "measure", "value", "lower", "upper", note=note)
+        )
+
+    def __str__(self) -> str:
+        return text.drifts(self.frame)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _wanted(reference: Report, current: Report, of: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The distributions to compare: those that both sides keep."""
+    one, other = (list(distributions(r.state)) for r in (reference, current))
+    known = [x for x in other if x in one]
+    wanted = known if of is None else [of] if isinstance(of, str) else list(of)
+    if missing := [x for x in wanted if x not in known]:
+        kept = ", ".join(known) or "none"
+        raise ReportError(f"there is no distribution of {missing[0]!r} on both sides; there are: {kept}.")
+    if not wanted:
+        raise ReportError("there is no distribution to compare; keep a ScoreHistogram, Histogram or ErrorHistogram.")
+    return tuple(wanted)
+
+
+def _referred(state: State, window: str, reference: str | tuple[Any, Any]) -> State:
+    """The rows of the reference."""
+    if isinstance(reference, str):
+        return _before_each(state, window, reference)
+    if len(reference) != 2:
+        raise SpecificationError(f"reference must be a length of time, or from when to when, not {reference!r}.")
+    return _between(state, window, *reference)
+
+
+def _between(state: State, window: str, start: Any, end: Any) -> State:
+    """The windows that begin in a stretch of time, rolled up into one."""
+    begins = state.keys[window]
+    clock = begins.cast(pl.Datetime("us")) if begins.dtype == pl.Date else begins.dt.replace_time_zone(None)
+    keys = state.keys.filter((clock >= _time(start)) & (clock < _time(end)))
+    if not keys.height:
+        raise ReportError(f"no window of {window!r} lies between {start} and {end}.")
+    return roll_up(select(state, keys), [c for c in keys.columns if c != window])
+
+
+def _before_each(state: State, window: str, length: str) -> State:
+    """For each window those that begin less than a length of time before it, rolled up into one of its own name."""
+    windows = state.keys[window].drop_nulls().unique().sort()
+    starts = earlier(windows, length)
+    if not (starts < windows).all():
+        raise SpecificationError(f"{length!r} reaches back from no window of {window!r}; give a longer one.")
+    rest = [c for c in state.keys.columns if c != window]
+    begins = state.keys[window].to_physical()
+    parts = [select(state, state.keys.clear())]
+    for i, (start, end) in enumerate(zip(starts.to_physical(), windows.to_physical(), strict=True)):
+        keys = state.keys.filter((begins >= start) & (begins < end))
+        if keys.height:
+            before = roll_up(select(state, keys), rest)
+            groups = before.groups.with_columns(windows.new_from_index(i, before.groups.height))
+            parts.append(replace(before, groups=groups.select(state.groups.columns)))
+    return combine(parts)
+
+
+def _time(given: Any) -> datetime:
+    """The time, on a clock of the column's own zone, that a date, a time or ISO text tells."""
+    time = moment(given)
+    if time is None or time.tzinfo is not None:
+        raise SpecificationError(f"{given!r} is no date or time without a zone; write one like '2026-01-31'.")
+    return time

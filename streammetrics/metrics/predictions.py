@@ -1,0 +1,41 @@
+"""Counts and rates of predictions whose labels are not known."""
+
+from __future__ import annotations
+
+from math import inf
+
+from polars import Expr
+
+from streammetrics.metrics.metric import metric
+
+
+@metric(range=(0, 1), aliases=("selection_rate", "detection_prevalence"))
+def predicted_positive_rate(predicted_positives: Expr, predicted_negatives: Expr) -> Expr:
+    """Share of rows that are predicted positive.
+
+    >>> predicted_positive_rate(144, 856)
+    0.144
+    >>> predicted_positive_rate(0, 0) is None
+    True
+    """
+    return predicted_positives / (predicted_positives + predicted_negatives)
+
+
+@metric(range=(0, inf))
+def predicted_positives(predicted_positives: Expr) -> Expr:
+    """Number of rows predicted positive, or their weight.
+
+    >>> predicted_positives(144)
+    144.0
+    """
+    return predicted_positives
+
+
+@metric(range=(0, inf))
+def predicted_negatives(predicted_negatives: Expr) -> Expr:
+    """Number of rows predicted negative, or their weight.
+
+    >>> predicted_negatives(856)
+    856.0
+    """
+    return predicted_negatives
