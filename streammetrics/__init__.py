@@ -14,9 +14,11 @@ from streammetrics.errors import (
     StateError,
     StreamMetricsError,
 )
+from streammetrics.history import MetricStore
 from streammetrics.metrics import Metric, all_metrics, metric
 from streammetrics.pipeline import accumulate, evaluate
 from streammetrics.report import Estimate, Report
+from streammetrics.rules import Findings, Rule, check, read_rules
 from streammetrics.statistics import (
     CalibrationBins,
     ClassLoss,
@@ -51,11 +53,13 @@ __all__ = [
     "ErrorHistogram",
     "ErrorMoments",
     "Estimate",
+    "Findings",
     "Histogram",
     "LabelSets",
     "MergeError",
     "Metric",
     "MetricError",
+    "MetricStore",
     "PairHistograms",
     "PredictedCounts",
     "ProbabilityLoss",
@@ -63,6 +67,7 @@ __all__ = [
     "Report",
     "ReportError",
     "RowCounts",
+    "Rule",
     "ScoreHistogram",
     "SourceError",
     "SpecificationError",
@@ -74,6 +79,7 @@ __all__ = [
     "accumulate",
     "all_metrics",
     "binary",
+    "check",
     "compare",
     "drift",
     "drift_over",
@@ -83,5 +89,6 @@ __all__ = [
     "multiclass",
     "multilabel",
     "predictions",
+    "read_rules",
     "regression",
 ]

@@ -13,21 +13,28 @@ from typing import Any
 
 import click
 import polars as pl
+import polars.selectors as cs
 
 from streammetrics import demo as demo_data
 from streammetrics.accumulator import Accumulator
 from streammetrics.compare import compare
+from streammetrics.drift import drift
 from streammetrics.errors import SourceError, StreamMetricsError
+from streammetrics.history import MetricStore
 from streammetrics.pipeline import accumulate
 from streammetrics.report import Report
 from streammetrics.roles import SEVERAL
-from streammetrics.tasks import binary, multiclass, multilabel, regression
+from streammetrics.rules import check as check_rules
+from streammetrics.rules import read_rules
+from streammetrics.tasks import binary, multiclass, multilabel, predictions, regression
+from streammetrics.text import plain
 from streammetrics.version import __version__
 
 TASKS: dict[str, Callable[..., Accumulator]] = {
     "binary": binary,
     "multiclass": multiclass,
     "multilabel": multilabel,
+    "predictions": predictions,
     "regression": regression,
 }
 FORMATS = ("table", "json", "csv", "parquet")
@@ -46,7 +53,7 @@ class _Commands(click.Group):
         try:
             return super().invoke(ctx)
         except (StreamMetricsError, OSError) as error:
-            raise _Failure(str(error)) from error
+            raise _Failure(str(error).partition("\n")[0]) from error
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -55,8 +62,12 @@ def main() -> None:
     """Evaluate model predictions of any size in one pass."""
 
 
-def _command(name: str, example: str) -> Callable[[Callable[..., None]], click.Command]:
-    return main.command(name, epilog=f"\b\nExample:\n  {example}")
+def _command(name: str, example: str, of: click.Group | None = None) -> Callable[[Callable[..., None]], click.Command]:
+    return (of or main).command(name, epilog=_example(example))
+
+
+def _example(*lines: str) -> str:
+    return "\n  ".join(("\b\nExample:", *lines))
 
 
 _by = click.option("--by", multiple=True, help="Group column; repeat for more.")
@@ -73,7 +84,7 @@ _output = click.option("-o", "--output", type=click.Path(path_type=Path), help="
 @_command("evaluate", "streammetrics evaluate 'predictions/*.parquet' --y-true clicked --y-score p_click --by country")
 @click.argument("paths", nargs=-1, required=True)
 @click.option("--task", type=click.Choice(list(TASKS)), default="binary", show_default=True)
-@click.option("--y-true", multiple=True, required=True, help="Column of the labels or true values.")
+@click.option("--y-true", multiple=True, help="Column of the labels or true values; none for --task predictions.")
 @click.option("--y-score", multiple=True, help="Column of the scores; name=column for each model or label.")
 @click.option("--y-pred", multiple=True, help="Column of the predictions; name=column for each model or label.")
 @click.option("--label", "labels", multiple=True, help="Label, where scores come as lists; repeat for all.")
@@ -86,7 +97,7 @@ _output = click.option("-o", "--output", type=click.Path(path_type=Path), help="
 )
 @click.option("--positive", help="Label that is positive, where labels are not 0/1.")
 @click.option("--negative", help="Label that is negative; a third one is then an error.")
-@click.option("--nulls", type=click.Choice(["raise", "drop"]), default="raise", show_default=True)
+@click.option("--nulls", type=click.Choice(["raise", "drop"]), help="raise unless given; for --task predictions drop.")
 @click.option("--domain", type=click.Choice(["probability", "real"]), help="Of scores; probability unless given.")
 @click.option("--renormalize", is_flag=True, default=None, help="Divide class probabilities by their sum.")
 @click.option("--capacity", type=int, help="Bins of a histogram.")
@@ -199,6 +210,141 @@ def compare_command(
     _write(found.frame, str(found), form, output)
 
 
+@_command("drift", "streammetrics drift january.state may.state --by country")
+@click.argument("reference", type=click.Path(path_type=Path))
+@click.argument("current", type=click.Path(path_type=Path))
+@_by
+@click.option("--total", is_flag=True, help="Roll up all groups into one.")
+@click.option("--of", multiple=True, help="Distribution: y_score, y_true, y_pred or error; repeat for more.")
+@click.option("--bins", type=int, default=10, show_default=True, help="Bins of PSI and JS.")
+@_format
+@_output
+def drift_command(
+    reference: Path,
+    current: Path,
+    by: tuple[str, ...],
+    total: bool,
+    of: tuple[str, ...],
+    bins: int,
+    form: str,
+    output: Path | None,
+) -> None:
+    """Show how far the distributions of a saved state have moved from those of a reference."""
+    one, other = (_rolled_up(state, by, total) for state in (reference, current))
+    found = drift(one, other, of=of or None, bins=bins)
+    _write(found.frame, str(found), form, output)
+
+
+@main.group(
+    "store",
+    cls=_Commands,
+    epilog=_example("streammetrics store append history monday.state", "streammetrics store check history rules.toml"),
+)
+def store_commands() -> None:
+    """Keep a history of states in a Delta Lake table."""
+
+
+@_command("append", "streammetrics store append history monday.state tuesday.state", of=store_commands)
+@click.argument("uri")
+@click.argument("states", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--batch-id", help="What tells this batch from all others; the name of the file unless given.")
+@click.option("--window", help="Group column that is the window; the only one of dates or times unless given.")
+def store_append(uri: str, states: tuple[Path, ...], batch_id: str | None, window: str | None) -> None:
+    """Add saved states to the history at URI. A batch that is known already changes nothing."""
+    if batch_id is not None and len(states) > 1:
+        raise click.UsageError("--batch-id names one state; without it each has the name of its file.")
+    if len({path.name for path in states}) < len(states):
+        raise click.UsageError("two files have the same name; append them one by one, with --batch-id.")
+    store = MetricStore(uri, window=window)
+    for path in states:
+        name = batch_id or path.name
+        added = store.append(Accumulator.load(path), batch_id=name)
+        click.echo(f"{name}: {'added' if added else 'nothing to add'}")
+
+
+_since = click.option("--since", help="First window, such as 2026-01-31.")
+_until = click.option("--until", help="Before which windows end; the newest is the last unless given.")
+
+
+@_command("report", "streammetrics store report history --since 2026-01-01 --every 1w", of=store_commands)
+@click.argument("uri")
+@_since
+@_until
+@_by
+@click.option("--every", help="Show windows of this length, such as 1d, 1w or 1mo, instead of one for all.")
+@_metrics
+@_confidence
+@_format
+@_output
+def store_report(
+    uri: str,
+    since: str | None,
+    until: str | None,
+    by: tuple[str, ...],
+    every: str | None,
+    metrics: tuple[str, ...],
+    confidence: float | None,
+    form: str,
+    output: Path | None,
+) -> None:
+    """Show the metrics of the history at URI, of any time and by any segments."""
+    acc = MetricStore(uri).query(since, until, by=by, every=every)
+    _show(acc.finalize(metrics or None, confidence=confidence), form, output)
+
+
+@_command("check", "streammetrics store check history rules.toml", of=store_commands)
+@click.argument("uri")
+@click.argument("rules", type=click.Path(path_type=Path))
+@_until
+@_format
+@_output
+@click.pass_context
+def store_check(ctx: click.Context, uri: str, rules: Path, until: str | None, form: str, output: Path | None) -> None:
+    """Check the newest windows of the history at URI against the rules of a TOML file.
+
+    \b
+    [[rule]]
+    require = "roc_auc >= 0.8"
+    over = "7d"
+
+    \b
+    [[rule]]
+    require = "psi(of='y_score') <= 0.2"
+    against = "28d"
+
+    The exit code is 1 where a rule does not hold for certain.
+    """
+    findings = check_rules(MetricStore(uri), read_rules(rules), until=until)
+    _write(findings.frame, str(findings), form, output)
+    if not findings.hold:
+        ctx.exit(1)
+
+
+@_command("windows", "streammetrics store windows history", of=store_commands)
+@click.argument("uri")
+@_format
+@_output
+def store_windows(uri: str, form: str, output: Path | None) -> None:
+    """Show which windows the history at URI holds."""
+    frame = MetricStore(uri).windows()
+    _write(frame, plain(frame.with_columns(cs.datetime().dt.truncate("1s"))), form, output)
+
+
+@_command("compact", "streammetrics store compact history", of=store_commands)
+@click.argument("uri")
+def store_compact(uri: str) -> None:
+    """Add up the parts of each window of the history at URI, and put small files together. No answer changes."""
+    MetricStore(uri).compact()
+
+
+@_command("retain", "streammetrics store retain history --since 2025-01-01", of=store_commands)
+@click.argument("uri")
+@click.option("--since", required=True, help="First window to keep, such as 2026-01-31.")
+def store_retain(uri: str, since: str) -> None:
+    """Drop the windows of the history at URI before a time."""
+    MetricStore(uri).retain(since)
+
+
 @_command("demo", "streammetrics demo --rows 500000")
 @click.argument("folder", type=click.Path(path_type=Path), default=Path("predictions"))
 @click.option("--rows", type=click.IntRange(min=1000), default=2_000_000, show_default=True, help="Rows to write.")
@@ -225,8 +371,11 @@ def _task(name: str, options: dict[str, Any]) -> Accumulator:
     key = _label if name in SEVERAL else str
     given |= {k: _columns(given[k], key) for k in ("y_true", "y_score", "y_pred") if k in given}
     given |= {k: [_label(text) for text in given[k]] for k in ("labels", "order") if k in given}
-    if unknown := sorted(set(given) - set(inspect.signature(TASKS[name]).parameters)):
+    parameters = inspect.signature(TASKS[name]).parameters
+    if unknown := sorted(set(given) - set(parameters)):
         raise click.UsageError(f"--task {name} takes no --{unknown[0].replace('_', '-')}.")
+    if missing := [k for k, p in parameters.items() if p.default is p.empty and k not in given]:
+        raise click.UsageError(f"--task {name} needs --{missing[0].replace('_', '-')}.")
     return TASKS[name](**given)
 
 

@@ -1,6 +1,9 @@
 """The commands, as a user types them."""
 
 import json
+import re
+import shlex
+import shutil
 import subprocess
 import sys
 
@@ -9,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import streammetrics as sm
-from streammetrics.cli import main
+from streammetrics.cli import main, store_commands
 from streammetrics.demo import write_predictions
 
 COLUMNS = ["--y-true", "clicked", "--y-score", "p_click"]
@@ -20,6 +23,9 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cli")
     write_predictions(folder / "days", rows=20_000)
     run("evaluate", folder / "days", *COLUMNS, "--by", "country", "--save", folder / "state")
+    for name, day in (("monday", "2026-01-05"), ("tuesday", "2026-01-06")):
+        by = ["--by", "day", "--by", "country", "--save", folder / f"{name}.state"]
+        run("evaluate", folder / f"days/{day}.parquet", *COLUMNS, *by)
     return folder
 
 
@@ -55,6 +61,27 @@ def test_labels_thresholds_nulls_and_weights(tmp_path):
     rows = pl.read_csv(found.encode()).filter(pl.col("metric") == "recall")
     assert rows.select("threshold", "value").rows() == [(0.1, 1.0), (0.5, pytest.approx(1 / 3))]
     assert "third" not in found
+
+
+def test_predictions_without_labels(folder):
+    found = run("evaluate", folder / "days", "--task", "predictions", "--y-score", "p_click", "--format", "csv")
+    expected = sm.evaluate(folder / "days", sm.predictions(y_score="p_click")).frame
+    assert pl.read_csv(found.encode())["value"].round(9).equals(expected["value"].round(9))
+    assert "predictions takes no --y-true" in run(
+        "evaluate", folder / "days", "--task", "predictions", *COLUMNS, code=2
+    )
+    assert "regression needs --y-true" in run("evaluate", folder / "days", "--task", "regression", code=2)
+    assert "binary needs --y-true" in run("evaluate", folder / "days", "--y-score", "p_click", code=2)
+
+
+def test_drift(folder):
+    state = sm.Accumulator.load(folder / "state")
+    found = run("drift", folder / "state", folder / "state", "--by", "country", "--of", "y_score", "--format", "csv")
+    assert pl.read_csv(found.encode())["value"].to_list() == [0.0] * 6 * 4
+    assert run("drift", folder / "state", folder / "state", "--total").strip() == str(
+        sm.drift(state.rollup(), state.rollup())
+    )
+    assert "at least 2, not 1" in run("drift", folder / "state", folder / "state", "--bins", 1, code=2)
 
 
 def test_merge_and_show(folder, tmp_path):
@@ -108,6 +135,176 @@ def test_help_shows_an_example(command):
     output = run(command, "--help")
     assert f"Example:\n    streammetrics {command}" in output
     assert command in run("--help")
+
+
+HOLDING = """
+[[rule]]
+require = "rows >= 100"
+over = "7d"
+
+[[rule]]
+require = "wasserstein(of='y_score') <= 0.5"
+against = "28d"
+"""
+BREACHED = """
+[[rule]]
+require = "rows >= 1000000"
+by = "country"
+"""
+
+
+@pytest.fixture
+def days(folder, tmp_path, monkeypatch):
+    """A folder with the states of two days, and rules."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("monday.state", "tuesday.state"):
+        shutil.copy(folder / name, name)
+    (tmp_path / "rules.toml").write_text(HOLDING)
+    (tmp_path / "breached.toml").write_text(BREACHED)
+    return tmp_path
+
+
+@pytest.fixture
+def history(days):
+    run("store", "append", "history", "monday.state", "tuesday.state")
+    return sm.MetricStore(days / "history")
+
+
+def test_a_known_state_is_not_appended_again(days):
+    assert run("store", "append", "history", "monday.state").splitlines() == ["monday.state: added"]
+    again = run("store", "append", "history", "monday.state", "tuesday.state").splitlines()
+    assert again == ["monday.state: nothing to add", "tuesday.state: added"]
+    assert run("store", "append", "history", "monday.state", "--batch-id", "5 January") == "5 January: added\n"
+    windows = sm.MetricStore(days / "history").windows()
+    assert windows["rows"].to_list() == [2 * 667, 667]
+    assert windows["parts"].to_list() == [12, 6]
+
+
+def test_append_names_its_batches(days):
+    (days / "other").mkdir()
+    (days / "monday.state").rename(days / "other" / "tuesday.state")
+    both = ["store", "append", "history", "tuesday.state", "other/tuesday.state"]
+    assert "two files have the same name; append them one by one, with --batch-id" in run(*both, code=2)
+    assert "--batch-id names one state" in run(*both, "--batch-id", "x", code=2)
+    assert not (days / "history").exists()
+
+
+def test_the_window_of_a_history(days):
+    append = ["store", "append", "history", "monday.state", "--window"]
+    assert "'country' is no group column of type Date" in run(*append, "country", code=2)
+    assert run(*append, "day") == "monday.state: added\n"
+    assert "the window of the table is 'day', not 'country'" in run(*append, "country", code=2)
+
+
+def test_report_equals_the_library(history):
+    found = run("store", "report", "history", "--every", "1d", "--by", "country", "--metric", "rows", "--format", "csv")
+    expected = history.query(every="1d", by="country").finalize(["rows"]).frame
+    assert (
+        pl.read_csv(found.encode(), try_parse_dates=True)
+        .select("day", "country", "value")
+        .equals(expected.select("day", "country", "value"))
+    )
+    options = ["--metric", "log_loss", "--format", "json"]
+    for ends, day in ((["--until", "2026-01-06"], "05"), (["--since", "2026-01-06"], "06")):
+        state = sm.Accumulator.load("monday.state" if day == "05" else "tuesday.state").rollup()
+        row = json.loads(run("store", "report", "history", *ends, *options))[0]
+        assert row["value"] == pytest.approx(state.finalize()["log_loss"].value, rel=1e-12)
+    assert "interval" in run("store", "report", "history", "--confidence", 0.95)
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv", "parquet"])
+def test_check_exits_with_its_verdict_in_every_format(form, history):
+    findings = sm.check(history, sm.read_rules("breached.toml"))
+    run("store", "check", "history", "rules.toml", "--format", form, "-o", "found")
+    output = run("store", "check", "history", "breached.toml", "--format", form, "-o", "found", code=1)
+    assert output == ""
+    found = history.uri.parent / "found"
+    if form == "table":
+        assert found.read_text() == run("store", "check", "history", "breached.toml", code=1) == f"{findings}\n"
+        return
+    readers = {"json": pl.read_json, "csv": pl.read_csv, "parquet": pl.read_parquet}
+    frame = readers[form](found)
+    assert frame.columns == findings.frame.columns
+    assert frame["verdict"].to_list() == ["breached"] * 6
+    assert frame["value"].to_list() == findings.frame["value"].to_list()
+
+
+def test_check_until(history):
+    lines = run("store", "check", "history", "breached.toml", "--until", "2026-01-06", code=1).splitlines()
+    assert len(lines) == 2 + 6
+    assert all("2026-01-05" in line for line in lines[2:])
+    assert run("store", "check", "history", "rules.toml", "--until", "2027-01-01", code=1).count("undefined") == 1
+
+
+def test_windows_compact_and_retain(history):
+    run("store", "append", "history", "monday.state", "--batch-id", "again")
+    before = run("store", "windows", "history").splitlines()
+    assert before[0].split() == ["day", "groups", "rows", "parts", "ingested"]
+    assert [line.split()[:4] for line in before[2:]] == [
+        ["2026-01-05", "6", "1,334", "12"],
+        ["2026-01-06", "6", "667", "6"],
+    ]
+    report = run("store", "report", "history", "--format", "json")
+    assert run("store", "compact", "history") == ""
+    assert run("store", "report", "history", "--format", "json") == report
+    assert history.windows()["parts"].to_list() == [6, 6]
+    assert run("store", "retain", "history", "--since", "2026-01-06") == ""
+    assert [row["day"] for row in json.loads(run("store", "windows", "history", "--format", "json"))] == ["2026-01-06"]
+    assert run("store", "append", "history", "monday.state").endswith("nothing to add\n")
+
+
+@pytest.mark.parametrize("command", sorted(store_commands.commands))
+def test_examples_of_the_store_commands_run(command, history):
+    example = re.search(r"Example:\n    (streammetrics store .*)", run("store", command, "--help")).group(1)
+    assert example.split()[2] == command
+    run(*shlex.split(example)[1:])
+    assert command in run("store", "--help")
+
+
+def test_the_rules_in_the_help_can_be_read(days):
+    lines = run("store", "check", "--help").splitlines()
+    first, last = (next(i for i, line in enumerate(lines) if text in line) for text in ("[[rule]]", "28d"))
+    (days / "help.toml").write_text("\n".join(lines[first : last + 1]))
+    assert [str(rule) for rule in sm.read_rules("help.toml")] == [
+        "roc_auc >= 0.8",
+        "psi(of='y_score') <= 0.2 against 28d before",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["append", "history", "nowhere.state"], "Error: nowhere.state cannot be read"),
+        (["append", "history", "rules.toml"], "Error: rules.toml"),
+        (["report", "nowhere"], "Error: there is no table at nowhere yet; the first append makes it."),
+        (
+            ["report", "history", "--since", "soon"],
+            "Error: a time is a date, a datetime, or ISO text of one, not 'soon'",
+        ),
+        (["report", "history", "--every", "x"], "Error: 'x' is no length of time"),
+        (["report", "history", "--by", "region"], "Error: 'region' is no group column"),
+        (["report", "history", "--metric", "rok_auc"], "did you mean roc_auc"),
+        (["check", "nowhere", "rules.toml"], "Error: there is no table at nowhere yet"),
+        (["check", "history", "nowhere.toml"], "Error: nowhere.toml cannot be read: "),
+        (["check", "history", "monday.state"], "Error: monday.state is not TOML"),
+        (["check", "history", "rules.toml", "--until", "soon"], "Error: 'soon' is no date or time"),
+        (["windows", "nowhere"], "Error: there is no table at nowhere"),
+        (["compact", "nowhere"], "Error: there is no table at nowhere"),
+        (["retain", "nowhere", "--since", "2026-01-01"], "Error: there is no table at nowhere"),
+        (["retain", "history", "--since", "soon"], "Error: a time is a date"),
+        (["windows", "rules.toml"], "Error: the table at rules.toml cannot be read"),
+    ],
+)
+@pytest.mark.usefixtures("history")
+def test_errors_of_the_store_commands_are_one_line(arguments, message):
+    output = run("store", *arguments, code=2)
+    assert message in output
+    assert len(output.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("arguments", [["retain", "history"], ["append", "history"], ["check", "history"], ["forget"]])
+def test_missing_arguments_of_the_store_commands(arguments):
+    assert "Error: " in run("store", *arguments, code=2)
 
 
 def test_demo(tmp_path):

@@ -16,8 +16,8 @@ ROOT = Path(sm.__file__).parent
 ORDER = """
 errors version lazy times folds lattice kernels text demo roles frames codes columns batches rows bins counters tally
 metrics tdigest uncertainty intervals curves error_curves distances confusion statistics specification state
-distributions storage estimates confidence segments report accumulator compare drift tasks sources pipeline cli
-__init__
+distributions storage estimates confidence segments report accumulator compare drift tasks sources pipeline layout
+history rules cli __init__
 """.split()
 CORE = {"polars", "pyarrow", "numpy", "click", "streammetrics"}
 EXTRAS = {"compiled.py": {"numba"}, "compiled_classes.py": {"numba"}}
@@ -39,9 +39,9 @@ def imports(path):
 
 def test_public_names():
     assert set(sm.__all__) == {
-        *("Accumulator", "Comparison", "Drift", "Estimate", "Metric", "Report"),
-        *("Statistic", "__version__", "accumulate", "all_metrics", "binary", "compare", "drift"),
-        *("drift_over", "evaluate", "merge", "metric", "multiclass", "multilabel", "predictions"),
+        *("Accumulator", "Comparison", "Drift", "Estimate", "Findings", "Metric", "MetricStore", "Report", "Rule"),
+        *("Statistic", "__version__", "accumulate", "all_metrics", "binary", "check", "compare", "drift"),
+        *("drift_over", "evaluate", "merge", "metric", "multiclass", "multilabel", "predictions", "read_rules"),
         "regression",
         "TDigest",
         *("CalibrationBins", "ClassLoss", "ConfusionCounts", "ConfusionMatrix", "ErrorHistogram", "ErrorMoments"),

@@ -1,0 +1,248 @@
+"""How states lie in a Delta Lake table: types that it has, rows of several batches added up, times of windows."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date, timedelta
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from streammetrics.accumulator import Accumulator, merge
+from streammetrics.codes import find
+from streammetrics.errors import ColumnError, SpecificationError, StateError
+from streammetrics.lazy import pa
+from streammetrics.times import moment
+
+STATE = "streammetrics.state"  # of the table's configuration: the accumulator without rows, in base64
+WINDOW = "streammetrics.window"  # the name of the window column
+OWN = {"batch_id": pl.String(), "ingested": pl.Datetime("us", "UTC"), "version": pl.Int64()}
+STORED = {  # for types that Delta Lake has not
+    pl.UInt8: pl.Int16(),
+    pl.UInt16: pl.Int32(),
+    pl.UInt32: pl.Int64(),
+    pl.UInt64: pl.Int64(),
+    pl.Time: pl.Int64(),
+    pl.Duration: pl.Int64(),
+}
+GROUPS = 1_024  # about as many groups are held in memory at once
+PLACE = "group"  # a name that no group column has
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How states of one specification lie in a table: the accumulator without rows, and the name of the window.
+
+    A row holds a group of a batch: the group columns, ``batch_id``, ``ingested``, ``version``, and the nested columns
+    of `Accumulator.to_arrow`. Types that Delta Lake has not are kept as integers, times in UTC.
+    """
+
+    empty: Accumulator
+    window: str
+
+    @classmethod
+    def of(cls, acc: Accumulator, window: str | None) -> Layout:
+        """The layout that the first batch decides.
+
+        Raises:
+            SpecificationError: where the window is not clear, or a name is taken.
+            ColumnError: where a column has no type yet.
+        """
+        empty = acc.filter(pl.lit(False))
+        schema = cls(empty, "").schema
+        times = [name for name in acc.roles.by if isinstance(schema[name], (pl.Date, pl.Datetime))]
+        if window is None and len(times) != 1:
+            raise SpecificationError(
+                "a store needs one window, a group column of type Date or Datetime; there is "
+                f"{' and '.join(times) or 'none'}" + (": name one by window=." if times else ".")
+            )
+        if window is not None and window not in times:
+            raise SpecificationError(f"the window {window!r} is no group column of type Date or Datetime.")
+        names = [name.lower() for name in (*schema, *OWN)]
+        if taken := [name for name in acc.roles.by if names.count(name.lower()) > 1]:
+            raise SpecificationError(f"by= cannot use the name {taken[0]!r}, which a store uses; give it an alias.")
+        for name, kind in schema.items():
+            if pl.Null in _leaves(kind):
+                raise ColumnError(f"the first batch does not tell the type of {name!r}, which is all null; cast it.")
+        return cls(empty, window or times[0])
+
+    @classmethod
+    def read(cls, configuration: Mapping[str, str]) -> Layout:
+        """The layout that a table's configuration tells.
+
+        Raises:
+            StateError: where it tells none, or that of a newer version.
+        """
+        if STATE not in configuration or WINDOW not in configuration:
+            raise StateError("the table is no store of streammetrics.")
+        return cls(Accumulator.from_bytes(b64decode(configuration[STATE])), configuration[WINDOW])
+
+    @property
+    def configuration(self) -> dict[str, str]:
+        """What the table says of its layout."""
+        return {STATE: b64encode(self.empty.to_bytes()).decode(), WINDOW: self.window}
+
+    @cached_property
+    def groups(self) -> list[str]:
+        """The group columns."""
+        return list(self.empty.roles.group_columns)
+
+    @cached_property
+    def none(self) -> pa.Table:
+        """The saved form without rows."""
+        return self.empty.to_arrow()
+
+    @cached_property
+    def schema(self) -> pl.Schema:
+        """Group columns and nested columns, in the types that accumulators have."""
+        return pl.DataFrame(self.none).schema
+
+    def keys(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Group columns of the table in the types that accumulators have."""
+        return rows.cast({name: self.schema[name] for name in self.groups if name in rows.columns})
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """The columns of the table, those first that its files are skipped by."""
+        return [*self.groups, *OWN, *(name for name in self.schema if name not in self.groups)]
+
+    def rows(self, acc: Accumulator) -> pl.DataFrame:
+        """The groups of an accumulator as rows of the table, but for its own columns.
+
+        Raises:
+            MergeError: where the specification is another.
+            ColumnError: where a column is of another type, and holds what the table's column cannot.
+        """
+        frame = pl.DataFrame((self.empty + acc).to_arrow())
+        return frame.select(_cast(frame[name], _stored(kind)) for name, kind in self.schema.items())
+
+    def accumulator(self, rows: pl.DataFrame) -> Accumulator:
+        """What rows of the table hold, each of another group."""
+        table = rows.select(self.schema.names()).cast(self.schema).to_arrow()
+        return Accumulator.from_arrow(table.replace_schema_metadata(self.none.schema.metadata))
+
+    def fold(self, rows: pl.DataFrame) -> Accumulator:
+        """What rows of the table hold. Those of a group are added up one after the other, in the order of versions.
+
+        So it makes no difference, to the last bit, whether the first ones of a group have been added up before.
+        """
+        place = pl.int_range(pl.len()).over(self.groups).alias(PLACE)
+        parts = rows.sort("version").with_columns(place).partition_by(PLACE, maintain_order=True)
+        total, finished = self.accumulator(parts[0]), []
+        for part in parts[1:]:
+            more = self.accumulator(part)
+            goes_on = pl.lit(find(total.state.keys, more.state.groups).is_not_null())
+            finished.append(total.filter(~goes_on))
+            total = total.filter(goes_on) + more
+        return merge([total, *finished])
+
+    def added_up(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """The rows with those of a group added up, in the version of the last."""
+        single = pl.when(pl.len() == 1).then(pl.first("batch_id"))
+        own = rows.group_by(self.groups).agg(single, pl.max("ingested", "version"))
+        return self.rows(self.fold(rows)).join(own, on=self.groups, nulls_equal=True).select(self.columns)
+
+    def parts(self, rows: pl.LazyFrame, keys: pl.DataFrame) -> Iterator[pl.DataFrame]:
+        """The rows of some groups, those of a few windows at a time.
+
+        Which windows come together depends on the groups that are there, not on how many rows they have.
+        """
+        sizes = keys.group_by(self.window).len(PLACE).sort(self.window)
+        sizes = sizes.with_columns(pl.col(PLACE).cum_sum() // GROUPS)
+        for windows in sizes.partition_by(PLACE, maintain_order=True):
+            part = keys.join(windows, on=self.window, how="semi", nulls_equal=True)
+            needed = [one_of(part[name]) for name in self.groups]
+            yield rows.filter(needed).join(part.lazy(), on=self.groups, how="semi", nulls_equal=True).collect()
+
+    def between(self, since: date | str | None, until: date | str | None) -> list[pl.Expr]:
+        """Which windows of the table come at or after a time, and before another.
+
+        Raises:
+            SpecificationError: for what is no time.
+        """
+        window = pl.col(self.window)
+        lower = [] if since is None else [window >= self.moment(since)]
+        return lower if until is None else [*lower, window < self.moment(until)]
+
+    def truncated(self, every: str) -> pl.Expr:
+        """The window, truncated to multiples of a length of time.
+
+        Raises:
+            SpecificationError: for what is no length of time.
+        """
+        try:
+            pl.Series([date(2026, 1, 1)]).dt.truncate(every)  # which refuses more than times do
+        except (pl.exceptions.PolarsError, TypeError) as error:
+            raise SpecificationError(f"{every!r} is no length of time; write one like '1d', '1w' or '1mo'.") from error
+        return pl.col(self.window).dt.truncate(every)
+
+    def moment(self, time: date | str) -> date:
+        """A time in the type that the window column has in the table; where that has only dates, the next one.
+
+        Raises:
+            SpecificationError: for what is no time, and for a time zone where the window has none.
+        """
+        kind = self.schema[self.window]
+        zone = getattr(kind, "time_zone", None)
+        found = moment(time, zone)
+        if found is not None and found.tzinfo and zone is None:
+            raise SpecificationError(f"{time!r} has a time zone, and the window {self.window!r} has none.")
+        with suppress(OverflowError):  # of the calendar
+            if found is not None:
+                return (found + timedelta(days=1) - timedelta.resolution).date() if kind == pl.Date() else found
+        raise SpecificationError(f"a time is a date, a datetime, or ISO text of one, not {time!r}.")
+
+
+def one_of(values: pl.Series) -> pl.Expr:
+    """Whether the column of that name holds one of these values, null included."""
+    column, known = pl.col(values.name), values.drop_nulls()
+    low, high = (pl.lit(end, known.dtype) for end in (known.min(), known.max()))
+    chosen = column.is_between(low, high) & column.is_in(known.unique().implode())
+    return chosen | column.is_null() if values.null_count() else chosen
+
+
+def one_of_sql(values: pl.Series) -> str:
+    """`one_of` for dates or times, as SQL."""
+    column = quoted(values.name)
+    texts = ", ".join(f"'{value.isoformat()}'" for value in values.drop_nulls())
+    return " OR ".join([f"{column} IN ({texts})"] * bool(texts) + [f"{column} IS NULL"] * bool(values.null_count()))
+
+
+def quoted(name: str) -> str:
+    """The name of a column in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _leaves(kind: Any) -> list[Any]:
+    """The types inside a nested one, or the type itself."""
+    if isinstance(kind, pl.List):
+        return _leaves(kind.inner)
+    if isinstance(kind, pl.Struct):
+        return [leaf for field in kind.fields for leaf in _leaves(field.dtype)]
+    return [kind]
+
+
+def _stored(kind: Any) -> Any:
+    """The type in which the table keeps one."""
+    if isinstance(kind, pl.List):
+        return pl.List(_stored(kind.inner))
+    if isinstance(kind, pl.Struct):
+        return pl.Struct({field.name: _stored(field.dtype) for field in kind.fields})
+    if isinstance(kind, pl.Datetime) and kind.time_zone is not None:
+        return pl.Datetime("us", "UTC")
+    return STORED.get(kind.base_type(), kind)
+
+
+def _cast(column: pl.Series, kind: pl.DataType) -> pl.Series:
+    """A column in the type that the table keeps it in, which must hold every value."""
+    try:
+        cast = column.cast(kind)
+        if cast.cast(column.dtype).equals(column):
+            return cast
+    except pl.exceptions.PolarsError:
+        pass
+    raise ColumnError(f"the column {column.name!r} is of type {column.dtype}; the table's type {kind} cannot hold it.")

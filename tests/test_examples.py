@@ -1,0 +1,39 @@
+"""Each example runs from an empty directory, and prints something."""
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+FILES = {path.name: path for path in sorted((Path(__file__).parent.parent / "examples").glob("*.py"))}
+
+
+@pytest.fixture(autouse=True)
+def directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_examples_are_short(name):
+    assert len(FILES[name].read_text(encoding="utf-8").splitlines()) < 60
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if name != "monitor.py"])
+def test_examples_run_and_leave_nothing_else(name, directory, capsys):
+    runpy.run_path(str(FILES[name]), run_name="__main__")
+    assert capsys.readouterr().out
+    assert {path.name for path in directory.iterdir()} <= {"segments.html"}
+
+
+def test_the_monitor_finds_the_drift_on_its_day_and_ends_with_a_failing_check(directory, capsys):
+    with pytest.raises(SystemExit) as end:
+        runpy.run_path(str(FILES["monitor.py"]), run_name="__main__")
+    assert end.value.code == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line[:10] for line in lines[:3]] == ["2026-01-20", "2026-01-20", "2026-01-24"]
+    assert all("is breached for source app" in line for line in lines[:3])
+    assert [("source app" in line) for line in lines if line.endswith("breached")] == [True] * 3
+    assert sum(line.endswith("holds") for line in lines) == 7
+    assert len(lines) < 50
+    assert {path.name for path in directory.iterdir()} >= {"scores", "scores.toml", "quality", "quality.toml"}

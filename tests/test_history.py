@@ -1,0 +1,632 @@
+"""A history of states answers like one accumulator of all rows, whatever came when, and however it was compacted."""
+
+import builtins
+import contextlib
+import os
+import random
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import deltalake
+import duckdb
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+from test_laws import assert_same
+
+import streammetrics as sm
+from streammetrics import history, layout
+
+SCORES = {label: label for label in "abc"}
+COLUMNS = {"y_true": "y", "y_score": "p", "by": ["day", "country"]}
+ERRORS = {"y_true": "amount", "y_pred": "guess", "by": ["day", "country"]}
+TASKS = {
+    "binary": lambda: sm.binary(capacity=16, **COLUMNS),
+    "models": lambda: sm.binary(
+        capacity=16, sample_weight="w", unit="h", **COLUMNS | {"y_score": {"a": "p", "b": "q"}}
+    ),
+    "classes": lambda: sm.multiclass(
+        capacity=16, one_vs_one=True, y_true="k", y_score=SCORES, by=["country", "day"], sample_weight="w"
+    ),
+    "several labels": lambda: sm.multilabel(
+        capacity=16, y_true={"y": "y", "z": "z"}, y_score={"y": "p", "z": "q"}, by=["day", "country"]
+    ),
+    "regression": lambda: sm.regression(capacity=16, families=["log", "poisson"], sample_weight="w", **ERRORS),
+}
+DIGEST = lambda: sm.Accumulator(sm.TDigest(compression=10), **ERRORS)  # noqa: E731
+task = pytest.mark.parametrize("make", [*TASKS.values(), DIGEST], ids=[*TASKS, "digest"])
+QUERIES = {
+    "all": {},
+    "some": {"since": "2026-01-02", "until": date(2026, 1, 4), "by": "country"},
+    "windows": {"every": "1d", "by": ["country"]},
+    "coarser windows": {"every": "3d"},
+    "segments": {"by": ["country", "day"]},
+    "one": {"where": pl.col("country") == "DE", "every": "1d"},
+    "none": {"since": "2027-01-01", "every": "1d", "by": "country"},
+}
+
+
+def predictions(count, seed):
+    rng = np.random.default_rng(seed)
+    p, q = rng.random(count), rng.random(count)
+    return pl.DataFrame(
+        {
+            "day": pl.Series([date(2026, 1, d) for d in range(1, 6)]).gather(rng.integers(0, 5, count)),
+            "country": pl.Series(["DE", "FR", None]).gather(rng.integers(0, 3, count)),
+            "y": rng.random(count) < p,
+            "z": rng.random(count) < 0.5,
+            "p": p,
+            "q": q,
+            "w": rng.random(count) + 0.01,
+            "h": rng.integers(0, 4, count),
+            "amount": rng.gamma(2, 10, count) + 0.01,
+            "guess": rng.gamma(2, 10, count) + 0.01,
+            "a": p,
+            "b": (1 - p) * q,
+            "c": (1 - p) * (1 - q),
+            "k": pl.Series([*"abc"]).gather(rng.integers(0, 3, count)),
+        }
+    )
+
+
+def asked(acc, since=None, until=None, by=(), every=None, where=None, window="day"):
+    """The answer that an accumulator of all rows gives."""
+    if since is not None:
+        acc = acc.filter(pl.col(window) >= pl.lit(str(since)).str.to_date())
+    if until is not None:
+        acc = acc.filter(pl.col(window) < until)
+    if where is not None:
+        acc = acc.filter(where)
+    by = [by] if isinstance(by, str) else by
+    return acc.rollup(*([pl.col(window).dt.truncate(every)] if every else []), *by)
+
+
+def answers(store):
+    """What a store answers, to the last bit."""
+    return [store.query(**query).to_bytes() for query in ({"by": "day"}, {"since": "2026-01-02", "every": "3d"})]
+
+
+def appended(store, make, frames):
+    for number, frame in enumerate(frames):
+        assert store.append(make().update(frame), batch_id=f"batch {number}")
+    return store
+
+
+@pytest.fixture
+def store(tmp_path):
+    return sm.MetricStore(str(tmp_path / "store"))
+
+
+@task
+def test_batches_add_up_to_all_rows_and_compaction_changes_no_bit(make, store, monkeypatch):
+    monkeypatch.setattr(layout, "GROUPS", 9)  # so that windows are taken in several parts
+    frames = [predictions(size, seed) for seed, size in enumerate((60, 1, 40))]
+    appended(store, make, frames)
+    groups = make().roles.group_columns
+    assert pl.read_delta(store.uri).select(*groups, "version").is_unique().all()
+    before = answers(store)
+    store.compact()
+    assert answers(store) == before
+    assert pl.read_delta(store.uri).select(groups).is_unique().all()
+    late = predictions(30, seed=9)
+    store.append(make().update(late), batch_id="late")
+    after = answers(store)
+    assert after != before
+    store.compact()
+    assert answers(store) == after
+    if make is not DIGEST:
+        whole = make().update(pl.concat([*frames, late]))
+        assert_same(store.query(by=whole.roles.by), whole)
+
+
+@pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
+def test_questions_are_answered_as_by_one_accumulator_of_all_rows(query, store):
+    frames = [predictions(60, seed) for seed in range(3)]
+    appended(store, TASKS["binary"], frames)
+    assert_same(store.query(**query), asked(TASKS["binary"]().update(pl.concat(frames)), **query))
+
+
+def test_sums_of_many_groups_are_rounded_alike_each_time(store):
+    rng = np.random.default_rng(0)
+    size = 40_000
+    frame = pl.DataFrame({"y": rng.random(size) < 0.3, "p": rng.random(size), "s": rng.integers(0, 400, size)})
+    for hour in range(2):
+        acc = sm.Accumulator(sm.CalibrationBins(), y_true="y", y_score="p", by=["day", "s"])
+        store.append(acc.update(frame.with_columns(day=date(2026, 1, 1))), batch_id=f"{hour}")
+    answer = store.query().to_bytes()
+    assert all(store.query().to_bytes() == answer for _ in range(15))
+
+
+def test_a_known_batch_changes_nothing(store):
+    make = TASKS["binary"]
+    appended(store, make, [predictions(20, 0), predictions(20, 1)])
+    before = answers(store), store.windows()
+    assert not store.append(make().update(predictions(20, 0)), batch_id="batch 0")
+    assert not store.append(make().update(predictions(5, 7)), batch_id="batch 1")
+    store.compact()
+    store.retain("2026-01-05")
+    deltalake.DeltaTable(store.uri).create_checkpoint()
+    deltalake.DeltaTable(store.uri).cleanup_metadata()
+    assert not store.append(make().update(predictions(20, 0)), batch_id="batch 0")
+    store.append(make().update(predictions(20, 0)), batch_id="batch 2")
+    assert before[0] != answers(store)
+
+
+def test_the_order_of_batches_makes_no_difference_to_counts(tmp_path):
+    frames = [predictions(40, seed) for seed in range(3)]
+    make = TASKS["regression"]
+    one, other = (
+        appended(sm.MetricStore(str(tmp_path / name)), make, order)
+        for name, order in (("one", frames), ("other", frames[::-1]))
+    )
+    assert_same(one.query(by=["day", "country"]), other.query(by=["day", "country"]))
+
+
+def test_an_accumulator_without_rows_adds_nothing(store):
+    assert not store.append(TASKS["binary"]().update(predictions(0, 0)), batch_id="empty")
+    with pytest.raises(sm.StateError, match="there is no table"):
+        store.query()
+    assert store.append(TASKS["binary"]().update(predictions(1, 0)), batch_id="empty")
+
+
+VALUES = {
+    "text": ["DE", "a very long text " * 100, "", None],
+    "unsigned": pl.Series([0, 2**62, None], dtype=pl.UInt64),
+    "small": pl.Series([0, 200, None], dtype=pl.UInt8),
+    "category": pl.Series(["x", "y", None], dtype=pl.Categorical),
+    "enum": pl.Series(["x", "y"], dtype=pl.Enum(["y", "x"])),
+    "float": [0.1, -0.0, float("inf"), 1e-310, None],
+    "boolean": [True, False, None],
+    "date": [date(1, 1, 1), date(9999, 12, 31), None],
+    "naive": [datetime(1969, 12, 31, 23, 59, 59, 999_999), datetime(2026, 1, 1, 0, 0, 0, 1), None],
+    "nanoseconds": pl.Series([10**18 + 7, None]).cast(pl.Datetime("ns")),
+    "zoned": pl.Series([datetime(2026, 3, 29, 1), None]).dt.replace_time_zone("Europe/Berlin"),
+    "time": [time(1, 2, 3, 4), None],
+    "duration": [timedelta(days=-3, microseconds=1), None],
+    "decimal": [Decimal("1.25"), Decimal("-99999999999999999999.99"), None],
+    "binary": [b"\x00\xff", b"", None],
+}
+
+
+@pytest.mark.parametrize("values", VALUES.values(), ids=VALUES)
+def test_segments_come_back_in_the_types_that_they_had(values, store):
+    segment = pl.Series("s", values)
+    frame = pl.DataFrame({"y": [1] * len(segment), "day": [date(2026, 1, 1)] * len(segment), "s": segment})
+    acc = sm.Accumulator(y_true="y", by=["day", "s"]).update(frame)
+    store = sm.MetricStore(store.uri, window="day")
+    store.append(acc, batch_id="1")
+    assert_frame_equal(store.query(by="s").state.keys, acc.rollup("s").state.keys, check_row_order=False)
+    for value in acc.state.keys["s"]:
+        chosen = pl.col("s").eq_missing(pl.lit(value, acc.state.keys.schema["s"]))
+        assert store.query(where=chosen).seen == 1
+    store.append(acc, batch_id="2")
+    store.compact()
+    assert_same(store.query(by="s"), (acc + acc).rollup("s"))
+    none = acc.update(frame.with_columns(s=pl.lit(None)))
+    assert store.append(none, batch_id="of null, in no type")
+
+
+WINDOWS = {
+    "date": (pl.Series([date(2026, 3, 28), date(2026, 3, 29)]), "2026-03-29"),
+    "naive": (pl.Series([datetime(2026, 3, 28, 23), datetime(2026, 3, 29, 0, 0, 0, 1)]), "2026-03-29T00:00:00.000001"),
+    "UTC": (pl.Series([datetime(2026, 3, 28, 23, tzinfo=UTC), datetime(2026, 3, 29, tzinfo=UTC)]), "2026-03-29"),
+    "Berlin": (
+        pl.Series([datetime(2026, 3, 28, 23), datetime(2026, 3, 29)]).dt.replace_time_zone("Europe/Berlin"),
+        "2026-03-29",
+    ),
+    "Berlin, asked in UTC": (
+        pl.Series([datetime(2026, 3, 28, 23), datetime(2026, 3, 29)]).dt.replace_time_zone("Europe/Berlin"),
+        "2026-03-28T23:00Z",
+    ),
+}
+
+
+@pytest.mark.parametrize(("windows", "second"), WINDOWS.values(), ids=WINDOWS)
+def test_windows_of_every_type(windows, second, store):
+    for number, values in enumerate([windows, windows, windows[:1], pl.Series([None], dtype=windows.dtype)]):
+        frame = pl.DataFrame({"y": [1] * len(values), "hour": values})
+        store.append(sm.Accumulator(y_true="y", by="hour").update(frame), batch_id=f"{number}")
+    for _ in range(2):
+        assert [store.query(second).seen, store.query(None, second).seen, store.query().seen] == [2, 3, 6]
+        assert (
+            store.query(by="hour").state.keys.schema["hour"]
+            == sm.Accumulator(y_true="y", by="hour").update({"y": [1], "hour": windows[:1]}).state.keys.schema["hour"]
+        )
+        days = store.query(every="1d").finalize(["rows"]).frame
+        assert dict(days.select(pl.col("hour").dt.day(), "value").iter_rows()) == {28: 3, 29: 2, None: 1}
+        assert store.windows()["parts"].to_list() in ([1, 3, 2], [1, 1, 1])
+        store.compact()
+    store.retain(second)
+    assert [store.query(second).seen, store.query(None, second).seen, store.query().seen] == [2, 0, 3]
+
+
+def test_a_date_window_begins_at_midnight(store):
+    frame = {"y": [1, 1], "day": [date(2026, 1, 1), date(2026, 1, 2)]}
+    store.append(sm.Accumulator(y_true="y", by="day").update(frame), batch_id="1")
+    assert store.query(datetime(2026, 1, 1, 0, 0, 1)).seen == 1
+    assert store.query(until=datetime(2026, 1, 2, 0, 0, 1)).seen == 2
+    assert store.query(until="2026-01-02T00:00").seen == 1
+
+
+def test_conditions_may_look_at_several_groups(store):
+    appended(store, TASKS["binary"], [predictions(50, 0), predictions(50, 1)])
+    latest = store.query(where=pl.col("day") == pl.col("day").max())
+    assert latest.seen == store.query("2026-01-05").seen > 0
+
+
+def test_windows_tells_what_is_there(store):
+    make = lambda: sm.binary(capacity=16, **COLUMNS | {"y_score": {"a": "p", "b": "q"}})  # noqa: E731
+    appended(store, make, [predictions(90, 0), predictions(90, 1)])
+    found = store.windows()
+    rows = pl.concat([predictions(90, 0), predictions(90, 1)]).group_by("day").len("rows").sort("day")
+    assert_frame_equal(found.select("day", "rows"), rows, check_dtypes=False)
+    assert found["groups"].to_list() == [6] * 5
+    assert found["parts"].to_list() == [12] * 5
+    store.compact()
+    assert_frame_equal(store.windows(), found.with_columns(parts="groups"))
+
+
+def test_only_windows_with_several_parts_are_written_again(store):
+    frame = predictions(200, 0)
+    make = TASKS["binary"]
+    appended(store, make, [frame, frame.filter(pl.col("day").dt.day() == 2)])
+    store.compact()
+    parts = pl.read_delta(store.uri).group_by("day").agg(pl.col("batch_id").is_null().all()).sort("day")
+    assert parts["batch_id"].to_list() == [False, True, False, False, False]
+    version = deltalake.DeltaTable(store.uri).version()
+    store.compact(vacuum=False)
+    assert deltalake.DeltaTable(store.uri).version() == version
+
+
+def test_files_that_are_needed_or_new_are_not_deleted(store):
+    appended(store, TASKS["binary"], [predictions(50, 0), predictions(50, 1)])
+    new = Path(store.uri, "part-00000-of-another-writer.parquet")
+    old = Path(store.uri, "part-00000-of-a-crash.parquet")
+    for path in (new, old):
+        pl.DataFrame({"x": [1]}).write_parquet(path)
+    os.utime(old, (0, 0))
+    before = answers(store)
+    store.compact()
+    assert new.exists()
+    assert not old.exists()
+    assert answers(store) == before
+    again = pl.read_delta(store.uri, version=2)
+    assert again.select(pl.col("row_counts").list.first().struct.field("rows").sum()).item() == 100
+
+
+def test_files_are_skipped_by_the_window(store):
+    for day in range(1, 21):
+        frame = predictions(30, day).with_columns(day=pl.lit(date(2026, 2, day)))
+        store.append(TASKS["binary"]().update(frame), batch_id=f"{day}")
+    for path in deltalake.DeltaTable(store.uri).file_uris(file_pruning_predicate="day < '2026-02-18'"):
+        Path(path).unlink()
+    assert store.query("2026-02-18").seen == 90
+    with pytest.raises(sm.StateError, match="cannot be read"):
+        store.query()
+
+
+def test_other_programs_read_the_table(store):
+    frames = [predictions(200, seed) for seed in range(3)]
+    make = TASKS["binary"]
+    appended(store, make, frames)
+    store.compact()
+    store.append(make().update(frames[0]), batch_id="late")
+    expected = pl.concat([*frames, frames[0]]).group_by("country").agg(pl.len(), pl.sum("y")).sort("country")
+    histogram = pl.read_delta(store.uri).select("country", "score_histogram").explode("score_histogram")
+    cells = (
+        histogram.unnest("score_histogram").group_by("country").agg(len=pl.sum("neg") + pl.sum("pos"), y=pl.sum("pos"))
+    )
+    assert_frame_equal(cells.sort("country"), expected, check_dtypes=False)
+    files = deltalake.DeltaTable(store.uri).file_uris()
+    rows = duckdb.sql(
+        """
+        select country, sum(cell.neg + cell.pos)::bigint as len, sum(cell.pos)::bigint as y
+        from (select country, unnest(score_histogram) as cell from read_parquet($files)) group by all
+        order by country nulls first
+        """,
+        params={"files": files},
+    ).pl()
+    assert_frame_equal(rows, expected, check_dtypes=False)
+
+
+@pytest.mark.parametrize(
+    ("make", "word"),
+    [
+        (lambda: sm.binary(capacity=32, **COLUMNS), "different statistics"),
+        (lambda: sm.binary(capacity=16, sample_weight="w", **COLUMNS), "differ in sample_weight"),
+        (lambda: sm.binary(capacity=16, **COLUMNS | {"by": ["day"]}), "differ in by"),
+    ],
+)
+def test_another_specification_is_refused(make, word, store):
+    appended(store, TASKS["binary"], [predictions(10, 0)])
+    before = answers(store)
+    with pytest.raises(sm.MergeError, match=word):
+        store.append(make().update(predictions(10, 1)), batch_id="other")
+    assert answers(store) == before
+    assert store.append(TASKS["binary"]().update(predictions(10, 1)), batch_id="other")
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        (["a"], [1]),
+        ([1], [1.5]),
+        ([1], [True]),
+        (pl.Series([1], dtype=pl.UInt64), pl.Series([2**63], dtype=pl.UInt64)),
+        ([date(2026, 1, 1)], [datetime(2026, 1, 1)]),
+    ],
+)
+def test_a_segment_of_another_type_is_refused_by_name(first, then, store):
+    def acc(values):
+        return sm.Accumulator(y_true="y", by=["day", "s"]).update({"y": [1], "day": [date(2026, 1, 1)], "s": values})
+
+    store = sm.MetricStore(store.uri, window="day")
+    store.append(acc(first), batch_id="1")
+    with pytest.raises(sm.ColumnError, match="'s'"):
+        store.append(acc(then), batch_id="2")
+    assert store.query().seen == 1
+
+
+def test_whole_floats_are_integers(store):
+    for number, values in enumerate(([1, 2], [1.0, 2.0])):
+        acc = sm.Accumulator(y_true="y", by=["day", "s"])
+        store.append(acc.update({"y": [1, 1], "day": [date(2026, 1, 1)] * 2, "s": values}), batch_id=f"{number}")
+    assert store.query(by="s").state.keys["s"].to_list() == [1, 2]
+
+
+def test_first_batches_that_cannot_be(store):
+    def acc(by, **columns):
+        return sm.Accumulator(y_true="y", by=by).update({"y": [1], **columns})
+
+    day, other = [date(2026, 1, 1)], [datetime(2026, 1, 1)]
+    with pytest.raises(sm.SpecificationError, match="there is none"):
+        store.append(acc("s", s=["a"]), batch_id="1")
+    with pytest.raises(sm.SpecificationError, match="day and other: name one by window="):
+        store.append(acc(["day", "other"], day=day, other=other), batch_id="1")
+    with pytest.raises(sm.SpecificationError, match="'s' is no group column of type Date"):
+        sm.MetricStore(store.uri, window="s").append(acc(["day", "s"], day=day, s=["a"]), batch_id="1")
+    with pytest.raises(sm.SpecificationError, match="the name 'Version'"):
+        store.append(acc(["day", "Version"], day=day, Version=[1]), batch_id="1")
+    with pytest.raises(sm.SpecificationError, match="the name 's'"):
+        store.append(acc(["day", "s", "S"], day=day, s=[1], S=[1]), batch_id="1")
+    with pytest.raises(sm.ColumnError, match="type of 's', which is all null"):
+        store.append(acc(["day", "s"], day=day, s=[None]), batch_id="1")
+    for batch_id in ("", None, 7):
+        with pytest.raises(sm.SpecificationError, match="batch_id="):
+            store.append(acc("day", day=day), batch_id=batch_id)
+    assert not Path(store.uri).exists()
+    named = sm.MetricStore(store.uri, window="other")
+    assert named.append(acc(["day", "other"], day=day, other=other), batch_id="1")
+    assert named.query(every="1d").roles.by == ("other",)
+    with pytest.raises(sm.SpecificationError, match="the window of the table is 'other', not 'day'"):
+        sm.MetricStore(store.uri, window="day").query()
+
+
+def test_questions_that_cannot_be(store):
+    for ask in (store.query, store.windows, store.compact, lambda: store.retain("2026-01-01")):
+        with pytest.raises(sm.StateError, match="there is no table"):
+            ask()
+    appended(store, TASKS["binary"], [predictions(10, 0)])
+    for arguments, word in (
+        ({"since": "yesterday"}, "'yesterday'"),
+        ({"until": 7}, "not 7"),
+        ({"until": datetime.max}, "a time is"),
+        ({"since": "2026-01-01T00:00Z"}, "has a time zone"),
+        ({"by": "region"}, "'region' is no group column"),
+        ({"by": "day", "every": "1d"}, "two different columns are named 'day'"),
+        ({"every": "sometimes"}, "sometimes|duration"),
+        ({"where": pl.col("region") == 1}, "country"),
+        ({"where": pl.col("batch_id") == "1"}, "country"),
+    ):
+        with pytest.raises(sm.SpecificationError, match=word):
+            store.query(**arguments)
+    with pytest.raises(sm.SpecificationError, match="'yesterday'"):
+        store.retain("yesterday")
+
+
+def test_a_table_of_something_else_is_refused(tmp_path):
+    uri = str(tmp_path / "store")
+    deltalake.write_deltalake(uri, pl.DataFrame({"day": [date(2026, 1, 1)]}))
+    store = sm.MetricStore(uri)
+    for step in (store.query, lambda: store.append(TASKS["binary"]().update(predictions(9, 0)), batch_id="1")):
+        with pytest.raises(sm.StateError, match="no store of streammetrics"):
+            step()
+
+
+def test_places_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(sm.StateError, match="file"):
+        sm.MetricStore(str(tmp_path / "file")).append(TASKS["binary"]().update(predictions(9, 0)), batch_id="1")
+    with pytest.raises(sm.StateError, match="nowhere"):
+        sm.MetricStore("nowhere://store").query()
+
+
+@pytest.mark.parametrize("window", ["a day", 'the "day"', "len"])
+def test_names_of_any_kind(window, store):
+    names = {window: [date(2026, 1, 1), date(2026, 1, 2)], 'so "called"': ["a", None], "version's": [1, 2]}
+    acc = sm.Accumulator(y_true="y", by=list(names))
+    for number in range(2):
+        store.append(acc.empty().update({"y": [1, 0], **names}), batch_id=f"it's {number}")
+    before = store.query(every="1d", by='so "called"').to_bytes()
+    store.compact()
+    assert store.query(every="1d", by='so "called"').to_bytes() == before
+    store.retain("2026-01-02")
+    assert store.query().seen == 2
+
+
+def test_the_extra_is_named_where_it_is_missing(monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *arguments):
+        if name == "deltalake":
+            raise ImportError(name)
+        return real(name, *arguments)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(sm.SpecificationError, match=r"streammetrics\[store\]"):
+        sm.MetricStore("anywhere")
+
+
+class Crash(Exception):
+    """The end of a process."""
+
+
+STEPS = [
+    (deltalake, "write_deltalake"),
+    (deltalake.DeltaTable, "create"),
+    (deltalake.DeltaTable, "delete"),
+    (deltalake.DeltaTable, "vacuum"),
+    (deltalake.table.TableOptimizer, "compact"),
+]
+
+
+@contextlib.contextmanager
+def crash(monkeypatch, uri, moment):
+    """End before or after one of the next steps that write; half-written files stay."""
+    passed = iter(range(1000))
+
+    def around(step):
+        def taken(*arguments, **options):
+            if next(passed) == moment:
+                pl.DataFrame({"x": [1]}).write_parquet(Path(uri, f"part-{random.random()}.parquet"), mkdir=True)
+                raise Crash
+            result = step(*arguments, **options)
+            if next(passed) == moment:
+                raise Crash
+            return result
+
+        return taken
+
+    with monkeypatch.context() as patched:
+        for place, name in STEPS:
+            patched.setattr(place, name, around(getattr(place, name)))
+        with contextlib.suppress(Crash):
+            yield
+
+
+@contextlib.contextmanager
+def rival(monkeypatch, act):
+    """Another writer that acts between what one read and what it writes."""
+    acts = iter([act])
+
+    def around(step):
+        def taken(*arguments, **options):
+            next(acts, lambda: None)()
+            return step(*arguments, **options)
+
+        return taken
+
+    with monkeypatch.context() as patched:
+        for place, name in STEPS[:1] + STEPS[2:]:
+            patched.setattr(place, name, around(getattr(place, name)))
+        yield
+
+
+class Tried:
+    """A store, and beside it the batches that it should hold."""
+
+    def __init__(self, uri, seed, monkeypatch):
+        self.uri, self.rng, self.monkeypatch = uri, random.Random(seed), monkeypatch
+        self.frames, self.names = {}, map(str, range(1000))
+
+    @property
+    def store(self):
+        """Opened anew each time."""
+        return sm.MetricStore(self.uri)
+
+    def batch(self):
+        frame = predictions(self.rng.choice([1, 20, 60]), self.rng.randrange(10**6))
+        return frame, TASKS["regression"]().update(frame)
+
+    def append(self):
+        name, (frame, acc) = next(self.names), self.batch()
+        assert self.store.append(acc, batch_id=name)
+        self.frames[name] = frame
+
+    def append_again(self):
+        assert not self.store.append(self.batch()[1], batch_id=self.rng.choice([*self.frames]))
+
+    def compact(self):
+        before = answers(self.store)
+        self.store.compact(vacuum=self.rng.random() < 0.3)
+        assert answers(self.store) == before
+
+    def retain(self):
+        day, before = date(2026, 1, self.rng.choice([1, 2, 3])), dict(self.frames)
+        self.store.retain(day, vacuum=self.rng.random() < 0.3)
+        self.frames |= {name: frame.filter(pl.col("day") >= day) for name, frame in before.items()}
+
+    def crash_while_appending(self):
+        name, (frame, acc), moment = next(self.names), self.batch(), self.rng.randrange(4)
+        with crash(self.monkeypatch, self.uri, moment):
+            self.store.append(acc, batch_id=name)
+        assert self.store.append(acc, batch_id=name) == (moment == 0 or not self.frames)
+        self.frames[name] = frame
+
+    def crash_while_compacting(self):
+        before = answers(self.store)
+        with crash(self.monkeypatch, self.uri, self.rng.randrange(6)):
+            self.store.compact()
+        assert answers(self.store) == before
+
+    def race(self):
+        """One writer comes between what another has read and what it writes."""
+        steps = [self.append, self.append, self.append_again, lambda: self.store.compact(vacuum=False), self.retain]
+        first, second = self.rng.sample(steps, 2)
+        with rival(self.monkeypatch, second):
+            first()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_any_interleaving_answers_like_one_evaluation(seed, tmp_path, monkeypatch):
+    monkeypatch.setattr(layout, "GROUPS", 9)
+    monkeypatch.setattr(history, "PAUSE", 0.001)
+    tried = Tried(str(tmp_path / "store"), seed, monkeypatch)
+    actions = [tried.append] * 2 + [tried.append_again, tried.compact, tried.retain, tried.race, tried.race, tried.race]
+    actions += [tried.crash_while_appending, tried.crash_while_compacting]
+    tried.append()
+    for action in tried.rng.choices(actions, k=9):
+        action()
+        whole = TASKS["regression"]().update(pl.concat(tried.frames.values()))
+        assert_same(tried.store.query(by=["day", "country"]), whole)
+        assert pl.read_delta(tried.uri).select("day", "country", "version").is_unique().all()
+    assert_same(tried.store.query("2026-01-03", every="1w"), asked(whole, since="2026-01-03", every="1w"))
+
+
+def test_a_crash_before_the_first_batch_leaves_nothing_of_it(store, monkeypatch):
+    acc = TASKS["binary"]().update(predictions(9, 0))
+    for moment, made in (
+        (0, False),
+        (1, True),
+        (0, True),
+    ):  # before and after a table is made; before the batch is there
+        with crash(monkeypatch, store.uri, moment):
+            store.append(acc, batch_id="1")
+        assert deltalake.DeltaTable.is_deltatable(store.uri) == made
+    assert store.query().seen == 0
+    assert store.append(acc, batch_id="1")
+    assert store.query().seen == 9
+
+
+def test_two_that_make_the_table_at_once(store, monkeypatch):
+    acc = TASKS["binary"]().update(predictions(9, 0))
+    find = sm.MetricStore._find
+    rivals = iter([lambda: store.append(acc, batch_id="theirs")])
+
+    def late(self):
+        found = find(self)
+        next(rivals, lambda: None)()
+        return found
+
+    monkeypatch.setattr(sm.MetricStore, "_find", late)
+    assert store.append(acc, batch_id="ours")
+    assert store.query().seen == 18
+
+
+@pytest.mark.parametrize("every", ["x", "0d", "-1d", "", "weekly"])
+def test_windows_of_no_length(store, every):
+    appended(store, TASKS["binary"], [predictions(20, 0)])
+    with pytest.raises(sm.SpecificationError, match="no length of time"):
+        store.query(every=every)

@@ -1,0 +1,119 @@
+"""Rules as they are written, and files of them."""
+
+import pytest
+
+import streammetrics as sm
+
+
+@pytest.mark.parametrize(
+    ("rule", "error", "message"),
+    [
+        ({"require": "roc_auc"}, sm.MetricError, "'roc_auc' is not a requirement; write one like 'roc_auc >= 0.8'"),
+        ({"require": "roc_auc >= high"}, sm.MetricError, "is not a requirement"),
+        ({"require": "roc auc >= 0.8"}, sm.MetricError, "'roc auc' is not a metric"),
+        ({"require": "psi(of='y_score') <= 0.2"}, sm.SpecificationError, "needs a reference: against = '28d'"),
+        ({"require": "psi <= 0.2", "against": "28d"}, sm.SpecificationError, r"not say of what; write psi\(of='y_sco"),
+        ({"require": "wasserstein <= 1"}, sm.SpecificationError, "does not say of what"),
+        ({"require": "psi(of='p', n=5) <= 1", "against": "1d"}, sm.SpecificationError, "takes of and bins, not 'n'"),
+        ({"require": "js(of=['a', 'b']) <= 1", "against": "1d"}, sm.SpecificationError, "must be of one distribution"),
+        ({"require": 3}, sm.SpecificationError, "written as text, and its 'require' is none"),
+        ({"require": "rows >= 1", "over": 7}, sm.SpecificationError, "its 'over' is none"),
+        ({"require": "rows >= 1", "against": 7}, sm.SpecificationError, "its 'over' is none"),
+        ({"require": "rows >= 1", "by": [1]}, sm.SpecificationError, "its 'by' is none"),
+        ({"require": "rows >= 1", "by": {"a": 1}}, sm.SpecificationError, "its 'by' is none"),
+        ({"require": "rows >= 1", "by": True}, sm.SpecificationError, "its 'by' is none"),
+        *(
+            ({"require": "rows >= 1", key: length}, sm.SpecificationError, "is no length of time; write one like '7d'")
+            for length in ("week", "7", "0d", "-7d", "7 days", "1i", "-", "", "d", "1.5d")
+            for key in ("over", "against")
+        ),
+    ],
+)
+def test_rules_that_cannot_be_read(rule, error, message):
+    with pytest.raises(error, match=message):
+        sm.Rule(**rule)
+
+
+def read(folder, text):
+    path = folder / "rules.toml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return sm.read_rules(path)
+
+
+def test_forms_of_a_file(tmp_path):
+    text = """
+    # what the customer was promised
+    [[rule]]
+    require = "roc_auc >= 0.8"
+    over = "7d"
+    by = ["country", "device"]
+
+    [[rule]]
+    require = 'psi(of="y_score") <= 0.2'
+    against = "28d"
+
+    [[rule]]
+    require = "psi(of='y_score')<=0.2"
+    against = "28d"
+    by = "country"
+
+    [[rule]]
+    require = "rows >= 1e3"
+    """
+    drift = {"require": "psi(of='y_score')<=0.2", "against": "28d"}
+    assert read(tmp_path, text) == [
+        sm.Rule("roc_auc >= 0.8", over="7d", by=("country", "device")),
+        sm.Rule('psi(of="y_score") <= 0.2', against="28d"),
+        sm.Rule(**drift, by=("country",)),
+        sm.Rule("rows >= 1e3"),
+    ]
+    one, other = read(tmp_path, text)[1:3]
+    assert one.measure == other.measure == ("psi", {"of": "y_score"})
+    assert sm.read_rules(str(tmp_path / "rules.toml")) == read(tmp_path, text)
+    assert read(tmp_path, 'rule = [{require = "rows >= 1", by = []}]') == [sm.Rule("rows >= 1")]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[[rule]\nrequire = 'rows >= 1'", r"rules\.toml is not TOML: "),
+        ("require: rows >= 1", "is not TOML"),
+        (b"\xff\xfe", "is not TOML"),
+        ("", r"should hold tables \[\[rule\]\], and nothing else"),
+        ("[rule]\nrequire = 'rows >= 1'", "should hold tables"),
+        ("[[rules]]\nrequire = 'rows >= 1'", "should hold tables"),
+        ("rule = ['rows >= 1']", "should hold tables"),
+        ("rule = 'rows >= 1'", "should hold tables"),
+        ("strict = true\n[[rule]]\nrequire = 'rows >= 1'", "should hold tables"),
+        ("[[rule]]\nrequire = 'rows >= 1'\n[other]", "should hold tables"),
+        ("rule = []", "holds no rule"),
+        ("[[rule]]\nover = '7d'", "has a rule without require = 'rows >= 1000'"),
+        ("[[rule]]", "has a rule without require"),
+        ("[[rule]]\nrequired = 'rows >= 1'", "has a rule with 'required'; a rule has require, over, against, by"),
+        ("[[rule]]\nrequire = 'rows >= 1'\nmetric = 'rows'", "has a rule with 'metric'"),
+        (
+            "[[rule]]\nrequire = 'rows >= 1'\nover = 7",
+            r"rules\.toml: a rule is written as text, and its 'over' is none",
+        ),
+        ("[[rule]]\nrequire = 'rows >= 1'\nover = 2026-01-01", "its 'over' is none"),
+        ("[[rule]]\nrequire = 5", "its 'require' is none"),
+        ("[[rule]]\nrequire = 'rows >= 1'\nby = 1", "its 'by' is none"),
+        ("[[rule]]\nrequire = 'rows >= 1'\nby = [['a']]", "its 'by' is none"),
+        ("[[rule]]\nrequire = 'rows >= 1'\nover = 'a week'", r"rules\.toml: 'a week' is no length of time"),
+        ("[[rule]]\nrequire = 'psi(of=\"p\") <= 0.2'", r"rules\.toml: .* needs a reference: against = '28d'"),
+    ],
+)
+def test_files_that_are_none(text, message, tmp_path):
+    with pytest.raises(sm.SpecificationError, match=message):
+        read(tmp_path, text)
+
+
+def test_an_unreadable_requirement_names_the_file(tmp_path):
+    with pytest.raises(sm.MetricError, match=r"rules\.toml: 'rows' is not a requirement"):
+        read(tmp_path, "[[rule]]\nrequire = 'rows'")
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    for path in (tmp_path / "nowhere.toml", tmp_path):
+        with pytest.raises(sm.SpecificationError, match=r"cannot be read: .*\."):
+            sm.read_rules(path)

@@ -1,0 +1,394 @@
+"""What comes of rules in the newest windows of a history."""
+
+import math
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import polars as pl
+import pytest
+
+import streammetrics as sm
+
+FIRST = date(2026, 1, 1)
+DAYS = 40  # with the newest on 2026-02-09
+NEWEST = FIRST + timedelta(days=DAYS - 1)
+LIMITS = ("lower", "upper")
+
+
+def rows():
+    """Ten rows on the first day, eleven on the second, and so on; from day 30 on scores of FR are higher."""
+    rng = np.random.default_rng(0)
+    counts = np.arange(10, 10 + DAYS)
+    number = np.repeat(np.arange(DAYS), counts)
+    country = pl.Series(["DE", "FR"]).gather(rng.integers(0, 2, len(number)))
+    p = rng.beta(2, 5, len(number))
+    frame = pl.DataFrame({"number": number, "country": country, "p": p, "y": rng.random(len(number)) < p})
+    moved = (pl.col("country") == "FR") & (pl.col("number") >= 30)
+    return frame.with_columns(
+        p=pl.when(moved).then(pl.col("p").sqrt()).otherwise("p"),
+        q=1 - pl.col("p"),
+        day=pl.lit(FIRST) + pl.duration(days="number"),
+    ).drop("number")
+
+
+ROWS = rows()
+
+
+def history(directory, acc, frame=ROWS):
+    store = sm.MetricStore(str(directory))
+    assert store.append(acc.empty().update(frame), batch_id="all")
+    return store
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    task = sm.binary(y_true="y", y_score="p", by=["day", "country"], thresholds=[0.3, 0.5])
+    return history(tmp_path_factory.mktemp("history"), task)
+
+
+def checked(store, *rules, **options):
+    return sm.check(store, rules, **options).frame.rows(named=True)
+
+
+def between(since, until, frame=ROWS):
+    """Rows of the last days: those of `since` days before the newest, up to those of `until` days before it."""
+    return frame.filter(pl.col("day").is_between(NEWEST - timedelta(days=since), NEWEST - timedelta(days=until)))
+
+
+def evaluated(frame, by=()):
+    return sm.binary(y_true="y", y_score="p", by=by, capacity=1_024).update(frame)
+
+
+@pytest.mark.parametrize(
+    ("over", "days"),
+    [("1d", 1), ("7d", 7), ("1w", 7), ("28d", 28), ("1mo", 31), ("12h", 1), ("1d12h", 2), ("1y", DAYS)],
+)
+def test_the_windows_are_the_newest_ones(over, days, store):
+    found = checked(store, sm.Rule("rows >= 1", over=over))[0]
+    assert found["value"] == between(days - 1, 0).height
+    first = NEWEST - timedelta(days=days - 1)
+    assert found["windows"] == (f"{NEWEST}" if days == 1 else f"{first} to {NEWEST}")
+
+
+@pytest.mark.parametrize(("over", "against"), [("1d", "7d"), ("7d", "28d"), ("7d", "10y")])
+def test_the_reference_is_the_time_right_before(over, against, store):
+    days, before = int(over[:-1]), {"10y": DAYS}.get(against) or int(against[:-1])
+    reference, current = between(days - 1 + before, days), between(days - 1, 0)
+    found = checked(store, sm.Rule("rows >= 0", over=over, against=against))[0]
+    assert found["value"] == current.height - reference.height
+    assert found["windows"].endswith(str(NEWEST))
+    measured = sm.drift(evaluated(reference), evaluated(current), of="y_score").frame
+    for name in ("psi", "js", "ks", "wasserstein"):
+        found = checked(store, sm.Rule(f"{name}(of='y_score') <= 0.2", over=over, against=against))[0]
+        row = measured.row(by_predicate=pl.col("measure") == name, named=True)
+        assert [found[c] for c in ("value", *LIMITS)] == [row[c] for c in ("value", *LIMITS)]
+
+
+def test_numbers_are_those_of_the_same_rows(store):
+    current = evaluated(between(6, 0), by="country").finalize(["roc_auc", "log_loss"])
+    for metric in ("roc_auc", "log_loss"):
+        found = checked(store, sm.Rule(f"{metric} >= 0", over="7d", by=("country",)))
+        assert [row["where"] for row in found] == ["country DE", "country FR"]
+        for row in found:
+            expected = current.get(metric, country=row["where"][-2:])
+            assert row["value"] == pytest.approx(expected.value, rel=1e-12)
+            assert (row["lower"], row["upper"]) == pytest.approx((expected.lower, expected.upper), rel=1e-12)
+
+
+def test_the_change_of_a_metric(store):
+    rule = sm.Rule("log_loss <= 0.02", over="7d", against="28d", by=("country",))
+    assert str(rule) == "change of log_loss <= 0.02 against 28d before"
+    sides = [evaluated(between(*ends), by="country").finalize() for ends in ((34, 7), (6, 0))]
+    for row in checked(store, rule):
+        before, after = (side.get("log_loss", country=row["where"][-2:]).value for side in sides)
+        assert row["value"] == pytest.approx(after - before, rel=1e-9)
+        assert row["verdict"] == ("holds" if after - before <= 0.02 else "breached")
+
+
+def test_ks_of_a_distribution_is_drift_and_without_one_the_metric(store):
+    current = evaluated(between(6, 0))
+    assert checked(store, sm.Rule("ks >= 0", over="7d"))[0]["value"] == current.finalize()["ks"].value
+    changed, moved = checked(
+        store, sm.Rule("ks <= 1", over="7d", against="28d"), sm.Rule("ks(of='y_score') <= 1", over="7d", against="28d")
+    )
+    before = evaluated(between(34, 7))
+    assert changed["value"] == pytest.approx(current.finalize()["ks"].value - before.finalize()["ks"].value)
+    assert changed["rule"].startswith("change of ks <= 1")
+    distance = sm.drift(before, current, of="y_score").frame.filter(measure="ks")["value"].item()
+    assert moved["value"] == distance
+    assert changed["value"] != moved["value"]
+
+
+def test_bins_of_psi(store):
+    rules = [sm.Rule(f"psi(of='y_score', bins={bins}) <= 1", over="7d", against="28d") for bins in (2, 10)]
+    found = [row["value"] for row in checked(store, *rules)]
+    sides = evaluated(between(34, 7)), evaluated(between(6, 0))
+    assert found == [
+        sm.drift(*sides, of="y_score", bins=bins).frame.filter(measure="psi")["value"].item() for bins in (2, 10)
+    ]
+
+
+def coarse(directory):
+    """A history whose histograms hold eight bins, so that AUC lies in a wide interval."""
+    return history(directory, sm.binary(y_true="y", y_score="p", by="day", capacity=8))
+
+
+@pytest.mark.parametrize("comparison", [">=", ">", "<=", "<"])
+def test_verdicts_are_those_of_the_certified_bounds(comparison, tmp_path):
+    store = coarse(tmp_path)
+    lower, upper = (checked(store, sm.Rule("roc_auc >= 0", over="28d"))[0][limit] for limit in LIMITS)
+    assert upper - lower > 0.01
+    strict, high = len(comparison) == 1, comparison[0] == ">"
+    below, inside, above = lower - 1e-3, (lower + upper) / 2, upper + 1e-3
+    expected = {below: "holds" if high else "breached", inside: "open", above: "breached" if high else "holds"}
+    # on a bound itself only the side that includes it is certain
+    expected |= {lower: ("open" if strict else "holds") if high else ("breached" if strict else "open")}
+    expected |= {upper: ("breached" if strict else "open") if high else ("open" if strict else "holds")}
+    for limit, verdict in expected.items():
+        findings = sm.check(store, [sm.Rule(f"roc_auc {comparison} {limit!r}", over="28d")])
+        assert findings.frame["verdict"].to_list() == [verdict], limit
+        assert findings.hold == (verdict == "holds")
+
+
+def test_all_rules_must_hold_everywhere(store):
+    low, high = sm.Rule("rows >= 1"), sm.Rule("rows >= 1000")
+    assert sm.check(store, [low]).hold
+    assert not sm.check(store, [low, high]).hold
+    sizes = between(0, 0).group_by("country").len().sort("len")
+    assert sizes["len"].n_unique() == 2
+    least = sizes["len"].to_list()[1]
+    found = checked(store, sm.Rule(f"rows >= {least}", by=("country",)))
+    assert {row["where"]: row["verdict"] for row in found} == {
+        f"country {sizes['country'][0]}": "breached",
+        f"country {sizes['country'][1]}": "holds",
+    }
+
+
+def test_what_has_no_value_is_undefined_and_does_not_hold(tmp_path):
+    store = history(tmp_path, sm.binary(y_true="y", y_score="p", by="day"), between(1, 0).with_columns(y=True))
+    findings = sm.check(store, [sm.Rule("roc_auc >= 0.5"), sm.Rule("roc_auc <= 0.5")])
+    assert findings.frame["verdict"].to_list() == ["undefined"] * 2
+    assert not findings.hold
+    assert findings.frame["note"].to_list() == ["no negatives"] * 2
+    assert str(findings).count("undefined: no negatives") == 2
+
+
+def test_the_change_between_infinities_is_undefined(tmp_path):
+    frame = pl.DataFrame({"day": [FIRST, FIRST + timedelta(days=1), FIRST + timedelta(days=2)], "p": [math.inf] * 3})
+    store = history(tmp_path, sm.predictions(y_score="p", by="day", domain="real"), frame)
+    assert checked(store, sm.Rule("median <= 1", against="1d"))[0]["verdict"] == "undefined"
+    assert checked(store, sm.Rule("median <= 1"))[0]["verdict"] == "breached"
+    assert checked(store, sm.Rule("median > 1"))[0]["verdict"] == "holds"
+
+
+def test_without_rows(store):
+    late = {"until": "2027-01-01"}
+    rules = ["rows >= 1", "rows <= 1", "roc_auc >= 0.5"]
+    found = checked(store, *map(sm.Rule, rules), **late)
+    assert [row["verdict"] for row in found] == ["breached", "holds", "undefined"]
+    assert {row["windows"] for row in found} == {"none"}
+    segments = sm.check(store, [sm.Rule("rows >= 1", by=("country",))], **late)
+    assert segments.frame.select("where", "value", "verdict", "note").rows() == [("", None, "undefined", "no rows")]
+    assert str(segments).splitlines()[-1].endswith("undefined: no rows")
+    first = f"{FIRST + timedelta(days=1)}"
+    for require in ("psi(of='y_score') <= 0.2", "log_loss <= 1"):
+        found = checked(store, sm.Rule(require, against="28d"), until=first)
+        assert [(row["verdict"], row["windows"]) for row in found] == [("undefined", f"{FIRST}")]
+        assert "in the reference" in found[0]["note"]
+
+
+def test_segments_that_are_new_or_gone(tmp_path):
+    days = [FIRST + timedelta(days=d) for d in (0, 0, 1, 1)]
+    frame = pl.DataFrame({"day": days, "country": ["DE", "FR", "DE", None], "p": [0.2, 0.3, 0.2, 0.4]})
+    store = history(tmp_path, sm.predictions(y_score="p", by=["day", "country"]), frame)
+    moved = checked(store, sm.Rule("psi(of='y_score') <= 0.2", against="1d", by=("country",)))
+    changed = checked(store, sm.Rule("mean <= 0.2", against="1d", by=("country",)))
+    verdicts = {"country DE": "holds", "country FR": "undefined", "country null": "undefined"}
+    assert {row["where"]: row["verdict"] for row in moved} == verdicts
+    assert {row["where"]: row["verdict"] for row in changed} == verdicts
+    assert {row["where"]: row["note"] for row in moved} == {
+        "country DE": None,
+        "country FR": "undefined: no rows but in the reference",
+        "country null": "undefined: no rows in the reference",
+    }
+    assert {row["where"]: row["note"] for row in changed} == {
+        "country DE": None,
+        "country FR": "undefined: no value but in the reference",
+        "country null": "undefined: no value in the reference",
+    }
+    present = checked(store, sm.Rule("rows >= 1", by=("country",)))
+    assert [row["where"] for row in present] == ["country DE", "country null"]
+
+
+def test_kept_keys_and_models_are_named(store, tmp_path):
+    found = checked(store, sm.Rule("precision >= 0", over="7d", by=("country",)))
+    assert [row["where"] for row in found] == [
+        f"country {c}, threshold {t}" for c in ("DE", "FR") for t in ("0.3", "0.5")
+    ]
+    two = history(tmp_path, sm.binary(y_true="y", y_score={"old": "p", "new": "q"}, by=["day", "country"]))
+    for rule in (sm.Rule("roc_auc >= 0.5", over="7d"), sm.Rule("roc_auc >= -1", over="7d", against="7d")):
+        assert sorted(row["where"] for row in checked(two, rule)) == ["model new", "model old"]
+    found = checked(two, sm.Rule("psi(of='y_score') <= 0.2", over="7d", against="28d", by=("country",)))
+    assert sorted(row["where"] for row in found) == [
+        f"country {c}, model {m}" for c in ("DE", "FR") for m in ("new", "old")
+    ]
+
+
+def test_each_window_and_segments_with_names_that_drift_uses(store, tmp_path):
+    found = checked(store, sm.Rule("rows >= 1", over="2d", by=("day",)))
+    assert [row["where"] for row in found] == [f"day {NEWEST - timedelta(days=1)}", f"day {NEWEST}"]
+    odd = history(tmp_path, sm.predictions(y_score="p", by=["day", "of"]), ROWS.rename({"country": "of"}))
+    assert [row["where"] for row in checked(odd, sm.Rule("rows >= 1", by=("of",)))] == ["of DE", "of FR"]
+
+
+def test_rules_of_predictions_without_labels(tmp_path):
+    gaps = ROWS.with_columns(p=pl.when(pl.int_range(pl.len()) % 10 > 0).then("p"))
+    store = history(tmp_path, sm.predictions(y_score="p", by="day"), gaps)
+    days = between(6, 0, gaps)
+    rules = [sm.Rule(f"{m} <= 1", over="7d") for m in ("dropped_rate", "predicted_positive_rate", "mean", "median")]
+    expected = [days["p"].null_count() / len(days), (days["p"].drop_nulls() >= 0.5).mean(), days["p"].mean()]
+    assert [row["value"] for row in checked(store, *rules)][:3] == pytest.approx(expected)
+    with pytest.raises(sm.MetricError, match="roc_auc"):
+        checked(store, sm.Rule("roc_auc >= 0.5"))
+
+
+@pytest.mark.parametrize(
+    ("until", "newest"),
+    [
+        ("2026-01-10", 9),
+        (date(2026, 1, 10), 9),
+        (datetime(2026, 1, 10), 9),
+        ("2026-01-10T00:00:01", 10),
+        (datetime(2026, 1, 10, 12), 10),
+        ("2026-01-01T12:00", 1),
+    ],
+)
+def test_until_leaves_out_what_comes_later(until, newest, store):
+    found = checked(store, sm.Rule("rows >= 1"), until=until)[0]
+    assert found["windows"] == f"2026-01-{newest:02}"
+    assert found["value"] == 10 + newest - 1
+    week = checked(store, sm.Rule("rows >= 1", over="7d"), until=until)[0]
+    assert week["value"] == sum(10 + day for day in range(newest) if day >= newest - 7)
+
+
+def hourly(directory, zone, unit="us"):
+    """One row an hour over a change of clocks, from midnight in UTC on."""
+    hours = [datetime(2026, 3, 28) + timedelta(hours=h) for h in range(72)]
+    times = pl.Series(hours, dtype=pl.Datetime(unit))
+    if zone:
+        times = times.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
+    return history(directory, sm.predictions(y_score="p", by="time"), pl.DataFrame({"time": times, "p": 0.5}))
+
+
+@pytest.mark.parametrize(
+    ("zone", "unit"), [(None, "ms"), (None, "us"), ("UTC", "us"), ("Europe/Berlin", "us"), ("America/New_York", "ns")]
+)
+def test_windows_of_hours(zone, unit, tmp_path):
+    store = hourly(tmp_path, zone, unit)
+    rules = [sm.Rule("rows >= 1", over=over) for over in ("1h", "24h", "1d", "1w")]
+    assert [row["value"] for row in checked(store, *rules)] == [1, 24, 24, 72]
+    last = datetime(2026, 3, 30, 23, tzinfo=UTC).astimezone(ZoneInfo(zone or "UTC"))
+    assert checked(store, *rules)[0]["windows"] == str(last if zone else last.replace(tzinfo=None))
+
+
+@pytest.mark.parametrize("until", ["2026-03-30", date(2026, 3, 30), datetime(2026, 3, 30)])
+def test_until_is_local_time(until, tmp_path):
+    rules = sm.Rule("rows >= 1"), sm.Rule("rows >= 1", over="24h")
+    for zone, day in ((None, 24), ("Europe/Berlin", 23)):  # the day when clocks are put forward
+        found = checked(hourly(tmp_path / f"{day}", zone), *rules, until=until)
+        assert [row["value"] for row in found] == [day, 24]
+        assert found[0]["windows"].startswith("2026-03-29 00:00:00")
+        assert " to 2026-03-29 23:00:00" in found[0]["windows"]
+
+
+def test_until_may_have_a_zone_of_its_own(tmp_path):
+    store = hourly(tmp_path / "zone", "Europe/Berlin")
+    for until in ("2026-03-29T00:00+00:00", datetime(2026, 3, 29, 9, tzinfo=ZoneInfo("Asia/Tokyo"))):
+        assert checked(store, sm.Rule("rows >= 1", over="1h"), until=until)[0]["windows"] == "2026-03-29 00:00:00+01:00"
+    with pytest.raises(sm.SpecificationError, match=r"'2026-03-29T00:00\+01:00' has a time zone, and the windows have"):
+        checked(hourly(tmp_path / "none", None), sm.Rule("rows >= 1"), until="2026-03-29T00:00+01:00")
+
+
+@pytest.mark.parametrize("until", ["01/02/2026", "", "yesterday", 20260101, (2026, 1, 1)])
+def test_until_must_be_a_time(until, store):
+    with pytest.raises(sm.SpecificationError, match="no date or time; write one like '2026-01-31'"):
+        checked(store, sm.Rule("rows >= 1"), until=until)
+
+
+def test_windows_that_are_null_are_left_out(tmp_path):
+    frame = pl.DataFrame({"day": [FIRST, None], "p": [0.2, 0.3]})
+    store = history(tmp_path / "some", sm.predictions(y_score="p", by="day"), frame)
+    assert checked(store, sm.Rule("rows >= 1"))[0]["value"] == 1
+    none = history(tmp_path / "none", sm.predictions(y_score="p", by="day"), frame.tail(1))
+    with pytest.raises(sm.StateError, match="has no windows"):
+        checked(none, sm.Rule("rows >= 1"))
+
+
+def test_lengths_beyond_the_calendar_reach_back_to_the_first_window(store):
+    for length in ("99999999d", "2030y"):
+        assert checked(store, sm.Rule("rows >= 1", over=length))[0]["value"] == ROWS.height
+        assert (
+            checked(store, sm.Rule("rows <= 1", against=length))[0]["value"] == between(0, 0).height * 2 - ROWS.height
+        )
+
+
+@pytest.mark.parametrize(
+    ("rule", "error", "message"),
+    [
+        (sm.Rule("rok_auc >= 0.8"), sm.MetricError, "did you mean roc_auc"),
+        (sm.Rule("mae >= 0.8"), sm.MetricError, "mae"),
+        (sm.Rule("rows >= 1", by=("region",)), sm.SpecificationError, "'region' is no group column"),
+        (sm.Rule("psi(of='error') <= 1", against="7d"), sm.ReportError, "no distribution of 'error' on both sides"),
+        (sm.Rule("psi(of='y_score', bins=1) <= 1", against="7d"), sm.SpecificationError, "bins must be a whole number"),
+    ],
+)
+def test_rules_that_the_history_cannot_answer(rule, error, message, store):
+    with pytest.raises(error, match=message):
+        sm.check(store, [rule])
+
+
+def test_without_rules_or_history(store, tmp_path):
+    with pytest.raises(sm.SpecificationError, match="there is no rule to check"):
+        sm.check(store, [])
+    with pytest.raises(sm.StateError, match="there is no table"):
+        sm.check(sm.MetricStore(str(tmp_path / "nowhere")), [sm.Rule("rows >= 1")])
+
+
+def test_findings_print_as_a_table(store):
+    rules = [sm.Rule("rows >= 1000", over="7d"), sm.Rule("psi(of='y_score') <= 0.2", over="7d", against="28d")]
+    psi = checked(store, rules[1])[0]["value"]
+    lines = str(sm.check(store, rules)).splitlines()
+    assert lines[0].split() == ["rule", "windows", "value", "bound", "verdict"]
+    size = between(6, 0).height
+    assert lines[2].split() == [*"rows >= 1000 2026-02-03 to 2026-02-09".split(), f"{size}", "exact", "breached"]
+    assert lines[3].startswith("psi(of='y_score') <= 0.2 against 28d before  2026-02-03 to 2026-02-09")
+    assert lines[3].split()[-3] == f"{psi:.6f}".rstrip("0")
+    assert len(lines) == 4
+    with_segments = sm.check(store, [sm.Rule("rows >= 1", by=("country",))])
+    assert repr(with_segments) == str(with_segments)
+    assert "  country DE  " in str(with_segments).splitlines()[2]
+
+
+def test_of_many_rows_those_that_do_not_hold_are_printed(tmp_path):
+    frame = pl.DataFrame({"day": [FIRST] * 100, "user": range(100), "p": 0.5})
+    frame = pl.concat([frame, *([frame.tail(95)] * 2)])
+    store = history(tmp_path, sm.predictions(y_score="p", by=["day", "user"]), frame)
+    few = str(sm.check(store, [sm.Rule("rows >= 2", by=("user",))])).splitlines()
+    assert len(few) == 2 + 5 + 1
+    assert all(line.endswith("breached") for line in few[2:-1])
+    assert few[-1] == "… and 95 more that hold"
+    many = str(sm.check(store, [sm.Rule("rows <= 2", by=("user",))])).splitlines()
+    assert len(many) == 2 + 40 + 2
+    assert many[-2:] == ["… and 55 more that do not hold", "… and 5 more that hold"]
+
+
+def test_the_frame_has_the_same_columns_whatever_came(store):
+    rules = [sm.Rule("rows >= 1", by=("country",)), sm.Rule("psi(of='y_score') <= 1", against="7d")]
+    schemas = {
+        tuple(sm.check(store, [rule], until=until).frame.schema.items())
+        for rule in rules
+        for until in (None, "2027-01-01")
+    }
+    assert len(schemas) == 1
+    assert [name for name, _ in schemas.pop()] == [*"rule windows where value lower upper verdict note".split()]
