@@ -14,11 +14,12 @@ from pathlib import Path
 import cases
 import click
 import data
+import engines
 import groups
 import multiclass
 import regression
 
-CASES = (*cases.CASES, *regression.CASES, *multiclass.CASES, *groups.CASES)
+CASES = (*cases.CASES, *regression.CASES, *multiclass.CASES, *groups.CASES, *engines.CASES)
 
 
 @click.command()

@@ -1,0 +1,116 @@
+"""Dask: a task for each partition or file, states added up in a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from streammetrics.accumulator import Accumulator
+from streammetrics.engines.tables import absorb, engine, finalized, merge, own_errors, partial
+from streammetrics.errors import SourceError, SpecificationError
+from streammetrics.folds import MOST_FOLDS, fold
+from streammetrics.lazy import pa
+from streammetrics.report import Report
+from streammetrics.sources import Source, expand, require
+
+if TYPE_CHECKING:
+    from dask.bag import Bag
+
+SPLIT_EVERY = 8  # states that a task adds up
+BUCKETS = 64  # tables into which many groups are put apart
+
+
+def accumulate(source: Source, acc: Accumulator, *, split_every: int = SPLIT_EVERY) -> Accumulator:
+    """Take the rows of a source into an accumulator, and return it.
+
+    Each partition becomes a state on the worker that holds it; tasks add up some of these at a time, so that one state
+    comes home. The scheduler is the one that is set, as by a ``distributed.Client``.
+
+    Args:
+        source: a ``dask.dataframe``, a bag of frames or batches, or paths, globs or folders of files that workers can
+            read, which makes a task of each file.
+        acc: an accumulator.
+        split_every: number of states that one task adds up.
+
+    Raises:
+        SourceError: where the source is missing, unreadable or of another kind.
+        ColumnError: for a missing column or one of an unusable type.
+        DataError: for values that a column's role cannot use.
+    """
+    delayed = engine("dask", extra="dask").delayed
+    states = _states(source, acc)
+    while len(states) > 1:
+        together = (states[i : i + split_every] for i in range(0, len(states), split_every))
+        states = [delayed(merge)(some) for some in together]
+    with own_errors():
+        return absorb(acc, (state.compute() for state in states))
+
+
+def evaluate(source: Source, acc: Accumulator, *, split_every: int = SPLIT_EVERY) -> Report:
+    """Evaluate the rows of a source. The arguments are those of `accumulate`; ``acc`` is not filled itself.
+
+    Raises:
+        SourceError: where the source has no rows.
+    """
+    return finalized(accumulate(source, acc.empty(), split_every=split_every))
+
+
+def states(source: Source, acc: Accumulator, *, buckets: int = BUCKETS) -> Bag:
+    """The states of very many groups, added up on the workers: each group in one of several tables.
+
+    Args:
+        source: as in `accumulate`.
+        acc: says what to keep by which columns, and is not filled.
+        buckets: number of tables, from 2 to 256.
+
+    Returns:
+        A bag of Arrow tables of states. `Accumulator.from_arrow` reads one of them, or several put together.
+
+    Raises:
+        SpecificationError: where nothing is grouped by, or for another number of tables.
+    """
+    if not acc.roles.keys:
+        raise SpecificationError("states are kept apart by group; give by=, or use accumulate.")
+    if not 2 <= buckets <= MOST_FOLDS:
+        raise SpecificationError(f"there can be 2 to {MOST_FOLDS} buckets, not {buckets}.")
+    dask = engine("dask", extra="dask")
+    bag = engine("dask.bag", extra="dask")
+    split = dask.delayed(_apart, nout=buckets)
+    parts = [split(state, acc.roles.keys, buckets) for state in _states(source, acc)]
+    return bag.from_delayed([dask.delayed(_together)([part[i] for part in parts]) for i in range(buckets)])
+
+
+def _states(source: Source, acc: Accumulator) -> list[Any]:
+    """A delayed table of states for each part of the source."""
+    state = engine("dask", extra="dask").delayed(partial)
+    spec = acc.empty()
+    return [state(part, spec) for part in _parts(source, acc.roles.sources)]
+
+
+def _parts(source: Source, columns: Sequence[str]) -> list[Any]:
+    """Delayed partitions, or files."""
+    if hasattr(source, "to_delayed"):
+        if hasattr(source, "columns"):
+            require(columns, list(source.columns))
+            source = source[list(columns)] if columns else source
+        return list(source.to_delayed())
+    paths = [source] if isinstance(source, (str, Path)) else source
+    if isinstance(paths, (list, tuple)) and paths and all(isinstance(path, (str, Path)) for path in paths):
+        return [str(file.resolve()) for path in paths for file in expand(path)]
+    kind = type(source).__name__
+    raise SourceError(f"a source of type {kind} cannot be read here; pass paths, a dask.dataframe or a bag of frames.")
+
+
+def _apart(table: pa.Table, keys: Sequence[str], buckets: int) -> list[pa.Table]:
+    """The groups of a table by bucket, which depends on the values of their columns alone."""
+    frame = pl.DataFrame(pl.from_arrow(table.select(keys)))
+    bucket = sum(fold(column, buckets).to_numpy().astype(int) for column in frame) % buckets
+    return [table.take(np.flatnonzero(bucket == i)) for i in range(buckets)]
+
+
+def _together(tables: list[pa.Table]) -> list[pa.Table]:
+    return [merge(tables)]

@@ -1,0 +1,150 @@
+"""Spark: a state for each partition, merged on the driver; or, of very many groups, a data frame of states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from streammetrics.accumulator import Accumulator
+from streammetrics.engines import tables
+from streammetrics.engines.tables import absorb, engine, finalized, own_errors, packed, plain, restored, unpacked
+from streammetrics.errors import SpecificationError
+from streammetrics.lazy import pa
+from streammetrics.report import Report
+from streammetrics.sources import require
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Batches: TypeAlias = Iterator[Any]
+Work: TypeAlias = Callable[[Batches], Batches]
+
+STATE = "state binary"  # a whole state as Arrow IPC, in types that Spark lacks
+PIECE = 10_000  # groups of a batch that a worker hands over
+
+
+def accumulate(df: DataFrame, acc: Accumulator, *, tasks: int | None = None) -> Accumulator:
+    """Take the rows of a data frame into an accumulator, and return it.
+
+    Each partition becomes a state; the driver adds them up. With Spark Connect the driver is the client.
+
+    Args:
+        df: a data frame, of a classic session or of Spark Connect.
+        acc: an accumulator.
+        tasks: where partitions are thousands, how many tasks add their states up before these go to the driver.
+
+    Raises:
+        ColumnError: for a missing column or one of an unusable type.
+        DataError: for values that a column's role cannot use. Spark runs a failed task again, four times by default,
+            before it gives up.
+    """
+    spec = acc.empty()
+    states = _mapped(df, _used(df, acc), lambda batches: _partial_state(batches, spec), STATE)
+    if tasks is not None:
+        states = states.repartition(tasks).mapInArrow(_merged_state, STATE)
+    with own_errors():
+        found = states.toArrow()["state"]
+    return absorb(acc, map(unpacked, found))
+
+
+def evaluate(df: DataFrame, acc: Accumulator, *, tasks: int | None = None) -> Report:
+    """Evaluate the rows of a data frame. The arguments are those of `accumulate`; ``acc`` is not filled itself.
+
+    Raises:
+        SourceError: where the data frame has no rows.
+    """
+    return finalized(accumulate(df, acc.empty(), tasks=tasks))
+
+
+def states(df: DataFrame, acc: Accumulator, *, tasks: int | None = None) -> DataFrame:
+    """The states of very many groups, added up on the workers: a row for each group, which no single machine holds.
+
+    Args:
+        df: as in `accumulate`. An empty part of it is read at once, for the types of its columns.
+        acc: says what to keep by which columns, and is not filled.
+        tasks: number of partitions of the result; Spark's own number for shuffles where None.
+
+    Returns:
+        A data frame with the group columns and one nested column for each statistic. A later job can filter it by
+        group, `merge` it with others, write it, and `collect` some of it.
+
+    Raises:
+        SpecificationError: where nothing is grouped by.
+    """
+    if not acc.roles.keys:
+        raise SpecificationError("states are kept apart by group; give by=, or use accumulate.")
+    used, spec = _used(df, acc), acc.empty()
+    no_rows = df.select(*_quoted(used)).limit(0).toArrow()
+    schema = plain(acc.empty().update(no_rows).to_arrow()).schema
+    types = engine("pyspark.sql.pandas.types", extra="spark").from_arrow_schema(schema)
+    found = _mapped(df, used, lambda batches: _partial_states(batches, spec, schema), types)
+    return merge(found, acc, tasks=tasks)
+
+
+def merge(states: DataFrame, acc: Accumulator, *, tasks: int | None = None) -> DataFrame:
+    """Add up states of the same group, on the workers: those of several days, say, as one data frame.
+
+    Args:
+        states: a data frame of `states`, the union of several, or one that was written and read again.
+        acc: what its states keep, by which columns. To roll up, give ``acc.rollup("country")``.
+        tasks: as in `states`.
+    """
+    spec = acc.empty()
+    columns = spec.to_arrow().column_names
+    used = states.select(*_quoted(columns))
+    shuffled = used.repartition(*([] if tasks is None else [tasks]), *_quoted(acc.roles.group_columns))
+    return _mapped(shuffled, columns, lambda batches: _merged_states(batches, spec), used.schema)
+
+
+def collect(states: DataFrame, acc: Accumulator) -> Accumulator:
+    """The accumulator of a data frame of states, such as that of a few groups."""
+    with own_errors():
+        return absorb(acc.empty(), [restored(states.toArrow(), acc)])
+
+
+def _used(df: DataFrame, acc: Accumulator) -> list[str]:
+    """The columns in use; for volume alone any one, since rows of no columns are not sent."""
+    require(acc.roles.sources, df.columns)
+    return list(acc.roles.sources) or df.columns[:1]
+
+
+def _mapped(df: DataFrame, columns: Sequence[str], work: Work, schema: Any) -> DataFrame:
+    """What workers make of the batches of each partition. Columns travel by number: Spark takes names apart at dots."""
+    numbered = df.select(*_quoted(columns)).toDF(*(f"c{i}" for i in range(len(columns))))
+    return numbered.mapInArrow(lambda batches: work(_named(batch, columns) for batch in batches), schema)
+
+
+def _named(batch: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:
+    """A batch with its names, and times in UTC: Spark gives them in the time zone of the session."""
+    zoned = [pa.types.is_timestamp(column.type) and column.type.tz is not None for column in batch.columns]
+    utc = [c.cast(pa.timestamp("us", "UTC")) if z else c for c, z in zip(batch.columns, zoned, strict=True)]
+    return pa.record_batch(utc, names=list(columns))
+
+
+def _quoted(columns: Sequence[str]) -> list[str]:
+    """Names that may have dots."""
+    return ["`" + column.replace("`", "``") + "`" for column in columns]
+
+
+def _partial_state(batches: Batches, acc: Accumulator) -> Batches:
+    """The state of a partition as one value, in whatever types it has."""
+    yield pa.record_batch({"state": [packed(tables.partial(batches, acc))]})
+
+
+def _merged_state(batches: Batches) -> Batches:
+    parts = (unpacked(value) for batch in batches for value in batch["state"])
+    first = next(parts, None)
+    if first is not None:
+        yield pa.record_batch({"state": [packed(tables.merge(chain([first], parts)))]})
+
+
+def _partial_states(batches: Batches, acc: Accumulator, schema: pa.Schema) -> Batches:
+    """The states of a partition, a row for each group."""
+    yield from plain(tables.partial(batches, acc)).cast(schema).to_batches(PIECE)
+
+
+def _merged_states(batches: Batches, acc: Accumulator) -> Batches:
+    parts = list(batches)
+    if parts:
+        yield from plain(tables.merge([restored(pa.Table.from_batches(parts), acc)])).to_batches(PIECE)

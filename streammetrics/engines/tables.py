@@ -1,0 +1,178 @@
+"""What every engine does: rows to a table of states on a worker, such tables to one, and errors carried home."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from itertools import islice
+from types import ModuleType
+
+from streammetrics import accumulator, errors, pipeline
+from streammetrics.accumulator import Accumulator
+from streammetrics.errors import SourceError, SpecificationError
+from streammetrics.lazy import pa
+from streammetrics.report import Report
+from streammetrics.sources import Source
+
+TOGETHER = 64  # states that are held to be added up at once, which is faster than one by one
+RAISED = re.compile(r"\bstreammetrics\.errors\.(\w+Error): (.+)")
+
+
+def partial(source: Source, acc: Accumulator) -> pa.Table:
+    """The state of some rows: what a worker sends home.
+
+    Args:
+        source: what `streammetrics.accumulate` takes, such as an iterator of batches. One thread reads it, since an
+            engine has a worker for each core.
+        acc: says what to keep, and is not filled itself. It travels pickled, its expressions included.
+
+    Returns:
+        The table of `Accumulator.to_arrow`, a row for each group.
+
+    Raises:
+        StreamMetricsError: as `streammetrics.accumulate` does.
+
+    >>> import streammetrics as sm
+    >>> clicks = sm.binary(y_true="y", y_score="p", by="day")
+    >>> partial([{"y": [1, 0], "p": [0.9, 0.2], "day": [1, 2]}], clicks).num_rows
+    2
+    """
+    return pipeline.accumulate(source, acc.empty(), workers=1).to_arrow()
+
+
+def merge(states: Iterable[pa.Table]) -> pa.Table:
+    """One table of states from several, such as those of `partial`. They are taken as they come.
+
+    Raises:
+        StateError: for a table that is no state.
+        MergeError: where there is none, or where specifications differ.
+
+    >>> import streammetrics as sm
+    >>> clicks = sm.binary(y_true="y", y_score="p", by="day")
+    >>> batch = {"y": [1, 0], "p": [0.9, 0.2], "day": [1, 2]}
+    >>> sm.Accumulator.from_arrow(merge([partial([batch], clicks), partial([batch], clicks)])).seen
+    4
+    """
+    return accumulator.merge(_added_up(states)).to_arrow()
+
+
+def absorb(acc: Accumulator, states: Iterable[pa.Table]) -> Accumulator:
+    """Take tables of states into an accumulator as they come, and return it."""
+    for part in _added_up(states):
+        acc.absorb(part)
+    return acc
+
+
+def _added_up(states: Iterable[pa.Table]) -> Iterator[Accumulator]:
+    """The accumulators of tables, those of one schema together."""
+    remaining = iter(states)
+    while some := list(islice(remaining, TOGETHER)):
+        alike: dict[bytes, list[pa.Table]] = {}
+        for table in some:
+            alike.setdefault(table.schema.serialize().to_pybytes(), []).append(table)
+        yield from (Accumulator.from_arrow(pa.concat_tables(tables)) for tables in alike.values())
+
+
+def restored(table: pa.Table, acc: Accumulator) -> pa.Table:
+    """A table of states as `acc` would write it, where an engine dropped its metadata, widened types or moved columns.
+
+    Raises:
+        SpecificationError: where a column is missing, or holds values that its type cannot.
+
+    >>> import streammetrics as sm
+    >>> clicks = sm.binary(y_true="y", y_score="p", by="day")
+    >>> state = partial([{"y": [1, 0], "p": [0.9, 0.2], "day": [1, 2]}], clicks)
+    >>> restored(state.replace_schema_metadata(), clicks).equals(state, check_metadata=True)
+    True
+    """
+    schema = acc.empty().to_arrow().schema
+    try:
+        columns = [table[name].combine_chunks() for name in schema.names]
+        typed = [column.cast(_typed(column.type, kind)) for column, kind in zip(columns, schema.types, strict=True)]
+    except (KeyError, pa.ArrowException) as error:
+        raise SpecificationError(f"the table does not hold states of {acc!r}: {error}") from error
+    return pa.table(typed, names=schema.names).replace_schema_metadata(schema.metadata)
+
+
+def _typed(found: pa.DataType, declared: pa.DataType) -> pa.DataType:
+    """The declared type, with those that come from the data, of groups and labels, as they are found."""
+    if pa.types.is_null(declared):
+        return found
+    if pa.types.is_large_list(declared):
+        return pa.large_list(_typed(found.value_type, declared.value_type))
+    if pa.types.is_struct(declared):
+        return pa.struct([(f.name, _typed(found.field(f.name).type, f.type)) for f in declared])
+    return declared
+
+
+def plain(table: pa.Table) -> pa.Table:
+    """A table of states in types that every engine has: signed integers, and lists and texts of 32-bit offsets.
+
+    >>> plain(pa.table({"shift": pa.array([3], pa.uint8())})).schema.types
+    [DataType(int16)]
+    """
+    fields = [pa.field(field.name, _plain_type(field.type)) for field in table.schema]
+    return table.cast(pa.schema(fields, table.schema.metadata))
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_large_list(kind):
+        return pa.list_(_plain_type(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, _plain_type(field.type)) for field in kind])
+    wider = {pa.uint8(): pa.int16(), pa.uint32(): pa.int64(), pa.large_string(): pa.string()}
+    return wider.get(kind, kind)
+
+
+def packed(table: pa.Table) -> bytes:
+    """A table of states as one value, an Arrow IPC stream, which no engine changes on the way."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def unpacked(state: pa.Scalar) -> pa.Table:
+    """The table that `packed` made the value of."""
+    return pa.ipc.open_stream(state.as_buffer()).read_all()
+
+
+def finalized(acc: Accumulator) -> Report:
+    """The report of an accumulator that has seen rows.
+
+    Raises:
+        SourceError: where it has not.
+    """
+    if not acc.seen:
+        raise SourceError("the source has no rows.")
+    return acc.finalize()
+
+
+@contextmanager
+def own_errors() -> Iterator[None]:
+    """Raise the library's own error instead of that of an engine, which has it somewhere in a long text."""
+    try:
+        yield
+    except Exception as error:
+        found = RAISED.search(str(error))
+        kind = getattr(errors, found[1], None) if found else None
+        if found is None or kind is None or type(error) is kind:
+            raise
+        raise kind(found[2].strip()) from None
+
+
+def engine(module: str, extra: str) -> ModuleType:
+    """A module of an engine.
+
+    Raises:
+        SpecificationError: where it is not installed.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise SpecificationError(
+            f"this needs the extra {extra!r}: pip install 'streammetrics[{extra}]' ({error})."
+        ) from error

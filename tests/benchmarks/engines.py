@@ -1,0 +1,165 @@
+"""Engines of many workers: the whole binary suite over the engine's own scan and sum, and what states weigh.
+
+Spark needs Java. Engines run on this machine alone, with a worker for each of two cores.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import data
+import polars as pl
+import pyarrow as pa
+from measure import Figure, side_by_side
+
+import streammetrics as sm
+from streammetrics.engines import dask, duckdb, merge, partial, ray, spark
+from streammetrics.engines.tables import packed
+
+FILES = 8
+ROUNDS = 3
+STATES = 64  # that are merged at once
+GROUPS = {"no group": None, "50 groups": "few", "10,000 groups": "many"}
+
+
+def task(by: str | None = None) -> sm.Accumulator:
+    """All that `sm.binary` keeps."""
+    return sm.binary(y_true="label", y_score="score", by=[] if by is None else [by])
+
+
+def files(path: Path) -> Path:
+    """The data in a folder of several files."""
+    folder = path.parent / f"{path.stem}-{FILES}-files"
+    if not folder.exists():
+        folder.mkdir()
+        frame = pl.read_parquet(path)
+        step = -(-frame.height // FILES)
+        for number in range(FILES):
+            frame.slice(number * step, step).write_parquet(folder / f"{number}.parquet")
+    return folder
+
+
+def compared(name: str, path: Path, own: Callable[[], float], ours: Callable[[], sm.Accumulator]) -> Iterator[Figure]:
+    """Our suite over the engine's own sum of both columns; the sums of labels must agree."""
+    times = side_by_side({"own": own, "ours": ours}, rounds=ROUNDS)
+    table = times["ours"].result.state.tables["score_histogram"]
+    assert table["pos"].sum() == times["own"].result
+    assert times["ours"].result.seen == data.height(path)
+    yield Figure(f"{name}: the suite over its own scan and sum, wall", times["ours"].wall / times["own"].wall)
+    yield Figure(f"{name}: its own scan and sum", times["own"].wall, unit="s")
+
+
+def duckdb_engine(path: Path) -> Iterator[Figure]:
+    """DuckDB, two threads."""
+    import duckdb as engine
+
+    engine.sql("SET threads = 2")
+    rows = engine.read_parquet(str(files(path) / "*.parquet"))
+    own = rows.aggregate("sum(label::int), sum(score)")
+    yield from compared("DuckDB", path, lambda: own.fetchall()[0][0], lambda: duckdb.accumulate(rows, task()))
+
+
+def dask_engine(path: Path) -> Iterator[Figure]:
+    """Dask, two processes."""
+    import dask.dataframe as dd
+    from distributed import Client, LocalCluster
+
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
+        rows = dd.read_parquet(str(files(path)))
+        own = rows[["label", "score"]].sum()
+        yield from compared("Dask", path, lambda: own.compute()["label"], lambda: dask.accumulate(rows, task()))
+        paths = str(files(path) / "*.parquet")
+        yield from compared("Dask, files", path, lambda: own.compute()["label"], lambda: dask.accumulate(paths, task()))
+
+
+def spark_engine(path: Path) -> Iterator[Figure]:
+    """Spark in local mode, two threads."""
+    from pyspark.sql import SparkSession, functions
+
+    os.environ |= {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(sys.path)}  # for workers
+    settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "4"}
+    session = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
+    rows = session.read.parquet(str(files(path)))
+    first, second = functions.sum(functions.col("label").cast("long")), functions.sum("score")
+
+    def own() -> float:  # planned anew each time, or Spark would keep what it shuffled
+        return rows.select(first, second).collect()[0][0]
+
+    def in_python() -> float:
+        given = rows.select("label", "score").mapInArrow(_sums, "label long, score double")
+        return given.select(first, second).collect()[0][0]
+
+    yield from compared("Spark", path, own, lambda: spark.accumulate(rows, task()))
+    yield from compared("Spark, sums in Python", path, in_python, lambda: spark.accumulate(rows, task()))
+    session.stop()
+
+
+def spark_groups(path: Path) -> Iterator[Figure]:
+    """Spark, counts and losses of a million groups, which stay a data frame, against its own counts and sums."""
+    from pyspark.sql import SparkSession, functions
+
+    os.environ |= {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(sys.path)}  # for workers
+    settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "8", "spark.driver.memory": "4g"}
+    session = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
+    rows = session.read.parquet(str(files(data.write(path.parent, data.height(path), data.grouped))))
+    few = sm.Accumulator(sm.ConfusionCounts(), sm.ProbabilityLoss(), y_true="label", y_score="score", by="most")
+    own = rows.groupBy("most", "label").agg(functions.count("*"), functions.sum("score"))
+    runs = {"own": own.count, "ours": lambda: spark.states(rows, few).selectExpr("max(most)", "count(*)").collect()}
+    times = side_by_side(runs, rounds=1)
+    assert times["ours"].result[0][1] == rows.select("most").distinct().count()
+    yield Figure("Spark: states of a million groups", times["ours"].wall, unit="s")
+    yield Figure("Spark: its own counts and sums of them", times["own"].wall, unit="s")
+    session.stop()
+
+
+def ray_engine(path: Path) -> Iterator[Figure]:
+    """Ray Data, two workers."""
+    import ray as engine
+
+    os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)  # for workers
+    engine.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    rows = engine.data.read_parquet(str(files(path)))
+
+    def own() -> float:
+        whole = rows.select_columns(["label", "score"]).map_batches(_sum, batch_format="pyarrow", batch_size=None)
+        return sum(block["label"].to_numpy().sum() for block in whole.iter_batches(batch_format="pyarrow"))
+
+    yield from compared("Ray", path, own, lambda: ray.accumulate(rows, task()))
+    engine.shutdown()
+
+
+def _sum(batch: Any) -> pa.Table:
+    from pyarrow.compute import sum as total
+
+    return pa.table({"label": [total(batch["label"]).as_py() or 0], "score": [total(batch["score"]).as_py() or 0.0]})
+
+
+def _sums(batches: Iterator[Any]) -> Iterator[Any]:
+    for batch in batches:
+        yield from _sum(batch).to_batches()
+
+
+def sizes_and_merges(path: Path) -> Iterator[Figure]:
+    """What a state of a million rows weighs, and how long one takes to be added to others."""
+    frame = pl.read_parquet(data.write(path.parent, data.height(path), data.grouped)).head(4_000_000)
+    for name, by in GROUPS.items():
+        parts = [partial(frame.slice(i * 1_000_000, 1_000_000), task(by)) for i in range(4)]
+        weight = sum(len(packed(part)) for part in parts) / len(parts)
+        yield Figure(f"{name}: state of a million rows", weight / 1e6, unit="MB")
+        several = parts * (STATES // 4 if by != "many" else 1)
+        time = side_by_side({"merge": lambda several=several: merge(several)}, rounds=ROUNDS)["merge"].wall
+        yield Figure(f"{name}: merge of one such state", 1e3 * time / len(several), unit="ms")
+        assert sm.Accumulator.from_arrow(merge(parts)).seen == 4_000_000
+        few = sm.Accumulator(sm.ConfusionCounts(), sm.ProbabilityLoss(), y_true="label", y_score="score", by=by or ())
+        yield Figure(
+            f"{name}: the same of counts and losses alone",
+            len(packed(partial(frame[:1_000_000], few))) / 1e6,
+            unit="MB",
+        )
+
+
+CASES = (duckdb_engine, dask_engine, spark_engine, spark_groups, ray_engine, sizes_and_merges)

@@ -1,0 +1,23 @@
+"""Files that all engines read."""
+
+import os
+import shutil
+
+import pytest
+from conformance import FEW, write
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory):
+    return write(tmp_path_factory.mktemp("files"))
+
+
+@pytest.fixture(scope="session")
+def few_files(tmp_path_factory):
+    return write(tmp_path_factory.mktemp("few_files"), FEW)
+
+
+@pytest.fixture(scope="session")
+def java():
+    if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
+        pytest.skip("Spark needs Java: neither java nor JAVA_HOME is there")

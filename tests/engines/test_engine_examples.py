@@ -1,0 +1,25 @@
+"""Examples of engines run as they stand."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.engine
+ROOT = Path(__file__).parent.parent.parent
+NEEDS = {"duckdb": "duckdb", "dask": "distributed", "spark": "pyspark", "ray": "ray.data"}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples" / "engines").glob("*.py")), ids=lambda p: p.name)
+def test_examples_run(path, request, tmp_path):
+    engine = path.name.split("_")[0]
+    pytest.importorskip(NEEDS[engine])
+    if engine == "spark":
+        request.getfixturevalue("java")
+    assert len(path.read_text(encoding="utf-8").splitlines()) < 60
+    log = tmp_path / "log"
+    with log.open("w") as output:  # a file, since processes of an engine may hold a pipe longer than the example
+        ran = subprocess.run([sys.executable, str(path)], stdout=output, stderr=output, check=False, timeout=180)
+    assert ran.returncode == 0, log.read_text()
+    assert "roc_auc" in log.read_text()

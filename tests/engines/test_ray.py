@@ -1,0 +1,77 @@
+"""Ray Data on a local cluster of two workers."""
+
+import logging
+from functools import cache
+
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+from conformance import BY, EXACT, SIZES, Conformance, Grouped, alone
+
+pytestmark = pytest.mark.engine
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster():
+    ray = pytest.importorskip("ray")
+    data = pytest.importorskip("ray.data")
+    ray.init(
+        num_cpus=2,
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level=logging.ERROR,
+        object_store_memory=500_000_000,
+    )
+    logging.getLogger("ray.data").setLevel(logging.CRITICAL)
+    data.DataContext.get_current().enable_progress_bars = False
+    yield
+    ray.shutdown()
+
+
+@cache
+def blocks(folder):
+    """A dataset of a block for each file, held by the cluster."""
+    from_arrow = pytest.importorskip("ray.data").from_arrow
+    return from_arrow([pq.read_table(path) for path in sorted(folder.glob("*.parquet"))])
+
+
+class TestRay(Conformance, Grouped):
+    @property
+    def engine(self):
+        from streammetrics.engines import ray
+
+        return ray
+
+    def source(self, folder):
+        return blocks(folder)
+
+    def states(self, folder, acc):
+        found = self.engine.states(self.source(folder), acc, tasks=2)
+        return [self.engine.collect(found, acc).to_arrow()]
+
+    def test_states_are_a_row_for_each_group(self, files):
+        acc = EXACT["binary"](BY)
+        found = self.engine.states(self.source(files), acc, tasks=2)
+        assert found.schema().names == acc.to_arrow().column_names
+        assert found.count() == 4 * 4
+
+    def test_states_are_united_and_rolled_up(self, files):
+        acc = EXACT["binary"](BY)
+        found = self.engine.states(self.source(files), acc, tasks=2).materialize()
+        expected = alone(files, "binary", True, exact=True)
+        twice = self.engine.collect(self.engine.merge(found.union(found), acc, tasks=2), acc)
+        assert twice.to_bytes() == (expected + expected).to_bytes()
+        by_week = acc.rollup("week")
+        rolled_up = self.engine.merge(found.drop_columns(["country"]), by_week, tasks=2)
+        assert self.engine.collect(rolled_up, by_week).to_bytes() == expected.rollup("week").to_bytes()
+        german = self.engine.collect(found.filter(expr="country == 'DE'"), acc)
+        assert german.to_bytes() == expected.filter(pl.col("country") == "DE").to_bytes()
+
+    def test_a_block_for_each_file(self, files):
+        assert [b.num_rows for b in self.source(files).iter_batches(batch_size=None, batch_format="pyarrow")] == [
+            size for size in SIZES if size
+        ]
+
+    def test_files_as_the_engine_splits_them(self, files):
+        found = self.engine.accumulate(pytest.importorskip("ray.data").read_parquet(str(files)), EXACT["binary"]([]))
+        assert found.to_bytes() == alone(files, "binary", False, exact=True).to_bytes()

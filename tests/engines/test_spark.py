@@ -1,0 +1,129 @@
+"""Spark in local mode, on a classic session."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from conformance import BY, EXACT, TASKS, Conformance, Grouped, alone, assert_same
+
+import streammetrics as sm
+
+pytestmark = pytest.mark.engine
+
+
+@pytest.fixture(scope="module")
+def session(java):
+    sql = pytest.importorskip("pyspark.sql")
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.files.maxPartitionBytes": "40m",
+        "spark.sql.files.openCostInBytes": "40m",  # a partition for each file
+        "spark.sql.session.timeZone": "Europe/Berlin",
+        "spark.driver.host": "localhost",
+    }
+    builder = sql.SparkSession.builder.master("local[2, 4]")  # a failed task is run up to four times
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
+
+
+class TestSpark(Conformance, Grouped):
+    @pytest.fixture(autouse=True)
+    def _session(self, session):
+        self.session = session
+
+    @property
+    def engine(self):
+        from streammetrics.engines import spark
+
+        return spark
+
+    def source(self, folder):
+        return self.session.read.parquet(str(folder))
+
+    def states(self, folder, acc):
+        found = self.engine.states(self.source(folder), acc)
+        return [self.engine.collect(found, acc).to_arrow()]
+
+    def test_a_partition_for_each_file(self, files):
+        assert self.source(files).rdd.getNumPartitions() >= 7
+
+    def test_tasks_add_up_before_the_driver(self, files):
+        found = self.engine.accumulate(self.source(files), EXACT["binary"](BY), tasks=2)
+        assert found.to_bytes() == alone(files, "binary", True, exact=True).to_bytes()
+
+    def test_states_are_a_row_for_each_group(self, files):
+        acc = TASKS["binary"](BY)
+        found = self.engine.states(self.source(files), acc)
+        assert found.columns == acc.to_arrow().column_names
+        assert found.count() == found.select("country", "week").distinct().count() == 4 * 4
+
+    def test_states_are_filtered_united_and_rolled_up(self, files):
+        acc = EXACT["binary"](BY)
+        found = self.engine.states(self.source(files), acc).cache()
+        expected = alone(files, "binary", True, exact=True)
+        german = self.engine.collect(found.filter("country = 'DE'"), acc)
+        assert german.to_bytes() == expected.filter(pl.col("country") == "DE").to_bytes()
+        twice = self.engine.collect(self.engine.merge(found.union(found), acc), acc)
+        assert twice.to_bytes() == (expected + expected).to_bytes()
+        by_week = acc.rollup("week")
+        rolled_up = self.engine.merge(found, by_week, tasks=2)
+        assert self.engine.collect(rolled_up, by_week).to_bytes() == expected.rollup("week").to_bytes()
+
+    def test_names_with_dots_and_times(self):
+        rows = [{"y.true": i % 3 == 0, "p`": i / 10, "at": f"2026-01-0{1 + i % 3} 10:00:00"} for i in range(10)]
+        df = self.session.createDataFrame(rows).selectExpr("`y.true`", "`p```", "cast(at as timestamp) at")
+        acc = sm.binary(y_true="y.true", y_score="p`", by=["at", pl.col("at").dt.date().alias("day")])
+        expected = sm.accumulate(df.toArrow(), acc.empty())
+        assert_same(self.engine.accumulate(df, acc.empty()), expected)
+        assert_same(self.engine.collect(self.engine.states(df, acc), acc), expected)
+
+    def test_a_bad_row_of_many_groups_is_named(self, files):
+        acc = sm.binary(y_true="clicked", y_score="actual", by="country")
+        with pytest.raises(sm.DataError, match=r"column 'actual' has scores outside \[0, 1\] in "):
+            self.engine.collect(self.engine.states(self.source(files), acc), acc)
+
+
+CONNECT = """
+import sys
+from conformance import EXACT, BY
+from pathlib import Path
+from pyspark.sql import SparkSession
+import streammetrics as sm
+from streammetrics.engines import spark
+settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2"}
+session = SparkSession.builder.remote("local[2]").config(map=settings).getOrCreate()
+df = session.read.parquet(sys.argv[1])
+assert ".connect." in str(type(df))
+acc = EXACT["binary"](BY)
+spark.accumulate(df, acc.empty(), tasks=2).save(sys.argv[2])
+spark.collect(spark.states(df, acc), acc).save(sys.argv[3])
+try:
+    spark.accumulate(df, sm.binary(y_true="clicked", y_score="actual"))
+except sm.DataError as error:
+    Path(sys.argv[4]).write_text(str(error))
+session.stop()
+"""
+
+
+def test_spark_connect(java, files, tmp_path):
+    pytest.importorskip("grpc", reason="Spark Connect needs pyspark[connect]")
+    pytest.importorskip("pyspark.sql.connect")
+    paths, error, log = [tmp_path / "few.state", tmp_path / "many.state"], tmp_path / "error", tmp_path / "log"
+    folders = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    environment = os.environ | {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": folders}
+    command = [sys.executable, "-c", CONNECT, str(files), *map(str, paths), str(error)]
+    with log.open("w") as output:  # a file, since the server may hold a pipe longer than the client
+        ran = subprocess.run(command, env=environment, stdout=output, stderr=output, check=False, timeout=180)
+    assert ran.returncode == 0, log.read_text()
+    assert error.read_text().startswith("column 'actual' has scores outside [0, 1] in ")
+    for path in paths:
+        assert sm.Accumulator.load(path).to_bytes() == alone(files, "binary", True, exact=True).to_bytes()
