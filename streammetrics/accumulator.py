@@ -364,6 +364,11 @@ class Accumulator:
     def _saved(self) -> Saved:
         return Saved(self.roles, self.metrics, self.state)
 
+    def _repr_html_(self) -> str:
+        from streammetrics.html import accumulator_html  # when it is needed
+
+        return accumulator_html(repr(self), [(repr(s), self.state.tables[s.name].height) for s in self.statistics])
+
     def __repr__(self) -> str:
         counts, by = self.state.tables[RowCounts.name], self.roles.by
         rows, dropped = (counts[c].sum() // len(self.roles.models) for c in ("rows", "dropped"))

@@ -79,6 +79,7 @@ _confidence = click.option(
 )
 _format = click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
 _output = click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write instead of printing.")
+_html = click.option("--html", type=click.Path(path_type=Path), help="File to write as an HTML page, with charts.")
 
 
 @_command("evaluate", "streammetrics evaluate 'predictions/*.parquet' --y-true clicked --y-score p_click --by country")
@@ -106,6 +107,7 @@ _output = click.option("-o", "--output", type=click.Path(path_type=Path), help="
 @click.option("--save", type=click.Path(path_type=Path), help="File to save the state to, for merge, show and check.")
 @click.option("--workers", type=click.IntRange(min=1), help="Threads; one for each core unless given.")
 @_confidence
+@_html
 @_format
 @_output
 def evaluate_command(
@@ -115,6 +117,7 @@ def evaluate_command(
     save: Path | None,
     workers: int | None,
     confidence: float | None,
+    html: Path | None,
     form: str,
     output: Path | None,
     **options: Any,
@@ -128,7 +131,7 @@ def evaluate_command(
         raise SourceError("the source has no rows.")
     if save:
         acc.save(save)
-    _show(acc.finalize(metrics or None, confidence=confidence), form, output)
+    _show(acc.finalize(metrics or None, confidence=confidence), form, output, html)
 
 
 @_command("merge", "streammetrics merge monday.state tuesday.state -o week.state")
@@ -147,6 +150,7 @@ def merge_command(states: tuple[Path, ...], output: Path) -> None:
 @click.option("--total", is_flag=True, help="Roll up all groups into one.")
 @_metrics
 @_confidence
+@_html
 @_format
 @_output
 def show(
@@ -155,11 +159,12 @@ def show(
     total: bool,
     metrics: tuple[str, ...],
     confidence: float | None,
+    html: Path | None,
     form: str,
     output: Path | None,
 ) -> None:
     """Show the metrics of a saved state, rolled up to some of its group columns."""
-    _show(_rolled_up(state, by, total).finalize(metrics or None, confidence=confidence), form, output)
+    _show(_rolled_up(state, by, total).finalize(metrics or None, confidence=confidence), form, output, html)
 
 
 @_command("check", "streammetrics check week.state --require 'roc_auc>=0.80' --require 'ece<=0.02'")
@@ -405,7 +410,9 @@ def _rolled_up(state: Path, by: tuple[str, ...], total: bool) -> Accumulator:
     return acc.rollup(*by) if by or total else acc
 
 
-def _show(report: Report, form: str, output: Path | None) -> None:
+def _show(report: Report, form: str, output: Path | None, html: Path | None = None) -> None:
+    if html is not None:
+        report.save_html(html)
     _write(report.frame, str(report), form, output)
 
 

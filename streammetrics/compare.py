@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import polars as pl
@@ -19,6 +19,9 @@ from streammetrics.frames import concat_groups
 from streammetrics.metrics import Metric
 from streammetrics.report import Report
 from streammetrics.uncertainty.distributions import upper_level
+
+if TYPE_CHECKING:
+    from streammetrics.charts import Plot
 
 Values = NDArray[np.float64]
 
@@ -170,6 +173,17 @@ class Comparison:
 
     def __repr__(self) -> str:
         return str(self)
+
+    @property
+    def plot(self) -> Plot:
+        """Charts of both, one over the other: ``comparison.plot.roc()``. They need the extra ``plot``.
+
+        Raises:
+            ReportError: where the group columns differ.
+        """
+        from streammetrics.charts import Plot, Together  # when it is needed
+
+        return Plot(Together({"a": self.a, "b": self.b}))
 
     def roc(self) -> pl.DataFrame:
         """Where which ROC curve lies above the other: group columns, ``from_fpr``, ``to_fpr``, ``above``.

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Literal, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import polars as pl
 from numpy.typing import ArrayLike
@@ -28,6 +29,9 @@ from streammetrics.statistics import (
     ScoreHistogram,
     Statistic,
 )
+
+if TYPE_CHECKING:
+    from streammetrics.charts import Plot
 
 S = TypeVar("S")
 
@@ -401,6 +405,40 @@ class Report:
         columns = rows.columns[: rows.columns.index("metric")]
         differing = [f"{c}= (such as {rows[c][0]!r})" for c in columns if c not in keys and rows[c].n_unique() > 1]
         return f"say which with {' and '.join(differing)}."
+
+    @property
+    def plot(self) -> Plot:
+        """Charts: ``report.plot.roc()``. They need the extra ``plot``."""
+        from streammetrics.charts import Plot  # when it is needed
+
+        return Plot(self)
+
+    def save_html(self, path: str | Path, title: str = "Evaluation") -> None:
+        """Write the report as one HTML page, which needs no network: numbers with bounds, charts, a table of groups."""
+        from streammetrics.html import page  # when it is needed
+
+        Path(path).write_text(page(self, title), encoding="utf-8")
+
+    def to_display(self, kind: str, **keys: Any) -> Any:
+        """A curve as scikit-learn's own display, whose ``plot()`` draws it with Matplotlib.
+
+        Args:
+            kind: ``"roc"``, ``"pr"``, ``"det"``, ``"calibration"`` or ``"confusion"``.
+            keys: values of group columns, ``model``, ``label`` and ``threshold`` that leave one curve or matrix.
+
+        Raises:
+            SpecificationError: where scikit-learn is not installed.
+            ReportError: for another kind, and where no curve, or more than one, has these keys.
+            MetricError: where the accumulator does not keep what the curve is read from.
+        """
+        from streammetrics.displays import to_display  # when it is needed
+
+        return to_display(self, kind, **keys)
+
+    def _repr_html_(self) -> str:
+        from streammetrics.html import report_html  # when it is needed
+
+        return report_html(self)
 
     def __str__(self) -> str:
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None

@@ -1,0 +1,44 @@
+"""Charts of reports and of curve frames: plain pictures, which Altair or SVG draws.
+
+Each function takes a report, or a frame such as `Report.curve` gives, and returns a `Picture`; `as_altair` makes it a
+chart. `Report.plot` does both at once.
+
+>>> import polars as pl
+>>> roc(pl.DataFrame({"tp": [0, 1, 1], "fp": [0, 0, 1], "fn": [1, 0, 0], "tn": [1, 1, 0]})).title
+'ROC curve'
+"""
+
+from streammetrics.charts.error_curves import error_cdf, errors, rec
+from streammetrics.charts.groups import over_time, segments, window_of
+from streammetrics.charts.picture import Axis, Layer, Picture
+from streammetrics.charts.plot import Plot
+from streammetrics.charts.ranking import det, gain, lift, pr, roc, scores
+from streammetrics.charts.reliability import calibration, confusion
+from streammetrics.charts.svg import as_svg, swatch
+from streammetrics.charts.together import Together
+from streammetrics.charts.vega import as_altair
+
+__all__ = [
+    "Axis",
+    "Layer",
+    "Picture",
+    "Plot",
+    "Together",
+    "as_altair",
+    "as_svg",
+    "calibration",
+    "confusion",
+    "det",
+    "error_cdf",
+    "errors",
+    "gain",
+    "lift",
+    "over_time",
+    "pr",
+    "rec",
+    "roc",
+    "scores",
+    "segments",
+    "swatch",
+    "window_of",
+]

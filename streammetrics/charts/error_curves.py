@@ -1,0 +1,115 @@
+"""How large errors are: their distribution function, the REC curve, their histogram."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from streammetrics import text
+from streammetrics.charts.histograms import outlines
+from streammetrics.charts.picture import Axis, Layer, Picture, extent, line
+from streammetrics.charts.series import Series, Source, curve_of, series_of
+from streammetrics.charts.thinning import thinned
+from streammetrics.errors import MetricError, ReportError
+
+UNIT = "units of the target"
+INSIDE = 0.99  # of the rows lie within the ends of the axis
+
+
+def error_cdf(source: Source, **keys: Any) -> Picture:
+    """Distribution function of the errors of each model and group, with certified bounds; the better one is named."""
+    title, what = "Distribution of errors", f"Error: prediction - true value ({UNIT})"
+    caption = "The share of rows with an error of at most x; the steeper at 0, the better."
+    return _steps(source, "error_cdf", "value", title, what, caption, keys)
+
+
+def rec(source: Source, **keys: Any) -> Picture:
+    """Regression error characteristic (Bi and Bennett 2003) of each model and group; the better one is named."""
+    title, what = "Regression error characteristic", f"Tolerance: absolute error ({UNIT})"
+    caption = "The share of rows whose absolute error is within the tolerance; higher is better."
+    return _steps(source, "rec", "tolerance", title, what, caption, keys)
+
+
+def errors(source: Source, **keys: Any) -> Picture:
+    """Histogram of the errors of each model and group."""
+    curve = curve_of(source, "error_cdf")
+    _require(curve, "value", "error_cdf")
+    own = [c for c in curve.columns if c not in ("value", "share", "lower", "upper")]
+    before = pl.col("share").shift(1, fill_value=0.0)
+    counts = curve.select(*own, "value", count=pl.col("share") - (before.over(own) if own else before))
+    return outlines(source, counts, keys, "Errors", f"Error: prediction - true value ({UNIT})")
+
+
+def _steps(source: Source, kind: str, along: str, title: str, what: str, caption: str, keys: dict[str, Any]) -> Picture:
+    curve = curve_of(source, kind)
+    _require(curve, along, kind)
+    series = series_of(source, curve, keys)
+    low, high = _ends(series.frame, along, both=kind == "error_cdf")
+    x = Axis(what, low, high)
+    y = Axis("Rows up to there (share)")
+    lines = {side: _stairs(series.frame, along, side, x) for side in ("share", "lower", "upper")}
+    band = [
+        pl.concat(
+            [thinned(lines["upper"].filter(series=n), x, y), thinned(lines["lower"].filter(series=n), x, y).reverse()]
+        )
+        for n in series.names
+    ]
+    wide = not lines["lower"].equals(lines["upper"])
+    layers = [Layer("band", pl.concat(band))] if wide and band else []
+    layers.append(Layer("line", thinned(lines["share"], x, y)))
+    if low < 0 < high:
+        layers.insert(0, line((0, 0), (0, 1)))
+    if wide:
+        caption += " The shaded band is certified: the curve lies within."
+    subtitle = "; ".join(filter(None, (_better(source, series), series.note)))
+    return Picture(title, x, y, layers, series.names, series.legend, subtitle, caption)
+
+
+def _require(curve: pl.DataFrame, along: str, kind: str) -> None:
+    if not {along, "share", "lower", "upper"} <= set(curve.columns):
+        raise ReportError(
+            f"this chart needs a curve with the columns {along}, share, lower and upper, as {kind!r} has."
+        )
+
+
+def _ends(curve: pl.DataFrame, along: str, both: bool) -> tuple[float, float]:
+    """The values between which nearly all rows of each series lie."""
+    rest = (1 - INSIDE) / (2 if both else 1)
+    inner = curve.filter(pl.col("share").is_between(rest, 1 - rest) & pl.col(along).is_finite())
+    if inner.is_empty():
+        inner = curve.filter(pl.col(along).is_finite())
+    low, high = extent(inner[along])
+    return (low, high) if both else (0.0, max(high, 0.0) or 1.0)
+
+
+def _stairs(curve: pl.DataFrame, along: str, side: str, x: Axis) -> pl.DataFrame:
+    """The steps of each series from one end of the axis to the other."""
+    parts = []
+    for part in curve.partition_by("series", maintain_order=True):
+        edges, shares = part[along].to_numpy(), np.append(0.0, part[side].to_numpy())
+        inside = (edges > x.low) & (edges <= x.high)
+        first = int(np.searchsorted(edges, x.low, side="right"))
+        heights = np.append(shares[first], shares[1:][inside])
+        across = np.concatenate([[x.low], np.repeat(edges[inside], 2), [x.high]])
+        up = np.repeat(heights, 2)
+        parts.append(pl.DataFrame({"series": pl.repeat(part["series"][0], len(up), eager=True), "x": across, "y": up}))
+    return pl.concat(parts) if parts else pl.DataFrame(schema={"series": pl.String, "x": pl.Float64, "y": pl.Float64})
+
+
+def _better(source: Source, series: Series) -> str:
+    """Which series has the smallest median absolute error, where the certified bounds leave no doubt."""
+    if len(series.names) < 2 or isinstance(source, pl.DataFrame):
+        return ""
+    try:
+        rows = series.of(source.rows("median_absolute_error")).drop_nulls("value").sort("value")
+    except MetricError:
+        return ""
+    if rows.height < 2:
+        return ""
+    first, second = (rows.row(i, named=True) for i in range(2))
+    said = [f"{r['series']} {text.number(r['value'], r['lower'], r['upper'])}" for r in (first, second)]
+    if first["upper"] < rows["lower"].tail(-1).min():
+        return f"better: {said[0]}, by median absolute error; next {said[1]}"
+    return f"median absolute errors too close to call: {said[0]}, {said[1]}"

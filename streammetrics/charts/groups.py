@@ -1,0 +1,197 @@
+"""A metric of every group: side by side, and over time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from streammetrics import text
+from streammetrics.charts.picture import MOST, Axis, Layer, Picture, extent
+from streammetrics.charts.series import PLACE, Drawn, Series, series_of
+from streammetrics.errors import ReportError
+from streammetrics.metrics import Metric
+
+MOST_GROUPS = 40
+MOST_DOTS = 40  # of a line
+EVERY = 1 << 62
+SIDES = ("model", "report")  # group columns whose values lie over one another
+ESTIMATE = ("metric", "value", "lower", "upper", "ci_lower", "ci_upper", "note")
+ENDLESS = (float("-inf"), float("inf"))
+
+
+def segments(report: Drawn, metric: str | Metric, by: str | None = None, **keys: Any) -> Picture:
+    """A metric of each group as a dot with its interval, the best on top.
+
+    Where groups are many the worst are shown. The interval is the sampling interval where the report has a confidence,
+    else the certified bounds.
+
+    Args:
+        report: a report with groups.
+        metric: what to show.
+        by: a group column; the rows of all other columns, but for models, are then put together.
+        keys: values of group columns and kept keys that rows must have.
+
+    Raises:
+        ReportError: where there are no groups.
+    """
+    if by is not None and by not in report.by:
+        raise ReportError(f"{by!r} is no group column; the group columns are: {', '.join(report.by) or 'none'}.")
+    own = [c for c in report.by if by is None or c in (by, *SIDES)]
+    if not own:
+        raise ReportError("there are no groups to compare; the report has neither by= nor models.")
+    found = report.find(metric)
+    report = report.rollup(*own).showing([found.name]) if own != report.by else report
+    rows = report.rows(metric, **keys).drop_nulls("value")
+    named = [c for c in _key_columns(rows) if c not in keys]
+    sides = [c for c in named if c in SIDES] if set(named) - set(SIDES) else []  # in colour; all else has a place
+    places = _series(report, rows, [c for c in named if c not in sides], most=EVERY)
+    colours = _series(report, rows, sides)
+    frame = colours.of(places.of(rows).rename({"series": PLACE}))
+    order = (
+        frame.group_by(PLACE, maintain_order=True)
+        .agg(pl.mean("value"))
+        .sort("value", descending=found.better != "low", maintain_order=True)[PLACE]
+    )
+    shown = order.tail(MOST_GROUPS)
+    frame = frame.filter(pl.col(PLACE).is_in(shown.implode()))
+    low, high, how = interval_columns(frame, report.confidence)
+    x = Axis(_title(found), *_reach(found, frame["value"], frame[low], frame[high]))
+    from_low, to_high = (pl.col(c).clip(x.low, x.high) for c in (low, high))
+    intervals = frame.select("series", x=from_low, y=PLACE, x2=to_high, y2=PLACE).drop_nulls()
+    dots = frame.select("series", x="value", y=PLACE, text=_said(low, high))
+    which = "worst" if found.better else "lowest"
+    cut = f"the {MOST_GROUPS} {which} of {len(order):,}" if len(order) > MOST_GROUPS else ""
+    return Picture(
+        f"{found.name} of each group",
+        x,
+        Axis(places.legend or "Group", scale="names", names=tuple(shown)),
+        [Layer("interval", intervals), Layer("dot", dots)],
+        colours.names,
+        colours.legend,
+        "; ".join(filter(None, (cut, how))),
+        _better(found),
+    )
+
+
+def over_time(
+    report: Drawn, metric: str | Metric, window: str | None = None, by: str | list[str] | None = None, **keys: Any
+) -> Picture:
+    """A metric over the windows of time, a line for each segment, with a band for its interval.
+
+    Args:
+        report: a report whose groups have a column of dates or times.
+        metric: what to show.
+        window: that column; the only one unless given.
+        by: the group columns that make lines, none with ``[]``; all others but for models are put together.
+        keys: values of group columns and kept keys that rows must have.
+
+    Raises:
+        ReportError: where no group column, or more than one, is of dates or times.
+    """
+    window = window or _window(report)
+    if window not in report.by:
+        raise ReportError(f"{window!r} is no group column; the group columns are: {', '.join(report.by) or 'none'}.")
+    if by is not None:
+        wanted = {window, *([by] if isinstance(by, str) else by), *SIDES}
+        report = report.rollup(*(c for c in report.by if c in wanted)).showing([report.find(metric).name])
+    found, rows = report.find(metric), report.rows(metric, **keys)
+    if not rows.schema[window].is_temporal():
+        raise ReportError(f"the column {window!r} is of type {rows.schema[window]}; time needs dates or times.")
+    lines = _series(report, rows, [c for c in _key_columns(rows) if c != window])
+    time = pl.col(window).cast(pl.Datetime("ms"))
+    frame = lines.of(rows).drop_nulls(["value", window]).with_columns(x=time).sort("x")
+    low, high, how = interval_columns(frame, report.confidence)
+    y = Axis(_title(found), *_reach(found, frame["value"], frame[low], frame[high]))
+    layers = [_ribbon(frame, low, high, y), Layer("line", frame.select("series", "x", y="value").sort("series"))]
+    if frame.height <= MOST_DOTS * len(lines.names):
+        layers.append(Layer("dot", frame.select("series", "x", y="value", text=_said(low, high))))
+    return Picture(
+        f"{found.name} over time",
+        Axis(window, *_apart(*extent(frame["x"], room=0.0)), scale="time"),
+        y,
+        layers,
+        lines.names,
+        lines.legend,
+        "; ".join(filter(None, (lines.note, how and f"band: {how}"))),
+        _better(found),
+    )
+
+
+def _series(report: Drawn, rows: pl.DataFrame, keys: list[str], most: int = MOST) -> Series:
+    """The series that some keys make."""
+    every = rows.select(keys).unique(maintain_order=True) if keys else pl.DataFrame()
+    return series_of(report, every, {}, most, columns=keys)
+
+
+def _ribbon(frame: pl.DataFrame, low: str, high: str, y: Axis) -> Layer:
+    """The area between the limits of each series, from window to window."""
+    ends = [frame.select("series", "x", y=pl.col(c).clip(y.low, y.high)) for c in (high, low)]
+    parts = [
+        pl.concat([ends[0].filter(series=name), ends[1].filter(series=name).reverse()]).drop_nulls()
+        for name in frame["series"].unique(maintain_order=True)
+    ]
+    return Layer("band", pl.concat(parts) if parts else ends[0])
+
+
+def interval_columns(frame: pl.DataFrame, confidence: float | None) -> tuple[str, str, str]:
+    """The columns of the interval to draw, and what it is."""
+    if confidence is not None and "ci_lower" in frame.columns and frame["ci_lower"].count():
+        return "ci_lower", "ci_upper", f"{confidence * 100:g} % sampling interval"
+    return "lower", "upper", "certified bounds" if (frame["lower"] != frame["upper"]).any() else ""
+
+
+def window_of(report: Drawn) -> list[str]:
+    """The group columns of dates or times."""
+    types = report.state.groups.schema
+    return [c for c in report.by if c in types and types[c].is_temporal()]
+
+
+def _window(report: Drawn) -> str:
+    found = window_of(report)
+    if len(found) != 1:
+        known = ", ".join(found) or "none"
+        raise ReportError(f"say which window= of time is meant; group columns of dates or times: {known}.")
+    return found[0]
+
+
+def _key_columns(rows: pl.DataFrame) -> list[str]:
+    """The columns that tell rows of one metric apart."""
+    return [c for c in rows.columns if c not in ESTIMATE and rows[c].null_count() != rows.height]
+
+
+def _reach(metric: Metric, *columns: pl.Series) -> tuple[float, float]:
+    """The ends of an axis: the values, but not beyond what the metric can be."""
+    low, high = extent(*columns)
+    least, most = metric.range
+    return max(low, least), min(high, most) if min(high, most) > max(low, least) else high
+
+
+def _apart(low: float, high: float) -> tuple[float, float]:
+    """The ends of an axis of time, which a single window gets a day for."""
+    return (low, high) if high > low else (low - 43_200_000, high + 43_200_000)
+
+
+def _title(metric: Metric) -> str:
+    """The name with its range, which is its unit."""
+    low, high = metric.range
+    if (low, high) == (0, 1):
+        return f"{metric.name} (0 to 1)"
+    if (low, high) == (-1, 1):
+        return f"{metric.name} (-1 to 1)"
+    return metric.name
+
+
+def _better(metric: Metric) -> str:
+    return {"high": "Higher is better.", "low": "Lower is better."}.get(metric.better or "", "")
+
+
+def _said(low: str, high: str) -> pl.Expr:
+    """The value with its interval."""
+
+    def words(row: dict[str, Any]) -> str:
+        value = text.number(row["value"], None, None)
+        ends = text.interval(row[low], row[high]) if row[low] != row[high] else ""
+        return f"{value} ({ends})" if ends else value
+
+    return pl.struct(*dict.fromkeys(("value", low, high))).map_elements(words, return_dtype=pl.String)

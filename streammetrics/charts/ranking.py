@@ -1,0 +1,229 @@
+"""How well scores rank: ROC, PR, DET, gain and lift, and the scores of each class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+from polars import Expr
+
+from streammetrics import text
+from streammetrics.charts.histograms import outlines
+from streammetrics.charts.picture import Axis, Layer, Picture, line
+from streammetrics.charts.series import KINDS, Drawn, Series, Source, curve_of, series_of
+from streammetrics.charts.thinning import thinned
+from streammetrics.distributions import distributions
+from streammetrics.errors import MetricError, ReportError
+from streammetrics.metrics.ratios import fnr, fpr, precision, predicted_positive_rate, prevalence, recall
+from streammetrics.statistics import GROUP
+
+BETWEEN = np.sort(np.append(np.arange(1, 12) / 12, 0.5 ** np.arange(4, 12)))
+"""Where a line has points between two thresholds that lie apart: close to the first, where precision bends most."""
+COUNTS = ("tp", "fp", "fn", "tn")
+CLASS = "actual class"
+TP, FP, FN, TN = (pl.col(c).cast(pl.Float64) for c in COUNTS)
+FPR, RECALL, PRECISION, FNR = fpr(FP, TN), recall(TP, FN), precision(TP, FP), fnr(TP, FN)
+TARGETED = predicted_positive_rate(TP, FP, FN, TN)
+LIFT = pl.when(TARGETED >= 1e-3).then(PRECISION / prevalence(TP, FP, FN, TN))  # before, a handful of rows decides
+BAND = "certified: the curve lies within the shaded band"
+
+
+def roc(source: Source, *, points: pl.DataFrame | None = None, **keys: Any) -> Picture:
+    """Receiver operating characteristic, with its certified band and the operating points."""
+    x, y = Axis("False positive rate (share of negatives)"), Axis("Recall (share of positives)")
+    found = _ranking(source, "roc", x, y, FPR, RECALL, points, keys, "roc_auc", "AUC")
+    return _picture("ROC curve", *found, [line((0, 1), (0, 1))], "the dotted diagonal is a random ranking")
+
+
+def pr(source: Source, *, points: pl.DataFrame | None = None, **keys: Any) -> Picture:
+    """Precision over recall, with its certified band and the operating points; the dotted line is the prevalence."""
+    x, y = Axis("Recall (share of positives)"), Axis("Precision (share of predicted positives)")
+    found = _ranking(source, "pr", x, y, RECALL, PRECISION, points, keys, "average_precision", "average precision")
+    curve = found[0].frame
+    levels = curve.group_by("series", maintain_order=True).agg(prevalence(TP, FP, FN, TN).first().alias("y"))
+    lines = [line((0, 1), (level, level)) for level in levels["y"].drop_nulls().unique(maintain_order=True)]
+    return _picture("Precision-recall curve", *found, lines, "a dotted line is the prevalence, which chance attains")
+
+
+def det(source: Source, *, points: pl.DataFrame | None = None, **keys: Any) -> Picture:
+    """Detection error tradeoff on normal deviate axes (Martin et al. 1997), where normal scores give straight lines."""
+    smallest = curve_of(source, "det").select(pl.min_horizontal(c.filter(c > 0).min() for c in (FPR, FNR))).item()
+    low = min(0.01, max(1e-5, smallest or 0.01))
+    x = Axis("False positive rate (share of negatives)", low, 0.99, "probit", percent=True)
+    y = Axis("False negative rate (share of positives)", low, 0.99, "probit", percent=True)
+    found = _ranking(source, "det", x, y, FPR, FNR, points, keys, "equal_error_rate", "equal error rate")
+    return _picture("Detection error tradeoff", *found, [], "lower and further left is better")
+
+
+def gain(source: Source, *, points: pl.DataFrame | None = None, **keys: Any) -> Picture:
+    """Cumulative gain: the share of positives among the rows with the highest scores."""
+    x, y = Axis("Rows targeted, highest scores first (share of rows)"), Axis("Gain (share of positives)")
+    found = _ranking(source, "lift", x, y, TARGETED, RECALL, points, keys)
+    return _picture("Cumulative gain", *found, [line((0, 1), (0, 1))], "the dotted diagonal is a random choice")
+
+
+def lift(source: Source, *, points: pl.DataFrame | None = None, **keys: Any) -> Picture:
+    """Lift: how many times more frequent positives are among the rows with the highest scores than among all."""
+    curve = curve_of(source, "lift")
+    top = curve.select(LIFT.filter(LIFT.is_finite()).max()).item() or 1.0
+    x = Axis("Rows targeted, highest scores first (share of rows)")
+    y = Axis("Lift (times the positives among all rows)", 0.0, max(2.0, 1.1 * top))
+    found = _ranking(source, "lift", x, y, TARGETED, LIFT, points, keys)
+    return _picture("Lift", *found, [line((0, 1), (1, 1))], "the dotted line is a random choice")
+
+
+def scores(source: Source, **keys: Any) -> Picture:
+    """The distribution of scores: of each class where labels are known, else of all rows.
+
+    Bars have equal width on the axis, which is logarithmic where scores span several powers of ten. The area of each
+    class is 1, so that a rare class can be seen.
+    """
+    if isinstance(source, pl.DataFrame):
+        counts = _by_class(source)
+    else:
+        try:
+            counts = _by_class(source.curve("roc"))
+        except MetricError:
+            counts = _of_all_rows(source)
+    return outlines(source, counts, keys, "Distribution of scores", "Score")
+
+
+def _by_class(curve: pl.DataFrame) -> pl.DataFrame:
+    """The keys, ``actual class``, ``value`` (the lowest score of a bin) and ``count``, off a curve."""
+    keys = [c for c in curve.columns if c not in KINDS]
+    if not {"threshold", "tp", "fp"} <= set(curve.columns):
+        raise ReportError("scores are drawn from a curve with the columns threshold, tp and fp, as curve('roc').")
+    own = [pl.col(c) - (pl.col(c).shift(1).over(keys) if keys else pl.col(c).shift(1)) for c in ("fp", "tp")]
+    return (
+        curve.select(*keys, value="threshold", negatives=own[0], positives=own[1])
+        .filter(pl.col("value").is_finite())
+        .unpivot(["negatives", "positives"], index=[*keys, "value"], variable_name=CLASS, value_name="count")
+        .select(*keys, CLASS, "value", "count")
+    )
+
+
+def _of_all_rows(source: Drawn) -> pl.DataFrame:
+    """The keys, ``value`` and ``count`` of the histogram of scores."""
+    found = distributions(source.state).get("y_score")
+    if found is None:
+        raise MetricError("this needs ScoreHistogram or Histogram, which the accumulator does not keep.")
+    bins = found.histogram.edges(found.bins).select(GROUP, value="low", count="count")
+    return found.groups.join(bins, on=GROUP, maintain_order="right").drop(GROUP)
+
+
+def _ranking(
+    source: Source,
+    kind: str,
+    x: Axis,
+    y: Axis,
+    across: Expr,
+    up: Expr,
+    points: pl.DataFrame | None,
+    keys: dict[str, Any],
+    metric: str = "",
+    called: str = "",
+) -> tuple[Series, Axis, Axis, list[Layer], str]:
+    """The series, the axes, the layers from the back to the front, and a word on the area."""
+    curve = curve_of(source, kind)
+    if missing := [c for c in COUNTS if c not in curve.columns]:
+        raise ReportError(f"this chart needs a curve with the column {missing[0]}, such as report.curve({kind!r}).")
+    series = series_of(source, curve, keys)
+    layers = [_band(source, kind, series, x, y, across, up)]
+    layers.append(Layer("line", thinned(_path(series.frame, across, up), x, y)))
+    if (dots := _points(source, series, points, keys)) is not None:
+        shown = dots.select("series", x=across, y=up, text=_said(dots)).drop_nulls(["x", "y"])
+        layers.append(Layer("dot", shown))
+    return series, x, y, layers, _area(source, series, metric, called, keys)
+
+
+def _picture(
+    title: str, series: Series, x: Axis, y: Axis, layers: list[Layer], area: str, lines: list[Layer], caption: str
+) -> Picture:
+    dotted = any(layer.kind == "dot" for layer in layers)
+    banded = any(layer.kind == "band" and layer.frame.height for layer in layers)
+    told = [caption, *(["marks are thresholds"] if dotted else []), *([BAND] if banded else [])]
+    caption = "; ".join(told)
+    return Picture(
+        title,
+        x,
+        y,
+        [*lines, *layers],
+        series.names,
+        series.legend,
+        "; ".join(filter(None, (area, series.note))),
+        caption[:1].upper() + caption[1:] + ".",
+    )
+
+
+def _path(curve: pl.DataFrame, across: Expr, up: Expr) -> pl.DataFrame:
+    """The curve through points between its thresholds too, where counts grow in proportion.
+
+    So precision and lift bend as Davis and Goadrich (2006) have it.
+    """
+    parts = []
+    for part in curve.select("series", *COUNTS).partition_by("series", maintain_order=True):
+        jump = np.nan_to_num(
+            part.select(pl.max_horizontal(e.diff().abs() for e in (across, up))).to_series().to_numpy()
+        )
+        place = np.arange(part.height, dtype=np.float64)
+        far = np.flatnonzero(jump > 1e-3)
+        between = (far[:, None] - 1 + BETWEEN).ravel()
+        # Just after no row at all, precision is that of the first rows.
+        start = np.array([1e-9]) if part.height > 1 else np.zeros(0)
+        at = np.sort(np.concatenate([place, between, start]))
+        counts = {c: np.interp(at, place, part[c].to_numpy()) for c in COUNTS}
+        parts.append(pl.DataFrame({"series": pl.repeat(part["series"][0], len(at), eager=True), **counts}))
+    dense = pl.concat(parts) if parts else curve.select("series", *COUNTS)
+    path = dense.select("series", x=across, y=up)
+    return path.filter(pl.col("x").is_finite() & pl.col("y").is_finite())
+
+
+def _band(source: Source, kind: str, series: Series, x: Axis, y: Axis, across: Expr, up: Expr) -> Layer:
+    """The area between the curves of the best and of the worst order of rows within bins."""
+    nothing = pl.DataFrame(schema={"series": pl.String, "x": pl.Float64, "y": pl.Float64})
+    if isinstance(source, pl.DataFrame):
+        return Layer("band", nothing)
+    best, worst = (
+        thinned(_path(series.of(source.curve(kind, order)), across, up), x, y) for order in ("best", "worst")
+    )
+    if best.equals(worst):
+        return Layer("band", nothing)
+    parts = [pl.concat([best.filter(series=name), worst.filter(series=name).reverse()]) for name in series.names]
+    return Layer("band", pl.concat(parts))
+
+
+def _points(source: Source, series: Series, points: pl.DataFrame | None, keys: dict[str, Any]) -> pl.DataFrame | None:
+    """The 2x2 tables of the operating points: those given, or of the thresholds that a report counts at."""
+    if points is None:
+        if isinstance(source, pl.DataFrame):
+            return None
+        try:
+            points = source.confusion_counts()
+        except MetricError:
+            return None
+    if missing := [c for c in series.keys if c not in points.columns]:
+        raise ReportError(f"the points have no column {missing[0]!r} to tell which curve they belong to.")
+    return series.of(points)
+
+
+def _said(points: pl.DataFrame) -> Expr:
+    """What a point is."""
+    if "threshold" not in points.columns:
+        return pl.lit("predicted labels")
+    threshold = pl.col("threshold")
+    known = pl.format("threshold {}", threshold.cast(pl.Float64).round_sig_figs(6))
+    return pl.when(threshold.is_null()).then(pl.lit("predicted labels")).otherwise(known)
+
+
+def _area(source: Source, series: Series, metric: str, called: str, keys: dict[str, Any]) -> str:
+    """The metric that sums the curve up, where there is one series of a report."""
+    if isinstance(source, pl.DataFrame) or not metric or len(series.names) != 1 or series.left_out:
+        return ""
+    rows = source.rows(metric, **keys)
+    if rows.height != 1 or rows["value"][0] is None:
+        return ""
+    bounds = rows.select("value", "lower", "upper").row(0)
+    said: Sequence[str] = (called, text.number(*bounds), text.bound(*bounds[1:]))
+    return " ".join(said)

@@ -1,0 +1,176 @@
+"""Which lines a chart has: one for each group, model and label of a curve, as many as can be told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+import polars as pl
+
+from streammetrics.charts.picture import MOST
+from streammetrics.errors import MetricError, ReportError
+from streammetrics.metrics import Metric
+from streammetrics.state import State
+
+KINDS = (
+    *("threshold", "tp", "fp", "fn", "tn", "fpr", "recall", "precision", "fnr", "targeted", "gain", "lift"),
+    *("lowest", "highest", "weight", "mean_score", "observed_rate"),
+    *("value", "tolerance", "share", "lower", "upper", "actual", "predicted", "count"),
+)
+"""Columns of curve frames that are no keys."""
+
+
+SERIES = "series"
+SIZE, PLACE = "rows of the group", "place of the group"  # names that no group column will have
+
+
+class Drawn(Protocol):
+    """What is needed of a report."""
+
+    confidence: float | None
+
+    @property
+    def by(self) -> list[str]:
+        """The group columns."""
+        ...
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """All estimates."""
+        ...
+
+    def find(self, metric: str | Metric, of_label: bool = False) -> Metric:
+        """The metric of that name."""
+        ...
+
+    def rows(self, metric: str | Metric, **keys: Any) -> pl.DataFrame:
+        """The rows of one metric."""
+        ...
+
+    def curve(self, kind: str, order: Any = "tied") -> pl.DataFrame:
+        """A curve of every group."""
+        ...
+
+    def confusion_counts(self) -> pl.DataFrame:
+        """The 2x2 tables."""
+        ...
+
+    def confusion_matrix(self, normalize: Any = None) -> pl.DataFrame:
+        """The cells of the confusion matrix."""
+        ...
+
+    @property
+    def state(self) -> State:
+        """Groups and tables."""
+        ...
+
+    def rollup(self, *columns: str) -> Drawn:
+        """The report over fewer groups."""
+        ...
+
+    def showing(self, metrics: Sequence[str]) -> Drawn:
+        """The report of other metrics."""
+        ...
+
+
+Source: TypeAlias = Drawn | pl.DataFrame
+
+
+@dataclass(frozen=True)
+class Series:
+    """A frame with a column ``series``, and what its values are; ``keys`` are the columns that make it."""
+
+    frame: pl.DataFrame
+    names: tuple[str, ...]
+    legend: str
+    keys: list[str]
+    left_out: int = 0
+
+    def of(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Another frame with the same keys, of the same series."""
+        if not self.keys:
+            return frame.with_columns(series=pl.lit(self.names[0]))
+        named = self.frame.select(*self.keys, "series").unique(maintain_order=True)
+        return frame.join(named, on=self.keys, nulls_equal=True, maintain_order="left_right")
+
+    @property
+    def note(self) -> str:
+        """A word on what is not shown."""
+        shown = len(self.names)
+        return f"{shown} of {shown + self.left_out:,}, those with most rows" if self.left_out else ""
+
+
+def curve_of(source: Source, kind: str, order: str = "tied") -> pl.DataFrame:
+    """A curve of a report; a frame is one already."""
+    return source if isinstance(source, pl.DataFrame) else source.curve(kind, order)
+
+
+def series_of(
+    source: Source, frame: pl.DataFrame, keys: Mapping[str, Any], most: int = MOST, columns: Sequence[str] | None = None
+) -> Series:
+    """The rows of a curve that match some keys, with a name for each group.
+
+    Where there are more groups than can be told apart, the largest are taken.
+
+    Args:
+        source: the report, which knows how large groups are, or the frame.
+        frame: the curve.
+        keys: values of group columns and ``label`` that rows must have.
+        most: how many series can be told apart.
+        columns: those that tell groups apart; all that curves don't have of themselves unless given.
+
+    Raises:
+        ReportError: for a key that is no column, or where no row has them; for a group column called ``series``.
+
+    >>> frame = pl.DataFrame({"model": ["a", "b"], "day": [1, 1], "fpr": [0.0, 0.0]})
+    >>> found = series_of(frame, frame, {})
+    >>> found.names, found.legend
+    (('a', 'b'), 'model')
+    """
+    columns = [c for c in frame.columns if c not in KINDS] if columns is None else list(columns)
+    if SERIES in columns:
+        raise ReportError(f"the group column {SERIES!r} has a name that charts use; give it an alias.")
+    for key, value in keys.items():
+        if key not in columns:
+            raise ReportError(f"there is no key {key!r}; the keys are: {', '.join(columns) or 'none'}.")
+        try:
+            frame = frame.filter(pl.col(key).eq_missing(pl.lit(value)))
+        except pl.exceptions.PolarsError as error:
+            raise ReportError(f"the key {key!r} is of type {frame.schema[key]}, not {value!r}.") from error
+    if keys and frame.is_empty():
+        given = ", ".join(f"{k}={v!r}" for k, v in keys.items())
+        raise ReportError(f"no row has {given}.")
+    if not columns:
+        return Series(frame.with_columns(series=pl.lit("all rows")), ("all rows",), "", columns)
+    groups = frame.select(columns).unique(maintain_order=True)
+    total = groups.height
+    if total > most:
+        groups = _largest(source, groups, most)
+    varying = [c for c in columns if groups[c].n_unique() > 1] or columns
+    groups = groups.with_columns(series=_name(varying))
+    joined = frame.join(groups, on=columns, nulls_equal=True, maintain_order="left")
+    return Series(joined, tuple(groups["series"]), " · ".join(varying), columns, total - groups.height)
+
+
+def _largest(source: Source, groups: pl.DataFrame, most: int) -> pl.DataFrame:
+    """The groups with most rows, in the order they came in."""
+    if isinstance(source, pl.DataFrame):
+        return groups.head(most)
+    try:
+        sizes = source.rows("rows").select(*source.by, pl.col("value").alias(SIZE))
+    except MetricError:
+        return groups.head(most)
+    shared = [c for c in source.by if c in groups.columns]
+    if not shared:
+        return groups.head(most)
+    sizes = sizes.group_by(shared).agg(pl.sum(SIZE))
+    sized = groups.with_row_index(PLACE).join(sizes, on=shared, how="left", nulls_equal=True, maintain_order="left")
+    return sized.sort(SIZE, descending=True, nulls_last=True).head(most).sort(PLACE).drop(PLACE, SIZE)
+
+
+def _name(columns: list[str]) -> pl.Expr:
+    """The name of a group; one that two groups would have is numbered."""
+    text = pl.concat_str([pl.col(c).cast(pl.String).fill_null("null") for c in columns], separator=" · ")
+    again = pl.int_range(pl.len()).over(text)
+    return pl.when(again > 0).then(pl.format("{} ({})", text, again + 1)).otherwise(text)

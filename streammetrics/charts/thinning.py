@@ -1,0 +1,64 @@
+"""Lines with fewer points that look the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from streammetrics.charts.picture import Axis, Places
+
+HALF_A_PIXEL = 0.5 / 600  # of a chart 600 pixels wide
+
+
+def thinned(frame: pl.DataFrame, x: Axis, y: Axis, tolerance: float = HALF_A_PIXEL) -> pl.DataFrame:
+    """The points of each series that a line needs, so that no dropped one is further from it than the tolerance.
+
+    Args:
+        frame: the columns series, x and y, in the order of the line.
+        x: where x lies.
+        y: where y lies.
+        tolerance: as a share of the chart.
+
+    >>> straight = pl.DataFrame({"series": ["a"] * 5, "x": [0.0, 0.2, 0.4, 0.6, 1.0], "y": [0.0, 0.2, 0.4, 0.6, 0.0]})
+    >>> thinned(straight, Axis("x"), Axis("y"))["x"].to_list()
+    [0.0, 0.6, 1.0]
+    """
+    return pl.concat(
+        [
+            part.filter(needed(x.place(part["x"]), y.place(part["y"]), tolerance))
+            for part in frame.partition_by("series", maintain_order=True)
+        ]
+        or [frame]
+    )
+
+
+def needed(x: Places, y: Places, tolerance: float) -> NDArray[np.bool_]:
+    """Which points of a line are needed (Ramer 1972; Douglas and Peucker 1973).
+
+    Where the points between two ends lie within the tolerance of the straight line from one to the other, none of them
+    is; else the farthest is an end too. A line that comes back on itself keeps its turns.
+    """
+    kept = np.zeros(len(x), dtype=np.bool_)
+    kept[:1] = kept[-1:] = True
+    spans = [(0, len(x) - 1)]
+    while spans:
+        first, last = spans.pop()
+        if last - first < 2:
+            continue
+        inner = slice(first + 1, last)
+        away = _distances(x[inner], y[inner], x[first], y[first], x[last], y[last])
+        farthest = int(np.argmax(away))
+        if not away[farthest] <= tolerance:
+            middle = first + 1 + farthest
+            kept[middle] = True
+            spans += [(first, middle), (middle, last)]
+    return kept
+
+
+def _distances(x: Places, y: Places, x1: float, y1: float, x2: float, y2: float) -> Places:
+    """How far points are from a straight line with two ends."""
+    dx, dy = x2 - x1, y2 - y1
+    square = dx * dx + dy * dy
+    along = np.clip(((x - x1) * dx + (y - y1) * dy) / square, 0, 1) if square > 0 else np.zeros(len(x))
+    return np.hypot(x - x1 - along * dx, y - y1 - along * dy)

@@ -1,0 +1,88 @@
+"""Several reports as one, so that their curves lie over one another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from streammetrics.charts.series import Drawn
+from streammetrics.errors import ReportError
+from streammetrics.metrics import Metric
+from streammetrics.state import State
+
+WHICH = "report"
+
+
+class Together:
+    """Reports by name, with a group column ``report`` before their own.
+
+    Args:
+        reports: the reports, of the same group columns.
+
+    Raises:
+        ReportError: where the group columns differ, or one of them is called ``report``.
+    """
+
+    def __init__(self, reports: Mapping[str, Drawn]) -> None:
+        self.reports = dict(reports)
+        self._first, *others = self.reports.values()
+        for other in others:
+            if set(other.by) != set(self._first.by):
+                raise ReportError(f"the group columns differ: {self._first.by} and {other.by}.")
+        if WHICH in self._first.by:
+            raise ReportError(
+                f"the group column {WHICH!r} has a name that charts of several reports use; give an alias."
+            )
+        self.confidence = self._first.confidence
+
+    @property
+    def by(self) -> list[str]:
+        """The group columns."""
+        return [WHICH, *self._first.by]
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """All estimates."""
+        return self._all(lambda report: report.frame)
+
+    @property
+    def state(self) -> State:
+        """What was kept by the first report."""
+        return self._first.state
+
+    def find(self, metric: str | Metric, of_label: bool = False) -> Metric:
+        """The metric of that name."""
+        return self._first.find(metric, of_label)
+
+    def rows(self, metric: str | Metric, **keys: Any) -> pl.DataFrame:
+        """The rows of one metric."""
+        own = {k: v for k, v in keys.items() if k != WHICH}
+        rows = self._all(lambda report: report.rows(metric, **own))
+        return rows.filter(pl.col(WHICH) == keys[WHICH]) if WHICH in keys else rows
+
+    def curve(self, kind: str, order: Any = "tied") -> pl.DataFrame:
+        """A curve of every report and group."""
+        return self._all(lambda report: report.curve(kind, order))
+
+    def confusion_counts(self) -> pl.DataFrame:
+        """The 2x2 tables."""
+        return self._all(lambda report: report.confusion_counts())
+
+    def confusion_matrix(self, normalize: Any = None) -> pl.DataFrame:
+        """The cells of the confusion matrices."""
+        return self._all(lambda report: report.confusion_matrix(normalize))
+
+    def rollup(self, *columns: str) -> Drawn:
+        """The reports over fewer groups; they stay apart."""
+        own = [c for c in columns if c != WHICH]
+        return Together({name: report.rollup(*own) for name, report in self.reports.items()})
+
+    def showing(self, metrics: Sequence[str]) -> Drawn:
+        """The reports of other metrics."""
+        return Together({name: report.showing(metrics) for name, report in self.reports.items()})
+
+    def _all(self, read: Callable[[Drawn], pl.DataFrame]) -> pl.DataFrame:
+        parts = [read(r).select(pl.lit(name).alias(WHICH), pl.all()) for name, r in self.reports.items()]
+        return pl.concat(parts, how="diagonal_relaxed")

@@ -1,0 +1,108 @@
+"""Curves as scikit-learn's own displays, for those who draw with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from streammetrics.charts.reliability import one_matrix
+from streammetrics.charts.series import Drawn, Source, curve_of, series_of
+from streammetrics.errors import MetricError, ReportError, SpecificationError
+
+
+def to_display(report: Drawn, kind: str, **keys: Any) -> Any:
+    """The curve of one group as a display of ``sklearn.metrics`` or ``sklearn.calibration``.
+
+    Raises:
+        SpecificationError: where scikit-learn is not installed.
+        ReportError: for another kind, and where no curve, or more than one, has these keys.
+    """
+    if kind not in DISPLAYS:
+        raise ReportError(f"there is no display {kind!r}; the displays are: {', '.join(DISPLAYS)}.")
+    return DISPLAYS[kind](report, keys)
+
+
+def _sklearn() -> tuple[Any, Any]:
+    try:
+        from sklearn import calibration, metrics
+    except ImportError as error:
+        raise SpecificationError("displays need scikit-learn: pip install scikit-learn matplotlib.") from error
+    return metrics, calibration
+
+
+def _roc(report: Drawn, keys: dict[str, Any]) -> Any:
+    curve, name = _one(report, "roc", keys)
+    fpr, recall = _columns(curve.drop_nulls(["fpr", "recall"]), "fpr", "recall")
+    return _sklearn()[0].RocCurveDisplay(fpr=fpr, tpr=recall, roc_auc=_value(report, "roc_auc", keys), name=name)
+
+
+def _pr(report: Drawn, keys: dict[str, Any]) -> Any:
+    """From the lowest threshold up, and 1 as the precision of no row, as scikit-learn has it."""
+    curve, name = _one(report, "pr", keys)
+    recall, precision = _columns(
+        curve.with_columns(pl.col("precision").fill_null(1.0)).reverse(), "recall", "precision"
+    )
+    last = curve.row(-1, named=True)
+    return _sklearn()[0].PrecisionRecallDisplay(
+        precision=precision,
+        recall=recall,
+        average_precision=_value(report, "average_precision", keys),
+        name=name,
+        prevalence_pos_label=last["precision"],
+    )
+
+
+def _det(report: Drawn, keys: dict[str, Any]) -> Any:
+    curve, name = _one(report, "det", keys)
+    fpr, fnr = _columns(curve.drop_nulls(["fpr", "fnr"]), "fpr", "fnr")
+    return _sklearn()[0].DetCurveDisplay(fpr=fpr, fnr=fnr, estimator_name=name)
+
+
+def _calibration(report: Drawn, keys: dict[str, Any]) -> Any:
+    """No row is kept, so the probabilities of the display are the mean scores of the bins."""
+    curve, name = _one(report, "calibration", keys)
+    rate, score = _columns(curve, "observed_rate", "mean_score")
+    return _sklearn()[1].CalibrationDisplay(prob_true=rate, prob_pred=score, y_prob=score, estimator_name=name)
+
+
+def _confusion(report: Drawn, keys: dict[str, Any]) -> Any:
+    cells = one_matrix(report, keys)[1].frame.select("actual", "predicted", "count")
+    labels = pl.concat([cells[c] for c in ("actual", "predicted")]).unique().sort().to_list()
+    place = {label: i for i, label in enumerate(labels)}
+    matrix = np.zeros((len(labels), len(labels)), dtype=cells["count"].to_numpy().dtype)
+    for actual, predicted, count in cells.iter_rows():
+        matrix[place[actual], place[predicted]] = count
+    return _sklearn()[0].ConfusionMatrixDisplay(matrix, display_labels=labels)
+
+
+DISPLAYS: dict[str, Callable[[Drawn, dict[str, Any]], Any]] = {
+    "roc": _roc,
+    "pr": _pr,
+    "det": _det,
+    "calibration": _calibration,
+    "confusion": _confusion,
+}
+
+
+def _one(report: Source, kind: str, keys: dict[str, Any]) -> tuple[pl.DataFrame, str | None]:
+    """The curve with these keys, and its name."""
+    series = series_of(report, curve_of(report, kind), keys)
+    if len(series.names) + series.left_out != 1:
+        raise ReportError(f"{len(series.names) + series.left_out} curves match; say which with: {series.legend}.")
+    name = series.names[0]
+    return series.frame, None if name == "all rows" else name
+
+
+def _columns(frame: pl.DataFrame, *names: str) -> list[np.ndarray[Any, np.dtype[np.float64]]]:
+    return [frame[name].cast(pl.Float64).to_numpy() for name in names]
+
+
+def _value(report: Drawn, metric: str, keys: dict[str, Any]) -> float | None:
+    try:
+        found = report.rows(metric, **keys)["value"]
+    except (MetricError, ReportError):
+        return None
+    return found[0] if len(found) == 1 else None

@@ -1,0 +1,6 @@
+"""Reports as HTML: one page that needs nothing else, and tables for notebooks."""
+
+from streammetrics.html.notebook import accumulator_html, report_html
+from streammetrics.html.page import page
+
+__all__ = ["accumulator_html", "page", "report_html"]

@@ -1,0 +1,35 @@
+"""Reports and accumulators in a notebook."""
+
+from __future__ import annotations
+
+from html import escape
+
+import polars as pl
+
+from streammetrics.charts.series import Drawn
+from streammetrics.html.tables import Cell, groups_table, metrics_table, table
+
+LONGEST = 40  # groups, or rows
+
+
+def report_html(report: Drawn) -> str:
+    """The report as a table: metrics below each other, or where there are groups a row for each."""
+    frame = report.frame
+    if not report.by:
+        rest = frame.height - LONGEST
+        return metrics_table(frame.head(LONGEST), {}, "Evaluation") + _more(rest, "rows")
+    if "label" in frame.columns:
+        frame = frame.filter(pl.col("label").is_null()).drop("label")
+    groups = frame.select(report.by).unique(maintain_order=True)
+    shown = frame.join(groups.head(LONGEST), on=report.by, how="semi", nulls_equal=True, maintain_order="left")
+    return groups_table(shown, report.by, "Evaluation by group") + _more(groups.height - LONGEST, "groups")
+
+
+def accumulator_html(description: str, statistics: list[tuple[str, int]]) -> str:
+    """What an accumulator is, and how many rows each of its tables has."""
+    rows = [[Cell(name, head=True), Cell(f"{size:,}", size)] for name, size in statistics]
+    return f"<p><code>{escape(description)}</code></p>" + table(["kept", "rows of its table"], rows, "What is kept")
+
+
+def _more(count: int, what: str) -> str:
+    return f"<p>… and {count:,} more {what}</p>" if count > 0 else ""

@@ -1,0 +1,134 @@
+"""Reports as HTML tables. Everything that comes from data is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import polars as pl
+
+from streammetrics import text
+from streammetrics.text import ESTIMATE
+
+Row = dict[str, Any]
+
+KEPT = ("threshold", "label")  # keys that only some metrics have
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What stands in a table: a text, the number it is sorted by, and a smaller text below."""
+
+    text: str
+    number: float | None = None
+    below: str = ""
+    head: bool = False
+
+    @property
+    def html(self) -> str:
+        """The cell as HTML; heads of rows are headers."""
+        tag = 'th scope="row"' if self.head else "td"
+        number = "" if self.number is None else f' data-v="{self.number:.10g}"'
+        small = f"<small>{escape(self.below)}</small>" if self.below else ""
+        return f"<{tag}{number}>{escape(self.text)}{small}</{tag.split()[0]}>"
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[Cell]], caption: str, sortable: bool = False) -> str:
+    """A table with a caption; the head of each column is a button where it can be sorted by it."""
+    heads = [f'<button type="button">{escape(name)}</button>' if sortable else escape(name) for name in header]
+    head = "".join(f'<th scope="col"{SORT if sortable else ""}>{name}</th>' for name in heads)
+    body = "\n".join(f"<tr>{''.join(cell.html for cell in row)}</tr>" for row in rows)
+    kind = ' class="sortable"' if sortable else ""
+    return (
+        f"<table{kind}><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    )
+
+
+SORT = ' aria-sort="none"'
+
+
+def metrics_table(frame: pl.DataFrame, meaning: dict[str, str], caption: str, sortable: bool = False) -> str:
+    """A row for each metric, with its keys, how it is bounded, and what it is.
+
+    Args:
+        frame: the frame of a report, or some of its rows.
+        meaning: a sentence on each metric; without any the column is left out.
+        caption: of the table.
+        sortable: whether it can be sorted.
+    """
+    keys = told_apart(frame)
+    sampled = "ci_lower" in frame.columns
+    header = ["metric", *keys, "value", "certified bounds", *(["interval"] if sampled else [])]
+    noted = frame["note"].count() > 0
+    header += [*(["note"] if noted else []), *(["what it is"] if meaning else [])]
+    rows = []
+    for row in frame.iter_rows(named=True):
+        cells = [
+            Cell(row["metric"], head=True),
+            *(Cell("") if row[k] is None and k in KEPT else key_cell(row[k]) for k in keys),
+        ]
+        cells += [Cell(said(row), row["value"]), Cell(bounds(row))]
+        cells += [Cell(text.interval(row["ci_lower"], row["ci_upper"]))] if sampled else []
+        cells += [Cell(row["note"] or "")] if noted else []
+        cells += [Cell(meaning.get(row["metric"], ""))] if meaning else []
+        rows.append(cells)
+    return table(header, rows, caption, sortable)
+
+
+def groups_table(frame: pl.DataFrame, by: Sequence[str], caption: str, sortable: bool = False) -> str:
+    """A row for each group, a column for each metric, with bounds or interval below the value."""
+    keys = [k for k in told_apart(frame) if k not in by]
+    columns: dict[str, None] = {}
+    groups: dict[tuple[Any, ...], dict[str, Cell]] = {}
+    for row in frame.iter_rows(named=True):
+        name = row["metric"] + "".join(f" @ {row[k]}" for k in keys if row[k] is not None)
+        columns[name] = None
+        groups.setdefault(tuple(row[c] for c in by), {})[name] = Cell(said(row), row["value"], uncertainty(row))
+    nothing = Cell("–")
+    rows = [
+        [*(key_cell(k, head=not i) for i, k in enumerate(group)), *(cells.get(c, nothing) for c in columns)]
+        for group, cells in groups.items()
+    ]
+    return table([*by, *columns], rows, caption, sortable)
+
+
+def told_apart(frame: pl.DataFrame) -> list[str]:
+    """The key columns that tell rows of a metric apart."""
+    keys = [c for c in frame.columns if c not in ESTIMATE]
+    return [c for c in keys if frame[c].drop_nulls().n_unique() > 1]
+
+
+def key_cell(value: Any, head: bool = False) -> Cell:
+    """A value of a key column."""
+    number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return Cell("null" if value is None else str(value), number, head=head)
+
+
+def said(row: Row) -> str:
+    """The value with as many digits as its bounds justify; counts with commas."""
+    value = row["value"]
+    if value is not None and abs(value) < 1e15 and float(value).is_integer() and abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return text.number(value, row["lower"], row["upper"])
+
+
+def bounds(row: Row) -> str:
+    """The certified bounds."""
+    if row["lower"] is None or row["lower"] == row["upper"]:
+        return text.bound(row["lower"], row["upper"])
+    return f"{plainly(row['lower'], row)} to {plainly(row['upper'], row)}"
+
+
+def plainly(end: float, row: Row) -> str:
+    """A bound with one digit more than the value has."""
+    half = text.half_width(row["lower"], row["upper"])
+    return text.number(end, end - half / 10, end + half / 10)
+
+
+def uncertainty(row: Row) -> str:
+    """The sampling interval where there is one, else how far the truth can be from the value; nothing if exact."""
+    if row.get("ci_lower") is not None or row.get("ci_upper") is not None:
+        return text.interval(row["ci_lower"], row["ci_upper"])
+    return text.bound(row["lower"], row["upper"]).replace("exact", "")

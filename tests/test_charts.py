@@ -1,0 +1,402 @@
+"""Charts: what they show is what the frames say, and fewer points make the same picture."""
+
+import json
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+
+import streammetrics as sm
+from streammetrics import charts
+from streammetrics.charts.picture import COLOURS, COLOURS_ON_DARK, MOST, Axis
+from streammetrics.charts.thinning import HALF_A_PIXEL, needed, thinned
+from streammetrics.charts.ticks import ticks
+
+SIZE = 4_000
+rng = np.random.default_rng(0)
+LOGIT = rng.normal(-2, 1.5, SIZE)
+P = 1 / (1 + np.exp(-LOGIT))
+Y = rng.random(SIZE) < P
+DATA = pl.DataFrame(
+    {
+        "y": Y,
+        "p": P,
+        "q": 1 / (1 + np.exp(-LOGIT / 2 - rng.normal(0, 1, SIZE))),
+        "g": rng.choice(["DE", "FR", "US"], SIZE),
+        "day": pl.Series(rng.integers(0, 5, SIZE)).cast(pl.Int32),
+    }
+).with_columns(day=pl.date(2026, 1, 28) + pl.duration(days="day"))
+KINDS = ["roc", "pr", "det", "gain", "lift", "scores", "calibration", "confusion", "error_cdf", "rec", "errors"]
+
+
+def binary(confidence=None, **options):
+    return sm.binary(**{"y_true": "y", "y_score": "p"} | options).update(DATA).finalize(confidence=confidence)
+
+
+def regression(**predictions):
+    truth = rng.gamma(2, 10, 2_000)
+    data = {"y": truth, **{name: truth + noise for name, noise in predictions.items()}}
+    return sm.regression(y_true="y", y_pred={name: name for name in predictions}).update(data).finalize()
+
+
+@pytest.fixture(scope="module")
+def report():
+    return binary(confidence=0.95, capacity=64)
+
+
+@pytest.fixture(scope="module")
+def models():
+    return binary(y_score={"logistic": "p", "trees": "q"})
+
+
+@pytest.fixture(scope="module")
+def segmented():
+    acc = sm.binary(y_true="y", y_score="p", by=["g", "day"], metrics=["rows", "roc_auc", "log_loss"]).update(DATA)
+    return acc.finalize(confidence=0.95)
+
+
+@pytest.fixture(scope="module")
+def forecasts():
+    return regression(near=rng.normal(0, 1, 2_000), far=rng.normal(1, 5, 2_000))
+
+
+def layer(picture, kind):
+    return next(found.frame for found in picture.layers if found.kind == kind)
+
+
+def away(points, line):
+    """How far each point is from a line, by trying every straight part of it."""
+    start, end = line[:-1], line[1:]
+    step = end - start
+    square = np.maximum((step**2).sum(axis=1), 1e-300)
+    along = np.clip(((points[:, None] - start) * step).sum(axis=2) / square, 0, 1)
+    return np.sqrt((((start + along[:, :, None] * step) - points[:, None]) ** 2).sum(axis=2)).min(axis=1)
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        np.column_stack([np.linspace(0, 1, 500), np.sort(rng.random(500))]),
+        np.column_stack([np.linspace(0, 1, 500), rng.random(500)]),
+        np.column_stack([np.repeat(np.linspace(0, 1, 50), 2), np.sort(rng.random(100))]),
+        rng.random((300, 2)),
+        np.array([[0, 0], [1, 1], [0, 0], [1, 0]]),
+        np.zeros((5, 2)),
+        np.zeros((1, 2)),
+        np.zeros((0, 2)),
+    ],
+    ids=["rising", "noise", "steps", "anywhere", "back and forth", "one place", "one point", "nothing"],
+)
+@pytest.mark.parametrize("tolerance", [HALF_A_PIXEL, 0.05])
+def test_dropped_points_lie_on_the_line_that_is_left(points, tolerance):
+    kept = needed(points[:, 0].astype(float), points[:, 1].astype(float), tolerance)
+    if len(points):
+        assert kept[0]
+        assert kept[-1]
+    if kept.sum() > 1:
+        assert away(points.astype(float), points[kept].astype(float)).max() <= tolerance * (1 + 1e-9)
+
+
+def test_a_smooth_curve_needs_few_points():
+    x = np.linspace(0, 1, 20_000)
+    frame = pl.DataFrame({"series": ["a"] * len(x), "x": x, "y": x**0.3})
+    assert thinned(frame, Axis("x"), Axis("y")).height < 100
+
+
+@pytest.mark.parametrize(("kind", "x", "y"), [("roc", "fpr", "recall"), ("pr", "recall", "precision")])
+def test_the_line_keeps_exact_points_and_passes_all_of_them(report, kind, x, y):
+    curve = report.curve(kind).drop_nulls([x, y])
+    line = layer(getattr(charts, kind)(report), "line").select("x", "y").to_numpy()
+    points = curve.select(x, y).to_numpy()
+    assert away(points, line).max() <= HALF_A_PIXEL * (1 + 1e-9)
+    on_it = away(line, points)
+    assert np.median(on_it) < 0.01
+
+
+def test_the_gain_and_lift_of_points_is_that_of_the_curve(models):
+    curve = models.curve("lift").filter(pl.col("targeted") >= 1e-3)
+    for kind, column, high in (("gain", "gain", 1.0), ("lift", "lift", None)):
+        picture = getattr(charts, kind)(models)
+        for name in picture.series:
+            line = layer(picture, "line").filter(series=name).select("x", pl.col("y") / (high or picture.y.high))
+            points = curve.filter(model=name).select("targeted", pl.col(column) / (high or picture.y.high))
+            assert away(points.to_numpy(), line.to_numpy()).max() <= HALF_A_PIXEL * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("kind", "x", "y"), [("roc", "fpr", "recall"), ("gain", "targeted", "gain"), ("pr", "recall", "precision")]
+)
+def test_the_true_curve_lies_within_the_band(kind, x, y):
+    """The curve of few bins, and the rows themselves: every threshold lies in the band."""
+    coarse, exact = binary(capacity=16), binary(capacity=1 << 20)
+    band = layer(getattr(charts, kind)(coarse), "band").select("x", "y").to_numpy()
+    truth = exact.curve("lift" if kind == "gain" else kind).drop_nulls([x, y]).select(x, y).to_numpy()[::5]
+    inside = np.array([_within(point, band) for point in truth])
+    near = away(truth, np.vstack([band, band[:1]])) <= 2 * HALF_A_PIXEL
+    assert (inside | near).all()
+    assert inside.mean() > 0.5
+    assert layer(getattr(charts, kind)(exact), "band").is_empty()
+
+
+def _within(point, polygon):
+    """Whether a point is inside of a polygon: a ray to the right crosses its border an odd number of times."""
+    (x, y), (x1, y1), (x2, y2) = point, polygon.T, np.roll(polygon, -1, axis=0).T
+    crossing = (y1 > y) != (y2 > y)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        at = x1 + (y - y1) / (y2 - y1) * (x2 - x1)
+    return (crossing & (at > x)).sum() % 2 == 1
+
+
+def test_tied_scores_have_no_band():
+    tied = sm.binary(y_true="y", y_score="p").update(DATA.with_columns(pl.col("p").round(1))).finalize()
+    assert layer(charts.roc(tied), "band").is_empty()
+
+
+def test_operating_points_are_those_counted_or_given(report):
+    picture = charts.roc(report)
+    assert layer(picture, "dot").select("x", "y", "text").rows() == [
+        (report["fpr"].value, report["recall"].value, "threshold 0.5")
+    ]
+    best = report.operating_point(maximize="youden_j")
+    dot = layer(charts.roc(report, points=best), "dot").row(0, named=True)
+    assert dot["y"] - dot["x"] == pytest.approx(best["value"].item())
+
+
+def test_scores_add_up(models, report):
+    for found in (report, models):
+        picture = charts.scores(found)
+        for name in picture.series:
+            path = layer(picture, "line").filter(series=name)
+            assert path["y"][1::2].head(40).sum() <= 1 + 1e-9
+            assert path["y"][1::2].head(40).sum() > 0.97
+    assert charts.scores(report).series == ("negatives", "positives")
+    unlabelled = sm.predictions(y_score="p").update(DATA).finalize()
+    assert charts.scores(unlabelled).series == ("all rows",)
+
+
+def test_a_bar_holds_the_rows_with_its_scores():
+    picture = charts.scores(binary(capacity=1 << 16))
+    path = layer(picture, "line").filter(series="positives")
+    edges, heights = path["x"].to_numpy()[::2], path["y"].to_numpy()[1:-1:2]
+    counts = np.histogram(P[Y], np.append(edges[:-1], edges[-1] * (1 + 1e-12)))[0] / Y.sum()
+    np.testing.assert_allclose(heights, counts, atol=2 / Y.sum())
+
+
+def test_calibration_shows_its_bins_and_their_rows(report):
+    curve = report.curve("calibration")
+    picture = charts.calibration(report)
+    assert layer(picture, "dot").select("x", "y").equals(curve.select(x="mean_score", y="observed_rate"))
+    limits = layer(picture, "interval")
+    assert (limits["y"] <= curve["observed_rate"]).all()
+    assert (limits["y2"] >= curve["observed_rate"]).all()
+    assert set(layer(picture.below, "line")["y"]) >= set(curve["weight"].cast(pl.Float64))
+
+
+def test_confusion_matrices():
+    labels = rng.choice([f"label {i:02d}" for i in range(40)], 3_000)
+    guess = np.where(rng.random(3_000) < 0.8, labels, rng.permutation(labels))
+    many = sm.multiclass(y_true="t", y_pred="z").update({"t": labels, "z": guess}).finalize()
+    picture = charts.confusion(many)
+    assert len(picture.x.names) == 24
+    assert "24 labels with most errors of 40" in picture.subtitle
+    expected = many.confusion_matrix("actual").select(pl.col("actual", "predicted"), "share")
+    shown = layer(picture, "cell").filter(pl.col("share") > 0).rename({"x": "predicted", "y": "actual"})
+    both = shown.join(expected, on=["actual", "predicted"], suffix="_expected")
+    assert both.height == shown.height > 24
+    assert (both["share"] - both["share_expected"]).abs().max() < 1e-12
+    two = layer(charts.confusion(binary(thresholds=[0.2, 0.5]), threshold=0.2), "cell")
+    assert two.filter(x="positive", y="positive")["share"].item() == pytest.approx((P[Y] >= 0.2).mean())
+    with pytest.raises(sm.ReportError, match="which threshold="):
+        charts.confusion(binary(thresholds=[0.2, 0.5]))
+    with pytest.raises(sm.ReportError, match="2 confusion matrices match; say which with: model"):
+        charts.confusion(binary(y_score={"a": "p", "b": "q"}))
+
+
+def test_the_better_model_is_named(forecasts):
+    for kind in (charts.error_cdf, charts.rec):
+        assert kind(forecasts).subtitle.startswith("better: near ")
+    same = rng.normal(0, 1, 2_000)
+    assert "too close to call" in charts.rec(regression(a=same, b=same)).subtitle
+
+
+@pytest.mark.parametrize(("kind", "along"), [("error_cdf", "value"), ("rec", "tolerance")])
+def test_error_curves_are_the_steps_of_their_frames(forecasts, kind, along):
+    picture, curve = getattr(charts, kind)(forecasts), forecasts.curve(kind)
+    for name in picture.series:
+        own = curve.filter(pl.col(along).is_between(picture.x.low, picture.x.high), model=name)
+        points = np.column_stack([picture.x.place(own[along]), own["share"]])
+        line = layer(picture, "line").filter(series=name)
+        assert away(points, np.column_stack([picture.x.place(line["x"]), line["y"]])).max() <= 1.01 * HALF_A_PIXEL
+
+
+def test_segments_are_sorted_with_their_intervals(segmented):
+    picture = charts.segments(segmented, "roc_auc", "g")
+    rows = segmented.rollup("g").rows("roc_auc").sort("value", descending=True)
+    assert list(picture.y.names) == rows["g"].to_list()
+    assert layer(picture, "interval").sort("y")["x"].to_list() == pytest.approx(rows.sort("g")["ci_lower"].to_list())
+    assert "95 % sampling interval" in picture.subtitle
+    losses = charts.segments(segmented, "log_loss", "g")
+    assert list(losses.y.names) == segmented.rollup("g").rows("log_loss").sort("value")["g"].to_list()
+    with pytest.raises(sm.ReportError, match="no groups to compare"):
+        charts.segments(segmented.rollup(), "roc_auc")
+
+
+def test_of_many_segments_the_worst_are_shown():
+    many = binary(by=(pl.int_range(pl.len()) % 100).alias("place"))
+    picture = charts.segments(many, "log_loss")
+    worst = many.worst("log_loss", n=40)["place"].cast(pl.String).to_list()
+    assert set(picture.y.names) == set(worst)
+    assert "the 40 worst of 100" in picture.subtitle
+
+
+def test_over_time(segmented):
+    picture = charts.over_time(segmented, "roc_auc", by=[])
+    rows = segmented.rollup("day").rows("roc_auc")
+    assert layer(picture, "line")["y"].to_list() == rows["value"].to_list()
+    assert charts.over_time(segmented, "roc_auc").series == ("DE", "FR", "US")
+    assert [said for _, said in ticks(picture.x)] == ["28 Jan", "29 Jan", "30 Jan", "31 Jan", "01 Feb"]
+    with pytest.raises(sm.ReportError, match="say which window="):
+        charts.over_time(segmented.rollup("g"), "roc_auc")
+    with pytest.raises(sm.ReportError, match="time needs dates"):
+        charts.over_time(segmented, "roc_auc", "g")
+
+
+def test_keys_choose_groups_and_the_largest_are_taken(segmented):
+    picture = charts.roc(segmented, g="DE")
+    assert picture.legend == "day"
+    many = binary(by=(pl.int_range(pl.len()).sqrt().cast(pl.Int64)).alias("size"))
+    picture = charts.roc(many)
+    assert len(picture.series) == MOST
+    assert [int(n) for n in picture.series] == [57, 58, 59, 60, 61, 62]  # the last one is not full
+    assert "those with most rows" in picture.subtitle
+    with pytest.raises(sm.ReportError, match="no key 'country'; the keys are: g, day"):
+        charts.roc(segmented, country="DE")
+    with pytest.raises(sm.ReportError, match="no row has g='XX'"):
+        charts.roc(segmented, g="XX")
+
+
+def test_curve_frames_are_drawn_and_laid_over_one_another(report, forecasts):
+    old, new = (report.curve("roc").with_columns(version=pl.lit(v)) for v in ("old", "new"))
+    assert charts.roc(pl.concat([old, new])).series == ("old", "new")
+    assert charts.scores(report.curve("roc")).series == ("negatives", "positives")
+    assert not charts.calibration(report.curve("calibration")).empty
+    assert charts.rec(forecasts.curve("rec")).series == ("far", "near")
+    assert charts.confusion(pl.DataFrame({"actual": ["a"], "predicted": ["a"], "count": [1]})).y.names == ("a",)
+    for wrong in (charts.roc, charts.scores, charts.rec, charts.errors, charts.confusion):
+        with pytest.raises(sm.ReportError, match="column"):
+            wrong(pl.DataFrame({"x": [1]}))
+
+
+def test_reports_are_laid_over_one_another(report, models):
+    both = charts.Together({"coarse": report, "fine": binary()})
+    assert charts.roc(both).series == ("coarse", "fine")
+    assert set(charts.segments(both, "roc_auc").y.names) == {"coarse", "fine"}
+    with pytest.raises(sm.ReportError, match="group columns differ"):
+        charts.Together({"a": report, "b": models})
+
+
+def test_names_of_two_groups_are_never_the_same():
+    data = DATA.head(4).with_columns(a=pl.Series(["x · y", "x", None, "null"]), b=pl.Series(["z", "y · z", "z", "z"]))
+    found = sm.binary(y_true="y", y_score="p", by=["a", "b"]).update(data).finalize()
+    assert len(set(charts.calibration(found).series)) == 4
+
+
+@pytest.mark.parametrize(
+    ("axis", "expected"),
+    [
+        (Axis("x", 0.0, 1.0), ["0", "0.2", "0.4", "0.6", "0.8", "1"]),
+        (Axis("x", -0.03, 0.07), ["−0.02", "0", "0.02", "0.04", "0.06"]),
+        (Axis("x", 0.0, 20_500.0), ["0", "5k", "10k", "15k", "20k"]),
+        (Axis("x", 1e-4, 1.0, "log"), ["0.0001", "0.001", "0.01", "0.1", "1"]),
+        (Axis("x", 0.0, 0.3, percent=True), ["0%", "10%", "20%", "30%"]),
+        (Axis("x", 100.001, 100.004), ["100.001", "100.002", "100.003", "100.004"]),
+    ],
+)
+def test_ticks_are_round(axis, expected):
+    assert [said for _, said in ticks(axis)] == expected
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1e-300), (1e300, 1.1e300), (-1e308, 1e308), (5.0, 5.0)])
+def test_ticks_of_extreme_axes(low, high):
+    assert all(math.isfinite(place) for place, _ in ticks(Axis("x", low, high)))
+
+
+def test_colours_stand_out():
+    """At least 3 to 1 against the page, as WCAG 2 asks of graphics."""
+
+    def luminance(colour):
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+        return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+    for colours, paper in ((COLOURS, "#ffffff"), (COLOURS_ON_DARK, "#1a1e24")):
+        for colour in colours:
+            light, dark = sorted((luminance(colour), luminance(paper)), reverse=True)
+            assert (light + 0.05) / (dark + 0.05) >= 3
+
+
+def reports():
+    ends = {"y": [1, 0, 1, 0], "p": [0.0, 1.0, 1.0, 0.0]}
+    nothing = pl.DataFrame(schema={"y": pl.Boolean, "p": pl.Float64, "g": pl.String})
+    yield "ends", sm.binary(y_true="y", y_score="p").update(ends)
+    yield "nothing", sm.binary(y_true="y", y_score="p").update(nothing)
+    yield "no groups", sm.binary(y_true="y", y_score="p", by="g").update(nothing)
+    yield "one class", sm.binary(y_true="y", y_score="p").update({"y": [1, 1], "p": [0.5, 0.5]})
+    yield "labels", sm.binary(y_true="y", y_pred="p").update({"y": [1, 0], "p": [1, 1]})
+    weighted = sm.binary(y_true="y", y_score="p", sample_weight="w", domain="real")
+    yield "real", weighted.update({"y": [1, 0, 1], "p": [math.inf, -1e300, 1e300], "w": [0.5, 1.5, 2.0]})
+    yield "no labels", sm.predictions(y_score="p").update({"p": [0.1, 0.2, None]})
+    yield "large", sm.regression(y_true="y", y_pred="p").update({"y": [1e308, -1e308], "p": [-1e300, 1e300]})
+    yield "no error", sm.regression(y_true="y", y_pred="p").update({"y": [1.0, 2.0], "p": [1.0, 2.0]})
+    yield "no class", sm.multiclass(y_true="y", y_pred="p")
+    several = sm.multilabel(y_true={"a": "y", "b": "p"}, y_score={"a": "p", "b": "p"})
+    yield "several", several.update({"y": [1, 0], "p": [0.0, 1.0]})
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("name", "acc"), list(reports()), ids=[name for name, _ in reports()])
+def test_whatever_the_rows_a_chart_is_drawn_or_the_reason_told(name, acc):
+    report, drawn = acc.finalize(), 0
+    for kind in KINDS:
+        try:
+            picture = getattr(charts, kind)(report)
+        except sm.StreamMetricsError:
+            continue
+        svg = charts.as_svg(picture, "x")
+        assert "nan" not in svg
+        assert "inf" not in svg
+        drawn += 1
+    assert drawn
+
+
+def test_altair_draws_what_the_pictures_say(models, segmented, forecasts):
+    pytest.importorskip("altair", reason="Altair is not installed")
+    made = [getattr(models.plot, k)() for k in ("roc", "pr", "det", "gain", "lift", "scores", "calibration")]
+    made += [models.plot.confusion(model="trees"), models.plot.segments("roc_auc")]
+    made += [segmented.plot.over_time("roc_auc"), segmented.plot.segments("roc_auc", "g")]
+    made += [getattr(forecasts.plot, k)() for k in ("error_cdf", "rec", "errors")]
+    made.append(sm.compare(models, models).plot.roc())
+    for chart in made:
+        specification = json.loads(chart.to_json())  # validated against the schema of Vega-Lite
+        assert specification["$schema"].startswith("https://vega.github.io/schema/vega-lite")
+        assert "NaN" not in json.dumps(specification)
+    roc = json.loads(made[0].to_json())
+    line = next(found for found in roc["layer"] if found["mark"].get("strokeWidth") == 2)
+    shown = pl.DataFrame(line["data"]["values"]).select("series", "x", "y")
+    assert shown.equals(layer(charts.roc(models), "line").select("series", "x", "y"))
+    assert line["encoding"]["x"]["title"] == "False positive rate (share of negatives)"
+    assert "strokeDash" in line["encoding"]
+
+
+def test_charts_are_saved_as_pictures(report, tmp_path):
+    pytest.importorskip("altair", reason="Altair is not installed")
+    pytest.importorskip("vl_convert", reason="vl-convert-python is not installed")
+    report.plot.roc().save(str(tmp_path / "roc.svg"))
+    assert (tmp_path / "roc.svg").read_text(encoding="utf-8").startswith("<svg")
+
+
+def test_without_altair_the_extra_is_named(report, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "altair", None)
+    with pytest.raises(sm.SpecificationError, match=r"pip install 'streammetrics\[plot\]'"):
+        report.plot.roc()

@@ -1,0 +1,264 @@
+"""The page: complete, escaped, small; and in a real browser sorted, filtered, without errors."""
+
+import html.parser
+import importlib.util
+import re
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import streammetrics as sm
+from streammetrics.cli import main
+from streammetrics.html import page
+
+CHROMIUM = Path("/usr/bin/chromium")
+HOSTILE = "<script>alert(1)</script>"
+NAMES = [
+    HOSTILE,
+    "\"'><img src=x onerror=alert(2)>",
+    "a & b",
+    "$style ${title} {0} %s",
+    "</table></svg></script>",
+    "–",
+    "",
+]
+SIZE = 20_000
+rng = np.random.default_rng(0)
+
+
+def clicks(segments=200):
+    names = [*NAMES, *(f"shop {i:03d}" for i in range(segments - len(NAMES)))]
+    p = rng.beta(0.5, 3, SIZE)
+    return pl.DataFrame(
+        {
+            "y": rng.random(SIZE) < p,
+            "p": pl.Series(p).set(pl.Series(rng.random(SIZE) < 1e-3), None),
+            HOSTILE: pl.Series(names).gather(np.arange(SIZE) % segments),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def report():
+    acc = sm.binary(y_true="y", y_score={"old": "p", NAMES[1]: "p"}, by=HOSTILE, nulls="drop")
+    return acc.update(clicks()).finalize()
+
+
+@pytest.fixture(scope="module")
+def text(report):
+    return page(report, title="Clicks </title><script>alert(3)</script>")
+
+
+class Elements(html.parser.HTMLParser):
+    """The elements of a page: how often each occurs, which are left open, what they refer to, and all text."""
+
+    VOID = frozenset({"meta", "input", "path", "rect", "circle", "link", "br"})
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.open, self.ids, self.events, self.links, self.words = [], [], [], [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        if tag not in self.VOID:
+            self.open.append(tag)
+        for name, value in attributes:
+            self.ids += [value] if name == "id" else []
+            self.events += [name] if name.startswith("on") else []
+            self.links += [value] if name in ("src", "href") else []
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+def test_data_are_text_and_nothing_else(text):
+    found = Elements(text)
+    assert not found.open
+    assert found.tags.count("script") == 1
+    assert found.tags.count("img") == 0
+    assert not found.events
+    assert found.links == ["#main"]
+    assert len(found.ids) == len(set(found.ids))
+    for name in NAMES:
+        assert not name or any(name in words for words in found.words)
+
+
+def test_the_page_needs_nothing_else(text):
+    assert "default-src 'none'" in text
+    assert not re.search(r"https?://|@import|url\((?!#)", text)
+
+
+def test_a_page_of_200_segments_is_small(report, tmp_path):
+    one = sm.binary(y_true="y", y_score="p", by=HOSTILE, nulls="drop").update(clicks()).finalize()
+    one.save_html(tmp_path / "one.html")
+    assert 100_000 < (tmp_path / "one.html").stat().st_size < 1_000_000
+
+
+def test_what_was_seen_and_left_out_is_told(report, text):
+    dropped = int(report.rollup("model").rows("dropped")["value"][0])
+    assert 0 < dropped < 100
+    assert f"<strong>{dropped:,}</strong> rows left out" in text
+    assert f"<strong>{SIZE - dropped:,}</strong> rows evaluated" in text
+    assert "<strong>2</strong> models" in text
+    assert "<strong>200</strong> groups" in text
+
+
+def test_numbers_are_those_of_all_rows(report, text):
+    total = report.rollup("model").get("log_loss", model="old").value
+    assert f"<b>{total:.6f}".rstrip("0") in text
+    assert "certified" in text
+
+
+def test_every_kind_of_report_has_a_page(tmp_path):
+    acc = sm.regression(y_true="y", y_pred={"a": "p", "b": "q"})
+    rows = {"y": [1.0, 2.0, 4.0], "p": [1.0, 2.0, 3.0], "q": [9.0, 9.0, 9.0]}
+    assert page(acc.update(rows).finalize()).count("<figure>") == 4
+    acc = sm.multiclass(y_true="t", y_pred="z").update({"t": ["a", HOSTILE], "z": ["a", "a"]})
+    assert HOSTILE not in page(acc.finalize())
+    for acc in (sm.binary(y_true="y", y_score="p"), sm.predictions(y_score="p", by="g")):
+        assert "<strong>0</strong> rows evaluated" in page(acc.finalize())
+
+
+def test_notebooks_show_tables(report):
+    found = Elements(report._repr_html_())
+    assert found.tags.count("tr") == 41
+    assert "script" not in found.tags
+    assert any("360 more groups" in words for words in found.words)
+    acc = sm.binary(y_true="y", y_score="p").update({"y": [1, 0], "p": [0.9, 0.1]})
+    assert "roc_auc" in acc.finalize()._repr_html_()
+    assert "2 rows" in acc._repr_html_()
+    assert Elements(sm.binary(y_true=HOSTILE, y_score="p")._repr_html_()).tags.count("script") == 0
+
+
+def test_commands_write_pages(tmp_path):
+    clicks(10).write_parquet(tmp_path / "a.parquet")
+    options = ["--y-true", "y", "--y-score", "p", "--nulls", "drop", "--by", HOSTILE]
+    saved = ["--save", str(tmp_path / "state"), "--html", str(tmp_path / "a.html")]
+    assert CliRunner().invoke(main, ["evaluate", str(tmp_path / "a.parquet"), *options, *saved]).exit_code == 0
+    shown = ["show", str(tmp_path / "state"), "--total", "--html", str(tmp_path / "b.html")]
+    assert CliRunner().invoke(main, shown).exit_code == 0
+    assert '<h2 id="groups">' in (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert '<h2 id="groups">' not in (tmp_path / "b.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if importlib.util.find_spec("playwright") is None:
+        pytest.skip("Playwright is not installed")
+    if not CHROMIUM.exists():
+        pytest.skip(f"there is no {CHROMIUM}")
+    from playwright.sync_api import sync_playwright
+
+    quiet = "quic background-networking component-update sync gpu".split()
+    arguments = ["--headless", "--no-sandbox", "--no-first-run", *(f"--disable-{name}" for name in quiet)]
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=str(CHROMIUM), args=arguments)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def opened(browser, text, tmp_path):
+    """Open the page in a window of some width; it must say nothing on the console and ask for nothing else."""
+    path, problems, asked, windows = tmp_path / "page.html", [], [], []
+    path.write_text(text, encoding="utf-8")
+
+    def open_page(width=1280, **options):
+        window = browser.new_page(viewport={"width": width, "height": 900}, **options)
+        window.on("console", lambda message: problems.append(message.text))
+        window.on("pageerror", lambda error: problems.append(str(error)))
+        window.on("dialog", lambda dialog: (problems.append(dialog.message), dialog.dismiss()))
+        window.on("request", lambda request: asked.append(request.url))
+        window.goto(path.as_uri())
+        windows.append(window)
+        return window
+
+    yield open_page
+    for window in windows:
+        window.close()
+    assert not problems
+    assert set(asked) == {path.as_uri()}
+
+
+def column(window, number):
+    """The cells of a column of the table of groups that can be seen."""
+    return window.evaluate(
+        """number => [...document.querySelector("table.sortable").tBodies[0].rows].filter(r => !r.hidden)
+        .map(r => r.cells[number].dataset.v ?? r.cells[number].textContent)""",
+        number,
+    )
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_charts_are_drawn_and_nothing_is_wider_than_the_window(opened, width, scheme):
+    window = opened(width, color_scheme=scheme)
+    assert window.evaluate("document.documentElement.scrollWidth") == width
+    boxes = window.evaluate("[...document.querySelectorAll('figure > svg')].map(s => s.getBBox().height)")
+    assert len(boxes) >= 9
+    assert min(boxes) > 50
+    assert window.evaluate("getComputedStyle(document.querySelector('.line')).stroke") == (
+        "rgb(0, 114, 178)" if scheme == "light" else "rgb(86, 180, 233)"
+    )
+
+
+@pytest.mark.browser
+def test_columns_are_sorted_with_the_keyboard(opened):
+    window = opened()
+    button = window.get_by_role("button", name="roc_auc").first
+    for wanted, reverse in (("ascending", False), ("descending", True)):
+        button.press("Enter")
+        assert button.locator("xpath=..").get_attribute("aria-sort") == wanted
+        values = [float(v) for v in column(window, 4) if v != "–"]
+        assert values == sorted(values, reverse=reverse)
+        assert len(values) > 300
+    window.get_by_role("button", name=HOSTILE).first.click()
+    assert button.locator("xpath=..").get_attribute("aria-sort") == "none"
+    assert [name for name in column(window, 0) if name.startswith("shop")][:3] == ["shop 000"] * 2 + ["shop 001"]
+
+
+@pytest.mark.browser
+def test_groups_are_filtered(opened):
+    window = opened()
+    field = window.get_by_label("Show groups with")
+    field.fill("SHOP 01 old")
+    wanted = [name for name in (f"shop {i:03d}" for i in range(193)) if "01" in name]
+    assert column(window, 0) == wanted
+    assert window.locator("output").first.inner_text() == f"{len(wanted)} of 400"
+    field.fill("<script>")
+    assert set(column(window, 0)) == {HOSTILE}
+    field.fill("")
+    assert len(column(window, 0)) == 400
+
+
+@pytest.mark.browser
+def test_all_that_can_be_operated_has_a_name(opened):
+    window = opened()
+    unnamed = window.evaluate(
+        """[...document.querySelectorAll("button, input, figure > svg")].filter(e => !(e.textContent.trim()
+        || e.labels?.length || e.getAttribute("aria-labelledby"))).length"""
+    )
+    assert unnamed == 0
+    assert window.get_by_role("img", name="ROC curve").count() == 1
+    window.keyboard.press("Tab")
+    assert window.evaluate("document.activeElement.className") == "skip"
+
+
+@pytest.mark.browser
+def test_everything_is_printed(opened):
+    window = opened()
+    window.emulate_media(media="print", color_scheme="dark")
+    assert window.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert window.locator(".filter").first.is_hidden()
+    assert window.evaluate("getComputedStyle(document.querySelector('.scroll')).maxHeight") == "none"
