@@ -3,6 +3,7 @@
 import contextlib
 import io
 import re
+import runpy
 import shlex
 import textwrap
 from pathlib import Path
@@ -79,3 +80,21 @@ def test_monitoring_runs_from_the_top_and_prints_what_it_says():
     for block, printed in outputs:
         assert block in printed
     assert sum(line.endswith("breached") for line in outputs[-2][0].splitlines()) == 1
+
+
+PAGES = [page for page in sorted((ROOT / "docs").glob("*.md")) if "```python" in page.read_text(encoding="utf-8")]
+PAGES.remove(ROOT / "docs" / "monitoring.md")  # of which more is asked
+PAGES.remove(ROOT / "docs" / "scale.md")  # it needs Spark, and examples/engines shows the same
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+@pytest.mark.usefixtures("directory")
+def test_pages_run_from_the_top(page):
+    assert any(language == "python" for language, _, _ in played(f"docs/{page.name}"))
+
+
+def test_the_reference_tells_of_every_metric():
+    made = runpy.run_path(str(ROOT / "docs" / "metric_reference.py"))
+    text = "\n".join(made["reference"]())
+    assert text.count("\n### ") + text.startswith("### ") == len(made["declared"]())
+    assert "2 * tp / (2 * tp + fp + fn)" in text

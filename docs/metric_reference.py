@@ -1,0 +1,99 @@
+"""Fills docs/metrics.md with what the metrics say of themselves."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from streammetrics import Metric, all_metrics
+from streammetrics.statistics import STATISTICS, PairHistograms, Statistic, TDigest
+from streammetrics.statistics.binned import Binned
+
+MARK = "<!-- metrics -->"
+THEMES = {
+    "volume": "Volume",
+    "ratios": "Ratios of the 2x2 table",
+    "agreement": "Agreement of several classes",
+    "several_classes": "Several classes",
+    "multilabel": "Several labels of a row",
+    "ranking": "Ranking",
+    "losses": "Losses of probabilities",
+    "class_probabilities": "Probabilities of several classes",
+    "calibration": "Calibration",
+    "predictions": "Predictions without labels",
+    "errors": "Errors of a regression",
+    "deviances": "Deviances",
+    "each": "Each row",
+    "quantiles": "Distributions and their quantiles",
+    "digests": "t-digests",
+}
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """The hook of the site: the reference in place of the mark."""
+    return markdown.replace(MARK, "\n".join(reference())) if MARK in markdown else markdown
+
+
+def declared() -> list[Metric]:
+    """The metrics of the library itself."""
+    return [metric for metric in all_metrics() if metric.__module__.startswith("streammetrics.")]
+
+
+def reference() -> Iterator[str]:
+    """The lines of the reference, by theme."""
+    by_theme: dict[str, list[Metric]] = {}
+    for metric in declared():
+        by_theme.setdefault(metric.__module__.rsplit(".", 1)[-1], []).append(metric)
+    for theme in sorted(by_theme, key=lambda t: list(THEMES).index(t) if t in THEMES else len(THEMES)):
+        yield f"## {THEMES.get(theme, theme.replace('_', ' ').capitalize())}\n"
+        for metric in sorted(by_theme[theme], key=lambda m: m.name):
+            yield from _entry(metric)
+
+
+def _entry(metric: Metric) -> Iterator[str]:
+    kinds = [kind() for kind in STATISTICS.values()]
+    statistics = [s for s in kinds if any(metric.readable(view.columns) for view in s.views())]
+    low, high = (_number(end) for end in metric.range)
+    better = {"high": "higher is better", "low": "lower is better"}.get(metric.better or "", "no better direction")
+    options = ", ".join(f"{name}={value}" for name, value in metric.options.items())
+    yield f"### {metric.__name__} {{ #{'-'.join((metric.name, *metric.columns))} }}\n"
+    yield f"{_prose(metric)}\n"
+    if formula := _formula(metric):
+        yield f"    {formula}\n"
+    yield f"- from {low} to {high}; {better}"
+    if metric.aliases:
+        yield f"- also called {', '.join(f'`{alias}`' for alias in metric.aliases)}"
+    kept = " or ".join(f"`{type(s).__name__}`" for s in statistics)
+    yield f"- read off {kept}: {', '.join(f'`{c}`' for c in metric.columns)}; {_certainty(metric, statistics)}"
+    if options:
+        yield f"- options: `{options}`"
+    yield ""
+
+
+def _certainty(metric: Metric, statistics: list[Statistic]) -> str:
+    if any(isinstance(s, TDigest) for s in statistics):
+        return "bounds from the extremes of each centroid"
+    if metric.bounds_expressions() is not None:
+        return "bounds of its own"
+    hides = any(isinstance(s, Binned | PairHistograms) for s in statistics)
+    return "certified bounds, from the best and the worst order in each bin" if hides else "exact"
+
+
+def _prose(metric: Metric) -> str:
+    """The docstring without its examples."""
+    text = inspect.cleandoc(metric.__doc__ or "")
+    return re.split(r"\n\s*>>>", text)[0].replace("``", "`").strip()
+
+
+def _formula(metric: Metric) -> str:
+    """The body of a formula of one line; nothing where that is a mere column."""
+    lines = [line.strip() for line in inspect.getsource(metric.formula).splitlines()]
+    body = [line for line in lines if line.startswith("return ")]
+    told = body[0].removeprefix("return ") if len(body) == 1 and lines[-1] == body[0] else ""
+    return "" if told in metric.columns or "pl." in told else told
+
+
+def _number(value: float) -> str:
+    return {float("inf"): "∞", -float("inf"): "−∞"}.get(value, f"{value:g}".replace("-", "−"))
