@@ -19,10 +19,13 @@ from streammetrics.metrics import (
     ranking,
     several_classes,
 )
+from streammetrics.metrics.order_statistics import absolute, bins_between
 from streammetrics.uncertainty import (
     Interval,
     as_proportion,
     delong_interval,
+    iqr_interval,
+    mad_interval,
     mean_interval,
     quantile_interval,
     root_mean_interval,
@@ -82,13 +85,33 @@ def _mean(total: Expr, square_total: Expr, weight: Expr) -> Method:
     return lambda metric, confidence: mean_interval(total, square_total, weight, confidence, range=metric.range)
 
 
-def _quantile(what: str, q: float | None = None) -> Method:
-    low, high = pl.col(f"{what}_low"), pl.col(f"{what}_high")
-
+def _quantile(low: Expr, high: Expr, q: float | None = None) -> Method:
     def method(metric: Metric, confidence: float) -> Interval:
         return quantile_interval(low, high, COUNT, float(metric.options["q"] or 0) if q is None else q, confidence)
 
     return method
+
+
+def _absolute_quantile(q: float | None = None) -> Method:
+    errors = absolute(bins_between(*_ERRORS, COUNT))
+    return _quantile(errors.low, errors.high, q)
+
+
+def _rec_auc(metric: Metric, confidence: float) -> Interval:
+    """It is the mean of what each row adds to the area."""
+    error = absolute(bins_between(*_ERRORS, COUNT)).middle
+    area = (1 - error / float(metric.options["limit"] or 0)).clip(0)
+    return mean_interval((area * COUNT).sum(), (area**2 * COUNT).sum(), COUNT.sum(), confidence, range=metric.range)
+
+
+def _mad(metric: Metric, confidence: float) -> Interval:
+    scale = quantiles.NORMAL_SCALE if metric.options["scaled"] else 1.0
+    lower, upper = mad_interval(metric.expression() / scale, *_ERRORS, COUNT, confidence)
+    return lower * scale, upper * scale
+
+
+def _iqr(low: Expr, high: Expr) -> Method:
+    return lambda metric, confidence: iqr_interval(metric.expression(), low, high, COUNT, confidence)
 
 
 def _gini(metric: Metric, confidence: float) -> Interval:
@@ -103,7 +126,8 @@ def _losses(name: str, weight: str) -> Method:
 _OVER, _UNDER, _SQUARES, _WEIGHT = (pl.col(c) for c in ("over_sum", "under_sum", "square_error_sum", "weight"))
 _FOURTHS = pl.col("error_fourth_sum")
 _PREDICTED = pl.col("predicted_positives")
-_MIDDLE = pl.col("value_low") / 2 + pl.col("value_high") / 2
+_ERRORS, _VALUES = ((pl.col(f"{what}_low"), pl.col(f"{what}_high")) for what in ("error", "value"))
+_MIDDLE = bins_between(*_VALUES, COUNT).middle
 
 _METHODS: dict[Callable[..., Expr], Method] = {
     metric.formula: method
@@ -126,11 +150,17 @@ _METHODS: dict[Callable[..., Expr], Method] = {
         errors.mse: _mean(_SQUARES, _FOURTHS, _WEIGHT),
         errors.rmse: lambda _, confidence: root_mean_interval(_SQUARES, _FOURTHS, _WEIGHT, confidence),
         errors.mape: _mean(pl.col("percentage_sum"), pl.col("percentage_square_sum"), _WEIGHT),
-        quantiles.median_error: _quantile("error", 0.5),
-        quantiles.error_quantile: _quantile("error"),
+        quantiles.median_error: _quantile(*_ERRORS, q=0.5),
+        quantiles.error_quantile: _quantile(*_ERRORS),
+        quantiles.mad: _mad,
+        quantiles.error_iqr: _iqr(*_ERRORS),
+        quantiles.iqr: _iqr(*_VALUES),
+        quantiles.median_absolute_error: _absolute_quantile(0.5),
+        quantiles.absolute_error_quantile: _absolute_quantile(),
+        quantiles.rec_auc: _rec_auc,
         quantiles.mean: _mean((_MIDDLE * COUNT).sum(), (_MIDDLE**2 * COUNT).sum(), COUNT.sum()),
-        quantiles.median: _quantile("value", 0.5),
-        quantiles.quantile: _quantile("value"),
+        quantiles.median: _quantile(*_VALUES, q=0.5),
+        quantiles.quantile: _quantile(*_VALUES),
         quantiles.within: _share_of_rows,
         quantiles.error_cdf: _share_of_rows,
         quantiles.cdf: _share_of_rows,

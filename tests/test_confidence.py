@@ -12,10 +12,12 @@ from strategies import merge_in_any_order, shards, shuffled
 import streammetrics as sm
 from streammetrics.folds import fold
 from streammetrics.metrics import f1
+from streammetrics.metrics.ranking import ks
 from streammetrics.uncertainty import (
     bootstrap_intervals,
     delong_interval,
     delta_intervals,
+    mad_interval,
     quantile_interval,
     root_mean_interval,
     wilson_interval,
@@ -137,6 +139,9 @@ def test_they_are_those_of_the_pure_functions():
     bins = pl.DataFrame({"score": score, "neg": ~label, "pos": label}).sort("score")
     delong = bins.select(delong_interval(pl.col("neg").cast(float), pl.col("pos").cast(float), 0.9)).row(0)
     assert limits(report, "roc_auc") == pytest.approx(delong, rel=1e-12)
+    counts = bins.with_columns(pl.col("neg", "pos").cast(pl.Int64))
+    drawn = bootstrap_intervals(counts, {"ks": ks.expression()}, ["neg", "pos"], confidence=0.9)
+    assert limits(report, "ks") == drawn.select(LIMITS).row(0)
 
     report = sm.regression(**ERRORS).update(rows).finalize(confidence=0.9)
     e = (rows["p"] - rows["y"]).to_numpy()
@@ -150,10 +155,16 @@ def test_they_are_those_of_the_pure_functions():
     assert limits(report, "median_error") == ranks
     within = stats.binomtest(int((abs(e) <= 0.5).sum()), len(e)).proportion_ci(0.9, "wilson")
     assert limits(report, "within(x=0.5)") == pytest.approx(within, rel=1e-9)
-    ends = table.select(error_low="e", error_high="e", count="count")
-    mad = {"mad": next(m for m in report.metrics if m.name == "mad").expression()}
-    drawn = bootstrap_intervals(ends, mad, ["count"], confidence=0.9)
-    assert limits(report, "mad") == drawn.select(LIMITS).row(0)
+    mad = mad_interval(pl.lit(report["mad"].value), pl.col("e"), pl.col("e"), pl.col("count"), 0.9)
+    assert limits(report, "mad") == table.select(mad).row(0)
+    scaled = limits(report, "mad(scaled=True)")
+    assert scaled == pytest.approx([1.4826022185056018 * x for x in limits(report, "mad")])
+    absolute = table.with_columns(pl.col("e").abs().sort())
+    ranks = absolute.select(quantile_interval(pl.col("e"), pl.col("e"), pl.col("count"), 0.9, 0.9)).row(0)
+    assert limits(report, "absolute_error_quantile(q=0.9)") == ranks
+    area = (1 - abs(e) / 2).clip(0)
+    mean = stats.norm.interval(0.9, area.mean(), area.std() / math.sqrt(len(e) - 1))
+    assert limits(report, "rec_auc(limit=2)") == pytest.approx(mean, rel=1e-9)
 
 
 @pytest.mark.parametrize("unit", [None, "u"])

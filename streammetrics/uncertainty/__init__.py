@@ -11,6 +11,7 @@ once; a null means that the method is not sound there.
 | ROC AUC | `delong_interval` |
 | a mean of losses, such as log loss or MAE; its root, such as RMSE | `mean_interval`, `root_mean_interval` |
 | a quantile | `quantile_interval` |
+| MAD, an interquartile range | `mad_interval`, `iqr_interval` |
 | any other metric that is read off counts | `bootstrap_intervals` |
 | any metric but quantiles, where rows of one unit belong together | `jackknife_interval` over `leave_one_out` |
 """
@@ -24,6 +25,7 @@ from streammetrics.uncertainty.limits import Interval, limits
 from streammetrics.uncertainty.means import mean_interval, root_mean_interval
 from streammetrics.uncertainty.proportions import as_proportion, effective_rows, wilson_interval
 from streammetrics.uncertainty.quantiles import quantile_interval
+from streammetrics.uncertainty.spread import iqr_interval, mad_interval
 
 __all__ = [
     "Interval",
@@ -32,9 +34,11 @@ __all__ = [
     "delong_interval",
     "delta_intervals",
     "effective_rows",
+    "iqr_interval",
     "jackknife_interval",
     "leave_one_out",
     "limits",
+    "mad_interval",
     "mean_interval",
     "normal_quantile",
     "quantile_interval",

@@ -151,7 +151,8 @@ def _replicates(
 ) -> Values:
     """Metrics of tables drawn: shape (replicates, groups, metrics)."""
     cells = table.select(counts).to_numpy().astype(np.int64)
-    starts = _starts(_codes(table, by))
+    group = _codes(table, by)
+    starts = _starts(group)
     own = [(part.ravel(), np.random.default_rng(seed)) for part in np.split(cells, starts[1:])]
     at_once = max(1, CELLS // cells.size)
     found = []
@@ -160,11 +161,11 @@ def _replicates(
         parts = [resample(part, np.zeros_like(part), size, random) for part, random in own]
         drawn = np.hstack(parts).reshape(-1, len(counts))
         tables = table[np.tile(np.arange(table.height), size)].with_columns(
-            pl.Series(REPLICATE, np.repeat(np.arange(size), table.height)),
+            pl.Series(REPLICATE, np.add.outer(np.arange(size) * len(starts), group).ravel()).set_sorted(),
             *(pl.Series(c, drawn[:, i], dtype=pl.Float64) for i, c in enumerate(counts)),
         )
         seen = tables.filter(pl.any_horizontal(pl.col(counts) > 0))
-        values = _matrix(seen.group_by(REPLICATE, *by, maintain_order=True).agg(named), named)
+        values = _matrix(seen.group_by(REPLICATE, maintain_order=True).agg(named), named)
         found.append(values.reshape(size, len(starts), len(named)))
     return np.concatenate(found)
 

@@ -18,8 +18,8 @@ def quantile_interval(low: Expr, high: Expr, count: Expr, q: float = 0.5, confid
     no tail has more than its share, or 0.1 % above it for a confidence below 0.8.
 
     Args:
-        low: smallest value of each bin, in ascending order; the bin of the lower rank gives its low edge as limit.
-        high: largest value of each bin; the bin of the upper rank gives its high edge.
+        low: smallest value of each bin; the lower limit is the row of its rank, with every row at that end of its bin.
+        high: largest value of each bin, likewise for the upper limit. Bins may overlap, and come in any order.
         count: number of rows. Sums of weights don't tell how many there are: such tables have no interval.
         q: the share of values below the quantile.
         confidence: probability with which the interval is to hold the quantile.
@@ -39,10 +39,15 @@ def quantile_interval(low: Expr, high: Expr, count: Expr, q: float = 0.5, confid
     """
     level = upper_level(confidence)
     z, tail = normal_quantile(level), 1 - level
-    n, reached = count.sum(), count.cum_sum()
+    n = count.sum()
     middle = n * q + (1 - 2 * q) * (z**2 - 1) / 6 + 0.5
     step = z * (n * q * (1 - q)).sqrt()
     first, last = (middle - step).floor(), (middle + step).ceil()
     all_above, all_below = (1 - q) ** n, q**n  # the probability that no order statistic is far enough out
-    lower = pl.when((first >= 1) & (all_above <= tail)).then(low.filter(reached >= first).first())
-    return named(lower, pl.when(all_below <= tail).then(high.filter(reached >= last).first()))
+    lower = pl.when((first >= 1) & (all_above <= tail)).then(_row(first, low, count))
+    return named(lower, pl.when(all_below <= tail).then(_row(last, high, count)))
+
+
+def _row(rank: Expr, values: Expr, count: Expr) -> Expr:
+    """The value of the row of a rank; null beyond the rows."""
+    return values.sort().filter(count.sort_by(values).cum_sum() >= rank).first()

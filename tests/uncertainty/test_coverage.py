@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
-from scipy.stats import norm
+from scipy.stats import iqr, median_abs_deviation, norm
 
 from streammetrics.folds import fold
 from streammetrics.metrics.ranking import average_precision
@@ -13,8 +13,10 @@ from streammetrics.uncertainty import (
     bootstrap_intervals,
     delong_interval,
     delta_intervals,
+    iqr_interval,
     jackknife_interval,
     leave_one_out,
+    mad_interval,
     mean_interval,
     quantile_interval,
     wilson_interval,
@@ -82,6 +84,17 @@ def of_median(random, samples):
     return table.group_by("sample").agg(limits), 1.0
 
 
+def of_spread(interval, own, truth):
+    def simulate(random, samples):
+        values = np.sort(random.exponential(1, (samples, ROWS)), axis=1)
+        table = by_sample(values, own=np.repeat(own(values), ROWS))
+        limits = interval(pl.col("own").first(), pl.col("value"), pl.col("value"), pl.ones(pl.len()))
+        return table.group_by("sample").agg(limits), truth
+
+    simulate.__name__ = interval.__name__
+    return simulate
+
+
 def of_units(random, samples):
     """Mean loss where 200 users differ, each with ten rows or so."""
     users, rows = 200, random.poisson(10, (samples, 200)) + 1
@@ -110,7 +123,11 @@ def coverage(simulate, samples, seed):
     return limits.select(pl.lit(truth).is_between("ci_lower", "ci_upper").fill_null(False).mean()).item()
 
 
-QUICK = [of_accuracy, of_f1, of_auc, of_log_loss, of_mae, of_median, of_units]
+SPREAD = [
+    of_spread(mad_interval, lambda x: median_abs_deviation(x, axis=1), np.arcsinh(0.5)),  # of the exponential
+    of_spread(iqr_interval, lambda x: iqr(x, axis=1), np.log(3)),
+]
+QUICK = [of_accuracy, of_f1, of_auc, of_log_loss, of_mae, of_median, *SPREAD, of_units]
 
 
 @pytest.mark.parametrize("simulate", QUICK, ids=lambda f: f.__name__)

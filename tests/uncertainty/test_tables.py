@@ -8,7 +8,14 @@ from scipy.special import expit, logit
 from sklearn.metrics import roc_auc_score
 
 from streammetrics.metrics.ranking import roc_auc
-from streammetrics.uncertainty import delong_interval, mean_interval, quantile_interval, root_mean_interval
+from streammetrics.uncertainty import (
+    delong_interval,
+    iqr_interval,
+    mad_interval,
+    mean_interval,
+    quantile_interval,
+    root_mean_interval,
+)
 
 Z = 1.959963984540054
 NEG, POS, LOSS = pl.col("neg"), pl.col("pos"), pl.col("loss")
@@ -176,3 +183,63 @@ def test_limits_of_quantiles_are_edges_of_bins():
     infinite = pl.DataFrame({"low": [-np.inf, 0.0, np.inf], "high": [-np.inf, 0.0, np.inf], "count": [40, 20, 40]})
     assert infinite.select(quantile_interval(low, high, count)).row(0) == (-np.inf, np.inf)
     assert table.clear().select(quantile_interval(low, high, count)).row(0) == (None, None)
+
+
+def test_quantiles_of_bins_in_any_order():
+    table = pl.DataFrame({"low": [0.0, 2.0, 1.0], "high": [3.0, 2.0, 1.5], "count": [40, 30, 30]})
+    columns = pl.col("low"), pl.col("high"), pl.col("count")
+    found = table.select(quantile_interval(*columns, q=0.3)).row(0)
+    assert found == (0.0, 2.0)  # of all lows and of all highs, each in order
+    assert table.reverse().select(quantile_interval(*columns, q=0.3)).row(0) == found
+
+
+def spread(interval, value, values, count=None, width=0.0):
+    table = pl.DataFrame({"value": values, "count": np.ones(len(values)) if count is None else count})
+    ends = pl.col("value") - width / 2, pl.col("value") + width / 2
+    return table.select(interval(pl.lit(float(value)), *ends, pl.col("count"))).row(0)
+
+
+NORMAL_ROWS = stats.norm.ppf((np.arange(40_000) + 0.5) / 40_000)
+NORMAL_MAD, NORMAL_IQR = 0.6744897501960817, 1.3489795003921634
+
+
+def log_error(limits):
+    return np.log(limits[1] / limits[0]) / (2 * Z)
+
+
+def test_spread_of_normal_rows_is_as_precise_as_published():
+    """Rousseeuw and Croux (1993): MAD and half of the interquartile range have 37 % of the precision of the SD."""
+    expected = np.sqrt(1 / (2 * 0.3675) / len(NORMAL_ROWS))
+    for interval, value in ((mad_interval, NORMAL_MAD), (iqr_interval, NORMAL_IQR)):
+        assert log_error(spread(interval, value, NORMAL_ROWS)) == pytest.approx(expected, rel=0.01)
+
+
+def test_spread_of_skewed_rows_agrees_with_drawing_them_again():
+    random = np.random.default_rng(3)
+    rows = np.sort(random.lognormal(0, 1, 2_000))
+    drawn = random.choice(rows, (4_000, len(rows)))
+    for interval, statistic in ((mad_interval, stats.median_abs_deviation), (iqr_interval, stats.iqr)):
+        found = log_error(spread(interval, statistic(rows), rows))
+        assert found == pytest.approx(np.log(statistic(drawn, axis=1)).std(), rel=0.1)
+
+
+def test_wide_bins_leave_the_spread_as_it_is():
+    """Bins a hundred times as wide as the interval."""
+    edges = np.linspace(-5, 5, 51)
+    count = 10_000_000 * np.diff(stats.norm.cdf(edges))
+    middle = (edges[1:] + edges[:-1]) / 2
+    expected = np.sqrt(1 / (2 * 0.3675) / count.sum())
+    for interval, value in ((mad_interval, NORMAL_MAD), (iqr_interval, NORMAL_IQR)):
+        assert log_error(spread(interval, value, middle, count, width=0.2)) == pytest.approx(expected, rel=0.05)
+
+
+@pytest.mark.parametrize("interval", [mad_interval, iqr_interval])
+def test_where_spread_has_no_interval(interval):
+    nothing = (None, None)
+    assert spread(interval, 0, np.zeros(100)) == nothing
+    assert spread(interval, 1, [1.0]) == nothing
+    assert spread(interval, 1, np.repeat([0.0, 1.0, 2.0], 1_000)) == nothing  # many rows share a value
+    assert spread(interval, np.inf, [-np.inf] * 40 + [0.0] * 20 + [np.inf] * 40) == nothing
+    table = pl.DataFrame({"value": [0.0]}).clear().select(pl.col("value"), count=pl.col("value"))
+    columns = pl.col("value").first(), pl.col("value"), pl.col("value"), pl.col("count")
+    assert table.select(interval(*columns)).row(0) == nothing
