@@ -1,0 +1,86 @@
+"""Counts of rows on either side of thresholds on a score, or of hard predictions."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from streammetrics import kernels
+from streammetrics.counters import Sums
+from streammetrics.errors import SpecificationError
+from streammetrics.kernels.numpy import Labels
+from streammetrics.roles import Kind
+from streammetrics.rows import Rows
+from streammetrics.statistics.statistic import Statistic
+
+
+@dataclass(frozen=True)
+class Thresholded(Statistic):
+    """What statistics that count at thresholds have in common.
+
+    Args:
+        thresholds: thresholds on ``y_score``, kept in ascending order; empty to count the predictions of ``y_pred``.
+
+    Raises:
+        SpecificationError: for a threshold that is not a number, or given twice.
+    """
+
+    thresholds: tuple[float, ...] = (0.5,)
+
+    kind: ClassVar[Kind | None] = "binary"
+    keys: ClassVar[dict[str, pl.DataType]] = {"threshold": pl.Float64()}
+    kept: ClassVar[tuple[str, ...]] = ("threshold",)
+
+    def __post_init__(self) -> None:
+        found = tuple(sorted(float(t) + 0.0 for t in self.thresholds))
+        if len(set(found)) < len(found) or not all(t == t for t in found):
+            raise SpecificationError(f"thresholds must be distinct numbers, not {self.thresholds!r}.")
+        object.__setattr__(self, "thresholds", found)
+
+    def needs(self) -> tuple[str, ...]:
+        """A score for thresholds, else a prediction."""
+        return (*self.roles, "y_score" if self.thresholds else "y_pred")
+
+    def counter(self, weighted: bool) -> Sums:
+        """Counts of rows by rank, the number of thresholds that lie at or below their score."""
+        return Sums(self, weighted)
+
+    @abstractmethod
+    def count(self, rows: Rows) -> NDArray[Any]:
+        """Rows by rank."""
+
+    @abstractmethod
+    def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
+        """Counts at each threshold."""
+
+    def by_rank(self, rows: Rows, label: Labels) -> NDArray[Any]:
+        """Rows by rank and label: shape (groups, thresholds + 1, 2)."""
+        score = (rows.score if self.thresholds else rows.predicted)[0]
+        thresholds = np.array(self.thresholds or [1.0])  # a predicted label of 1 reaches 1
+        return kernels.count_outcomes(label, score, thresholds, rows.group, rows.group_count, rows.weight)
+
+    def at_thresholds(self, weighted: bool, by_rank: NDArray[Any], *names: tuple[str, str]) -> pl.DataFrame:
+        """The table of counts by rank: of those that reach a threshold, and of the rest, with a name for each label."""
+        reached = np.flip(np.cumsum(np.flip(by_rank, axis=1), axis=1), axis=1)  # rows of each rank or above
+        above, below = reached[:, 1:], reached[:, :1] - reached[:, 1:]
+        groups, thresholds = above.shape[:2]
+        return self.table(
+            weighted,
+            group=np.repeat(np.arange(groups), thresholds),
+            threshold=np.tile(self.thresholds, groups) if self.thresholds else [None] * groups,
+            **{
+                name: side[..., label].ravel()
+                for label, pair in enumerate(names)
+                for name, side in zip(pair, (above, below), strict=True)
+            },
+        )
+
+    def valid(self) -> pl.Expr:
+        """Whether a row of a table, read from a file, can be."""
+        thresholds = pl.col("threshold").is_in(self.thresholds) if self.thresholds else pl.col("threshold").is_null()
+        return super().valid() & thresholds
