@@ -84,7 +84,7 @@ def test_monitoring_runs_from_the_top_and_prints_what_it_says():
 
 PAGES = [page for page in sorted((ROOT / "docs").glob("*.md")) if "```python" in page.read_text(encoding="utf-8")]
 PAGES.remove(ROOT / "docs" / "monitoring.md")  # of which more is asked
-PAGES.remove(ROOT / "docs" / "scale.md")  # it needs Spark, and examples/engines shows the same
+PAGES.remove(ROOT / "docs" / "scale.md")  # tests/engines run it
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

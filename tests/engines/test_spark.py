@@ -1,6 +1,7 @@
 """Spark in local mode, on a classic session."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,8 +9,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 from conformance import BY, EXACT, TASKS, Conformance, Grouped, alone, assert_same
+from polars.testing import assert_frame_equal
 
 import streammetrics as sm
+from streammetrics.demo import write_predictions
 
 pytestmark = pytest.mark.engine
 
@@ -127,3 +130,13 @@ def test_spark_connect(java, files, tmp_path):
     assert error.read_text().startswith("column 'actual' has scores outside [0, 1] in ")
     for path in paths:
         assert sm.Accumulator.load(path).to_bytes() == alone(files, "binary", True, exact=True).to_bytes()
+
+
+def test_the_example_of_the_documentation_runs(session, tmp_path):
+    write_predictions(tmp_path / "predictions", rows=30_000)
+    page = Path(__file__).parents[2] / "docs" / "scale.md"
+    example = re.search(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL).group(1)
+    names = {"sm": sm, "session": session}
+    exec(compile(example.replace('parquet("', f'parquet("{tmp_path}/'), page.name, "exec"), names)
+    expected = sm.evaluate(tmp_path / "predictions", names["task"])
+    assert_frame_equal(names["report"].frame, expected.frame, rel_tol=1e-12)
