@@ -19,9 +19,9 @@ from streammetrics import demo as demo_data
 from streammetrics.accumulator import Accumulator
 from streammetrics.compare import compare
 from streammetrics.drift import drift
-from streammetrics.errors import SourceError, StreamMetricsError
+from streammetrics.errors import StreamMetricsError
 from streammetrics.history import MetricStore
-from streammetrics.pipeline import accumulate
+from streammetrics.pipeline import accumulate, require_rows
 from streammetrics.report import Report
 from streammetrics.roles import SEVERAL
 from streammetrics.rules import check as check_rules
@@ -127,8 +127,7 @@ def evaluate_command(
     acc.finalize(metrics or None)  # an unknown metric is refused before the data are read
     progress = sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None
     accumulate(list(paths), acc, workers=workers, progress=progress)
-    if not acc.seen:
-        raise SourceError("the source has no rows.")
+    require_rows([acc])
     if save:
         acc.save(save)
     _show(acc.finalize(metrics or None, confidence=confidence), form, output, html)

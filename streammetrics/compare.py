@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 
 from streammetrics import text
 from streammetrics.accumulator import Accumulator
-from streammetrics.confidence import LIMITS, independent_intervals, paired_intervals
 from streammetrics.errors import ReportError
+from streammetrics.estimates import LIMITS
 from streammetrics.frames import concat_groups
 from streammetrics.metrics import Metric
 from streammetrics.report import Report
-from streammetrics.uncertainty.distributions import upper_level
 
 if TYPE_CHECKING:
     from streammetrics.charts import Plot
@@ -67,6 +66,8 @@ def compare(
     if clash := sorted({*one.by, *other.by}.intersection(COLUMNS)):
         raise ReportError(f"the group column {clash[0]!r} has a name that comparisons use; give it an alias.")
     if confidence is not None:
+        from streammetrics.uncertainty.distributions import upper_level  # when it is needed
+
         upper_level(confidence)
     return Comparison(one, other, confidence, independent)
 
@@ -161,6 +162,8 @@ class Comparison:
 
     def _limits(self, values: pl.DataFrame, confidence: float) -> pl.DataFrame:
         """Keys, metric and limits of the differences, as far as they are sound."""
+        from streammetrics.confidence import independent_intervals, paired_intervals  # when it is needed
+
         alike = self.a.unit == self.b.unit and self.a.by == self.b.by
         if self.a.folds is not None and self.b.folds is not None and alike:
             return paired_intervals(values, self.a.folds, self.b.folds, self._metrics, confidence)

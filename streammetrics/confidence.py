@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 from polars import Expr
 
-from streammetrics.estimates import ESTIMATE, as_floats, by_group, by_view, estimate, with_label
+from streammetrics.estimates import ESTIMATE, LIMITS, as_floats, by_group, by_view, estimate, with_label
 from streammetrics.intervals import by_delta, drawn, interval, jackknifed
 from streammetrics.metrics import Metric
 from streammetrics.metrics.metric import Range
@@ -15,8 +15,6 @@ from streammetrics.roles import FOLD
 from streammetrics.state import State, roll_up, select
 from streammetrics.statistics import GROUP, Statistic, View
 from streammetrics.uncertainty import bootstrap_intervals, delta_intervals, jackknife_interval
-
-LIMITS = ("ci_lower", "ci_upper")
 
 
 def with_intervals(

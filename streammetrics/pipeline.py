@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, overload
 
@@ -98,10 +98,19 @@ def evaluate(
     single = isinstance(acc, Accumulator)
     tasks = {"": acc} if isinstance(acc, Accumulator) else dict(acc)
     filled = accumulate(source, {n: a.empty() for n, a in tasks.items()}, workers=workers, progress=progress)
-    if not any(a.seen for a in filled.values()):
-        raise SourceError("the source has no rows.")
+    require_rows(filled.values())
     reports = {name: a.finalize() for name, a in filled.items()}
     return reports[""] if single else reports
+
+
+def require_rows(filled: Iterable[Accumulator]) -> None:
+    """Refuse to read metrics off nothing.
+
+    Raises:
+        SourceError: where none of the accumulators has seen a row.
+    """
+    if not any(acc.seen for acc in filled):
+        raise SourceError("the source has no rows.")
 
 
 class _Feed:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from streammetrics import confusion, curves, error_curves, segments, text
 from streammetrics.errors import MetricError, ReportError
-from streammetrics.estimates import columns_of, estimate
+from streammetrics.estimates import columns_of, estimate, matching
 from streammetrics.metrics import Metric, find_metric
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.roles import FOLD, LABEL
@@ -174,15 +174,7 @@ class Report:
         found = self.find(metric, of_label=LABEL in keys)
         shown = next((m for m in self.metrics if m == found), None)  # its default options may be written out
         frame = self.frame.filter(pl.col("metric") == shown.name) if shown else self._estimates([found])
-        columns = frame.columns[: frame.columns.index("metric")]
-        for key, value in keys.items():
-            if key not in columns:
-                raise ReportError(f"there is no key {key!r}; the keys are: {', '.join(columns) or 'none'}.")
-            try:
-                frame = frame.filter(pl.col(key).eq_missing(pl.lit(value)))
-            except pl.exceptions.PolarsError as error:
-                raise ReportError(f"the key {key!r} is of type {frame.schema[key]}, not {value!r}.") from error
-        return frame
+        return matching(frame, frame.columns[: frame.columns.index("metric")], keys)
 
     def find(self, metric: str | Metric, of_label: bool = False) -> Metric:
         """The metric of that name, alias or text with options, as it is read off what was kept.

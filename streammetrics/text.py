@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import polars as pl
 
@@ -168,7 +168,7 @@ def _list(frame: pl.DataFrame, keys: list[str]) -> str:
     shown = frame.group_by("metric", maintain_order=True).head(LONGEST)
     rows = []
     for r in shown.iter_rows(named=True):
-        cells = {"metric": _metric(r, keys), "value": _number(r), "bound": bound(r["lower"], r["upper"])}
+        cells = {"metric": named(r, keys), "value": _number(r), "bound": bound(r["lower"], r["upper"])}
         cells |= {"interval": interval(r.get("ci_lower"), r.get("ci_upper")), "note": r["note"] or ""}
         rows.append(tuple(cells[column] for column in columns))
     lines = _align(tuple(columns), rows, left=(0, *range(2, len(columns))))
@@ -185,8 +185,8 @@ def _segments(frame: pl.DataFrame, by: list[str], keys: list[str], width: int | 
         if group not in numbers and len(numbers) == LONGEST:
             break
         sampled = interval(r.get("ci_lower"), r.get("ci_upper"))
-        numbers.setdefault(group, {})[_metric(r, keys)] = _number(r) + (f" ({sampled})" if sampled else "")
-        metrics.setdefault(r["metric"], {})[_metric(r, keys)] = None
+        numbers.setdefault(group, {})[named(r, keys)] = _number(r) + (f" ({sampled})" if sampled else "")
+        metrics.setdefault(r["metric"], {})[named(r, keys)] = None
     columns = [column for of_metric in metrics.values() for column in of_metric]
     rows = [
         (*("null" if k is None else str(k) for k in group), *(of_group.get(column, "") for column in columns))
@@ -203,7 +203,12 @@ def _segments(frame: pl.DataFrame, by: list[str], keys: list[str], width: int | 
     return "\n".join(lines)
 
 
-def _metric(row: dict[str, object], keys: list[str]) -> str:
+def named(row: Mapping[str, object], keys: Sequence[str]) -> str:
+    """A metric with the values of the keys it has.
+
+    >>> named({"metric": "recall", "threshold": 0.5, "label": None}, ["threshold", "label"])
+    'recall @ 0.5'
+    """
     return str(row["metric"]) + "".join(f" @ {row[key]}" for key in keys if row[key] is not None)
 
 

@@ -16,8 +16,6 @@ MOST_GROUPS = 40
 MOST_DOTS = 40  # of a line
 EVERY = 1 << 62
 SIDES = ("model", "report")  # group columns whose values lie over one another
-ESTIMATE = ("metric", "value", "lower", "upper", "ci_lower", "ci_upper", "note")
-ENDLESS = (float("-inf"), float("inf"))
 
 
 def segments(report: Drawn, metric: str | Metric, by: str | None = None, **keys: Any) -> Picture:
@@ -157,7 +155,7 @@ def _window(report: Drawn) -> str:
 
 def _key_columns(rows: pl.DataFrame) -> list[str]:
     """The columns that tell rows of one metric apart."""
-    return [c for c in rows.columns if c not in ESTIMATE and rows[c].null_count() != rows.height]
+    return [c for c in rows.columns if c not in text.ESTIMATE and rows[c].null_count() != rows.height]
 
 
 def _reach(metric: Metric, *columns: pl.Series) -> tuple[float, float]:

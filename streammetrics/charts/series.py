@@ -10,6 +10,7 @@ import polars as pl
 
 from streammetrics.charts.picture import MOST
 from streammetrics.errors import MetricError, ReportError
+from streammetrics.estimates import matching
 from streammetrics.metrics import Metric
 from streammetrics.state import State
 
@@ -131,13 +132,7 @@ def series_of(
     columns = [c for c in frame.columns if c not in KINDS] if columns is None else list(columns)
     if SERIES in columns:
         raise ReportError(f"the group column {SERIES!r} has a name that charts use; give it an alias.")
-    for key, value in keys.items():
-        if key not in columns:
-            raise ReportError(f"there is no key {key!r}; the keys are: {', '.join(columns) or 'none'}.")
-        try:
-            frame = frame.filter(pl.col(key).eq_missing(pl.lit(value)))
-        except pl.exceptions.PolarsError as error:
-            raise ReportError(f"the key {key!r} is of type {frame.schema[key]}, not {value!r}.") from error
+    frame = matching(frame, columns, keys)
     if keys and frame.is_empty():
         given = ", ".join(f"{k}={v!r}" for k, v in keys.items())
         raise ReportError(f"no row has {given}.")

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.engines.tables import absorb, engine, finalized, merge, own_errors, partial
+from streammetrics.engines.tables import absorb, engine, finalized, merge, own_errors, partial, require_groups
 from streammetrics.errors import SourceError, SpecificationError
 from streammetrics.folds import MOST_FOLDS, fold
 from streammetrics.lazy import pa
@@ -73,8 +73,7 @@ def states(source: Source, acc: Accumulator, *, buckets: int = BUCKETS) -> Bag:
     Raises:
         SpecificationError: where nothing is grouped by, or for another number of tables.
     """
-    if not acc.roles.keys:
-        raise SpecificationError("states are kept apart by group; give by=, or use accumulate.")
+    require_groups(acc)
     if not 2 <= buckets <= MOST_FOLDS:
         raise SpecificationError(f"there can be 2 to {MOST_FOLDS} buckets, not {buckets}.")
     dask = engine("dask", extra="dask")

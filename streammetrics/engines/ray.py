@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from streammetrics.accumulator import Accumulator
 from streammetrics.engines import tables
-from streammetrics.engines.tables import absorb, finalized, own_errors, packed, restored, unpacked
-from streammetrics.errors import SpecificationError
+from streammetrics.engines.tables import absorb, finalized, own_errors, packed, require_groups, restored, unpacked
 from streammetrics.lazy import pa
 from streammetrics.report import Report
 from streammetrics.sources import require
@@ -63,8 +62,7 @@ def states(dataset: Dataset, acc: Accumulator, *, tasks: int = TASKS) -> Dataset
     Raises:
         SpecificationError: where nothing is grouped by.
     """
-    if not acc.roles.keys:
-        raise SpecificationError("states are kept apart by group; give by=, or use accumulate.")
+    require_groups(acc)
     spec = acc.empty()
     return merge(_used(dataset, acc).map_batches(lambda block: tables.partial(block, spec), **WHOLE), acc, tasks=tasks)
 

@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from streammetrics.accumulator import Accumulator
 from streammetrics.engines import tables
-from streammetrics.engines.tables import absorb, engine, finalized, own_errors, packed, plain, restored, unpacked
-from streammetrics.errors import SpecificationError
+from streammetrics.engines.tables import (
+    absorb,
+    engine,
+    finalized,
+    own_errors,
+    packed,
+    plain,
+    require_groups,
+    restored,
+    unpacked,
+)
 from streammetrics.lazy import pa
 from streammetrics.report import Report
 from streammetrics.sources import require
@@ -72,8 +81,7 @@ def states(df: DataFrame, acc: Accumulator, *, tasks: int | None = None) -> Data
     Raises:
         SpecificationError: where nothing is grouped by.
     """
-    if not acc.roles.keys:
-        raise SpecificationError("states are kept apart by group; give by=, or use accumulate.")
+    require_groups(acc)
     used, spec = _used(df, acc), acc.empty()
     no_rows = df.select(*_quoted(used)).limit(0).toArrow()
     schema = plain(acc.empty().update(no_rows).to_arrow()).schema

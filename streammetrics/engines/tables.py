@@ -11,7 +11,7 @@ from types import ModuleType
 
 from streammetrics import accumulator, errors, pipeline
 from streammetrics.accumulator import Accumulator
-from streammetrics.errors import SourceError, SpecificationError
+from streammetrics.errors import SpecificationError
 from streammetrics.lazy import pa
 from streammetrics.report import Report
 from streammetrics.sources import Source
@@ -146,9 +146,18 @@ def finalized(acc: Accumulator) -> Report:
     Raises:
         SourceError: where it has not.
     """
-    if not acc.seen:
-        raise SourceError("the source has no rows.")
+    pipeline.require_rows([acc])
     return acc.finalize()
+
+
+def require_groups(acc: Accumulator) -> None:
+    """Refuse to keep states apart where there is one.
+
+    Raises:
+        SpecificationError: where nothing is grouped by.
+    """
+    if not acc.roles.keys:
+        raise SpecificationError("states are kept apart by group; give by=, or use accumulate.")
 
 
 @contextmanager

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from html import escape
 
-import polars as pl
-
 from streammetrics.charts.series import Drawn
-from streammetrics.html.tables import Cell, groups_table, metrics_table, table
+from streammetrics.html.tables import Cell, groups_table, metrics_table, of_all_labels, table
 
 LONGEST = 40  # groups, or rows
 
@@ -18,8 +16,7 @@ def report_html(report: Drawn) -> str:
     if not report.by:
         rest = frame.height - LONGEST
         return metrics_table(frame.head(LONGEST), {}, "Evaluation") + _more(rest, "rows")
-    if "label" in frame.columns:
-        frame = frame.filter(pl.col("label").is_null()).drop("label")
+    frame = of_all_labels(frame)
     groups = frame.select(report.by).unique(maintain_order=True)
     shown = frame.join(groups.head(LONGEST), on=report.by, how="semi", nulls_equal=True, maintain_order="left")
     return groups_table(shown, report.by, "Evaluation by group") + _more(groups.height - LONGEST, "groups")

@@ -17,7 +17,7 @@ from streammetrics import charts
 from streammetrics.charts import Picture, as_svg, swatch
 from streammetrics.charts.series import Drawn
 from streammetrics.errors import MetricError, ReportError
-from streammetrics.html.tables import Row, bounds, groups_table, metrics_table, said
+from streammetrics.html.tables import Row, bounds, groups_table, metrics_table, of_all_labels, said
 from streammetrics.metrics import Metric
 from streammetrics.text import interval
 from streammetrics.version import __version__
@@ -194,9 +194,7 @@ def _groups(report: Drawn, models: list[str]) -> str:
     """The table of the groups, with the field that filters it."""
     if report.by == models:
         return ""
-    frame = report.frame
-    if "label" in frame.columns:
-        frame = frame.filter(pl.col("label").is_null()).drop("label")
+    frame = of_all_labels(report.frame)
     groups = report.rows("rows").select(*report.by, "value")
     note = ""
     if groups.height > GROUPS:

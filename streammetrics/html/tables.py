@@ -83,7 +83,7 @@ def groups_table(frame: pl.DataFrame, by: Sequence[str], caption: str, sortable:
     columns: dict[str, None] = {}
     groups: dict[tuple[Any, ...], dict[str, Cell]] = {}
     for row in frame.iter_rows(named=True):
-        name = row["metric"] + "".join(f" @ {row[k]}" for k in keys if row[k] is not None)
+        name = text.named(row, keys)
         columns[name] = None
         groups.setdefault(tuple(row[c] for c in by), {})[name] = Cell(said(row), row["value"], uncertainty(row))
     nothing = Cell("–")
@@ -92,6 +92,11 @@ def groups_table(frame: pl.DataFrame, by: Sequence[str], caption: str, sortable:
         for group, cells in groups.items()
     ]
     return table([*by, *columns], rows, caption, sortable)
+
+
+def of_all_labels(frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows of metrics that are not of one label."""
+    return frame.filter(pl.col("label").is_null()).drop("label") if "label" in frame.columns else frame
 
 
 def told_apart(frame: pl.DataFrame) -> list[str]:
