@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import polars as pl
+import polars.selectors as cs
 from polars import Expr
 
 from streammetrics.estimates import ESTIMATE, LIMITS, as_floats, by_group, by_view, estimate, with_label
@@ -15,6 +16,8 @@ from streammetrics.roles import FOLD
 from streammetrics.state import State, roll_up, select
 from streammetrics.statistics import GROUP, Statistic, View
 from streammetrics.uncertainty import bootstrap_intervals, delta_intervals, jackknife_interval
+
+CELLS = 512  # of a group, or so, from which tables are drawn anew
 
 
 def with_intervals(
@@ -74,14 +77,11 @@ def _of_view(
         ]
     if ratios := [m for m in metrics if by_delta(m)]:
         parts.append(delta_intervals(first, ratios, index, confidence))
-    parts += [
-        _drawn(statistic, view, groups, table, metrics, counts, confidence) for counts in {*map(drawn, metrics)} - {()}
-    ]
+    parts += [_drawn(view, groups, first, metrics, counts, confidence) for counts in {*map(drawn, metrics)} - {()}]
     return pl.concat(parts, how="vertical_relaxed")
 
 
 def _drawn(
-    statistic: Statistic,
     view: View,
     groups: pl.DataFrame,
     table: pl.DataFrame,
@@ -94,12 +94,11 @@ def _drawn(
     Limits are moved by what the metric is moved by coarser bins.
     """
     index, expressions = [GROUP, *view.kept], {m.name: m.expression() for m in metrics if drawn(m) == counts}
-    coarse = statistic.coarser(table)
-    fine, drawn_from = (next(iter(view.cases(t).values())) for t in (table, coarse))
-    found = bootstrap_intervals(drawn_from, expressions, counts, index, confidence)
+    coarse = _coarse(table, index, counts)
+    found = bootstrap_intervals(coarse, expressions, counts, index, confidence)
     values, coarse_values = (
         by_group(view, groups, as_floats(view, t), expressions).unpivot(index=index, variable_name="metric")
-        for t in (fine, drawn_from)
+        for t in (table, coarse)
     )
     moved = values.with_columns(moved=pl.col("value") - coarse_values["value"]).select(*index, "metric", "moved")
     return (
@@ -107,6 +106,17 @@ def _drawn(
         .with_columns(pl.col(LIMITS) + pl.col("moved"))
         .drop("moved")
     )
+
+
+def _coarse(table: pl.DataFrame, index: Sequence[str], counts: Sequence[str]) -> pl.DataFrame:
+    """The table with few cells in each group: bins side by side whose rows lie in the same slice of each count."""
+    slices = {
+        f"slice of {c}": ((pl.col(c).cum_sum() - pl.col(c) / 2) * (CELLS // len(counts)) / pl.col(c).sum()).over(index)
+        for c in counts
+    }
+    sliced = table.with_columns(**{name: place.fill_nan(0).floor() for name, place in slices.items()})
+    joined = sliced.group_by(*index, *slices, maintain_order=True)
+    return joined.agg(pl.sum(*counts), cs.ends_with("_low").first(), cs.ends_with("_high").last()).drop(*slices)
 
 
 def _of_folds(frame: pl.DataFrame, folds: State, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:

@@ -139,9 +139,10 @@ def test_they_are_those_of_the_pure_functions():
     bins = pl.DataFrame({"score": score, "neg": ~label, "pos": label}).sort("score")
     delong = bins.select(delong_interval(pl.col("neg").cast(float), pl.col("pos").cast(float), 0.9)).row(0)
     assert limits(report, "roc_auc") == pytest.approx(delong, rel=1e-12)
-    counts = bins.with_columns(pl.col("neg", "pos").cast(pl.Int64))
+    few = rows.head(200).sort("score")  # so that no bins are joined
+    counts = few.select(neg=(~pl.col("label")).cast(pl.Int64), pos=pl.col("label").cast(pl.Int64))
     drawn = bootstrap_intervals(counts, {"ks": ks.expression()}, ["neg", "pos"], confidence=0.9)
-    assert limits(report, "ks") == drawn.select(LIMITS).row(0)
+    assert limits(sm.binary(**LABELS).update(few).finalize(confidence=0.9), "ks") == drawn.select(LIMITS).row(0)
 
     report = sm.regression(**ERRORS).update(rows).finalize(confidence=0.9)
     e = (rows["p"] - rows["y"]).to_numpy()
@@ -176,6 +177,19 @@ def test_a_group_has_the_intervals_of_its_rows_alone(unit):
             own = pl.col("g").eq_missing(pl.lit(group))
             alone = make(unit=unit, capacity=4096).update(rows.filter(own)).finalize(confidence=0.9).frame
             assert_frame_equal(together.filter(own).drop("g"), alone, rel_tol=1e-9)
+
+
+def test_joined_bins_change_intervals_less_than_chance_does():
+    rng = np.random.default_rng(4)
+    score = rng.beta(0.5, 5, 30_000)
+    rows = pl.DataFrame({"label": rng.random(30_000) < score, "score": score})
+    acc = sm.binary(**LABELS).update(rows)
+    report = acc.finalize(confidence=0.95)
+    counts = acc.state.tables["score_histogram"].select("neg", "pos")
+    metrics = [report.find(m) for m in ("average_precision", "ks", "best_f1", "recall_at_fpr(fpr=0.1)")]
+    drawn = bootstrap_intervals(counts, {m.name: m.expression() for m in metrics}, ["neg", "pos"])
+    for metric, lower, upper in drawn.rows():
+        assert limits(report, metric) == pytest.approx((lower, upper), abs=0.15 * (upper - lower)), metric
 
 
 def test_units_change_no_value_and_widen_intervals():

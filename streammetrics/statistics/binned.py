@@ -54,10 +54,6 @@ class Binned(Statistic):
         """Every bin once, at the smallest shift that fits, in ascending order."""
         return fit(table, self.lattice, self.capacity)
 
-    def coarser(self, table: pl.DataFrame) -> pl.DataFrame:
-        """The table with at most as many bins as a group has by default."""
-        return fit(table, self.lattice, min(self.capacity, CAPACITY_OF_A_GROUP))
-
     def valid(self) -> pl.Expr:
         """Whether a row of a table, read from a file, can be."""
         return super().valid() & pl.struct("shift", "bin").map_batches(self._possible, return_dtype=pl.Boolean)

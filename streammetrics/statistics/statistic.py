@@ -93,10 +93,6 @@ class Statistic(ABC):
             table = table[starts].with_columns(sums)
         return table.with_columns(pl.col(GROUP).set_sorted())
 
-    def coarser(self, table: pl.DataFrame) -> pl.DataFrame:
-        """The table with few cells in each group, where cells can be joined."""
-        return table
-
     def valid(self) -> pl.Expr:
         """Whether a row of a table, read from a file, can be."""
         counts = [pl.col(c) >= 0 for c in self.counts]
