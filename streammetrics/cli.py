@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import importlib.util
 import inspect
+import os
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -38,6 +40,8 @@ TASKS: dict[str, Callable[..., Accumulator]] = {
     "regression": regression,
 }
 FORMATS = ("table", "json", "csv", "parquet")
+COLOURS = {"holds": "green", "open": "yellow", "breached": "red"}
+VERDICT = re.compile(r"(?<=  )(holds|open|breached)(?=$|: )", re.MULTILINE)  # in the last column
 
 
 class _Failure(click.ClickException):
@@ -181,10 +185,11 @@ def check(ctx: click.Context, state: Path, requirements: tuple[str, ...], by: tu
     report = _rolled_up(state, by, total).finalize()
     failures = [sentence for text in requirements for sentence in report.violations(text)]
     for sentence in failures:
-        click.echo(sentence)
+        _echo(click.style(sentence, fg="red"))
     if failures:
         ctx.exit(1)
-    click.echo(f"All {len(requirements)} requirements hold." if len(requirements) > 1 else f"{requirements[0]} holds.")
+    held = f"All {len(requirements)} requirements hold." if len(requirements) > 1 else f"{requirements[0]} holds."
+    _echo(click.style(held, fg="green"))
 
 
 @_command("compare", "streammetrics compare monday.state tuesday.state --metric roc_auc")
@@ -319,7 +324,8 @@ def store_check(ctx: click.Context, uri: str, rules: Path, until: str | None, fo
     The exit code is 1 where a rule does not hold for certain.
     """
     findings = check_rules(MetricStore(uri), read_rules(rules), until=until)
-    _write(findings.frame, str(findings), form, output)
+    shown = VERDICT.sub(lambda match: click.style(match[0], fg=COLOURS[match[1]]), str(findings))
+    _write(findings.frame, shown, form, output)
     if not findings.hold:
         ctx.exit(1)
 
@@ -423,6 +429,11 @@ def _write(frame: pl.DataFrame, text: str, form: str, output: Path | None) -> No
         return
     writers = {"table": text, "json": frame.write_json(), "csv": frame.write_csv().rstrip("\n")}
     if output is None:
-        click.echo(writers[form])
+        _echo(writers[form])
     else:
-        output.write_text(writers[form] + "\n", encoding="utf-8")
+        output.write_text(click.unstyle(writers[form]) + "\n", encoding="utf-8")
+
+
+def _echo(text: str) -> None:
+    """Print, in colour only on a terminal that wants it (https://no-color.org)."""
+    click.echo(text, color=False if os.environ.get("NO_COLOR") else None)

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 
+import click
 import polars as pl
 import pytest
 from click.testing import CliRunner
@@ -227,6 +228,20 @@ def test_check_exits_with_its_verdict_in_every_format(form, history):
     assert frame.columns == findings.frame.columns
     assert frame["verdict"].to_list() == ["breached"] * 6
     assert frame["value"].to_list() == findings.frame["value"].to_list()
+
+
+@pytest.mark.usefixtures("history")
+def test_verdicts_are_coloured_where_colours_are_wanted(tmp_path):
+    (tmp_path / "both.toml").write_text(HOLDING + BREACHED)
+    arguments = ["store", "check", "history", "both.toml"]
+    plain = CliRunner().invoke(main, arguments).output
+    coloured = CliRunner().invoke(main, arguments, color=True).output
+    assert "\x1b[31mbreached\x1b[0m" in coloured
+    assert "\x1b[32mholds\x1b[0m" in coloured
+    assert click.unstyle(coloured) == plain
+    assert CliRunner(env={"NO_COLOR": "1"}).invoke(main, arguments, color=True).output == plain
+    CliRunner().invoke(main, [*arguments, "-o", str(tmp_path / "found")], color=True)
+    assert (tmp_path / "found").read_text() == plain
 
 
 def test_check_until(history):
