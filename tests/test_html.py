@@ -3,6 +3,7 @@
 import html.parser
 import importlib.util
 import re
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -127,6 +128,14 @@ def test_every_kind_of_report_has_a_page(tmp_path):
     assert HOSTILE not in page(acc.finalize())
     for acc in (sm.binary(y_true="y", y_score="p"), sm.predictions(y_score="p", by="g")):
         assert "<strong>0</strong> rows evaluated" in page(acc.finalize())
+
+
+def test_time_has_a_line_for_each_segment():
+    rows = {"y": [1, 0] * 8, "p": [0.9, 0.2, 0.4, 0.6] * 4, "g": ["a"] * 8 + ["b"] * 8}
+    days = [date(2026, 1, 1 + i // 2 % 4) for i in range(16)]
+    text = page(sm.binary(y_true="y", y_score="p", by=["day", "g"]).update(rows | {"day": days}).finalize())
+    assert "roc_auc over time</h3>" in text
+    assert "roc_auc over time by g</h3>" in text
 
 
 def test_notebooks_show_tables(report):

@@ -13,7 +13,7 @@ from streammetrics.errors import ReportError
 from streammetrics.metrics import Metric
 
 MOST_GROUPS = 40
-MOST_DOTS = 40  # of a line
+MOST_DOTS = 120  # beyond which lines of several segments are told apart by colour and dashes alone
 EVERY = 1 << 62
 SIDES = ("model", "report")  # group columns whose values lie over one another
 
@@ -102,10 +102,10 @@ def over_time(
     low, high, how = interval_columns(frame, report.confidence)
     y = Axis(_title(found), *_reach(found, frame["value"], frame[low], frame[high]))
     layers = [_ribbon(frame, low, high, y), Layer("line", frame.select("series", "x", y="value").sort("series"))]
-    if frame.height <= MOST_DOTS * len(lines.names):
+    if frame.height <= MOST_DOTS:
         layers.append(Layer("dot", frame.select("series", "x", y="value", text=_said(low, high))))
     return Picture(
-        f"{found.name} over time",
+        " ".join([f"{found.name} over time", *([f"by {lines.legend}"] if lines.legend else [])]),
         Axis(window, *_apart(*extent(frame["x"], room=0.0)), scale="time"),
         y,
         layers,

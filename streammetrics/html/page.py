@@ -142,8 +142,12 @@ def _pictures(report: Drawn, total: Drawn) -> Iterator[Picture]:
     makers += [partial(charts.confusion, total, **keys) for keys in _matrices(total)]
     if (metric := _headline(total)) is not None:
         windows = charts.window_of(report)
+        segments = [c for c in report.by if c not in windows]
         makers += [partial(charts.over_time, report, metric, c, by=[]) for c in windows]
-        makers += [partial(charts.segments, report, metric, c) for c in report.by if c not in windows]
+        makers += [
+            partial(charts.over_time, report, metric, c, by=s) for c in windows for s in segments if s != "model"
+        ]
+        makers += [partial(charts.segments, report, metric, s) for s in segments]
     makers += [partial(chart, total) for chart in LAST]
     for make in makers:
         try:
