@@ -13,7 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 import streammetrics as sm
-from streammetrics.cli import main, store_commands
+from streammetrics.cli import main
+from streammetrics.cli.store import store_commands
 from streammetrics.demo import write_predictions
 
 COLUMNS = ["--y-true", "clicked", "--y-score", "p_click"]
@@ -64,6 +65,22 @@ def test_labels_thresholds_nulls_and_weights(tmp_path):
     assert "third" not in found
 
 
+def test_advice_names_the_options(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("outcome,p\nchurned,0.9\nstayed,\nstayed,0.2\n")
+    evaluate = ["evaluate", path, "--y-true", "outcome", "--y-score", "p"]
+    assert "fill them, or pass --nulls drop." in run(*evaluate, code=2)
+    assert "pass --positive to say which label is positive" in run(*evaluate, "--nulls", "drop", code=2)
+
+
+def test_a_label_that_never_occurs_is_told(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("outcome,p\nchurned,0.9\nstayed,0.2\n")
+    evaluate = ["evaluate", path, "--y-true", "outcome", "--y-score", "p", "--positive"]
+    assert "Warning: no row has the positive label Churned." in run(*evaluate, "Churned")
+    assert "Warning" not in run(*evaluate, "churned")
+
+
 def test_predictions_without_labels(folder):
     found = run("evaluate", folder / "days", "--task", "predictions", "--y-score", "p_click", "--format", "csv")
     expected = sm.evaluate(folder / "days", sm.predictions(y_score="p_click")).frame
@@ -111,7 +128,7 @@ def test_check_decides_in_every_group(folder):
             ["evaluate", "{days}", "--y-true", "clicked", "--y-score", "p"],
             "Error: there is no column 'p'; the source has:",
         ),
-        (["evaluate", "{days}", "--y-true", "clicked"], "Error: binary needs y_score=, y_pred=, or both."),
+        (["evaluate", "{days}", "--y-true", "clicked"], "Error: binary needs --y-score, --y-pred, or both."),
         (["evaluate", "{days}", *COLUMNS, "--metric", "rok_auc"], "did you mean roc_auc"),
         (
             ["evaluate", "{days}", "--y-true", "country", "--y-score", "p_click"],

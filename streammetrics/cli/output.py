@@ -1,0 +1,48 @@
+"""What commands print or write."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+import click
+import polars as pl
+
+from streammetrics.report import Report
+
+FORMATS = ("table", "json", "csv", "parquet")
+COLOURS = {"holds": "green", "open": "yellow", "breached": "red"}
+VERDICT = re.compile(r"(?<=  )(holds|open|breached)(?=$|: )", re.MULTILINE)  # in the last column
+
+
+def show(report: Report, form: str, output: Path | None, html: Path | None = None) -> None:
+    """A report, as a page too where one is asked for."""
+    if html is not None:
+        report.save_html(html)
+    write(report.frame, str(report), form, output)
+
+
+def with_colours(findings: str) -> str:
+    """The findings of rules with their verdicts in colour."""
+    return VERDICT.sub(lambda match: click.style(match[0], fg=COLOURS[match[1]]), findings)
+
+
+def write(frame: pl.DataFrame, text: str, form: str, output: Path | None) -> None:
+    """A frame in one of the forms, or the text that shows it as a table; to a file where one is given."""
+    if form == "parquet":
+        if output is None and sys.stdout.isatty():
+            raise click.UsageError("Parquet is not for a terminal; give --output.")
+        frame.write_parquet(output or sys.stdout.buffer)
+        return
+    writers = {"table": text, "json": frame.write_json(), "csv": frame.write_csv().rstrip("\n")}
+    if output is None:
+        echo(writers[form])
+    else:
+        output.write_text(click.unstyle(writers[form]) + "\n", encoding="utf-8")
+
+
+def echo(text: str) -> None:
+    """A text, in colour only on a terminal that wants it (https://no-color.org)."""
+    click.echo(text, color=False if os.environ.get("NO_COLOR") else None)

@@ -1,0 +1,58 @@
+"""The root of all commands, whose errors are one clear line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from streammetrics.errors import StreamMetricsError
+from streammetrics.version import __version__
+
+ARGUMENT = re.compile(r"\b(\w+)=('\w+')?")  # of a function
+
+
+class Failure(click.ClickException):
+    """One line to the user."""
+
+    exit_code = 2
+
+
+class Commands(click.Group):
+    """Commands whose errors are one clear line."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command."""
+        try:
+            return super().invoke(ctx)
+        except (StreamMetricsError, OSError) as error:
+            raise Failure(self._in_options(str(error).partition("\n")[0])) from error
+
+    def _in_options(self, sentence: str) -> str:
+        """The advice for those who call functions as one for those who type: ``--nulls drop`` for ``nulls='drop'``."""
+        parameters = [p for command in self.commands.values() for p in command.params]
+        options = {p.name: p.opts[0] for p in parameters if isinstance(p, click.Option)}
+
+        def option(argument: re.Match[str]) -> str:
+            name, value = argument.groups()
+            return argument[0] if name not in options else f"{options[name]} {value or ''}".replace("'", "").rstrip()
+
+        return ARGUMENT.sub(option, sentence)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__)
+def main() -> None:
+    """Evaluate model predictions of any size in one pass."""
+
+
+def command(name: str, example: str, of: click.Group = main) -> Callable[[Callable[..., None]], click.Command]:
+    """Make a function a command, whose help ends with an example."""
+    return of.command(name, epilog=epilog(example))
+
+
+def epilog(*examples: str) -> str:
+    """Examples as the last lines of a help."""
+    return "\n  ".join(("\b\nExample:", *examples))

@@ -1,0 +1,130 @@
+"""Saved states: added up, shown, checked, compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from streammetrics.accumulator import Accumulator
+from streammetrics.cli import options
+from streammetrics.cli.output import echo, show, write
+from streammetrics.cli.root import command
+from streammetrics.compare import compare
+from streammetrics.drift import drift
+
+
+@command("merge", "streammetrics merge monday.state tuesday.state -o week.state")
+@click.argument("states", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="File to save the total to.")
+def merge_command(states: tuple[Path, ...], output: Path) -> None:
+    """Add up saved states."""
+    total = Accumulator.load(*states)
+    total.save(output)
+    click.echo(f"{output}: {total}")
+
+
+@command("show", "streammetrics show week.state --by country --metric roc_auc")
+@click.argument("state", type=click.Path(path_type=Path))
+@options.by
+@options.total
+@options.metrics
+@options.confidence
+@options.html
+@options.form
+@options.output
+def show_command(
+    state: Path,
+    by: tuple[str, ...],
+    total: bool,
+    metrics: tuple[str, ...],
+    confidence: float | None,
+    html: Path | None,
+    form: str,
+    output: Path | None,
+) -> None:
+    """Show the metrics of a saved state, rolled up to some of its group columns."""
+    show(_rolled_up(state, by, total).finalize(metrics or None, confidence=confidence), form, output, html)
+
+
+@command("check", "streammetrics check week.state --require 'roc_auc>=0.80' --require 'ece<=0.02'")
+@click.argument("state", type=click.Path(path_type=Path))
+@click.option("--require", "requirements", multiple=True, required=True, help="Requirement, such as 'roc_auc>=0.80'.")
+@options.by
+@options.total
+@click.pass_context
+def check_command(
+    ctx: click.Context, state: Path, requirements: tuple[str, ...], by: tuple[str, ...], total: bool
+) -> None:
+    """Check requirements on a saved state, in every group.
+
+    A requirement holds where the certified bounds leave no doubt: with >= the lower one decides, with <= the upper one.
+    The exit code is 1 where one fails.
+    """
+    report = _rolled_up(state, by, total).finalize()
+    failures = [sentence for text in requirements for sentence in report.violations(text)]
+    for sentence in failures:
+        echo(click.style(sentence, fg="red"))
+    if failures:
+        ctx.exit(1)
+    held = f"All {len(requirements)} requirements hold." if len(requirements) > 1 else f"{requirements[0]} holds."
+    echo(click.style(held, fg="green"))
+
+
+@command("compare", "streammetrics compare monday.state tuesday.state --metric roc_auc")
+@click.argument("a", type=click.Path(path_type=Path))
+@click.argument("b", type=click.Path(path_type=Path))
+@options.by
+@options.total
+@options.metrics
+@options.confidence
+@click.option("--independent", is_flag=True, help="The states are of different rows, so intervals need no --unit.")
+@options.form
+@options.output
+def compare_command(
+    a: Path,
+    b: Path,
+    by: tuple[str, ...],
+    total: bool,
+    metrics: tuple[str, ...],
+    confidence: float | None,
+    independent: bool,
+    form: str,
+    output: Path | None,
+) -> None:
+    """Show the difference of each metric of two saved states, and which is better for certain."""
+    one, other = (_rolled_up(state, by, total).finalize(metrics or None) for state in (a, b))
+    found = compare(one, other, confidence=confidence, independent=independent)
+    write(found.frame, str(found), form, output)
+
+
+@command("drift", "streammetrics drift january.state may.state --by country")
+@click.argument("reference", type=click.Path(path_type=Path))
+@click.argument("current", type=click.Path(path_type=Path))
+@options.by
+@options.total
+@click.option("--of", multiple=True, help="Distribution: y_score, y_true, y_pred or error; repeat for more.")
+@click.option("--bins", type=int, default=10, show_default=True, help="Bins of PSI and JS.")
+@options.form
+@options.output
+def drift_command(
+    reference: Path,
+    current: Path,
+    by: tuple[str, ...],
+    total: bool,
+    of: tuple[str, ...],
+    bins: int,
+    form: str,
+    output: Path | None,
+) -> None:
+    """Show how far the distributions of a saved state have moved from those of a reference."""
+    one, other = (_rolled_up(state, by, total) for state in (reference, current))
+    found = drift(one, other, of=of or None, bins=bins)
+    write(found.frame, str(found), form, output)
+
+
+def _rolled_up(state: Path, by: tuple[str, ...], total: bool) -> Accumulator:
+    if by and total:
+        raise click.UsageError("give --by or --total, not both.")
+    acc = Accumulator.load(state)
+    return acc.rollup(*by) if by or total else acc

@@ -1,0 +1,125 @@
+"""Histories of states."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import polars.selectors as cs
+
+from streammetrics.accumulator import Accumulator
+from streammetrics.cli import options
+from streammetrics.cli.output import show, with_colours, write
+from streammetrics.cli.root import Commands, command, epilog, main
+from streammetrics.history import MetricStore
+from streammetrics.rules import check, read_rules
+from streammetrics.text import plain
+
+since = click.option("--since", help="First window, such as 2026-01-31.")
+until = click.option("--until", help="Before which windows end; the newest is the last unless given.")
+
+
+@main.group(
+    "store",
+    cls=Commands,
+    epilog=epilog("streammetrics store append history monday.state", "streammetrics store check history rules.toml"),
+)
+def store_commands() -> None:
+    """Keep a history of states in a Delta Lake table."""
+
+
+@command("append", "streammetrics store append history monday.state tuesday.state", of=store_commands)
+@click.argument("uri")
+@click.argument("states", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--batch-id", help="What tells this batch from all others; the name of the file unless given.")
+@click.option("--window", help="Group column that is the window; the only one of dates or times unless given.")
+def store_append(uri: str, states: tuple[Path, ...], batch_id: str | None, window: str | None) -> None:
+    """Add saved states to the history at URI. A batch that is known already changes nothing."""
+    if batch_id is not None and len(states) > 1:
+        raise click.UsageError("--batch-id names one state; without it each has the name of its file.")
+    if len({path.name for path in states}) < len(states):
+        raise click.UsageError("two files have the same name; append them one by one, with --batch-id.")
+    store = MetricStore(uri, window=window)
+    for path in states:
+        name = batch_id or path.name
+        added = store.append(Accumulator.load(path), batch_id=name)
+        click.echo(f"{name}: {'added' if added else 'nothing to add'}")
+
+
+@command("report", "streammetrics store report history --since 2026-01-01 --every 1w", of=store_commands)
+@click.argument("uri")
+@since
+@until
+@options.by
+@click.option("--every", help="Show windows of this length, such as 1d, 1w or 1mo, instead of one for all.")
+@options.metrics
+@options.confidence
+@options.form
+@options.output
+def store_report(
+    uri: str,
+    since: str | None,
+    until: str | None,
+    by: tuple[str, ...],
+    every: str | None,
+    metrics: tuple[str, ...],
+    confidence: float | None,
+    form: str,
+    output: Path | None,
+) -> None:
+    """Show the metrics of the history at URI, of any time and by any segments."""
+    acc = MetricStore(uri).query(since, until, by=by, every=every)
+    show(acc.finalize(metrics or None, confidence=confidence), form, output)
+
+
+@command("check", "streammetrics store check history rules.toml", of=store_commands)
+@click.argument("uri")
+@click.argument("rules", type=click.Path(path_type=Path))
+@until
+@options.form
+@options.output
+@click.pass_context
+def store_check(ctx: click.Context, uri: str, rules: Path, until: str | None, form: str, output: Path | None) -> None:
+    """Check the newest windows of the history at URI against the rules of a TOML file.
+
+    \b
+    [[rule]]
+    require = "roc_auc >= 0.8"
+    over = "7d"
+
+    \b
+    [[rule]]
+    require = "psi(of='y_score') <= 0.2"
+    against = "28d"
+
+    The exit code is 1 where a rule does not hold for certain.
+    """
+    findings = check(MetricStore(uri), read_rules(rules), until=until)
+    write(findings.frame, with_colours(str(findings)), form, output)
+    if not findings.hold:
+        ctx.exit(1)
+
+
+@command("windows", "streammetrics store windows history", of=store_commands)
+@click.argument("uri")
+@options.form
+@options.output
+def store_windows(uri: str, form: str, output: Path | None) -> None:
+    """Show which windows the history at URI holds."""
+    frame = MetricStore(uri).windows()
+    write(frame, plain(frame.with_columns(cs.datetime().dt.truncate("1s"))), form, output)
+
+
+@command("compact", "streammetrics store compact history", of=store_commands)
+@click.argument("uri")
+def store_compact(uri: str) -> None:
+    """Add up the parts of each window of the history at URI, and put small files together. No answer changes."""
+    MetricStore(uri).compact()
+
+
+@command("retain", "streammetrics store retain history --since 2025-01-01", of=store_commands)
+@click.argument("uri")
+@click.option("--since", required=True, help="First window to keep, such as 2026-01-31.")
+def store_retain(uri: str, since: str) -> None:
+    """Drop the windows of the history at URI before a time."""
+    MetricStore(uri).retain(since)
