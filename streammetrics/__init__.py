@@ -15,7 +15,7 @@ from streammetrics.errors import (
     StreamMetricsError,
 )
 from streammetrics.history import MetricStore
-from streammetrics.metrics import Metric, all_metrics, metric
+from streammetrics.metrics import Bounded, Metric, all_metrics, metric
 from streammetrics.pipeline import accumulate, evaluate
 from streammetrics.report import Estimate, Report
 from streammetrics.rules import Findings, Rule, check, read_rules
@@ -42,6 +42,7 @@ from streammetrics.version import __version__
 
 __all__ = [
     "Accumulator",
+    "Bounded",
     "CalibrationBins",
     "ClassLoss",
     "ColumnError",

@@ -39,8 +39,8 @@ def imports(path):
 
 def test_public_names():
     assert set(sm.__all__) == {
-        *("Accumulator", "Comparison", "Drift", "Estimate", "Findings", "Metric", "MetricStore", "Report", "Rule"),
-        *("Statistic", "__version__", "accumulate", "all_metrics", "binary", "check", "compare", "drift"),
+        *("Accumulator", "Bounded", "Comparison", "Drift", "Estimate", "Findings", "Metric", "MetricStore", "Report"),
+        *("Rule", "Statistic", "__version__", "accumulate", "all_metrics", "binary", "check", "compare", "drift"),
         *("drift_over", "evaluate", "merge", "metric", "multiclass", "multilabel", "predictions", "read_rules"),
         "regression",
         "TDigest",

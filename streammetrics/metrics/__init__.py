@@ -70,7 +70,7 @@ from streammetrics.metrics.losses import (
     log_loss,
     log_loss_skill,
 )
-from streammetrics.metrics.metric import Metric, all_metrics, find_metric, metric, parse_metric
+from streammetrics.metrics.metric import Bounded, Metric, all_metrics, find_metric, metric, parse_metric
 from streammetrics.metrics.multilabel import hamming_loss, samples_jaccard, subset_accuracy
 from streammetrics.metrics.quantiles import (
     absolute_error_quantile,
@@ -129,6 +129,7 @@ from streammetrics.metrics.ratios import (
 from streammetrics.metrics.volume import dropped, dropped_rate, rows
 
 __all__ = [
+    "Bounded",
     "Metric",
     "absolute_error_quantile",
     "accuracy",

@@ -19,7 +19,7 @@ from polars import Expr
 
 from streammetrics.errors import MetricError
 from streammetrics.metrics.each import each
-from streammetrics.metrics.metric import metric
+from streammetrics.metrics.metric import Bounded, metric
 
 ROUNDING = 1e-12  # of the total weight
 
@@ -27,7 +27,7 @@ Mix: TypeAlias = Callable[[Expr, Expr, Expr], Expr]
 
 
 @metric(range=(-inf, inf))
-def digest_quantile(mean: Expr, weight: Expr, min: Expr, max: Expr, *, q: float = 0.5) -> Expr:
+def digest_quantile(mean: Expr, weight: Expr, min: Expr, max: Expr, *, q: float = 0.5) -> Bounded:
     """The value below which a share ``q`` of the rows lies; 0 gives the smallest value, 1 the largest.
 
     Where all weights are whole numbers they count rows, and the quantile is numpy's: on the straight line between the
@@ -41,20 +41,13 @@ def digest_quantile(mean: Expr, weight: Expr, min: Expr, max: Expr, *, q: float 
     """
     _check_share(q)
     if q in (0, 1):
-        return min.min() if q == 0 else max.max()
-    return _value_at(q, mean, weight, min, max, _between)
-
-
-@digest_quantile.bounds
-def _digest_quantile_bounds(weight: Expr, min: Expr, max: Expr, *, q: float = 0.5) -> tuple[Expr, Expr]:
-    if q in (0, 1):
         end = min.min() if q == 0 else max.max()
-        return end, end
-    return _bounds_at(q, weight, min, max, _between)
+        return Bounded(end, end, end)
+    return _bounded_at(q, mean, weight, min, max, _between)
 
 
 @metric(range=(-inf, inf))
-def digest_median(mean: Expr, weight: Expr, min: Expr, max: Expr) -> Expr:
+def digest_median(mean: Expr, weight: Expr, min: Expr, max: Expr) -> Bounded:
     """The middle row, or the mean of the middle two: numpy's ``median``.
 
     Weighted, bounded and null as `digest_quantile` is.
@@ -64,16 +57,11 @@ def digest_median(mean: Expr, weight: Expr, min: Expr, max: Expr) -> Expr:
     >>> digest_median([], [], [], []) is None
     True
     """
-    return _value_at(0.5, mean, weight, min, max, _middle)
-
-
-@digest_median.bounds
-def _digest_median_bounds(weight: Expr, min: Expr, max: Expr) -> tuple[Expr, Expr]:
-    return _bounds_at(0.5, weight, min, max, _middle)
+    return _bounded_at(0.5, mean, weight, min, max, _middle)
 
 
 @metric(range=(0, 1))
-def digest_cdf(mean: Expr, weight: Expr, min: Expr, max: Expr, *, x: float = 0) -> Expr:
+def digest_cdf(mean: Expr, weight: Expr, min: Expr, max: Expr, *, x: float = 0) -> Bounded:
     """Share of the rows whose value is at most ``x``.
 
     At least the centroids that end there or below, at most those that begin there or below.
@@ -83,10 +71,12 @@ def digest_cdf(mean: Expr, weight: Expr, min: Expr, max: Expr, *, x: float = 0) 
     >>> digest_cdf([], [], [], []) is None
     True
     """
-    lower, upper = _digest_cdf_bounds(weight, min, max, x=x)
+    if isnan(x):
+        raise MetricError("x must be a number, not NaN.")
+    lower, upper = ((weight * (end <= x)).sum() / weight.sum() for end in (max, min))
     starts, ends = _stretches(weight, min, max)
     below, above = mean <= x, mean > x
-    return each(
+    value = each(
         _on_line,
         place=pl.lit(x, pl.Float64),
         start=_last(mean, below, min.min()),
@@ -96,22 +86,16 @@ def digest_cdf(mean: Expr, weight: Expr, min: Expr, max: Expr, *, x: float = 0) 
         lower=lower,
         upper=upper,
     )
+    return Bounded(value, lower, upper)
 
 
-@digest_cdf.bounds
-def _digest_cdf_bounds(weight: Expr, min: Expr, max: Expr, *, x: float = 0) -> tuple[Expr, Expr]:
-    if isnan(x):
-        raise MetricError("x must be a number, not NaN.")
-    return (weight * (max <= x)).sum() / weight.sum(), (weight * (min <= x)).sum() / weight.sum()
-
-
-def _value_at(q: float, mean: Expr, weight: Expr, min: Expr, max: Expr, mixed: Mix) -> Expr:
-    """What the lines say of a quantile."""
+def _bounded_at(q: float, mean: Expr, weight: Expr, min: Expr, max: Expr, mixed: Mix) -> Bounded:
+    """What the lines say of a quantile, and the extremes of the centroids."""
     place = pl.when(_whole(weight)).then(_rank(q, weight) + 0.5).otherwise(weight.sum() * q)
     middle = weight.cum_sum() - weight / 2
     below, above = middle <= place, middle > place
     starts, ends = _stretches(weight, min, max)
-    return each(
+    value = each(
         _on_line,
         place=place,
         start=_last(ends, below, 0),
@@ -121,10 +105,8 @@ def _value_at(q: float, mean: Expr, weight: Expr, min: Expr, max: Expr, mixed: M
         lower=_quantile(q, min, weight, mixed, average=0.5),
         upper=_quantile(q, max, weight, mixed, average=0.5),
     )
-
-
-def _bounds_at(q: float, weight: Expr, min: Expr, max: Expr, mixed: Mix) -> tuple[Expr, Expr]:
-    return _quantile(q, min, weight, mixed, average=0), _quantile(q, max, weight, mixed, average=1)
+    lower, upper = _quantile(q, min, weight, mixed, average=0), _quantile(q, max, weight, mixed, average=1)
+    return Bounded(value, lower, upper)
 
 
 def _quantile(q: float, values: Expr, weight: Expr, mixed: Mix, average: float) -> Expr:

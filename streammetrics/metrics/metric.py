@@ -7,7 +7,7 @@ import difflib
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -15,7 +15,27 @@ from polars import Expr
 
 from streammetrics.errors import MetricError
 
-Formula: TypeAlias = Callable[..., Expr]
+
+class Bounded(NamedTuple):
+    """A value and what it certainly lies between, as a formula gives it whose bounds the table alone does not certify.
+
+    >>> import polars as pl
+    >>> found = Bounded(pl.lit(0.5), pl.lit(0.4), pl.lit(0.6))
+    >>> pl.select(middle=found.value, lowest=found.lower).row(0)
+    (0.5, 0.4)
+    """
+
+    value: Expr
+    lower: Expr
+    upper: Expr
+
+    @property
+    def bounds(self) -> tuple[Expr, Expr]:
+        """Lower and upper bound."""
+        return self.lower, self.upper
+
+
+Formula: TypeAlias = Callable[..., Any]  # an expression, or Bounded ones
 BoundsFormula: TypeAlias = Callable[..., tuple[Expr, Expr]]
 Range: TypeAlias = tuple[float, float]
 Direction: TypeAlias = Literal["high", "low"] | None
@@ -135,9 +155,10 @@ class Metric:
 
     def bounds_expressions(self) -> tuple[Expr, Expr] | None:
         """Lower and upper bound, for a metric that carries its own; else None."""
-        if self._bounds is None:
+        found = self._call(self._bounds or self.formula)
+        if isinstance(found, Expr):
             return None
-        lower, upper = self._call(self._bounds)
+        lower, upper = found.bounds if isinstance(found, Bounded) else found
         return without_nan(lower), without_nan(upper)
 
     def note_expression(self) -> Expr | None:
@@ -174,8 +195,8 @@ class Metric:
 
     def _value(self, columns: list[Expr]) -> Expr:
         """The one rule for division: 0/0 is null, x/0 is infinite."""
-        value: Expr = self._call(self.formula, columns)
-        return without_nan(value)
+        found: Expr | Bounded = self._call(self.formula, columns)
+        return without_nan(found.value if isinstance(found, Bounded) else found)
 
     def _compute(self, values: list[Any]) -> float | list[float | None] | None:
         arrays = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v, dtype=np.float64)) for v in values))
@@ -215,6 +236,8 @@ _registry: dict[str, list[Metric]] = {}
 
 def metric(*, range: Range, better: Direction = None, aliases: tuple[str, ...] = ()) -> Callable[[Formula], Metric]:
     """Make a formula over table columns a `Metric`, known by its name and aliases.
+
+    The formula gives the value; or a `Bounded` with its bounds, where the cases of the table do not certify them.
 
     Args:
         range: smallest and largest possible value.

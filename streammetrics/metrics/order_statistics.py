@@ -8,28 +8,15 @@ wherever the rows are, and where bins are single values all three agree.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import polars as pl
 from polars import Expr
 
 from streammetrics.metrics.each import each
+from streammetrics.metrics.metric import Bounded
 
 WEIGHT_ROUNDING = 1e-12  # of the whole weight, in a sum of weights
 LERP_ROUNDING = 2**-50  # of the larger of two rows, in a point between them and in its bound
-
-
-class Bounded(NamedTuple):
-    """A value and what it certainly lies between."""
-
-    value: Expr
-    lower: Expr
-    upper: Expr
-
-    @property
-    def bounds(self) -> tuple[Expr, Expr]:
-        """Lower and upper bound."""
-        return self.lower, self.upper
 
 
 @dataclass(frozen=True)

@@ -19,14 +19,14 @@ from polars import Expr
 
 from streammetrics.errors import MetricError
 from streammetrics.metrics import order_statistics as order
-from streammetrics.metrics.metric import metric
-from streammetrics.metrics.order_statistics import Bounded, absolute, bins_between, deviations
+from streammetrics.metrics.metric import Bounded, metric
+from streammetrics.metrics.order_statistics import absolute, bins_between, deviations
 
 NORMAL_SCALE = 1.4826022185056018  # one over the upper quartile of the standard normal distribution
 
 
 @metric(range=(-inf, inf), aliases=("median_bias",))
-def median_error(error_low: Expr, error_high: Expr, count: Expr) -> Expr:
+def median_error(error_low: Expr, error_high: Expr, count: Expr) -> Bounded:
     """Median of the signed error: half of the predictions are off by less, half by more.
 
     numpy's ``median``; null halfway between infinities of both signs. The rows at the ends of their bins attain the
@@ -37,16 +37,11 @@ def median_error(error_low: Expr, error_high: Expr, count: Expr) -> Expr:
     >>> median_error([1], [1], [0]) is None
     True
     """
-    return order.median(bins_between(error_low, error_high, count)).value
-
-
-@median_error.bounds
-def _median_error_bounds(error_low: Expr, error_high: Expr, count: Expr) -> tuple[Expr, Expr]:
-    return order.median(bins_between(error_low, error_high, count)).bounds
+    return order.median(bins_between(error_low, error_high, count))
 
 
 @metric(range=(0, inf), better="low", aliases=("medae",))
-def median_absolute_error(error_low: Expr, error_high: Expr, count: Expr) -> Expr:
+def median_absolute_error(error_low: Expr, error_high: Expr, count: Expr) -> Bounded:
     """Median of the absolute error.
 
     scikit-learn's ``median_absolute_error``, also for weights. The rows at the ends of their bins attain the bounds.
@@ -56,16 +51,11 @@ def median_absolute_error(error_low: Expr, error_high: Expr, count: Expr) -> Exp
     >>> median_absolute_error([1], [1], [0]) is None
     True
     """
-    return order.median(absolute(bins_between(error_low, error_high, count))).value
-
-
-@median_absolute_error.bounds
-def _median_absolute_error_bounds(error_low: Expr, error_high: Expr, count: Expr) -> tuple[Expr, Expr]:
-    return order.median(absolute(bins_between(error_low, error_high, count))).bounds
+    return order.median(absolute(bins_between(error_low, error_high, count)))
 
 
 @metric(range=(0, inf), better="low", aliases=("median_absolute_deviation",))
-def mad(error_low: Expr, error_high: Expr, count: Expr, *, scaled: bool = False) -> Expr:
+def mad(error_low: Expr, error_high: Expr, count: Expr, *, scaled: bool = False) -> Bounded:
     """Median absolute deviation of the errors from their median: their spread, whatever a minority of them do.
 
     With ``scaled=True`` it is multiplied by 1.4826, and so estimates the standard deviation of normal errors (Rousseeuw
@@ -79,12 +69,7 @@ def mad(error_low: Expr, error_high: Expr, count: Expr, *, scaled: bool = False)
     >>> mad([1], [1], [0]) is None
     True
     """
-    return _mad(error_low, error_high, count, scaled).value
-
-
-@mad.bounds
-def _mad_bounds(error_low: Expr, error_high: Expr, count: Expr, *, scaled: bool) -> tuple[Expr, Expr]:
-    return _mad(error_low, error_high, count, scaled).bounds
+    return _mad(error_low, error_high, count, scaled)
 
 
 def _mad(low: Expr, high: Expr, count: Expr, scaled: bool) -> Bounded:
@@ -94,7 +79,7 @@ def _mad(low: Expr, high: Expr, count: Expr, scaled: bool) -> Bounded:
 
 
 @metric(range=(-inf, inf))
-def error_quantile(error_low: Expr, error_high: Expr, count: Expr, *, q: float = 0.5) -> Expr:
+def error_quantile(error_low: Expr, error_high: Expr, count: Expr, *, q: float = 0.5) -> Bounded:
     """The signed error that the share ``q`` of the rows does not exceed: `quantile` of the errors.
 
     >>> error_quantile([-1, 0, 2], [-1, 0, 2], [1, 1, 2], q=0.25)
@@ -102,16 +87,11 @@ def error_quantile(error_low: Expr, error_high: Expr, count: Expr, *, q: float =
     >>> error_quantile([1], [1], [0]) is None
     True
     """
-    return _quantile(bins_between(error_low, error_high, count), q).value
-
-
-@error_quantile.bounds
-def _error_quantile_bounds(error_low: Expr, error_high: Expr, count: Expr, *, q: float) -> tuple[Expr, Expr]:
-    return _quantile(bins_between(error_low, error_high, count), q).bounds
+    return _quantile(bins_between(error_low, error_high, count), q)
 
 
 @metric(range=(0, inf), better="low")
-def absolute_error_quantile(error_low: Expr, error_high: Expr, count: Expr, *, q: float = 0.9) -> Expr:
+def absolute_error_quantile(error_low: Expr, error_high: Expr, count: Expr, *, q: float = 0.9) -> Bounded:
     """The absolute error that the share ``q`` of the rows does not exceed: `quantile` of the absolute errors.
 
     >>> absolute_error_quantile([-1, 0, 2], [-1, 0, 2], [1, 1, 2], q=0.5)
@@ -119,16 +99,11 @@ def absolute_error_quantile(error_low: Expr, error_high: Expr, count: Expr, *, q
     >>> absolute_error_quantile([1], [1], [0]) is None
     True
     """
-    return _quantile(absolute(bins_between(error_low, error_high, count)), q).value
-
-
-@absolute_error_quantile.bounds
-def _absolute_error_quantile_bounds(error_low: Expr, error_high: Expr, count: Expr, *, q: float) -> tuple[Expr, Expr]:
-    return _quantile(absolute(bins_between(error_low, error_high, count)), q).bounds
+    return _quantile(absolute(bins_between(error_low, error_high, count)), q)
 
 
 @metric(range=(0, inf), better="low", aliases=("error_interquartile_range",))
-def error_iqr(error_low: Expr, error_high: Expr, count: Expr) -> Expr:
+def error_iqr(error_low: Expr, error_high: Expr, count: Expr) -> Bounded:
     """Distance between the quartiles of the signed error: `iqr` of the errors.
 
     >>> error_iqr([-1, 0, 2], [-1, 0, 2], [1, 1, 2])
@@ -136,16 +111,11 @@ def error_iqr(error_low: Expr, error_high: Expr, count: Expr) -> Expr:
     >>> error_iqr([1], [1], [0]) is None
     True
     """
-    return _iqr(error_low, error_high, count).value
-
-
-@error_iqr.bounds
-def _error_iqr_bounds(error_low: Expr, error_high: Expr, count: Expr) -> tuple[Expr, Expr]:
-    return _iqr(error_low, error_high, count).bounds
+    return _iqr(error_low, error_high, count)
 
 
 @metric(range=(0, 1), aliases=("error_ecdf",))
-def error_cdf(error_low: Expr, error_high: Expr, count: Expr, *, x: float = 0) -> Expr:
+def error_cdf(error_low: Expr, error_high: Expr, count: Expr, *, x: float = 0) -> Bounded:
     """Share of rows whose signed error is at most ``x``, equality included: with 0, the share not over-predicted.
 
     The rows at the ends of their bins attain the bounds.
@@ -155,16 +125,11 @@ def error_cdf(error_low: Expr, error_high: Expr, count: Expr, *, x: float = 0) -
     >>> error_cdf([1], [1], [0]) is None
     True
     """
-    return _share_up_to(bins_between(error_low, error_high, count), x).value
-
-
-@error_cdf.bounds
-def _error_cdf_bounds(error_low: Expr, error_high: Expr, count: Expr, *, x: float) -> tuple[Expr, Expr]:
-    return _share_up_to(bins_between(error_low, error_high, count), x).bounds
+    return _share_up_to(bins_between(error_low, error_high, count), x)
 
 
 @metric(range=(0, 1), better="high", aliases=("within_tolerance",))
-def within(error_low: Expr, error_high: Expr, count: Expr, *, x: float = 0.1) -> Expr:
+def within(error_low: Expr, error_high: Expr, count: Expr, *, x: float = 0.1) -> Bounded:
     """Share of rows whose absolute error is at most ``x``, equality included.
 
     "99 % of the errors are at most 0.1" is ``within(x=0.1) >= 0.99``. The rows at the ends of their bins attain the
@@ -175,16 +140,11 @@ def within(error_low: Expr, error_high: Expr, count: Expr, *, x: float = 0.1) ->
     >>> within([1], [1], [0]) is None
     True
     """
-    return _share_up_to(absolute(bins_between(error_low, error_high, count)), x).value
-
-
-@within.bounds
-def _within_bounds(error_low: Expr, error_high: Expr, count: Expr, *, x: float) -> tuple[Expr, Expr]:
-    return _share_up_to(absolute(bins_between(error_low, error_high, count)), x).bounds
+    return _share_up_to(absolute(bins_between(error_low, error_high, count)), x)
 
 
 @metric(range=(0, 1), better="high", aliases=("area_under_rec",))
-def rec_auc(error_low: Expr, error_high: Expr, count: Expr, *, limit: float = 1) -> Expr:
+def rec_auc(error_low: Expr, error_high: Expr, count: Expr, *, limit: float = 1) -> Bounded:
     """Area under the REC curve up to a tolerance, divided by that tolerance: the mean of `within` over 0 to ``limit``.
 
     The regression error characteristic of Bi and Bennett (2003) is the share of rows within each tolerance. ``limit``
@@ -195,12 +155,7 @@ def rec_auc(error_low: Expr, error_high: Expr, count: Expr, *, limit: float = 1)
     >>> rec_auc([1], [1], [0]) is None
     True
     """
-    return _rec_auc(error_low, error_high, count, limit).value
-
-
-@rec_auc.bounds
-def _rec_auc_bounds(error_low: Expr, error_high: Expr, count: Expr, *, limit: float) -> tuple[Expr, Expr]:
-    return _rec_auc(error_low, error_high, count, limit).bounds
+    return _rec_auc(error_low, error_high, count, limit)
 
 
 def _rec_auc(low: Expr, high: Expr, count: Expr, limit: float) -> Bounded:
@@ -210,7 +165,7 @@ def _rec_auc(low: Expr, high: Expr, count: Expr, limit: float) -> Bounded:
 
 
 @metric(range=(-inf, inf))
-def quantile(value_low: Expr, value_high: Expr, count: Expr, *, q: float = 0.5) -> Expr:
+def quantile(value_low: Expr, value_high: Expr, count: Expr, *, q: float = 0.5) -> Bounded:
     """The value that the share ``q`` of the rows does not exceed.
 
     numpy's ``quantile``, linear between two rows (type 7 of Hyndman and Fan 1996), but right next to infinite rows and
@@ -225,16 +180,11 @@ def quantile(value_low: Expr, value_high: Expr, count: Expr, *, q: float = 0.5) 
     >>> quantile([1], [1], [0]) is None
     True
     """
-    return _quantile(bins_between(value_low, value_high, count), q).value
-
-
-@quantile.bounds
-def _quantile_bounds(value_low: Expr, value_high: Expr, count: Expr, *, q: float) -> tuple[Expr, Expr]:
-    return _quantile(bins_between(value_low, value_high, count), q).bounds
+    return _quantile(bins_between(value_low, value_high, count), q)
 
 
 @metric(range=(-inf, inf))
-def median(value_low: Expr, value_high: Expr, count: Expr) -> Expr:
+def median(value_low: Expr, value_high: Expr, count: Expr) -> Bounded:
     """The middle value, or the mean of the middle two.
 
     numpy's ``median``, without overflow; null halfway between infinities of both signs. The rows at the ends of their
@@ -245,16 +195,11 @@ def median(value_low: Expr, value_high: Expr, count: Expr) -> Expr:
     >>> median([1], [1], [0]) is None
     True
     """
-    return order.median(bins_between(value_low, value_high, count)).value
-
-
-@median.bounds
-def _median_bounds(value_low: Expr, value_high: Expr, count: Expr) -> tuple[Expr, Expr]:
-    return order.median(bins_between(value_low, value_high, count)).bounds
+    return order.median(bins_between(value_low, value_high, count))
 
 
 @metric(range=(-inf, inf))
-def mean(value_low: Expr, value_high: Expr, count: Expr) -> Expr:
+def mean(value_low: Expr, value_high: Expr, count: Expr) -> Bounded:
     """Mean of the values; null where infinities of both signs occur.
 
     The rows at the ends of their bins attain the bounds.
@@ -264,16 +209,11 @@ def mean(value_low: Expr, value_high: Expr, count: Expr) -> Expr:
     >>> mean([1], [1], [0]) is None
     True
     """
-    return order.mean(bins_between(value_low, value_high, count)).value
-
-
-@mean.bounds
-def _mean_bounds(value_low: Expr, value_high: Expr, count: Expr) -> tuple[Expr, Expr]:
-    return order.mean(bins_between(value_low, value_high, count)).bounds
+    return order.mean(bins_between(value_low, value_high, count))
 
 
 @metric(range=(0, inf), aliases=("interquartile_range",))
-def iqr(value_low: Expr, value_high: Expr, count: Expr) -> Expr:
+def iqr(value_low: Expr, value_high: Expr, count: Expr) -> Bounded:
     """Distance between the quartiles, ``quantile(q=0.75) - quantile(q=0.25)``: scipy's ``iqr``.
 
     Null where both are infinite with one sign. The bounds are those of the quartiles apart, and need not be attained
@@ -284,16 +224,11 @@ def iqr(value_low: Expr, value_high: Expr, count: Expr) -> Expr:
     >>> iqr([1], [1], [0]) is None
     True
     """
-    return _iqr(value_low, value_high, count).value
-
-
-@iqr.bounds
-def _iqr_bounds(value_low: Expr, value_high: Expr, count: Expr) -> tuple[Expr, Expr]:
-    return _iqr(value_low, value_high, count).bounds
+    return _iqr(value_low, value_high, count)
 
 
 @metric(range=(0, 1), aliases=("ecdf",))
-def cdf(value_low: Expr, value_high: Expr, count: Expr, *, x: float = 0) -> Expr:
+def cdf(value_low: Expr, value_high: Expr, count: Expr, *, x: float = 0) -> Bounded:
     """Share of rows whose value is at most ``x``, equality included: the empirical distribution function.
 
     The rows at the ends of their bins attain the bounds.
@@ -305,16 +240,11 @@ def cdf(value_low: Expr, value_high: Expr, count: Expr, *, x: float = 0) -> Expr
     >>> cdf([1], [1], [0]) is None
     True
     """
-    return _share_up_to(bins_between(value_low, value_high, count), x).value
-
-
-@cdf.bounds
-def _cdf_bounds(value_low: Expr, value_high: Expr, count: Expr, *, x: float) -> tuple[Expr, Expr]:
-    return _share_up_to(bins_between(value_low, value_high, count), x).bounds
+    return _share_up_to(bins_between(value_low, value_high, count), x)
 
 
 @metric(range=(-inf, inf), aliases=("min",))
-def minimum(value_low: Expr, value_high: Expr, count: Expr) -> Expr:
+def minimum(value_low: Expr, value_high: Expr, count: Expr) -> Bounded:
     """The smallest value. The rows at the ends of their bins attain the bounds.
 
     >>> minimum([1, 2, 4], [1, 2, 4], [1, 1, 2])
@@ -322,16 +252,11 @@ def minimum(value_low: Expr, value_high: Expr, count: Expr) -> Expr:
     >>> minimum([1], [1], [0]) is None
     True
     """
-    return order.minimum(bins_between(value_low, value_high, count)).value
-
-
-@minimum.bounds
-def _minimum_bounds(value_low: Expr, value_high: Expr, count: Expr) -> tuple[Expr, Expr]:
-    return order.minimum(bins_between(value_low, value_high, count)).bounds
+    return order.minimum(bins_between(value_low, value_high, count))
 
 
 @metric(range=(-inf, inf), aliases=("max",))
-def maximum(value_low: Expr, value_high: Expr, count: Expr) -> Expr:
+def maximum(value_low: Expr, value_high: Expr, count: Expr) -> Bounded:
     """The largest value. The rows at the ends of their bins attain the bounds.
 
     >>> maximum([1, 2, 4], [1, 2, 4], [1, 1, 2])
@@ -339,12 +264,7 @@ def maximum(value_low: Expr, value_high: Expr, count: Expr) -> Expr:
     >>> maximum([1], [1], [0]) is None
     True
     """
-    return order.maximum(bins_between(value_low, value_high, count)).value
-
-
-@maximum.bounds
-def _maximum_bounds(value_low: Expr, value_high: Expr, count: Expr) -> tuple[Expr, Expr]:
-    return order.maximum(bins_between(value_low, value_high, count)).bounds
+    return order.maximum(bins_between(value_low, value_high, count))
 
 
 def _quantile(bins: order.Bins, q: float) -> Bounded:

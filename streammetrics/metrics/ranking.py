@@ -45,7 +45,8 @@ def gini(neg: Expr, pos: Expr) -> Expr:
     >>> gini([2, 1], [0, 0]) is None
     True
     """
-    return 2 * roc_auc.formula(neg, pos) - 1
+    area: Expr = roc_auc.formula(neg, pos)
+    return 2 * area - 1
 
 
 @metric(range=(0, 1), better="high", aliases=("pauc",))
@@ -222,7 +223,8 @@ def lift(neg: Expr, pos: Expr, *, top: float = 0.1) -> Expr:
     >>> lift([2, 1], [0, 0]) is None
     True
     """
-    return gain.formula(neg, pos, top=top) / top
+    found: Expr = gain.formula(neg, pos, top=top)
+    return found / top
 
 
 @metric(range=(0, 1), better="high", aliases=("max_f1",))
