@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from streammetrics import Metric, all_metrics
-from streammetrics.statistics import STATISTICS, PairHistograms, Statistic, TDigest
+from streammetrics.kernels.errors import FAMILIES
+from streammetrics.statistics import STATISTICS, ErrorMoments, PairHistograms, Statistic, TDigest
 from streammetrics.statistics.binned import Binned
 
 MARK = "<!-- metrics -->"
@@ -53,8 +54,9 @@ def reference() -> Iterator[str]:
 
 
 def _entry(metric: Metric) -> Iterator[str]:
-    kinds = [kind() for kind in STATISTICS.values()]
-    statistics = [s for s in kinds if any(metric.readable(view.columns) for view in s.views())]
+    statistics = _readable(metric, [kind() for kind in STATISTICS.values()])
+    families = _readable(metric, [ErrorMoments(families=(family,)) for family in FAMILIES])
+    kept = [type(s).__name__ for s in statistics] or [f"ErrorMoments(families={s.families})" for s in families]
     low, high = (_number(end) for end in metric.range)
     better = {"high": "higher is better", "low": "lower is better"}.get(metric.better or "", "no better direction")
     options = ", ".join(f"{name}={value}" for name, value in metric.options.items())
@@ -65,11 +67,15 @@ def _entry(metric: Metric) -> Iterator[str]:
     yield f"- from {low} to {high}; {better}"
     if metric.aliases:
         yield f"- also called {', '.join(f'`{alias}`' for alias in metric.aliases)}"
-    kept = " or ".join(f"`{type(s).__name__}`" for s in statistics)
-    yield f"- read off {kept}: {', '.join(f'`{c}`' for c in metric.columns)}; {_certainty(metric, statistics)}"
+    source = " or ".join(f"`{name}`" for name in kept)
+    yield f"- read off {source}: {', '.join(f'`{c}`' for c in metric.columns)}; {_certainty(metric, statistics)}"
     if options:
         yield f"- options: `{options}`"
     yield ""
+
+
+def _readable(metric: Metric, statistics: list[Statistic]) -> list[Statistic]:
+    return [s for s in statistics if any(metric.readable(view.columns) for view in s.views())]
 
 
 def _certainty(metric: Metric, statistics: list[Statistic]) -> str:
@@ -92,7 +98,7 @@ def _formula(metric: Metric) -> str:
     lines = [line.strip() for line in inspect.getsource(metric.formula).splitlines()]
     body = [line for line in lines if line.startswith("return ")]
     told = body[0].removeprefix("return ") if len(body) == 1 and lines[-1] == body[0] else ""
-    return "" if told in metric.columns or "pl." in told else told
+    return "" if told in metric.columns or "pl." in told or told.startswith("Bounded(") else told
 
 
 def _number(value: float) -> str:

@@ -98,3 +98,6 @@ def test_the_reference_tells_of_every_metric():
     text = "\n".join(made["reference"]())
     assert text.count("\n### ") + text.startswith("### ") == len(made["declared"]())
     assert "2 * tp / (2 * tp + fp + fn)" in text
+    assert "- read off `ErrorMoments(families=('poisson',))`: `weight`, `poisson_deviance_sum`" in text
+    assert "read off :" not in text
+    assert "    Bounded(" not in text
