@@ -348,7 +348,7 @@ class Accumulator:
         return cls._of(storage.from_bytes(content))
 
     def save(self, path: str | Path) -> None:
-        """Write the state as Parquet, or as Arrow IPC where the path ends in ``.arrow``."""
+        """Write the state as Parquet, or as Arrow IPC where the path ends in ``.arrow``, ``.ipc`` or ``.feather``."""
         storage.write(self._saved(), Path(path))
 
     @classmethod

@@ -34,7 +34,11 @@ TASKS: dict[str, Callable[..., Accumulator]] = {
 @command("evaluate", "streammetrics evaluate 'predictions/*.parquet' --y-true clicked --y-score p_click --by country")
 @click.argument("paths", nargs=-1, required=True)
 @click.option("--task", type=click.Choice(list(TASKS)), default="binary", show_default=True)
-@click.option("--y-true", multiple=True, help="Column of the labels or true values; none for --task predictions.")
+@click.option(
+    "--y-true",
+    multiple=True,
+    help="Column of the labels or true values; name=column for each of several labels; none for --task predictions.",
+)
 @click.option("--y-score", multiple=True, help="Column of the scores; name=column for each model or label.")
 @click.option("--y-pred", multiple=True, help="Column of the predictions; name=column for each model or label.")
 @click.option("--label", "labels", multiple=True, help="Label, where scores come as lists; repeat for all.")
@@ -50,7 +54,7 @@ TASKS: dict[str, Callable[..., Accumulator]] = {
 @click.option("--nulls", type=click.Choice(["raise", "drop"]), help="raise unless given; for --task predictions drop.")
 @click.option("--domain", type=click.Choice(["probability", "real"]), help="Of scores; probability unless given.")
 @click.option("--renormalize", is_flag=True, default=None, help="Divide class probabilities by their sum.")
-@click.option("--capacity", type=int, help="Bins of a histogram.")
+@click.option("--capacity", type=int, help="Most bins of a histogram.")
 @click.option("--atom", "atoms", type=float, multiple=True, help="Value that many rows share; repeat for more.")
 @options.metrics
 @click.option("--save", type=click.Path(path_type=Path), help="File to save the state to, for merge, show and check.")

@@ -49,7 +49,13 @@ def show_command(
 
 @command("check", "streammetrics check week.state --require 'roc_auc>=0.80' --require 'ece<=0.02'")
 @click.argument("state", type=click.Path(path_type=Path))
-@click.option("--require", "requirements", multiple=True, required=True, help="Requirement, such as 'roc_auc>=0.80'.")
+@click.option(
+    "--require",
+    "requirements",
+    multiple=True,
+    required=True,
+    help="Requirement, such as 'roc_auc>=0.80'; repeat for more.",
+)
 @options.by
 @options.total
 @click.pass_context

@@ -13,7 +13,7 @@ once; a null means that the method is not sound there.
 | a quantile | `quantile_interval` |
 | MAD, an interquartile range | `mad_interval`, `iqr_interval` |
 | any other metric that is read off counts | `bootstrap_intervals` |
-| any metric but quantiles, where rows of one unit belong together | `jackknife_interval` over `leave_one_out` |
+| any metric but counts, extremes and quantiles, of rows of units | `jackknife_interval` over `leave_one_out` |
 """
 
 from streammetrics.uncertainty.auc import delong_interval
