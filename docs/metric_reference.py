@@ -98,7 +98,7 @@ def _formula(metric: Metric) -> str:
     lines = [line.strip() for line in inspect.getsource(metric.formula).splitlines()]
     body = [line for line in lines if line.startswith("return ")]
     told = body[0].removeprefix("return ") if len(body) == 1 and lines[-1] == body[0] else ""
-    return "" if told in metric.columns or "pl." in told or told.startswith("Bounded(") else told
+    return "" if told in metric.columns or "pl." in told or told.startswith(("Bounded(", "_", "order.")) else told
 
 
 def _number(value: float) -> str:

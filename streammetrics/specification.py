@@ -14,13 +14,16 @@ MOST_NAMES = 5  # of columns for labels, in print
 
 
 def kind_of(statistics: Sequence[Statistic]) -> Kind:
-    """The kind of task that the statistics are for; binary ones serve tasks of several labels too."""
-    kinds = {s.task() for s in statistics} - {None, "binary"}
-    if len(kinds) > 1:
-        raise SpecificationError(
-            f"statistics of different tasks cannot be kept together: {' and '.join(map(str, kinds))}."
-        )
-    return next((kind for kind in kinds if kind is not None), "binary")
+    """The kind of task that the statistics are for; binary ones serve tasks of several labels too.
+
+    Where none tells, true values whose distribution is kept are those of a regression.
+    """
+    kinds = {kind for s in statistics if (kind := s.task()) is not None}
+    if len(kinds - {"binary"}) > 1:
+        said = " and ".join(sorted(kinds - {"binary"}))
+        raise SpecificationError(f"statistics of different tasks cannot be kept together: {said}.")
+    unsaid: Kind = "regression" if not kinds and any("y_true" in s.needs() for s in statistics) else "binary"
+    return next(iter(kinds - {"binary"}), unsaid)
 
 
 def order_of(statistics: Sequence[Statistic]) -> tuple[Any, ...] | None:

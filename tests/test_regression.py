@@ -272,6 +272,14 @@ def test_no_rows(options):
         assert sm.Accumulator.from_bytes(none.to_bytes()).to_bytes() == none.to_bytes()
 
 
+def test_true_values_alone_are_those_of_a_regression():
+    for statistic, metric in ((sm.Histogram(of="y_true"), "median"), (sm.TDigest(of="y_true"), "digest_median")):
+        report = sm.Accumulator(statistic, y_true="x").update({"x": [1.5, 2.5, 9.0]}).finalize()
+        assert report[metric].value == 2.5
+    labels = sm.Accumulator(sm.Histogram(), y_true="x", y_score="p").update({"x": [1, 0], "p": [0.9, 0.2]})
+    assert labels.finalize()["median"].value == 0.55
+
+
 def test_histograms_and_digests_of_one_column():
     rows = data(3)
     acc = sm.Accumulator(
