@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import unquote
 
 import polars as pl
 
@@ -227,7 +228,12 @@ class MetricStore:
             self._commit(lambda table, layout: table.vacuum(dry_run=False, full=True))
 
     def _scan(self, table: Any) -> pl.LazyFrame:
-        return pl.scan_delta(table, storage_options=self.storage_options)
+        if "%" not in table.table_uri:
+            return pl.scan_delta(table, storage_options=self.storage_options)
+        files = [unquote(file) for file in table.file_uris()]  # Polars looks for a directory with %20 in its name
+        if not files:
+            return pl.LazyFrame(schema=pl.Schema(table.schema()))
+        return pl.scan_parquet(files, storage_options=self.storage_options, glob=False)
 
     def _find(self) -> Any:
         """The newest version of the table; None where there is none."""

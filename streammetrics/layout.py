@@ -193,7 +193,7 @@ class Layout:
             raise SpecificationError(f"{time!r} has a time zone, and the window {self.window!r} has none.")
         with suppress(OverflowError):  # of the calendar
             if found is not None:
-                return (found + timedelta(days=1) - timedelta.resolution).date() if kind == pl.Date() else found
+                return (found + (timedelta(days=1) - timedelta.resolution)).date() if kind == pl.Date() else found
         raise SpecificationError(f"a time is a date, a datetime, or ISO text of one, not {time!r}.")
 
 

@@ -443,6 +443,18 @@ def test_places_that_cannot_be_written(tmp_path):
         sm.MetricStore("nowhere://store").query()
 
 
+@pytest.mark.parametrize("name", ["my history", "Märkte", "a#b*?"])
+def test_directories_of_any_name(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    appended(sm.MetricStore(name), TASKS["binary"], [predictions(99, 0), predictions(50, 1)])
+    store = sm.MetricStore(tmp_path / name)
+    assert store.query(by="country").seen == store.windows()["rows"].sum() == 149
+    store.compact()
+    assert store.query(where=pl.col("day") == pl.col("day").max(), every="1d").seen > 0
+    store.retain("9999-12-31")
+    assert store.windows().is_empty()
+
+
 @pytest.mark.parametrize("window", ["a day", 'the "day"', "len"])
 def test_names_of_any_kind(window, store):
     names = {window: [date(2026, 1, 1), date(2026, 1, 2)], 'so "called"': ["a", None], "version's": [1, 2]}
