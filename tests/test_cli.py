@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from datetime import timedelta
 
 import click
 import polars as pl
@@ -13,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 import streammetrics as sm
-from streammetrics.cli import main
+from streammetrics.cli import evaluate, main
 from streammetrics.cli.store import store_commands
 from streammetrics.demo import write_predictions
 
@@ -71,6 +72,37 @@ def test_advice_names_the_options(tmp_path):
     evaluate = ["evaluate", path, "--y-true", "outcome", "--y-score", "p"]
     assert "fill them, or pass --nulls drop." in run(*evaluate, code=2)
     assert "pass --positive to say which label is positive" in run(*evaluate, "--nulls", "drop", code=2)
+
+
+def test_advice_names_flags(tmp_path):
+    pl.DataFrame({"y": ["a", "b"], "p": [0.2, 0.3], "q": [0.7, 0.9]}).write_csv(tmp_path / "mine.csv")
+    evaluate = ["evaluate", tmp_path / "mine.csv", "--task", "multiclass", "--y-true", "y", "--y-score", "a=p"]
+    assert run(*evaluate, "--y-score", "b=q", code=2).endswith("or pass --renormalize.\n")
+
+
+@pytest.mark.parametrize("option", ["--save", "-o", "--html"])
+def test_places_that_cannot_be_written_are_told_before_the_data_are_read(option, folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(evaluate, "accumulate", lambda *_, **__: pytest.fail("the data were read"))
+    wanted = ["evaluate", folder / "days", *COLUMNS, option]
+    assert f"there is no folder '{tmp_path / 'new'}'" in run(*wanted, tmp_path / "new" / "file", code=2)
+    assert "is a directory" in run(*wanted, tmp_path, code=2)
+
+
+@pytest.mark.parametrize("form", ["table", "json", "parquet"])
+def test_a_reader_that_goes_away_is_no_error(form, folder):
+    command = [sys.executable, "-c", "from streammetrics.cli import main; main()"]
+    reader = subprocess.Popen(["true"], stdin=subprocess.PIPE)
+    reader.wait()
+    show = [*command, "show", str(folder / "state"), "--format", form]
+    found = subprocess.run(show, stdout=reader.stdin, stderr=subprocess.PIPE, text=True, check=False)
+    reader.stdin.close()
+    assert found.stderr == ""
+
+
+def test_groups_that_csv_has_no_form_for_are_shown(tmp_path):
+    rows = pl.DataFrame({"y": [1, 0], "p": [0.9, 0.2], "g": [timedelta(hours=1), timedelta(hours=2)]})
+    rows.write_parquet(tmp_path / "a.parquet")
+    assert "1:00:00" in run("evaluate", tmp_path / "a.parquet", "--y-true", "y", "--y-score", "p", "--by", "g")
 
 
 def test_a_label_that_never_occurs_is_told(tmp_path):
@@ -134,7 +166,6 @@ def test_check_decides_in_every_group(folder):
             ["evaluate", "{days}", "--y-true", "country", "--y-score", "p_click"],
             "Error: column 'country' is of type String",
         ),
-        (["evaluate", "{days}", *COLUMNS, "--save", "{days}"], "Error:"),
         (["show", "nowhere"], "Error: nowhere cannot be read"),
         (["check", "{state}", "--require", "roc_auc"], "is not a requirement"),
         (["merge", "{state}", "{days}", "-o", "x"], "Error:"),

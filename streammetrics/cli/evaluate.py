@@ -57,7 +57,7 @@ TASKS: dict[str, Callable[..., Accumulator]] = {
 @click.option("--capacity", type=int, help="Most bins of a histogram.")
 @click.option("--atom", "atoms", type=float, multiple=True, help="Value that many rows share; repeat for more.")
 @options.metrics
-@click.option("--save", type=click.Path(path_type=Path), help="File to save the state to, for merge, show and check.")
+@click.option("--save", type=options.FileToWrite(), help="File to save the state to, for merge, show and check.")
 @click.option("--workers", type=click.IntRange(min=1), help="Threads; one for each core unless given.")
 @options.confidence
 @options.html

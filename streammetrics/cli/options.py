@@ -3,10 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from streammetrics.cli.output import FORMATS
+
+
+class FileToWrite(click.Path):
+    """A file that can be written, which is refused before anything is read: evaluations may take hours."""
+
+    def __init__(self) -> None:
+        super().__init__(dir_okay=False, writable=True, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path, whose folder is there."""
+        path: Path = super().convert(value, param, ctx)  # type: ignore[assignment]
+        if not path.parent.is_dir():
+            self.fail(f"there is no folder '{path.parent}'.", param, ctx)
+        return path
+
 
 by = click.option("--by", multiple=True, help="Group column; repeat for more.")
 metrics = click.option(
@@ -16,6 +32,6 @@ confidence = click.option(
     "--confidence", type=float, help="Add sampling intervals that hold the metric with this probability, such as 0.95."
 )
 form = click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
-output = click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write instead of printing.")
-html = click.option("--html", type=click.Path(path_type=Path), help="File to write as an HTML page, with charts.")
+output = click.option("-o", "--output", type=FileToWrite(), help="File to write instead of printing.")
+html = click.option("--html", type=FileToWrite(), help="File to write as an HTML page, with charts.")
 total = click.option("--total", is_flag=True, help="Roll up all groups into one.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from io import BytesIO
 from pathlib import Path
 
 import click
@@ -34,13 +35,18 @@ def write(frame: pl.DataFrame, text: str, form: str, output: Path | None) -> Non
     if form == "parquet":
         if output is None and sys.stdout.isatty():
             raise click.UsageError("Parquet is not for a terminal; give --output.")
-        frame.write_parquet(output or sys.stdout.buffer)
+        content = BytesIO()
+        frame.write_parquet(content)
+        output.write_bytes(content.getvalue()) if output else sys.stdout.buffer.write(content.getvalue())
         return
-    writers = {"table": text, "json": frame.write_json(), "csv": frame.write_csv().rstrip("\n")}
+    if form == "json":
+        text = frame.write_json()
+    elif form == "csv":
+        text = frame.write_csv().rstrip("\n")
     if output is None:
-        echo(writers[form])
+        echo(text)
     else:
-        output.write_text(click.unstyle(writers[form]) + "\n", encoding="utf-8")
+        output.write_text(click.unstyle(text) + "\n", encoding="utf-8")
 
 
 def echo(text: str) -> None:

@@ -11,7 +11,7 @@ import click
 from streammetrics.errors import StreamMetricsError
 from streammetrics.version import __version__
 
-ARGUMENT = re.compile(r"\b(\w+)=('\w+')?")  # of a function
+ARGUMENT = re.compile(r"\b(\w+)=('\w+'|True\b)?")  # of a function
 
 
 class Failure(click.ClickException):
@@ -27,6 +27,8 @@ class Commands(click.Group):
         """Run a command."""
         try:
             return super().invoke(ctx)
+        except BrokenPipeError:  # by head and its like; click ends quietly
+            raise
         except (StreamMetricsError, OSError) as error:
             raise Failure(self._in_options(str(error).partition("\n")[0])) from error
 
@@ -37,7 +39,8 @@ class Commands(click.Group):
 
         def option(argument: re.Match[str]) -> str:
             name, value = argument.groups()
-            return argument[0] if name not in options else f"{options[name]} {value or ''}".replace("'", "").rstrip()
+            told = (value or "").replace("True", "").strip("'")
+            return argument[0] if name not in options else f"{options[name]} {told}".rstrip()
 
         return ARGUMENT.sub(option, sentence)
 

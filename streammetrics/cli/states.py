@@ -16,7 +16,7 @@ from streammetrics.drift import drift
 
 @command("merge", "streammetrics merge monday.state tuesday.state -o week.state")
 @click.argument("states", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="File to save the total to.")
+@click.option("-o", "--output", required=True, type=options.FileToWrite(), help="File to save the total to.")
 def merge_command(states: tuple[Path, ...], output: Path) -> None:
     """Add up saved states."""
     total = Accumulator.load(*states)
