@@ -287,7 +287,7 @@ def find_metric(metric: str | Metric, tables: Collection[Collection[str]]) -> Me
         name, options = parse_metric(metric)
         named, text = _registry.get(name), metric
         if not named:
-            raise MetricError(f"there is no metric {name!r}{_near(name)}.")
+            raise MetricError(f"there is no metric {name!r}{_near(name)}")
         taking = [m for m in named if options.keys() <= m.options.keys() | {"average"}]
         candidates = [m.with_options(**options) for m in taking or named]
     for columns in tables:
@@ -344,4 +344,4 @@ def _option_text(value: Option) -> str:
 
 def _near(name: str) -> str:
     near = difflib.get_close_matches(name, _registry, n=3, cutoff=0.5)
-    return f"; did you mean {' or '.join(near)}?" if near else ""
+    return f"; did you mean {' or '.join(near)}?" if near else "."

@@ -58,7 +58,8 @@ def test_options_are_part_of_the_name(report):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("presicion", "did you mean precision"),
+        ("presicion", r"; did you mean precision\b[^.]*\?$"),
+        ("xyz", r"no metric 'xyz'\.$"),
         ("fbeta(gamma=2)", "its options are: beta"),
         ("fbeta(2)", "is not a metric"),
         ("fbeta(**1)", "is not a metric"),
