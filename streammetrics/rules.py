@@ -272,7 +272,7 @@ def _moved(rule: Rule, reference: Accumulator, current: Accumulator) -> pl.DataF
 def _where(keys: Sequence[str], by: Sequence[str]) -> pl.Expr:
     """The segment, and the key such as the threshold, in words."""
     values = {k: pl.col(k).cast(pl.String) for k in keys}
-    texts = [pl.format(f"{k} {{}}", v.fill_null("null") if k in by else v) for k, v in values.items()]
+    texts = [pl.lit(f"{k} ") + (v.fill_null("null") if k in by else v) for k, v in values.items()]
     return pl.concat_str(texts, separator=", ", ignore_nulls=True) if texts else pl.lit("")
 
 

@@ -242,6 +242,13 @@ def test_each_window_and_segments_with_names_that_drift_uses(store, tmp_path):
     assert [row["where"] for row in checked(odd, sm.Rule("rows >= 1", by=("of",)))] == ["of DE", "of FR"]
 
 
+@pytest.mark.parametrize("name", ["{}", "{country", "{0}"])
+def test_segments_with_braces_in_their_names(name, tmp_path):
+    odd = history(tmp_path, sm.predictions(y_score="p", by=["day", name]), ROWS.rename({"country": name}))
+    found = checked(odd, sm.Rule("rows >= 1", by=(name,)))
+    assert [row["where"] for row in found] == [f"{name} DE", f"{name} FR"]
+
+
 def test_rules_of_predictions_without_labels(tmp_path):
     gaps = ROWS.with_columns(p=pl.when(pl.int_range(pl.len()) % 10 > 0).then("p"))
     store = history(tmp_path, sm.predictions(y_score="p", by="day"), gaps)
