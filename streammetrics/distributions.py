@@ -17,6 +17,11 @@ from streammetrics.statistics.binned import Binned
 
 CELLS = 2_000_000  # bins that are brought together at once
 ALL = 1 << 62  # bins: no group has as many
+PAIRED = (
+    *("pair", "cells", "rows", "reference", "reference_cells", "reference_rows"),
+    *("current", "current_cells", "current_rows"),
+)
+"""Columns of `paired` and on the way to it, which no group column can be called."""
 LABELS = Histogram()  # the line on which a label is 0 or 1
 
 

@@ -14,14 +14,14 @@ from streammetrics import text
 from streammetrics.accumulator import Accumulator
 from streammetrics.compare import Comparison, compare
 from streammetrics.distances import MEASURES, distances
-from streammetrics.distributions import Distribution, distributions, paired, side_by_side
+from streammetrics.distributions import PAIRED, Distribution, distributions, paired, side_by_side
 from streammetrics.errors import ReportError, SpecificationError
 from streammetrics.report import Report
 from streammetrics.state import State, combine, in_order, roll_up, select
 from streammetrics.statistics import GROUP
 from streammetrics.times import earlier, moment
 
-COLUMNS = ("of", "measure")
+COLUMNS = ("of", "measure", *PAIRED)
 
 
 def drift(

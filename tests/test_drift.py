@@ -246,8 +246,9 @@ def test_what_cannot_be_compared_is_refused():
         sm.drift(*[sm.predictions(y_pred="z").update({"z": [1]})] * 2)
     with pytest.raises(sm.ReportError, match="domain 'probability' cannot be compared"):
         sm.drift(a, scores([0.2], domain="real")).frame  # noqa: B018
-    with pytest.raises(sm.ReportError, match="'of' has a name that drift uses"):
-        sm.drift(*[sm.predictions(y_score="p", by="of").update({"p": [0.1], "of": [1]})] * 2)
+    for name in ("of", "measure", "pair", "rows", "cells", "reference", "current", "current_rows", "reference_cells"):
+        with pytest.raises(sm.ReportError, match=f"'{name}' has a name that drift uses"):
+            sm.drift(*[sm.predictions(y_score="p", by=name).update({"p": [0.1], name: [1]})] * 2)
     one, other = (sm.predictions(y_score="p", by="g").update({"p": [0.1], "g": [g]}) for g in ("x", 1))
     with pytest.raises(sm.ColumnError, match="'g' has different types"):
         sm.drift(one, other).frame  # noqa: B018
