@@ -294,7 +294,7 @@ class Accumulator:
             raise SpecificationError("there are no groups to filter; the accumulator has neither by= nor models.")
         try:
             keys = self.state.keys.filter(*predicates)
-        except pl.exceptions.PolarsError as error:
+        except (pl.exceptions.PolarsError, TypeError) as error:
             known = ", ".join(self.state.keys.columns) or "none"
             raise SpecificationError(f"groups can be filtered by their columns ({known}): {error}") from error
         return self._of(Saved(self.roles, self.metrics, states.select(self.state, keys)))

@@ -419,6 +419,7 @@ def test_questions_that_cannot_be(store):
         ({"every": "sometimes"}, "sometimes|duration"),
         ({"where": pl.col("region") == 1}, "country"),
         ({"where": pl.col("batch_id") == "1"}, "country"),
+        ({"where": "country == 'DE'"}, "country"),
     ):
         with pytest.raises(sm.SpecificationError, match=word):
             store.query(**arguments)
