@@ -2,6 +2,7 @@
 
 import json
 import math
+from datetime import date, time, timedelta
 
 import numpy as np
 import polars as pl
@@ -12,6 +13,7 @@ from streammetrics import charts
 from streammetrics.charts.picture import COLOURS, COLOURS_ON_DARK, MOST, Axis
 from streammetrics.charts.thinning import HALF_A_PIXEL, needed, thinned
 from streammetrics.charts.ticks import ticks
+from streammetrics.html import page
 
 SIZE = 4_000
 rng = np.random.default_rng(0)
@@ -343,6 +345,7 @@ def reports():
     yield "nothing", sm.binary(y_true="y", y_score="p").update(nothing)
     yield "no groups", sm.binary(y_true="y", y_score="p", by="g").update(nothing)
     yield "one class", sm.binary(y_true="y", y_score="p").update({"y": [1, 1], "p": [0.5, 0.5]})
+    yield "no positives", sm.binary(y_true="y", y_score="p").update({"y": [0, 0], "p": [0.5, 0.1]})
     yield "labels", sm.binary(y_true="y", y_pred="p").update({"y": [1, 0], "p": [1, 1]})
     weighted = sm.binary(y_true="y", y_score="p", sample_weight="w", domain="real")
     yield "real", weighted.update({"y": [1, 0, 1], "p": [math.inf, -1e300, 1e300], "w": [0.5, 1.5, 2.0]})
@@ -366,8 +369,36 @@ def test_whatever_the_rows_a_chart_is_drawn_or_the_reason_told(name, acc):
         svg = charts.as_svg(picture, "x")
         assert "nan" not in svg
         assert "inf" not in svg
+        json.dumps(getattr(report.plot, kind)().to_dict(), allow_nan=False)
         drawn += 1
     assert drawn
+
+
+def test_infinite_metrics_can_be_saved():
+    rows = {"y": [1, 0, 1, 0], "p": [0.9, 0.1, 0.2, 0.8], "day": [date(2026, 1, 1)] * 2 + [date(2026, 1, 2)] * 2}
+    report = sm.binary(y_true="y", y_score="p", by="day").update(rows).finalize()
+    assert report.rows("lr_plus")["value"].to_list() == [math.inf, 0]
+    for chart in (report.plot.segments("lr_plus"), report.plot.over_time("lr_plus")):
+        json.dumps(chart.to_dict(), allow_nan=False)
+
+
+def test_a_threshold_of_another_type_is_refused(report):
+    with pytest.raises(sm.ReportError, match="'threshold' is of type Float64, not 'high'"):
+        charts.confusion(report, threshold="high")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[time(9), time(17)], [timedelta(1), timedelta(hours=2)], [b"\xff", b"x"]],
+    ids=["times", "lengths", "bytes"],
+)
+def test_groups_of_rare_types_are_segments(values):
+    rows = {"y": [1, 0] * 2, "p": [0.1, 0.2, 0.3, 0.4], "g": [v for v in values for _ in range(2)]}
+    report = sm.binary(y_true="y", y_score="p", by="g").update(rows).finalize()
+    with pytest.raises(sm.ReportError, match="of dates or times: none"):
+        report.plot.over_time("accuracy")
+    assert str(values[0]) in charts.segments(report, "accuracy").y.names
+    assert "roc_auc of each group" in page(report)
 
 
 def test_altair_draws_what_the_pictures_say(models, segmented, forecasts):

@@ -94,7 +94,7 @@ def over_time(
         wanted = {window, *([by] if isinstance(by, str) else by), *SIDES}
         report = report.rollup(*(c for c in report.by if c in wanted)).showing([report.find(metric).name])
     found, rows = report.find(metric), report.rows(metric, **keys)
-    if not rows.schema[window].is_temporal():
+    if window not in window_of(report):
         raise ReportError(f"the column {window!r} is of type {rows.schema[window]}; time needs dates or times.")
     lines = _series(report, rows, [c for c in _key_columns(rows) if c != window])
     time = pl.col(window).cast(pl.Datetime("ms"))
@@ -142,7 +142,7 @@ def interval_columns(frame: pl.DataFrame, confidence: float | None) -> tuple[str
 def window_of(report: Drawn) -> list[str]:
     """The group columns of dates or times."""
     types = report.state.groups.schema
-    return [c for c in report.by if c in types and types[c].is_temporal()]
+    return [c for c in report.by if c in types and isinstance(types[c], (pl.Date, pl.Datetime))]
 
 
 def _window(report: Drawn) -> str:

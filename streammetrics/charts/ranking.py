@@ -133,8 +133,8 @@ def _ranking(
     layers = [_band(source, kind, series, x, y, across, up)]
     layers.append(Layer("line", thinned(_path(series.frame, across, up), x, y)))
     if (dots := _points(source, series, points, keys)) is not None:
-        shown = dots.select("series", x=across, y=up, text=_said(dots)).drop_nulls(["x", "y"])
-        layers.append(Layer("dot", shown))
+        shown = dots.select("series", x=across, y=up, text=_said(dots))
+        layers.append(Layer("dot", shown.filter(pl.col("x").is_finite() & pl.col("y").is_finite())))
     return series, x, y, layers, _area(source, series, metric, called, keys)
 
 

@@ -10,6 +10,7 @@ import polars as pl
 from streammetrics.charts.picture import Axis, Layer, Picture, extent, line
 from streammetrics.charts.series import Series, Source, curve_of, series_of
 from streammetrics.errors import MetricError, ReportError
+from streammetrics.estimates import matching
 from streammetrics.uncertainty.proportions import wilson_interval
 
 LABELS = 24  # of a confusion matrix that can be read
@@ -134,7 +135,7 @@ def one_matrix(source: Source, keys: dict[str, Any]) -> tuple[pl.DataFrame, Seri
     keys = dict(keys)
     at = keys.pop("threshold", None)
     if at is not None and "threshold" in cells.columns:
-        cells = cells.filter(pl.col("threshold") == at)
+        cells = matching(cells, ["threshold"], {"threshold": at})
         if cells.is_empty():
             raise ReportError(f"nothing is counted at the threshold {at!r}.")
     elif "threshold" in cells.columns and cells["threshold"].n_unique() > 1:

@@ -143,7 +143,7 @@ def series_of(
     if total > most:
         groups = _largest(source, groups, most)
     varying = [c for c in columns if groups[c].n_unique() > 1] or columns
-    groups = groups.with_columns(series=_name(varying))
+    groups = groups.with_columns(series=_name(groups.select(varying)))
     joined = frame.join(groups, on=columns, nulls_equal=True, maintain_order="left")
     return Series(joined, tuple(groups["series"]), " · ".join(varying), columns, total - groups.height)
 
@@ -164,8 +164,15 @@ def _largest(source: Source, groups: pl.DataFrame, most: int) -> pl.DataFrame:
     return sized.sort(SIZE, descending=True, nulls_last=True).head(most).sort(PLACE).drop(PLACE, SIZE)
 
 
-def _name(columns: list[str]) -> pl.Expr:
+def _name(groups: pl.DataFrame) -> pl.Expr:
     """The name of a group; one that two groups would have is numbered."""
-    text = pl.concat_str([pl.col(c).cast(pl.String).fill_null("null") for c in columns], separator=" · ")
+    text = pl.concat_str([written(c).fill_null("null") for c in groups.get_columns()], separator=" · ")
     again = pl.int_range(pl.len()).over(text)
     return pl.when(again > 0).then(pl.format("{} ({})", text, again + 1)).otherwise(text)
+
+
+def written(values: pl.Series) -> pl.Series:
+    """Values as text, those too that Polars does not cast to text."""
+    if isinstance(values.dtype, (pl.Duration, pl.Binary)):
+        return pl.Series([None if value is None else str(value) for value in values], dtype=pl.String)
+    return values.cast(pl.String)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 
 from streammetrics.charts.picture import COLOURS, DASHES, SHAPES, Axis, Layer, Picture, numbers
 from streammetrics.charts.ticks import marks, percent
@@ -109,8 +110,8 @@ def _values(picture: Picture, frame: pl.DataFrame) -> list[dict[str, Any]]:
             columns[name] = pl.Series(axis.transformed(numbers(frame[name])))
         elif name in frame.columns and frame.schema[name].is_temporal():
             columns[name] = pl.col(name).dt.to_string("%Y-%m-%dT%H:%M:%S%.3f")  # without a zone it is shown as it is
-    rows = frame.with_columns(**columns).with_row_index("order")
-    return rows.to_dicts()
+    finite = pl.when(cs.float().is_finite()).then(cs.float())  # JSON has no other numbers
+    return frame.with_columns(**columns).with_columns(finite).with_row_index("order").to_dicts()
 
 
 def _position(alt: Any, channel: str, field: str, axis: Axis) -> Any:
