@@ -90,6 +90,8 @@ DISPLAYS: dict[str, Callable[[Drawn, dict[str, Any]], Any]] = {
 def _one(report: Source, kind: str, keys: dict[str, Any]) -> tuple[pl.DataFrame, str | None]:
     """The curve with these keys, and its name."""
     series = series_of(report, curve_of(report, kind), keys)
+    if series.frame.is_empty():
+        raise ReportError("there are no rows, so there is no curve.")
     if len(series.names) + series.left_out != 1:
         raise ReportError(f"{len(series.names) + series.left_out} curves match; say which with: {series.legend}.")
     name = series.names[0]

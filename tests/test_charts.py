@@ -298,6 +298,29 @@ def test_reports_are_laid_over_one_another(report, models):
         charts.Together({"a": report, "b": models})
 
 
+@pytest.mark.parametrize("name", ["weight", "share", "predicted", "gain"])
+def test_groups_are_told_apart_whatever_their_column_is_called(name):
+    data = DATA.head(200).with_columns(pl.Series(["light", "heavy"] * 100).alias(name))
+    report = sm.binary(y_true="y", y_score="p", by=name).update(data).finalize()
+    alone = sm.binary(y_true="y", y_score="p").update(data.filter(pl.col(name) == "heavy")).finalize()
+    assert charts.roc(report).series == ("heavy", "light")
+    assert len(charts.scores(report).series) == 4
+    found, expected = charts.roc(report, **{name: "heavy"}), charts.roc(alone)
+    assert found.layers[2].frame.drop("series").equals(expected.layers[2].frame.drop("series"))
+
+
+@pytest.mark.parametrize(("name", "chart"), [("count", charts.scores), ("actual", charts.confusion)])
+def test_group_columns_that_a_chart_cannot_have(name, chart):
+    data = DATA.head(20).with_columns(pl.lit("x").alias(name))
+    with pytest.raises(sm.ReportError, match=f"'{name}' has a name that charts use"):
+        chart(sm.binary(y_true="y", y_score="p", by=name).update(data).finalize())
+
+
+def test_points_without_counts_are_refused(report):
+    with pytest.raises(sm.ReportError, match=r"no column 'tp'; take them from operating_point\(\)"):
+        charts.roc(report, points=pl.DataFrame({"threshold": [0.5]}))
+
+
 def test_names_of_two_groups_are_never_the_same():
     data = DATA.head(4).with_columns(a=pl.Series(["x · y", "x", None, "null"]), b=pl.Series(["z", "y · z", "z", "z"]))
     found = sm.binary(y_true="y", y_score="p", by=["a", "b"]).update(data).finalize()

@@ -12,7 +12,7 @@ from polars import Expr
 from streammetrics import text
 from streammetrics.charts.histograms import outlines
 from streammetrics.charts.picture import Axis, Layer, Picture, line
-from streammetrics.charts.series import KINDS, Drawn, Series, Source, curve_of, series_of
+from streammetrics.charts.series import Drawn, Series, Source, curve_of, keys_of, require_free, series_of
 from streammetrics.charts.thinning import thinned
 from streammetrics.distributions import distributions
 from streammetrics.errors import MetricError, ReportError
@@ -81,18 +81,19 @@ def scores(source: Source, **keys: Any) -> Picture:
     class is 1, so that a rare class can be seen.
     """
     if isinstance(source, pl.DataFrame):
-        counts = _by_class(source)
+        counts = _by_class(source, source)
     else:
+        require_free(source, "count")
         try:
-            counts = _by_class(source.curve("roc"))
+            counts = _by_class(source, source.curve("roc"))
         except MetricError:
             counts = _of_all_rows(source)
     return outlines(source, counts, keys, "Distribution of scores", "Score")
 
 
-def _by_class(curve: pl.DataFrame) -> pl.DataFrame:
+def _by_class(source: Source, curve: pl.DataFrame) -> pl.DataFrame:
     """The keys, ``actual class``, ``value`` (the lowest score of a bin) and ``count``, off a curve."""
-    keys = [c for c in curve.columns if c not in KINDS]
+    keys = keys_of(source, curve)
     if not {"threshold", "tp", "fp"} <= set(curve.columns):
         raise ReportError("scores are drawn from a curve with the columns threshold, tp and fp, as curve('roc').")
     own = [pl.col(c) - (pl.col(c).shift(1).over(keys) if keys else pl.col(c).shift(1)) for c in ("fp", "tp")]
@@ -203,6 +204,8 @@ def _points(source: Source, series: Series, points: pl.DataFrame | None, keys: d
             points = source.confusion_counts()
         except MetricError:
             return None
+    if missing := [c for c in COUNTS if c not in points.columns]:
+        raise ReportError(f"the points have no column {missing[0]!r}; take them from operating_point().")
     if missing := [c for c in series.keys if c not in points.columns]:
         raise ReportError(f"the points have no column {missing[0]!r} to tell which curve they belong to.")
     return series.of(points)

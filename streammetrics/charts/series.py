@@ -107,6 +107,22 @@ def curve_of(source: Source, kind: str, order: str = "tied") -> pl.DataFrame:
     return source if isinstance(source, pl.DataFrame) else source.curve(kind, order)
 
 
+def keys_of(source: Source, frame: pl.DataFrame) -> list[str]:
+    """The columns of a curve that tell its groups apart: those of the report, whatever they are called."""
+    own = [] if isinstance(source, pl.DataFrame) else source.by
+    return [c for c in frame.columns if c in own or c not in KINDS]
+
+
+def require_free(source: Source, *names: str) -> None:
+    """Refuse group columns with names that a chart uses.
+
+    Raises:
+        ReportError: where there is one.
+    """
+    if not isinstance(source, pl.DataFrame) and (taken := [c for c in source.by if c in names]):
+        raise ReportError(f"the group column {taken[0]!r} has a name that charts use; give it an alias.")
+
+
 def series_of(
     source: Source, frame: pl.DataFrame, keys: Mapping[str, Any], most: int = MOST, columns: Sequence[str] | None = None
 ) -> Series:
@@ -129,7 +145,7 @@ def series_of(
     >>> found.names, found.legend
     (('a', 'b'), 'model')
     """
-    columns = [c for c in frame.columns if c not in KINDS] if columns is None else list(columns)
+    columns = keys_of(source, frame) if columns is None else list(columns)
     if SERIES in columns:
         raise ReportError(f"the group column {SERIES!r} has a name that charts use; give it an alias.")
     frame = matching(frame, columns, keys)
