@@ -245,7 +245,7 @@ def _finding(kept: Callable[..., Accumulator], rule: Rule, windows: pl.Series, e
     return found.select(
         rule=pl.lit(str(rule)),
         windows=pl.lit(" to ".join(dict.fromkeys(str(seen[i]) for i in (0, -1))) if len(seen) else "none"),
-        where=_where([c for c in found.columns if c not in ESTIMATE], rule.by),
+        where=_where(found.drop(ESTIMATE), rule.by),
         value="value",
         lower="lower",
         upper="upper",
@@ -269,9 +269,9 @@ def _moved(rule: Rule, reference: Accumulator, current: Accumulator) -> pl.DataF
     return changes.with_columns(note.alias("note")).drop("metric", "a", "b", "better").rename({"difference": "value"})
 
 
-def _where(keys: Sequence[str], by: Sequence[str]) -> pl.Expr:
+def _where(keys: pl.DataFrame, by: Sequence[str]) -> pl.Expr:
     """The segment, and the key such as the threshold, in words."""
-    values = {k: pl.col(k).cast(pl.String) for k in keys}
+    values = {k: text.written(keys[k]) for k in keys.columns}
     texts = [pl.lit(f"{k} ") + (v.fill_null("null") if k in by else v) for k, v in values.items()]
     return pl.concat_str(texts, separator=", ", ignore_nulls=True) if texts else pl.lit("")
 

@@ -59,6 +59,17 @@ def few(values: Iterable[object], most: int = 5) -> str:
     return ", ".join(shown[:most]) + (f" and {len(shown) - most:,} more" if len(shown) > most else "")
 
 
+def written(values: pl.Series) -> pl.Series:
+    """Values as text, those too that Polars does not cast to text.
+
+    >>> written(pl.Series([b"DE", None])).to_list()
+    ["b'DE'", None]
+    """
+    if isinstance(values.dtype, (pl.Duration, pl.Binary)):
+        return pl.Series(values.name, [None if value is None else str(value) for value in values], pl.String)
+    return values.cast(pl.String)
+
+
 def render(frame: pl.DataFrame, by: list[str], width: int | None = None) -> str:
     """A report's frame as text: metrics below each other, or, where there are groups, one row for each.
 

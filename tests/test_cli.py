@@ -99,10 +99,14 @@ def test_a_reader_that_goes_away_is_no_error(form, folder):
     assert found.stderr == ""
 
 
-def test_groups_that_csv_has_no_form_for_are_shown(tmp_path):
-    rows = pl.DataFrame({"y": [1, 0], "p": [0.9, 0.2], "g": [timedelta(hours=1), timedelta(hours=2)]})
-    rows.write_parquet(tmp_path / "a.parquet")
-    assert "1:00:00" in run("evaluate", tmp_path / "a.parquet", "--y-true", "y", "--y-score", "p", "--by", "g")
+@pytest.mark.parametrize("form", ["table", "json", "csv"])
+@pytest.mark.parametrize(
+    "values", [[timedelta(hours=1), timedelta(hours=2)], [b"DE", b"\xff"]], ids=["lengths", "bytes"]
+)
+def test_groups_of_rare_types_have_every_form(values, form, tmp_path):
+    pl.DataFrame({"y": [1, 0], "p": [0.9, 0.2], "g": values}).write_parquet(tmp_path / "a.parquet")
+    evaluate = ["evaluate", tmp_path / "a.parquet", "--y-true", "y", "--y-score", "p", "--by", "g"]
+    assert str(values[0]) in run(*evaluate, "--format", form)
 
 
 def test_a_label_that_never_occurs_is_told(tmp_path):

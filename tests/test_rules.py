@@ -242,6 +242,12 @@ def test_each_window_and_segments_with_names_that_drift_uses(store, tmp_path):
     assert [row["where"] for row in checked(odd, sm.Rule("rows >= 1", by=("of",)))] == ["of DE", "of FR"]
 
 
+def test_segments_of_rare_types(tmp_path):
+    odd = history(tmp_path, sm.predictions(y_score="p", by=["day", pl.col("country").cast(pl.Binary)]))
+    found = checked(odd, sm.Rule("rows >= 1", by=("country",)))
+    assert [row["where"] for row in found] == ["country b'DE'", "country b'FR'"]
+
+
 @pytest.mark.parametrize("name", ["{}", "{country", "{0}"])
 def test_segments_with_braces_in_their_names(name, tmp_path):
     odd = history(tmp_path, sm.predictions(y_score="p", by=["day", name]), ROWS.rename({"country": name}))

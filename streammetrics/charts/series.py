@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeAlias
 
 import polars as pl
 
+from streammetrics import text
 from streammetrics.charts.picture import MOST
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.estimates import matching
@@ -182,13 +183,6 @@ def _largest(source: Source, groups: pl.DataFrame, most: int) -> pl.DataFrame:
 
 def _name(groups: pl.DataFrame) -> pl.Expr:
     """The name of a group; one that two groups would have is numbered."""
-    text = pl.concat_str([written(c).fill_null("null") for c in groups.get_columns()], separator=" · ")
-    again = pl.int_range(pl.len()).over(text)
-    return pl.when(again > 0).then(pl.format("{} ({})", text, again + 1)).otherwise(text)
-
-
-def written(values: pl.Series) -> pl.Series:
-    """Values as text, those too that Polars does not cast to text."""
-    if isinstance(values.dtype, (pl.Duration, pl.Binary)):
-        return pl.Series([None if value is None else str(value) for value in values], dtype=pl.String)
-    return values.cast(pl.String)
+    name = pl.concat_str([text.written(c).fill_null("null") for c in groups.get_columns()], separator=" · ")
+    again = pl.int_range(pl.len()).over(name)
+    return pl.when(again > 0).then(pl.format("{} ({})", name, again + 1)).otherwise(name)

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import click
 import polars as pl
+import polars.selectors as cs
 
 from streammetrics.report import Report
+from streammetrics.text import written
 
 FORMATS = ("table", "json", "csv", "parquet")
 COLOURS = {"holds": "green", "open": "yellow", "breached": "red"}
@@ -39,6 +41,8 @@ def write(frame: pl.DataFrame, text: str, form: str, output: Path | None) -> Non
         frame.write_parquet(content)
         output.write_bytes(content.getvalue()) if output else sys.stdout.buffer.write(content.getvalue())
         return
+    awkward = cs.binary() | cs.duration()  # for which CSV and JSON have no form
+    frame = frame.with_columns(written(frame[name]) for name in cs.expand_selector(frame, awkward))
     if form == "json":
         text = frame.write_json()
     elif form == "csv":
