@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,16 +18,43 @@ Source: TypeAlias = Any
 PathLike: TypeAlias = str | Path
 
 TYPED_BY = 100_000  # rows of text that decide on the types of columns
-SCANS: dict[str, Callable[[list[str]], pl.LazyFrame]] = {
-    ".parquet": pl.scan_parquet,
-    ".pq": pl.scan_parquet,
-    ".csv": lambda paths: pl.scan_csv(paths, infer_schema_length=TYPED_BY),
-    ".tsv": lambda paths: pl.scan_csv(paths, infer_schema_length=TYPED_BY, separator="\t"),
+SEPARATORS = ",;\t|"
+WIDER = pl.ScanCastOptions(integer_cast="upcast", float_cast="upcast")  # where files differ in the width of numbers
+ADVICE = re.compile(r"[.,]? (?:hint:|consider passing)", re.IGNORECASE)  # of Polars, to those who call Polars
+
+
+def _scan_parquet(paths: list[Path]) -> pl.LazyFrame:
+    return pl.scan_parquet(
+        paths, glob=False, hive_partitioning=_partitioned(paths), extra_columns="ignore", cast_options=WIDER
+    )
+
+
+def _scan_ipc(paths: list[Path]) -> pl.LazyFrame:
+    return pl.scan_ipc(paths, glob=False, hive_partitioning=_partitioned(paths))
+
+
+def _scan_csv(paths: list[Path]) -> pl.LazyFrame:
+    with paths[0].open(encoding="utf-8", errors="replace") as file:
+        header = file.readline()
+    separator = max(SEPARATORS, key=header.count)
+    return pl.scan_csv(paths, glob=False, infer_schema_length=TYPED_BY, separator=separator)
+
+
+def _partitioned(paths: list[Path]) -> bool:
+    """Whether folders are called ``day=2026-01-31``: columns by their names, as Hive and Spark write them."""
+    return any("=" in part for part in paths[0].parent.parts)
+
+
+SCANS: dict[str, Callable[[list[Path]], pl.LazyFrame]] = {
+    ".parquet": _scan_parquet,
+    ".pq": _scan_parquet,
+    ".csv": _scan_csv,
+    ".tsv": _scan_csv,
     ".ndjson": pl.scan_ndjson,
     ".jsonl": pl.scan_ndjson,
-    ".arrow": pl.scan_ipc,
-    ".ipc": pl.scan_ipc,
-    ".feather": pl.scan_ipc,
+    ".arrow": _scan_ipc,
+    ".ipc": _scan_ipc,
+    ".feather": _scan_ipc,
 }
 
 
@@ -91,9 +119,9 @@ def _files(patterns: Sequence[PathLike], columns: Sequence[str]) -> Stream:
     if len(kinds) > 1:
         raise SourceError(f"the files are of different kinds ({', '.join(sorted(kinds))}); read one kind at a time.")
     kind = kinds.pop()
-    plan = SCANS[kind]([str(path) for path in paths])
     counted = kind in (".parquet", ".pq")
     try:
+        plan = SCANS[kind](paths)
         rows = plan.select(pl.len()).collect().item() if counted else None
     except (pl.exceptions.PolarsError, OSError) as error:
         raise SourceError(f"{_listed(paths)} cannot be read: {_first_line(error)}") from error
@@ -162,4 +190,4 @@ def _listed(paths: Sequence[Path]) -> str:
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n")[0]
+    return ADVICE.split(str(error).strip().split("\n")[0])[0]

@@ -1,5 +1,7 @@
 """One pass over any source: the same report from each, nothing lost on the way."""
 
+from datetime import date
+
 import duckdb
 import numpy as np
 import polars as pl
@@ -174,3 +176,35 @@ def test_a_reader_of_an_arrow_stream_is_streamed():
         DATA.to_arrow().schema, iter(DATA.to_arrow().to_batches(max_chunksize=100))
     )
     assert sm.accumulate(reader, task()).seen == SIZE
+
+
+COUNTED = sm.binary(y_true="y", y_score="p", metrics=["rows"])
+PAIR = pl.DataFrame({"y": [1, 0], "p": [0.9, 0.1]})
+
+
+def test_folders_that_name_columns(tmp_path):
+    for day in ("2026-01-01", "2026-01-02"):
+        folder = tmp_path / "scored" / f"day={day}" / "country=DE"
+        folder.mkdir(parents=True)
+        PAIR.write_parquet(folder / "part-0.parquet")
+    task = sm.binary(y_true="y", y_score="p", by=["day", "country"], metrics=["rows"])
+    for source in (tmp_path / "scored", tmp_path / "scored/*/country=DE/*.parquet"):
+        found = sm.evaluate(source, task).frame
+        assert found.select("day", "country", "value").rows() == [
+            (date(2026, 1, 1), "DE", 2),
+            (date(2026, 1, 2), "DE", 2),
+        ]
+
+
+def test_files_of_wider_numbers_and_more_columns(tmp_path):
+    PAIR.write_parquet(tmp_path / "a.parquet")
+    PAIR.cast({"p": pl.Float32, "y": pl.Int8}).with_columns(more=1).write_parquet(tmp_path / "b.parquet")
+    assert sm.evaluate(tmp_path, COUNTED)["rows"].value == 4
+    with pytest.raises(sm.SourceError, match=r"cannot be read: data type mismatch for column y: (?!.*hint)"):
+        sm.evaluate([tmp_path / "b.parquet", tmp_path / "a.parquet"], sm.binary(y_true="y", y_score="p"))
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_separators_of_csv(separator, tmp_path):
+    PAIR.write_csv(tmp_path / "a[1].csv", separator=separator)
+    assert sm.evaluate(tmp_path / "a[1].csv", COUNTED)["rows"].value == 2
