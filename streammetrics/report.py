@@ -18,7 +18,7 @@ from streammetrics.errors import MetricError, ReportError
 from streammetrics.estimates import columns_of, estimate, matching
 from streammetrics.metrics import Metric, find_metric
 from streammetrics.metrics.requirement import Requirement
-from streammetrics.roles import FOLD, LABEL
+from streammetrics.roles import FOLD, LABEL, MODEL
 from streammetrics.state import State, roll_up
 from streammetrics.statistics import (
     GROUP,
@@ -234,7 +234,7 @@ class Report:
         return f"{required} does not hold{place}: {row['metric']} {said}."
 
     def rollup(self, *columns: str) -> Report:
-        """The report over fewer groups, as if the rows had been grouped by these columns alone.
+        """The report over fewer groups, as if the rows had been grouped by these columns alone. Models stay apart.
 
         Raises:
             ReportError: for what is no group column.
@@ -243,8 +243,9 @@ class Report:
             raise ReportError(
                 f"{foreign[0]!r} is no group column; the group columns are: {', '.join(self.by) or 'none'}."
             )
-        folds = None if self.folds is None else roll_up(self.folds, [*columns, FOLD])
-        return Report(roll_up(self._state, columns), self.metrics, self.confidence, folds, self.unit)
+        kept = list(dict.fromkeys([*columns, *(c for c in self.by if c == MODEL)]))
+        folds = None if self.folds is None else roll_up(self.folds, [*kept, FOLD])
+        return Report(roll_up(self._state, kept), self.metrics, self.confidence, folds, self.unit)
 
     def curve(self, kind: str, order: Literal["tied", "best", "worst"] = "tied") -> pl.DataFrame:
         """A curve of every group as a frame.

@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 import streammetrics as sm
 
@@ -176,6 +177,13 @@ def test_reports_roll_up_as_accumulators_do(options):
             assert found[column].to_numpy() == pytest.approx(expected[column].to_numpy(), rel=1e-9, nan_ok=True)
     with pytest.raises(sm.ReportError, match="'x' is no group column; the group columns are: g, h"):
         acc.finalize().rollup("x")
+
+
+def test_models_stay_apart_when_a_report_rolls_up():
+    models = {"a": "p", "b": pl.lit(0.1).alias("constant")}
+    apart, together = (evaluated(by=by, y_score=models, metrics=["rows", "log_loss"]) for by in ("g", []))
+    assert_frame_equal(apart.rollup().frame, together.frame)
+    assert_frame_equal(apart.rollup("g", "g").frame, apart.frame)
 
 
 def test_curves_of_the_best_and_worst_order_bracket_the_curve():
