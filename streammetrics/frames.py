@@ -81,7 +81,8 @@ def group_column(series: pl.Series, advice: str = "group by plain values") -> pl
     if series.dtype in (pl.Int8, pl.Int16, pl.Int32, pl.UInt8, pl.UInt16, pl.UInt32):
         return series.cast(pl.Int64)
     if series.dtype.is_float():
-        return (series.cast(pl.Float64) + 0.0).fill_nan(None)
+        floats = series.cast(pl.Float64)
+        return floats.set(floats == 0, 0.0).fill_nan(None)  # -0.0 is the one zero, too
     if isinstance(series.dtype, (pl.Datetime, pl.Duration)):
         return series.dt.cast_time_unit("us")
     if series.dtype.is_nested() or series.dtype in (pl.Object, pl.Int128, pl.UInt128):

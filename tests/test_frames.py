@@ -295,6 +295,14 @@ def test_widths_and_units_make_the_same_groups(values, types):
     assert acc.finalize(["rows"]).frame["value"].to_list() == [len(types)] * 3
 
 
+@pytest.mark.parametrize("dtype", [pl.Float32, pl.Float64])
+def test_the_zeros_are_saved_alike(dtype):
+    one, other = (
+        pl.DataFrame({"y": [1, 0], "p": [0.1, 0.2], "g": pl.Series([zero, -zero], dtype=dtype)}) for zero in (0.0, -0.0)
+    )
+    assert state_of(one, by="g") == state_of(other, by="g")
+
+
 def test_nan_and_null_are_one_group_and_so_are_the_zeros():
     groups = pl.Series([float("nan"), None, 0.0, -0.0])
     data = pl.DataFrame({"y": [1, 0, 1, 0], "p": [0.1, 0.2, 0.3, 0.4], "g": groups})
