@@ -134,8 +134,10 @@ class Reader:
         if len(names) != 1:
             return [self.column(name) for name in names]
         column = self.column(names[0])
-        if labels <= 1 and not column.dtype.is_nested():
+        if not labels or (labels == 1 and not column.dtype.is_nested()):
             return [column]
+        if column.dtype == pl.Null:
+            column = column.cast(pl.List(pl.Null))
         if not isinstance(column.dtype, (pl.List, pl.Array)):
             raise ColumnError(f"column {column.name!r} is of type {column.dtype}, not a list of {labels} values.")
         if isinstance(column.dtype, pl.Array):
@@ -214,7 +216,7 @@ class Reader:
         first = int(wrong.fill_null(False).arg_max() or 0)
         raise DataError(
             f"column {column.name!r} has {fault} in {wrong.sum():,} of {len(column):,} rows "
-            f"(the first is {column[first]!r}, in row {first} of the batch); {advice}."
+            f"(the first is {column.slice(first, 1).to_list()[0]!r}, in row {first} of the batch); {advice}."
         )
 
 

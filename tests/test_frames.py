@@ -141,6 +141,7 @@ BAD = {
     "score above 1": ({"y": [1, 0], "p": [0.1, 1.5]}, {}, sm.DataError, r"scores outside \[0, 1\] .*1.5, in row 1"),
     "score below 0": ({"y": [1, 0], "p": [-0.1, 0.5]}, {}, sm.DataError, "domain='real'"),
     "infinite score": ({"y": [1, 0], "p": [0.1, float("inf")]}, {}, sm.DataError, r"outside \[0, 1\]"),
+    "a list for a score": ({"y": [1], "p": [[0.5]]}, {}, sm.ColumnError, "'p' is of type List.*; numbers are needed"),
     "three labels": ({"y": [0, 1, 2], "p": [0.1] * 3}, {}, sm.DataError, "other than 0 and 1 .*is 2.*positive="),
     "text labels": ({"y": ["a", "b"], "p": [0.1] * 2}, {}, sm.ColumnError, "'y' is of type String.*positive="),
     "third label": (

@@ -104,7 +104,7 @@ def test_lists_are_as_columns(kind):
 
 
 FAULTS = {
-    "short": ({"y": [[1, 0], [1]]}, "'y' has lists of other than 2 items in 1 of 2 rows"),
+    "short": ({"y": [[1, 0], [1]]}, r"'y' has lists of other than 2 items in 1 of 2 rows \(the first is \[1\], "),
     "null": ({"y": [[1, 0], None]}, "'y' has null or NaN in 1 of 2 rows"),
     "null item": ({"y": [[1, None], [1, 0]]}, "'y' has null or NaN in 1 of 2 rows"),
     "third value": ({"y": [[1, 2], [1, 0]]}, "'y' has labels other than 0 and 1 in 1 of 2 rows"),
@@ -127,6 +127,12 @@ def test_a_column_that_holds_no_lists():
         sm.multilabel(y_true=TRUE, y_pred={"a model": "z"}).update(rows().with_columns(z=pl.lit(True)))
     with pytest.raises(sm.ColumnError, match="'y' is of type Int64, not a list of 2 values"):
         sm.multilabel(y_true="y", y_pred="z", labels=["a", "b"]).update({"y": [1], "z": [[1, 0]]})
+
+
+@pytest.mark.parametrize("values", [[], [None, None]], ids=str)
+def test_columns_of_lists_that_are_all_null(values):
+    acc = sm.multilabel(y_true="y", y_score="p", labels=["a", "b"], nulls="drop").update({"y": values, "p": values})
+    assert acc.finalize()["dropped"].value == len(values)
 
 
 def test_nulls_and_weights_of_zero_drop_the_row_for_all_labels():
