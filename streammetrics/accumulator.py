@@ -87,7 +87,7 @@ class Accumulator:
         metrics: Sequence[str | Metric] | None = None,
     ) -> None:
         names = Names()
-        groups = [by] if isinstance(by, (str, pl.Expr)) else by
+        groups = by if isinstance(by, Iterable) and not isinstance(by, str) else [by]
         kind = task or kind_of(statistics)
         roles = Roles(
             kind=kind,

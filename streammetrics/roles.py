@@ -132,7 +132,8 @@ class Names:
         """The name of a column.
 
         Raises:
-            SpecificationError: for what is no column, and for two different columns of one name.
+            SpecificationError: for what is no column, for two different columns of one name, and for a name that Polars
+                reads as a pattern, or that is empty.
         """
         if isinstance(column, str):
             name, clash = column, column in self.expressions
@@ -143,6 +144,8 @@ class Names:
             clash = name in self._plain or not other.meta.eq(column)
         else:
             raise SpecificationError(f"a column is a name or a Polars expression, not {column!r}.")
+        if name in ("", "*") or (name.startswith("^") and name.endswith("$")):
+            raise SpecificationError(f"a column cannot be named {name!r}; rename it, or give it an alias.")
         if clash:
             raise SpecificationError(f"two different columns are named {name!r}; give the expression an .alias(…).")
         return name
