@@ -16,7 +16,7 @@ from streammetrics.errors import MergeError, SpecificationError
 from streammetrics.estimates import columns_of
 from streammetrics.frames import concat_groups
 from streammetrics.lazy import pa
-from streammetrics.metrics import Metric, all_metrics, find_metric
+from streammetrics.metrics import Metric, all_metrics, find_metrics
 from streammetrics.report import Report
 from streammetrics.roles import LABEL, Column, Columns, Kind, Names, Roles
 from streammetrics.rows import rows_by_model
@@ -104,7 +104,7 @@ class Accumulator:
         )
         statistics = complete(statistics, roles)
         tables = columns_of(statistics, roles.labels)
-        shown = None if metrics is None else tuple(find_metric(m, tables).name for m in metrics)
+        shown = None if metrics is None else tuple(m.name for m in find_metrics(metrics, tables))
         self._start(Saved(roles, shown, states.no_rows(roles, statistics)))
 
     def _start(self, saved: Saved) -> None:
@@ -314,12 +314,12 @@ class Accumulator:
         wanted = self.metrics if metrics is None else metrics
         if wanted is None:
             wanted = [m for m in all_metrics() if any(m.readable(t) for t in tables)]
-        found = dict.fromkeys(find_metric(m, tables) for m in wanted)
+        found = find_metrics(wanted, tables)
         if confidence is not None and not 0 < confidence < 1:
             raise SpecificationError(f"confidence must lie between 0 and 1, not {confidence!r}.")
         total = self.state if self.roles.unit is None else self._rolled_up(replace(self.roles, unit=None))
         folds = None if self.roles.unit is None else self.state
-        return Report(states.in_order(total), list(found), confidence, folds, self.roles.unit)
+        return Report(states.in_order(total), found, confidence, folds, self.roles.unit)
 
     def to_arrow(self) -> pa.Table:
         """The state as an Arrow table: a row per group, a nested column per statistic."""

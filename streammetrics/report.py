@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from streammetrics import confusion, curves, error_curves, segments, text
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.estimates import columns_of, estimate, matching
-from streammetrics.metrics import Metric, find_metric
+from streammetrics.metrics import Metric, find_metric, find_metrics
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.roles import FOLD, LABEL, MODEL
 from streammetrics.state import State, roll_up
@@ -136,7 +136,8 @@ class Report:
         Raises:
             MetricError: for an unknown metric, or one that cannot be read off what was kept.
         """
-        return Report(self._state, list(map(self.find, metrics)), self.confidence, self.folds, self.unit)
+        found = find_metrics(metrics, columns_of(self._state.statistics, self._state.labels))
+        return Report(self._state, found, self.confidence, self.folds, self.unit)
 
     @property
     def by(self) -> list[str]:

@@ -179,6 +179,12 @@ def test_reports_roll_up_as_accumulators_do(options):
         acc.finalize().rollup("x")
 
 
+def test_one_metric_needs_no_list():
+    acc = sm.binary(y_true="y", y_score="p", metrics="roc_auc").update(DATA)
+    for found in (acc.finalize(), acc.finalize("auc"), evaluated().showing("roc_auc")):
+        assert found.frame["metric"].to_list() == ["roc_auc"]
+
+
 def test_models_stay_apart_when_a_report_rolls_up():
     models = {"a": "p", "b": pl.lit(0.1).alias("constant")}
     apart, together = (evaluated(by=by, y_score=models, metrics=["rows", "log_loss"]) for by in ("g", []))

@@ -70,7 +70,7 @@ from streammetrics.metrics.losses import (
     log_loss,
     log_loss_skill,
 )
-from streammetrics.metrics.metric import Bounded, Metric, all_metrics, find_metric, metric, parse_metric
+from streammetrics.metrics.metric import Bounded, Metric, all_metrics, find_metric, find_metrics, metric, parse_metric
 from streammetrics.metrics.multilabel import hamming_loss, samples_jaccard, subset_accuracy
 from streammetrics.metrics.quantiles import (
     absolute_error_quantile,
@@ -178,6 +178,7 @@ __all__ = [
     "fbeta",
     "fdr",
     "find_metric",
+    "find_metrics",
     "fnr",
     "fowlkes_mallows",
     "fpr",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -298,6 +298,12 @@ def find_metric(metric: str | Metric, tables: Collection[Collection[str]]) -> Me
         raise MetricError(f"{text} is a mean over labels, which are not kept apart here.")
     needed = " or ".join(f"({', '.join(m.columns)})" for m in candidates)
     raise MetricError(f"{text} needs a table with the columns {needed}; no statistic kept here has them.")
+
+
+def find_metrics(metrics: Sequence[str | Metric], tables: Collection[Collection[str]]) -> list[Metric]:
+    """Each metric once, as `find_metric` finds it; a single name is one metric."""
+    wanted = [metrics] if isinstance(metrics, (str, Metric)) else metrics
+    return list(dict.fromkeys(find_metric(m, tables) for m in wanted))
 
 
 def parse_metric(text: str) -> tuple[str, dict[str, Option]]:
