@@ -71,7 +71,8 @@ def worst(
 
     Raises:
         MetricError: for an unknown metric, and for one that is neither better high nor low.
-        ReportError: for a key that is no column, and for ``by_bound`` where there are no sampling intervals.
+        ReportError: for a key that is no column, for ``by_bound`` where there are no sampling intervals, and where a
+            group column is called ``rows``.
 
     >>> import streammetrics as sm
     >>> batch = {"y": [1, 0, 1, 0, 1, 0], "p": [0.9, 0.1, 0.2, 0.7, 0.4, 0.4], "g": ["a", "a", "b", "b", "c", "c"]}
@@ -234,6 +235,8 @@ def _ranked(
 
 def _with_rows(report: Segmented, frame: pl.DataFrame) -> pl.DataFrame:
     """The frame with the number of rows of each group."""
+    if "rows" in report.by:
+        raise ReportError("the group column 'rows' has the name of a column of this table; give it an alias.")
     counts = report.rows("rows").select(*report.by, rows=pl.col("value").cast(pl.Int64))
     if not report.by:
         return frame.join(counts, how="cross")

@@ -1,6 +1,7 @@
 """Many groups: the worst of them, how far they differ, and fairness by hand."""
 
 import time
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -103,6 +104,13 @@ def test_what_cannot_be_ranked_is_refused():
     with pytest.raises(sm.ReportError, match="roc_auc has no sampling intervals here"):
         weighted.worst("roc_auc", by_bound=True)
     assert weighted.worst("roc_auc").height == 7
+
+
+def test_a_group_column_called_rows_is_refused():
+    report = sm.predictions(y_pred="z", by="rows").update({"z": [1, 0], "rows": ["a", "b"]}).finalize()
+    for ask in (partial(report.worst, "dropped_rate"), partial(report.gaps, "rows", over="rows")):
+        with pytest.raises(sm.ReportError, match="'rows' has the name of a column of this table"):
+            ask()
 
 
 def test_gaps_against_brute_force():
