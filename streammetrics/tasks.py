@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from streammetrics.accumulator import Accumulator
@@ -416,7 +416,9 @@ def _require_one_decision(y_score: Any, y_pred: Any, thresholds: Sequence[float]
 def _thresholds(given: Sequence[float] | None, domain: Domain) -> tuple[float, ...]:
     """Where a score counts as positive."""
     default = 0.5 if domain == "probability" else 0.0
-    return (default,) if given is None else tuple(given)
+    if given is None:
+        return (default,)
+    return tuple(given) if isinstance(given, Iterable) else (given,)
 
 
 def _grouped(by: Column | Sequence[Column]) -> bool:

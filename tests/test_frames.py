@@ -232,6 +232,8 @@ def test_bad_input_is_refused_and_loses_nothing(data, options, error, message):
         ({"y_pred": {"a": "z"}}, "same models"),
         ({"thresholds": [0.5, 0.5]}, "distinct"),
         ({"thresholds": [float("nan")]}, "distinct numbers"),
+        ({"thresholds": ["half"]}, "distinct numbers, not \\('half',\\)"),
+        ({"thresholds": [None]}, "distinct numbers"),
         ({"capacity": 7}, "at least 8"),
         ({"atoms": [2.0]}, "no value of the domain"),
         ({"domain": "margin"}, "domain must be"),

@@ -185,6 +185,10 @@ def test_one_metric_needs_no_list():
         assert found.frame["metric"].to_list() == ["roc_auc"]
 
 
+def test_one_threshold_needs_no_list():
+    assert evaluated(thresholds=0.25).frame.equals(evaluated(thresholds=[0.25]).frame)
+
+
 def test_models_stay_apart_when_a_report_rolls_up():
     models = {"a": "p", "b": pl.lit(0.1).alias("constant")}
     apart, together = (evaluated(by=by, y_score=models, metrics=["rows", "log_loss"]) for by in ("g", []))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from math import nan
 from typing import Any, ClassVar
 
 import numpy as np
@@ -37,7 +38,10 @@ class Thresholded(Statistic):
     kept: ClassVar[tuple[str, ...]] = ("threshold",)
 
     def __post_init__(self) -> None:
-        found = tuple(sorted(float(t) + 0.0 for t in self.thresholds))
+        try:
+            found = tuple(sorted(float(t) + 0.0 for t in self.thresholds))
+        except (TypeError, ValueError):
+            found = (nan,)
         if len(set(found)) < len(found) or not all(t == t for t in found):
             raise SpecificationError(f"thresholds must be distinct numbers, not {self.thresholds!r}.")
         object.__setattr__(self, "thresholds", found)
