@@ -80,7 +80,7 @@ class Reader:
                 wrong = ~(is_positive | (column == negative))
                 fault = f"labels other than {positive!r} and {negative!r}"
                 self._refuse(column, wrong, fault, "leave such rows out first, or give positive= alone")
-        except (pl.exceptions.PolarsError, TypeError, NotImplementedError) as error:
+        except (pl.exceptions.PolarsError, TypeError, NotImplementedError, OverflowError) as error:
             raise ColumnError(
                 f"column {column.name!r} is of type {column.dtype} and cannot hold the label {positive!r}."
             ) from error

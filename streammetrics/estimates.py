@@ -56,7 +56,7 @@ def matching(frame: pl.DataFrame, columns: Sequence[str], keys: Mapping[str, Any
             raise ReportError(f"there is no key {key!r}; the keys are: {', '.join(columns) or 'none'}.")
         try:
             frame = frame.filter(pl.col(key).eq_missing(pl.lit(value)))
-        except pl.exceptions.PolarsError as error:
+        except (pl.exceptions.PolarsError, TypeError) as error:
             raise ReportError(f"the key {key!r} is of type {frame.schema[key]}, not {value!r}.") from error
     return frame
 

@@ -168,6 +168,7 @@ BAD = {
     "aggregate": ({"y": [1, 0], "p": [0.1, 0.2]}, {"y_score": pl.col("p").mean()}, sm.ColumnError, "1 rows for 2"),
     "lazy frame": (pl.LazyFrame({"y": [1]}), {}, sm.ColumnError, "pass it to evaluate"),
     "no table": (17, {}, sm.ColumnError, "type int cannot be read"),
+    "huge label": ({"y": [1, 0], "p": [0.1] * 2}, {"positive": 2**64}, sm.ColumnError, "cannot hold the label 1844"),
     "list labels": ({"y": [[1], [0]], "p": [0.1] * 2}, {"positive": 1}, sm.ColumnError, "cannot hold the label 1"),
     "true and a text": (
         {"y": [True, False], "p": [0.1] * 2},

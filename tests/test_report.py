@@ -189,6 +189,11 @@ def test_one_threshold_needs_no_list():
     assert evaluated(thresholds=0.25).frame.equals(evaluated(thresholds=[0.25]).frame)
 
 
+def test_keys_of_foreign_types_are_refused(report):
+    with pytest.raises(sm.ReportError, match="the key 'g' is of type String, not <object"):
+        report.get("roc_auc", g=object())
+
+
 def test_models_stay_apart_when_a_report_rolls_up():
     models = {"a": "p", "b": pl.lit(0.1).alias("constant")}
     apart, together = (evaluated(by=by, y_score=models, metrics=["rows", "log_loss"]) for by in ("g", []))
