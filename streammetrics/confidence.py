@@ -46,7 +46,7 @@ def _of_rows(state: State, metrics: Sequence[Metric], confidence: float) -> pl.D
     parts = [
         with_label(_of_view(statistic, view, state, own, confidence), state.labels_of(statistic))
         for statistic, view, own in by_view(state, metrics)
-        if own
+        if own or not metrics
     ]
     frame = pl.concat(parts, how="diagonal_relaxed")
     return state.groups.join(frame, on=GROUP, maintain_order="right").drop(GROUP)

@@ -194,6 +194,13 @@ def test_keys_of_foreign_types_are_refused(report):
         report.get("roc_auc", g=object())
 
 
+@pytest.mark.parametrize("options", [{}, {"by": "g"}, {"unit": "g"}], ids=str)
+def test_no_metrics_have_no_intervals(options):
+    frame = sm.binary(y_true="y", y_score="p", **options).update(DATA).finalize([], confidence=0.9).frame
+    assert frame.is_empty()
+    assert {"ci_lower", "ci_upper"} <= set(frame.columns)
+
+
 def test_models_stay_apart_when_a_report_rolls_up():
     models = {"a": "p", "b": pl.lit(0.1).alias("constant")}
     apart, together = (evaluated(by=by, y_score=models, metrics=["rows", "log_loss"]) for by in ("g", []))
