@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -87,16 +88,21 @@ def open_stream(source: Source, columns: Sequence[str], chunk: int) -> Stream:
         return Stream(source.iter_slices(chunk), source.height)
     if _is_dataset(source):
         require(columns, source.schema.names)
-        return Stream(source.to_batches(columns=list(columns), batch_size=chunk), source.count_rows())
+        with _readable("the dataset"):
+            batches, rows = source.to_batches(columns=list(columns), batch_size=chunk), source.count_rows()
+        return Stream(_guarded(batches, "the dataset"), rows)
     if isinstance(source, (pa.Table, pa.RecordBatch)):
         table = pa.table(source) if isinstance(source, pa.RecordBatch) else source
         return Stream(iter(table.to_batches(max_chunksize=chunk)), table.num_rows)
-    if isinstance(source, (pa.RecordBatchReader, Iterator)):
-        return Stream(iter(source))
+    if isinstance(source, pa.RecordBatchReader):
+        return Stream(_guarded(source, "the reader"))
+    if isinstance(source, Iterator):
+        return Stream(source)
     if isinstance(source, Mapping) or hasattr(source, "__dataframe__"):
         return Stream(iter([source]))
     if hasattr(source, "__arrow_c_stream__"):
-        return Stream(iter(pa.RecordBatchReader.from_stream(source)))
+        with _readable(f"the {type(source).__name__}"):
+            return Stream(_guarded(pa.RecordBatchReader.from_stream(source), "the stream"))
     if hasattr(source, "__arrow_c_array__"):
         return Stream(iter([source]))
     if isinstance(source, Iterable):
@@ -120,11 +126,9 @@ def _files(patterns: Sequence[PathLike], columns: Sequence[str]) -> Stream:
         raise SourceError(f"the files are of different kinds ({', '.join(sorted(kinds))}); read one kind at a time.")
     kind = kinds.pop()
     counted = kind in (".parquet", ".pq")
-    try:
+    with _readable(_listed(paths)):
         plan = SCANS[kind](paths)
         rows = plan.select(pl.len()).collect().item() if counted else None
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise SourceError(f"{_listed(paths)} cannot be read: {_first_line(error)}") from error
     return Stream(_scan(plan, columns, _listed(paths)), rows)
 
 
@@ -158,19 +162,24 @@ def _kind(path: Path) -> str:
 
 def _scan(plan: pl.LazyFrame, columns: Sequence[str], name: str = "the plan") -> Iterator[pl.DataFrame]:
     """Stream a plan in batches as it makes them, no more than a few of which wait to be taken."""
-    try:
+    with _readable(name):
         require(columns, plan.collect_schema().names())
         # Without any column (volume alone) rows would not be counted.
         batches = (plan.select(columns) if columns else plan).collect_batches(maintain_order=False)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise SourceError(f"{name} cannot be read: {_first_line(error)}") from error
-    return _guarded(iter(batches), name)
+    return _guarded(batches, name)
 
 
-def _guarded(batches: Iterator[pl.DataFrame], name: str) -> Iterator[pl.DataFrame]:
-    try:
+def _guarded(batches: Iterable[Any], name: str) -> Iterator[Any]:
+    with _readable(name):
         yield from batches
-    except (pl.exceptions.PolarsError, OSError) as error:
+
+
+@contextmanager
+def _readable(name: str) -> Iterator[None]:
+    """Errors of those who read a source, as errors of the source."""
+    try:
+        yield
+    except (pl.exceptions.PolarsError, pa.ArrowException, OSError) as error:
         raise SourceError(f"{name} cannot be read: {_first_line(error)}") from error
 
 

@@ -208,3 +208,18 @@ def test_files_of_wider_numbers_and_more_columns(tmp_path):
 def test_separators_of_csv(separator, tmp_path):
     PAIR.write_csv(tmp_path / "a[1].csv", separator=separator)
     assert sm.evaluate(tmp_path / "a[1].csv", COUNTED)["rows"].value == 2
+
+
+def test_faults_of_arrow_sources_are_told_as_such(tmp_path):
+    table, path = DATA.to_arrow(), tmp_path / "a.parquet"
+    DATA.write_parquet(path)
+    dataset = ds.dataset(path)
+    path.unlink()
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    content = sink.getvalue()
+    cut = pa.ipc.open_stream(content.slice(0, content.size // 2))
+    for source, name in ((dataset, "dataset"), (cut, "reader"), (DATA["y"], "Series")):
+        with pytest.raises(sm.SourceError, match=f"the {name} cannot be read: "):
+            sm.evaluate(source, task())
