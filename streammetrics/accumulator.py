@@ -188,9 +188,11 @@ class Accumulator:
         """Take in the rows of another accumulator, in place, and return this one. `merge` leaves both as they are.
 
         Raises:
-            MergeError: where specifications differ.
+            MergeError: where specifications differ, or where the other is no accumulator.
             ColumnError: where a group column has different types.
         """
+        if not isinstance(other, Accumulator):
+            raise MergeError(f"an accumulator is merged with others, not with a {type(other).__name__}.")
         require_equal(self.roles, other.roles, self.statistics, other.statistics)
         types = self._joint_types(other.flush()._types)
         tally, pending = other._tally, (*self._pending, other._merged, *other._pending)

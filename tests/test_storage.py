@@ -595,3 +595,9 @@ def test_among_many_files_the_one_at_fault_is_named(tmp_path):
         sm.Accumulator.load(good, other)
     with pytest.raises(sm.MergeError, match="nothing to merge"):
         sm.Accumulator.load()
+
+
+def test_only_accumulators_are_merged():
+    acc = sm.binary(y_true="y", y_score="p")
+    with pytest.raises(sm.MergeError, match="merged with others, not with a list"):
+        acc.merge([acc])
