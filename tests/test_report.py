@@ -1,5 +1,8 @@
 """The frame, look-ups, curves, operating points and what is printed."""
 
+import copy
+import pickle
+
 import numpy as np
 import polars as pl
 import pytest
@@ -199,6 +202,15 @@ def test_no_metrics_have_no_intervals(options):
     frame = sm.binary(y_true="y", y_score="p", **options).update(DATA).finalize([], confidence=0.9).frame
     assert frame.is_empty()
     assert {"ci_lower", "ci_upper"} <= set(frame.columns)
+
+
+@pytest.mark.parametrize("remade", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_reports_are_copied_and_pickled(remade):
+    acc = sm.multilabel(y_true={"a": "y"}, y_score={"a": "p"}, by="g").update(DATA)
+    report = acc.finalize(["f1(average=macro)", "fbeta(beta=2)", *acc.metrics], confidence=0.9)
+    assert remade(report).frame.equals(report.frame)
+    assert remade(report).metrics == report.metrics
+    assert remade(sm.compare(report, report)).frame.equals(sm.compare(report, report).frame)
 
 
 def test_models_stay_apart_when_a_report_rolls_up():

@@ -7,6 +7,7 @@ import difflib
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
+from importlib import import_module
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -215,6 +216,12 @@ class Metric:
     def __repr__(self) -> str:
         return self.name
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Metric:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _declared, (self.__module__, self.__name__, self._bound, self.average)  # as functions are pickled
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Metric) and self._identity == other._identity
 
@@ -224,6 +231,12 @@ class Metric:
     @property
     def _identity(self) -> tuple[Any, ...]:
         return self.formula, tuple(self.options.items()), self.average
+
+
+def _declared(module: str, name: str, options: Mapping[str, Option], average: str | None) -> Metric:
+    """The metric of that name in a module, with options bound."""
+    declared: Metric = getattr(import_module(module), name)
+    return declared._made(options, average)
 
 
 def without_nan(value: Expr) -> Expr:
