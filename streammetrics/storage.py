@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 import polars as pl
 
 from streammetrics.errors import ColumnError, SpecificationError, StateError, StreamMetricsError
@@ -71,7 +72,7 @@ def to_arrow(saved: Saved) -> pa.Table:
         "metrics": saved.metrics,
     }
     try:
-        text = json.dumps(header)
+        text = json.dumps(header, default=_plain)
     except TypeError as error:
         raise SpecificationError(
             "a state can be saved only where positive= and negative= are text, numbers or booleans."
@@ -79,6 +80,13 @@ def to_arrow(saved: Saved) -> pa.Table:
     table = frame.drop(GROUP).to_arrow()
     table = table.take(pa.array(range(table.num_rows), pa.int64()))  # a copy, whose bytes depend on the content alone
     return table.replace_schema_metadata({**(table.schema.metadata or {}), KEY: text.encode()})
+
+
+def _plain(value: Any) -> Any:
+    """What numpy's numbers are in JSON."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError
 
 
 def from_arrow(table: pa.Table) -> Saved:
@@ -238,12 +246,7 @@ def _statistic(entry: Any) -> Statistic:
     options = entry.get("options") if kind else None
     if kind is None or not isinstance(options, dict):
         raise StateError(f"the state keeps a statistic that is not known here: {entry!r}.")
-    made = _specified(lambda: kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}))
-    for option in fields(made):
-        value = getattr(made, option.name)
-        if type(option.default) is int and type(value) is not int:
-            raise StateError(f"the state's specification cannot be: {option.name} of {made.name} is {value!r}.")
-    return made
+    return _specified(lambda: kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}))
 
 
 def _require_fitting(statistics: Sequence[Statistic], roles: Roles) -> None:

@@ -236,6 +236,8 @@ def test_bad_input_is_refused_and_loses_nothing(data, options, error, message):
         ({"thresholds": ["half"]}, "distinct numbers, not \\('half',\\)"),
         ({"thresholds": [None]}, "distinct numbers"),
         ({"capacity": 7}, "at least 8"),
+        ({"capacity": 1e4}, "capacity must be a whole number, not 10000.0"),
+        ({"calibration_bins": 2.5}, "calibration bins must be a whole number"),
         ({"atoms": [2.0]}, "no value of the domain"),
         ({"domain": "margin"}, "domain must be"),
         ({"calibration_bins": 0}, "at least one bin"),

@@ -297,10 +297,13 @@ HARM = {
     "huge threshold": (lambda t: with_options(t, "confusion_counts", thresholds=[10**400]), "cannot be"),
     "half capacity": (
         lambda t: with_options(t, "score_histogram", capacity=99.5),
-        "capacity of score_histogram is 99.5",
+        "capacity must be a whole number, not 99.5",
     ),
     "endless capacity": (lambda t: with_options(t, "score_histogram", capacity=float("inf")), "cannot be"),
-    "true bins": (lambda t: with_options(t, "calibration_bins", bins=True), "bins of calibration_bins is True"),
+    "true bins": (
+        lambda t: with_options(t, "calibration_bins", bins=True),
+        "calibration bins must be a whole number, not True",
+    ),
     "no scores": (lambda t: with_columns(t, y_score={}), "do not fit"),
     "no labels": (lambda t: with_columns(t, y_true=[]), "do not fit"),
     "scores of any size": (lambda t: with_columns(t, probability=False), "do not fit"),
@@ -601,3 +604,12 @@ def test_only_accumulators_are_merged():
     acc = sm.binary(y_true="y", y_score="p")
     with pytest.raises(sm.MergeError, match="merged with others, not with a list"):
         acc.merge([acc])
+
+
+def test_options_of_numpy_are_saved_as_those_of_python():
+    options = {"capacity": 64, "calibration_bins": 5, "positive": 1}
+    ours, theirs = (
+        sm.binary(y_true="y", y_score="p", **{k: number(v) for k, v in options.items()}) for number in (int, np.int64)
+    )
+    assert theirs.to_bytes() == ours.to_bytes()
+    assert sm.Accumulator.from_bytes(theirs.to_bytes()).merge(ours).seen == 0

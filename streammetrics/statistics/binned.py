@@ -11,7 +11,7 @@ import polars as pl
 from streammetrics.bins import fit
 from streammetrics.errors import SpecificationError
 from streammetrics.lattice import Domain, Lattice
-from streammetrics.statistics.statistic import Statistic
+from streammetrics.statistics.statistic import Statistic, whole
 
 CAPACITY = 16_384
 CAPACITY_OF_A_GROUP = 1_024
@@ -33,6 +33,7 @@ class Binned(Statistic):
     keys: ClassVar[dict[str, pl.DataType]] = {"shift": pl.UInt8(), "bin": pl.Int64()}
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "capacity", whole("capacity", self.capacity))
         object.__setattr__(self, "atoms", tuple(sorted({float(a) + 0.0 for a in self.atoms})))
         if self.domain not in ("probability", "real"):
             raise SpecificationError(f"domain must be 'probability' or 'real', not {self.domain!r}.")

@@ -14,7 +14,7 @@ from streammetrics.counters import Sums
 from streammetrics.errors import SpecificationError
 from streammetrics.roles import Kind
 from streammetrics.rows import Rows
-from streammetrics.statistics.statistic import Statistic
+from streammetrics.statistics.statistic import Statistic, whole
 from streammetrics.statistics.view import GROUP
 
 
@@ -47,6 +47,7 @@ class CalibrationBins(Statistic):
     sums: ClassVar[tuple[str, ...]] = ("score_sum", "score_square_sum", "pos_score_sum")
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "bins", whole("the number of calibration bins", self.bins))
         if self.bins < 1:
             raise SpecificationError(f"calibration needs at least one bin, not {self.bins}.")
 

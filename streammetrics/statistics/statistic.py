@@ -5,14 +5,30 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import index
 from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
 
 from streammetrics.counters import Counter
+from streammetrics.errors import SpecificationError
 from streammetrics.roles import SEVERAL, Kind, Roles
 from streammetrics.statistics.view import GROUP, View, exact, nothing_wide
+
+
+def whole(option: str, value: Any) -> int:
+    """An option that is a whole number, of numpy's types too.
+
+    Raises:
+        SpecificationError: for another value, such as 1e4.
+
+    >>> whole("capacity", np.int32(64))
+    64
+    """
+    if not hasattr(value, "__index__") or isinstance(value, bool):
+        raise SpecificationError(f"{option} must be a whole number, not {value!r}.")
+    return index(value)
 
 
 @dataclass(frozen=True)
