@@ -90,7 +90,8 @@ class Reader:
         """A score column as Float64, and its extent."""
         column, (low, high) = self._with_extent(column)
         if self.roles.probability and not (low >= 0 and high <= 1):
-            advice = "pass probabilities, or domain='real' for margins and other scores"
+            real = ", or domain='real' for margins and other scores" if self.roles.kind == "binary" else ""
+            advice = f"pass probabilities{real}"
             self._refuse(column, ~column.is_between(0, 1), "scores outside [0, 1]", advice)
         return column, (low, high)
 
