@@ -97,11 +97,7 @@ class Reader:
 
     def weights(self, name: str) -> pl.Series:
         """A weight column as Float64: finite, not negative."""
-        column, (low, high) = self._with_extent(self.column(name))
-        if len(column) and not (low >= 0 and high < np.inf):
-            wrong = (column < 0) | column.is_infinite()
-            self._refuse(column, wrong, "negative or infinite weights", "mend them, or leave such rows out first")
-        return column
+        return self._amounts(self.column(name), "weights")
 
     def targets(self, names: Sequence[str]) -> list[pl.Series]:
         """True or predicted values: one column, or one for each label of a multilabel task."""
@@ -150,19 +146,28 @@ class Reader:
 
     def probabilities(self, names: Sequence[str]) -> list[tuple[pl.Series, Extent]]:
         """Columns of class probabilities as Float64, with their extents; those of a row must sum to 1."""
+        own = self.roles.probability and self.roles.kind == "multiclass"
+        if own and self.roles.renormalize:
+            return self._renormalized(names)
         found = [self.scores(column) for column in self.each(names)]
-        if not self.roles.probability or self.roles.kind != "multiclass":
+        if not own:
             return found
-        more = f" + … ({len(names)} columns)" if len(names) > MOST_NAMES else ""
-        total = reduce(operator.add, (column for column, _ in found)).alias(" + ".join(names[:MOST_NAMES]) + more)
-        if self.roles.renormalize:
-            wrong = total <= 0
-            self._refuse(total, wrong, "probabilities of a row that are all 0", "leave such rows out first")
-            return [(made := column / total, extent(made)) for column, _ in found]
-        wrong = (total - 1).abs() > TOLERANCE
+        total = self._total(names, [column for column, _ in found])
         advice = "mend them, or pass renormalize=True"
-        self._refuse(total, wrong, "probabilities of a row that do not sum to 1", advice)
+        self._refuse(total, (total - 1).abs() > TOLERANCE, "probabilities of a row that do not sum to 1", advice)
         return found
+
+    def _renormalized(self, names: Sequence[str]) -> list[tuple[pl.Series, Extent]]:
+        """Columns of counts, votes or probabilities, divided by their sum."""
+        found = [self._amounts(column, "scores") for column in self.each(names)]
+        total = self._total(names, found)
+        self._refuse(total, total <= 0, "probabilities of a row that are all 0", "leave such rows out first")
+        return [(made := column / total, extent(made)) for column in found]
+
+    @staticmethod
+    def _total(names: Sequence[str], columns: Sequence[pl.Series]) -> pl.Series:
+        more = f" + … ({len(names)} columns)" if len(names) > MOST_NAMES else ""
+        return reduce(operator.add, columns).alias(" + ".join(names[:MOST_NAMES]) + more)
 
     def _declared(self, column: pl.Series) -> pl.Series:
         """The number of each row's label among those declared."""
@@ -178,6 +183,14 @@ class Reader:
             self._refuse(column, wrong, fault, "declare all labels, or leave such rows out first")
         made = pl.Series(column.name, found[codes], pl.Int64)
         return made.set(column.is_null(), None) if column.null_count() else made
+
+    def _amounts(self, column: pl.Series, what: str) -> pl.Series:
+        """A column as Float64: finite, not negative."""
+        column, (low, high) = self._with_extent(column)
+        if len(column) and not (low >= 0 and high < np.inf):
+            wrong = (column < 0) | column.is_infinite()
+            self._refuse(column, wrong, f"negative or infinite {what}", "mend them, or leave such rows out first")
+        return column
 
     def _with_extent(self, column: pl.Series) -> tuple[pl.Series, Extent]:
         """A column as Float64 without NaN, and its extent, which is NaN where a value is."""

@@ -60,6 +60,8 @@ def compare(
     >>> compare(a, b).frame.filter(metric="roc_auc").select("a", "b", "difference", "better").row(0)
     (0.75, 1.0, 0.25, 'b')
     """
+    if wrong := [x for x in (a, b) if not isinstance(x, (Accumulator, Report))]:
+        raise ReportError(f"accumulators or reports are compared, not a {type(wrong[0]).__name__}.")
     one, other = (x.finalize(metrics) if isinstance(x, Accumulator) else x for x in (a, b))
     if not set(one.by) <= set(other.by):
         raise ReportError(f"the group columns differ: {one.by} and {other.by}.")
@@ -105,22 +107,25 @@ class Comparison:
         """
         one, other = self._frames(None)
         keys = one.columns[: one.columns.index("metric") + 1]
-        one, other = (frame.select(*keys, pl.col(ESTIMATE).cast(pl.Float64)) for frame in (one, other))
+        one, other = (
+            frame.select(*keys, pl.col(ESTIMATE).cast(pl.Float64).name.suffix(side))
+            for frame, side in ((one, " of a"), (other, " of b"))
+        )
         joined = one.join(other, on=keys, how="full", coalesce=True, nulls_equal=True, maintain_order="left_right")
         joined = joined.filter(pl.col("metric").is_in([m.name for m in self._metrics]))
         sign = {m.name: {"high": 1, "low": -1}.get(m.better or "", 0) for m in self._metrics}
         gain = pl.col("metric").replace_strict(sign, default=0, return_dtype=pl.Int8)
-        size = pl.max_horizontal(pl.col("value").abs(), pl.col("value_right").abs())
+        size = pl.max_horizontal(pl.col("value of a", "value of b").abs())
         rounding = pl.when(size.is_finite()).then(ROUNDING * size).otherwise(0.0)
         b_above, b_below = pl.col("lower") > rounding, pl.col("upper") < -rounding
         found = joined.with_columns(
-            difference=_minus("value_right", "value"),
-            lower=_minus("lower_right", "upper"),
-            upper=_minus("upper_right", "lower"),
+            difference=_minus("value of b", "value of a"),
+            lower=_minus("lower of b", "upper of a"),
+            upper=_minus("upper of b", "lower of a"),
         ).select(
             *keys,
-            pl.col("value").alias("a"),
-            pl.col("value_right").alias("b"),
+            pl.col("value of a").alias("a"),
+            pl.col("value of b").alias("b"),
             "difference",
             "lower",
             "upper",

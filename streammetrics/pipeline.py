@@ -47,12 +47,15 @@ def accumulate(
         SourceError: where the source is missing or unreadable.
         ColumnError: for a missing column or one of an unusable type.
         DataError: for values that a column's role cannot use.
+        SpecificationError: for less than one worker.
 
     >>> import streammetrics as sm
     >>> batches = ({"y": [1, 0], "p": [0.9, p]} for p in (0.2, 0.3))
     >>> sm.accumulate(batches, sm.binary(y_true="y", y_score="p")).finalize()["rows"].value
     4.0
     """
+    if workers is not None and workers < 1:
+        raise SpecificationError(f"there must be at least one worker, not {workers}.")
     targets = [acc] if isinstance(acc, Accumulator) else list(acc.values())
     columns = tuple(dict.fromkeys(c for target in targets for c in target.roles.sources))
     stream = open_stream(source, columns, BATCH)

@@ -213,6 +213,8 @@ def _ranked(
     keys: dict[str, Any],
     worst_first: bool,
 ) -> pl.DataFrame:
+    if n < 0:
+        raise ReportError(f"there cannot be {n} groups.")
     found = report.find(metric)
     if found.better is None:
         raise MetricError(f"{found.name} is neither better when high nor when low; no group is worst or best.")

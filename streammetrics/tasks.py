@@ -112,8 +112,8 @@ def binary(
     statistics: list[Statistic] = [ConfusionCounts(() if y_pred is not None else _thresholds(thresholds, domain))]
     shown: list[str] = []
     if y_score is not None:
-        capacity = capacity or (CAPACITY_OF_A_GROUP if _grouped(by) else CAPACITY)
-        statistics.append(ScoreHistogram(capacity, domain, tuple(atoms)))
+        capacity = _bins(capacity, by, CAPACITY)
+        statistics.append(ScoreHistogram(capacity, domain, _several(atoms)))
         shown += RANKING
         if domain == "probability":
             statistics += [ProbabilityLoss(), CalibrationBins(calibration_bins)]
@@ -191,12 +191,12 @@ def multiclass(
     statistics: list[Statistic] = [ConfusionMatrix(tuple(order))]
     shown: list[str] = []
     if y_score is not None:
-        capacity = capacity or (CAPACITY_OF_A_GROUP if _grouped(by) else CAPACITY // 4)
-        bins = ScoreHistogram(capacity, "probability", tuple(atoms))
+        capacity = _bins(capacity, by, CAPACITY // 4)
+        bins = ScoreHistogram(capacity, "probability", _several(atoms))
         statistics += [ClassLoss(), RankCounts(), bins, CalibrationBins(calibration_bins)]
         shown += ["roc_auc(average=macro)", "roc_auc", "average_precision", "log_loss", "log_loss_skill", "brier_score"]
         if one_vs_one:
-            statistics.append(PairHistograms(min(capacity, CAPACITY_OF_A_GROUP), "probability", tuple(atoms)))
+            statistics.append(PairHistograms(min(capacity, CAPACITY_OF_A_GROUP), "probability", _several(atoms)))
             shown.append("roc_auc_ovo")
     return Accumulator(
         *statistics,
@@ -261,8 +261,8 @@ def multilabel(
     statistics: list[Statistic] = [LabelSets(threshold), ConfusionCounts((threshold,) if y_pred is None else ())]
     shown: list[str] = []
     if y_score is not None:
-        capacity = capacity or (CAPACITY_OF_A_GROUP if _grouped(by) else CAPACITY // 4)
-        bins = ScoreHistogram(capacity, "probability", tuple(atoms))
+        capacity = _bins(capacity, by, CAPACITY // 4)
+        bins = ScoreHistogram(capacity, "probability", _several(atoms))
         statistics += [bins, ProbabilityLoss(), CalibrationBins(calibration_bins)]
         shown += ["roc_auc(average=macro)", "roc_auc", "average_precision", "log_loss", "ece"]
     sets = ("subset_accuracy", "hamming_loss", "samples_jaccard")
@@ -319,11 +319,12 @@ def regression(
     >>> report["mae"].value, report["median_absolute_error"].value, report["within(x=0.5)"].value
     (0.5, 0.5, 0.6666666666666666)
     """
-    capacity = capacity or (CAPACITY_OF_A_GROUP if _grouped(by) else CAPACITY)
+    capacity = _bins(capacity, by, CAPACITY)
+    families = _several(families)
     shown = [name for family in families for name in FAMILIES[family]] if set(families) <= set(FAMILIES) else []
     return Accumulator(
-        ErrorMoments(tuple(families), power),
-        ErrorHistogram(capacity, atoms=tuple(atoms)),
+        ErrorMoments(families, power),
+        ErrorHistogram(capacity, atoms=_several(atoms)),
         y_true=y_true,
         y_pred=y_pred,
         sample_weight=sample_weight,
@@ -387,8 +388,8 @@ def predictions(
         statistics.append(PredictedCounts(decided))
         shown.append("predicted_positive_rate")
     if y_score is not None:
-        capacity = capacity or (CAPACITY_OF_A_GROUP if _grouped(by) else CAPACITY)
-        statistics.append(Histogram(capacity, domain, tuple(atoms)))
+        capacity = _bins(capacity, by, CAPACITY)
+        statistics.append(Histogram(capacity, domain, _several(atoms)))
         shown += SCORES
     return Accumulator(
         *statistics,
@@ -416,13 +417,18 @@ def _require_one_decision(y_score: Any, y_pred: Any, thresholds: Sequence[float]
 def _thresholds(given: Sequence[float] | None, domain: Domain) -> tuple[float, ...]:
     """Where a score counts as positive."""
     default = 0.5 if domain == "probability" else 0.0
-    if given is None:
-        return (default,)
-    return tuple(given) if isinstance(given, Iterable) else (given,)
+    return (default,) if given is None else _several(given)
 
 
-def _grouped(by: Column | Sequence[Column]) -> bool:
-    return not (isinstance(by, Sequence) and not len(by))
+def _several(given: Any) -> tuple[Any, ...]:
+    """Values in a sequence, or one alone."""
+    return tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
+
+
+def _bins(given: int | None, by: Column | Sequence[Column], default: int) -> int:
+    """How many bins a histogram has at most: fewer where there are groups, unless given."""
+    grouped = not (isinstance(by, Sequence) and not len(by))
+    return given if given is not None else CAPACITY_OF_A_GROUP if grouped else default
 
 
 def _macro(names: Sequence[str]) -> list[str]:

@@ -378,6 +378,17 @@ def test_sums_within_the_tolerance_pass():
         acc.update({name: p / 2 for name, p in columns.items()} | {"y": p.argmax(axis=1)})
 
 
+def test_renormalized_votes():
+    votes = {"y": ["a", "b"], "a": [3, 0], "b": [1, 7]}
+    acc = sm.multiclass(y_true="y", y_score={"a": "a", "b": "b"}, renormalize=True)
+    assert acc.update(votes).finalize()["log_loss"].value == pytest.approx(-np.log(0.75) / 2)
+    for wrong in ([-1, 0], [np.inf, 0]):
+        with pytest.raises(sm.DataError, match="negative or infinite scores in 1 of 2 rows"):
+            acc.update(votes | {"a": wrong})
+    with pytest.raises(sm.DataError, match="all 0"):
+        acc.update({"y": ["a"], "a": [0], "b": [0]})
+
+
 def test_renormalized_probabilities():
     frame = predictions(5)
     scaled = frame.with_columns(pl.col(SCORES.values()) * pl.col("w"))

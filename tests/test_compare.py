@@ -254,6 +254,14 @@ def test_a_bin_that_reaches_across_leaves_it_open():
     assert "a" in above
 
 
+def test_what_is_compared():
+    rows = {"y": [1, 0], "p": [0.9, 0.2], "value_right": ["u", "u"]}
+    acc = sm.binary(y_true="y", y_score="p", by="value_right").update(rows)
+    assert sm.compare(acc, acc).frame["difference"].drop_nulls().unique().to_list() == [0.0]
+    with pytest.raises(sm.ReportError, match="accumulators or reports are compared, not a int"):
+        sm.compare(acc, 3)
+
+
 def test_one_against_each_group():
     """Where `a` has fewer group columns than `b`, its groups are compared with each of theirs."""
     rng = np.random.default_rng(2)

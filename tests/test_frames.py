@@ -237,6 +237,7 @@ def test_bad_input_is_refused_and_loses_nothing(data, options, error, message):
         ({"thresholds": [None]}, "distinct numbers"),
         ({"capacity": 7}, "at least 8"),
         ({"capacity": 1e4}, "capacity must be a whole number, not 10000.0"),
+        ({"capacity": 0}, "capacity must be at least 8"),
         ({"calibration_bins": 2.5}, "calibration bins must be a whole number"),
         ({"atoms": [2.0]}, "no value of the domain"),
         ({"domain": "margin"}, "domain must be"),

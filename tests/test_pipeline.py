@@ -223,3 +223,8 @@ def test_faults_of_arrow_sources_are_told_as_such(tmp_path):
     for source, name in ((dataset, "dataset"), (cut, "reader"), (DATA["y"], "Series")):
         with pytest.raises(sm.SourceError, match=f"the {name} cannot be read: "):
             sm.evaluate(source, task())
+
+
+def test_there_is_a_worker():
+    with pytest.raises(sm.SpecificationError, match="at least one worker, not 0"):
+        sm.evaluate(PAIR, COUNTED, workers=0)

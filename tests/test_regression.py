@@ -342,3 +342,10 @@ def test_vote_shares_of_governors(by):
             assert found.value == pytest.approx(expected, rel=1e-12 if found.exact else 1e-2)
         if y.var():
             assert report.get("r2", **keys).value == pytest.approx(sk.r2_score(y, p), rel=1e-10)
+
+
+def test_one_value_in_place_of_several():
+    rows = {"y": [1.0, 2.0], "p": [1.5, 2.0]}
+    one = sm.regression(y_true="y", y_pred="p", families="log", atoms=0.5).update(rows)
+    several = sm.regression(y_true="y", y_pred="p", families=["log"], atoms=[0.5]).update(rows)
+    assert one.to_bytes() == several.to_bytes()

@@ -264,3 +264,10 @@ def test_many_groups_are_read_fast():
     assert report.fairness(over="h").height == groups
     assert report.worst("dropped_rate").height == 10
     assert time.perf_counter() - start < 20 * alone + 1
+
+
+def test_fewer_groups_than_none():
+    report = sm.binary(y_true="y", y_score="p", by="g").update({"y": [1], "p": [0.5], "g": ["a"]}).finalize()
+    assert report.worst("accuracy", n=0).is_empty()
+    with pytest.raises(sm.ReportError, match="there cannot be -1 groups"):
+        report.worst("accuracy", n=-1)

@@ -18,9 +18,10 @@ def upper_level(confidence: float) -> float:
     >>> upper_level(0.9)
     0.95
     """
-    if not 0 < confidence < 1:
+    level = (1 + confidence) / 2
+    if not 0.5 < level < 1:
         raise SpecificationError(f"confidence must lie between 0 and 1, as in 0.95; it is {confidence!r}.")
-    return (1 + confidence) / 2
+    return level
 
 
 def normal_quantile(p: float) -> float:
