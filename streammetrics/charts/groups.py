@@ -61,9 +61,9 @@ def segments(report: Drawn, metric: str | Metric, by: str | None = None, **keys:
     which = "worst" if found.better else "lowest"
     cut = f"the {MOST_GROUPS} {which} of {len(order):,}" if len(order) > MOST_GROUPS else ""
     return Picture(
-        f"{found.name} of each group",
+        f"{found.name} by {places.legend or 'group'}",
         x,
-        Axis(places.legend or "Group", scale="names", names=tuple(shown)),
+        Axis(places.legend or "group", scale="names", names=tuple(shown)),
         [Layer("interval", intervals), Layer("dot", dots)],
         colours.names,
         colours.legend,
