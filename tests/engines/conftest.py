@@ -6,6 +6,8 @@ import shutil
 import pytest
 from conformance import FEW, write
 
+os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")  # workers take this environment, and don't make their own
+
 
 @pytest.fixture(scope="session")
 def files(tmp_path_factory):
