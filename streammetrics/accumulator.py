@@ -18,7 +18,7 @@ from streammetrics.frames import concat_groups
 from streammetrics.lazy import pa
 from streammetrics.metrics import Metric, all_metrics, find_metrics
 from streammetrics.report import Report
-from streammetrics.roles import LABEL, Column, Columns, Kind, Names, Roles
+from streammetrics.roles import LABEL, Column, Columns, Kind, Names, Roles, several
 from streammetrics.rows import rows_by_model
 from streammetrics.specification import brief, complete, kind_of, order_of, require_equal
 from streammetrics.state import State, Tally
@@ -87,14 +87,13 @@ class Accumulator:
         metrics: Sequence[str | Metric] | None = None,
     ) -> None:
         names = Names()
-        groups = by if isinstance(by, Iterable) and not isinstance(by, str) else [by]
         kind = task or kind_of(statistics)
         roles = Roles(
             kind=kind,
             **names.targets(kind, y_true, y_pred, y_score, order_of(statistics) if labels is None else labels),
             sample_weight=None if sample_weight is None else names.of(sample_weight),
             unit=None if unit is None else names.of(unit),
-            by=tuple(names.of(column) for column in groups),
+            by=tuple(names.of(column) for column in several(by)),
             positive=positive,
             negative=negative,
             nulls=nulls,

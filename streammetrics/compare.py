@@ -16,6 +16,7 @@ from streammetrics.accumulator import Accumulator
 from streammetrics.errors import ReportError
 from streammetrics.estimates import LIMITS
 from streammetrics.frames import concat_groups
+from streammetrics.keys import require_free
 from streammetrics.metrics import Metric
 from streammetrics.report import Report
 
@@ -65,8 +66,7 @@ def compare(
     one, other = (x.finalize(metrics) if isinstance(x, Accumulator) else x for x in (a, b))
     if not set(one.by) <= set(other.by):
         raise ReportError(f"the group columns differ: {one.by} and {other.by}.")
-    if clash := sorted({*one.by, *other.by}.intersection(COLUMNS)):
-        raise ReportError(f"the group column {clash[0]!r} has a name that comparisons use; give it an alias.")
+    require_free([*one.by, *other.by], COLUMNS, "a name that comparisons use")
     if confidence is not None:
         from streammetrics.uncertainty.distributions import upper_level  # when it is needed
 

@@ -16,7 +16,9 @@ from streammetrics.compare import Comparison, compare
 from streammetrics.distances import MEASURES, distances
 from streammetrics.distributions import PAIRED, Distribution, distributions, paired, side_by_side
 from streammetrics.errors import ReportError, SpecificationError
+from streammetrics.keys import require_free
 from streammetrics.report import Report
+from streammetrics.roles import several
 from streammetrics.state import State, combine, in_order, roll_up, select
 from streammetrics.statistics import GROUP
 from streammetrics.times import earlier, moment
@@ -73,8 +75,7 @@ def drift(
     one, other = (x.finalize() if isinstance(x, Accumulator) else x for x in (reference, current))
     if foreign := [c for c in one.by if c not in other.by]:
         raise ReportError(f"the reference is grouped by {foreign[0]!r}, and the current side is not; roll it up.")
-    if clash := sorted({*other.by}.intersection(COLUMNS)):
-        raise ReportError(f"the group column {clash[0]!r} has a name that drift uses; give it an alias.")
+    require_free(other.by, COLUMNS, "a name that drift uses")
     if not isinstance(bins, int) or bins < 2:
         raise SpecificationError(f"bins must be a whole number of at least 2, not {bins!r}.")
     names = dict.fromkeys(m.name for m in (*other.metrics, *one.metrics))
@@ -184,7 +185,7 @@ def _wanted(reference: Report, current: Report, of: str | Sequence[str] | None) 
     """The distributions to compare: those that both sides keep."""
     one, other = (list(distributions(r.state)) for r in (reference, current))
     known = [x for x in other if x in one]
-    wanted = known if of is None else [of] if isinstance(of, str) else list(of)
+    wanted = known if of is None else several(of)
     if missing := [x for x in wanted if x not in known]:
         kept = ", ".join(known) or "none"
         raise ReportError(f"there is no distribution of {missing[0]!r} on both sides; there are: {kept}.")

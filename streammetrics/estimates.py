@@ -8,7 +8,6 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics.errors import ReportError
 from streammetrics.metrics import Metric, find_metric
 from streammetrics.roles import LABEL
 from streammetrics.state import State
@@ -43,22 +42,6 @@ def estimate(state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
     label = [pl.col(LABEL).replace_strict(place, default=0)] if place and LABEL in keys else []
     frame = frame.sort(GROUP, order, *label, maintain_order=True).select(GROUP, *keys, *ESTIMATE)
     return state.groups.join(frame, on=GROUP, maintain_order="right").drop(GROUP)
-
-
-def matching(frame: pl.DataFrame, columns: Sequence[str], keys: Mapping[str, Any]) -> pl.DataFrame:
-    """The rows that have some values in some of these columns.
-
-    Raises:
-        ReportError: for a key that is none of the columns, or a value of another type.
-    """
-    for key, value in keys.items():
-        if key not in columns:
-            raise ReportError(f"there is no key {key!r}; the keys are: {', '.join(columns) or 'none'}.")
-        try:
-            frame = frame.filter(pl.col(key).eq_missing(pl.lit(value)))
-        except (pl.exceptions.PolarsError, TypeError) as error:
-            raise ReportError(f"the key {key!r} is of type {frame.schema[key]}, not {value!r}.") from error
-    return frame
 
 
 def by_view(state: State, metrics: Sequence[Metric]) -> Iterator[tuple[Statistic, View, list[Metric]]]:

@@ -19,6 +19,7 @@ from streammetrics.accumulator import Accumulator, merge
 from streammetrics.errors import SpecificationError, StateError
 from streammetrics.layout import OWN, Layout, one_of, one_of_sql, quoted
 from streammetrics.lazy import pa
+from streammetrics.roles import several
 
 ROWS = 1_024  # of the table that are read together
 ATTEMPTS = 50  # to commit, where others are first
@@ -142,7 +143,7 @@ class MetricStore:
             StateError: where there is no table yet, or it cannot be read.
         """
         table, layout = self._open()
-        columns: list[str | pl.Expr] = [by] if isinstance(by, str) else list(by)
+        columns: list[str | pl.Expr] = list(several(by))
         if every is not None:
             columns.insert(0, layout.truncated(every))
         empty = layout.empty.rollup(*columns)

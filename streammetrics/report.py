@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 
 from streammetrics import confusion, curves, error_curves, segments, text
 from streammetrics.errors import MetricError, ReportError
-from streammetrics.estimates import columns_of, estimate, matching
+from streammetrics.estimates import columns_of, estimate
+from streammetrics.keys import matching, require_free, require_group_columns
 from streammetrics.metrics import Metric, find_metric, find_metrics
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.roles import FOLD, LABEL, MODEL
@@ -240,10 +241,7 @@ class Report:
         Raises:
             ReportError: for what is no group column.
         """
-        if foreign := [c for c in columns if c not in self.by]:
-            raise ReportError(
-                f"{foreign[0]!r} is no group column; the group columns are: {', '.join(self.by) or 'none'}."
-            )
+        require_group_columns(columns, self.by)
         kept = list(dict.fromkeys([*columns, *(c for c in self.by if c == MODEL)]))
         folds = None if self.folds is None else roll_up(self.folds, [*kept, FOLD])
         return Report(roll_up(self._state, kept), self.metrics, self.confidence, folds, self.unit)
@@ -386,10 +384,7 @@ class Report:
 
     def _with_keys(self, statistic: Statistic, frame: pl.DataFrame) -> pl.DataFrame:
         groups = self._state.groups_of(statistic)
-        if clash := sorted(set(groups.columns) & set(frame.columns) - {GROUP}):
-            raise ReportError(
-                f"the group column {clash[0]!r} has the name of a column of this table; give it an alias."
-            )
+        require_free(groups.columns, {*frame.columns} - {GROUP})
         return groups.join(frame, on=GROUP, maintain_order="right").drop(GROUP)
 
     @staticmethod

@@ -213,6 +213,15 @@ def labels_of(given: Sequence[Any] | None, *columns: Any) -> tuple[Any, ...]:
     return ()
 
 
+def several(given: Any) -> tuple[Any, ...]:
+    """What is given as one value, a text among them, or as some of them.
+
+    >>> several("country"), several(["day", "country"]), several(0.5)
+    (('country',), ('day', 'country'), (0.5,))
+    """
+    return tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
+
+
 def plain_labels(labels: Iterable[Any]) -> tuple[Any, ...]:
     """Labels as values that a saved state can hold.
 

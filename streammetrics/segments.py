@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import polars as pl
 
 from streammetrics.errors import MetricError, ReportError
+from streammetrics.keys import require_free, require_group_columns
 from streammetrics.metrics import Metric
 
 KEYS_END = "metric"  # the columns before it in a frame are the keys of its rows
@@ -129,10 +130,8 @@ def gaps(report: Segmented, metric: str | Metric, *, over: str, min_rows: int = 
     >>> report.gaps("predicted_positive_rate", over="gender").select("highest", "lowest", "difference", "ratio").row(0)
     ('f', 'm', 0.75, 0.25)
     """
-    if over not in report.by:
-        raise ReportError(f"{over!r} is no group column; the group columns are: {', '.join(report.by) or 'none'}.")
-    if clash := sorted({*report.by} & {*ENDS, *MEASURES, "max", "min", "criterion"}):
-        raise ReportError(f"the group column {clash[0]!r} has the name of a column of this table; give it an alias.")
+    require_group_columns([over], report.by)
+    require_free(report.by, {*ENDS, *MEASURES, "max", "min", "criterion"})
     rows = _with_rows(report, report.rows(metric, **keys)).filter(pl.col("rows") >= min_rows)
     index = [c for c in _keys(rows) if c != over] + [KEYS_END]
     found = rows.group_by(index, maintain_order=True).agg(
@@ -237,8 +236,7 @@ def _ranked(
 
 def _with_rows(report: Segmented, frame: pl.DataFrame) -> pl.DataFrame:
     """The frame with the number of rows of each group."""
-    if "rows" in report.by:
-        raise ReportError("the group column 'rows' has the name of a column of this table; give it an alias.")
+    require_free(report.by, ["rows"])
     counts = report.rows("rows").select(*report.by, rows=pl.col("value").cast(pl.Int64))
     if not report.by:
         return frame.join(counts, how="cross")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from streammetrics.accumulator import Accumulator
 from streammetrics.errors import SpecificationError
 from streammetrics.lattice import Domain
 from streammetrics.metrics import Metric
-from streammetrics.roles import Column, Columns
+from streammetrics.roles import Column, Columns, several
 from streammetrics.statistics import (
     CAPACITY,
     CAPACITY_OF_A_GROUP,
@@ -113,7 +113,7 @@ def binary(
     shown: list[str] = []
     if y_score is not None:
         capacity = _bins(capacity, by, CAPACITY)
-        statistics.append(ScoreHistogram(capacity, domain, _several(atoms)))
+        statistics.append(ScoreHistogram(capacity, domain, several(atoms)))
         shown += RANKING
         if domain == "probability":
             statistics += [ProbabilityLoss(), CalibrationBins(calibration_bins)]
@@ -192,11 +192,11 @@ def multiclass(
     shown: list[str] = []
     if y_score is not None:
         capacity = _bins(capacity, by, CAPACITY // 4)
-        bins = ScoreHistogram(capacity, "probability", _several(atoms))
+        bins = ScoreHistogram(capacity, "probability", several(atoms))
         statistics += [ClassLoss(), RankCounts(), bins, CalibrationBins(calibration_bins)]
         shown += ["roc_auc(average=macro)", "roc_auc", "average_precision", "log_loss", "log_loss_skill", "brier_score"]
         if one_vs_one:
-            statistics.append(PairHistograms(min(capacity, CAPACITY_OF_A_GROUP), "probability", _several(atoms)))
+            statistics.append(PairHistograms(min(capacity, CAPACITY_OF_A_GROUP), "probability", several(atoms)))
             shown.append("roc_auc_ovo")
     return Accumulator(
         *statistics,
@@ -262,7 +262,7 @@ def multilabel(
     shown: list[str] = []
     if y_score is not None:
         capacity = _bins(capacity, by, CAPACITY // 4)
-        bins = ScoreHistogram(capacity, "probability", _several(atoms))
+        bins = ScoreHistogram(capacity, "probability", several(atoms))
         statistics += [bins, ProbabilityLoss(), CalibrationBins(calibration_bins)]
         shown += ["roc_auc(average=macro)", "roc_auc", "average_precision", "log_loss", "ece"]
     sets = ("subset_accuracy", "hamming_loss", "samples_jaccard")
@@ -320,11 +320,11 @@ def regression(
     (0.5, 0.5, 0.6666666666666666)
     """
     capacity = _bins(capacity, by, CAPACITY)
-    families = _several(families)
+    families = several(families)
     shown = [name for family in families for name in FAMILIES[family]] if set(families) <= set(FAMILIES) else []
     return Accumulator(
         ErrorMoments(families, power),
-        ErrorHistogram(capacity, atoms=_several(atoms)),
+        ErrorHistogram(capacity, atoms=several(atoms)),
         y_true=y_true,
         y_pred=y_pred,
         sample_weight=sample_weight,
@@ -389,7 +389,7 @@ def predictions(
         shown.append("predicted_positive_rate")
     if y_score is not None:
         capacity = _bins(capacity, by, CAPACITY)
-        statistics.append(Histogram(capacity, domain, _several(atoms)))
+        statistics.append(Histogram(capacity, domain, several(atoms)))
         shown += SCORES
     return Accumulator(
         *statistics,
@@ -417,12 +417,7 @@ def _require_one_decision(y_score: Any, y_pred: Any, thresholds: Sequence[float]
 def _thresholds(given: Sequence[float] | None, domain: Domain) -> tuple[float, ...]:
     """Where a score counts as positive."""
     default = 0.5 if domain == "probability" else 0.0
-    return (default,) if given is None else _several(given)
-
-
-def _several(given: Any) -> tuple[Any, ...]:
-    """Values in a sequence, or one alone."""
-    return tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
+    return (default,) if given is None else several(given)
 
 
 def _bins(given: int | None, by: Column | Sequence[Column], default: int) -> int:

@@ -10,7 +10,9 @@ from streammetrics import text
 from streammetrics.charts.picture import MOST, Axis, Layer, Picture, extent
 from streammetrics.charts.series import PLACE, Drawn, Series, series_of
 from streammetrics.errors import ReportError
+from streammetrics.keys import require_group_columns
 from streammetrics.metrics import Metric
+from streammetrics.roles import several
 
 MOST_GROUPS = 40
 MOST_DOTS = 120  # beyond which lines of several segments are told apart by colour and dashes alone
@@ -33,8 +35,7 @@ def segments(report: Drawn, metric: str | Metric, by: str | None = None, **keys:
     Raises:
         ReportError: where there are no groups.
     """
-    if by is not None and by not in report.by:
-        raise ReportError(f"{by!r} is no group column; the group columns are: {', '.join(report.by) or 'none'}.")
+    require_group_columns([] if by is None else [by], report.by)
     own = [c for c in report.by if by is None or c in (by, *SIDES)]
     if not own:
         raise ReportError("there are no groups to compare; the report has neither by= nor models.")
@@ -88,10 +89,9 @@ def over_time(
         ReportError: where no group column, or more than one, is of dates or times.
     """
     window = window or _window(report)
-    if window not in report.by:
-        raise ReportError(f"{window!r} is no group column; the group columns are: {', '.join(report.by) or 'none'}.")
+    require_group_columns([window], report.by)
     if by is not None:
-        wanted = {window, *([by] if isinstance(by, str) else by), *SIDES}
+        wanted = {window, *several(by), *SIDES}
         report = report.rollup(*(c for c in report.by if c in wanted)).showing([report.find(metric).name])
     found, rows = report.find(metric), report.rows(metric, **keys)
     if window not in window_of(report):

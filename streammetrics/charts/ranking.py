@@ -12,7 +12,7 @@ from polars import Expr
 from streammetrics import text
 from streammetrics.charts.histograms import outlines
 from streammetrics.charts.picture import Axis, Layer, Picture, line
-from streammetrics.charts.series import Drawn, Series, Source, curve_of, keys_of, require_free, series_of
+from streammetrics.charts.series import Drawn, Series, Source, curve_of, keys_of, require_none_called, series_of
 from streammetrics.charts.thinning import thinned
 from streammetrics.distributions import distributions
 from streammetrics.errors import MetricError, ReportError
@@ -83,7 +83,7 @@ def scores(source: Source, **keys: Any) -> Picture:
     if isinstance(source, pl.DataFrame):
         counts = _by_class(source, source)
     else:
-        require_free(source, "count")
+        require_none_called(source, "count")
         try:
             counts = _by_class(source, source.curve("roc"))
         except MetricError:

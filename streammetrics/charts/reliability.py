@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 
 from streammetrics.charts.picture import Axis, Layer, Picture, extent, line
-from streammetrics.charts.series import Series, Source, curve_of, require_free, series_of
+from streammetrics.charts.series import Series, Source, curve_of, require_none_called, series_of
 from streammetrics.errors import MetricError, ReportError
-from streammetrics.estimates import matching
+from streammetrics.keys import matching
 from streammetrics.uncertainty.proportions import wilson_interval
 
 LABELS = 24  # of a confusion matrix that can be read
@@ -167,7 +167,7 @@ def _labels(cells: pl.DataFrame, every: pl.DataFrame) -> list[str]:
 
 def _cells(source: Any) -> pl.DataFrame:
     """The cells of the matrix of a report: of several classes, or of two at each threshold."""
-    require_free(source, "actual", "predicted", "count")
+    require_none_called(source, "actual", "predicted", "count")
     try:
         cells: pl.DataFrame = source.confusion_matrix()
     except MetricError:

@@ -11,7 +11,7 @@ import polars as pl
 from streammetrics import text
 from streammetrics.charts.picture import MOST
 from streammetrics.errors import MetricError, ReportError
-from streammetrics.estimates import matching
+from streammetrics.keys import matching, require_free
 from streammetrics.metrics import Metric
 from streammetrics.state import State
 
@@ -23,7 +23,7 @@ KINDS = (
 """Columns of curve frames that are no keys."""
 
 
-SERIES = "series"
+SERIES, BY_CHARTS = "series", "a name that charts use"
 SIZE, PLACE = "rows of the group", "place of the group"  # names that no group column will have
 
 
@@ -114,14 +114,14 @@ def keys_of(source: Source, frame: pl.DataFrame) -> list[str]:
     return [c for c in frame.columns if c in own or c not in KINDS]
 
 
-def require_free(source: Source, *names: str) -> None:
-    """Refuse group columns with names that a chart uses.
+def require_none_called(source: Source, *names: str) -> None:
+    """Refuse group columns of a report with names that a chart uses.
 
     Raises:
         ReportError: where there is one.
     """
-    if not isinstance(source, pl.DataFrame) and (taken := [c for c in source.by if c in names]):
-        raise ReportError(f"the group column {taken[0]!r} has a name that charts use; give it an alias.")
+    if not isinstance(source, pl.DataFrame):
+        require_free(source.by, names, BY_CHARTS)
 
 
 def series_of(
@@ -147,8 +147,7 @@ def series_of(
     (('a', 'b'), 'model')
     """
     columns = keys_of(source, frame) if columns is None else list(columns)
-    if SERIES in columns:
-        raise ReportError(f"the group column {SERIES!r} has a name that charts use; give it an alias.")
+    require_free(columns, [SERIES], BY_CHARTS)
     frame = matching(frame, columns, keys)
     if keys and frame.is_empty():
         given = ", ".join(f"{k}={v!r}" for k, v in keys.items())

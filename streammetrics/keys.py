@@ -1,0 +1,46 @@
+"""Keys of the rows of a frame: which rows have some values of them, and which columns and names they can be."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from streammetrics.errors import ReportError
+
+
+def matching(frame: pl.DataFrame, columns: Sequence[str], keys: Mapping[str, Any]) -> pl.DataFrame:
+    """The rows that have some values in some of these columns.
+
+    Raises:
+        ReportError: for a key that is none of the columns, or a value of another type.
+    """
+    for key, value in keys.items():
+        if key not in columns:
+            raise ReportError(f"there is no key {key!r}; the keys are: {', '.join(columns) or 'none'}.")
+        try:
+            frame = frame.filter(pl.col(key).eq_missing(pl.lit(value)))
+        except (pl.exceptions.PolarsError, TypeError) as error:
+            raise ReportError(f"the key {key!r} is of type {frame.schema[key]}, not {value!r}.") from error
+    return frame
+
+
+def require_group_columns(columns: Sequence[str], by: Sequence[str]) -> None:
+    """Refuse what is no group column.
+
+    Raises:
+        ReportError: for the first that is none.
+    """
+    if foreign := [c for c in columns if c not in by]:
+        raise ReportError(f"{foreign[0]!r} is no group column; the group columns are: {', '.join(by) or 'none'}.")
+
+
+def require_free(by: Sequence[str], names: Collection[str], whose: str = "the name of a column of this table") -> None:
+    """Refuse group columns with names that something else has.
+
+    Raises:
+        ReportError: where there is one.
+    """
+    if clash := sorted({*by}.intersection(names)):
+        raise ReportError(f"the group column {clash[0]!r} has {whose}; give it an alias.")
