@@ -81,11 +81,12 @@ def evaluate_command(
     progress = sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None
     accumulate(list(paths), acc, workers=workers, progress=progress)
     require_rows([acc])
-    if task == "binary" and not acc.rollup().finalize(["positives"]).frame["value"].sum():
-        click.echo(f"Warning: no row has the positive label {given['positive'] or 1}.", err=True)
     if save:
         acc.save(save)
-    show(acc.finalize(metrics or None, confidence=confidence), form, output, html)
+    report = acc.finalize(metrics or None, confidence=confidence)
+    if task == "binary" and not report.rows("positives")["value"].sum():
+        click.echo(f"Warning: no row has the positive label {given['positive'] or 1}.", err=True)
+    show(report, form, output, html)
 
 
 @command("demo", "streammetrics demo --rows 500000")
