@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,50 +13,12 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from streammetrics.errors import ColumnError, SourceError
+from streammetrics.files import PathLike, expand, knows_its_rows, scan
 from streammetrics.lazy import pa
 
 Source: TypeAlias = Any
-PathLike: TypeAlias = str | Path
 
-TYPED_BY = 100_000  # rows of text that decide on the types of columns
-SEPARATORS = ",;\t|"
-WIDER = pl.ScanCastOptions(integer_cast="upcast", float_cast="upcast")  # where files differ in the width of numbers
 ADVICE = re.compile(r"[.,]? (?:hint:|consider passing)", re.IGNORECASE)  # of Polars, to those who call Polars
-
-
-def _scan_parquet(paths: list[Path]) -> pl.LazyFrame:
-    return pl.scan_parquet(
-        paths, glob=False, hive_partitioning=_partitioned(paths), extra_columns="ignore", cast_options=WIDER
-    )
-
-
-def _scan_ipc(paths: list[Path]) -> pl.LazyFrame:
-    return pl.scan_ipc(paths, glob=False, hive_partitioning=_partitioned(paths))
-
-
-def _scan_csv(paths: list[Path]) -> pl.LazyFrame:
-    with paths[0].open(encoding="utf-8", errors="replace") as file:
-        header = file.readline()
-    separator = max(SEPARATORS, key=header.count)
-    return pl.scan_csv(paths, glob=False, infer_schema_length=TYPED_BY, separator=separator)
-
-
-def _partitioned(paths: list[Path]) -> bool:
-    """Whether folders are called ``day=2026-01-31``: columns by their names, as Hive and Spark write them."""
-    return any("=" in part for part in paths[0].parent.parts)
-
-
-SCANS: dict[str, Callable[[list[Path]], pl.LazyFrame]] = {
-    ".parquet": _scan_parquet,
-    ".pq": _scan_parquet,
-    ".csv": _scan_csv,
-    ".tsv": _scan_csv,
-    ".ndjson": pl.scan_ndjson,
-    ".jsonl": pl.scan_ndjson,
-    ".arrow": _scan_ipc,
-    ".ipc": _scan_ipc,
-    ".feather": _scan_ipc,
-}
 
 
 @dataclass(frozen=True)
@@ -121,43 +83,11 @@ def _is_dataset(source: Source) -> bool:
 
 def _files(patterns: Sequence[PathLike], columns: Sequence[str]) -> Stream:
     paths = [path for pattern in patterns for path in expand(pattern)]
-    kinds = {_kind(path) for path in paths}
-    if len(kinds) > 1:
-        raise SourceError(f"the files are of different kinds ({', '.join(sorted(kinds))}); read one kind at a time.")
-    kind = kinds.pop()
-    counted = kind in (".parquet", ".pq")
-    with _readable(_listed(paths)):
-        plan = SCANS[kind](paths)
-        rows = plan.select(pl.len()).collect().item() if counted else None
-    return Stream(_scan(plan, columns, _listed(paths)), rows)
-
-
-def expand(pattern: PathLike) -> list[Path]:
-    """The files that a path, a folder or a glob stands for, in order.
-
-    Raises:
-        SourceError: where there is none.
-    """
-    path = Path(pattern).expanduser()
-    if path.is_dir():
-        found = sorted(p for p in path.rglob("*") if p.suffix in SCANS and p.is_file())
-    elif path.exists():
-        found = [path]
-    elif any(c in str(pattern) for c in "*?["):
-        anchor = Path(path.anchor) if path.is_absolute() else Path()
-        found = sorted(p for p in anchor.glob(str(path.relative_to(anchor))) if p.is_file())
-    else:
-        raise SourceError(f"there is no file {str(pattern)!r}.")
-    if not found:
-        raise SourceError(f"no file matches {str(pattern)!r}.")
-    return found
-
-
-def _kind(path: Path) -> str:
-    suffix = path.suffix.lower()
-    if suffix not in SCANS:
-        raise SourceError(f"{path} is of no known kind; files may end in {', '.join(SCANS)}.")
-    return suffix
+    name = str(paths[0]) if len(paths) == 1 else f"{paths[0]} (and {len(paths) - 1} more)"
+    with _readable(name):
+        plan = scan(paths)
+        rows = plan.select(pl.len()).collect().item() if knows_its_rows(paths[0]) else None
+    return Stream(_scan(plan, columns, name), rows)
 
 
 def _scan(plan: pl.LazyFrame, columns: Sequence[str], name: str = "the plan") -> Iterator[pl.DataFrame]:
@@ -180,7 +110,8 @@ def _readable(name: str) -> Iterator[None]:
     try:
         yield
     except (pl.exceptions.PolarsError, pa.ArrowException, OSError) as error:
-        raise SourceError(f"{name} cannot be read: {_first_line(error)}") from error
+        first_line = str(error).strip().split("\n")[0]
+        raise SourceError(f"{name} cannot be read: {ADVICE.split(first_line)[0]}") from error
 
 
 def require(columns: Sequence[str], present: Sequence[str]) -> None:
@@ -192,11 +123,3 @@ def require(columns: Sequence[str], present: Sequence[str]) -> None:
     for column in columns:
         if column not in present:
             raise ColumnError(f"there is no column {column!r}; the source has: {', '.join(present) or 'none'}.")
-
-
-def _listed(paths: Sequence[Path]) -> str:
-    return str(paths[0]) if len(paths) == 1 else f"{paths[0]} (and {len(paths) - 1} more)"
-
-
-def _first_line(error: Exception) -> str:
-    return ADVICE.split(str(error).strip().split("\n")[0])[0]

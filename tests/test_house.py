@@ -16,8 +16,8 @@ ROOT = Path(sm.__file__).parent
 ORDER = """
 errors version lazy times keys folds lattice kernels text demo roles frames codes columns batches rows bins counters
 tally metrics tdigest uncertainty intervals curves error_curves distances confusion statistics specification state
-distributions storage estimates confidence segments charts displays html report accumulator compare drift tasks sources
-pipeline layout history rules engines cli __init__
+distributions storage estimates confidence segments charts displays html report accumulator compare drift tasks files
+sources pipeline layout history rules engines cli __init__
 """.split()
 CORE = {"polars", "pyarrow", "numpy", "click", "streammetrics"}
 EXTRAS = {"compiled.py": {"numba"}, "compiled_classes.py": {"numba"}}

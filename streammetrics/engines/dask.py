@@ -12,10 +12,11 @@ import polars as pl
 from streammetrics.accumulator import Accumulator
 from streammetrics.engines.tables import absorb, engine, finalized, merge, own_errors, partial, require_groups
 from streammetrics.errors import SourceError, SpecificationError
+from streammetrics.files import expand
 from streammetrics.folds import MOST_FOLDS, fold
 from streammetrics.lazy import pa
 from streammetrics.report import Report
-from streammetrics.sources import Source, expand, require
+from streammetrics.sources import Source, require
 
 if TYPE_CHECKING:
     from dask.bag import Bag
