@@ -349,8 +349,14 @@ class Accumulator:
         return cls._of(storage.from_bytes(content))
 
     def save(self, path: str | Path) -> None:
-        """Write the state as Parquet, or as Arrow IPC where the path ends in ``.arrow``, ``.ipc`` or ``.feather``."""
-        storage.write(self._saved(), Path(path))
+        """Write the state as Parquet, or as Arrow IPC if the path ends in ``.arrow``, ``.ipc`` or ``.feather``.
+
+        A file of that name is replaced once the new one is on the disk. If anything fails before, it stays as it was.
+
+        Raises:
+            StateError: If the file cannot be written, such as for a missing folder or a full disk.
+        """
+        storage.write(self._saved(), path)
 
     @classmethod
     def load(cls, *paths: str | Path) -> Accumulator:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+
+from streammetrics.writing import write_file
 
 DAYS = 30
 FIRST_DAY = date(2026, 1, 1)
@@ -29,7 +32,9 @@ def write_predictions(folder: Path, rows: int, seed: int = 0) -> list[Path]:
     for number, count in enumerate(counts):
         day = FIRST_DAY + timedelta(days=number)
         path = folder / f"{day}.parquet"
-        _one_day(generator, day, int(count)).write_parquet(path)
+        content = BytesIO()
+        _one_day(generator, day, int(count)).write_parquet(content)
+        write_file(path, content.getvalue())
         paths.append(path)
     return paths
 

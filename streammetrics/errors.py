@@ -32,8 +32,8 @@ class ReportError(StreamMetricsError):
 
 
 class SourceError(StreamMetricsError):
-    """A source of batches is missing, empty or unreadable."""
+    """A source of batches is missing, empty or unreadable, or a file cannot be written."""
 
 
 class StateError(StreamMetricsError):
-    """A saved state is truncated, foreign, newer than this library, or inconsistent."""
+    """A saved state is missing, damaged, foreign, newer than this library, or inconsistent, or cannot be written."""

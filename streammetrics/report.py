@@ -30,6 +30,7 @@ from streammetrics.statistics import (
     ScoreHistogram,
     Statistic,
 )
+from streammetrics.writing import write_file
 
 if TYPE_CHECKING:
     from streammetrics.charts import Plot
@@ -403,10 +404,14 @@ class Report:
         return Plot(self)
 
     def save_html(self, path: str | Path, title: str = "Evaluation") -> None:
-        """Write the report as one HTML page, which needs no network: numbers with bounds, charts, a table of groups."""
+        """Write the report as one HTML page, which needs no network: numbers with bounds, charts, a table of groups.
+
+        Raises:
+            SourceError: If the file cannot be written. The file that was there before is then as it was.
+        """
         from streammetrics.html import page  # when it is needed
 
-        Path(path).write_text(page(self, title), encoding="utf-8")
+        write_file(path, page(self, title).encode())
 
     def to_display(self, kind: str, **keys: Any) -> Any:
         """A curve as scikit-learn's own display, whose ``plot()`` draws it with Matplotlib.

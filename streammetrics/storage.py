@@ -24,6 +24,7 @@ from streammetrics.roles import FOLD, LABEL, SINGLE, Roles
 from streammetrics.state import State, in_order, roll_up
 from streammetrics.statistics import GROUP, STATISTICS, RowCounts, Statistic
 from streammetrics.version import __version__
+from streammetrics.writing import write_file
 
 FORMAT = 1
 FILES = 1_000  # files that are read before they are added up
@@ -121,14 +122,19 @@ def from_arrow(table: pa.Table) -> Saved:
     )
 
 
-def write(saved: Saved, path: Path) -> None:
-    """Write a state: Arrow IPC where the path ends in ``.arrow``, ``.ipc`` or ``.feather``, else Parquet."""
-    table = to_arrow(saved)
-    if path.suffix in (".arrow", ".ipc", ".feather"):
-        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+def write(saved: Saved, path: str | Path) -> None:
+    """Write a state: Arrow IPC where the path ends in ``.arrow``, ``.ipc`` or ``.feather``, else Parquet.
+
+    Raises:
+        StateError: If the file cannot be written. The file that was there before is then as it was.
+    """
+    table, sink = to_arrow(saved), pa.BufferOutputStream()
+    if str(path).endswith((".arrow", ".ipc", ".feather")):
+        with pa.ipc.new_file(sink, table.schema) as writer:
             writer.write_table(table)
     else:
-        pq.write_table(table, path, compression="zstd")
+        pq.write_table(table, sink, compression="zstd")
+    write_file(path, sink.getvalue(), StateError)
 
 
 def read(paths: Sequence[Path]) -> Iterator[Saved]:

@@ -14,6 +14,7 @@ import polars.selectors as cs
 
 from streammetrics.report import Report
 from streammetrics.text import written
+from streammetrics.writing import write_file
 
 FORMATS = ("table", "json", "csv", "parquet")
 COLOURS = {"holds": "green", "open": "yellow", "breached": "red"}
@@ -39,7 +40,7 @@ def write(frame: pl.DataFrame, text: str, form: str, output: Path | None) -> Non
             raise click.UsageError("Parquet is not for a terminal; give --output.")
         content = BytesIO()
         frame.write_parquet(content)
-        output.write_bytes(content.getvalue()) if output else sys.stdout.buffer.write(content.getvalue())
+        write_file(output, content.getvalue()) if output else sys.stdout.buffer.write(content.getvalue())
         return
     awkward = cs.binary() | cs.duration()  # for which CSV and JSON have no form
     frame = frame.with_columns(written(frame[name]) for name in cs.expand_selector(frame, awkward))
@@ -50,7 +51,7 @@ def write(frame: pl.DataFrame, text: str, form: str, output: Path | None) -> Non
     if output is None:
         echo(text)
     else:
-        output.write_text(click.unstyle(text) + "\n", encoding="utf-8")
+        write_file(output, (click.unstyle(text) + "\n").encode())
 
 
 def echo(text: str) -> None:

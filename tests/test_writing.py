@@ -1,0 +1,154 @@
+"""Files are written whole or not at all, whatever happens while they are written."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import streammetrics as sm
+from streammetrics.demo import write_predictions
+from streammetrics.writing import write_file
+
+ROWS = {"y": [1, 0, 1, 0], "p": [0.9, 0.2, 0.4, 0.6]}
+
+
+@pytest.fixture
+def acc():
+    return sm.binary(y_true="y", y_score="p").update(ROWS)
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def fail(monkeypatch, number):
+    def fsync(file):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+
+
+SAVES = {
+    "a.state": lambda acc, path: acc.save(path),
+    "a.arrow": lambda acc, path: acc.save(path),
+    "a.html": lambda acc, path: acc.finalize().save_html(path),
+}
+save = pytest.mark.parametrize(("name", "save"), SAVES.items(), ids=SAVES)
+
+
+@save
+def test_a_full_disk_leaves_the_file_as_it_was(acc, name, save, tmp_path, monkeypatch):
+    path = tmp_path / name
+    save(acc, path)
+    before = path.read_bytes()
+    fail(monkeypatch, errno.ENOSPC)
+    with pytest.raises(sm.StreamMetricsError, match=rf"Cannot write '.*{name}': no space left on device\.$"):
+        save(acc.update(ROWS), path)
+    assert path.read_bytes() == before
+    assert names(tmp_path) == [name]
+
+
+@save
+def test_a_folder_that_is_missing_or_in_the_way_is_named(acc, name, save, tmp_path):
+    with pytest.raises(sm.StreamMetricsError, match=rf"Cannot write '.*no/dir/{name}': folder not found\.$"):
+        save(acc, tmp_path / "no" / "dir" / name)
+    (tmp_path / name).mkdir()
+    with pytest.raises(sm.StreamMetricsError, match=rf"Cannot write '.*{name}': is a directory\.$"):
+        save(acc, tmp_path / name)
+    assert names(tmp_path) == [name]
+    (tmp_path / "file").touch()
+    with pytest.raises(sm.StreamMetricsError, match=rf"Cannot write '.*{name}': not a directory\.$"):
+        save(acc, tmp_path / "file" / name)
+
+
+@pytest.mark.parametrize("path", [None, 5, "a\0b"], ids=repr)
+@save
+def test_what_is_no_path_is_refused(acc, name, save, path):
+    with pytest.raises(sm.StreamMetricsError, match="Cannot write"):
+        save(acc, path)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_without_permission(acc, tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(sm.StateError, match="permission denied"):
+        acc.save(tmp_path / "a.state")
+
+
+def test_an_interrupt_leaves_no_temporary_file(acc, tmp_path, monkeypatch):
+    def fsync(file):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(KeyboardInterrupt):
+        acc.save(tmp_path / "a.state")
+    assert names(tmp_path) == []
+
+
+def test_links_modes_and_devices_stay_what_they_are(tmp_path):
+    path, link, long = tmp_path / "a", tmp_path / "link", tmp_path / ("n" * 255)
+    path.write_bytes(b"old")
+    path.chmod(0o640)
+    link.symlink_to(path)
+    write_file(link, b"new")
+    assert link.is_symlink()
+    assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"new", 0o640)
+    write_file(long, b"long")
+    assert long.read_bytes() == b"long"
+    write_file(os.devnull, b"lost")
+    assert not Path(os.devnull).is_file()
+    mask = os.umask(0o022)
+    os.umask(mask)
+    assert long.stat().st_mode & 0o777 == 0o666 & ~mask
+
+
+def test_files_of_the_command_line_and_of_the_demo(acc, tmp_path, monkeypatch):
+    from click.testing import CliRunner
+
+    from streammetrics.cli import main
+
+    acc.save(tmp_path / "a.state")
+    fail(monkeypatch, errno.ENOSPC)
+    out = tmp_path / "out"
+    out.write_text("old")
+    for form in ("table", "json", "csv", "parquet"):
+        arguments = ["show", str(tmp_path / "a.state"), "--format", form, "--output", str(out)]
+        result = CliRunner().invoke(main, arguments)
+        assert result.exit_code != 0
+        assert "no space left on device" in result.output
+        assert out.read_text() == "old"
+    with pytest.raises(sm.SourceError, match="no space left on device"):
+        write_predictions(tmp_path / "demo", rows=60)
+    assert names(tmp_path / "demo") == []
+
+
+SAVER = """
+import sys
+import streammetrics as sm
+small = sm.binary(y_true="y", y_score="p").update({"y": [1, 0], "p": [0.9, 0.2]})
+large = small.copy().update({"y": [0, 1] * 2000, "p": [i / 4000 for i in range(4000)]})
+print("ready", flush=True)
+while True:
+    small.save(sys.argv[1])
+    large.save(sys.argv[1])
+"""
+
+
+def test_a_process_killed_while_it_saves_leaves_an_old_or_a_new_file(acc, tmp_path):
+    path = tmp_path / "a.state"
+    acc.save(path)
+    for kill in range(6):
+        process = subprocess.Popen([sys.executable, "-c", SAVER, str(path)], stdout=subprocess.PIPE)
+        process.stdout.readline()
+        time.sleep(0.03 + 0.011 * kill)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+        assert sm.Accumulator.load(path).seen in (2, 4, 4002)
+    left = [name for name in names(tmp_path) if name != "a.state"]
+    assert all(name.startswith(".") for name in left)  # which no folder of states is read with
