@@ -12,6 +12,7 @@ from streammetrics.errors import (
     SourceError,
     SpecificationError,
     StateError,
+    StateWarning,
     StreamMetricsError,
 )
 from streammetrics.history import MetricStore
@@ -73,6 +74,7 @@ __all__ = [
     "SourceError",
     "SpecificationError",
     "StateError",
+    "StateWarning",
     "Statistic",
     "StreamMetricsError",
     "TDigest",

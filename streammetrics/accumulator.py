@@ -344,7 +344,10 @@ class Accumulator:
         """The accumulator that `to_bytes` wrote.
 
         Raises:
-            StateError: where the bytes are truncated, no state, or of a newer format.
+            StateError: If the bytes are truncated, damaged, not a state, or of a newer format.
+
+        Warns:
+            StateWarning: If the bytes have no checksum, as those of earlier versions.
         """
         return cls._of(storage.from_bytes(content))
 
@@ -363,8 +366,11 @@ class Accumulator:
         """The accumulator that `save` wrote; what several files hold is added up, faster than one by one.
 
         Raises:
-            StateError: where a file is missing, truncated, no state, or of a newer format.
-            MergeError: where there is no file, or where specifications differ.
+            StateError: If a file is missing, truncated, damaged, not a state, or of a newer format.
+            MergeError: If there is no file, or the specifications differ.
+
+        Warns:
+            StateWarning: If a file has no checksum, as those of earlier versions.
         """
         return merge(cls._of(saved) for saved in storage.read([Path(path) for path in paths]))
 

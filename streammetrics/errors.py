@@ -1,4 +1,7 @@
-"""The library's exceptions: every error a user can cause is one of these, with one sentence that says what to do."""
+"""The library's exceptions: every error a user can cause is one of these, with one sentence that says what to do.
+
+Its one warning stands here too.
+"""
 
 from __future__ import annotations
 
@@ -37,3 +40,7 @@ class SourceError(StreamMetricsError):
 
 class StateError(StreamMetricsError):
     """A saved state is missing, damaged, foreign, newer than this library, or inconsistent, or cannot be written."""
+
+
+class StateWarning(UserWarning):
+    """A saved state has no checksum, so damage to it may go unnoticed."""

@@ -7,6 +7,7 @@ JSON. Loading takes a file as hostile: every field is checked, and nothing in it
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields
@@ -16,19 +17,22 @@ from typing import Any, TypeVar
 import numpy as np
 import polars as pl
 
-from streammetrics.errors import ColumnError, SpecificationError, StateError, StreamMetricsError
+from streammetrics import checksums
+from streammetrics.errors import ColumnError, SpecificationError, StateError, StateWarning, StreamMetricsError
 from streammetrics.folds import FOLDS
 from streammetrics.frames import group_column
 from streammetrics.lazy import pa, pq
 from streammetrics.roles import FOLD, LABEL, SINGLE, Roles
 from streammetrics.state import State, in_order, roll_up
 from streammetrics.statistics import GROUP, STATISTICS, RowCounts, Statistic
+from streammetrics.text import few
 from streammetrics.version import __version__
 from streammetrics.writing import write_file
 
 FORMAT = 1
 FILES = 1_000  # files that are read before they are added up
 KEY = b"streammetrics"
+IPC, PARQUET = b"ARROW1", b"PAR1"  # how files begin
 PLAIN = (str, int, float, bool, type(None))  # what JSON holds
 FOREIGN = (
     pl.exceptions.PolarsError,
@@ -128,42 +132,109 @@ def write(saved: Saved, path: str | Path) -> None:
     Raises:
         StateError: If the file cannot be written. The file that was there before is then as it was.
     """
-    table, sink = to_arrow(saved), pa.BufferOutputStream()
-    if str(path).endswith((".arrow", ".ipc", ".feather")):
-        with pa.ipc.new_file(sink, table.schema) as writer:
-            writer.write_table(table)
-    else:
-        pq.write_table(table, sink, compression="zstd")
-    write_file(path, sink.getvalue(), StateError)
+    ipc = str(path).endswith((".arrow", ".ipc", ".feather"))
+    write_file(path, _with_checksum(saved, _to_ipc_file if ipc else _to_parquet), StateError)
+
+
+def to_bytes(saved: Saved) -> bytes:
+    """The state as an Arrow IPC stream."""
+    return _with_checksum(saved, _to_ipc_stream)
+
+
+def _with_checksum(saved: Saved, form: Callable[[pa.Table, bytes, pa.NativeFile], None]) -> bytes:
+    table, sink, mark = to_arrow(saved), pa.BufferOutputStream(), checksums.placeholder()
+    form(table, mark, sink)
+    return checksums.sealed(sink.getvalue().to_pybytes(), mark)
+
+
+def _to_parquet(table: pa.Table, mark: bytes, sink: pa.NativeFile) -> None:
+    with pq.ParquetWriter(sink, table.schema, compression="zstd") as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({checksums.KEY: mark})
+
+
+def _to_ipc_file(table: pa.Table, mark: bytes, sink: pa.NativeFile) -> None:
+    table = table.replace_schema_metadata({**table.schema.metadata, checksums.KEY: mark})
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+
+
+def _to_ipc_stream(table: pa.Table, mark: bytes, sink: pa.NativeFile) -> None:
+    table = table.replace_schema_metadata({**table.schema.metadata, checksums.KEY: mark})
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+
+
+def from_bytes(content: bytes) -> Saved:
+    """The state of `to_bytes`.
+
+    Raises:
+        StateError: If the bytes are truncated, damaged, or not a state.
+    """
+    content = _checked(lambda: bytes(memoryview(content)))
+    sealed = checksums.is_sealed(content)
+    saved = from_arrow(_checked(lambda: pa.ipc.open_stream(content).read_all()))
+    if not sealed:
+        _warn("the state")
+    return saved
 
 
 def read(paths: Sequence[Path]) -> Iterator[Saved]:
     """Read states that `write` wrote. Those of one specification come together, added up, a thousand files at a time.
 
     Raises:
-        StateError: where a file is missing, truncated, or no state.
+        StateError: If a file is missing, truncated, damaged, or not a state.
     """
     with ThreadPoolExecutor() as pool:
         for start in range(0, len(paths), FILES):
             batch = paths[start : start + FILES]
             alike: dict[bytes, list[tuple[Path, pa.Table]]] = {}
-            for path, table in zip(batch, pool.map(_read, batch), strict=True):
+            bare = []
+            for path, (table, sealed) in zip(batch, pool.map(_read, batch), strict=True):
                 alike.setdefault(table.schema.serialize().to_pybytes(), []).append((path, table))
+                bare += [] if sealed else [str(path)]
             for tables in alike.values():
                 yield _together(tables)
+            if bare:
+                _warn(few(bare))
 
 
-def _read(path: Path) -> pa.Table:
+def _warn(what: str) -> None:
+    warnings.warn(
+        f"No checksum in {what}: damage to it cannot be detected. To add one, load and save it.",
+        StateWarning,
+        stacklevel=2,
+    )
+
+
+def _read(path: Path) -> tuple[pa.Table, bool]:
+    """The table of a file, and whether it has a checksum."""
     try:
-        with pa.memory_map(str(path)) as source:
-            arrow = bytes(source.read(6)) == b"ARROW1"
-        if arrow:
-            return _checked(lambda: pa.ipc.open_file(str(path)).read_all())
-        return _checked(lambda: pq.ParquetFile(path).read(use_threads=False))
-    except OSError as error:
-        raise StateError(f"{path} cannot be read: {error}") from error
+        content = _content(path)
+        sealed = checksums.is_sealed(content)
+        table = _checked(lambda: _table(content))
+    except FileNotFoundError as error:
+        raise StateError(f"Cannot read {str(path)!r}: file not found.") from error
+    except (OSError, ValueError) as error:
+        raise StateError(f"Cannot read {str(path)!r}: {getattr(error, 'strerror', None) or error}.") from error
     except StateError as error:
-        raise StateError(f"{path} is no saved state: {error}") from error
+        raise StateError(f"Cannot read {str(path)!r}: {error}") from error
+    kept = {key: value for key, value in (table.schema.metadata or {}).items() if key != checksums.KEY}
+    return table.replace_schema_metadata(kept), sealed
+
+
+def _content(path: Path) -> bytes:
+    with path.open("rb") as file:
+        if not file.read(6).startswith((IPC, PARQUET)):
+            raise StateError("it is neither a Parquet nor an Arrow IPC file.")
+        file.seek(0)
+        return file.read()
+
+
+def _table(content: bytes) -> pa.Table:
+    if content.startswith(IPC):
+        return pa.ipc.open_file(content).read_all()
+    return pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
 
 
 def _together(tables: Sequence[tuple[Path, pa.Table]]) -> Saved:
@@ -175,27 +246,8 @@ def _together(tables: Sequence[tuple[Path, pa.Table]]) -> Saved:
             try:
                 from_arrow(table)
             except StateError as error:
-                raise StateError(f"{path} is no saved state: {error}") from error
+                raise StateError(f"Cannot read {str(path)!r}: {error}") from error
         raise
-
-
-def to_bytes(saved: Saved) -> bytes:
-    """The state as an Arrow IPC stream."""
-    table = to_arrow(saved)
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
-
-
-def from_bytes(content: bytes) -> Saved:
-    """The state of `to_bytes`.
-
-    Raises:
-        StateError: where the bytes are truncated or no state.
-    """
-    return from_arrow(_checked(lambda: pa.ipc.open_stream(pa.py_buffer(content)).read_all()))
 
 
 def _checked(step: Callable[[], T]) -> T:

@@ -592,7 +592,7 @@ def test_among_many_files_the_one_at_fault_is_named(tmp_path):
     column = pa.array(counts, table.schema.field("row_counts").type)
     pq.write_table(table.set_column(0, table.schema.field("row_counts"), column), bad)
     sm.binary(y_true="y", y_score="q").update({"y": [1, 0], "q": [0.2, 0.3]}).save(other)
-    with pytest.raises(sm.StateError, match=r"bad is no saved state: .*row_counts"):
+    with pytest.raises(sm.StateError, match=r"Cannot read '.*bad': .*row_counts"):
         sm.Accumulator.load(good, bad)
     with pytest.raises(sm.MergeError, match="y_score"):
         sm.Accumulator.load(good, other)

@@ -1,0 +1,119 @@
+"""Every flipped bit of a saved state is noticed, before anything parses it."""
+
+import random
+import warnings
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import streammetrics as sm
+from streammetrics import checksums
+
+ROWS = {"y": [1, 0, 1, 0], "p": [0.9, 0.2, 0.4, 0.6], "g": ["a", "b", "a", None]}
+FORMS = ("a.parquet", "a.arrow", "bytes")
+form = pytest.mark.parametrize("form", FORMS)
+
+
+@pytest.fixture
+def acc():
+    return sm.Accumulator(sm.ConfusionCounts(), y_true="y", y_score="p", by="g").update(ROWS)
+
+
+def content(acc, form, folder):
+    if form == "bytes":
+        return acc.to_bytes()
+    acc.save(folder / form)
+    return (folder / form).read_bytes()
+
+
+def load(data, form, folder):
+    if form == "bytes":
+        return sm.Accumulator.from_bytes(data)
+    (folder / form).write_bytes(data)
+    return sm.Accumulator.load(folder / form)
+
+
+def flipped(data, bit):
+    copy = bytearray(data)
+    copy[bit // 8] ^= 1 << bit % 8
+    return bytes(copy)
+
+
+@form
+def test_every_bit_counts(acc, form, tmp_path):
+    data = content(acc, form, tmp_path)
+    assert checksums.is_sealed(data)
+    for bit in range(len(data) * 8):
+        with pytest.raises(sm.StateError, match="checksum does not match"):
+            checksums.is_sealed(flipped(data, bit))
+
+
+@form
+def test_flipped_bits_are_refused_in_silence(acc, form, tmp_path, capfd):
+    data = content(acc, form, tmp_path)
+    for bit in random.Random(0).sample(range(len(data) * 8), 300):
+        with pytest.raises(sm.StateError, match=r"checksum does not match|neither a Parquet nor an Arrow"):
+            load(flipped(data, bit), form, tmp_path)
+    assert capfd.readouterr() == ("", "")
+
+
+@form
+def test_equal_states_are_equal_bytes_and_load_without_a_warning(acc, form, tmp_path):
+    data = content(acc, form, tmp_path)
+    assert content(acc.copy(), form, tmp_path) == data
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        loaded = load(data, form, tmp_path)
+    assert content(loaded, form, tmp_path) == data
+
+
+@form
+def test_a_state_without_a_checksum_loads_with_a_warning(acc, form, tmp_path):
+    table = acc.to_arrow()
+    sink = pa.BufferOutputStream()
+    if form == "a.parquet":
+        pq.write_table(table, sink)
+    else:
+        new = pa.ipc.new_file if form == "a.arrow" else pa.ipc.new_stream
+        with new(sink, table.schema) as writer:
+            writer.write_table(table)
+    with pytest.warns(sm.StateWarning, match=r"^No checksum in .*: damage to it cannot be detected"):
+        loaded = load(sink.getvalue().to_pybytes(), form, tmp_path)
+    assert loaded.to_bytes() == acc.to_bytes()
+
+
+@form
+def test_text_that_looks_like_a_checksum_does_no_harm(form, tmp_path):
+    rows = ROWS | {"g": [checksums.BLANK.decode(), checksums.placeholder().decode(), checksums.KEY.decode(), "d"]}
+    acc = sm.binary(y_true="y", y_score="p", by="g").update(rows)
+    loaded = load(content(acc, form, tmp_path), form, tmp_path)
+    assert loaded.to_bytes() == acc.to_bytes()
+
+
+def test_any_program_can_verify_a_checksum(acc, tmp_path):
+    import hashlib
+    import re
+
+    for form in FORMS:
+        data = content(acc, form, tmp_path)
+        (digits,) = set(re.findall(rb"streammetrics:sha256:([0-9a-f]{64})", data))
+        assert hashlib.sha256(data.replace(digits, b"0" * 64)).hexdigest().encode() == digits
+
+
+def test_other_programs_see_one_entry_of_metadata(acc, tmp_path):
+    acc.save(tmp_path / "a.parquet")
+    assert set(pq.read_metadata(tmp_path / "a.parquet").metadata) == {
+        b"ARROW:schema",
+        b"streammetrics",
+        b"streammetrics.checksum",
+    }
+    assert pl.read_parquet(tmp_path / "a.parquet").height == 3
+
+
+def test_many_files_of_which_some_have_no_checksum_are_one_state(acc, tmp_path):
+    acc.save(tmp_path / "new")
+    pq.write_table(acc.to_arrow(), tmp_path / "old")
+    with pytest.warns(sm.StateWarning, match=r"No checksum in '.*old':"):
+        assert sm.Accumulator.load(tmp_path / "old", tmp_path / "new").seen == 8
