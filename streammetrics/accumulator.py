@@ -23,6 +23,7 @@ from streammetrics.rows import rows_by_model
 from streammetrics.specification import brief, complete, kind_of, order_of, require_equal
 from streammetrics.state import State, Tally
 from streammetrics.statistics import ConfusionMatrix, RowCounts, Statistic
+from streammetrics.statistics.row_counts import COUNTABLE
 from streammetrics.storage import Saved
 
 CHUNK = 1_048_576  # rows observed at once: many for each cell of their tables
@@ -110,6 +111,7 @@ class Accumulator:
         self.roles = saved.roles
         self.metrics = saved.metrics
         self._merged = saved.state
+        self._loaded = int(saved.state.tables[RowCounts.name].select(pl.sum("rows", "dropped")).sum_horizontal().item())
         self._types = _types(saved)
         self._pending: tuple[State, ...] = ()
         self._tally: Tally | None = None
@@ -193,6 +195,8 @@ class Accumulator:
         if not isinstance(other, Accumulator):
             raise MergeError(f"an accumulator is merged with others, not with a {type(other).__name__}.")
         require_equal(self.roles, other.roles, self.statistics, other.statistics)
+        if self._loaded + other._loaded > COUNTABLE:
+            raise MergeError(f"Cannot merge states of more than {COUNTABLE:,} rows in total.")
         types = self._joint_types(other.flush()._types)
         tally, pending = other._tally, (*self._pending, other._merged, *other._pending)
         if tally is not None and self._tally is not None:
@@ -203,6 +207,7 @@ class Accumulator:
         if sum(s.cells for s in pending) >= max(self._merged.cells, states.PENDING):
             merged, pending = states.combine([self._merged, *pending]), ()
         self._merged, self._pending, self._tally, self._types = merged, pending, tally, types
+        self._loaded += other._loaded
         return self
 
     def flush(self) -> Accumulator:

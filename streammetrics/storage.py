@@ -25,6 +25,8 @@ from streammetrics.lazy import pa, pq
 from streammetrics.roles import FOLD, LABEL, SINGLE, Roles
 from streammetrics.state import State, in_order, roll_up
 from streammetrics.statistics import GROUP, STATISTICS, RowCounts, Statistic
+from streammetrics.statistics.row_counts import COUNTABLE
+from streammetrics.statistics.statistic import ROUNDING
 from streammetrics.text import few
 from streammetrics.version import __version__
 from streammetrics.writing import write_file
@@ -32,6 +34,8 @@ from streammetrics.writing import write_file
 FORMAT = 1
 FILES = 1_000  # files that are read before they are added up
 KEY = b"streammetrics"
+ROOM = 1 << 28  # bytes that any file may take in memory,
+EXPANDING = 100  # or so many times its own size
 IPC, PARQUET = b"ARROW1", b"PAR1"  # how files begin
 PLAIN = (str, int, float, bool, type(None))  # what JSON holds
 FOREIGN = (
@@ -120,6 +124,7 @@ def from_arrow(table: pa.Table) -> Saved:
     tables = {s.name: _cells(frame, s, roles) for s in statistics}
     if tables[RowCounts.name][GROUP].n_unique() < frame.height:
         raise StateError("the state has groups without a count of their rows.")
+    _require_equal_rows(statistics, tables, roles)
     state = State(statistics, frame.select(GROUP).with_columns(_keys(frame, roles)), tables, roles.labels)
     return Saved(
         roles, None if metrics is None else tuple(metrics), _checked(lambda: roll_up(state, roles.group_columns))
@@ -234,7 +239,19 @@ def _content(path: Path) -> bytes:
 def _table(content: bytes) -> pa.Table:
     if content.startswith(IPC):
         return pa.ipc.open_file(content).read_all()
-    return pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
+    file = pq.ParquetFile(pa.BufferReader(content))
+    _require_small(file.metadata, len(content))
+    return file.read(use_threads=False)
+
+
+def _require_small(metadata: pq.FileMetaData, size: int) -> None:
+    """Refuse a small file that would fill the memory: in Parquet, a few bytes may stand for any number of values."""
+    columns = [
+        metadata.row_group(i).column(j) for i in range(metadata.num_row_groups) for j in range(metadata.num_columns)
+    ]
+    needed = sum(max(column.total_uncompressed_size, 8 * column.num_values) for column in columns)
+    if needed > max(ROOM, EXPANDING * size):
+        raise StateError(f"it has {size:,} bytes and would take {needed:,} in memory.")
 
 
 def _together(tables: Sequence[tuple[Path, pa.Table]]) -> Saved:
@@ -381,6 +398,31 @@ def _cells(frame: pl.DataFrame, statistic: Statistic, roles: Roles) -> pl.DataFr
             f"the state's column {statistic.name!r} holds {wrong.height} cells that cannot be: {wrong.row(0)}."
         )
     return table.with_columns(pl.col(GROUP) * labels + pl.col(LABEL)).drop(LABEL) if labels else table
+
+
+def _require_equal_rows(statistics: Sequence[Statistic], tables: Mapping[str, pl.DataFrame], roles: Roles) -> None:
+    """Refuse tables that hold more or fewer rows of a group than were counted.
+
+    Weighted ones hold sums of weights: equal in all tables, rounding aside, and greater than 0 if there are rows.
+    """
+    counts = tables[RowCounts.name].select(GROUP, pl.col("rows", "dropped").cast(pl.Float64))
+    if counts.select((pl.col("rows") + pl.col("dropped")).sum()).item() > COUNTABLE:
+        raise StateError(f"the state counts more than {COUNTABLE:,} rows.")
+    expected, rounding = counts.group_by(GROUP).agg(total=pl.sum("rows")), 0.0
+    for statistic in (s for s in statistics if s.held):
+        held = statistic.rows_held(tables[statistic.name])
+        if statistic.of_label and roles.labels:
+            held = held.group_by(pl.col(GROUP) // len(roles.labels)).agg(pl.min("fewest"), pl.max("most"))
+        found = expected.join(held, on=GROUP, how="left").with_columns(pl.col("fewest", "most").fill_null(0.0))
+        if roles.sample_weight is not None and not rounding:
+            found = found.with_columns(total=pl.when((pl.col("total") > 0) == (pl.col("most") > 0)).then("most"))
+            expected, rounding = found.select(GROUP, "total"), ROUNDING
+        low, high = pl.col("total") * (1 - rounding), pl.col("total") * (1 + rounding)
+        wrong = found.filter(~((pl.col("fewest") >= low) & (pl.col("most") <= high)).fill_null(False))
+        if wrong.height:
+            raise StateError(
+                f"the state's column {statistic.name!r} holds other rows than are counted, in {wrong.height} groups."
+            )
 
 
 def _keys_from_data(table: pl.DataFrame, statistic: Statistic, roles: Roles) -> list[pl.Series]:

@@ -315,6 +315,26 @@ HARM = {
     "null cell": (lambda t: with_column(t, "row_counts", [None]), "cells that cannot be"),
     "nested group": (lambda t: t.set_column(0, "g", pa.array([[1]] * len(t))), "group by plain values"),
     "bin number": (lambda t: with_cell(t, "calibration_bins", bin=10), "cells that cannot be"),
+    "more rows than there are": (
+        lambda t: with_cell(t, "confusion_counts", tp=10**6),
+        "'confusion_counts' holds other",
+    ),
+    "fewer rows than there are": (lambda t: with_cell(t, "score_histogram", neg=0), "'score_histogram' holds other"),
+    "no cells": (lambda t: with_column(t, "score_histogram", []), "'score_histogram' holds other"),
+    "counts that wrap around": (lambda t: with_cell(t, "confusion_counts", tp=2**62, fp=2**62), "holds other"),
+    "other losses": (lambda t: with_cell(t, "probability_loss", weight=700), "'probability_loss' holds other"),
+    "more rows than can be": (lambda t: with_cell(t, "row_counts", rows=2**62), "cells that cannot be"),
+    "more rows in total": (lambda t: with_cell(t, "row_counts", rows=2**53), "more than 9,007,199,254,740,992 rows"),
+    "a score too high": (lambda t: with_cell(t, "calibration_bins", score_sum=1e9), "cells that cannot be"),
+    "a score too low": (lambda t: with_cell(t, "calibration_bins", score_sum=-1.0), "cells that cannot be"),
+    "more positives than rows": (lambda t: with_cell(t, "calibration_bins", pos=10**6), "cells that cannot be"),
+    "a loss too high": (lambda t: with_cell(t, "probability_loss", log_loss_sum=1e9), "cells that cannot be"),
+    "a negative loss": (lambda t: with_cell(t, "probability_loss", brier_sum=-1.0), "cells that cannot be"),
+    "a null bin": (lambda t: with_cell(t, "score_histogram", bin=None), "cells that cannot be"),
+    "a null shift": (lambda t: with_cell(t, "score_histogram", shift=None), "cells that cannot be"),
+    "a null cell of a histogram": (lambda t: with_column(t, "score_histogram", [None]), "cells that cannot be"),
+    "bins without end": (lambda t: with_options(t, "calibration_bins", bins=2**40), "must be at most 1,000,000"),
+    "endless whole capacity": (lambda t: with_options(t, "score_histogram", capacity=2**70), "must be at most"),
 }
 
 
@@ -359,6 +379,10 @@ HARM_TO_CLASSES = {
     "models without names": (lambda t: with_columns(t, y_score={"": ["p"], "m": ["q"]}), "model without a name"),
     "order of others": (lambda t: with_options(t, "confusion_matrix", order=["a", "b", "d"]), "orders the labels"),
     "mixed order": (lambda t: with_options(t, "confusion_matrix", order=["a", 1]), "of one type"),
+    "fewer pairs": (lambda t: with_cell(t, "pair_histograms", count=0), "'pair_histograms' holds other"),
+    "more of a rank": (lambda t: with_cell(t, "rank_counts", count=10**6), "'rank_counts' holds other"),
+    "more of a label": (lambda t: with_cell(t, "confusion_matrix", count=10**6), "'confusion_matrix' holds other"),
+    "a loss of a class": (lambda t: with_cell(t, "class_loss", brier_sum=1e6), "cells that cannot be"),
     "capacity of pairs": (lambda t: with_options(t, "pair_histograms", capacity=7), "capacity must be at least"),
 }
 
@@ -430,6 +454,13 @@ HARM_OF_ERRORS = {
     "null mean": cell_harm("error_moments", actual_mean=None),
     "negative moment": cell_harm("error_moments", actual_m2=-1.0),
     "min above max": cell_harm("error_moments", actual_min=1e9),
+    "other weight": (lambda t: with_cell(t, "error_moments", weight=5e3), "holds other rows than are counted"),
+    "mean outside": cell_harm("error_moments", actual_mean=7.0),
+    "a loss too high": cell_harm("error_moments", over_sum=1e9),
+    "a square too high": cell_harm("error_moments", square_error_sum=1e9),
+    "other counts": (lambda t: with_cell(t, "error_histogram", count=1.5), "'error_histogram' holds other"),
+    "other centroids": (lambda t: with_cell(t, "tdigest", weight=1.5), "'tdigest' holds other rows"),
+    "huge compression": (lambda t: with_options(t, "tdigest", compression=2**40), "at most 1,000,000"),
     "NaN count": cell_harm("error_histogram", count=NAN),
     "negative count": cell_harm("error_histogram", count=-1.0),
     "bin off the lattice": cell_harm("error_histogram", bin=2**63 - 1),
@@ -613,3 +644,58 @@ def test_options_of_numpy_are_saved_as_those_of_python():
     )
     assert theirs.to_bytes() == ours.to_bytes()
     assert sm.Accumulator.from_bytes(theirs.to_bytes()).merge(ours).seen == 0
+
+
+def test_sets_of_labels_keep_to_their_rows():
+    table = TASKS["several labels"]().update(DATA).to_arrow()
+    for harm in ({"exact_match": 10**6}, {"label_errors": 10**6}, {"label_decisions": 10**6}, {"jaccard_sum": 1e6}):
+        with pytest.raises(sm.StateError, match=r"'label_sets' holds .* cannot be"):
+            sm.Accumulator.from_arrow(with_cell(table, "label_sets", **harm))
+
+
+def test_a_merge_of_more_rows_than_can_be_counted_is_refused_and_changes_nothing():
+    acc = sm.Accumulator(sm.RowCounts(), y_true="y").update({"y": [1, 0]})
+    huge = sm.Accumulator.from_arrow(with_cell(acc.to_arrow(), "row_counts", rows=2**53))
+    acc.absorb(huge)
+    for refused in (lambda: acc.absorb(huge), lambda: acc + huge, lambda: sm.merge([huge, huge])):
+        with pytest.raises(sm.MergeError, match=r"more than 9,007,199,254,740,992 rows in total"):
+            refused()
+    assert acc.seen == 2**53 + 2
+
+
+@pytest.mark.parametrize("weight", [1e-300, 0.1, 1e300])
+def test_weights_of_any_size_agree_with_themselves(weight):
+    rows = DATA.with_columns(w=weight * (1 + pl.int_range(pl.len()) / 7))
+    acc = sm.binary(y_true="y", y_score="p", sample_weight="w", by="g").update(rows)
+    assert sm.Accumulator.from_bytes(acc.to_bytes()).seen == SIZE
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e12, -1e300])
+def test_moments_of_any_size_agree_with_themselves(offset):
+    acc = sm.regression(y_true=pl.col("p") + offset, y_pred=pl.col("q") + offset, by="g").update(DATA)
+    assert sm.Accumulator.from_bytes((acc + acc).to_bytes()).seen == 2 * SIZE
+
+
+def test_a_small_file_that_would_fill_the_memory_is_refused(tmp_path):
+    acc = sm.Accumulator(sm.RowCounts(), y_true="y", by="g").update({"y": [1], "g": [3]})
+    table, rows = acc.to_arrow(), 20_000_000
+    cells = pa.StructArray.from_arrays([pa.repeat(1, rows), pa.repeat(0, rows)], names=["rows", "dropped"])
+    lists = pa.LargeListArray.from_arrays(pa.array([0, rows], pa.int64()), cells)
+    pq.write_table(table.set_column(1, "row_counts", lists), tmp_path / "bomb", compression="zstd")
+    assert (tmp_path / "bomb").stat().st_size < 100_000
+    with pytest.raises(sm.StateError, match=r"bomb': it has .* bytes and would take 320,000,\d+ in memory"):
+        sm.Accumulator.load(tmp_path / "bomb")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: sm.CalibrationBins(bins=2**40),
+        lambda: sm.ScoreHistogram(capacity=2**40),
+        lambda: sm.TDigest(compression=2**40),
+        lambda: sm.ConfusionCounts(thresholds=np.arange(1_000_001)),
+    ],
+)
+def test_sizes_have_a_limit(make):
+    with pytest.raises(sm.SpecificationError, match=r"must be at most [\d,]+, not \d+"):
+        make()

@@ -57,10 +57,11 @@ class Binned(Statistic):
 
     def valid(self) -> pl.Expr:
         """Whether a row of a table, read from a file, can be."""
-        return super().valid() & pl.struct("shift", "bin").map_batches(self._possible, return_dtype=pl.Boolean)
+        known = pl.col("shift").is_not_null() & pl.col("bin").is_not_null()
+        return super().valid() & known & pl.struct("shift", "bin").map_batches(self._possible, return_dtype=pl.Boolean)
 
     def _possible(self, cells: pl.Series) -> pl.Series:
-        bins, shifts = cells.struct.field("bin").to_numpy(), cells.struct.field("shift").to_numpy()
+        bins, shifts = (cells.struct.field(name).fill_null(0).to_numpy() for name in ("bin", "shift"))
         return pl.Series(self.lattice.holds(bins, shifts))
 
     def edges(self, table: pl.DataFrame) -> pl.DataFrame:

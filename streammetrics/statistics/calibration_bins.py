@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,7 +15,7 @@ from streammetrics.counters import Sums
 from streammetrics.errors import SpecificationError
 from streammetrics.roles import Kind
 from streammetrics.rows import Rows
-from streammetrics.statistics.statistic import Statistic, whole
+from streammetrics.statistics.statistic import ROUNDING, Statistic, at_most, whole
 from streammetrics.statistics.view import GROUP
 
 
@@ -43,11 +44,13 @@ class CalibrationBins(Statistic):
     roles: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
     keys: ClassVar[dict[str, pl.DataType]] = {"bin": pl.Int32()}
     counts: ClassVar[tuple[str, ...]] = ("weight", "pos")
+    held: ClassVar[tuple[str, ...]] = ("weight",)
+    limits: ClassVar[Mapping[str, float]] = {"pos": 1, "score_sum": 1, "score_square_sum": 1, "pos_score_sum": 1}
     support: ClassVar[pl.Expr | None] = pl.sum("pos")
     sums: ClassVar[tuple[str, ...]] = ("score_sum", "score_square_sum", "pos_score_sum")
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "bins", whole("the number of calibration bins", self.bins))
+        object.__setattr__(self, "bins", whole("the number of calibration bins", self.bins, most=1_000_000))
         if self.bins < 1:
             raise SpecificationError(f"calibration needs at least one bin, not {self.bins}.")
 
@@ -93,4 +96,10 @@ class CalibrationBins(Statistic):
 
     def valid(self) -> pl.Expr:
         """Whether a row of a table, read from a file, can be."""
-        return super().valid() & pl.col("bin").is_between(0, self.bins - 1)
+        low, high = (pl.col("weight").cast(pl.Float64) * (pl.col("bin") + i) / self.bins for i in (0, 1))
+        return pl.all_horizontal(
+            super().valid(),
+            pl.col("bin").is_between(0, self.bins - 1),
+            pl.col("score_sum") >= low * (1 - ROUNDING),
+            *(at_most(column, high) for column in self.sums),
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,6 +14,7 @@ from streammetrics import kernels
 from streammetrics.counters import Sums
 from streammetrics.roles import Kind
 from streammetrics.rows import Rows
+from streammetrics.statistics.probability_loss import LOG_LOSS
 from streammetrics.statistics.statistic import Statistic
 
 
@@ -36,7 +37,9 @@ class ClassLoss(Statistic):
     roles: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
     keys: ClassVar[dict[str, pl.DataType]] = {"actual": pl.UInt32()}
     counts: ClassVar[tuple[str, ...]] = ("class_weight",)
+    held: ClassVar[tuple[str, ...]] = counts
     sums: ClassVar[tuple[str, ...]] = ("log_loss_sum", "log_loss_square_sum", "brier_sum", "brier_square_sum")
+    limits: ClassVar[Mapping[str, float]] = dict(zip(sums, (LOG_LOSS, LOG_LOSS**2, 2, 4), strict=True))
 
     def needs_probabilities(self) -> bool:
         """Whether scores must lie in [0, 1]."""

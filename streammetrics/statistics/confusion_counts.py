@@ -32,6 +32,7 @@ class ConfusionCounts(Thresholded):
     name: ClassVar[str] = "confusion_counts"
     roles: ClassVar[tuple[str, ...]] = ("y_true",)
     counts: ClassVar[tuple[str, ...]] = ("tp", "fp", "fn", "tn")
+    held: ClassVar[tuple[str, ...]] = counts
     support: ClassVar[pl.Expr | None] = (pl.col("tp") + pl.col("fn")).first()
 
     def count(self, rows: Rows) -> NDArray[Any]:

@@ -49,6 +49,7 @@ class ConfusionMatrix(Statistic):
     roles: ClassVar[tuple[str, ...]] = ("y_true",)
     keys: ClassVar[dict[str, pl.DataType]] = {"actual": pl.Null(), "predicted": pl.Null()}
     counts: ClassVar[tuple[str, ...]] = ("count",)
+    held: ClassVar[tuple[str, ...]] = counts
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "order", plain_labels(self.order))

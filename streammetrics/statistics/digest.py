@@ -13,7 +13,7 @@ from streammetrics.errors import SpecificationError
 from streammetrics.roles import Kind
 from streammetrics.rows import Rows
 from streammetrics.statistics.histogram import READ
-from streammetrics.statistics.statistic import Statistic
+from streammetrics.statistics.statistic import Statistic, whole
 from streammetrics.statistics.view import GROUP, View
 
 Of = Literal["error", "y_score", "y_pred", "y_true"]
@@ -42,9 +42,11 @@ class TDigest(Statistic):
     of: Of = "error"
 
     name: ClassVar[str] = "tdigest"
+    held: ClassVar[tuple[str, ...]] = ("weight",)
 
     def __post_init__(self) -> None:
         tdigest.check_compression(self.compression)
+        whole("compression", self.compression, most=1_000_000)
         if self.of not in get_args(Of):
             raise SpecificationError(f"of must be one of {', '.join(get_args(Of))}, not {self.of!r}.")
 

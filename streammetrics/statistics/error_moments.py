@@ -16,7 +16,7 @@ from streammetrics.errors import SpecificationError
 from streammetrics.kernels.errors import FAMILIES, MOMENTS, POWERS, null_deviance
 from streammetrics.roles import Kind
 from streammetrics.rows import Rows
-from streammetrics.statistics.statistic import Statistic
+from streammetrics.statistics.statistic import ROUNDING, Statistic, at_most
 from streammetrics.statistics.view import GROUP
 
 WEIGHT = pl.col("weight")
@@ -69,6 +69,7 @@ class ErrorMoments(Statistic):
     kind: ClassVar[Kind | None] = "regression"
     roles: ClassVar[tuple[str, ...]] = ("y_true", "y_pred")
     counts: ClassVar[tuple[str, ...]] = ("weight",)
+    held: ClassVar[tuple[str, ...]] = counts
 
     def __post_init__(self) -> None:
         if unknown := sorted(set(self.families) - set(FAMILIES)):
@@ -147,12 +148,25 @@ class ErrorMoments(Statistic):
         """Whether a row of a table, read from a file, can be. NaN can."""
         signed = ("actual_mean", "predicted_mean", "comoment", *LOWEST, *HIGHEST[:2])
         ordered = [pl.col(low) <= pl.col(high) for low, high in zip(LOWEST, HIGHEST[:2], strict=True)]
+        weight, largest = WEIGHT.cast(pl.Float64), pl.col("absolute_error_max")
+        within = [
+            *(_is_mean(f"{of}_mean", pl.col(f"{of}_min"), pl.col(f"{of}_max")) for of in ("actual", "predicted")),
+            *(at_most(c, weight * largest) for c in ("over_sum", "under_sum")),
+            at_most("square_error_sum", weight * largest**2),
+            at_most("error_fourth_sum", weight * largest**4),
+        ]
         return pl.all_horizontal(
             *(pl.col(c).is_not_null() for c in signed),
             *(pl.col(c) >= 0 for c in self.columns if c not in signed),
             WEIGHT.is_finite(),
-            (WEIGHT == 0) | pl.all_horizontal(ordered),
+            (WEIGHT == 0) | pl.all_horizontal(*ordered, *within),
         )
+
+
+def _is_mean(column: str, low: Expr, high: Expr) -> Expr:
+    """Whether a mean lies between two values, rounding aside. NaN does."""
+    room = ROUNDING * pl.max_horizontal(low.abs(), high.abs())
+    return pl.col(column).is_between(low - room, high + room) | pl.col(column).is_nan()
 
 
 def _mean_of_parts(column: str) -> Expr:

@@ -46,6 +46,7 @@ class Histogram(Binned):
 
     name: ClassVar[str] = "histogram"
     counts: ClassVar[tuple[str, ...]] = ("count",)
+    held: ClassVar[tuple[str, ...]] = counts
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -96,6 +97,7 @@ class ErrorHistogram(Binned):
     kind: ClassVar[Kind | None] = "regression"
     roles: ClassVar[tuple[str, ...]] = ("y_true", "y_pred")
     counts: ClassVar[tuple[str, ...]] = ("count",)
+    held: ClassVar[tuple[str, ...]] = counts
 
     def __post_init__(self) -> None:
         super().__post_init__()

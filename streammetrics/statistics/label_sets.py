@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -13,7 +14,7 @@ from streammetrics.counters import Sums
 from streammetrics.errors import SpecificationError
 from streammetrics.roles import Kind
 from streammetrics.rows import Rows
-from streammetrics.statistics.statistic import Statistic
+from streammetrics.statistics.statistic import Statistic, at_most
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class LabelSets(Statistic):
     kind: ClassVar[Kind | None] = "multilabel"
     roles: ClassVar[tuple[str, ...]] = ("y_true",)
     counts: ClassVar[tuple[str, ...]] = ("row_weight", "exact_match", "label_errors", "label_decisions")
+    held: ClassVar[tuple[str, ...]] = ("row_weight",)
+    limits: ClassVar[Mapping[str, float]] = {"exact_match": 1, "jaccard_sum": 1}
     sums: ClassVar[tuple[str, ...]] = ("jaccard_sum",)
 
     def __post_init__(self) -> None:
@@ -69,3 +72,11 @@ class LabelSets(Statistic):
         """The table of such sums."""
         columns = dict(zip((*self.counts, *self.sums), values.T, strict=True))
         return self.table(weighted, group=np.arange(len(values)), **columns)
+
+    def valid(self) -> pl.Expr:
+        """Whether a row of a table, read from a file, can be."""
+        return super().valid() & at_most("label_errors", pl.col("label_decisions"))
+
+    def valid_for(self, labels: Sequence[Any]) -> pl.Expr:
+        """Each row decides on each label."""
+        return at_most("label_decisions", pl.col("row_weight").cast(pl.Float64) * len(labels))

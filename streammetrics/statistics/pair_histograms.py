@@ -57,6 +57,8 @@ class PairHistograms(Binned):
     roles: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
     keys: ClassVar[dict[str, pl.DataType]] = {"scored": pl.UInt32(), "actual": pl.UInt32(), **Binned.keys}
     counts: ClassVar[tuple[str, ...]] = ("count",)
+    held: ClassVar[tuple[str, ...]] = counts
+    again: ClassVar[tuple[str, ...]] = ("scored",)
 
     def needs_probabilities(self) -> bool:
         """Whether scores must lie in [0, 1]."""

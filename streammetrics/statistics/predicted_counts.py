@@ -32,6 +32,7 @@ class PredictedCounts(Thresholded):
 
     name: ClassVar[str] = "predicted_counts"
     counts: ClassVar[tuple[str, ...]] = ("predicted_positives", "predicted_negatives")
+    held: ClassVar[tuple[str, ...]] = counts
 
     def count(self, rows: Rows) -> NDArray[Any]:
         """Rows by rank."""

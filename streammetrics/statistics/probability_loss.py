@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from math import log
 from typing import ClassVar
 
 import numpy as np
@@ -14,6 +16,8 @@ from streammetrics.counters import Sums
 from streammetrics.roles import Kind
 from streammetrics.rows import Rows
 from streammetrics.statistics.statistic import Statistic
+
+LOG_LOSS = -log(kernels.CLIP)  # of a row, at most
 
 
 @dataclass(frozen=True)
@@ -34,8 +38,10 @@ class ProbabilityLoss(Statistic):
     roles: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
     keys: ClassVar[dict[str, pl.DataType]] = {"actual": pl.Int8()}
     counts: ClassVar[tuple[str, ...]] = ("weight",)
+    held: ClassVar[tuple[str, ...]] = counts
     support: ClassVar[pl.Expr | None] = pl.col("weight").filter(pl.col("actual") == 1).sum()
     sums: ClassVar[tuple[str, ...]] = ("log_loss_sum", "log_loss_square_sum", "brier_sum", "brier_square_sum")
+    limits: ClassVar[Mapping[str, float]] = dict(zip(sums, (LOG_LOSS, LOG_LOSS**2, 1, 1), strict=True))
 
     def needs_probabilities(self) -> bool:
         """Whether scores must lie in [0, 1]."""

@@ -33,6 +33,7 @@ class RankCounts(Statistic):
     roles: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
     keys: ClassVar[dict[str, pl.DataType]] = {"rank": pl.UInt32()}
     counts: ClassVar[tuple[str, ...]] = ("count",)
+    held: ClassVar[tuple[str, ...]] = counts
 
     def counter(self, weighted: bool) -> Sums:
         """Counts of rows by rank."""

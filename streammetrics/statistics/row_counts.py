@@ -13,6 +13,8 @@ from streammetrics.counters import Sums
 from streammetrics.rows import Rows
 from streammetrics.statistics.statistic import Statistic
 
+COUNTABLE = 1 << 53  # of a state: up to so many, floats tell whole numbers apart
+
 
 @dataclass(frozen=True)
 class RowCounts(Statistic):
@@ -39,6 +41,10 @@ class RowCounts(Statistic):
     def tabulate(self, values: NDArray[np.int64], weighted: bool) -> pl.DataFrame:
         """The table of such counts."""
         return self.table(weighted, group=np.arange(len(values)), rows=values[:, 0], dropped=values[:, 1])
+
+    def valid(self) -> pl.Expr:
+        """Whether a row of a table, read from a file, can be."""
+        return super().valid() & (pl.max_horizontal(self.counts) <= COUNTABLE)
 
     def schema(self, weighted: bool) -> dict[str, pl.DataType]:
         """Columns and types of the table: integers even where rows carry weights."""

@@ -48,6 +48,7 @@ class ScoreHistogram(Binned):
     kind: ClassVar[Kind | None] = "binary"
     roles: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
     counts: ClassVar[tuple[str, ...]] = ("neg", "pos")
+    held: ClassVar[tuple[str, ...]] = counts
     support: ClassVar[pl.Expr | None] = pl.sum("pos")
 
     def needs_probabilities(self) -> bool:

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import index
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,19 +17,28 @@ from streammetrics.errors import SpecificationError
 from streammetrics.roles import SEVERAL, Kind, Roles
 from streammetrics.statistics.view import GROUP, View, exact, nothing_wide
 
+ROUNDING = 1e-9  # of float sums, as a share; many times more than there is
 
-def whole(option: str, value: Any) -> int:
+
+def whole(option: str, value: Any, most: int = 1 << 30) -> int:
     """An option that is a whole number, of numpy's types too.
 
     Raises:
-        SpecificationError: for another value, such as 1e4.
+        SpecificationError: for another value, such as 1e4, and for one above ``most``.
 
     >>> whole("capacity", np.int32(64))
     64
     """
     if not hasattr(value, "__index__") or isinstance(value, bool):
         raise SpecificationError(f"{option} must be a whole number, not {value!r}.")
+    if index(value) > most:
+        raise SpecificationError(f"{option} must be at most {most:,}, not {value}.")
     return index(value)
+
+
+def at_most(value: str, limit: pl.Expr) -> pl.Expr:
+    """Whether a sum keeps to a limit, rounding aside. NaN does."""
+    return (pl.col(value) <= limit + ROUNDING * limit.abs()) | pl.col(value).cast(pl.Float64).is_nan()
 
 
 @dataclass(frozen=True)
@@ -45,7 +55,10 @@ class Statistic(ABC):
     - ``roles``: what it needs of the user's columns, such as ``y_true`` and ``y_score``;
     - ``keys``, and ``kept``, the keys that reports show; metrics fold the others;
     - ``support``: over a table, the number of rows that have its label, where labels are kept apart;
-    - ``counts`` (integers, or sums of weights where rows carry them) and ``sums`` (Float64).
+    - ``counts`` (integers, or sums of weights where rows carry them) and ``sums`` (Float64);
+    - ``held``: the counts that are together the rows of a group, or their weight, over all cells that have the same
+      values of the keys ``again``;
+    - ``limits``: the most that a row of weight 1 adds to a count or a sum, to which none adds less than 0.
     """
 
     name: ClassVar[str]
@@ -56,6 +69,9 @@ class Statistic(ABC):
     counts: ClassVar[tuple[str, ...]] = ()
     sums: ClassVar[tuple[str, ...]] = ()
     support: ClassVar[pl.Expr | None] = None
+    held: ClassVar[tuple[str, ...]] = ()
+    again: ClassVar[tuple[str, ...]] = ()
+    limits: ClassVar[Mapping[str, float]] = MappingProxyType({})
 
     @property
     def of_label(self) -> bool:
@@ -109,11 +125,22 @@ class Statistic(ABC):
             table = table[starts].with_columns(sums)
         return table.with_columns(pl.col(GROUP).set_sorted())
 
+    def rows_held(self, table: pl.DataFrame) -> pl.DataFrame:
+        """Columns group, fewest and most: how many rows the cells of a group hold, which may be counted again.
+
+        As floats, since integers of a file could overflow.
+        """
+        held = pl.sum_horizontal(pl.col(self.held).cast(pl.Float64)).sum()
+        parts = table.group_by(GROUP, *self.again).agg(held=held)
+        return parts.group_by(GROUP).agg(fewest=pl.min("held"), most=pl.max("held"))
+
     def valid(self) -> pl.Expr:
         """Whether a row of a table, read from a file, can be."""
         counts = [pl.col(c) >= 0 for c in self.counts]
         finite = [pl.col(c).is_finite() for c in (*self.counts, *self.sums)]
-        return pl.all_horizontal(*counts, *finite)
+        rows = pl.sum_horizontal(pl.col(self.held).cast(pl.Float64))
+        limited = [(pl.col(c) >= 0) & at_most(c, rows * most) for c, most in self.limits.items()]
+        return pl.all_horizontal(*counts, *finite, *limited)
 
     def valid_for(self, labels: Sequence[Any]) -> pl.Expr:
         """Whether such a row can be of a task with these labels; without labels, of one that declares none."""

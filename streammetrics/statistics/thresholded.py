@@ -17,7 +17,7 @@ from streammetrics.errors import SpecificationError
 from streammetrics.kernels.numpy import Labels
 from streammetrics.roles import Kind
 from streammetrics.rows import Rows
-from streammetrics.statistics.statistic import Statistic
+from streammetrics.statistics.statistic import Statistic, whole
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class Thresholded(Statistic):
     kind: ClassVar[Kind | None] = "binary"
     keys: ClassVar[dict[str, pl.DataType]] = {"threshold": pl.Float64()}
     kept: ClassVar[tuple[str, ...]] = ("threshold",)
+    again: ClassVar[tuple[str, ...]] = ("threshold",)
 
     def __post_init__(self) -> None:
         try:
@@ -44,6 +45,7 @@ class Thresholded(Statistic):
             found = (nan,)
         if len(set(found)) < len(found) or not all(t == t for t in found):
             raise SpecificationError(f"thresholds must be distinct numbers, not {self.thresholds!r}.")
+        whole("the number of thresholds", len(found), most=1_000_000)
         object.__setattr__(self, "thresholds", found)
 
     def needs(self) -> tuple[str, ...]:
