@@ -227,10 +227,15 @@ class Reader:
         """Raise where a row is wrong: say how many, the first one, and what to do."""
         if not wrong.any():
             return
-        first = int(wrong.fill_null(False).arg_max() or 0)
+        count, height, row = int(wrong.sum()), len(column), int(wrong.fill_null(False).arg_max() or 0)
         raise DataError(
-            f"column {column.name!r} has {fault} in {wrong.sum():,} of {len(column):,} rows "
-            f"(the first is {column.slice(first, 1).to_list()[0]!r}, in row {first} of the batch); {advice}."
+            f"column {column.name!r} has {fault} in {count:,} of {height:,} rows "
+            f"(the first is {column.slice(row, 1).to_list()[0]!r}, in row {row} of the batch); {advice}.",
+            column=column.name,
+            fault=fault,
+            count=count,
+            height=height,
+            row=row,
         )
 
 

@@ -1,5 +1,6 @@
 """The door: every way in gives the same state, and bad input gets a clear error and loses nothing."""
 
+import pickle
 from datetime import date, datetime, timedelta
 
 import duckdb
@@ -331,3 +332,26 @@ def test_what_arrow_has_and_polars_has_not_is_refused():
     decimals = pa.array([0, 1], pa.int64()).cast(pa.decimal256(50, 2))
     with pytest.raises(sm.ColumnError, match="cannot be read as a table"):
         task().update(pa.table({"y": [1, 0], "p": decimals}))
+
+
+def test_errors_of_rows_say_which_and_can_say_where():
+    data = {"y": [0, 1, 1, 0], "p": [0.5, 0.5, 7.0, 8.0], "w": [1.0] * 4}
+    with pytest.raises(sm.DataError, match=r"7.0, in row 2 of the batch\)") as caught:
+        task().update(data)
+    error = caught.value
+    assert (error.column, error.fault, error.count, error.height, error.row) == ("p", "scores outside [0, 1]", 2, 4, 2)
+    elsewhere = pickle.loads(pickle.dumps(error.at("row 1002 of 'a.csv'")))
+    assert str(elsewhere) == str(error).replace("row 2 of the batch", "row 1002 of 'a.csv'")
+    assert vars(elsewhere) == vars(error)
+
+
+def test_a_value_may_say_what_the_error_says():
+    labels = ["a", "b", "row 2 of the batch"]
+    with pytest.raises(sm.DataError) as caught:
+        task(positive="a", negative="b").update({"y": labels, "p": [0.1] * 3})
+    assert "the first is 'row 2 of the batch', in row 9 of 'f'" in str(caught.value.at("row 9 of 'f'"))
+
+
+def test_errors_that_are_not_of_a_batch_have_no_place():
+    error = sm.DataError("order must list every label")
+    assert (str(error.at("row 1 of 'f'")), error.row) == ("order must list every label", None)
