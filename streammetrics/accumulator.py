@@ -144,6 +144,8 @@ class Accumulator:
         """
         rows = read(batch, self.roles)
         types = self._joint_types(rows.types)
+        if self._held is not None and not self._held.fits(rows):
+            self._observe_held()
         buffer = self._buffer
         if rows.height >= buffer // 2:
             self._observe(rows)

@@ -32,8 +32,9 @@ WEIGHT = Field("weight")
 class Batch:
     """Validated columns of one batch. Nulls are left only where ``nulls="drop"`` lets them pass.
 
-    ``by`` has the group columns. ``extent`` holds values that no score of a model lies below or above. ``label`` shows
-    the type of class labels that are not declared; it has no rows.
+    Scores keep the width of their floats, to which thresholds are rounded. ``by`` has the group columns. ``extent``
+    holds values that no score of a model lies below or above. ``label`` shows the type of class labels that are not
+    declared; it has no rows.
     """
 
     height: int
@@ -47,9 +48,13 @@ class Batch:
         """The columns whose types come from the data: those of groups, and the label of classes not declared."""
         return self.by.clear().hstack(self.label) if self.label.width else self.by
 
+    def fits(self, other: Batch) -> bool:
+        """Whether scores of both are of the same width, so that their rows can be held together."""
+        return all(s.dtype == other.columns[f].dtype for f, s in self.columns.items() if f.role == "score")
+
     def end_of_piece(self, start: int, rows: int) -> int:
         """Where a piece of about so many rows ends: with a chunk of memory, if one ends there, to save a copy."""
-        floats = [s for s in self.columns.values() if s.dtype == pl.Float64]  # the largest to copy
+        floats = [s for s in self.columns.values() if s.dtype.is_float()]  # the largest to copy
         column = next(iter(floats or self.columns.values()), None)
         if column is None or column.n_chunks() == 1:
             return start + rows
@@ -148,6 +153,8 @@ def _appended_groups(rows: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
 
 def _extended(rows: pl.Series, height: int, others: pl.Series) -> pl.Series:
     """The first rows of a series with others after them, in place where there are no more rows."""
+    if not height:
+        return pl.Series(others.name, dtype=others.dtype).extend(others)
     if len(rows) > height:  # an interrupt came between two columns
         rows = rows.head(height)
     if rows.dtype != others.dtype:

@@ -87,7 +87,7 @@ class Reader:
         return is_positive
 
     def scores(self, column: pl.Series) -> tuple[pl.Series, Extent]:
-        """A score column as Float64, and its extent."""
+        """A score column as floats of its own width, and its extent."""
         column, (low, high) = self._with_extent(column)
         if self.roles.probability and not (low >= 0 and high <= 1):
             real = ", or domain='real' for margins and other scores" if self.roles.kind == "binary" else ""
@@ -117,7 +117,7 @@ class Reader:
         if len(column) and (low == -np.inf or high == np.inf):
             advice = "an error of such a value means nothing; leave such rows out first"
             self._refuse(column, column.is_infinite(), "infinite values", advice)
-        return column
+        return column.cast(pl.Float64)
 
     def classes(self, name: str) -> pl.Series:
         """A column of class labels: as numbers of the declared labels, or else as they are."""
@@ -145,7 +145,7 @@ class Reader:
         return [column.list.get(i).alias(column.name) for i in range(labels)]
 
     def probabilities(self, names: Sequence[str]) -> list[tuple[pl.Series, Extent]]:
-        """Columns of class probabilities as Float64, with their extents; those of a row must sum to 1."""
+        """Columns of class probabilities as floats, with their extents; those of a row must sum to 1."""
         own = self.roles.probability and self.roles.kind == "multiclass"
         if own and self.roles.renormalize:
             return self._renormalized(names)
@@ -167,7 +167,8 @@ class Reader:
     @staticmethod
     def _total(names: Sequence[str], columns: Sequence[pl.Series]) -> pl.Series:
         more = f" + … ({len(names)} columns)" if len(names) > MOST_NAMES else ""
-        return reduce(operator.add, columns).alias(" + ".join(names[:MOST_NAMES]) + more)
+        total = reduce(operator.add, (column.cast(pl.Float64) for column in columns))
+        return total.alias(" + ".join(names[:MOST_NAMES]) + more)
 
     def _declared(self, column: pl.Series) -> pl.Series:
         """The number of each row's label among those declared."""
@@ -190,10 +191,10 @@ class Reader:
         if len(column) and not (low >= 0 and high < np.inf):
             wrong = (column < 0) | column.is_infinite()
             self._refuse(column, wrong, f"negative or infinite {what}", "mend them, or leave such rows out first")
-        return column
+        return column.cast(pl.Float64)
 
     def _with_extent(self, column: pl.Series) -> tuple[pl.Series, Extent]:
-        """A column as Float64 without NaN, and its extent, which is NaN where a value is."""
+        """A column as floats without NaN, and its extent."""
         column = self._as_floats(column)
         found = extent(column)
         if found[0] != found[0]:
@@ -206,7 +207,7 @@ class Reader:
     def _as_floats(column: pl.Series) -> pl.Series:
         if not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
             raise ColumnError(f"column {column.name!r} is of type {column.dtype}; numbers are needed here.")
-        return column.cast(pl.Float64)
+        return column if column.dtype.is_float() else column.cast(pl.Float64)
 
     def _require(self, name: str) -> None:
         if name not in self.frame.columns:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -29,7 +29,7 @@ class Rows:
     ``truth``, ``predicted`` and ``score`` have an array for each label of a multilabel task, ``score`` one for each
     class of a multiclass task, else one, or none where the role is not given. True and predicted values are 0 or 1,
     in a regression Float64, in a multiclass task numbers of ``labels``. Scores and weights are Float64; no score lies
-    outside of its ``extent``.
+    outside of its ``extent``. ``width`` is the type that each score came in.
     """
 
     groups: pl.DataFrame
@@ -40,6 +40,7 @@ class Rows:
     predicted: tuple[Array, ...] = ()
     score: tuple[NDArray[np.float64], ...] = ()
     extent: tuple[Extent, ...] = ()
+    width: tuple[np.dtype[Any], ...] = ()
     weight: NDArray[np.float64] | None = None
     labels: pl.Series | None = None
 
@@ -54,8 +55,15 @@ class Rows:
             truth, predicted = self.truth[i : i + 1], self.predicted[i : i + 1]
         else:
             truth, predicted = (tuple((a == i).view(np.uint8) for a in of) for of in (self.truth, self.predicted))
-        score, extent = self.score[i : i + 1], self.extent[i : i + 1]
-        return replace(self, truth=truth, predicted=predicted, score=score, extent=extent, labels=None)
+        score, extent, width = self.score[i : i + 1], self.extent[i : i + 1], self.width[i : i + 1]
+        return replace(self, truth=truth, predicted=predicted, score=score, extent=extent, width=width, labels=None)
+
+    def rounded(self, thresholds: Sequence[float], score: int = 0) -> NDArray[np.float64]:
+        """Thresholds in the type that a score came in: 0.7 of 32 bits reaches 0.7, though as Float64 it is less."""
+        exact = np.array(thresholds, dtype=np.float64)
+        with np.errstate(over="ignore"):
+            rounded = exact.astype(self.width[score]).astype(np.float64)
+        return np.where(np.isinf(rounded), exact, rounded)
 
 
 def rows_by_model(batch: Batch, roles: Roles) -> list[Rows]:
@@ -82,11 +90,12 @@ def _rows(batch: Batch, groups: pl.DataFrame, codes: Codes | None, model: str, r
     size = len(next(iter(columns.values()))) if columns else batch.height
     arrays, labels = _arrays(columns, roles)
     weight = arrays.pop(WEIGHT, None)
-    by_role = {
-        role: tuple(a for field, a in arrays.items() if field.role == role) for role in ("truth", "predicted", "score")
-    }
-    extent = tuple(batch.extent[field] for field in arrays if field.role == "score")
-    rows = Rows(groups, codes, dropped, size, **by_role, extent=extent, weight=weight, labels=labels)
+    by_role = {role: tuple(a for field, a in arrays.items() if field.role == role) for role in ("truth", "predicted")}
+    scores = [field for field in arrays if field.role == "score"]
+    width = tuple(arrays[field].dtype for field in scores)
+    by_role["score"] = tuple(arrays[field].astype(np.float64, copy=False) for field in scores)
+    extent = tuple(batch.extent[field] for field in scores)
+    rows = Rows(groups, codes, dropped, size, **by_role, extent=extent, width=width, weight=weight, labels=labels)
     return rows if rows.predicted or not rows.score else replace(rows, predicted=_decided(rows))
 
 

@@ -16,7 +16,8 @@ from streammetrics.statistics.thresholded import Thresholded
 class ConfusionCounts(Thresholded):
     """True and false positives and negatives, at thresholds on a score or of hard predictions.
 
-    Keys: ``threshold`` (a row is predicted positive where ``score >= threshold``; null for hard predictions).
+    Keys: ``threshold`` (a row is predicted positive where ``score >= threshold``, with the threshold
+    rounded to the type of the score; null for hard predictions).
     Values: ``tp``, ``fp``, ``fn``, ``tn``. Merges bit for bit where rows carry no weights.
 
     Args:

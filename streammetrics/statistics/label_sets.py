@@ -27,7 +27,8 @@ class LabelSets(Statistic):
     Counts merge bit for bit where rows carry no weights, the sum within 1e-12.
 
     Args:
-        threshold: a label is predicted where its score reaches this; without effect where ``y_pred`` is given.
+        threshold: a label is predicted where its score reaches this, rounded to the type of the score; without effect
+            where ``y_pred`` is given.
 
     Raises:
         SpecificationError: where the threshold is not a number.
@@ -56,7 +57,9 @@ class LabelSets(Statistic):
 
     def count(self, rows: Rows) -> NDArray[np.float64]:
         """Sums over the rows of each group: shape (groups, 5)."""
-        predicted = rows.predicted or tuple((score >= self.threshold).view(np.uint8) for score in rows.score)
+        predicted = rows.predicted or tuple(
+            (score >= rows.rounded([self.threshold], i)).view(np.uint8) for i, score in enumerate(rows.score)
+        )
         wrong, both, either = (np.zeros(rows.size, dtype=np.int64) for _ in range(3))
         for true, found in zip(rows.truth, predicted, strict=True):
             wrong += true ^ found

@@ -17,7 +17,8 @@ from streammetrics.statistics.thresholded import Thresholded
 class PredictedCounts(Thresholded):
     """Predicted positives and negatives without labels, at thresholds on a score or of hard predictions.
 
-    Keys: ``threshold`` (a row is predicted positive where ``score >= threshold``; null for hard predictions).
+    Keys: ``threshold`` (a row is predicted positive where ``score >= threshold``, with the threshold
+    rounded to the type of the score; null for hard predictions).
     Values: ``predicted_positives``, ``predicted_negatives``. Merges bit for bit where rows carry no weights.
 
     Args:

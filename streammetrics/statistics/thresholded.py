@@ -66,8 +66,10 @@ class Thresholded(Statistic):
 
     def by_rank(self, rows: Rows, label: Labels) -> NDArray[Any]:
         """Rows by rank and label: shape (groups, thresholds + 1, 2)."""
-        score = (rows.score if self.thresholds else rows.predicted)[0]
-        thresholds = np.array(self.thresholds or [1.0])  # a predicted label of 1 reaches 1
+        if self.thresholds:
+            score, thresholds = rows.score[0], rows.rounded(self.thresholds)
+        else:
+            score, thresholds = rows.predicted[0], np.ones(1)  # a predicted label of 1 reaches 1
         return kernels.count_outcomes(label, score, thresholds, rows.group, rows.group_count, rows.weight)
 
     def at_thresholds(self, weighted: bool, by_rank: NDArray[Any], *names: tuple[str, str]) -> pl.DataFrame:
