@@ -14,7 +14,7 @@ from streammetrics import storage
 from streammetrics.batches import Batch, append, no_rows, read
 from streammetrics.errors import MergeError, SpecificationError
 from streammetrics.estimates import columns_of
-from streammetrics.frames import concat_groups
+from streammetrics.frames import concat_groups, types_of
 from streammetrics.lazy import pa
 from streammetrics.metrics import Metric, all_metrics, find_metrics
 from streammetrics.report import Report
@@ -136,7 +136,7 @@ class Accumulator:
 
         Args:
             batch: a Polars DataFrame, anything with the Arrow PyCapsule protocol (pyarrow, pandas, a DuckDB relation),
-                or a mapping of names to arrays.
+                a mapping of names to arrays, or a list of rows, each a mapping of names to values.
 
         Raises:
             ColumnError: for a missing column or a type that does not fit its role.
@@ -161,7 +161,7 @@ class Accumulator:
         """The types that come from the data, so far, brought together with those of more columns; without rows."""
         if not columns.width or columns.schema == self._types.schema:
             return self._types
-        return concat_groups([self._types, columns.select(self._types.columns).clear()])
+        return concat_groups([self._types, columns.select(self._types.columns)])
 
     @property
     def _buffer(self) -> int:
@@ -420,8 +420,9 @@ def merge(accumulators: Iterable[Accumulator]) -> Accumulator:
 
 def _types(saved: Saved) -> pl.DataFrame:
     """The columns whose types come from the data, without rows."""
-    keys = saved.state.keys.select(saved.roles.keys).clear()
+    keys = types_of(saved.state.keys.select(saved.roles.keys))
     matrix = saved.state.tables.get(ConfusionMatrix.name)
     if matrix is None or saved.roles.labels:
         return keys
-    return keys.hstack(matrix.select(pl.col("actual").alias(LABEL)).clear())
+    labels = [types_of(matrix.select(pl.col(side).alias(LABEL))) for side in ConfusionMatrix.keys]
+    return keys.hstack(concat_groups(labels))

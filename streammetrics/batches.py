@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from streammetrics.columns import Reader, joint
+from streammetrics.errors import ColumnError
 from streammetrics.folds import fold
-from streammetrics.frames import concat_groups, group_column, to_frame
+from streammetrics.frames import concat_groups, to_frame, types_of
 from streammetrics.kernels import NOTHING, Extent
 from streammetrics.roles import FOLD, LABEL, SINGLE, Roles
 
@@ -46,7 +47,8 @@ class Batch:
     @property
     def types(self) -> pl.DataFrame:
         """The columns whose types come from the data: those of groups, and the label of classes not declared."""
-        return self.by.clear().hstack(self.label) if self.label.width else self.by
+        types = types_of(self.by)
+        return types.hstack(self.label) if self.label.width else types
 
     def fits(self, other: Batch) -> bool:
         """Whether scores of both are of the same width, so that their rows can be held together."""
@@ -72,8 +74,8 @@ def read(data: Any, roles: Roles) -> Batch:
     """Read one batch by role.
 
     Args:
-        data: a Polars DataFrame, anything with the Arrow PyCapsule protocol (pyarrow, pandas, a DuckDB relation), or a
-            mapping of names to arrays.
+        data: a Polars DataFrame, anything with the Arrow PyCapsule protocol (pyarrow, pandas, a DuckDB relation), a
+            mapping of names to arrays, or a list of rows, each a mapping of names to values.
         roles: the columns to read.
 
     Raises:
@@ -81,6 +83,13 @@ def read(data: Any, roles: Roles) -> Batch:
         DataError: for nulls, NaN, values that a role cannot use.
     """
     frame = to_frame(data, roles.sources)
+    try:
+        return _read(frame, roles)
+    except pl.exceptions.PanicException as error:  # which is no Exception
+        raise ColumnError(f"the batch cannot be read: {error}") from error
+
+
+def _read(frame: pl.DataFrame, roles: Roles) -> Batch:
     reader = Reader(frame, roles)
     scores = {
         Field("score", model, i): found
@@ -93,7 +102,7 @@ def read(data: Any, roles: Roles) -> Batch:
     columns |= {field: column for field, (column, _) in scores.items()}
     if roles.sample_weight is not None:
         columns[WEIGHT] = reader.weights(roles.sample_weight)
-    keys = [group_column(reader.column(c)) for c in roles.by]
+    keys = [reader.group(c) for c in roles.by]
     if roles.unit is not None:
         keys.append(fold(reader.column(roles.unit)).cast(pl.Int64).alias(FOLD))
     by = pl.DataFrame(keys) if keys else NO_COLUMNS
@@ -138,7 +147,7 @@ def _label(columns: dict[Field, pl.Series], roles: Roles) -> pl.DataFrame:
     if roles.kind != "multiclass" or roles.labels:
         return NO_COLUMNS
     targets = [s for field, s in columns.items() if field.role in ("truth", "predicted")]
-    return concat_groups([s.clear().alias(LABEL).to_frame() for s in targets])
+    return concat_groups([types_of(s.alias(LABEL).to_frame()) for s in targets])
 
 
 def _appended_groups(rows: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from datetime import date, time, timedelta
+from decimal import Decimal
 from functools import reduce
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,13 +15,14 @@ import polars as pl
 from streammetrics import kernels
 from streammetrics.codes import number
 from streammetrics.errors import ColumnError, DataError, StreamMetricsError
-from streammetrics.frames import group_column
+from streammetrics.frames import EXACT, group_column, limits
 from streammetrics.kernels import NOTHING, Extent
-from streammetrics.roles import Roles
+from streammetrics.roles import INTEGERS, Roles
 from streammetrics.text import few
 
 TOLERANCE = 1e-4  # by which the sum of a row's probabilities may miss 1
 MOST_NAMES = 5  # of columns, in a message
+SMALLEST, LARGEST = -(2**63), 2**64 - 1  # integers of 64 bits
 
 
 class Reader:
@@ -40,7 +44,7 @@ class Reader:
             made = self.frame.select(expression).to_series()
         except StreamMetricsError:
             raise
-        except Exception as error:
+        except (Exception, pl.exceptions.PanicException) as error:
             raise ColumnError(f"the expression for column {name!r} fails: {error}") from error
         if expression.meta.is_literal(allow_aliasing=True):
             return made.new_from_index(0, self.frame.height)
@@ -62,7 +66,7 @@ class Reader:
         advice = "pass positive= to say which label is positive"
         if not column.dtype.is_numeric():
             raise ColumnError(f"column {name!r} is of type {column.dtype}, not 0/1 or true/false; {advice}.")
-        if column.dtype.is_integer() and extent(column) in ((0, 0), (0, 1), (1, 1), NOTHING):
+        if column.dtype in INTEGERS and extent(column) in ((0, 0), (0, 1), (1, 1), NOTHING):
             return column.cast(pl.Boolean)
         positive = column == 1
         self._refuse(column, ~(positive | (column == 0)), "labels other than 0 and 1", advice)
@@ -74,17 +78,19 @@ class Reader:
             return column.cast(pl.Boolean)
         if column.dtype in (pl.Categorical, pl.Enum):
             column = column.cast(pl.String)
-        try:
-            is_positive: pl.Series = column == positive
-            if negative is not None:
-                wrong = ~(is_positive | (column == negative))
-                fault = f"labels other than {positive!r} and {negative!r}"
-                self._refuse(column, wrong, fault, "leave such rows out first, or give positive= alone")
-        except (pl.exceptions.PolarsError, TypeError, NotImplementedError, OverflowError) as error:
-            raise ColumnError(
-                f"column {column.name!r} is of type {column.dtype} and cannot hold the label {positive!r}."
-            ) from error
+        self._refuse_far_times(column)
+        is_positive = equals(column, positive)
+        if negative is not None:
+            wrong = ~(is_positive | equals(column, negative))
+            fault = f"labels other than {positive!r} and {negative!r}"
+            self._refuse(column, wrong, fault, "leave such rows out first, or give positive= alone")
         return is_positive
+
+    def group(self, name: str) -> pl.Series:
+        """A group column in a lasting type."""
+        column = self.column(name)
+        self._refuse_far_times(column)
+        return group_column(column)
 
     def scores(self, column: pl.Series) -> tuple[pl.Series, Extent]:
         """A score column as floats of its own width, and its extent."""
@@ -121,7 +127,9 @@ class Reader:
 
     def classes(self, name: str) -> pl.Series:
         """A column of class labels: as numbers of the declared labels, or else as they are."""
-        column = group_column(self.column(name), advice="class labels are plain values")
+        column = self.column(name)
+        self._refuse_far_times(column)
+        column = group_column(column, advice="class labels are plain values")
         self._refuse_nulls(column)
         return self._declared(column) if self.roles.labels else column
 
@@ -152,7 +160,7 @@ class Reader:
         found = [self.scores(column) for column in self.each(names)]
         if not own:
             return found
-        total = self._total(names, [column for column, _ in found])
+        total = reduce(operator.add, (column.cast(pl.Float64) for column, _ in found)).alias(self._sum_of(names))
         advice = "mend them, or pass renormalize=True"
         self._refuse(total, (total - 1).abs() > TOLERANCE, "probabilities of a row that do not sum to 1", advice)
         return found
@@ -160,15 +168,14 @@ class Reader:
     def _renormalized(self, names: Sequence[str]) -> list[tuple[pl.Series, Extent]]:
         """Columns of counts, votes or probabilities, divided by their sum."""
         found = [self._amounts(column, "scores") for column in self.each(names)]
-        total = self._total(names, found)
+        total = reduce(operator.add, found).alias(self._sum_of(names))
         self._refuse(total, total <= 0, "probabilities of a row that are all 0", "leave such rows out first")
         return [(made := column / total, extent(made)) for column in found]
 
     @staticmethod
-    def _total(names: Sequence[str], columns: Sequence[pl.Series]) -> pl.Series:
+    def _sum_of(names: Sequence[str]) -> str:
         more = f" + … ({len(names)} columns)" if len(names) > MOST_NAMES else ""
-        total = reduce(operator.add, (column.cast(pl.Float64) for column in columns))
-        return total.alias(" + ".join(names[:MOST_NAMES]) + more)
+        return " + ".join(names[:MOST_NAMES]) + more
 
     def _declared(self, column: pl.Series) -> pl.Series:
         """The number of each row's label among those declared."""
@@ -195,12 +202,16 @@ class Reader:
 
     def _with_extent(self, column: pl.Series) -> tuple[pl.Series, Extent]:
         """A column as floats without NaN, and its extent."""
-        column = self._as_floats(column)
+        given, column = column, self._as_floats(column)
         found = extent(column)
         if found[0] != found[0]:
             column = column.fill_nan(None)
             found = extent(column)
         self._refuse_nulls(column)
+        if given.dtype.is_integer() and max(-found[0], found[1]) >= EXACT:
+            wrong = column.cast(pl.Int128, strict=False) != given.cast(pl.Int128, strict=False)
+            advice = "subtract an offset, or round them by casting the column to Float64"
+            self._refuse(given, wrong, "integers that a 64-bit float cannot hold", advice)
         return column, found
 
     @staticmethod
@@ -224,6 +235,15 @@ class Reader:
         if self.roles.nulls == "raise" and column.null_count():
             self._refuse(column, column.is_null(), "null or NaN", "fill them, or pass nulls='drop'")
 
+    def _refuse_far_times(self, column: pl.Series) -> None:
+        """Refuse what Python has no date or time for, and durations that do not fit microseconds."""
+        ends = limits(column.dtype)
+        if ends is not None:
+            number = column.to_physical()  # the values themselves cannot be shown
+            fault = f"values out of the range of {column.dtype.base_type()}"
+            advice = "the years are 1 to 9999, and durations fit 64 bits in microseconds"
+            self._refuse(number, ~number.is_between(*ends), fault, advice)
+
     def _refuse(self, column: pl.Series, wrong: pl.Series, fault: str, advice: str) -> None:
         """Raise where a row is wrong: say how many, the first one, and what to do."""
         if not wrong.any():
@@ -238,6 +258,57 @@ class Reader:
             height=height,
             row=row,
         )
+
+
+def equals(column: pl.Series, label: Any) -> pl.Series:
+    """Which values of a column equal a label. Text that reads as a number equals that number.
+
+    Raises:
+        ColumnError: for a label that no column of this kind can hold.
+
+    >>> equals(pl.Series([1, 0, None]), "1").to_list()
+    [True, False, None]
+    """
+    try:
+        found: pl.Series | None = _equal(column, label)
+    except (pl.exceptions.PolarsError, TypeError, ValueError, ArithmeticError, NotImplementedError):
+        found = None
+    if found is None:
+        raise ColumnError(
+            f"column {column.name!r} is of type {column.dtype} and cannot hold the label {label!r}; "
+            "pass a label of that type."
+        )
+    return found
+
+
+def _equal(column: pl.Series, label: Any) -> pl.Series | None:
+    dtype = column.dtype
+    if dtype == pl.String or dtype == pl.Boolean:
+        return column == label if isinstance(label, str if dtype == pl.String else bool) else None
+    if not dtype.is_numeric():
+        return column == label if isinstance(label, (date, time, timedelta)) else None
+    number = _number(label)
+    if dtype.is_decimal():
+        return column == Decimal(str(number))
+    if dtype.is_float():
+        return column == float(number) if float(number) == number else None
+    if number != int(number) or not SMALLEST <= number <= LARGEST:
+        return None
+    low, high = pl.select(low=pl.lit(0).cast(dtype).lower_bound(), high=pl.lit(0).cast(dtype).upper_bound()).row(0)
+    return column == int(number) if low <= number <= high else column != column  # other batches can be wider
+
+
+def _number(label: Any) -> int | float:
+    """A label as a number.
+
+    Raises:
+        ValueError: for one that is none.
+    """
+    if isinstance(label, int | float):
+        return label
+    if not isinstance(label, str):
+        raise ValueError(label)
+    return int(label) if label.strip("+-").isdecimal() else float(label)
 
 
 def extent(column: pl.Series) -> Extent:

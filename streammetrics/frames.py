@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from itertools import chain
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from streammetrics.errors import ColumnError
 from streammetrics.lazy import pa
 from streammetrics.roles import LABEL
+
+EXACT = 2**53  # up to which a Float64 holds every integer
+MOST = 2**63 - 1
+WIDE = pl.Int128()  # in types of columns alone: integers of 64 bits beyond what a Float64 holds
+
+INTEGERS, FLOATS = (int, np.integer), (float, np.floating)  # of Python and numpy
+NUMBERS = (*INTEGERS, *FLOATS)
 
 UNREADABLE = (
     pl.exceptions.PolarsError,
@@ -30,16 +40,35 @@ def to_frame(data: Any, columns: Sequence[str]) -> pl.DataFrame:
     if isinstance(data, (pa.Table, pa.RecordBatch)):
         unique = columns and all(data.schema.names.count(c) == 1 for c in columns)
         return _converted(data.select(columns) if unique else data)
+    if isinstance(data, (list, tuple)) and all(isinstance(row, Mapping) for row in data):
+        names = dict.fromkeys(columns or (name for row in data for name in row))
+        data = {name: [row.get(name) for row in data] for name in names if not data or any(name in row for row in data)}
     if isinstance(data, Mapping):
-        return _converted({c: data[c] for c in columns} if columns and set(columns) <= set(data) else data, copy=True)
+        used = {c: data[c] for c in columns} if columns and set(columns) <= set(data) else data
+        return _converted({name: _listed(values) for name, values in used.items()}, copy=True)
     if hasattr(data, "__dataframe__") and columns and set(columns) <= set(data.columns):
         return _converted(data[list(columns)], copy=True)  # pandas: other columns may hold what Arrow cannot
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
         return _converted(data, columns, copy=True)
     raise ColumnError(
         f"a batch of type {type(data).__name__} cannot be read; pass a Polars or pandas frame, an Arrow table "
-        "or record batch, or a mapping of names to arrays."
+        "or record batch, a mapping of names to arrays, or a list of mappings of names to values."
     )
+
+
+def _listed(values: Any) -> Any:
+    """A list of whole numbers and floats, or of such lists, as floats; Polars would take the type of the first."""
+    if not isinstance(values, (list, tuple)):
+        return values
+    given = [value for value in values if value is not None]
+    nested = bool(given) and all(isinstance(value, (list, tuple)) for value in given)
+    items = [item for item in (chain.from_iterable(given) if nested else given) if item is not None]
+    kinds = set(map(type, items))
+    if not any(issubclass(k, FLOATS) for k in kinds) or not all(issubclass(k, NUMBERS) for k in kinds):
+        return values
+    if wrong := [item for item in items if isinstance(item, INTEGERS) and abs(int(item)) > EXACT]:
+        raise ColumnError(f"a list of floats has the integer {wrong[0]}, beyond 2^53; pass floats or integers alone.")
+    return pl.Series(values, dtype=pl.List(pl.Float64) if nested else pl.Float64)
 
 
 def _converted(data: Any, columns: Sequence[str] = (), copy: bool = False) -> pl.DataFrame:
@@ -52,6 +81,17 @@ def _converted(data: Any, columns: Sequence[str] = (), copy: bool = False) -> pl
         raise ColumnError(f"the batch cannot be read as a table: {error}") from error
 
 
+def types_of(columns: pl.DataFrame) -> pl.DataFrame:
+    """The columns without rows, to tell their types. Integers that floats cannot hold are shown as `WIDE`."""
+    wide = [s.name for s in columns.iter_columns() if s.dtype == pl.Int64 and _beyond(s, EXACT)]
+    return columns.clear().cast(dict.fromkeys(wide, WIDE))
+
+
+def _beyond(integers: pl.Series, limit: int) -> bool:
+    low, high = integers.min(), integers.max()
+    return isinstance(low, int) and isinstance(high, int) and max(-low, high) > limit
+
+
 def concat_groups(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Concatenate columns of groups or labels; one that was all null so far takes the type it has elsewhere.
 
@@ -60,12 +100,26 @@ def concat_groups(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """
     for name in frames[0].columns:
         types = {f.schema[name] for f in frames} - {pl.Null()}
-        if len(types) > 1 and types != {pl.Int64(), pl.Float64()}:
-            found = " and ".join(sorted(map(str, types)))
+        if len(types) > 1 and types not in ({pl.Int64(), pl.Float64()}, {pl.Int64(), WIDE}):
+            found = " and ".join(sorted("integers beyond 2^53" if t == WIDE else str(t) for t in types))
             if name == LABEL:
                 raise ColumnError(f"class labels are of different types in different columns or batches: {found}.")
             raise ColumnError(f"the column {name!r} has different types in different batches: {found}.")
     return pl.concat(frames, how="vertical_relaxed", rechunk=True)
+
+
+def limits(dtype: pl.DataType) -> tuple[int, int] | None:
+    """Physical values between which dates and times have a value in Python and in microseconds; None where all do."""
+    if dtype == pl.Date:
+        ends = pl.Series([date.min, date.max])
+    elif isinstance(dtype, pl.Datetime) and dtype.time_unit != "ns":
+        ends = pl.Series([datetime.min, datetime.max], dtype=pl.Datetime(dtype.time_unit))
+    elif isinstance(dtype, pl.Duration) and dtype.time_unit == "ms":
+        ends = pl.Series([-MOST // 1000 + 1, MOST // 1000])
+    else:
+        return None
+    first, last = ends.to_physical()
+    return first, last
 
 
 def group_column(series: pl.Series, advice: str = "group by plain values") -> pl.Series:
@@ -85,6 +139,8 @@ def group_column(series: pl.Series, advice: str = "group by plain values") -> pl
         return floats.set(floats == 0, 0.0).fill_nan(None)  # -0.0 is the one zero, too
     if isinstance(series.dtype, (pl.Datetime, pl.Duration)):
         return series.dt.cast_time_unit("us")
-    if series.dtype.is_nested() or series.dtype in (pl.Object, pl.Int128, pl.UInt128):
+    wide = series.dtype in (pl.Int128, pl.UInt128)
+    if wide or series.dtype.is_nested() or series.dtype == pl.Object:
+        advice = f"{advice}, such as Int64" if wide else advice
         raise ColumnError(f"column {series.name!r} is of type {series.dtype}; {advice}.")
     return series

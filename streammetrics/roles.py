@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, time, timedelta
 from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
 
+import numpy as np
 import polars as pl
 
 from streammetrics.errors import SpecificationError
@@ -18,6 +20,8 @@ Kind: TypeAlias = Literal["binary", "multiclass", "multilabel", "regression"]
 
 INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
 LABELS = (pl.String, pl.Boolean, pl.Float32, pl.Float64, *INTEGERS)  # types that labels can be declared in
+
+SCALARS = (str, bool, int, float, date, time, timedelta)  # types that one label can be given in
 
 SEVERAL = ("multiclass", "multilabel")  # kinds of tasks with a score for each label
 SINGLE = ""  # the model of an accumulator that has just one
@@ -58,8 +62,12 @@ class Roles:
             raise SpecificationError(f"task must be one of {', '.join(get_args(Kind))}, not {self.kind!r}.")
         if self.nulls not in ("raise", "drop"):
             raise SpecificationError(f"nulls must be 'raise' or 'drop', not {self.nulls!r}.")
+        for option in ("positive", "negative"):
+            object.__setattr__(self, option, _label(option, getattr(self, option)))
         if self.negative is not None and self.positive is None:
             raise SpecificationError("negative= names the other label of positive=; give both, or positive= alone.")
+        if self.negative is not None and self.negative == self.positive:
+            raise SpecificationError(f"positive= and negative= must be different labels, got {self.positive!r} twice.")
         if self.y_pred and self.y_score and set(self.y_pred) != set(self.y_score):
             raise SpecificationError("y_pred and y_score must name the same models.")
         if clash := RESERVED.intersection(self.by):
@@ -133,7 +141,7 @@ class Names:
 
         Raises:
             SpecificationError: for what is no column, for two different columns of one name, and for a name that Polars
-                reads as a pattern, or that is empty.
+                reads as a pattern, that is empty, or that contains a null character.
         """
         if isinstance(column, str):
             name, clash = column, column in self.expressions
@@ -144,7 +152,7 @@ class Names:
             clash = name in self._plain or not other.meta.eq(column)
         else:
             raise SpecificationError(f"a column is a name or a Polars expression, not {column!r}.")
-        if name in ("", "*") or (name.startswith("^") and name.endswith("$")):
+        if name in ("", "*") or "\0" in name or (name.startswith("^") and name.endswith("$")):
             raise SpecificationError(f"a column cannot be named {name!r}; rename it, or give it an alias.")
         if clash:
             raise SpecificationError(f"two different columns are named {name!r}; give the expression an .alias(…).")
@@ -244,6 +252,14 @@ def plain_labels(labels: Iterable[Any]) -> tuple[Any, ...]:
     if series.n_unique() < len(series):
         raise SpecificationError(f"the label {series.filter(series.is_duplicated())[0]!r} is given twice.")
     return tuple(series.to_list())
+
+
+def _label(option: str, given: Any) -> Any:
+    """One label of a binary task, numpy's as Python's own."""
+    label = given.item() if isinstance(given, np.generic) else given
+    if label is not None and (not isinstance(label, SCALARS) or label != label):
+        raise SpecificationError(f"{option}= must be one text, number, boolean, date or time, got {given!r}.")
+    return label
 
 
 def _of_models(columns: Mapping[Any, Any], labels: Sequence[Any]) -> bool:

@@ -195,6 +195,49 @@ BAD = {
         sm.DataError,
         "'w' has null or NaN in 1 of 2",
     ),
+    "true on text": ({"y": ["True", "x"], "p": [0.1] * 2}, {"positive": True}, sm.ColumnError, "hold the label True"),
+    "one on text": ({"y": ["1", "0"], "p": [0.1] * 2}, {"positive": 1}, sm.ColumnError, "hold the label 1; pass"),
+    "one on booleans": ({"y": [True, False], "p": [0.1] * 2}, {"positive": 1}, sm.ColumnError, "hold the label 1"),
+    "a half on integers": ({"y": [1, 0], "p": [0.1] * 2}, {"positive": 0.5}, sm.ColumnError, "hold the label 0.5"),
+    "text on a date": ({"y": [date(2026, 1, 1)], "p": [0.1]}, {"positive": "2026"}, sm.ColumnError, "label '2026'"),
+    "a number on a date": ({"y": [date(2026, 1, 1)], "p": [0.1]}, {"positive": 1}, sm.ColumnError, "label 1"),
+    "no float": ({"y": [1.0, 0.0], "p": [0.1] * 2}, {"positive": 2**53 + 1}, sm.ColumnError, "label 9007199254740993"),
+    "negative of another type": (
+        {"y": ["a", "b"], "p": [0.1] * 2},
+        {"positive": "a", "negative": 0},
+        sm.ColumnError,
+        "hold the label 0",
+    ),
+    "far timestamps": (
+        {"y": [1, 0], "p": [0.1] * 2, "g": pl.Series([0, 2**62]).cast(pl.Datetime("ms"))},
+        {"by": "g"},
+        sm.DataError,
+        "'g' has values out of the range of Datetime in 1 of 2 rows .*4611686018427387904, in row 1 .*years are 1 to",
+    ),
+    "far dates": (
+        {"y": [1], "p": [0.1], "g": pl.Series([2**30], dtype=pl.Int32).cast(pl.Date)},
+        {"by": "g"},
+        sm.DataError,
+        "out of the range of Date in 1 of 1",
+    ),
+    "far durations": (
+        {"y": [1], "p": [0.1], "g": pl.Series([-(2**62)]).cast(pl.Duration("ms"))},
+        {"by": "g"},
+        sm.DataError,
+        "out of the range of Duration",
+    ),
+    "rows without a column": ([{"y": 1}, {"y": 0}], {}, sm.ColumnError, "no column 'p'"),
+    "rows without a value": ([{"y": 1, "p": 0.5}, {"y": 0}], {}, sm.DataError, "'p' has null or NaN in 1 of 2"),
+    "rows and other things": ([{"y": 1, "p": 0.5}, 7], {}, sm.ColumnError, "type list cannot be read"),
+    "text among numbers": ({"y": [1, 0], "p": [0, "0.5"]}, {}, sm.ColumnError, "cannot be read as a table"),
+    "an integer among floats": (
+        {"y": [1, 0], "p": [0.5, 2**53 + 1]},
+        {},
+        sm.ColumnError,
+        "integer 9007199254740993, beyond 2\\^53",
+    ),
+    "numbers among lists": ({"y": [1, 0], "p": [0.5, [1]]}, {}, sm.ColumnError, "cannot be read as a table"),
+    "an empty text": ("", {}, sm.ColumnError, "type str cannot be read"),
     "ragged": ({"y": [1, 0], "p": [0.1]}, {}, sm.ColumnError, "cannot be read as a table"),
 }
 
@@ -205,7 +248,7 @@ def test_bad_input_is_refused_and_loses_nothing(data, options, error, message):
     good = {"y": [1, 0], "p": [0.3, 0.4], "w": [1.0, 2.0], "g": [1, 2]}
     if "positive" in options:
         good["y"] = ["a", "b"]
-    if "y_score" not in options:
+    if not {"y_score", "negative"} & {*options} and isinstance(options.get("positive", ""), str):
         acc.update(good)
     before = acc.to_bytes()
     with pytest.raises(error, match=message):
@@ -223,6 +266,14 @@ def test_bad_input_is_refused_and_loses_nothing(data, options, error, message):
         ({"by": ["g", "g"]}, "twice"),
         ({"by": None}, "a column is a name or a Polars expression, not None"),
         ({"by": ""}, "a column cannot be named ''"),
+        ({"by": "\0"}, "a column cannot be named '\\\\x00'"),
+        ({"y_score": pl.col("p").alias("a\0b")}, "a column cannot be named"),
+        ({"positive": [1, 0, 0, 0]}, "positive= must be one text, number, boolean, date or time, got \\[1, 0, 0, 0\\]"),
+        ({"positive": pl.Series([1])}, "positive= must be one"),
+        ({"positive": pl.lit(1)}, "positive= must be one"),
+        ({"positive": float("nan")}, "positive= must be one .* got nan"),
+        ({"positive": 1, "negative": [0, 2]}, "negative= must be one"),
+        ({"positive": 1, "negative": 1.0}, "must be different labels"),
         ({"by": "*"}, "a column cannot be named '\\*'"),
         ({"y_score": "^p.*$"}, "a column cannot be named"),
         ({"y_score": pl.col("y") * 0.5}, "two different columns are named 'y'"),
@@ -355,3 +406,97 @@ def test_a_value_may_say_what_the_error_says():
 def test_errors_that_are_not_of_a_batch_have_no_place():
     error = sm.DataError("order must list every label")
     assert (str(error.at("row 1 of 'f'")), error.row) == ("order must list every label", None)
+
+
+@pytest.mark.parametrize(
+    ("labels", "positive"),
+    [
+        (["a", "b"], np.str_("a")),
+        ([1, 0], np.int64(1)),
+        ([1, 0], True),
+        ([1.0, 0.0], 1),
+        ([1.0, 0.0], "1"),
+        ([1, 0], "1"),
+        (pl.Series([0.1, 0.2], dtype=pl.Float32), 0.1),
+        (pl.Series(["0.1", "0.2"]).cast(pl.Decimal(3, 1)), 0.1),
+        (pl.Series([2**64 - 1, 2**64 - 2], dtype=pl.UInt64), 2**64 - 1),
+        ([2**53 + 1, 2**53], 2**53 + 1),
+        ([date(2026, 1, 1), date(2026, 1, 2)], date(2026, 1, 1)),
+        ([True, False], True),
+    ],
+    ids=str,
+)
+def test_a_label_equals_values_of_its_kind(labels, positive):
+    batch = {"y": labels, "p": [0.9, 0.1]}
+    report = task(positive=positive).update(batch).finalize()
+    assert (report["positives"].value, report["roc_auc"].value) == (1, 1)
+
+
+def test_a_label_that_narrow_integers_cannot_hold_may_come_later():
+    acc = task(positive=300).update({"y": pl.Series([1, 2], dtype=pl.Int8), "p": [0.1, 0.2]})
+    assert acc.update({"y": [300, 2], "p": [0.9, 0.2]}).finalize()["positives"].value == 1
+
+
+def test_a_positive_label_that_never_occurs_is_told():
+    batch = {"y": ["Yes", "No"], "p": [0.9, 0.1]}
+    report = task(positive="yes").update(batch).finalize()
+    assert report["prevalence"].note == "no row has the positive label"
+    assert "no row has the positive label" in str(report)
+    assert task(positive="Yes").update(batch).finalize()["prevalence"].note is None
+    predicted = sm.predictions(y_pred="y", positive="yes").update(batch).finalize()
+    assert predicted["predicted_positive_rate"].note == "no row is predicted positive"
+
+
+@pytest.mark.parametrize("dtype", [pl.Int128, pl.UInt128])
+def test_integers_of_128_bits_are_labels(dtype):
+    batch = pl.DataFrame({"y": pl.Series([1, 0], dtype=dtype), "p": [0.9, 0.1]})
+    assert task().update(batch).finalize()["roc_auc"].value == 1
+    with pytest.raises(sm.DataError, match="other than 0 and 1"):
+        task().update(batch.with_columns(y=pl.col("y") + 1))
+    with pytest.raises(sm.ColumnError, match="plain values, such as Int64"):
+        sm.multiclass(y_true="y", y_pred="y").update(batch)
+
+
+def test_lists_may_mix_integers_and_floats():
+    expected = state_of({"y": [1.0, 0.0, 1.0, 0.0], "p": [0.0, 0.5, 1.0, 0.25]})
+    assert state_of({"y": [1, 0.0, True, 0], "p": [0, 0.5, 1, 0.25]}) == expected
+    assert state_of({"y": (1, 0, 1, 0), "p": (0, np.float64(0.5), np.int64(1), 0.25)}) == expected
+    lists = {"y": ["a", "b"], "p": [[0, 1], [0.5, 0.5]]}
+    acc = sm.multilabel(y_true="y", y_score="p", labels=["a", "b"], threshold=0.3)
+    acc.update({"y": [[0, 1], [1, 1]], "p": [[0, 1], [0.5, 0.5]]})
+    assert acc.finalize()["subset_accuracy"].value == 1
+    classes = sm.multiclass(y_true="y", y_score="p", labels=["a", "b"]).update(lists)
+    assert classes.finalize()["log_loss"].value == pytest.approx(-(np.log(1e-15) + np.log(0.5)) / 2)
+
+
+def test_rows_are_a_batch():
+    rows = DATA.select("y", "p", "g").to_dicts()
+    assert state_of(rows, by="g") == state_of(tuple(rows), by="g") == state_of(DATA, by="g")
+    assert state_of([], by="g") == task(by="g").to_bytes()
+    mixed = [{"y": 1, "p": 1}, {"y": 0, "p": 0.5, "more": "text"}, {"p": 0, "y": False}]
+    assert state_of(mixed) == state_of({"y": [1, 0, 0], "p": [1.0, 0.5, 0.0]})
+
+
+@pytest.mark.parametrize(
+    "values", [[date.min, date.max], [datetime.min, datetime.max], [timedelta(days=10**8), -timedelta(days=10**8)]]
+)
+def test_the_ends_of_time_are_groups(values):
+    for unit in ("us", "ms"):
+        groups = pl.Series(values)
+        if not isinstance(values[0], date) or isinstance(values[0], datetime):
+            groups = groups.dt.cast_time_unit(unit)
+        acc = task(by="g").update({"y": [1, 0], "p": [0.1, 0.2], "g": groups})
+        assert acc.finalize(["rows"]).frame["g"].n_unique() == 2
+
+
+def test_times_out_of_range_do_not_panic():
+    far = pl.Series([0, 2**62]).cast(pl.Datetime("ms"))
+    labels = {"positive": datetime(1970, 1, 1), "negative": datetime(1970, 1, 2)}
+    with pytest.raises(sm.DataError, match="'y' has values out of the range of Datetime"):
+        task(**labels).update({"y": far, "p": [0.1] * 2})
+    for options in ({}, {"labels": ["a"]}):
+        with pytest.raises(sm.DataError, match="'y' has values out of the range of Datetime"):
+            sm.multiclass(y_true="y", y_pred="y", **options).update({"y": far})
+    dates = pl.DataFrame({"y": [1], "p": [0.1], "g": pl.Series([2**30], dtype=pl.Int32).cast(pl.Date)})
+    with pytest.raises(sm.ColumnError, match="the expression for column 'g' fails"):
+        task(by=pl.col("g").dt.truncate("1mo")).update(dates)

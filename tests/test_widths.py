@@ -1,4 +1,4 @@
-"""Numbers of any width: scores of 16 and 32 bits meet thresholds as they do in numpy."""
+"""Numbers of any width: narrow scores meet thresholds as they do in numpy, and no integer is rounded in silence."""
 
 import numpy as np
 import polars as pl
@@ -99,3 +99,55 @@ def test_thresholds_beyond_a_width(threshold):
     acc = binary([threshold], domain="real").update({"y": np.ones(5, dtype=int), "p": scores})
     rounded = 0.0 if abs(threshold) < 1 else threshold
     assert recalls(acc) == [(scores.astype(float) >= rounded).mean()]
+
+
+ODD = 2**53 + 1  # the first integer that no 64-bit float equals
+
+
+@pytest.mark.parametrize("kind", [pl.Int64, pl.UInt64, pl.Int128])
+def test_integers_that_floats_cannot_hold_are_refused(kind):
+    odd = pl.DataFrame({"y": [0, 1, 1], "n": pl.Series([ODD - 1, 2, ODD], dtype=kind)})
+    tasks = (
+        sm.regression(y_true="n", y_pred="y"),
+        sm.regression(y_true="y", y_pred={"a": "y", "b": "n"}),
+        sm.binary(y_true="y", y_score="n", domain="real"),
+        sm.binary(y_true="y", y_pred="y", sample_weight="n"),
+    )
+    for task in tasks:
+        before = task.to_bytes()
+        with pytest.raises(sm.DataError, match=r"'n' has integers that .* in 1 of 3 rows .*9007199254740993, in row 2"):
+            task.update(odd)
+        assert task.to_bytes() == before
+        task.update(odd.with_columns(pl.col("n") // 2 * 2))
+        assert task.update(odd.cast({"n": pl.Float64})).seen in (6, 12)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("large", [False, True])
+def test_large_integers_do_not_mix_with_floats(order, large, monkeypatch):
+    """Two groups, or two labels, would become one."""
+    if large:
+        use_small_chunks(monkeypatch)
+    frames = [pl.DataFrame({"y": [1, 0] * 200, "k": values * 200}) for values in ([ODD, ODD - 1], [1.0, 2.5], [1, 2])]
+    for make in (
+        lambda: sm.binary(y_true="y", y_pred="y", by="k"),
+        lambda: sm.multiclass(y_true="k", y_pred="k"),
+    ):
+        first, second = frames[:2][::order]
+        acc = make().update(first)
+        before = acc.to_bytes()
+        with pytest.raises(sm.ColumnError, match="Float64 and integers beyond 2\\^53"):
+            acc.update(second)
+        with pytest.raises(sm.ColumnError, match="Float64 and integers beyond 2\\^53"):
+            acc + make().update(second)
+        with pytest.raises(sm.ColumnError, match="Float64 and integers beyond 2\\^53"):
+            sm.Accumulator.from_bytes(before).update(second)
+        assert acc.to_bytes() == before
+        assert acc.update(frames[2]).seen == 800
+
+
+def test_labels_of_one_batch_do_not_mix_either():
+    with pytest.raises(sm.ColumnError, match="Float64 and integers beyond 2\\^53"):
+        sm.multiclass(y_true="k", y_pred="l").update({"k": [ODD, ODD - 1], "l": [float(ODD)] * 2})
+    acc = sm.multiclass(y_true="k", y_pred="k").update({"k": [ODD, ODD - 1]})
+    assert acc.finalize().confusion_matrix().height == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
+import polars as pl
 from polars import Expr
 
 from streammetrics.metrics.metric import metric
@@ -19,6 +20,11 @@ def predicted_positive_rate(predicted_positives: Expr, predicted_negatives: Expr
     True
     """
     return predicted_positives / (predicted_positives + predicted_negatives)
+
+
+@predicted_positive_rate.note
+def _predicted_positive_rate_note(predicted_positives: Expr) -> Expr:
+    return pl.when(predicted_positives == 0).then(pl.lit("no row is predicted positive"))
 
 
 @metric(range=(0, inf))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from math import inf
 
+import polars as pl
 from polars import Expr
 
 from streammetrics.metrics.metric import metric
@@ -276,6 +277,11 @@ def prevalence(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     True
     """
     return (tp + fn) / (tp + fp + fn + tn)
+
+
+@prevalence.note
+def _prevalence_note(tp: Expr, fn: Expr) -> Expr:
+    return pl.when(tp + fn == 0).then(pl.lit("no row has the positive label"))
 
 
 @metric(range=(0, 1), aliases=("selection_rate", "detection_prevalence"))
