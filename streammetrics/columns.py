@@ -168,8 +168,10 @@ class Reader:
     def _renormalized(self, names: Sequence[str]) -> list[tuple[pl.Series, Extent]]:
         """Columns of counts, votes or probabilities, divided by their sum."""
         found = [self._amounts(column, "scores") for column in self.each(names)]
-        total = reduce(operator.add, found).alias(self._sum_of(names))
+        sums = kernels.row_sums([column.to_numpy() for column in found])
+        total = pl.Series(self._sum_of(names), sums).fill_nan(None)
         self._refuse(total, total <= 0, "probabilities of a row that are all 0", "leave such rows out first")
+        self._refuse(total, total.is_infinite(), "scores of a row whose sum overflows", "divide the scores first")
         return [(made := column / total, extent(made)) for column in found]
 
     @staticmethod

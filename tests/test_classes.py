@@ -1,6 +1,7 @@
 """Several classes: labels of any type, probabilities, one label against the rest, averages; against scikit-learn."""
 
 import datetime as dt
+import math
 from collections import Counter
 from decimal import Decimal
 
@@ -12,6 +13,7 @@ from polars.testing import assert_frame_equal
 from strategies import merge_in_any_order, shards, use_small_chunks
 
 import streammetrics as sm
+from streammetrics import kernels
 
 LABELS = ["cow", "ant", "cat", "dog"]
 SCORES = {label: f"p_{label}" for label in LABELS}
@@ -387,6 +389,71 @@ def test_renormalized_votes():
             acc.update(votes | {"a": wrong})
     with pytest.raises(sm.DataError, match="all 0"):
         acc.update({"y": ["a"], "a": [0], "b": [0]})
+
+
+SHORT = [0.75, 0.05, 0.05, 0.05, 0.05]  # sums to 0.95, in floats to one of several numbers
+
+
+def renormalized(rows, labels=tuple("abcde")):
+    acc = sm.multiclass(y_true="y", y_score="p", labels=labels, renormalize=True)
+    return acc.update(pl.DataFrame({"y": [labels[i % len(labels)] for i in range(len(rows))], "p": rows}))
+
+
+def test_renormalized_rows_of_the_same_numbers_tie():
+    """The order of the addends moves the last bit of a sum."""
+    rows = [SHORT, *(SHORT[i:] + SHORT[:i] for i in range(1, 5)), SHORT[::-1]]
+    assert len({sum(row) for row in rows}) > 1
+    table = renormalized(rows).state.tables["score_histogram"]
+    assert table["bin"].n_unique() == 2
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        row = rng.random(5)
+        table = renormalized([rng.permutation(row).tolist() for _ in range(9)]).state.tables["score_histogram"]
+        assert table["bin"].n_unique() == 5
+
+
+def test_renormalized_rows_of_the_same_sum_tie():
+    """0.1 + 0.2 is no 0.3, but here it is."""
+    rows = [[0.1, 0.2, 0, 0, 0], [0.1, 0.15, 0.05, 0, 0], [0.1, 0.05, 0.05, 0.05, 0.05], [0.1, 0.1, 0.1, 0, 0]]
+    table = renormalized(rows).state.tables["score_histogram"].filter(pl.col("group") == 0)
+    assert table["bin"].n_unique() == 1
+
+
+def test_renormalized_ranking_is_that_of_the_decimals():
+    rng = np.random.default_rng(3)
+    hundredths = rng.multinomial(95, [0.2] * 5, size=400)
+    rows = hundredths / 100
+    truth = rng.integers(0, 5, 400)
+    acc = sm.multiclass(y_true="y", y_score={i: f"p{i}" for i in range(5)}, renormalize=True)
+    report = acc.update({"y": truth} | {f"p{i}": rows[:, i] for i in range(5)}).finalize()
+    for label in range(5):
+        assert report.get("roc_auc", label=label).value == pytest.approx(
+            sk.roc_auc_score(truth == label, hundredths[:, label]), abs=1e-15
+        )
+
+
+def test_renormalized_rows_keep_what_is_certain():
+    for x in (0.1234567890123456789, 5e-324, 8e307, 7.0, np.nextafter(0.3, 1)):
+        table = renormalized([[x, 0, 0, 0, 0], [x, x, 0, 0, 0]]).state.tables["class_loss"]
+        assert table["brier_sum"].to_list() == [0.0, 0.5]
+    with pytest.raises(sm.DataError, match="whose sum overflows in 1 of 2 rows"):
+        renormalized([SHORT, [1e308, 1e308, 0, 0, 0]])
+
+
+def test_row_sums_are_exact():
+    rng = np.random.default_rng(1)
+    rows = np.concatenate([rng.random((200, 30)), rng.random((200, 30)) ** 9 * 10.0 ** rng.integers(-9, 9, (200, 30))])
+    sums = kernels.row_sums(list(rows.T))
+    assert sums.tolist() == [math.fsum(row) for row in rows]
+    decimals = rng.integers(0, 10**9, (300, 7))
+    assert kernels.row_sums(list((decimals / 1e12).T)).tolist() == (decimals.sum(axis=1) / 1e12).tolist()
+    assert np.isnan(kernels.row_sums([np.array([0.5]), np.array([np.nan])])).all()
+
+
+def test_renormalized_rows_with_nulls_are_dropped():
+    acc = sm.multiclass(y_true="y", y_score={"a": "a", "b": "b"}, renormalize=True, nulls="drop")
+    report = acc.update({"y": ["a", "b"], "a": [3, None], "b": [1, 7]}).finalize()
+    assert (report["rows"].value, report["dropped"].value) == (1, 1)
 
 
 def test_renormalized_probabilities():

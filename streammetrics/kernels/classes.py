@@ -12,6 +12,9 @@ import numpy as np
 
 from streammetrics.kernels.numpy import CLIP, Codes, Counts, Floats, blocks
 
+CELLS = 1 << 20  # of a block that is sorted
+DECIMALS = 1e12  # integers up to a thousand times as many are exact
+
 
 def likeliest(scores: Sequence[Floats]) -> Codes:
     """Of each row the number of the highest score, the first of those that are equally high; 2 ns."""
@@ -22,6 +25,28 @@ def likeliest(scores: Sequence[Floats]) -> Codes:
             np.copyto(best[block], i, where=score[block] > highest)
             np.maximum(highest, score[block], out=highest)
     return best
+
+
+def row_sums(scores: Sequence[Floats]) -> Floats:
+    """Of each row the sum of its scores, NaN where one is; the order of the scores does not change a bit.
+
+    Where all scores are decimals of at most 12 places, it is the float nearest to the sum of these decimals, so that
+    0.1 + 0.2 is 0.3. Otherwise rounding errors are added up as well. No sum is below a score. 20 ns.
+    """
+    totals = np.empty(len(scores[0]))
+    step = max(1, CELLS // len(scores))
+    for start in range(0, len(totals), step):
+        values = np.sort([score[start : start + step] for score in scores], axis=0)
+        total, missed = values[-1], np.zeros(values.shape[1])
+        with np.errstate(over="ignore", invalid="ignore"):
+            for value in values[-2::-1]:
+                more = total + value
+                missed += value - (more - total)  # exact, as the total is not below the value
+                total = more
+            total = np.where(np.isinf(total), total, total + missed)
+            decimal = (np.rint(values * DECIMALS) / DECIMALS == values).all(axis=0) & (total < 1000)
+            totals[start : start + step] = np.where(decimal, np.rint(total * DECIMALS) / DECIMALS, total)
+    return totals
 
 
 def sum_class_losses(
