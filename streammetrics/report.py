@@ -27,9 +27,11 @@ from streammetrics.statistics import (
     ConfusionCounts,
     ConfusionMatrix,
     ErrorHistogram,
+    Histogram,
     ScoreHistogram,
     Statistic,
 )
+from streammetrics.statistics.binned import Binned
 from streammetrics.writing import write_file
 
 if TYPE_CHECKING:
@@ -47,6 +49,8 @@ CURVES = {
     "lift": curves.lift_curve,
 }
 ERROR_CURVES = {"error_cdf": error_curves.cdf_curve, "rec": error_curves.rec_curve}
+BINS: dict[str, list[type[Binned]]] = {"scores": [ScoreHistogram, Histogram], "errors": [ErrorHistogram]}
+BIN_COLUMNS = {"low": "lowest", "high": "highest", "neg": "negatives", "pos": "positives"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -253,12 +257,15 @@ class Report:
         ``"roc"``, ``"pr"``, ``"det"`` and ``"lift"`` have a row for each threshold, from the highest down, with the
         counts tp, fp, fn, tn of ``score >= threshold``, which are exact. ``"calibration"`` has a row for each bin.
         ``"error_cdf"`` and ``"rec"`` have a row for each edge of the bins of the error histogram, ascending: the share
-        of rows with errors, or absolute errors, up to there, and certified bounds of it.
+        of rows with errors, or absolute errors, up to there, and certified bounds of it. ``"scores"`` and ``"errors"``
+        have a row for each bin of the histogram, ascending: the smallest and the largest value that fall in it, and the
+        number of its rows or the sum of their weights.
 
         Args:
             kind: ``"roc"`` (fpr, recall), ``"pr"`` (recall, precision), ``"det"`` (fpr, fnr), ``"lift"`` (targeted,
                 gain, lift), ``"calibration"`` (lowest, highest, weight, mean_score, observed_rate), ``"error_cdf"``
-                (value, share, lower, upper) or ``"rec"`` (tolerance, share, lower, upper).
+                (value, share, lower, upper), ``"rec"`` (tolerance, share, lower, upper), ``"scores"`` (lowest, highest,
+                negatives and positives, or count without labels) or ``"errors"`` (lowest, highest, count).
             order: of the rows within a bin of scores: ties, as the bin has them, or the order that is best or worst for
                 the curve, positives above negatives or below. Between the two curves lies the true one.
 
@@ -272,14 +279,25 @@ class Report:
         if kind in ERROR_CURVES:
             errors = self._kept(ErrorHistogram)
             return self._with_keys(errors, ERROR_CURVES[kind](errors.edges(self._state.tables[errors.name]), [GROUP]))
+        if kind in BINS:
+            return self._bins(kind)
         if kind not in CURVES:
-            known = ", ".join([*CURVES, "calibration", *ERROR_CURVES])
+            known = ", ".join([*CURVES, "calibration", *ERROR_CURVES, *BINS])
             raise ReportError(f"there is no curve {kind!r}; the curves are: {known}.")
         histogram = self._kept(ScoreHistogram)
         if order not in ORDERS:
             raise ReportError(f"order must be one of {', '.join(ORDERS)}, not {order!r}.")
         cases = self._histogram_cases()
         return self._with_keys(histogram, CURVES[kind](cases.get(order, cases["tied"]), [GROUP]))
+
+    def _bins(self, kind: str) -> pl.DataFrame:
+        """The bins of a histogram, with the smallest and the largest value that fall in each."""
+        kept = [s for s in self._state.statistics if not isinstance(s, Histogram) or s.of == "y_score"]
+        found = [s for wanted in BINS[kind] for s in kept if isinstance(s, wanted)]
+        histogram = found[0] if found else self._kept(BINS[kind][0])
+        bins = histogram.edges(self._state.tables[histogram.name])
+        names = {c: BIN_COLUMNS.get(c, c) for c in ("low", "high", *histogram.counts)}
+        return self._with_keys(histogram, bins.select(GROUP, *names).rename(names))
 
     def confusion_counts(self) -> pl.DataFrame:
         """The 2x2 tables: the group columns, threshold (null for predicted labels), tp, fp, fn, tn.

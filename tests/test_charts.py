@@ -185,6 +185,34 @@ def test_a_bar_holds_the_rows_with_its_scores():
     np.testing.assert_allclose(heights, counts, atol=2 / Y.sum())
 
 
+def heights(picture, name):
+    """The edges and the heights of the bars of a series."""
+    path = layer(picture, "line").filter(series=name)
+    edges = path["x"].to_numpy()[::2]
+    return np.append(edges[:-1], edges[-1] * (1 + 1e-12)), path["y"].to_numpy()[1:-1:2]
+
+
+def test_coarse_bins_are_spread_over_the_bars_they_span():
+    p, y = rng.beta(2, 8, 100_000), rng.random(100_000) < 0.3
+    batch = pl.DataFrame({"y": y, "p": p, "g": np.arange(len(p)) % 200})
+    report = sm.binary(y_true="y", y_score="p", by="g").update(batch).finalize().rollup()
+    for name, own in (("positives", p[y]), ("negatives", p[~y])):
+        edges, found = heights(charts.scores(report), name)
+        counts = np.histogram(own, edges)[0] / len(own)
+        np.testing.assert_allclose(found, counts, atol=0.002)
+    error = sm.regression(y_true="t", y_pred="p", capacity=256).update(batch.select("p", t=pl.lit(0.0))).finalize()
+    edges, found = heights(charts.errors(error), "all rows")
+    np.testing.assert_allclose(found, np.histogram(p, edges)[0] / len(p), atol=0.002)
+
+
+def test_scores_of_several_reports_are_those_of_each():
+    one, other = (sm.predictions(y_score="p").update({"p": [low, low + 0.1]}).finalize() for low in (0.1, 0.8))
+    picture = charts.scores(charts.Together({"one": one, "other": other}))
+    assert picture.series == ("one", "other")
+    assert heights(picture, "one")[1].argmax() == 0
+    assert heights(picture, "other")[1].argmax() > 20
+
+
 def test_calibration_shows_its_bins_and_their_rows(report):
     curve = report.curve("calibration")
     picture = charts.calibration(report)
@@ -281,7 +309,7 @@ def test_keys_choose_groups_and_the_largest_are_taken(segmented):
 def test_curve_frames_are_drawn_and_laid_over_one_another(report, forecasts):
     old, new = (report.curve("roc").with_columns(version=pl.lit(v)) for v in ("old", "new"))
     assert charts.roc(pl.concat([old, new])).series == ("old", "new")
-    assert charts.scores(report.curve("roc")).series == ("negatives", "positives")
+    assert charts.scores(report.curve("scores")).series == ("negatives", "positives")
     assert not charts.calibration(report.curve("calibration")).empty
     assert charts.rec(forecasts.curve("rec")).series == ("far", "near")
     assert charts.confusion(pl.DataFrame({"actual": ["a"], "predicted": ["a"], "count": [1]})).y.names == ("a",)

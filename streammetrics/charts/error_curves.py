@@ -10,7 +10,7 @@ import polars as pl
 from streammetrics import text
 from streammetrics.charts.histograms import outlines
 from streammetrics.charts.picture import Axis, Layer, Picture, extent, line
-from streammetrics.charts.series import Series, Source, curve_of, require_none_called, series_of
+from streammetrics.charts.series import Series, Source, curve_of, series_of
 from streammetrics.charts.thinning import thinned
 from streammetrics.errors import MetricError, ReportError
 
@@ -34,13 +34,7 @@ def rec(source: Source, **keys: Any) -> Picture:
 
 def errors(source: Source, **keys: Any) -> Picture:
     """Histogram of the errors of each model and group."""
-    require_none_called(source, "count")
-    curve = curve_of(source, "error_cdf")
-    _require(curve, "value", "error_cdf")
-    own = [c for c in curve.columns if c not in ("value", "share", "lower", "upper")]
-    before = pl.col("share").shift(1, fill_value=0.0)
-    counts = curve.select(*own, "value", count=pl.col("share") - (before.over(own) if own else before))
-    return outlines(source, counts, keys, "Errors", f"Error: prediction - true value ({UNIT})")
+    return outlines(source, "errors", keys, "Errors", f"Error: prediction - true value ({UNIT})")
 
 
 def _steps(source: Source, kind: str, along: str, title: str, what: str, caption: str, keys: dict[str, Any]) -> Picture:

@@ -9,25 +9,30 @@ import numpy as np
 import polars as pl
 
 from streammetrics.charts.picture import Axis, Layer, Picture
-from streammetrics.charts.series import Source, series_of
+from streammetrics.charts.series import Source, curve_of, require_none_called, series_of
+from streammetrics.errors import ReportError
 
 BARS = 40
+CLASSES = ("negatives", "positives")
 OUTSIDE = 0.005  # of the rows may lie beyond either end of the axis
 DECADES = 2  # powers of ten from which on an axis is logarithmic
 
 
-def outlines(source: Source, counts: pl.DataFrame, keys: Mapping[str, Any], title: str, what: str) -> Picture:
+def outlines(source: Source, kind: str, keys: Mapping[str, Any], title: str, what: str) -> Picture:
     """Histograms of the rows by value, a series for each group and class, each with the area of all its bars 1.
 
     Args:
         source: the report or frame, which knows how large groups are.
-        counts: the keys, ``value`` and ``count``, ascending or not.
+        kind: the curve that has the bins, ``"scores"`` or ``"errors"``.
         keys: values of keys that rows must have.
         title: of the chart.
         what: the values are, with their unit.
+
+    Raises:
+        ReportError: where a group column has the name of a column of the chart, or a frame lacks one.
     """
-    counts = counts.filter(pl.col("count") > 0, pl.col("value").is_finite())
-    series = series_of(source, counts, keys)
+    require_none_called(source, "count")
+    series = series_of(source, _by_class(curve_of(source, kind), kind), keys)
     axis, outside = _axis(series.frame, what)
     bars = _shares(series.frame, axis)
     high = bars["share"].max()
@@ -41,36 +46,61 @@ def outlines(source: Source, counts: pl.DataFrame, keys: Mapping[str, Any], titl
     return Picture(title, axis, y, layers, series.names, series.legend, subtitle, caption)
 
 
-def _axis(counts: pl.DataFrame, what: str) -> tuple[Axis, float]:
+def _by_class(bins: pl.DataFrame, kind: str) -> pl.DataFrame:
+    """The bins that have rows and finite ends, those of each class apart: keys, ``lowest``, ``highest``, ``count``."""
+    counts = [c for c in ("count", *CLASSES) if c in bins.columns]
+    if not {"lowest", "highest"} <= set(bins.columns) or not counts:
+        raise ReportError(f"this chart needs bins with the columns lowest, highest and count, as curve({kind!r}) has.")
+    bins = bins.filter(pl.col("lowest").is_finite() & pl.col("highest").is_finite())
+    if counts != ["count"]:
+        index = [c for c in bins.columns if c not in counts]
+        bins = bins.unpivot(counts, index=index, variable_name="actual class", value_name="count")
+        bins = bins.select(pl.exclude("lowest", "highest", "count"), "lowest", "highest", "count")
+    return bins.filter(pl.col("count") > 0)
+
+
+def _axis(bins: pl.DataFrame, what: str) -> tuple[Axis, float]:
     """An axis that holds nearly all rows of each series, and the share of rows beyond its ends."""
-    if counts.is_empty():
+    if bins.is_empty():
         return Axis(what), 0.0
     share = pl.col("count") / pl.col("count").sum().over("series")
-    reached = counts.sort("value").with_columns(reached=share.cum_sum().over("series"), own=share)
-    first = reached.filter(pl.col("reached") > OUTSIDE)["value"].to_numpy()
-    last = reached.filter(pl.col("reached") - pl.col("own") < 1 - OUTSIDE)["value"].to_numpy()
+    reached = bins.sort("lowest").with_columns(reached=share.cum_sum().over("series"), own=share)
+    first = reached.filter(pl.col("reached") > OUTSIDE)["lowest"].to_numpy()
+    last = reached.filter(pl.col("reached") - pl.col("own") < 1 - OUTSIDE)["highest"].to_numpy()
     low, top = float(first.min()), float(last.max())
     if low == top:
         low, top = low - (abs(low) * 0.5 or 0.5), top + (abs(top) * 0.5 or 0.5)
     log = low > 0 and np.log10(top) - np.log10(low) > DECADES
-    beyond = pl.col("count").filter(~pl.col("value").is_between(low, top)).sum() / pl.col("count").sum()
-    return Axis(what, low, top, "log" if log else "linear"), counts.select(beyond).item()
+    outside = (pl.col("highest") < low) | (pl.col("lowest") > top)
+    beyond = pl.col("count").filter(outside).sum() / pl.col("count").sum()
+    return Axis(what, low, top, "log" if log else "linear"), bins.select(beyond).item()
 
 
-def _shares(counts: pl.DataFrame, axis: Axis) -> pl.DataFrame:
-    """The share of the rows of each series in each bar: series, bar, share, all bars of each."""
-    place = pl.Series((axis.place(counts["value"]) * BARS).clip(-1, BARS + 1))
-    inside = pl.col("place").is_between(0, BARS)
+def _shares(bins: pl.DataFrame, axis: Axis) -> pl.DataFrame:
+    """The share of the rows of each series in each bar: series, bar, share, all bars of each.
+
+    The rows of a bin that spans several bars are spread evenly over its part of the axis.
+    """
+    first, last, bar = pl.col("first"), pl.col("last"), pl.col("bar")
+    overlap = pl.min_horizontal(last, bar + 1) - pl.max_horizontal(first, bar)
+    within = pl.when(first < last).then(overlap / (last - first)).otherwise(1.0)
+    spanned = pl.int_ranges(*(end.floor().clip(0, BARS - 1).cast(pl.Int64) + i for i, end in enumerate((first, last))))
     found = (
-        counts.select("series", "count", place=place)
-        .with_columns(share=pl.col("count") / pl.col("count").sum().over("series"))
-        .filter(inside)
-        .group_by("series", bar=pl.col("place").floor().clip(0, BARS - 1).cast(pl.Int64))
-        .agg(pl.sum("share"))
+        bins.select(
+            "series",
+            share=pl.col("count") / pl.col("count").sum().over("series"),
+            first=pl.Series(axis.place(bins["lowest"]) * BARS),
+            last=pl.Series(axis.place(bins["highest"]) * BARS),
+        )
+        .filter(last >= 0, first <= BARS)
+        .with_columns(bar=spanned)
+        .explode("bar")
+        .group_by("series", "bar")
+        .agg((pl.col("share") * within).sum())
     )
-    every = counts.select("series").unique(maintain_order=True).join(pl.DataFrame({"bar": range(BARS)}), how="cross")
-    first, last = axis.transformed(np.array([axis.low, axis.high])).tolist()
-    edges = np.linspace(first / 2, last / 2, BARS + 1) * 2  # halves don't overflow
+    every = bins.select("series").unique(maintain_order=True).join(pl.DataFrame({"bar": range(BARS)}), how="cross")
+    ends = axis.transformed(np.array([axis.low, axis.high])).tolist()
+    edges = np.linspace(ends[0] / 2, ends[1] / 2, BARS + 1) * 2  # halves don't overflow
     edges = 10**edges if axis.scale == "log" else edges
     return every.join(found, on=["series", "bar"], how="left", maintain_order="left").select(
         "series",

@@ -12,17 +12,14 @@ from polars import Expr
 from streammetrics import text
 from streammetrics.charts.histograms import outlines
 from streammetrics.charts.picture import Axis, Layer, Picture, line
-from streammetrics.charts.series import Drawn, Series, Source, curve_of, keys_of, require_none_called, series_of
+from streammetrics.charts.series import Series, Source, curve_of, series_of
 from streammetrics.charts.thinning import thinned
-from streammetrics.distributions import distributions
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.metrics.ratios import fnr, fpr, precision, predicted_positive_rate, prevalence, recall
-from streammetrics.statistics import GROUP
 
 BETWEEN = np.sort(np.append(np.arange(1, 12) / 12, 0.5 ** np.arange(4, 12)))
 """Where a line has points between two thresholds that lie apart: close to the first, where precision bends most."""
 COUNTS = ("tp", "fp", "fn", "tn")
-CLASS = "actual class"
 TP, FP, FN, TN = (pl.col(c).cast(pl.Float64) for c in COUNTS)
 FPR, RECALL, PRECISION, FNR = fpr(FP, TN), recall(TP, FN), precision(TP, FP), fnr(TP, FN)
 TARGETED = predicted_positive_rate(TP, FP, FN, TN)
@@ -80,38 +77,7 @@ def scores(source: Source, **keys: Any) -> Picture:
     Bars have equal width on the axis, which is logarithmic where scores span several powers of ten. The area of each
     class is 1, so that a rare class can be seen.
     """
-    if isinstance(source, pl.DataFrame):
-        counts = _by_class(source, source)
-    else:
-        require_none_called(source, "count")
-        try:
-            counts = _by_class(source, source.curve("roc"))
-        except MetricError:
-            counts = _of_all_rows(source)
-    return outlines(source, counts, keys, "Distribution of scores", "Score")
-
-
-def _by_class(source: Source, curve: pl.DataFrame) -> pl.DataFrame:
-    """The keys, ``actual class``, ``value`` (the lowest score of a bin) and ``count``, off a curve."""
-    keys = keys_of(source, curve)
-    if not {"threshold", "tp", "fp"} <= set(curve.columns):
-        raise ReportError("scores are drawn from a curve with the columns threshold, tp and fp, as curve('roc').")
-    own = [pl.col(c) - (pl.col(c).shift(1).over(keys) if keys else pl.col(c).shift(1)) for c in ("fp", "tp")]
-    return (
-        curve.select(*keys, value="threshold", negatives=own[0], positives=own[1])
-        .filter(pl.col("value").is_finite())
-        .unpivot(["negatives", "positives"], index=[*keys, "value"], variable_name=CLASS, value_name="count")
-        .select(*keys, CLASS, "value", "count")
-    )
-
-
-def _of_all_rows(source: Drawn) -> pl.DataFrame:
-    """The keys, ``value`` and ``count`` of the histogram of scores."""
-    found = distributions(source.state).get("y_score")
-    if found is None:
-        raise MetricError("this needs ScoreHistogram or Histogram, which the accumulator does not keep.")
-    bins = found.histogram.edges(found.bins).select(GROUP, value="low", count="count")
-    return found.groups.join(bins, on=GROUP, maintain_order="right").drop(GROUP)
+    return outlines(source, "scores", keys, "Distribution of scores", "Score")
 
 
 def _ranking(

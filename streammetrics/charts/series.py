@@ -18,6 +18,7 @@ from streammetrics.state import State
 KINDS = (
     *("threshold", "tp", "fp", "fn", "tn", "fpr", "recall", "precision", "fnr", "targeted", "gain", "lift"),
     *("lowest", "highest", "weight", "mean_score", "observed_rate"),
+    *("negatives", "positives"),
     *("value", "tolerance", "share", "lower", "upper", "actual", "predicted", "count"),
 )
 """Columns of curve frames that are no keys."""
