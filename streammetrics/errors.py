@@ -7,9 +7,14 @@ from __future__ import annotations
 
 from copy import copy
 
+from streammetrics.text import escaped
+
 
 class StreamMetricsError(Exception):
-    """Base of every error that this library raises on purpose."""
+    """Base of every error that this library raises on purpose; control characters of names in it are escaped."""
+
+    def __str__(self) -> str:
+        return "\n".join(map(escaped, super().__str__().split("\n")))
 
 
 class ColumnError(StreamMetricsError):

@@ -226,11 +226,13 @@ class Report:
         rows = self.rows(required.metric)
         columns = rows.columns[: rows.columns.index("metric")]
         failing = rows.filter(~required.holds(pl.col(deciding)).fill_null(False))
-        return [self._sentence(required, deciding, columns, row) for row in failing.iter_rows(named=True)]
+        return [self._sentence(required, deciding, columns, row) for row in text.rows(failing)]
 
     @staticmethod
     def _sentence(required: Requirement, deciding: str, columns: list[str], row: dict[str, Any]) -> str:
-        where = ", ".join(f"{c} {row[c]}" for c in columns if not (c in KEPT and row[c] is None))
+        where = ", ".join(
+            f"{text.escaped(c)} {text.cell(row[c])}" for c in columns if not (c in KEPT and row[c] is None)
+        )
         place = f" for {where}" if where else ""
         if row["value"] is None:
             return f"{required} cannot be decided{place}: {row['metric']} is {row['note']}."
@@ -411,7 +413,8 @@ class Report:
         if not rows.height:
             return "no row has them."
         columns = rows.columns[: rows.columns.index("metric")]
-        differing = [f"{c}= (such as {rows[c][0]!r})" for c in columns if c not in keys and rows[c].n_unique() > 1]
+        first = next(text.rows(rows))
+        differing = [f"{c}= (such as {first[c]!r})" for c in columns if c not in keys and rows[c].n_unique() > 1]
         return f"say which with {' and '.join(differing)}."
 
     @property

@@ -2,15 +2,70 @@
 
 from __future__ import annotations
 
+import html
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
 LONGEST = 40  # groups, or rows of a metric
 ESTIMATE = ("metric", "value", "lower", "upper", "ci_lower", "ci_upper", "note")
 MODEST = 6  # digits shown where a value is exact
+UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Characters that a terminal obeys, that turn the direction of text, or that it cannot write."""
+
+
+def escaped(text: str) -> str:
+    r"""A text in which no character does anything but be seen.
+
+    >>> print(escaped("a\x1b[2Jb\r\u202ec"))
+    a\x1b[2Jb\r\u202ec
+    """
+    return UNSAFE.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+def markup(text: str) -> str:
+    """A text as HTML, escaped for a reader too.
+
+    >>> markup('<b> & "c"')
+    '&lt;b&gt; &amp; &quot;c&quot;'
+    """
+    return html.escape(escaped(text))
+
+
+def rows(frame: pl.DataFrame) -> Iterator[dict[str, Any]]:
+    """The rows of a frame to be shown, with text in place of times that Python does not know: beyond the year 9999.
+
+    >>> list(rows(pl.select(day=pl.lit(4_000_000).cast(pl.Date))))
+    [{'day': '+12921-08-18'}]
+    """
+    foreign = [_times(c) for c in frame.get_columns() if c.dtype in (pl.Date, pl.Datetime) and beyond_python(c)]
+    return frame.with_columns(foreign).iter_rows(named=True)
+
+
+def beyond_python(times: pl.Series) -> bool:
+    """Whether some dates or times lie outside of the years 1 to 9999, in their time zone or in UTC."""
+    zone = getattr(times.dtype, "time_zone", None)
+    known = [t.dt.year().is_between(1, 9999) for t in (times, times.dt.convert_time_zone("UTC") if zone else times)]
+    return any((~year.fill_null(False) & times.is_not_null()).any() for year in known)
+
+
+def _times(times: pl.Series) -> pl.Series:
+    """Times as text; what even Polars cannot write, as a number."""
+    writable = times.zip_with(times.dt.year().is_not_null(), pl.Series([None], dtype=times.dtype))
+    return writable.dt.to_string().fill_null(times.to_physical().cast(pl.String))
+
+
+def cell(value: object) -> str:
+    """A value as it stands in a table.
+
+    >>> cell(None), cell(0.5), cell("a\\tb")
+    ('null', '0.5', 'a\\\\tb')
+    """
+    return "null" if value is None else escaped(str(value))
 
 
 def number(value: float | None, lower: float | None, upper: float | None) -> str:
@@ -65,6 +120,8 @@ def written(values: pl.Series) -> pl.Series:
     >>> written(pl.Series([b"DE", None])).to_list()
     ["b'DE'", None]
     """
+    if isinstance(values.dtype, (pl.Date, pl.Datetime)):
+        return _times(values)
     if isinstance(values.dtype, (pl.Duration, pl.Binary)):
         return pl.Series(values.name, [None if value is None else str(value) for value in values], pl.String)
     return values.cast(pl.String)
@@ -88,9 +145,9 @@ def differences(frame: pl.DataFrame) -> str:
     columns = ("metric", "a", "b", "difference", "lower", "upper", "ci_lower", "ci_upper", "better")
     sampled = "ci_lower" in frame.columns
     keys = tuple(c for c in frame.columns if c not in columns and frame[c].null_count() < frame.height)
-    rows = [
+    cells = [
         (
-            *("" if r[k] is None else str(r[k]) for k in keys),
+            *("" if r[k] is None else cell(r[k]) for k in keys),
             r["metric"],
             *(number(r[c], None, None) for c in ("a", "b")),
             number(r["difference"], r["lower"], r["upper"]),
@@ -98,21 +155,21 @@ def differences(frame: pl.DataFrame) -> str:
             *([interval(r["ci_lower"], r["ci_upper"])] if sampled else []),
             r["better"] or "",
         )
-        for r in frame.iter_rows(named=True)
+        for r in rows(frame)
     ]
     header = (*keys, "metric", "a", "b", "b - a", "bound", *(["interval"] if sampled else []), "better")
     left = (*range(len(keys) + 1), *range(len(keys) + 4, len(header)))
-    return "\n".join(_align(header, rows, left))
+    return "\n".join(_align(header, cells, left))
 
 
 def drifts(frame: pl.DataFrame) -> str:
     """The frame of a drift as text: a row for each group and distribution, a column for each measure."""
     keys = frame.columns[: frame.columns.index("measure")]
     measures = frame["measure"].unique(maintain_order=True).to_list()
-    rows: dict[tuple[object, ...], list[str]] = {}
-    for r in frame.head(LONGEST * len(measures)).iter_rows(named=True):
-        rows.setdefault(tuple(r[k] for k in keys), []).append(_number(r))
-    cells = [(*("null" if k is None else str(k) for k in group), *numbers) for group, numbers in rows.items()]
+    groups: dict[tuple[object, ...], list[str]] = {}
+    for r in rows(frame.head(LONGEST * len(measures))):
+        groups.setdefault(tuple(r[k] for k in keys), []).append(_number(r))
+    cells = [(*map(cell, group), *numbers) for group, numbers in groups.items()]
     lines = _align((*keys, *measures), cells, left=tuple(range(len(keys))))
     if frame.height > LONGEST * len(measures):
         lines.append(f"… and {frame.height // len(measures) - LONGEST:,} more rows")
@@ -128,30 +185,30 @@ def plain(frame: pl.DataFrame) -> str:
     Monday  12,000
     """
     numbers = [dtype.is_integer() for dtype in frame.dtypes]
-    rows = [
-        tuple("null" if x is None else f"{x:,}" if number else str(x) for x, number in zip(row, numbers, strict=True))
-        for row in frame.iter_rows()
+    cells = [
+        tuple(f"{x:,}" if number and x is not None else cell(x) for x, number in zip(r.values(), numbers, strict=True))
+        for r in rows(frame)
     ]
     left = tuple(i for i, number in enumerate(numbers) if not number)
-    return "\n".join(_align(tuple(frame.columns), rows, left))
+    return "\n".join(_align(tuple(frame.columns), cells, left))
 
 
 def findings(frame: pl.DataFrame) -> str:
     """What came of some rules as text: a row for each, with its bound; of many, a row for each that does not hold."""
     header = ("rule", "windows", "where", "value", "bound", "verdict")
     telling = frame if frame.height <= LONGEST else frame.filter(pl.col("verdict") != "holds")
-    rows = [
+    told = [
         (
             *(r["rule"], r["windows"], r["where"]),
             *(_number(r), bound(r["lower"], r["upper"])),
             r["verdict"] + (f": {r['note'].removeprefix('undefined: ')}" if r["value"] is None and r["note"] else ""),
         )
-        for r in telling.head(LONGEST).iter_rows(named=True)
+        for r in rows(telling.head(LONGEST))
     ]
     shown = [i for i, name in enumerate(header) if name != "where" or frame["where"].str.len_chars().sum()]
-    cells = [tuple(row[i] for i in shown) for row in (header, *rows)]
+    cells = [tuple(row[i] for i in shown) for row in (header, *told)]
     lines = _align(cells[0], cells[1:], left=tuple(place for place, i in enumerate(shown) if header[i] != "value"))
-    for more, what in ((telling.height - len(rows), "do not hold"), (frame.height - telling.height, "hold")):
+    for more, what in ((telling.height - len(told), "do not hold"), (frame.height - telling.height, "hold")):
         if more:
             lines.append(f"… and {more:,} more that {what}")
     return "\n".join(lines)
@@ -177,12 +234,12 @@ def _list(frame: pl.DataFrame, keys: list[str]) -> str:
     header = ("metric", "value", "bound", "interval", "note")
     columns = [column for column in header if column != "interval" or "ci_lower" in frame.columns]
     shown = frame.group_by("metric", maintain_order=True).head(LONGEST)
-    rows = []
-    for r in shown.iter_rows(named=True):
-        cells = {"metric": named(r, keys), "value": _number(r), "bound": bound(r["lower"], r["upper"])}
-        cells |= {"interval": interval(r.get("ci_lower"), r.get("ci_upper")), "note": r["note"] or ""}
-        rows.append(tuple(cells[column] for column in columns))
-    lines = _align(tuple(columns), rows, left=(0, *range(2, len(columns))))
+    cells = []
+    for r in rows(shown):
+        told = {"metric": named(r, keys), "value": _number(r), "bound": bound(r["lower"], r["upper"])}
+        told |= {"interval": interval(r.get("ci_lower"), r.get("ci_upper")), "note": r["note"] or ""}
+        cells.append(tuple(told[column] for column in columns))
+    lines = _align(tuple(columns), cells, left=(0, *range(2, len(columns))))
     if frame.height > shown.height:
         lines.append(f"… and {frame.height - shown.height:,} more rows")
     return "\n".join(lines)
@@ -191,7 +248,7 @@ def _list(frame: pl.DataFrame, keys: list[str]) -> str:
 def _segments(frame: pl.DataFrame, by: list[str], keys: list[str], width: int | None) -> str:
     numbers: dict[tuple[object, ...], dict[str, str]] = {}
     metrics: dict[str, dict[str, None]] = {}  # with their keys, which may differ from group to group
-    for r in frame.iter_rows(named=True):
+    for r in rows(frame):
         group = tuple(r[c] for c in by)
         if group not in numbers and len(numbers) == LONGEST:
             break
@@ -199,16 +256,15 @@ def _segments(frame: pl.DataFrame, by: list[str], keys: list[str], width: int | 
         numbers.setdefault(group, {})[named(r, keys)] = _number(r) + (f" ({sampled})" if sampled else "")
         metrics.setdefault(r["metric"], {})[named(r, keys)] = None
     columns = [column for of_metric in metrics.values() for column in of_metric]
-    rows = [
-        (*("null" if k is None else str(k) for k in group), *(of_group.get(column, "") for column in columns))
-        for group, of_group in numbers.items()
+    cells = [
+        (*map(cell, group), *(of_group.get(column, "") for column in columns)) for group, of_group in numbers.items()
     ]
-    header = (*by, *columns)
-    shown = _columns_within(width, header, rows)
-    lines = _align(header[:shown], [row[:shown] for row in rows], left=tuple(range(len(by))))
+    header = (*map(escaped, by), *columns)
+    shown = _columns_within(width, header, cells)
+    lines = _align(header[:shown], [row[:shown] for row in cells], left=tuple(range(len(by))))
     groups = frame.n_unique(by)
-    if groups > len(rows):
-        lines.append(f"… and {groups - len(rows):,} more groups")
+    if groups > len(cells):
+        lines.append(f"… and {groups - len(cells):,} more groups")
     if len(header) > shown:
         lines.append(f"… and {len(header) - shown} more metrics: {', '.join(header[shown:])}")
     return "\n".join(lines)
@@ -220,7 +276,7 @@ def named(row: Mapping[str, object], keys: Sequence[str]) -> str:
     >>> named({"metric": "recall", "threshold": 0.5, "label": None}, ["threshold", "label"])
     'recall @ 0.5'
     """
-    return str(row["metric"]) + "".join(f" @ {row[key]}" for key in keys if row[key] is not None)
+    return str(row["metric"]) + "".join(f" @ {cell(row[key])}" for key in keys if row[key] is not None)
 
 
 def _number(row: dict[str, float | None]) -> str:
@@ -237,6 +293,7 @@ def _columns_within(width: int | None, header: tuple[str, ...], rows: Sequence[t
 
 
 def _align(header: tuple[str, ...], rows: Sequence[tuple[str, ...]], left: tuple[int, ...]) -> list[str]:
+    header, *rows = (tuple(map(escaped, cells)) for cells in (header, *rows))
     widths = _widths(header, rows)
 
     def line(cells: tuple[str, ...]) -> str:

@@ -86,7 +86,7 @@ def over_time(
         keys: values of group columns and kept keys that rows must have.
 
     Raises:
-        ReportError: where no group column, or more than one, is of dates or times.
+        ReportError: where no group column, or more than one, is of dates or times, or a time lies beyond the year 9999.
     """
     window = window or _window(report)
     require_group_columns([window], report.by)
@@ -96,6 +96,8 @@ def over_time(
     found, rows = report.find(metric), report.rows(metric, **keys)
     if window not in window_of(report):
         raise ReportError(f"the column {window!r} is of type {rows.schema[window]}; time needs dates or times.")
+    if text.beyond_python(rows[window]):
+        raise ReportError(f"Charts show the years 1 to 9999; the column {window!r} has others.")
     lines = _series(report, rows, [c for c in _key_columns(rows) if c != window])
     time = pl.col(window).cast(pl.Datetime("ms"))
     frame = lines.of(rows).drop_nulls(["value", window]).with_columns(x=time).sort("x")

@@ -6,13 +6,13 @@ Classes ``s0``, ``s1``… are the series; the style sheet gives them ``--ink``. 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 
 import numpy as np
 import polars as pl
 
 from streammetrics.charts.picture import DASHES, Layer, Picture, Places
 from streammetrics.charts.ticks import ticks
+from streammetrics.text import markup
 
 WIDTH, HEIGHT, SHORT = 360, 270, 80
 LEFT, RIGHT, TOP, BOTTOM = 44, 14, 10, 42
@@ -35,7 +35,7 @@ def as_svg(picture: Picture, identity: str) -> str:
     described = " ".join(filter(None, (picture.subtitle and f"{picture.subtitle}.", picture.caption)))
     return (
         f'<svg viewBox="0 0 {WIDTH} {height:g}" role="img" aria-labelledby="{identity}t {identity}d">'
-        f'<title id="{identity}t">{escape(picture.title)}</title><desc id="{identity}d">{escape(described)}</desc>'
+        f'<title id="{identity}t">{markup(picture.title)}</title><desc id="{identity}d">{markup(described)}</desc>'
         f"{''.join(parts)}</svg>"
     )
 
@@ -121,11 +121,11 @@ def _axes(picture: Picture, frame: _Frame) -> list[str]:
             parts.append(f'<path class="grid" d="M{frame.left:g} {at:.1f}H{frame.right:g}"/>')
             parts.append(f'<text x="{frame.left - 6:g}" y="{at + 4:.1f}" text-anchor="end">{said}</text>')
     parts.append(
-        f'<text class="axis" x="{middle:g}" y="{frame.end - 8:g}" text-anchor="middle">{escape(picture.x.title)}</text>'
+        f'<text class="axis" x="{middle:g}" y="{frame.end - 8:g}" text-anchor="middle">{markup(picture.x.title)}</text>'
     )
     turn = f'transform="rotate(-90 12 {centre:g})"'
     parts.append(
-        f'<text class="axis" x="12" y="{centre:g}" {turn} text-anchor="middle">{escape(picture.y.title)}</text>'
+        f'<text class="axis" x="12" y="{centre:g}" {turn} text-anchor="middle">{markup(picture.y.title)}</text>'
     )
     return parts
 
@@ -155,7 +155,7 @@ def _draw(layer: Layer, picture: Picture, frame: _Frame) -> str:
             dots = zip(x, y, part["text"], strict=True)
             parts.append(
                 "".join(
-                    f'<g class="dot s{i}"><title>{escape(_told(part["series"][0], t))}</title>{_shape(i, a, b, 4)}</g>'
+                    f'<g class="dot s{i}"><title>{markup(_told(part["series"][0], t))}</title>{_shape(i, a, b, 4)}</g>'
                     for a, b, t in dots
                 )
             )
@@ -178,7 +178,7 @@ def _cells(table: pl.DataFrame, frame: _Frame) -> str:
         ink = "over" if row["share"] > 0.72 else "cell-text"
         label = f'<text class="{ink}" x="{_n(x)}" y="{_n(y + 4)}" text-anchor="middle">{text}</text>' if text else ""
         parts.append(
-            f'<g><title>{escape(said)}</title><rect class="cell" {box} fill-opacity="{row["share"]:.3f}"/>{label}</g>'
+            f'<g><title>{markup(said)}</title><rect class="cell" {box} fill-opacity="{row["share"]:.3f}"/>{label}</g>'
         )
     return "".join(parts)
 
@@ -231,4 +231,4 @@ def _cut(name: str) -> str:
 
 def _name(name: str) -> str:
     """A name, cut where it is long; the whole of it can be read by hovering."""
-    return escape(_cut(name)) + (f"<title>{escape(name)}</title>" if len(name) > LONGEST else "")
+    return markup(_cut(name)) + (f"<title>{markup(name)}</title>" if len(name) > LONGEST else "")

@@ -13,7 +13,7 @@ import polars as pl
 import polars.selectors as cs
 
 from streammetrics.report import Report
-from streammetrics.text import written
+from streammetrics.text import escaped, written
 from streammetrics.writing import write_file
 
 FORMATS = ("table", "json", "csv", "parquet")
@@ -49,7 +49,8 @@ def write(frame: pl.DataFrame, text: str, form: str, output: Path | None) -> Non
     elif form == "csv":
         text = frame.write_csv().rstrip("\n")
     if output is None:
-        echo(text)
+        terminal = form != "table" and sys.stdout.isatty()  # files and pipes get the data as they are
+        echo("\n".join(map(escaped, text.split("\n"))) if terminal else text)
     else:
         write_file(output, (click.unstyle(text) + "\n").encode())
 

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from streammetrics.errors import StreamMetricsError
+from streammetrics.text import escaped
 from streammetrics.version import __version__
 
 ARGUMENT = re.compile(r"\b(\w+)=('\w+'|True\b)?")  # of a function
@@ -30,7 +31,7 @@ class Commands(click.Group):
         except BrokenPipeError:  # by head and its like; click ends quietly
             raise
         except (StreamMetricsError, OSError) as error:
-            raise Failure(self._in_options(str(error).partition("\n")[0])) from error
+            raise Failure(self._in_options(escaped(str(error).partition("\n")[0]))) from error
 
     def _in_options(self, sentence: str) -> str:
         """The advice for those who call functions as one for those who type: ``--nulls drop`` for ``nulls='drop'``."""

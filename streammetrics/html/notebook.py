@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from html import escape
-
 from streammetrics.charts.series import Drawn
 from streammetrics.html.tables import Cell, groups_table, metrics_table, of_all_labels, table
+from streammetrics.text import markup
 
 LONGEST = 40  # groups, or rows
 
@@ -25,7 +24,7 @@ def report_html(report: Drawn) -> str:
 def accumulator_html(description: str, statistics: list[tuple[str, int]]) -> str:
     """What an accumulator is, and how many rows each of its tables has."""
     rows = [[Cell(name, head=True), Cell(f"{size:,}", size)] for name, size in statistics]
-    return f"<p><code>{escape(description)}</code></p>" + table(["kept", "rows of its table"], rows, "What is kept")
+    return f"<p><code>{markup(description)}</code></p>" + table(["kept", "rows of its table"], rows, "What is kept")
 
 
 def _more(count: int, what: str) -> str:

@@ -6,7 +6,6 @@ import base64
 import hashlib
 from collections.abc import Callable, Iterator
 from functools import partial
-from html import escape
 from importlib.resources import files
 from string import Template
 from typing import Any
@@ -19,7 +18,7 @@ from streammetrics.charts.series import Drawn
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.html.tables import Row, bounds, groups_table, metrics_table, of_all_labels, said
 from streammetrics.metrics import Metric
-from streammetrics.text import interval
+from streammetrics.text import interval, markup, rows
 from streammetrics.version import __version__
 
 CARDS = 8
@@ -48,7 +47,7 @@ def page(report: Drawn, title: str = "Evaluation") -> str:
     script = _resource("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return Template(_resource("page.html")).substitute(
-        title=escape(title),
+        title=markup(title),
         style=_resource("page.css"),
         script=script,
         digest=digest,
@@ -76,7 +75,7 @@ def _lead(report: Drawn, total: Drawn, models: list[str]) -> str:
         parts.append(f"<strong>{several}</strong> models")
     if by:
         groups = report.frame.select(by).n_unique()
-        parts.append(f"<strong>{groups:,}</strong> groups by {escape(', '.join(by))}")
+        parts.append(f"<strong>{groups:,}</strong> groups by {markup(', '.join(by))}")
     if dropped:
         why = "a null or NaN in a column that is needed, or a weight of zero"
         parts.append(f"<strong>{dropped:,}</strong> rows left out ({dropped / (rows + dropped):.2%}) for {why}")
@@ -90,20 +89,20 @@ def _cards(total: Drawn, models: list[str]) -> str:
     frame, made = total.frame, []
     confidence = f"{total.confidence * 100:g} % interval" if total.confidence else ""
     for metric in _listed(total):
-        rows = frame.filter(pl.col("metric") == metric.name)
-        if metric.name in VOLUME or ("label" in rows.columns and rows["label"].count()):
+        own = frame.filter(pl.col("metric") == metric.name)
+        if metric.name in VOLUME or ("label" in own.columns and own["label"].count()):
             continue
-        if not rows["value"].count() or rows.height > LINES * max(1, len(models)):
+        if not own["value"].count() or own.height > LINES * max(1, len(models)):
             continue
-        keys = [c for c in (*models, "threshold") if c in rows.columns and rows[c].drop_nulls().n_unique() > 1]
-        made.append(_card(metric, [_value(row, keys, confidence) for row in rows.iter_rows(named=True)]))
+        keys = [c for c in (*models, "threshold") if c in own.columns and own[c].drop_nulls().n_unique() > 1]
+        made.append(_card(metric, [_value(row, keys, confidence) for row in rows(own)]))
     return "".join(made[:CARDS])
 
 
 def _card(metric: Metric, values: list[str]) -> str:
     better = {"high": "higher is better", "low": "lower is better"}.get(metric.better or "", "")
     return (
-        f'<section class="card"><h3>{escape(metric.name)}</h3>{"".join(values)}'
+        f'<section class="card"><h3>{markup(metric.name)}</h3>{"".join(values)}'
         f'<p class="what">{_prose(metric.summary)}</p><p class="better">{better}</p></section>'
     )
 
@@ -111,19 +110,19 @@ def _card(metric: Metric, values: list[str]) -> str:
 def _value(row: Row, keys: list[str], confidence: str) -> str:
     """A value with the words of what it is of, its certified bounds and its interval."""
     of = ", ".join(str(row[k]) for k in keys if row[k] is not None)
-    name = f'<span class="of">{escape(of)}</span> ' if of else ""
+    name = f'<span class="of">{markup(of)}</span> ' if of else ""
     exact = row["lower"] == row["upper"]
     certain = "exact" if exact else f"certified {bounds(row)}"
     sampled = interval(row.get("ci_lower"), row.get("ci_upper"))
     told = [certain if row["value"] is not None else row["note"] or "undefined"]
     told += [f"{confidence} {sampled}"] if sampled else []
-    lines = "".join(f'<span class="sure">{escape(line)}</span>' for line in told)
+    lines = "".join(f'<span class="sure">{markup(line)}</span>' for line in told)
     return f'<p class="value">{name}<b>{said(row)}</b>{lines}</p>'
 
 
 def _prose(summary: str) -> str:
     """The first sentence of a docstring as HTML."""
-    return escape(summary.replace("``", "").replace("`", ""))
+    return markup(summary.replace("``", "").replace("`", ""))
 
 
 def _listed(report: Drawn) -> list[Metric]:
@@ -185,12 +184,12 @@ def _figure(picture: Picture, identity: str) -> str:
     """A chart with its title, legend and how to read it."""
     legend = ""
     if len(picture.series) > 1:
-        items = "".join(f"<li>{swatch(i)} {escape(name)}</li>" for i, name in enumerate(picture.series))
-        legend = f'<ul class="legend" aria-label="{escape(picture.legend, quote=True)}">{items}</ul>'
-    subtitle = f'<p class="sub">{escape(picture.subtitle)}</p>' if picture.subtitle else ""
+        items = "".join(f"<li>{swatch(i)} {markup(name)}</li>" for i, name in enumerate(picture.series))
+        legend = f'<ul class="legend" aria-label="{markup(picture.legend)}">{items}</ul>'
+    subtitle = f'<p class="sub">{markup(picture.subtitle)}</p>' if picture.subtitle else ""
     return (
-        f"<figure><figcaption><h3>{escape(picture.title)}</h3>{subtitle}</figcaption>"
-        f'{legend}{as_svg(picture, identity)}<p class="how">{escape(picture.caption)}</p></figure>'
+        f"<figure><figcaption><h3>{markup(picture.title)}</h3>{subtitle}</figcaption>"
+        f'{legend}{as_svg(picture, identity)}<p class="how">{markup(picture.caption)}</p></figure>'
     )
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import polars as pl
 
 from streammetrics import text
-from streammetrics.text import ESTIMATE
+from streammetrics.text import ESTIMATE, markup
 
 Row = dict[str, Any]
 
@@ -31,18 +30,18 @@ class Cell:
         """The cell as HTML; heads of rows are headers."""
         tag = 'th scope="row"' if self.head else "td"
         number = "" if self.number is None else f' data-v="{self.number:.10g}"'
-        small = f"<small>{escape(self.below)}</small>" if self.below else ""
-        return f"<{tag}{number}>{escape(self.text)}{small}</{tag.split()[0]}>"
+        small = f"<small>{markup(self.below)}</small>" if self.below else ""
+        return f"<{tag}{number}>{markup(self.text)}{small}</{tag.split()[0]}>"
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Cell]], caption: str, sortable: bool = False) -> str:
     """A table with a caption; the head of each column is a button where it can be sorted by it."""
-    heads = [f'<button type="button">{escape(name)}</button>' if sortable else escape(name) for name in header]
+    heads = [f'<button type="button">{markup(name)}</button>' if sortable else markup(name) for name in header]
     head = "".join(f'<th scope="col"{SORT if sortable else ""}>{name}</th>' for name in heads)
     body = "\n".join(f"<tr>{''.join(cell.html for cell in row)}</tr>" for row in rows)
     kind = ' class="sortable"' if sortable else ""
     return (
-        f"<table{kind}><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        f"<table{kind}><caption>{markup(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     )
 
 
@@ -64,7 +63,7 @@ def metrics_table(frame: pl.DataFrame, meaning: dict[str, str], caption: str, so
     noted = frame["note"].count() > 0
     header += [*(["note"] if noted else []), *(["what it is"] if meaning else [])]
     rows = []
-    for row in frame.iter_rows(named=True):
+    for row in text.rows(frame):
         cells = [
             Cell(row["metric"], head=True),
             *(Cell("") if row[k] is None and k in KEPT else key_cell(row[k]) for k in keys),
@@ -82,7 +81,7 @@ def groups_table(frame: pl.DataFrame, by: Sequence[str], caption: str, sortable:
     keys = [k for k in told_apart(frame) if k not in by]
     columns: dict[str, None] = {}
     groups: dict[tuple[Any, ...], dict[str, Cell]] = {}
-    for row in frame.iter_rows(named=True):
+    for row in text.rows(frame):
         name = text.named(row, keys)
         columns[name] = None
         groups.setdefault(tuple(row[c] for c in by), {})[name] = Cell(said(row), row["value"], uncertainty(row))
@@ -108,7 +107,7 @@ def told_apart(frame: pl.DataFrame) -> list[str]:
 def key_cell(value: Any, head: bool = False) -> Cell:
     """A value of a key column."""
     number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-    return Cell("null" if value is None else str(value), number, head=head)
+    return Cell(text.cell(value), number, head=head)
 
 
 def said(row: Row) -> str:

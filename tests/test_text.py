@@ -1,0 +1,132 @@
+"""What people see: no character of a name acts on a terminal or a page, and any date can be shown."""
+
+import sys
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import streammetrics as sm
+from streammetrics.charts import over_time
+from streammetrics.cli import main
+from streammetrics.cli.output import write
+from streammetrics.html import page
+from streammetrics.text import UNSAFE, cell, escaped, markup, written
+
+ACTING = "a\x1b]0;title\x07\x1b[2J\r\b\x7f\x9b\x85\u2028\u202e\u2066\u200f\x00b\nc\td"
+SHOWN = r"a\x1b]0;title\x07\x1b[2J\r\x08\x7f\x9b\x85\u2028\u202e\u2066\u200f\x00b\nc\td"
+FOREIGN = [4_000_000, -4_000_000, 2**31 - 1, 0, None]  # days since 1970: the years 12921, -8982, none, 1970, none
+
+
+def clean(text):
+    return set(UNSAFE.findall(text)) <= {"\n"}
+
+
+def test_every_acting_character_is_escaped_as_python_escapes_it():
+    assert escaped(ACTING) == SHOWN == escaped(SHOWN)
+    for point in range(0x3000):
+        c = chr(point)
+        if c.isprintable():
+            assert escaped(c) == c
+        elif escaped(c) != c:
+            assert escaped(c) == repr(c)[1:-1]
+    assert escaped("naïve 日本 \u200d👩‍🚀 ة") == "naïve 日本 \u200d👩‍🚀 ة"
+
+
+@pytest.fixture
+def acting():
+    batch = {"y": [1, 0, 1, 0], "p": [0.9, 0.1, 0.4, 0.6], ACTING: [ACTING, ACTING, "x", "x"]}
+    return sm.binary(y_true="y", y_score="p", by=ACTING).update(batch)
+
+
+def texts(acc):
+    """All that is shown of an accumulator with groups."""
+    report = acc.finalize(confidence=0.9)
+    yield from (str(report), str(report.rollup()), repr(acc), str(sm.compare(acc, acc)), *report.violations("rows < 0"))
+    yield from (page(report), report._repr_html_(), acc._repr_html_())
+    if "score_histogram" in report.state.tables:
+        yield str(sm.drift(acc, acc))
+
+
+def test_group_names_and_values(acting):
+    for text in texts(acting):
+        assert clean(text), text
+    assert str(acting.finalize()).startswith(SHOWN)
+    assert f"for {SHOWN} {SHOWN}: " in acting.finalize().violations("log_loss <= 0")[0]
+
+
+def test_labels():
+    acc = sm.multiclass(y_true="y", y_pred="z").update({"y": [ACTING, "b"], "z": ["b", "b"]})
+    assert SHOWN in str(acc.finalize(["recall"]))
+    assert all(map(clean, texts(acc)))
+
+
+def texts_of_errors(acting):
+    report = acting.finalize()
+    for wrong in (
+        lambda: report["roc_auc"],
+        lambda: report.get("roc_auc", other=ACTING),
+        lambda: report.rollup("other"),
+        lambda: report[ACTING],
+        lambda: report.curve(ACTING),
+        lambda: acting.empty().update({ACTING: [1]}),
+        lambda: acting.empty().update({"y": [1, 2], "p": [0.5, 0.5], ACTING: ["a", "b"]}),
+        lambda: sm.binary(y_true="y", y_score=ACTING).update({"y": [1], ACTING: ["text"]}),
+        lambda: sm.evaluate(f"no/such/{ACTING}".replace("\x00", ""), acting.empty()),
+    ):
+        with pytest.raises(sm.StreamMetricsError) as caught:
+            wrong()
+        yield str(caught.value)
+
+
+def test_errors(acting):
+    for text in texts_of_errors(acting):
+        assert clean(text), text
+
+
+def test_the_command_line(tmp_path):
+    name = f"{tmp_path}/p.parquet"
+    pl.DataFrame({"y": [1, 0], "p": [0.9, 0.1], "g": [ACTING, "x"]}).write_parquet(name)
+    command = ["evaluate", name, "--y-true", "y", "--y-score", "p", "--by", "g"]
+    assert clean(CliRunner().invoke(main, command).output)
+    assert "\x1b" in CliRunner().invoke(main, [*command, "--format", "csv"]).output  # a pipe gets the data
+    found = CliRunner().invoke(main, ["evaluate", "no\x1b[2J", *command[2:]])
+    assert found.exit_code == 2
+    assert clean(found.output)
+
+
+def test_csv_on_a_terminal(monkeypatch, capsys):
+    frame = pl.DataFrame({"g": [ACTING]})
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    for form in ("csv", "json"):
+        write(frame, "", form, None)
+        assert clean(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("dtype", [pl.Date, pl.Datetime("us"), pl.Datetime("us", "Europe/Berlin")])
+def test_dates_of_any_year_are_shown(dtype):
+    days = pl.Series(FOREIGN, dtype=pl.Int64)
+    if dtype == pl.Date:
+        times = days.cast(pl.Int32).cast(dtype)
+    else:
+        times = pl.Series([day and min(day, 10**8) * 86_400_000_000 for day in FOREIGN], dtype=pl.Int64).cast(dtype)
+    shown = written(times).to_list()
+    assert shown[0].startswith("+12921-08-18")
+    assert shown[3].startswith("1970-01-01")
+    assert shown[4] is None
+    batch = pl.DataFrame({"y": [1, 0, 1, 0, 1], "p": [0.9, 0.1, 0.4, 0.6, 0.2], "day": times})
+    acc = sm.binary(y_true="y", y_score="p", by="day").update(batch)
+    for text in texts(acc):
+        assert isinstance(text, str)
+    assert "+12921-08-18" in str(acc.finalize())
+    assert "+12921-08-18" in page(acc.finalize())
+    report = acc.finalize()
+    with pytest.raises(sm.ReportError, match=r"say which with day= \(such as '-8982"):
+        report["roc_auc"]
+    with pytest.raises(sm.ReportError, match="years 1 to 9999"):
+        over_time(report, "accuracy")
+    assert list(map(cell, shown)) == [*shown[:4], "null"]
+
+
+def test_markup_is_escaped_for_both():
+    assert markup('<b>&"\x1b') == r"&lt;b&gt;&amp;&quot;\x1b"
