@@ -264,17 +264,17 @@ class Accumulator:
         """An accumulator of the same rows, which changes on its own."""
         return self._of(Saved(self.roles, self.metrics, self.state))
 
-    def rollup(self, *columns: Column) -> Accumulator:
+    def rollup(self, *columns: Column | Sequence[Column]) -> Accumulator:
         """The accumulator over fewer or coarser groups, as if the rows had been grouped by these columns alone.
 
         A column is a name, or an expression over group columns: ``pl.col("day").dt.truncate("1w").alias("week")``.
-        Models stay apart. Without arguments everything is one group.
+        Models stay apart. Columns are given as arguments or as a list; without any, all rows are one group.
 
         Raises:
             SpecificationError: for what is no group column, or cannot be computed from some.
         """
         names = Names()
-        by = tuple(names.of(column) for column in columns)
+        by = tuple(names.of(column) for given in columns for column in several(given))
         made, before = names.expressions, self.roles.expressions
         for column in (root for name in by for root in made.get(name, pl.col(name)).meta.root_names()):
             if column not in self.roles.by:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -19,7 +21,7 @@ from streammetrics.estimates import columns_of, estimate
 from streammetrics.keys import matching, require_free, require_group_columns
 from streammetrics.metrics import Metric, find_metric, find_metrics
 from streammetrics.metrics.requirement import Requirement
-from streammetrics.roles import FOLD, LABEL, MODEL
+from streammetrics.roles import FOLD, LABEL, MODEL, several
 from streammetrics.state import State, roll_up
 from streammetrics.statistics import (
     GROUP,
@@ -53,15 +55,24 @@ BINS: dict[str, list[type[Binned]]] = {"scores": [ScoreHistogram, Histogram], "e
 BIN_COLUMNS = {"low": "lowest", "high": "highest", "neg": "negatives", "pos": "positives"}
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Estimate:
     """A value with certified bounds for the rows seen.
 
     ``value`` is None where it is undefined; ``lower == value == upper`` where it is exact. ``note`` is a word about it,
     or None. ``ci_lower`` and ``ci_upper`` are the ends of its sampling interval, where one was asked for and is sound.
 
-    >>> Estimate(0.85, 0.849, 0.851)
+    As a number an estimate is its value: ``float(estimate)``, ``estimate >= 0.8`` and ``f"{estimate:.3f}"``. To decide
+    on the certified bounds instead, compare ``estimate.lower`` or call `Report.violations`.
+
+    Raises:
+        ReportError: If an undefined estimate is used as a number.
+
+    >>> estimate = Estimate(0.85, 0.849, 0.851)
+    >>> estimate
     Estimate(value=0.85, lower=0.849, upper=0.851)
+    >>> float(estimate), estimate >= 0.8, f"{estimate:.1%}"
+    (0.85, True, '85.0%')
     """
 
     value: float | None
@@ -80,6 +91,37 @@ class Estimate:
         """Whether the bounds leave nothing open."""
         return self.lower == self.upper
 
+    def __float__(self) -> float:
+        if self.value is None:
+            raise ReportError(f"The estimate has no value ({self.note or 'undefined'}); check whether .value is None.")
+        return self.value
+
+    def __format__(self, form: str) -> str:
+        return format(float(self), form) if form else str(self)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Estimate):
+            return vars(self) == vars(other)
+        return self.value == other if isinstance(other, Real) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __lt__(self, other: Estimate | Real | float) -> bool:
+        return self._ordered(operator.lt, other)
+
+    def __le__(self, other: Estimate | Real | float) -> bool:
+        return self._ordered(operator.le, other)
+
+    def __gt__(self, other: Estimate | Real | float) -> bool:
+        return self._ordered(operator.gt, other)
+
+    def __ge__(self, other: Estimate | Real | float) -> bool:
+        return self._ordered(operator.ge, other)
+
+    def _ordered(self, order: Callable[[float, float], bool], other: object) -> bool:
+        return order(float(self), float(other)) if isinstance(other, (Estimate, Real)) else NotImplemented
+
 
 class Report:
     """What has been read off an accumulator.
@@ -87,12 +129,18 @@ class Report:
     ``report["roc_auc"]`` and `get` give an `Estimate`, `frame` gives all of them; `curve` and `operating_point` read
     the histograms. A metric that is not among those shown is computed when it is asked for.
 
+    A report is read like a dictionary of its metrics: iteration gives the names of those shown, ``dict(report)`` their
+    estimates, ``in`` tells whether a metric can be read. With groups or several thresholds a name has more than one
+    estimate; ``report[name]`` and ``dict(report)`` then raise a `ReportError` that says which keys to give to `get`.
+
     >>> import streammetrics as sm
     >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.8, 0.3, 0.4]}).finalize()
     >>> report["roc_auc"]
     Estimate(value=1.0, lower=1.0, upper=1.0)
     >>> report.get("recall", threshold=0.5).value
     0.5
+    >>> "recall" in report, "mse" in report, list(report)[:3]
+    (True, False, ['rows', 'dropped', 'roc_auc'])
     """
 
     def __init__(
@@ -153,6 +201,27 @@ class Report:
     def __getitem__(self, metric: str | Metric) -> Estimate:
         return self.get(metric)
 
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def __len__(self) -> int:
+        return len(self.metrics)
+
+    def __contains__(self, metric: object) -> bool:
+        return isinstance(metric, (str, Metric)) and self.readable(metric)
+
+    def keys(self) -> list[str]:
+        """The names of the metrics shown."""
+        return [metric.name for metric in self.metrics]
+
+    def items(self) -> list[tuple[str, Estimate]]:
+        """The names of the metrics shown, and their estimates.
+
+        Raises:
+            ReportError: If a metric has more than one estimate.
+        """
+        return [(name, self[name]) for name in self]
+
     def get(self, metric: str | Metric, **keys: Any) -> Estimate:
         """The estimate of a metric, by name, alias or with options: ``report.get("fbeta(beta=2)", country="DE")``.
 
@@ -208,20 +277,26 @@ class Report:
 
     worst, best, gaps, fairness = segments.worst, segments.best, segments.gaps, segments.fairness
 
-    def violations(self, requirement: str) -> list[str]:
-        """Where a requirement such as ``"roc_auc >= 0.8"`` is not certain to hold, a sentence for each group.
+    def violations(self, requirements: str | Sequence[str]) -> list[str]:
+        """Return a sentence for each group in which a requirement such as ``"roc_auc >= 0.8"`` is not certain to hold.
 
         Above a limit the lower bound decides, below it the upper one; what is undefined does not hold.
+
+        Args:
+            requirements: One requirement, or several.
 
         Raises:
             MetricError: for an unreadable requirement or an unknown metric.
 
         >>> import streammetrics as sm
         >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.8, 0.3, 0.4]}).finalize()
-        >>> report.violations("roc_auc >= 0.8"), report.violations("recall >= 0.8")
-        ([], ['recall >= 0.8 does not hold for threshold 0.5: recall is 0.5.'])
+        >>> report.violations(["roc_auc >= 0.8", "recall >= 0.8"])
+        ['recall >= 0.8 does not hold for threshold 0.5: recall is 0.5.']
         """
-        required = Requirement.parse(requirement)
+        parsed = [Requirement.parse(requirement) for requirement in several(requirements)]
+        return [sentence for required in parsed for sentence in self._violations(required)]
+
+    def _violations(self, required: Requirement) -> list[str]:
         deciding = "lower" if required.wants_high else "upper"
         rows = self.rows(required.metric)
         columns = rows.columns[: rows.columns.index("metric")]
@@ -242,14 +317,18 @@ class Report:
             said += f", and no {'lower' if deciding == 'lower' else 'higher'} than {row[deciding]:.6g} for certain"
         return f"{required} does not hold{place}: {row['metric']} {said}."
 
-    def rollup(self, *columns: str) -> Report:
+    def rollup(self, *columns: str | Sequence[str]) -> Report:
         """The report over fewer groups, as if the rows had been grouped by these columns alone. Models stay apart.
+
+        Args:
+            columns: Group columns, as arguments or as a list. Without any, all rows are one group.
 
         Raises:
             ReportError: for what is no group column.
         """
-        require_group_columns(columns, self.by)
-        kept = list(dict.fromkeys([*columns, *(c for c in self.by if c == MODEL)]))
+        names = [name for given in columns for name in several(given)]
+        require_group_columns(names, self.by)
+        kept = list(dict.fromkeys([*names, *(c for c in self.by if c == MODEL)]))
         folds = None if self.folds is None else roll_up(self.folds, [*kept, FOLD])
         return Report(roll_up(self._state, kept), self.metrics, self.confidence, folds, self.unit)
 

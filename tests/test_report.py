@@ -234,3 +234,74 @@ def test_confusion_counts_are_those_of_the_rows(report):
     for g, t, tp, fp, fn, tn in report.confusion_counts().iter_rows():
         y, z = Y[g == G], P[g == G] >= t
         assert (tp, fp, fn, tn) == ((z & y).sum(), (z & ~y).sum(), (~z & y).sum(), (~z & ~y).sum())
+
+
+def test_estimates_are_numbers():
+    report = evaluated()
+    estimate, value = report["roc_auc"], report["roc_auc"].value
+    assert (float(estimate), f"{estimate:.3f}", f"{estimate}") == (value, f"{value:.3f}", repr(estimate))
+    for other in (0.0, 1, np.float64(0.1), np.float32(2), value, report["log_loss"]):
+        number = float(other)
+        assert (estimate < other, estimate <= other) == (value < number, value <= number)
+        assert (estimate > other, estimate >= other) == (value > number, value >= number)
+        assert (other < estimate, other >= estimate) == (number < value, number >= value)
+    assert estimate == value
+    assert estimate != value + 1
+    assert estimate != "roc_auc"
+    assert {estimate: 1}[value] == 1
+    assert estimate == report["roc_auc"] != sm.Estimate(value, 0.0, 1.0)
+    with pytest.raises(TypeError, match="not supported"):
+        assert estimate < "1"
+    undefined = evaluated(DATA.filter("y"))["roc_auc"]
+    assert undefined != 0
+    for use in (float, lambda e: e < 0.5, lambda e: e >= 0.5, lambda e: f"{e:.2f}"):
+        with pytest.raises(sm.ReportError, match=r"The estimate has no value \(no negatives\)"):
+            use(undefined)
+
+
+def test_a_report_is_read_like_a_dictionary():
+    report = evaluated()
+    assert list(report) == report.keys() == report.frame["metric"].unique(maintain_order=True).to_list()
+    assert len(report) == len(report.metrics)
+    assert dict(report) == dict(report.items()) == {name: report[name] for name in report}
+    assert "fbeta(beta=2)" in report
+    assert "auc" in report
+    for foreign in ("mse", "nothing", "f(", 5, None):
+        assert foreign not in report
+    with pytest.raises(sm.ReportError, match=r"rows match no keys; say which with g="):
+        dict(evaluated(by="g"))
+    for wrong in (0, None, ("roc_auc", "f1")):
+        with pytest.raises(sm.MetricError, match="given by its name"):
+            report[wrong]
+
+
+def test_several_requirements_are_decided_at_once():
+    report = evaluated()
+    wanted = ["roc_auc > 1", "recall < 0", "accuracy >= 0"]
+    assert report.violations(wanted) == [s for text in wanted for s in report.violations(text)]
+    assert len(report.violations(wanted)) == 2
+    assert report.violations([]) == []
+
+
+@pytest.mark.parametrize("make", [lambda acc: acc, lambda acc: acc.finalize()], ids=["accumulator", "report"])
+def test_columns_to_roll_up_to_come_one_by_one_or_as_a_list(make):
+    data = DATA.with_columns(h=pl.int_range(pl.len()) % 3)
+    fine = make(sm.binary(y_true="y", y_score="p", by=["g", "h"], metrics=["rows"]).update(data))
+
+    def frame(*columns):
+        found = fine.rollup(*columns)
+        return (found if isinstance(found, sm.Report) else found.finalize()).frame
+
+    assert frame([]).equals(frame())
+    assert frame().height == 1
+    assert frame(["g"]).equals(frame("g"))
+    assert frame(["h", "g"]).equals(frame("h", "g"))
+
+
+def test_a_page_that_cannot_be_written(tmp_path):
+    with pytest.raises(
+        sm.ReportError, match=r"The page '.*no.dir.x.html' cannot be written: No such file or directory."
+    ):
+        evaluated().save_html(tmp_path / "no" / "dir" / "x.html")
+    with pytest.raises(sm.ReportError, match="cannot be written: Is a directory"):
+        evaluated().save_html(tmp_path)

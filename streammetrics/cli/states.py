@@ -68,7 +68,7 @@ def check_command(
     The exit code is 1 where one fails.
     """
     report = _rolled_up(state, by, total).finalize()
-    failures = [sentence for text in requirements for sentence in report.violations(text)]
+    failures = report.violations(requirements)
     for sentence in failures:
         echo(click.style(sentence, fg="red"))
     if failures:

@@ -297,6 +297,8 @@ def find_metric(metric: str | Metric, tables: Collection[Collection[str]]) -> Me
     if isinstance(metric, Metric):
         candidates, text = [metric], metric.name
     else:
+        if not isinstance(metric, str):
+            raise MetricError(f"A metric is given by its name or as a Metric, not as {metric!r}.")
         name, options = parse_metric(metric)
         named, text = _registry.get(name), metric
         if not named:
