@@ -1,7 +1,8 @@
 """Evaluate model predictions of any size in one pass: exact metrics or certified bounds, from tables that add up."""
 
 from streammetrics.accumulator import Accumulator, merge
-from streammetrics.compare import Comparison, compare
+from streammetrics.compare import compare
+from streammetrics.comparison import Comparison
 from streammetrics.drift import Drift, drift, drift_over
 from streammetrics.errors import (
     ColumnError,

@@ -12,7 +12,8 @@ import polars as pl
 
 from streammetrics import text
 from streammetrics.accumulator import Accumulator
-from streammetrics.compare import Comparison, compare
+from streammetrics.compare import compare
+from streammetrics.comparison import Comparison
 from streammetrics.distances import MEASURES, distances
 from streammetrics.distributions import PAIRED, Distribution, distributions, paired, side_by_side
 from streammetrics.errors import ReportError, SpecificationError

@@ -16,13 +16,14 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from streammetrics import confusion, curves, error_curves, segments, text
+from streammetrics.comparison import Comparison
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.estimates import columns_of, estimate
 from streammetrics.keys import matching, require_free, require_group_columns
 from streammetrics.metrics import Metric, find_metric, find_metrics
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.roles import FOLD, LABEL, MODEL, several
-from streammetrics.state import State, roll_up
+from streammetrics.state import State, roll_up, select
 from streammetrics.statistics import (
     GROUP,
     CalibrationBins,
@@ -184,13 +185,16 @@ class Report:
         """Groups and tables, which everything is read off."""
         return self._state
 
-    def showing(self, metrics: Sequence[str]) -> Report:
+    def showing(self, metrics: str | Metric | Sequence[str | Metric]) -> Report:
         """The same report of other metrics.
 
         Raises:
             MetricError: for an unknown metric, or one that cannot be read off what was kept.
         """
-        found = find_metrics(metrics, columns_of(self._state.statistics, self._state.labels))
+        found = find_metrics(
+            [metrics] if isinstance(metrics, (str, Metric)) else metrics,
+            columns_of(self._state.statistics, self._state.labels),
+        )
         return Report(self._state, found, self.confidence, self.folds, self.unit)
 
     @property
@@ -331,6 +335,50 @@ class Report:
         kept = list(dict.fromkeys([*names, *(c for c in self.by if c == MODEL)]))
         folds = None if self.folds is None else roll_up(self.folds, [*kept, FOLD])
         return Report(roll_up(self._state, kept), self.metrics, self.confidence, folds, self.unit)
+
+    def compare(
+        self,
+        a: str,
+        b: str,
+        *,
+        metrics: Sequence[str | Metric] | None = None,
+        confidence: float | None = None,
+    ) -> Comparison:
+        """Compare two models of the report, in each group of the other columns.
+
+        Args:
+            a: Name of a model.
+            b: Name of the other model.
+            metrics: Metrics to compare. Defaults to those shown.
+            confidence: Confidence level for intervals of the differences, such as 0.95, which need a ``unit``. Defaults
+                to no intervals.
+
+        Raises:
+            ReportError: If the report has no such model.
+            MetricError: If a metric is unknown or cannot be computed from what was kept.
+            SpecificationError: If ``confidence`` is not between 0 and 1.
+
+        >>> import streammetrics as sm
+        >>> acc = sm.binary(y_true="y", y_score={"old": "p", "new": "q"})
+        >>> report = acc.update({"y": [1, 0, 1], "p": [0.8, 0.3, 0.2], "q": [0.8, 0.3, 0.4]}).finalize()
+        >>> report.compare("old", "new").frame.filter(metric="roc_auc").select("a", "b", "better").row(0)
+        (0.5, 1.0, 'b')
+        """
+        report = self if metrics is None else self.showing(metrics)
+        return Comparison(report._of_model(a), report._of_model(b), confidence)
+
+    def _of_model(self, name: str) -> Report:
+        """The report of one model."""
+        known = self._state.keys[MODEL].unique(maintain_order=True).to_list() if MODEL in self.by else []
+        if name not in known:
+            raise ReportError(f"Unknown model {name!r}. Models: {text.few(known) or 'none'}.")
+        columns = [c for c in self.by if c != MODEL]
+
+        def alone(state: State, *more: str) -> State:
+            return roll_up(select(state, state.keys.filter(pl.col(MODEL) == name)), [*columns, *more])
+
+        folds = None if self.folds is None else alone(self.folds, FOLD)
+        return Report(alone(self._state), self.metrics, self.confidence, folds, self.unit)
 
     def curve(self, kind: str, order: Literal["tied", "best", "worst"] = "tied") -> pl.DataFrame:
         """A curve of every group as a frame.

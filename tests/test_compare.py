@@ -303,3 +303,42 @@ def test_units_of_other_groups_are_not_paired():
     assert sm.compare(total, groups, confidence=0.9).frame["ci_lower"].is_null().all()
     found = sm.compare(total, groups, confidence=0.9, independent=True).frame.filter(metric="mae")
     assert found["ci_lower"].is_not_null().all()
+
+
+def test_reports_are_compared_by_the_metrics_asked_for():
+    a, b = (regression(HAND, column).finalize() for column in "pq")
+    found = sm.compare(a, b, metrics=["mae", "wape"])
+    assert found.frame["metric"].to_list() == ["mae", "wape"]
+    assert found.frame.equals(sm.compare(regression(HAND), regression(HAND, "q"), metrics=["mae", "wape"]).frame)
+    assert sm.compare(regression(HAND), b, metrics="mae").frame["metric"].to_list() == ["mae"]
+    with pytest.raises(sm.MetricError, match="roc_auc needs"):
+        sm.compare(a, b, metrics=["roc_auc"])
+
+
+def test_different_numbers_of_rows_are_told():
+    a, b = regression(HAND), regression(pl.DataFrame(HAND).head(3))
+    assert sm.compare(a, a).note is None
+    assert sm.compare(a, b, metrics=["mae"]).note == "The two have different numbers of rows: 4 and 3."
+    assert str(sm.compare(a, b)).endswith("rows: 4 and 3.")
+    assert sm.compare(a, b, independent=True).note is None
+    one, other = (regression(pl.DataFrame(HAND | {"g": list(groups)}), by="g") for groups in ("uuvw", "uuvv"))
+    assert sm.compare(one, other).note == "The two have different numbers of rows in 2 of 3 groups."
+    assert sm.compare(a, one).note == "The two have different numbers of rows in 3 of 3 groups."
+
+
+@pytest.mark.parametrize("by", [(), ("g",)])
+def test_two_models_of_one_pass(by):
+    rng = np.random.default_rng(0)
+    batch = pl.DataFrame({"y": rng.normal(0, 1, 200), "u": np.arange(200) // 4, "g": ["a", "b"] * 100})
+    batch = batch.with_columns(near=pl.col("y") + rng.normal(0, 0.1, 200), far=pl.col("y") + rng.normal(0, 1, 200))
+    both = sm.regression(y_true="y", y_pred={"near": "near", "far": "far"}, by=by, unit="u").update(batch).finalize()
+    one, other = (regression(batch, name, by=by, unit="u") for name in ("near", "far"))
+    for confidence in (None, 0.9):
+        found = both.compare("near", "far", confidence=confidence)
+        assert_frame_equal(found.frame, sm.compare(one, other, confidence=confidence).frame)
+    assert found.note is None
+    assert both.compare("near", "far", metrics=["mae"]).frame["better"].unique().to_list() == ["a"]
+    with pytest.raises(sm.ReportError, match=r"Unknown model 'best'\. Models: 'far', 'near'\."):
+        both.compare("near", "best")
+    with pytest.raises(sm.ReportError, match=r"Unknown model 'near'\. Models: none\."):
+        one.finalize().compare("near", "far")

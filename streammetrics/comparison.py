@@ -1,0 +1,275 @@
+"""Two reports side by side: the difference of each metric, and where one curve lies above the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from streammetrics import text
+from streammetrics.errors import ReportError
+from streammetrics.estimates import LIMITS
+from streammetrics.frames import concat_groups
+from streammetrics.keys import require_free
+from streammetrics.metrics import Metric
+
+if TYPE_CHECKING:
+    from streammetrics.charts import Plot
+    from streammetrics.report import Report
+
+Values = NDArray[np.float64]
+
+ESTIMATE = ("value", "lower", "upper")
+COLUMNS = ("a", "b", "difference", "better")
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two reports side by side.
+
+    >>> import streammetrics as sm
+    >>> y = [1, 0, 1, 0]
+    >>> a, b = (sm.binary(y_true="y", y_score="p").update({"y": y, "p": p}) for p in ([0.9, 0.6, 0.4, 0.1], y))
+    >>> sm.compare(a, b).roc().rows()
+    [(0.0, 0.5, 'b'), (0.5, 1.0, 'equal')]
+    """
+
+    a: Report
+    b: Report
+    confidence: float | None = None
+    independent: bool = False
+
+    def __post_init__(self) -> None:
+        if not set(self.a.by) <= set(self.b.by):
+            raise ReportError(f"the group columns differ: {self.a.by} and {self.b.by}.")
+        require_free([*self.a.by, *self.b.by], COLUMNS, "a name that comparisons use")
+        if self.confidence is not None:
+            from streammetrics.uncertainty.distributions import upper_level  # when it is needed
+
+            upper_level(self.confidence)
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        """The difference of each metric that both reports show, in the groups of either.
+
+        Group columns, kept keys such as ``threshold``, metric, ``a``, ``b``, ``difference`` (b - a), ``lower`` and
+        ``upper`` (certified bounds of the difference) and ``better``: ``"a"`` or ``"b"`` where the bounds and the
+        metric's direction leave no doubt, ``"equal"`` where both are the same for certain, else null. A difference of
+        1e-12 of the values or less is rounding.
+
+        With a confidence, ``ci_lower`` and ``ci_upper`` are the ends of the sampling interval of the difference, null
+        where none is sound.
+
+        Raises:
+            ColumnError: where a group column has different types.
+        """
+        one, other = self._frames(None)
+        keys = one.columns[: one.columns.index("metric") + 1]
+        one, other = (
+            frame.select(*keys, pl.col(ESTIMATE).cast(pl.Float64).name.suffix(side))
+            for frame, side in ((one, " of a"), (other, " of b"))
+        )
+        joined = one.join(other, on=keys, how="full", coalesce=True, nulls_equal=True, maintain_order="left_right")
+        joined = joined.filter(pl.col("metric").is_in([m.name for m in self._metrics]))
+        sign = {m.name: {"high": 1, "low": -1}.get(m.better or "", 0) for m in self._metrics}
+        gain = pl.col("metric").replace_strict(sign, default=0, return_dtype=pl.Int8)
+        size = pl.max_horizontal(pl.col("value of a", "value of b").abs())
+        rounding = pl.when(size.is_finite()).then(ROUNDING * size).otherwise(0.0)
+        b_above, b_below = pl.col("lower") > rounding, pl.col("upper") < -rounding
+        found = joined.with_columns(
+            difference=_minus("value of b", "value of a"),
+            lower=_minus("lower of b", "upper of a"),
+            upper=_minus("upper of b", "lower of a"),
+        ).select(
+            *keys,
+            pl.col("value of a").alias("a"),
+            pl.col("value of b").alias("b"),
+            "difference",
+            "lower",
+            "upper",
+            better=pl.when((pl.col("lower").abs() <= rounding) & (pl.col("upper").abs() <= rounding))
+            .then(pl.lit("equal"))
+            .when(pl.when(gain > 0).then(b_above).when(gain < 0).then(b_below))
+            .then(pl.lit("b"))
+            .when(pl.when(gain > 0).then(b_below).when(gain < 0).then(b_above))
+            .then(pl.lit("a")),
+        )
+        if self.confidence is None:
+            return found
+        limits = self._limits(found.select(*keys, "a", "b"), self.confidence)
+        return found.join(limits, on=keys, how="left", nulls_equal=True, maintain_order="left").select(
+            pl.exclude("better"), "better"
+        )
+
+    @property
+    def _metrics(self) -> list[Metric]:
+        """Those that both reports show."""
+        names = {m.name for m in self.b.metrics}
+        return [m for m in self.a.metrics if m.name in names]
+
+    def _frames(self, confidence: float | None) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Both frames, with the same keys before the estimates, in the same types.
+
+        Where ``a`` has fewer group columns, its rows come once for each group of ``b``.
+        """
+        one, other = (r.with_confidence(confidence).frame if confidence else r.frame for r in (self.a, self.b))
+        own = one.columns[: one.columns.index("metric") + 1]
+        keys = [c for c in other.columns[: other.columns.index("metric") + 1] if c in own or c in self.b.by]
+        shared = [c for c in keys if c in own]
+        types = concat_groups([frame.select(shared).clear() for frame in (one, other)]).schema
+        one, other = one.cast(types), other.cast(types)
+        if len(shared) < len(keys):
+            groups = other.select(self.b.by).unique(maintain_order=True)
+            one = groups.join(one, on=self.a.by, nulls_equal=True) if self.a.by else groups.join(one, how="cross")
+        return one.select(*keys, *_estimates(one)), other.select(*keys, *_estimates(other))
+
+    def _limits(self, values: pl.DataFrame, confidence: float) -> pl.DataFrame:
+        """Keys, metric and limits of the differences, as far as they are sound."""
+        from streammetrics.confidence import independent_intervals, paired_intervals  # when it is needed
+
+        alike = self.a.unit == self.b.unit and self.a.by == self.b.by
+        if self.a.folds is not None and self.b.folds is not None and alike:
+            return paired_intervals(values, self.a.folds, self.b.folds, self._metrics, confidence)
+        if self.independent:
+            return independent_intervals(values, *self._frames(confidence))
+        return values.drop("a", "b").with_columns(pl.lit(None, pl.Float64).alias(side) for side in LIMITS)
+
+    @cached_property
+    def note(self) -> str | None:
+        """A sentence if the two have different numbers of rows, although they are not ``independent``."""
+        if self.independent:
+            return None
+        one, other = (report.showing(["rows"]) for report in (self.a, self.b))
+        rows = Comparison(one, other).frame
+        differing = rows.filter(pl.col("a").ne_missing(pl.col("b")))
+        if differing.is_empty():
+            return None
+        if not self.b.by:
+            return f"The two have different numbers of rows: {rows['a'][0]:,.0f} and {rows['b'][0]:,.0f}."
+        return f"The two have different numbers of rows in {differing.height:,} of {rows.height:,} groups."
+
+    def __str__(self) -> str:
+        return "\n".join([text.differences(self.frame), *filter(None, [self.note])])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    @property
+    def plot(self) -> Plot:
+        """Charts of both, one over the other: ``comparison.plot.roc()``. They need the extra ``plot``.
+
+        Raises:
+            ReportError: where the group columns differ.
+        """
+        from streammetrics.charts import Plot, Together  # when it is needed
+
+        return Plot(Together({"a": self.a, "b": self.b}))
+
+    def roc(self) -> pl.DataFrame:
+        """Where which ROC curve lies above the other: group columns, ``from_fpr``, ``to_fpr``, ``above``.
+
+        A row for each stretch of false positive rates; ``above`` is ``"a"``, ``"b"`` or ``"equal"``, or null where a
+        curve is undefined for want of a class. Between thresholds the curves are straight lines. One row means that one
+        curve dominates, or that both are equal.
+
+        Raises:
+            MetricError: where a score histogram is not kept.
+        """
+        return self._stretches("roc", "fpr", _of_lines)
+
+    def error_cdf(self) -> pl.DataFrame:
+        """Where whose absolute errors are smaller: group columns, ``from_tolerance``, ``to_tolerance``, ``above``.
+
+        A row for each stretch of tolerances, from the smallest error on; ``above`` says which model has the larger
+        share of errors up to there: ``"a"``, ``"b"``, ``"equal"``, or null where the bins of the error histograms leave
+        it open.
+
+        Raises:
+            MetricError: where an error histogram is not kept.
+        """
+        return self._stretches("rec", "tolerance", _of_steps)
+
+    def _stretches(
+        self, kind: str, along: str, found: Callable[[pl.DataFrame, pl.DataFrame], pl.DataFrame]
+    ) -> pl.DataFrame:
+        one, other = self.a.curve(kind), self.b.curve(kind)
+        shared, keys = (
+            curve.columns[: next(i for i, c in enumerate(curve.columns) if c in ("threshold", along))]
+            for curve in (one, other)
+        )
+        names = {"start": f"from_{along}", "end": f"to_{along}"}
+        if not keys:
+            return found(one, other).rename(names)
+        ours = dict(one.group_by(shared, maintain_order=True)) if shared else {(): one}
+        place = [keys.index(key) for key in shared]
+        parts = [
+            curve.select(keys).head(1).join(found(ours[own], curve), how="cross")
+            for key, curve in other.group_by(keys, maintain_order=True)
+            if (own := tuple(key[i] for i in place)) in ours
+        ]
+        nothing = other.select(keys).clear().join(_runs(np.zeros(1), np.zeros(0)), how="cross")
+        return pl.concat([nothing, *parts]).rename(names)
+
+
+def _estimates(frame: pl.DataFrame) -> list[str]:
+    return [c for c in (*ESTIMATE, *LIMITS) if c in frame.columns]
+
+
+def _minus(one: str, other: str) -> pl.Expr:
+    """A difference; null between two infinities."""
+    return (pl.col(one) - pl.col(other)).fill_nan(None)
+
+
+def _of_lines(one: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
+    """Stretches between which two ROC curves change places."""
+    x = np.unique(np.concatenate([[0.0, 1.0], *(curve["fpr"].drop_nulls().to_numpy() for curve in (one, other))]))
+    start, end = (_along(one, x, side) - _along(other, x, side) for side in ("right", "left"))
+    left, right = (np.where(np.abs(gap) < ROUNDING, 0.0, gap) for gap in (start[:-1], end[1:]))
+    crossing = np.flatnonzero(left * right < 0)
+    at = x[crossing] + (x[crossing + 1] - x[crossing]) * left[crossing] / (left[crossing] - right[crossing])
+    sign = np.insert(np.sign(left + right), crossing + 1, np.sign(right[crossing]))
+    sign[crossing + np.arange(len(crossing))] = np.sign(left[crossing])
+    return _runs(np.insert(x, crossing + 1, at), sign)
+
+
+def _along(curve: pl.DataFrame, x: Values, side: Literal["left", "right"]) -> Values:
+    """Recall just left or right of each x: a curve may rise steeply there."""
+    ends = pl.min("recall").alias("foot"), pl.max("recall").alias("top")
+    fpr, foot, top = (c.to_numpy() for c in curve.drop_nulls("fpr").group_by("fpr").agg(*ends).sort("fpr"))
+    if len(fpr) < 2:
+        return np.full(len(x), np.nan)
+    k = np.clip(np.searchsorted(fpr, x, side=side) - 1, 0, len(fpr) - 2)
+    recall: Values = top[k] + (foot[k + 1] - top[k]) * (x - fpr[k]) / (fpr[k + 1] - fpr[k])
+    return recall
+
+
+def _of_steps(one: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
+    """Stretches between which two step functions with bounds change places; none where one has no rows."""
+    if not (one.height and other.height):
+        return _runs(np.zeros(1), np.zeros(0))
+    x = np.unique(np.concatenate([one["tolerance"].to_numpy(), other["tolerance"].to_numpy()]))
+    (low1, high1), (low2, high2) = (tuple(_at(curve, side, x) for side in ("lower", "upper")) for curve in (one, other))
+    least, most = low1 - high2, high1 - low2
+    sign = np.where(least > ROUNDING, 1.0, np.where(most < -ROUNDING, -1.0, np.nan))
+    sign[(np.abs(least) <= ROUNDING) & (np.abs(most) <= ROUNDING)] = 0.0
+    return _runs(np.append(x, np.inf), sign)
+
+
+def _at(curve: pl.DataFrame, side: str, x: Values) -> Values:
+    """The value of a step function from each x on."""
+    place = np.searchsorted(curve["tolerance"].to_numpy(), x, side="right")
+    return np.append(0.0, curve[side].to_numpy())[place]
+
+
+def _runs(x: Values, sign: Values) -> pl.DataFrame:
+    """Neighbouring intervals of one sign, joined: columns start, end, above."""
+    code = np.where(np.isnan(sign), 2, sign).astype(np.int64)
+    first = np.flatnonzero(np.append(True, code[1:] != code[:-1])) if len(code) else np.zeros(0, dtype=np.intp)
+    names = pl.Series(code[first]).replace_strict({1: "a", -1: "b", 0: "equal"}, default=None, return_dtype=pl.String)
+    return pl.DataFrame({"start": x[first], "end": np.append(x[first][1:], x[-1:])[: len(first)], "above": names})
