@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from streammetrics import Metric, all_metrics
+from streammetrics import Metric
 from streammetrics.kernels.errors import FAMILIES
+from streammetrics.metrics import declared_metrics
 from streammetrics.statistics import STATISTICS, ErrorMoments, PairHistograms, Statistic, TDigest
 from streammetrics.statistics.binned import Binned
 
@@ -39,7 +40,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 def declared() -> list[Metric]:
     """The metrics of the library itself."""
-    return [metric for metric in all_metrics() if metric.__module__.startswith("streammetrics.")]
+    return [metric for metric in declared_metrics() if metric.__module__.startswith("streammetrics.")]
 
 
 def reference() -> Iterator[str]:

@@ -96,3 +96,7 @@ __all__ = [
     "read_rules",
     "regression",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

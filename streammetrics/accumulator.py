@@ -16,7 +16,7 @@ from streammetrics.errors import MergeError, SpecificationError
 from streammetrics.estimates import columns_of
 from streammetrics.frames import concat_groups, types_of
 from streammetrics.lazy import pa
-from streammetrics.metrics import Metric, all_metrics, find_metrics
+from streammetrics.metrics import Metric, declared_metrics, find_metrics
 from streammetrics.report import Report
 from streammetrics.roles import LABEL, Column, Columns, Kind, Names, Roles, several
 from streammetrics.rows import rows_by_model
@@ -321,7 +321,7 @@ class Accumulator:
         tables = columns_of(self.statistics, self.roles.labels)
         wanted = self.metrics if metrics is None else metrics
         if wanted is None:
-            wanted = [m for m in all_metrics() if any(m.readable(t) for t in tables)]
+            wanted = [m for m in declared_metrics() if any(m.readable(t) for t in tables)]
         found = find_metrics(wanted, tables)
         if confidence is not None and not 0 < confidence < 1:
             raise SpecificationError(f"confidence must lie between 0 and 1, not {confidence!r}.")

@@ -298,6 +298,15 @@ def test_columns_to_roll_up_to_come_one_by_one_or_as_a_list(make):
     assert frame(["h", "g"]).equals(frame("h", "g"))
 
 
+def test_one_threshold_or_atom_needs_no_list():
+    assert sm.ConfusionCounts(0.2) == sm.ConfusionCounts(thresholds=(0.2,))
+    assert sm.PredictedCounts(thresholds=0.2) == sm.PredictedCounts((0.2,))
+    assert sm.ScoreHistogram(atoms=0.05) == sm.ScoreHistogram(atoms=(0.05,))
+    assert evaluated(thresholds=0.2).frame.equals(evaluated(thresholds=[0.2]).frame)
+    with pytest.raises(sm.SpecificationError, match="distinct numbers"):
+        sm.ConfusionCounts("half")
+
+
 def test_a_page_that_cannot_be_written(tmp_path):
     with pytest.raises(
         sm.ReportError, match=r"The page '.*no.dir.x.html' cannot be written: No such file or directory."

@@ -1,258 +1,43 @@
 """Metrics by theme: each is one formula over columns of one statistic's table.
 
-Metrics of several classes, or without labels, that share their name with one of two classes are found in their modules.
+Every metric that `all_metrics` lists can be imported from this package. If tasks share a name, such as ``kappa`` of two
+and of several classes, the package has the metric of two classes. The others are in their modules: `several_classes`,
+`class_probabilities`, and `predictions`. By name, as in ``report["kappa"]``, each task finds its own.
+
+>>> from streammetrics.metrics import kappa, roc_auc, several_classes
+>>> kappa is several_classes.kappa
+False
 """
 
-from streammetrics.metrics import class_probabilities, multilabel, predictions, several_classes
-from streammetrics.metrics.agreement import (
-    chance_agreement,
-    class_imbalance,
-    kappa,
-    majority_accuracy,
-    mcc,
-    normalized_accuracy,
-)
-from streammetrics.metrics.calibration import (
-    brier_reliability,
-    brier_resolution,
-    brier_uncertainty,
-    brier_within_bin,
-    calibration_in_the_large,
-    calibration_ratio,
-    ece,
-    mce,
-    mean_score,
-    observed_rate,
-    rmsce,
-)
-from streammetrics.metrics.class_probabilities import roc_auc_ovo, top_k_accuracy
-from streammetrics.metrics.deviances import (
-    d2_gamma,
-    d2_poisson,
-    d2_tweedie,
-    gamma_deviance,
-    log_cosh,
-    msle,
-    poisson_deviance,
-    rmsle,
-    tweedie_deviance,
-)
-from streammetrics.metrics.digests import digest_cdf, digest_median, digest_quantile
-from streammetrics.metrics.errors import (
-    adjusted_r2,
-    bias,
-    concordance,
-    error_sd,
-    explained_variance,
-    mae,
-    mape,
-    max_error,
-    mean_actual,
-    mean_predicted,
-    mse,
-    pearson_r,
-    pinball_loss,
-    r2,
-    rmse,
-    rmspe,
-    smape,
-    ss_res,
-    ss_tot,
-    wape,
-)
-from streammetrics.metrics.losses import (
-    balanced_brier_score,
-    balanced_log_loss,
-    baseline_brier_score,
-    baseline_log_loss,
-    brier_score,
-    brier_skill_score,
-    log_loss,
-    log_loss_skill,
-)
-from streammetrics.metrics.metric import Bounded, Metric, all_metrics, find_metric, find_metrics, metric, parse_metric
-from streammetrics.metrics.multilabel import hamming_loss, samples_jaccard, subset_accuracy
-from streammetrics.metrics.quantiles import (
-    absolute_error_quantile,
-    cdf,
-    error_cdf,
-    error_iqr,
-    error_quantile,
-    iqr,
-    mad,
-    maximum,
-    mean,
-    median,
-    median_absolute_error,
-    median_error,
-    minimum,
-    quantile,
-    rec_auc,
-    within,
-)
-from streammetrics.metrics.ratios import (
-    accuracy,
-    balanced_accuracy,
-    cost,
-    diagnostic_odds_ratio,
-    error_rate,
-    f1,
-    false_negatives,
-    false_omission_rate,
-    false_positives,
-    fbeta,
-    fdr,
-    fnr,
-    fowlkes_mallows,
-    fpr,
-    jaccard,
-    markedness,
-    negative_f1,
-    negative_likelihood_ratio,
-    negatives,
-    npv,
-    positive_likelihood_ratio,
-    positives,
-    precision,
-    predicted_negatives,
-    predicted_positive_rate,
-    predicted_positives,
-    prevalence,
-    prevalence_threshold,
-    recall,
-    specificity,
-    support,
-    true_negatives,
-    true_positives,
-    youden_j,
-)
-from streammetrics.metrics.volume import dropped, dropped_rate, rows
+from streammetrics.metrics.agreement import *
+from streammetrics.metrics.calibration import *
+from streammetrics.metrics.deviances import *
+from streammetrics.metrics.digests import *
+from streammetrics.metrics.errors import *
+from streammetrics.metrics.losses import *
+from streammetrics.metrics.metric import Bounded as Bounded
+from streammetrics.metrics.metric import Metric as Metric
+from streammetrics.metrics.metric import all_metrics as all_metrics
+from streammetrics.metrics.metric import declared_metrics as declared_metrics
+from streammetrics.metrics.metric import find_metric as find_metric
+from streammetrics.metrics.metric import find_metrics as find_metrics
+from streammetrics.metrics.metric import metric as metric
+from streammetrics.metrics.metric import parse_metric as parse_metric
+from streammetrics.metrics.multilabel import *
+from streammetrics.metrics.quantiles import *
+from streammetrics.metrics.ranking import *
+from streammetrics.metrics.ratios import *
+from streammetrics.metrics.volume import *
 
-__all__ = [
-    "Bounded",
-    "Metric",
-    "absolute_error_quantile",
-    "accuracy",
-    "adjusted_r2",
-    "all_metrics",
-    "balanced_accuracy",
-    "balanced_brier_score",
-    "balanced_log_loss",
-    "baseline_brier_score",
-    "baseline_log_loss",
-    "bias",
-    "brier_reliability",
-    "brier_resolution",
-    "brier_score",
-    "brier_skill_score",
-    "brier_uncertainty",
-    "brier_within_bin",
-    "calibration_in_the_large",
-    "calibration_ratio",
-    "cdf",
-    "chance_agreement",
-    "class_imbalance",
-    "class_probabilities",
-    "concordance",
-    "cost",
-    "d2_gamma",
-    "d2_poisson",
-    "d2_tweedie",
-    "diagnostic_odds_ratio",
-    "digest_cdf",
-    "digest_median",
-    "digest_quantile",
-    "dropped",
-    "dropped_rate",
-    "ece",
-    "error_cdf",
-    "error_iqr",
-    "error_quantile",
-    "error_rate",
-    "error_sd",
-    "explained_variance",
-    "f1",
-    "false_negatives",
-    "false_omission_rate",
-    "false_positives",
-    "fbeta",
-    "fdr",
-    "find_metric",
-    "find_metrics",
-    "fnr",
-    "fowlkes_mallows",
-    "fpr",
-    "gamma_deviance",
-    "hamming_loss",
-    "iqr",
-    "jaccard",
-    "kappa",
-    "log_cosh",
-    "log_loss",
-    "log_loss_skill",
-    "mad",
-    "mae",
-    "majority_accuracy",
-    "mape",
-    "markedness",
-    "max_error",
-    "maximum",
-    "mcc",
-    "mce",
-    "mean",
-    "mean_actual",
-    "mean_predicted",
-    "mean_score",
-    "median",
-    "median_absolute_error",
-    "median_error",
-    "metric",
-    "minimum",
-    "mse",
-    "msle",
-    "multilabel",
-    "negative_f1",
-    "negative_likelihood_ratio",
-    "negatives",
-    "normalized_accuracy",
-    "npv",
-    "observed_rate",
-    "parse_metric",
-    "pearson_r",
-    "pinball_loss",
-    "poisson_deviance",
-    "positive_likelihood_ratio",
-    "positives",
-    "precision",
-    "predicted_negatives",
-    "predicted_positive_rate",
-    "predicted_positives",
-    "predictions",
-    "prevalence",
-    "prevalence_threshold",
-    "quantile",
-    "r2",
-    "rec_auc",
-    "recall",
-    "rmsce",
-    "rmse",
-    "rmsle",
-    "rmspe",
-    "roc_auc_ovo",
-    "rows",
-    "samples_jaccard",
-    "several_classes",
-    "smape",
-    "specificity",
-    "ss_res",
-    "ss_tot",
-    "subset_accuracy",
-    "support",
-    "top_k_accuracy",
-    "true_negatives",
-    "true_positives",
-    "tweedie_deviance",
-    "wape",
-    "within",
-    "youden_j",
-]
+# isort: split
+# Of one name, the metric that is declared first is listed: that of two classes.
+from streammetrics.metrics import class_probabilities as class_probabilities
+from streammetrics.metrics import predictions as predictions
+from streammetrics.metrics import several_classes as several_classes
+from streammetrics.metrics.class_probabilities import roc_auc_ovo as roc_auc_ovo
+from streammetrics.metrics.class_probabilities import top_k_accuracy as top_k_accuracy
+
+
+def __dir__() -> list[str]:
+    modules = ["class_probabilities", "predictions", "several_classes"]
+    return sorted(["Bounded", "Metric", "all_metrics", "metric", *modules, *(m.__name__ for m in all_metrics())])

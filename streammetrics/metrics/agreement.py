@@ -26,7 +26,7 @@ def mcc(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     return (tp * tn - fp * fn) / scale.sqrt()
 
 
-@metric(range=(-1, 1), better="high", aliases=("cohen_kappa",))
+@metric(range=(-1, 1), better="high", aliases=("cohen_kappa", "cohen_kappa_score"))
 def kappa(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     """Cohen's kappa: agreement beyond chance, as a share of what is possible beyond chance.
 

@@ -136,11 +136,12 @@ def brier_skill_score(class_weight: Expr, brier_sum: Expr) -> Expr:
     return 1 - brier_sum.sum() / class_weight.sum() / baseline
 
 
-@metric(range=(0, 1), better="high")
+@metric(range=(0, 1), better="high", aliases=("top_k_accuracy_score",))
 def top_k_accuracy(rank: Expr, count: Expr, *, k: int = 1) -> Expr:
     """Share of rows whose actual label is among the ``k`` labels of the highest probability.
 
     Over a table with the number of rows, ``count``, for each ``rank`` of the actual label, 1 for the highest.
+    scikit-learn's ``top_k_accuracy_score`` defaults to ``k=2``.
 
     >>> top_k_accuracy([1, 2, 5], [6, 3, 1], k=2)
     0.9

@@ -280,7 +280,19 @@ def metric(*, range: Range, better: Direction = None, aliases: tuple[str, ...] =
 
 
 def all_metrics() -> list[Metric]:
-    """Every declared metric, in the order of declaration."""
+    """Return every metric once by name, in the order of declaration: of several tasks' metrics of one name the first.
+
+    >>> {"roc_auc", "kappa", "mae"} <= {metric.name for metric in all_metrics()}
+    True
+    """
+    by_name: dict[str, Metric] = {}
+    for metric in declared_metrics():
+        by_name.setdefault(metric.__name__, metric)
+    return list(by_name.values())
+
+
+def declared_metrics() -> list[Metric]:
+    """Return every declared metric, all of those that share a name among them, in the order of declaration."""
     return list(dict.fromkeys(m for same_name in _registry.values() for m in same_name))
 
 
@@ -302,7 +314,7 @@ def find_metric(metric: str | Metric, tables: Collection[Collection[str]]) -> Me
         name, options = parse_metric(metric)
         named, text = _registry.get(name), metric
         if not named:
-            raise MetricError(f"there is no metric {name!r}{_near(name)}")
+            raise MetricError(f"there is no metric {name!r}{_advice(name)}")
         taking = [m for m in named if options.keys() <= m.options.keys() | {"average"}]
         candidates = [m.with_options(**options) for m in taking or named]
     for columns in tables:
@@ -363,6 +375,15 @@ def _option_text(value: Option) -> str:
     return str(value)
 
 
-def _near(name: str) -> str:
+SUFFIXES = {"_macro": "macro", "_micro": "micro", "_ovr_weighted": "weighted", "_weighted": "weighted", "_ovr": "macro"}
+
+
+def _advice(name: str) -> str:
+    """How to write a scorer of scikit-learn, or which names are near."""
+    if (loss := name.removeprefix("neg_")) != name and loss in _registry:
+        return f"; scorers of scikit-learn negate what is better low: use {loss}."
+    for suffix, average in SUFFIXES.items():
+        if (plain := name.removesuffix(suffix)) != name and plain in _registry:
+            return f"; write {plain}(average={average})."
     near = difflib.get_close_matches(name, _registry, n=3, cutoff=0.5)
     return f"; did you mean {' or '.join(near)}?" if near else "."

@@ -19,7 +19,7 @@ from streammetrics.metrics.metric import Metric, metric
 from streammetrics.metrics.ratios import accuracy, f1, fbeta, precision, recall, youden_j
 
 
-@metric(range=(0, 1), better="high", aliases=("auc", "auroc", "c_statistic"))
+@metric(range=(0, 1), better="high", aliases=("auc", "auroc", "c_statistic", "roc_auc_score"))
 def roc_auc(neg: Expr, pos: Expr) -> Expr:
     """Probability that a random positive scores above a random negative, ties counted half.
 
@@ -73,7 +73,7 @@ def partial_auc(neg: Expr, pos: Expr, *, max_fpr: float = 0.1, standardized: boo
     return (1 + (area - chance) / (max_fpr - chance)) / 2
 
 
-@metric(range=(0, 1), better="high", aliases=("ap",))
+@metric(range=(0, 1), better="high", aliases=("ap", "average_precision_score"))
 def average_precision(neg: Expr, pos: Expr) -> Expr:
     """Mean, over the positives, of the precision at their score.
 

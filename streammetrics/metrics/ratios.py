@@ -13,7 +13,7 @@ from polars import Expr
 from streammetrics.metrics.metric import metric
 
 
-@metric(range=(0, 1), better="high", aliases=("observed_agreement",))
+@metric(range=(0, 1), better="high", aliases=("observed_agreement", "accuracy_score"))
 def accuracy(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     """Share of rows predicted correctly.
 
@@ -49,7 +49,7 @@ def balanced_accuracy(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     return (tp / (tp + fn) + tn / (tn + fp)) / 2
 
 
-@metric(range=(0, 1), better="high", aliases=("ppv", "positive_predictive_value"))
+@metric(range=(0, 1), better="high", aliases=("ppv", "positive_predictive_value", "precision_score"))
 def precision(tp: Expr, fp: Expr) -> Expr:
     """Share of predicted positives that are positive.
 
@@ -97,7 +97,11 @@ def false_omission_rate(fn: Expr, tn: Expr) -> Expr:
     return fn / (tn + fn)
 
 
-@metric(range=(0, 1), better="high", aliases=("sensitivity", "tpr", "true_positive_rate", "power", "hit_rate"))
+@metric(
+    range=(0, 1),
+    better="high",
+    aliases=("sensitivity", "tpr", "true_positive_rate", "power", "hit_rate", "recall_score"),
+)
 def recall(tp: Expr, fn: Expr) -> Expr:
     """Share of positives that are predicted positive.
 
@@ -193,7 +197,11 @@ def fowlkes_mallows(tp: Expr, fp: Expr, fn: Expr) -> Expr:
     return tp / ((tp + fp) * (tp + fn)).sqrt()
 
 
-@metric(range=(0, 1), better="high", aliases=("jaccard_index", "threat_score", "critical_success_index", "csi"))
+@metric(
+    range=(0, 1),
+    better="high",
+    aliases=("jaccard_index", "jaccard_score", "threat_score", "critical_success_index", "csi"),
+)
 def jaccard(tp: Expr, fp: Expr, fn: Expr) -> Expr:
     """Positives predicted as such, as a share of the rows that are positive, predicted positive or both.
 

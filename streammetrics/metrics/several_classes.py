@@ -14,7 +14,7 @@ from streammetrics.metrics.agreement import kappa_band, widened
 from streammetrics.metrics.metric import metric
 
 
-@metric(range=(0, 1), better="high", aliases=("observed_agreement",))
+@metric(range=(0, 1), better="high", aliases=("observed_agreement", "accuracy_score"))
 def accuracy(correct: Expr, actual: Expr) -> Expr:
     """Share of rows predicted correctly.
 
@@ -75,7 +75,7 @@ def chance_agreement(actual: Expr, predicted: Expr) -> Expr:
     return (actual * predicted).sum() / (actual.sum() * predicted.sum())
 
 
-@metric(range=(-1, 1), better="high", aliases=("cohen_kappa",))
+@metric(range=(-1, 1), better="high", aliases=("cohen_kappa", "cohen_kappa_score"))
 def kappa(
     correct: Expr,
     actual: Expr,

@@ -11,6 +11,7 @@ import polars as pl
 from streammetrics.bins import fit
 from streammetrics.errors import SpecificationError
 from streammetrics.lattice import Domain, Lattice
+from streammetrics.roles import several
 from streammetrics.statistics.statistic import Statistic, whole
 
 CAPACITY = 16_384
@@ -34,7 +35,7 @@ class Binned(Statistic):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "capacity", whole("capacity", self.capacity))
-        object.__setattr__(self, "atoms", tuple(sorted({float(a) + 0.0 for a in self.atoms})))
+        object.__setattr__(self, "atoms", tuple(sorted({float(a) + 0.0 for a in several(self.atoms)})))
         if self.domain not in ("probability", "real"):
             raise SpecificationError(f"domain must be 'probability' or 'real', not {self.domain!r}.")
         smallest = 8 + 64 * len(self.atoms)

@@ -15,7 +15,7 @@ from streammetrics import kernels
 from streammetrics.counters import Sums
 from streammetrics.errors import SpecificationError
 from streammetrics.kernels.numpy import Labels
-from streammetrics.roles import Kind
+from streammetrics.roles import Kind, several
 from streammetrics.rows import Rows
 from streammetrics.statistics.statistic import Statistic, whole
 
@@ -25,7 +25,8 @@ class Thresholded(Statistic):
     """What statistics that count at thresholds have in common.
 
     Args:
-        thresholds: thresholds on ``y_score``, kept in ascending order; empty to count the predictions of ``y_pred``.
+        thresholds: thresholds on ``y_score``, one or several, kept in ascending order; empty to count the
+            predictions of ``y_pred``.
 
     Raises:
         SpecificationError: for a threshold that is not a number, or given twice.
@@ -40,7 +41,7 @@ class Thresholded(Statistic):
 
     def __post_init__(self) -> None:
         try:
-            found = tuple(sorted(float(t) + 0.0 for t in self.thresholds))
+            found = tuple(sorted(float(t) + 0.0 for t in several(self.thresholds)))
         except (TypeError, ValueError):
             found = (nan,)
         if len(set(found)) < len(found) or not all(t == t for t in found):

@@ -1,0 +1,133 @@
+"""Names of metrics: what is listed can be imported, once, and scikit-learn's names are known."""
+
+import inspect
+
+import numpy as np
+import pytest
+import sklearn.metrics
+
+import streammetrics as sm
+from streammetrics import metrics
+from streammetrics.metrics import declared_metrics, find_metric
+
+NOT_METRICS = {"check_scoring", "get_scorer", "get_scorer_names", "make_scorer", "cluster", "classification_report"}
+CURVES = {
+    *("class_likelihood_ratios", "confusion_matrix", "confusion_matrix_at_thresholds", "det_curve"),
+    *("metric_at_thresholds", "multilabel_confusion_matrix", "precision_recall_curve"),
+    *("precision_recall_fscore_support", "roc_curve"),
+}
+CLUSTERS = {
+    *("adjusted_mutual_info_score", "adjusted_rand_score", "calinski_harabasz_score", "completeness_score"),
+    *("consensus_score", "davies_bouldin_score", "fowlkes_mallows_score", "homogeneity_completeness_v_measure"),
+    *("homogeneity_score", "mutual_info_score", "normalized_mutual_info_score", "pair_confusion_matrix", "rand_score"),
+    *("silhouette_samples", "silhouette_score", "v_measure_score"),
+}
+NOT_COMPUTED = {  # they need the rows, or other baselines
+    *("coverage_error", "d2_absolute_error_score", "d2_pinball_score", "dcg_score", "hinge_loss"),
+    *("label_ranking_average_precision_score", "label_ranking_loss", "ndcg_score"),
+}
+BINARY = (
+    *("accuracy_score", "balanced_accuracy_score", "cohen_kappa_score", "f1_score", "jaccard_score"),
+    *("matthews_corrcoef", "precision_score", "recall_score", "zero_one_loss"),
+)
+SCORES = (
+    "average_precision_score",
+    "brier_score_loss",
+    "d2_brier_score",
+    "d2_log_loss_score",
+    "log_loss",
+    "roc_auc_score",
+)
+CLASSES = ("accuracy_score", "balanced_accuracy_score", "cohen_kappa_score", "matthews_corrcoef", "zero_one_loss")
+REGRESSION = (
+    *("d2_tweedie_score", "explained_variance_score", "max_error", "mean_absolute_error"),
+    *("mean_absolute_percentage_error", "mean_gamma_deviance", "mean_pinball_loss", "mean_poisson_deviance"),
+    *("mean_squared_error", "mean_squared_log_error", "mean_tweedie_deviance", "median_absolute_error", "r2_score"),
+    *("root_mean_squared_error", "root_mean_squared_log_error"),
+)
+OPTIONS = {"fbeta_score", "hamming_loss", "top_k_accuracy_score", "auc"}  # those with options, or of other arguments
+
+rng = np.random.default_rng(0)
+Y = rng.random(500) < 0.4
+P = np.clip(rng.random(500) * 0.6 + 0.3 * Y, 0, 1)
+
+
+def known(name):
+    return any(name in (m.__name__, *m.aliases) for m in declared_metrics())
+
+
+def test_every_metric_is_listed_once_and_can_be_imported():
+    own = [m for m in sm.all_metrics() if m.__module__.startswith("streammetrics.")]
+    names = [m.name for m in sm.all_metrics()]
+    assert len(names) == len(set(names))
+    assert set(names) == {m.__name__ for m in declared_metrics()}
+    for metric in own:
+        assert getattr(metrics, metric.__name__) is metric
+    for metric in declared_metrics():
+        if metric.__module__.startswith("streammetrics."):
+            assert getattr(inspect.getmodule(metric.formula), metric.__name__) is metric
+
+
+def test_of_one_name_the_package_has_the_metric_of_two_classes():
+    for metric in declared_metrics():
+        theme = metric.__module__.rpartition(".")[2]
+        if metric.__module__.startswith("streammetrics.") and getattr(metrics, metric.__name__) is not metric:
+            assert theme in ("several_classes", "class_probabilities", "predictions"), metric.columns
+
+
+def test_the_public_names_are_listed():
+    assert dir(sm) == sorted(sm.__all__)
+    assert all(hasattr(sm, name) for name in dir(sm))
+    assert {"roc_auc", "kappa", "Metric", "several_classes"} <= set(dir(metrics))
+    assert "pl" not in dir(metrics)
+
+
+def test_every_metric_of_scikit_learn_is_known_or_left_out_on_purpose():
+    functions = {n for n in sklearn.metrics.__all__ if n.islower() and "distances" not in n and "pairwise" not in n}
+    left_out = NOT_METRICS | CURVES | CLUSTERS | NOT_COMPUTED
+    assert {name for name in functions if not known(name)} <= left_out
+    assert {*BINARY, *SCORES, *CLASSES, *REGRESSION, *OPTIONS} == functions - left_out
+
+
+def test_every_scorer_of_scikit_learn_is_known_or_told_how_to_write():
+    tables = [("tp", "fp", "fn", "tn")]
+    for name in sklearn.metrics.get_scorer_names():
+        if known(name) or name in CLUSTERS | NOT_COMPUTED or name.endswith("_samples"):
+            continue
+        with pytest.raises(sm.MetricError) as caught:
+            find_metric(name, tables)
+        advice = str(caught.value)
+        if name.startswith("neg_"):
+            assert advice.endswith(f"scorers of scikit-learn negate what is better low: use {name[4:]}.")
+        else:
+            assert advice.endswith(("(average=macro).", "(average=micro).", "(average=weighted)."))
+
+
+@pytest.mark.parametrize("name", [*BINARY, *SCORES])
+def test_two_classes(name):
+    report = sm.binary(y_true="y", y_score="p").update({"y": Y, "p": P}).finalize()
+    expected = getattr(sklearn.metrics, name)(Y, P >= 0.5 if name in BINARY else P)
+    assert report[name].value == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_several_classes(name):
+    truth, guess = rng.integers(0, 4, 300), rng.integers(0, 4, 300)
+    report = sm.multiclass(y_true="y", y_pred="z").update({"y": truth, "z": guess}).finalize()
+    assert report[name].value == pytest.approx(getattr(sklearn.metrics, name)(truth, guess), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", REGRESSION)
+def test_errors(name):
+    truth = rng.gamma(2, 3, 301)
+    guess = truth * rng.gamma(20, 0.05, 301)
+    families = ["log", "poisson", "gamma", "tweedie"]
+    acc = sm.regression(y_true="y", y_pred="z", families=families, power=1.5).update({"y": truth, "z": guess})
+    power = {"power": 1.5} if "tweedie" in name else {}
+    expected = getattr(sklearn.metrics, name)(truth, guess, **power)
+    assert acc.finalize()[name].value == pytest.approx(expected, rel=1e-9)
+
+
+def test_with_options():
+    report = sm.binary(y_true="y", y_score="p").update({"y": Y, "p": P}).finalize()
+    assert report["fbeta_score(beta=2)"].value == pytest.approx(sklearn.metrics.fbeta_score(Y, P >= 0.5, beta=2))
