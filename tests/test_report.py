@@ -305,12 +305,3 @@ def test_one_threshold_or_atom_needs_no_list():
     assert evaluated(thresholds=0.2).frame.equals(evaluated(thresholds=[0.2]).frame)
     with pytest.raises(sm.SpecificationError, match="distinct numbers"):
         sm.ConfusionCounts("half")
-
-
-def test_a_page_that_cannot_be_written(tmp_path):
-    with pytest.raises(
-        sm.ReportError, match=r"The page '.*no.dir.x.html' cannot be written: No such file or directory."
-    ):
-        evaluated().save_html(tmp_path / "no" / "dir" / "x.html")
-    with pytest.raises(sm.ReportError, match="cannot be written: Is a directory"):
-        evaluated().save_html(tmp_path)
