@@ -20,6 +20,7 @@ import polars as pl
 from streammetrics import checksums
 from streammetrics.errors import ColumnError, SpecificationError, StateError, StateWarning, StreamMetricsError
 from streammetrics.folds import FOLDS
+from streammetrics.foreign import FOREIGN
 from streammetrics.frames import group_column
 from streammetrics.lazy import pa, pq
 from streammetrics.roles import FOLD, LABEL, SINGLE, Roles
@@ -38,15 +39,6 @@ ROOM = 1 << 28  # bytes that any file may take in memory,
 EXPANDING = 100  # or so many times its own size
 IPC, PARQUET = b"ARROW1", b"PAR1"  # how files begin
 PLAIN = (str, int, float, bool, type(None))  # what JSON holds
-FOREIGN = (
-    pl.exceptions.PolarsError,
-    pl.exceptions.PanicException,
-    OSError,
-    ValueError,
-    TypeError,
-    OverflowError,
-    RecursionError,
-)
 T = TypeVar("T")
 
 

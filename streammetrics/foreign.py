@@ -1,0 +1,60 @@
+"""The guard at a door: what other libraries raise on content they cannot take comes out as the library's own error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import polars as pl
+
+from streammetrics.errors import StreamMetricsError
+
+FOREIGN = (
+    pl.exceptions.PolarsError,
+    pl.exceptions.PanicException,
+    OSError,
+    ValueError,
+    TypeError,
+    OverflowError,
+    RecursionError,
+)
+NAMES = {"ArrowException", "DeltaError", "PanicException"}  # of libraries imported at first use, and their panics
+
+
+@contextmanager
+def translated(kind: type[StreamMetricsError], what: str) -> Iterator[None]:
+    """Raise errors of other libraries as ``kind``, with ``what`` failed before the first line of the reason.
+
+    A panic of compiled code derives from `BaseException`; an interrupt, an exit and the library's own errors pass.
+
+    >>> from streammetrics.errors import StateError
+    >>> with translated(StateError, "Cannot read 'a.state'"):
+    ...     int("a")
+    Traceback (most recent call last):
+    streammetrics.errors.StateError: Cannot read 'a.state': invalid literal for int() with base 10: 'a'.
+    """
+    try:
+        yield
+    except BaseException as error:
+        if not is_foreign(error):
+            raise
+        raise kind(f"{what}: {reason(error)}.") from error
+
+
+def is_foreign(error: BaseException) -> bool:
+    """Whether another library raised the error on content that it cannot take.
+
+    >>> is_foreign(OSError()), is_foreign(KeyboardInterrupt())
+    (True, False)
+    """
+    return isinstance(error, FOREIGN) or not NAMES.isdisjoint(base.__name__ for base in type(error).__mro__)
+
+
+def reason(error: BaseException) -> str:
+    """The first line of what an error says, without a full stop.
+
+    >>> reason(FileNotFoundError(2, "No such file or directory", "a.csv"))
+    'No such file or directory'
+    """
+    said = (getattr(error, "strerror", None) or str(error)).strip() or type(error).__name__
+    return str(said).splitlines()[0].rstrip(".: ")

@@ -1,0 +1,38 @@
+"""Errors of other libraries come out as the library's own, and nothing else does."""
+
+import deltalake
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import streammetrics as sm
+from streammetrics.foreign import translated
+
+ERRORS = [
+    pl.exceptions.ComputeError("it is\nbroken"),
+    pl.exceptions.PanicException("it is"),
+    deltalake.exceptions.DeltaError("it is."),
+    deltalake.exceptions.CommitFailedError("it is"),
+    type("PanicException", (BaseException,), {})("it is"),  # each compiled library has one of its own
+    pa.ArrowInvalid("it is"),
+    pa.ArrowKeyError("it is"),
+    OSError(5, "it is"),
+    OSError("it is"),
+    RecursionError("it is"),
+]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+def test_errors_of_other_libraries_become_one_line(error):
+    with (
+        pytest.raises(sm.SourceError, match=r"^Cannot read 'x': '?it is'?\.$") as caught,
+        translated(sm.SourceError, "Cannot read 'x'"),
+    ):
+        raise error
+    assert caught.value.__cause__ is error
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, MemoryError, AssertionError, sm.DataError("own")])
+def test_all_others_pass(error):
+    with pytest.raises(error if isinstance(error, type) else type(error)), translated(sm.StateError, "Cannot read"):
+        raise error
