@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, date, datetime
 from itertools import chain
@@ -16,7 +16,9 @@ from urllib.parse import unquote
 import polars as pl
 
 from streammetrics.accumulator import Accumulator, merge
+from streammetrics.disk import directory, require_whole_commits, require_whole_files, settle
 from streammetrics.errors import SpecificationError, StateError
+from streammetrics.foreign import translated
 from streammetrics.layout import OWN, Layout, one_of, one_of_sql, quoted
 from streammetrics.lazy import pa
 from streammetrics.roles import several
@@ -45,7 +47,8 @@ class MetricStore:
         storage_options: of the object store, as Delta Lake takes them.
 
     Raises:
-        SpecificationError: without the extra ``store``.
+        SpecificationError: without the extra ``store``, and for a directory whose path has one of ``[ ] ^ | \\``,
+            control characters, or ``%`` before two hexadecimal digits, which Delta Lake cannot open.
 
     >>> from tempfile import TemporaryDirectory
     >>> import streammetrics as sm
@@ -67,11 +70,14 @@ class MetricStore:
 
     def __post_init__(self) -> None:
         _deltalake()
+        if not isinstance(self.uri, str | Path) or not str(self.uri):
+            raise SpecificationError(f"uri= must be a directory or the URI of an object store, got {self.uri!r}.")
+        directory(self.uri)
 
     def append(self, acc: Accumulator, *, batch_id: str) -> bool:
         """Add what an accumulator has kept, in one commit. A batch that is known already changes nothing.
 
-        Batches may come late, and in any order.
+        Batches may come late, and in any order. In a directory, what was added is on the disk when this returns.
 
         Args:
             acc: an accumulator that is grouped by the window, and by segments if you like.
@@ -84,9 +90,13 @@ class MetricStore:
         Raises:
             MergeError: where the specification is not that of the table.
             ColumnError: where a column is of another type than in the table.
-            SpecificationError: where the first batch has no window, or several and none is named.
-            StateError: where the table cannot be read or written.
+            DataError: where a date or time of a group lies outside of the years 1 to 9999.
+            SpecificationError: where the first batch has no window, or several and none is named, and for what is no
+                accumulator.
+            StateError: where the table cannot be read or written, or a commit of it was cut off by a power loss.
         """
+        if not isinstance(acc, Accumulator):
+            raise SpecificationError(f"acc must be an Accumulator, got {type(acc).__name__}.")
         if not isinstance(batch_id, str) or not batch_id:
             raise SpecificationError(f"batch_id= must be a text that is not empty, not {batch_id!r}.")
         if acc.state.groups.is_empty():
@@ -149,7 +159,7 @@ class MetricStore:
         empty = layout.empty.rollup(*columns)
         if where is not None:
             layout.empty.filter(where)  # which says what is wrong with it
-        with self._explaining("read"):
+        with self._reading():
             rows = self._scan(table).filter(*layout.between(since, until))
             keys = rows.select(layout.groups).unique().collect()
             if where is not None:
@@ -167,8 +177,9 @@ class MetricStore:
         table, layout = self._open()
         seen = pl.col("row_counts").list.first().struct.field("rows").sum() // len(layout.empty.roles.models)
         groups = pl.struct(layout.groups).n_unique().alias("groups")
-        parts = self._scan(table).group_by(layout.window).agg(groups, seen, parts=pl.len(), ingested=pl.max("ingested"))
-        with self._explaining("read"):
+        found = {"parts": pl.len(), "ingested": pl.max("ingested")}
+        with self._reading():
+            parts = self._scan(table).group_by(layout.window).agg(groups, seen, **found)
             return layout.keys(parts.sort(layout.window).collect())
 
     def compact(self, *, vacuum: bool = True) -> None:
@@ -229,6 +240,8 @@ class MetricStore:
             self._commit(lambda table, layout: table.vacuum(dry_run=False, full=True))
 
     def _scan(self, table: Any) -> pl.LazyFrame:
+        if folder := directory(self.uri):
+            require_whole_files(folder, table)
         if "%" not in table.table_uri:
             return pl.scan_delta(table, storage_options=self.storage_options)
         files = [unquote(file) for file in table.file_uris()]  # Polars looks for a directory with %20 in its name
@@ -239,7 +252,9 @@ class MetricStore:
     def _find(self) -> Any:
         """The newest version of the table; None where there is none."""
         delta = _deltalake()
-        with self._explaining("read"):
+        with self._reading():
+            if folder := directory(self.uri):
+                require_whole_commits(folder)
             try:
                 return delta.DeltaTable(self.uri, storage_options=self.storage_options)
             except delta.exceptions.TableNotFoundError:
@@ -249,7 +264,8 @@ class MetricStore:
         table = self._find()
         if table is None:
             raise StateError(f"there is no table at {self.uri} yet; the first append makes it.")
-        layout = Layout.read(table.metadata().configuration)
+        with self._reading():
+            layout = Layout.read(table.metadata().configuration)
         if self.window not in (None, layout.window):
             raise SpecificationError(f"the window of the table is {layout.window!r}, not {self.window!r}.")
         return table, layout
@@ -258,40 +274,47 @@ class MetricStore:
         """Make a table without rows, unless another process has made it."""
         delta = _deltalake()
         none = layout.rows(layout.empty).with_columns(pl.lit(None, kind).alias(name) for name, kind in OWN.items())
-        try:
-            delta.DeltaTable.create(
-                self.uri,
-                none.select(layout.columns).to_arrow().schema,
-                configuration=layout.configuration,
-                storage_options=self.storage_options,
-                raise_if_key_not_exists=False,
-            )
-        except (delta.exceptions.DeltaError, OSError) as error:
-            if self._find() is None:
-                raise StateError(f"no table can be made at {self.uri}: {error}") from error
+        with self._writing():
+            try:
+                delta.DeltaTable.create(
+                    self.uri,
+                    none.select(layout.columns).to_arrow().schema,
+                    configuration=layout.configuration,
+                    storage_options=self.storage_options,
+                    raise_if_key_not_exists=False,
+                )
+                self._settle(range(1))
+            except (delta.exceptions.DeltaError, OSError):
+                if self._find() is None:
+                    raise
 
     def _commit(self, step: Callable[[Any, Layout], T]) -> T:
         """Run a step that commits; where another writer was first, run it again on what that has left."""
         delta = _deltalake()
         for attempt in range(ATTEMPTS):
-            try:
-                with self._explaining("written"):
-                    return step(*self._open())
-            except delta.exceptions.CommitFailedError as error:
-                failure = error
+            with self._writing():
+                try:
+                    table, layout = self._open()
+                    before, done = table.version(), step(table, layout)
+                    self._settle(range(before + 1, table.version() + 1))
+                    return done
+                except delta.exceptions.CommitFailedError as error:
+                    failure = error
             time.sleep(random.uniform(0, min(PAUSE, 0.005 * 2**attempt)))
         raise StateError(f"{ATTEMPTS} commits to {self.uri} have failed: {failure}") from failure
 
-    @contextmanager
-    def _explaining(self, act: str) -> Iterator[None]:
-        """Say which table it is that cannot be read or written; where another writer was first, that stays known."""
-        delta = _deltalake()
-        try:
-            yield
-        except delta.exceptions.CommitFailedError:
-            raise
-        except (delta.exceptions.DeltaError, pl.exceptions.PolarsError, OSError, ValueError) as error:
-            raise StateError(f"the table at {self.uri} cannot be {act}: {error}") from error
+    def _settle(self, versions: range) -> None:
+        """Wait until commits are on the disk, where the table is in a directory."""
+        if versions and (folder := directory(self.uri)):
+            settle(folder, versions)
+
+    def _reading(self) -> AbstractContextManager[None]:
+        """Say which table it is that cannot be read."""
+        return translated(StateError, f"the table at {self.uri} cannot be read")
+
+    def _writing(self) -> AbstractContextManager[None]:
+        """Say which table it is that cannot be written."""
+        return translated(StateError, f"the table at {self.uri} cannot be written")
 
 
 def _files() -> Any:

@@ -15,6 +15,7 @@ import polars as pl
 from streammetrics.accumulator import Accumulator, merge
 from streammetrics.codes import find
 from streammetrics.errors import ColumnError, SpecificationError, StateError
+from streammetrics.foreign import translated
 from streammetrics.lazy import pa
 from streammetrics.times import moment
 
@@ -79,7 +80,11 @@ class Layout:
         """
         if STATE not in configuration or WINDOW not in configuration:
             raise StateError("the table is no store of streammetrics.")
-        return cls(Accumulator.from_bytes(b64decode(configuration[STATE])), configuration[WINDOW])
+        with translated(StateError, "the table's configuration holds no state"):
+            found = cls(Accumulator.from_bytes(b64decode(configuration[STATE])), configuration[WINDOW])
+        if not isinstance(found.schema.get(found.window), pl.Date | pl.Datetime):
+            raise StateError(f"the table's configuration names {found.window!r}, which is no group of dates or times.")
+        return found
 
     @property
     def configuration(self) -> dict[str, str]:

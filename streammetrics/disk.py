@@ -1,0 +1,114 @@
+"""Tables of Delta Lake in a local directory: names that can be opened, and commits and files that outlive a power loss.
+
+Object stores write a file entirely or not at all. A disk may keep the name of a file and lose its content.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import polars as pl
+
+from streammetrics.errors import SpecificationError, StateError
+
+LOG = "_delta_log"
+UNUSABLE = re.compile(r"[\[\]^|\x00-\x1f\x7f]|%[0-9A-Fa-f]{2}" + (r"|\\" if os.sep == "/" else ""))
+COUNTED = {  # what a commit says of how many files it adds and removes, depending on the operation
+    "add": ("num_added_files", "numFilesAdded"),
+    "remove": ("num_removed_files", "numFilesRemoved"),
+}
+
+
+def directory(uri: str | Path) -> Path | None:
+    """The directory that is meant, None for an object store.
+
+    Raises:
+        SpecificationError: If the path has a character with which Delta Lake opens no directory.
+
+    >>> directory("file:///srv/my%20history"), directory("s3://bucket/history")
+    (PosixPath('/srv/my history'), None)
+    """
+    if isinstance(uri, str) and "://" in uri:
+        parts = urlsplit(uri)
+        if parts.scheme != "file":
+            return None
+        uri = unquote(parts.path)
+    path = Path(uri).absolute()
+    if found := UNUSABLE.search(str(path)):
+        raise SpecificationError(f"Delta Lake cannot open a path with {found[0]!r}, got {str(path)!r}. Rename it.")
+    return path
+
+
+def require_whole_commits(folder: Path) -> None:
+    """Refuse a table with a commit that is empty or cut off, which would be read as one of less or of nothing.
+
+    Only commits since the last checkpoint are read, as Delta Lake reads them.
+
+    Raises:
+        StateError: If there is such a commit. The message says how to go on.
+    """
+    files = {path.name: path for path in (folder / LOG).glob("*.*")}
+    checkpoints = [n for n, path in files.items() if re.match(r"\d{20}\.checkpoint\b", n) and path.stat().st_size]
+    last = max(checkpoints, default="")[:20]
+    for name in sorted(files):
+        if re.fullmatch(r"\d{20}\.json", name) and name[:20] > last and not _is_whole(files[name].read_bytes()):
+            advice = (
+                'Replace its content with {"commitInfo":{}} and append the last batches again; known ones are skipped.'
+                if int(name[:20])
+                else f"It has the table's metadata: restore it, or delete {folder} and append all batches again."
+            )
+            raise StateError(f"{files[name]} is empty or cut off, as a power loss leaves it. {advice}")
+
+
+def _is_whole(commit: bytes) -> bool:
+    """Whether a commit holds what it says of itself; one of ours that appends ends with the batch that it knows."""
+    try:
+        actions = [next(iter(json.loads(line).items())) for line in commit.splitlines()]
+        info = dict(actions).get("commitInfo", {})
+        said, mode = info.get("operationMetrics", {}), info.get("operationParameters", {}).get("mode")
+    except (ValueError, TypeError, AttributeError, StopIteration):
+        return False
+    found = Counter(kind for kind, _ in actions)
+    agree = all(said.get(name, found[kind]) == found[kind] for kind, names in COUNTED.items() for name in names)
+    return bool(actions) and agree and (mode != "Append" or found["txn"] > 0)
+
+
+def require_whole_files(folder: Path, table: Any) -> None:
+    """Refuse a table with a data file that has not its size; reading one would end the reading threads.
+
+    Raises:
+        StateError: If there is such a file.
+    """
+    for path, size in pl.DataFrame(table.get_add_actions()).select("path", "size_bytes").iter_rows():
+        file = folder / unquote(path)
+        if file.exists() and file.stat().st_size != size:
+            raise StateError(f"{file} has {file.stat().st_size:,} bytes instead of {size:,}. Restore it from a backup.")
+
+
+def settle(folder: Path, versions: Iterable[int]) -> None:
+    """Wait until commits, and the files that they add, are on the disk."""
+    for version in versions:
+        for path in (folder / LOG).glob(f"{version:020}.*"):
+            if path.suffix == ".json":
+                actions = map(json.loads, path.read_bytes().splitlines())
+                for file in [unquote(action["add"]["path"]) for action in actions if "add" in action]:
+                    _sync(folder / file)
+            _sync(path)
+    if hasattr(os, "O_DIRECTORY"):  # elsewhere directories cannot be opened
+        for path in (folder, folder / LOG):
+            _sync(path)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY if path.is_dir() or os.sep == "/" else os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
