@@ -4,6 +4,7 @@ import builtins
 import contextlib
 import os
 import random
+import re
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -436,6 +437,23 @@ def test_a_table_of_something_else_is_refused(tmp_path):
             step()
 
 
+@pytest.mark.parametrize("content", ["é", "abc", "QUJD", ""], ids=["no ASCII", "no base64", "no Arrow", "empty"])
+def test_a_table_whose_configuration_cannot_be_read_is_refused(content, tmp_path):
+    uri, schema = str(tmp_path / "store"), pl.DataFrame({"day": [date(2026, 1, 1)]}).to_arrow().schema
+    configuration = {layout.STATE: content, layout.WINDOW: "day"}
+    deltalake.DeltaTable.create(uri, schema, configuration=configuration, raise_if_key_not_exists=False)
+    store = sm.MetricStore(uri)
+    for step in (store.query, lambda: store.append(TASKS["binary"]().update(predictions(9, 0)), batch_id="1")):
+        with pytest.raises(sm.StateError):
+            step()
+
+
+def test_only_accumulators_are_appended(store):
+    for thing in (5, None, predictions(9, 0), TASKS["binary"]().finalize()):
+        with pytest.raises(sm.SpecificationError, match="acc must be an Accumulator, got"):
+            store.append(thing, batch_id="1")
+
+
 def test_places_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(sm.StateError, match="file"):
@@ -535,6 +553,53 @@ def rival(monkeypatch, act):
         for place, name in STEPS[:1] + STEPS[2:]:
             patched.setattr(place, name, around(getattr(place, name)))
         yield
+
+
+def require_versions(store):
+    """Each row that one batch brought says in which commit."""
+    table = deltalake.DeltaTable(store.uri)
+    appended = pl.read_delta(store.uri).drop_nulls("batch_id").select("batch_id", "version").unique()
+    brought = {name: table.transaction_version(name) for name in appended["batch_id"]}
+    assert dict(appended.iter_rows()) == brought
+    for version in range(1, table.version() + 1):
+        commit = Path(store.uri, "_delta_log", f"{version:020}.json").read_text()
+        assert [n for n, found in brought.items() if found == version] == re.findall(r'"appId":"(.*?)"', commit)
+
+
+def test_rows_say_which_commit_brought_them(store, monkeypatch):
+    make = TASKS["binary"]
+    appended(store, make, [predictions(20, 0), predictions(20, 1)])
+    require_versions(store)
+    with rival(monkeypatch, lambda: store.append(make().update(predictions(20, 2)), batch_id="theirs")):
+        store.append(make().update(predictions(20, 3)), batch_id="ours")
+    assert pl.read_delta(store.uri).group_by("batch_id").agg(pl.max("version")).sort("version").rows() == [
+        ("batch 0", 1),
+        ("batch 1", 2),
+        ("theirs", 3),
+        ("ours", 4),
+    ]
+    require_versions(store)
+
+
+@pytest.mark.parametrize("step", ["compact", "retain"])
+@pytest.mark.parametrize("first", ["append", "step"])
+def test_what_is_appended_meanwhile_is_neither_lost_nor_doubled(step, first, store, monkeypatch):
+    make = TASKS["regression"]
+    frames = [predictions(40, seed) for seed in range(3)]
+    appended(store, make, frames[:2])
+    steps = {
+        "append": lambda: store.append(make().update(frames[2]), batch_id="late"),
+        "step": {"compact": store.compact, "retain": lambda: store.retain("2026-01-03")}[step],
+    }
+    kept = pl.col("day") >= date(2026, 1, 3 if step == "retain" else 1)
+    rest = pl.concat([*(frame.filter(kept) for frame in frames[:2]), frames[2]])  # late rows are none of those dropped
+    (second,) = steps.keys() - {first}
+    with rival(monkeypatch, steps[second]):
+        steps[first]()
+    assert_same(store.query(by=["day", "country"]), make().update(rest))
+    assert store.query().seen == rest.height
+    late = pl.read_delta(store.uri).filter(batch_id="late")
+    assert late["version"].unique().to_list() == [deltalake.DeltaTable(store.uri).transaction_version("late")]
 
 
 class Tried:
