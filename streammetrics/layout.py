@@ -6,18 +6,19 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from functools import cached_property
 from typing import Any
 
 import polars as pl
+import polars.selectors as cs
 
 from streammetrics.accumulator import Accumulator, merge
 from streammetrics.codes import find
-from streammetrics.errors import ColumnError, SpecificationError, StateError
+from streammetrics.errors import ColumnError, DataError, SpecificationError, StateError
 from streammetrics.foreign import translated
 from streammetrics.lazy import pa
-from streammetrics.times import moment
+from streammetrics.times import moment, require_length
 
 STATE = "streammetrics.state"  # of the table's configuration: the accumulator without rows, in base64
 WINDOW = "streammetrics.window"  # the name of the window column
@@ -30,6 +31,7 @@ STORED = {  # for types that Delta Lake has not
     pl.Time: pl.Int64(),
     pl.Duration: pl.Int64(),
 }
+TIMES = (pl.Date, pl.Datetime)
 GROUPS = 1_024  # about as many groups are held in memory at once
 PLACE = "group"  # a name that no group column has
 
@@ -52,10 +54,12 @@ class Layout:
         Raises:
             SpecificationError: where the window is not clear, or a name is taken.
             ColumnError: where a column has no type yet.
+            DataError: as `rows`.
         """
+        _require_years(acc)
         empty = acc.filter(pl.lit(False))
         schema = cls(empty, "").schema
-        times = [name for name in acc.roles.by if isinstance(schema[name], (pl.Date, pl.Datetime))]
+        times = [name for name in acc.roles.by if isinstance(schema[name], TIMES)]
         if window is None and len(times) != 1:
             raise SpecificationError(
                 "a store needs one window, a group column of type Date or Datetime; there is "
@@ -82,7 +86,7 @@ class Layout:
             raise StateError("the table is no store of streammetrics.")
         with translated(StateError, "the table's configuration holds no state"):
             found = cls(Accumulator.from_bytes(b64decode(configuration[STATE])), configuration[WINDOW])
-        if not isinstance(found.schema.get(found.window), pl.Date | pl.Datetime):
+        if not isinstance(found.schema.get(found.window), TIMES):
             raise StateError(f"the table's configuration names {found.window!r}, which is no group of dates or times.")
         return found
 
@@ -121,9 +125,28 @@ class Layout:
         Raises:
             MergeError: where the specification is another.
             ColumnError: where a column is of another type, and holds what the table's column cannot.
+            DataError: where a date or time is none of Python's, which no question could name.
         """
+        acc = self._in_zones(acc)
+        _require_years(acc)
         frame = pl.DataFrame((self.empty + acc).to_arrow())
         return frame.select(_cast(frame[name], _stored(kind)) for name, kind in self.schema.items())
+
+    def _in_zones(self, acc: Accumulator) -> Accumulator:
+        """The accumulator with times in the time zones of the table, so that equal instants are equal."""
+        moved = {}
+        for name in acc.roles.by:
+            ours, theirs = self.schema.get(name), acc.state.keys.schema[name]
+            if ours == theirs or not (isinstance(ours, TIMES) and isinstance(theirs, TIMES)):
+                continue
+            zone = getattr(ours, "time_zone", None)
+            if zone is None or getattr(theirs, "time_zone", None) is None:
+                midnight = ".cast(pl.Datetime)" * (theirs == pl.Date())
+                way = "date()" if ours == pl.Date() else f"replace_time_zone({zone!r})"
+                advice = f"pl.col({name!r}){midnight}.dt.{way}"
+                raise ColumnError(f"Column {name!r} must be {ours} as in the store, got {theirs}. Use {advice}.")
+            moved[name] = pl.col(name).dt.convert_time_zone(zone)
+        return acc.rollup(*(moved.get(name, name) for name in acc.roles.by)) if moved else acc
 
     def accumulator(self, rows: pl.DataFrame) -> Accumulator:
         """What rows of the table hold, each of another group."""
@@ -179,10 +202,9 @@ class Layout:
         Raises:
             SpecificationError: for what is no length of time.
         """
-        try:
+        require_length(every)
+        with translated(SpecificationError, f"every= must be a duration such as '1d', '1w' or '1mo', got {every!r}"):
             pl.Series([date(2026, 1, 1)]).dt.truncate(every)  # which refuses more than times do
-        except (pl.exceptions.PolarsError, TypeError) as error:
-            raise SpecificationError(f"{every!r} is no length of time; write one like '1d', '1w' or '1mo'.") from error
         return pl.col(self.window).dt.truncate(every)
 
     def moment(self, time: date | str) -> date:
@@ -220,6 +242,20 @@ def one_of_sql(values: pl.Series) -> str:
 def quoted(name: str) -> str:
     """The name of a column in SQL."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def _require_years(acc: Accumulator) -> None:
+    """Refuse dates and times outside of the years 1 to 9999, in UTC and in their time zone, which Python has not."""
+    for column in acc.state.keys.select(cs.temporal() - cs.duration() - cs.time()):
+        ends = [date.min, date.max] if column.dtype == pl.Date else [datetime.min, datetime.max]
+        if getattr(column.dtype, "time_zone", None):
+            ends = [datetime.min + timedelta(days=1), datetime.max - timedelta(days=1)]
+        inside = column.to_physical().is_between(*pl.Series(ends).to_physical())
+        if outside := int((~inside).sum()):
+            name = column.name
+            raise DataError(
+                f"Column {name!r} has {outside:,} groups outside of the years 1 to 9999. Remove these rows."
+            )
 
 
 def _leaves(kind: Any) -> list[Any]:

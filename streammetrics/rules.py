@@ -17,6 +17,7 @@ from streammetrics.compare import compare
 from streammetrics.distances import MEASURES
 from streammetrics.drift import drift
 from streammetrics.errors import SpecificationError, StateError, StreamMetricsError
+from streammetrics.foreign import translated
 from streammetrics.history import MetricStore
 from streammetrics.metrics import all_metrics, parse_metric
 from streammetrics.metrics.requirement import Requirement
@@ -150,14 +151,12 @@ def read_rules(path: str | Path) -> list[Rule]:
     """
     import tomllib  # when it is needed
 
-    try:
-        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SpecificationError(f"{path} cannot be read: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SpecificationError(f"{path} is not TOML: {error}.") from error
-    given = content.get("rule")
-    if set(content) != {"rule"} or not isinstance(given, list) or not all(isinstance(r, dict) for r in given):
+    with translated(SpecificationError, f"{path} cannot be read"):
+        content = Path(path).read_bytes()
+    with translated(SpecificationError, f"{path} is not TOML"):
+        file = tomllib.loads(content.decode())
+    given = file.get("rule")
+    if set(file) != {"rule"} or not isinstance(given, list) or not all(isinstance(r, dict) for r in given):
         raise SpecificationError(f"{path} should hold tables [[rule]], and nothing else.")
     if not given:
         raise SpecificationError(f"{path} holds no rule.")
@@ -176,18 +175,18 @@ def _rule(table: dict[str, Any], path: str | Path) -> Rule:
         raise type(error)(f"{path}: {error}") from error
 
 
-def check(store: MetricStore, rules: Sequence[Rule], *, until: date | str | None = None) -> Findings:
+def check(store: MetricStore, rules: Rule | Sequence[Rule], *, until: date | str | None = None) -> Findings:
     """Whether rules hold of the newest windows of a history.
 
     Args:
         store: the history.
-        rules: what must hold, at least one.
+        rules: what must hold: one or several.
         until: look at windows before this time instead of the newest: a date, a datetime or ISO text of one, in the
             time zone of the window unless it has its own.
 
     Raises:
         StateError: where the history is empty or cannot be read.
-        SpecificationError: without rules, for what is no time, or for a segment that is not kept.
+        SpecificationError: without rules, for what is no store, rule or time, or for a segment that is not kept.
         MetricError: for a metric that is not kept.
         ReportError: for a distribution that is not kept.
 
@@ -203,11 +202,18 @@ def check(store: MetricStore, rules: Sequence[Rule], *, until: date | str | None
     rows >= 3                                2026-01-01 to 2026-01-02      3  exact  holds
     change of mean <= 0.1 against 7d before  2026-01-02                  0.3  exact  breached
     """
-    if not rules:
+    given: Sequence[Any] = rules if isinstance(rules, list | tuple) else [rules]
+    if not isinstance(store, MetricStore):
+        raise SpecificationError(f"store must be a MetricStore, got {type(store).__name__}.")
+    if wrong := [rule for rule in given if not isinstance(rule, Rule)]:
+        raise SpecificationError(f"rules must be of type Rule, got {type(wrong[0]).__name__}.")
+    if not given:
         raise SpecificationError("there is no rule to check.")
     windows = store.windows().to_series(0).drop_nulls().sort()
     if windows.is_empty():
         raise StateError(f"the history at {store.uri} has no windows.")
+    if until is None and str(windows[-1])[:10] == str(date.max):
+        raise SpecificationError(f"no time comes after the newest window, {windows[-1]}. Pass until= to leave it out.")
     zone = getattr(windows.dtype, "time_zone", None)
     end = _clock(windows).tail(1).dt.offset_by("1us") if until is None else _time(until, zone)
 
@@ -215,7 +221,7 @@ def check(store: MetricStore, rules: Sequence[Rule], *, until: date | str | None
     def kept(since: datetime, until: datetime, by: tuple[str, ...]) -> Accumulator:
         return store.query(since, until, by=by)
 
-    return Findings(pl.concat([_finding(kept, rule, windows, end) for rule in rules]))
+    return Findings(pl.concat([_finding(kept, rule, windows, end) for rule in given]))
 
 
 def _finding(kept: Callable[..., Accumulator], rule: Rule, windows: pl.Series, end: pl.Series) -> pl.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, date, datetime
 from datetime import time as clock
 from zoneinfo import ZoneInfo
@@ -9,6 +10,12 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from streammetrics.errors import SpecificationError
+from streammetrics.foreign import translated
+
+CLOCK = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3_600 * 10**9}  # in nanoseconds
+CALENDAR = {"d": 1, "w": 7, "mo": 31, "q": 92, "y": 366}  # in days, at most
+PART = re.compile(r"([0-9]{1,20})(ns|us|ms|mo|[smhdwqy])")
+LENGTH = re.compile(rf"({PART.pattern})+")
 
 
 def moment(given: date | str, zone: str | None = None) -> datetime | None:
@@ -38,7 +45,26 @@ def earlier(times: pl.Series, length: str) -> pl.Series:
     >>> earlier(pl.Series([date(2026, 1, 31)]), "1w").item()
     datetime.date(2026, 1, 24)
     """
-    try:
+    require_length(length)
+    with translated(SpecificationError, f"{length!r} is no length of time that can be used here"):
         return times.dt.offset_by(f"-{length}")
-    except pl.exceptions.PolarsError as error:
-        raise SpecificationError(f"{length!r} is no length of time; write one like '7d' or '12h'.") from error
+
+
+def require_length(length: str) -> None:
+    """Refuse what is no length of time, and one with which Polars overflows in silence.
+
+    Raises:
+        SpecificationError: for either.
+
+    >>> require_length("1d12h")
+    >>> require_length("9999999999s")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    streammetrics.errors.SpecificationError: '9999999999s' is too long; the limit is 292 years of hours or less, and ...
+    """
+    if not isinstance(length, str) or not LENGTH.fullmatch(length):
+        raise SpecificationError(f"{length!r:.40} is no length of time; write one like '7d' or '12h'.")
+    parts = [(int(count), unit) for count, unit in PART.findall(length)]
+    clock_time, days = (sum(n * units.get(unit, 0) for n, unit in parts) for units in (CLOCK, CALENDAR))
+    if clock_time >= 2**63 or days >= 10**8:
+        limits = "292 years of hours or less, and 100,000,000 days"
+        raise SpecificationError(f"{length!r:.40} is too long; the limit is {limits}.")

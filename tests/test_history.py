@@ -703,8 +703,72 @@ def test_two_that_make_the_table_at_once(store, monkeypatch):
     assert store.query().seen == 18
 
 
-@pytest.mark.parametrize("every", ["x", "0d", "-1d", "", "weekly"])
+@pytest.mark.parametrize("every", ["x", "0d", "-1d", "", "weekly", 7, "1d12h", "9" * 30 + "d", "9223372036854775807d"])
 def test_windows_of_no_length(store, every):
     appended(store, TASKS["binary"], [predictions(20, 0)])
-    with pytest.raises(sm.SpecificationError, match="no length of time"):
+    with pytest.raises(sm.SpecificationError, match=r"no length of time|must be a duration|is too long"):
         store.query(every=every)
+
+
+NIGHT = pl.Series([datetime(2026, 3, 28, 22), datetime(2026, 3, 28, 23), datetime(2026, 3, 29, 1)])
+ZONES = [None, "UTC", "Europe/Berlin", "Asia/Kolkata"]
+
+
+def of_hours(hours, name="hour"):
+    return sm.Accumulator(y_true="y", by=[name, "s"]).update({"y": [1] * len(hours), name: hours, "s": [*"aba"]})
+
+
+@pytest.mark.parametrize("first", ZONES[1:])
+@pytest.mark.parametrize("late", ZONES[1:])
+def test_equal_instants_of_any_time_zone_are_equal_windows(first, late, store):
+    hours = NIGHT.dt.replace_time_zone("UTC")
+    store.append(of_hours(hours.dt.convert_time_zone(first)), batch_id="1")
+    alone = store.query(by=["hour", "s"])
+    store.append(of_hours(hours.dt.convert_time_zone(late)), batch_id="2")
+    assert_same(store.query(by=["hour", "s"]), alone + alone)
+    assert store.windows()["rows"].to_list() == [2, 2, 2]
+    assert store.windows()["hour"].dtype == pl.Datetime("us", first)
+    days = store.query(every="1d").finalize(["rows"]).frame["value"].to_list()
+    assert days == {"UTC": [4, 2], "Europe/Berlin": [2, 4], "Asia/Kolkata": [6]}[first]
+    store.compact()
+    assert_same(store.query(by=["hour", "s"]), alone + alone)
+    assert store.query("2026-03-28T23:00Z", "2026-03-29T00:00Z").seen == 2
+
+
+def test_times_with_and_without_a_time_zone_do_not_mix(tmp_path):
+    values = {"date": NIGHT.dt.date(), "naive": NIGHT, "UTC": NIGHT.dt.replace_time_zone("UTC")}
+    for one, first in values.items():
+        store = sm.MetricStore(tmp_path / one)
+        store.append(of_hours(first), batch_id="1")
+        for other in values.keys() - {one}:
+            with pytest.raises(sm.ColumnError, match=r"Column 'hour' must be .* as in the store") as caught:
+                store.append(of_hours(values[other]), batch_id="2")
+            advice = eval(re.search(r"Use (.*)\.$", str(caught.value))[1], {"pl": pl})
+            frame = pl.DataFrame({"hour": values[other]}).select(advice)
+            assert store.append(of_hours(frame["hour"]), batch_id=other)
+        assert store.query().seen == 9
+
+
+FAR = {
+    "year 12000": pl.Series([3_663_508], dtype=pl.Int32).cast(pl.Date),
+    "before year 1": pl.Series([-719_163], dtype=pl.Int32).cast(pl.Date),
+    "time": pl.Series([253_402_300_800_000_000]).cast(pl.Datetime("us")),
+    "zoned": pl.Series([253_402_300_799_000_000]).cast(pl.Datetime("us", "UTC")).dt.convert_time_zone("Asia/Kolkata"),
+}
+
+
+@pytest.mark.parametrize("role", ["window", "segment"])
+@pytest.mark.parametrize("time", FAR.values(), ids=FAR)
+def test_dates_that_no_question_could_name_are_refused(time, role, store):
+    columns = {"window": {"when": time}, "segment": {"day": [date(2026, 1, 1)], "when": time}}[role]
+    store = sm.MetricStore(store.uri, window=next(iter(columns)))
+    acc = sm.Accumulator(y_true="y", by=[*columns])
+    with pytest.raises(sm.DataError, match="outside of the years"):
+        store.append(acc.empty().update({"y": [1], **columns}), batch_id="1")
+    assert not Path(store.uri).exists()
+    near = pl.select(pl.lit(datetime(2026, 1, 1)).cast(time.dtype)).to_series()
+    assert store.append(acc.empty().update({"y": [1], **columns, "when": near}), batch_id="1")
+    with pytest.raises(sm.DataError, match=r"Column 'when' has 1 groups outside of the years 1 to 9999"):
+        store.append(acc.empty().update({"y": [1], **columns}), batch_id="2")
+    assert store.query().seen == 1
+    store.compact()

@@ -24,7 +24,33 @@ import streammetrics as sm
         ({"require": "rows >= 1", "by": True}, sm.SpecificationError, "its 'by' is none"),
         *(
             ({"require": "rows >= 1", key: length}, sm.SpecificationError, "is no length of time; write one like '7d'")
-            for length in ("week", "7", "0d", "-7d", "7 days", "1i", "-", "", "d", "1.5d")
+            for length in (
+                "week",
+                "7",
+                "9" * 400 + "d",
+                "٣d",
+                "7d\n",
+                "0d",
+                "-7d",
+                "7 days",
+                "1i",
+                "-",
+                "",
+                "d",
+                "1.5d",
+            )
+            for key in ("over", "against")
+        ),
+        *(
+            ({"require": "rows >= 1", key: length}, sm.SpecificationError, "is too long; the limit is")
+            for length in (
+                "10000000000000s",
+                "2600000h",
+                "100000000d",
+                "9223372036854775807d",
+                "300000y",
+                "1d9999999999m",
+            )
             for key in ("over", "against")
         ),
     ],
@@ -117,3 +143,15 @@ def test_a_file_that_is_not_there(tmp_path):
     for path in (tmp_path / "nowhere.toml", tmp_path):
         with pytest.raises(sm.SpecificationError, match=r"cannot be read: .*\."):
             sm.read_rules(path)
+
+
+@pytest.mark.parametrize("text", ["rule = " + "[" * 20_000, "rule = " + '{"a" = ' * 20_000])
+def test_files_nested_without_end(text, tmp_path):
+    with pytest.raises(sm.SpecificationError, match=r"rules\.toml is not TOML: "):
+        read(tmp_path, text)
+
+
+@pytest.mark.parametrize("path", [None, 5, "no/such.toml", "a\0b", "."])
+def test_places_without_a_file(path):
+    with pytest.raises(sm.SpecificationError, match="cannot be read: "):
+        sm.read_rules(path)

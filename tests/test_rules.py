@@ -405,3 +405,23 @@ def test_the_frame_has_the_same_columns_whatever_came(store):
     }
     assert len(schemas) == 1
     assert [name for name, _ in schemas.pop()] == [*"rule windows where value lower upper verdict note".split()]
+
+
+def test_what_is_no_store_or_rule_is_refused(store):
+    rule = sm.Rule("rows >= 1")
+    assert sm.check(store, rule).frame.equals(sm.check(store, [rule]).frame)
+    for rules in (5, "rows >= 1", ["rows >= 1"], [rule, None]):
+        with pytest.raises(sm.SpecificationError, match="rules must be of type Rule, got"):
+            sm.check(store, rules)
+    with pytest.raises(sm.SpecificationError, match="store must be a MetricStore, got str"):
+        sm.check(str(store.uri), rule)
+
+
+@pytest.mark.parametrize("last", [date.max, datetime.max], ids=str)
+def test_the_last_window_of_the_calendar_is_left_out_by_until(last, tmp_path):
+    store = sm.MetricStore(tmp_path / "store")
+    windows = [last.replace(year=2026), last]
+    store.append(sm.Accumulator(y_true="y", by="w").update({"y": [1, 1], "w": windows}), batch_id="1")
+    with pytest.raises(sm.SpecificationError, match="no time comes after the newest window, 9999-12-31"):
+        sm.check(store, sm.Rule("rows >= 1"))
+    assert sm.check(store, sm.Rule("rows >= 1"), until="2027-01-01").hold
