@@ -1,0 +1,66 @@
+"""SQL of the documentation gives the numbers of the library, with the models of a state apart."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import streammetrics as sm
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+STATEMENTS = {
+    page.name: statement
+    for page in PAGES
+    for statement in re.findall(r"```sql\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+}
+GROUPS = ["country", "model"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Four states of two models; bins of one state are coarser than those of another."""
+    folder = tmp_path_factory.mktemp("sql")
+    (folder / "states").mkdir()
+    acc = sm.binary(y_true="y", y_score={"a": "p", "b": "q"}, by="country")
+    for number, size in enumerate((200_000, 300, 0, 90_000)):
+        r = np.random.default_rng(number)
+        p = np.where(r.random(size) < 0.02, r.integers(0, 2, size), r.beta(0.5, 8, size))
+        rows = {"y": r.random(size) < np.clip(p, 0.01, 0.99), "p": p, "q": (p + r.random(size)) / 2}
+        country = pl.Series(["DE", "FR", None], dtype=pl.String).gather(r.integers(0, 3, size))
+        acc.empty().update(pl.DataFrame(rows | {"country": country})).save(folder / "states" / f"{number}.parquet")
+    return folder
+
+
+def run(page, folder, monkeypatch):
+    duckdb = pytest.importorskip("duckdb")
+    monkeypatch.chdir(folder)
+    return duckdb.sql(STATEMENTS[page]).pl(), sm.Accumulator.load(*sorted((folder / "states").iterdir()))
+
+
+def test_every_statement_is_tested():
+    assert set(STATEMENTS) == {"scale.md", "state-format.md"}
+
+
+def test_metrics(folder, monkeypatch):
+    found, total = run("scale.md", folder, monkeypatch)
+    assert total.state.tables["score_histogram"]["shift"].n_unique() > 2
+    metrics = [name for name in found.columns if name not in GROUPS]
+    report = total.finalize(metrics)
+    assert found.select(GROUPS).rows() == [(c, m) for c in ("DE", "FR", None) for m in "ab"]
+    for row in found.iter_rows(named=True):
+        for metric in metrics:
+            estimate = report.get(metric, country=row["country"], model=row["model"])
+            assert float(row[metric]) == pytest.approx(estimate.value, rel=1e-12)
+
+
+def test_histograms(folder, monkeypatch):
+    found, total = run("state-format.md", folder, monkeypatch)
+    cells = found.group_by(GROUPS).agg(pl.sum("neg", "pos")).cast({"neg": pl.Int64, "pos": pl.Int64})
+    keys = total.state.groups
+    kept = total.state.tables["score_histogram"].join(keys, on="group").group_by(GROUPS).agg(pl.sum("neg", "pos"))
+    assert_frame_equal(cells, kept, check_row_order=False)
+    assert found.select(*GROUPS, "shift", "bin").is_unique().all()
