@@ -1,8 +1,11 @@
-"""Files of predictions: which ones a pattern stands for, and how each kind is scanned."""
+"""Files and tables of predictions: which ones a path stands for, how each kind is scanned."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import fnmatch
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeAlias
 
@@ -15,6 +18,155 @@ PathLike: TypeAlias = str | Path
 TYPED_BY = 100_000  # rows of text that decide on the types of columns
 SEPARATORS = ",;\t|"
 WIDER = pl.ScanCastOptions(integer_cast="upcast", float_cast="upcast")  # where files differ in the width of numbers
+WILDCARDS = "*?["
+TABLES = {"_delta_log": "Delta", "metadata/*.metadata.json": "Iceberg", ".hoodie": "Hudi"}  # by what their folders have
+PARQUET = (".parquet", ".pq")
+CSV = (".csv", ".tsv")
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files of one kind, or tables, as a source.
+
+    Args:
+        paths: Files, and folders of tables, in order.
+        where: Condition on the rows to read. Defaults to all rows.
+        null_values: Texts that stand for null in CSV files.
+    """
+
+    paths: tuple[Path, ...]
+    where: pl.Expr | None = None
+    null_values: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The first path, and how many more there are."""
+        first, more = self.paths[0], len(self.paths) - 1
+        return f"{first} (and {more} more)" if more else str(first)
+
+    @property
+    def known_rows(self) -> int | None:
+        """Number of rows, if the files store it."""
+        known = self.where is None and _kind(self.paths[0]) in PARQUET
+        return self._rows_of(self.paths) if known else None
+
+    def scan(self) -> pl.LazyFrame:
+        """All rows and columns, as a plan.
+
+        Raises:
+            SourceError: If files are of an unknown kind or of several kinds.
+        """
+        kinds = {_kind(path): path for path in self.paths}
+        if unknown := [path for kind, path in kinds.items() if kind not in SCANS]:
+            raise SourceError(f"{unknown[0]} is of no known kind; files may end in {', '.join(KINDS)}.")
+        if len(kinds) > 1:
+            raise SourceError(
+                f"the files are of different kinds ({', '.join(sorted(kinds))}); read one kind at a time."
+            )
+        if not self.null_values:
+            return SCANS[min(kinds)](list(self.paths))
+        if min(kinds) not in CSV:
+            raise SourceError(f"null values are for CSV files, not for {self.paths[0]}.")
+        return _scan_csv(list(self.paths), self.null_values)
+
+    def place(self, row: int) -> str:
+        """The file of a row, and its number in the file."""
+        return in_parts(row, ((self._rows_of([path]), path) for path in self.paths))
+
+    def _rows_of(self, paths: Iterable[Path]) -> int:
+        rows: int = Files(tuple(paths)).scan().select(pl.len()).collect().item()
+        return rows
+
+
+def in_parts(row: int, parts: Iterable[tuple[int, PathLike]]) -> str:
+    """The part of a row among those of several, and its number in the part.
+
+    >>> in_parts(12, [(10, "a.csv"), (5, "b.csv")])
+    'row 2 of b.csv'
+    """
+    place = ""
+    for rows, path in parts:
+        place = f"row {row} of {path}"
+        if row < rows:
+            break
+        row -= rows
+    return place
+
+
+def expand(pattern: PathLike) -> list[Path]:
+    """The files and tables that a path, a folder or a glob stands for, in order.
+
+    In a folder, and where a wildcard stands for them, names that start with ``_`` or ``.`` are left out, as engines do:
+    they are of attempts and logs. Partition columns (``_day=3``) are read, and names that the pattern spells out.
+
+    Raises:
+        SourceError: If there is none, or if files are parts of a table, some of whose rows may be deleted.
+    """
+    if not str(pattern):
+        raise SourceError("a path is empty; pass '.' for the current folder.")
+    path = Path(pattern).expanduser()
+    if path.is_dir():
+        found = list(_inside(path))
+    elif path.is_file():
+        found = [path]
+    elif path.exists():
+        raise SourceError(f"{str(pattern)!r} is neither a file nor a folder.")
+    elif any(c in str(pattern) for c in WILDCARDS):
+        found = list(_matching(path))
+    else:
+        raise SourceError(f"there is no file {str(pattern)!r}.")
+    if not found:
+        raise SourceError(f"no file matches {str(pattern)!r}.")
+    for folder in {folder for file in found for folder in file.absolute().parents}:
+        if kind := _table(folder):
+            raise SourceError(
+                f"{str(pattern)!r} has files of the {kind} table {str(folder)!r}, whose rows may be deleted; pass the "
+                f"folder of the table, or a LazyFrame of some of its rows."
+            )
+    return found
+
+
+def _inside(folder: Path) -> Iterator[Path]:
+    """Files of known kinds and tables in a folder, to any depth."""
+    if _table(folder):
+        yield folder
+        return
+    for path in sorted(folder.iterdir()):
+        if _hidden(path.name):
+            continue
+        if path.is_dir() and not path.is_symlink():
+            yield from _inside(path)
+        elif path.suffix.lower() in SCANS and path.is_file():
+            yield path
+
+
+def _matching(pattern: Path) -> list[Path]:
+    """Files and tables that a glob stands for."""
+    anchor = Path(pattern.anchor)
+    wanted = pattern.relative_to(anchor).parts
+    spelled = [part for part in wanted if _hidden(part)]
+
+    def shown(path: Path) -> bool:
+        parts = path.relative_to(anchor).parts
+        return not any(_hidden(part) and not any(fnmatch.fnmatch(part, s) for s in spelled) for part in parts)
+
+    found = sorted(anchor.glob(str(Path(*wanted))))
+    return [path for path in found if shown(path) and (path.is_file() or _table(path))]
+
+
+def _hidden(name: str) -> bool:
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+
+
+def _table(folder: Path) -> str | None:
+    """The kind of table that a folder is, if it is one."""
+    if not folder.is_dir():
+        return None
+    return next((kind for sign, kind in TABLES.items() if any(folder.glob(sign))), None)
+
+
+def _kind(path: Path) -> str:
+    return _table(path) or path.suffix.lower()
 
 
 def _scan_parquet(paths: list[Path]) -> pl.LazyFrame:
@@ -27,11 +179,37 @@ def _scan_ipc(paths: list[Path]) -> pl.LazyFrame:
     return pl.scan_ipc(paths, glob=False, hive_partitioning=_partitioned(paths))
 
 
-def _scan_csv(paths: list[Path]) -> pl.LazyFrame:
+def _scan_csv(paths: list[Path], null_values: tuple[str, ...] = ()) -> pl.LazyFrame:
     with paths[0].open(encoding="utf-8", errors="replace") as file:
         header = file.readline()
     separator = max(SEPARATORS, key=header.count)
-    return pl.scan_csv(paths, glob=False, infer_schema_length=TYPED_BY, separator=separator)
+    nulls = list(null_values) or None
+    return pl.scan_csv(paths, glob=False, infer_schema_length=TYPED_BY, separator=separator, null_values=nulls)
+
+
+def _scan_delta(tables: list[Path]) -> pl.LazyFrame:
+    _require_package("deltalake", "a Delta table", "'streammetrics[store]'")
+    return pl.concat([pl.scan_delta(table) for table in tables], how="vertical_relaxed")
+
+
+def _scan_iceberg(tables: list[Path]) -> pl.LazyFrame:
+    _require_package("pyiceberg", "an Iceberg table", "pyiceberg")
+    for table in tables:
+        if not (table / "metadata" / "version-hint.text").is_file():
+            raise SourceError(
+                f"the catalog of the Iceberg table {str(table)!r} knows its version, its files do not; "
+                "pass a LazyFrame of polars.scan_iceberg."
+            )
+    return pl.concat([pl.scan_iceberg(str(table.absolute())) for table in tables], how="vertical_relaxed")
+
+
+def _scan_hudi(tables: list[Path]) -> pl.LazyFrame:
+    raise SourceError(f"{str(tables[0])!r} is a Hudi table, which cannot be read; pass the rows that it holds.")
+
+
+def _require_package(module: str, what: str, install: str) -> None:
+    if find_spec(module) is None:
+        raise SourceError(f"{what} needs the package {module!r}: pip install {install}.")
 
 
 def _partitioned(paths: list[Path]) -> bool:
@@ -39,7 +217,7 @@ def _partitioned(paths: list[Path]) -> bool:
     return any("=" in part for part in paths[0].parent.parts)
 
 
-SCANS: dict[str, Callable[[list[Path]], pl.LazyFrame]] = {
+KINDS: dict[str, Callable[[list[Path]], pl.LazyFrame]] = {
     ".parquet": _scan_parquet,
     ".pq": _scan_parquet,
     ".csv": _scan_csv,
@@ -50,43 +228,4 @@ SCANS: dict[str, Callable[[list[Path]], pl.LazyFrame]] = {
     ".ipc": _scan_ipc,
     ".feather": _scan_ipc,
 }
-
-
-def expand(pattern: PathLike) -> list[Path]:
-    """The files that a path, a folder or a glob stands for, in order.
-
-    Raises:
-        SourceError: where there is none.
-    """
-    path = Path(pattern).expanduser()
-    if path.is_dir():
-        found = sorted(p for p in path.rglob("*") if p.suffix in SCANS and p.is_file())
-    elif path.exists():
-        found = [path]
-    elif any(c in str(pattern) for c in "*?["):
-        anchor = Path(path.anchor) if path.is_absolute() else Path()
-        found = sorted(p for p in anchor.glob(str(path.relative_to(anchor))) if p.is_file())
-    else:
-        raise SourceError(f"there is no file {str(pattern)!r}.")
-    if not found:
-        raise SourceError(f"no file matches {str(pattern)!r}.")
-    return found
-
-
-def scan(paths: list[Path]) -> pl.LazyFrame:
-    """The rows of files of one kind, as a plan.
-
-    Raises:
-        SourceError: for files of no known kind, or of several.
-    """
-    if unknown := [path for path in paths if path.suffix.lower() not in SCANS]:
-        raise SourceError(f"{unknown[0]} is of no known kind; files may end in {', '.join(SCANS)}.")
-    kinds = sorted({path.suffix.lower() for path in paths})
-    if len(kinds) > 1:
-        raise SourceError(f"the files are of different kinds ({', '.join(kinds)}); read one kind at a time.")
-    return SCANS[kinds[0]](paths)
-
-
-def knows_its_rows(path: Path) -> bool:
-    """Whether a file of this kind says how many rows it has."""
-    return path.suffix.lower() in (".parquet", ".pq")
+SCANS = KINDS | {"Delta": _scan_delta, "Iceberg": _scan_iceberg, "Hudi": _scan_hudi}

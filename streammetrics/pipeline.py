@@ -62,7 +62,7 @@ def accumulate(
     feed = _Feed(stream.batches)
     parts = [[target.empty() for target in targets] for _ in range(workers or os.cpu_count() or 1)]
     try:
-        with _progress_bar(stream, progress) as bar:
+        with stream.naming_rows([target.roles for target in targets]), _progress_bar(stream, progress) as bar:
             _run(feed, parts, bar)
     finally:
         for part in parts:

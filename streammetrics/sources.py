@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,29 +12,79 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
-from streammetrics.errors import ColumnError, SourceError
-from streammetrics.files import PathLike, expand, knows_its_rows, scan
+from streammetrics.batches import read
+from streammetrics.errors import ColumnError, DataError, SourceError, StreamMetricsError
+from streammetrics.files import Files, PathLike, expand, in_parts
 from streammetrics.lazy import pa
+from streammetrics.roles import Roles
+from streammetrics.text import few
 
 Source: TypeAlias = Any
+Name: TypeAlias = str | Callable[[], str]  # of a source, for messages; found out once it is needed
 
 ADVICE = re.compile(r"[.,]? (?:hint:|consider passing)", re.IGNORECASE)  # of Polars, to those who call Polars
+ROW = "__streammetrics_row__"  # the number of a row in its source, while a bad one is looked for
+
+
+UNREADABLE = (Exception, pl.exceptions.PanicException)  # of readers in Rust, whose panics are no Exception
 
 
 @dataclass(frozen=True)
 class Stream:
-    """Batches to come, and how many rows they hold where that is known beforehand."""
+    """Batches to come, and how many rows they hold where that is known beforehand.
+
+    ``again`` gives the same rows once more, in their order and numbered; ``place`` says in words where the row of a
+    number lies. Sources that can be read but once have neither.
+    """
 
     batches: Iterator[Any]
     rows: int | None = None
+    again: Callable[[], Iterable[pl.DataFrame]] | None = None
+    place: Callable[[int], str] = str
+
+    @contextmanager
+    def naming_rows(self, roles: Sequence[Roles]) -> Iterator[None]:
+        """Let the error of a bad row name the first one of the source, rather than one of a batch nobody has seen.
+
+        Batches come in any order and from anywhere, so the row is looked for once there is an error.
+        """
+        try:
+            yield
+        except DataError as error:
+            raise self._first_error(roles) or error from None
+
+    def _first_error(self, roles: Sequence[Roles]) -> DataError | None:
+        try:
+            for batch in self.again() if self.again else ():
+                if error := _first_error(batch, roles):
+                    return error.at(self.place(batch[ROW][error.row or 0]))
+        except SourceError:  # it has changed
+            return None
+        return None
+
+
+def _first_error(batch: pl.DataFrame, roles: Sequence[Roles]) -> DataError | None:
+    """The error of the first bad row of a batch, whichever column is checked first."""
+    found = None
+    while True:
+        try:
+            for role in roles:
+                read(batch, role)
+        except StreamMetricsError as error:
+            if not isinstance(error, DataError) or error.row is None:
+                return found
+            found, batch = error, batch.head(error.row)  # a row before it may be bad in another column
+        else:
+            return found
 
 
 def open_stream(source: Source, columns: Sequence[str], chunk: int) -> Stream:
     """Open a source.
 
     Args:
-        source: a path, a glob or a list of them (Parquet, CSV, NDJSON, Arrow IPC), a LazyFrame, a pyarrow Dataset or
-            RecordBatchReader, one frame or table of any kind, or an iterable of batches.
+        source: a path, a glob or a list of them (Parquet, CSV, NDJSON, Arrow IPC, tables of Delta Lake or Iceberg), a
+            LazyFrame, a pyarrow Dataset or RecordBatchReader, one frame or table of any kind, or an iterable of batches
+            or of rows.
         columns: the columns in use.
         chunk: rows of a batch, where the source leaves that open.
 
@@ -43,19 +93,20 @@ def open_stream(source: Source, columns: Sequence[str], chunk: int) -> Stream:
         ColumnError: where a file or plan lacks a column.
     """
     if isinstance(source, (str, Path)):
-        return _files([source], columns)
+        return _files(open_files([source]), columns, chunk)
+    if isinstance(source, Files):
+        return _files(source, columns, chunk)
     if isinstance(source, pl.LazyFrame):
-        return Stream(_scan(source, columns))
+        return _plan(source, columns, chunk)
     if isinstance(source, pl.DataFrame):
-        return Stream(source.iter_slices(chunk), source.height)
+        slices = source.iter_slices(chunk)
+        return Stream(slices, source.height, lambda: _numbered([source]), "row {} of the frame".format)
     if _is_dataset(source):
-        require(columns, source.schema.names)
-        with _readable("the dataset"):
-            batches, rows = source.to_batches(columns=list(columns), batch_size=chunk), source.count_rows()
-        return Stream(_guarded(batches, "the dataset"), rows)
+        return _dataset(source, columns, chunk)
     if isinstance(source, (pa.Table, pa.RecordBatch)):
         table = pa.table(source) if isinstance(source, pa.RecordBatch) else source
-        return Stream(iter(table.to_batches(max_chunksize=chunk)), table.num_rows)
+        batches = table.to_batches(max_chunksize=chunk)
+        return Stream(iter(batches), table.num_rows, lambda: _numbered(batches), "row {} of the table".format)
     if isinstance(source, pa.RecordBatchReader):
         return Stream(_guarded(source, "the reader"))
     if isinstance(source, Iterator):
@@ -63,14 +114,14 @@ def open_stream(source: Source, columns: Sequence[str], chunk: int) -> Stream:
     if isinstance(source, Mapping) or hasattr(source, "__dataframe__"):
         return Stream(iter([source]))
     if hasattr(source, "__arrow_c_stream__"):
-        with _readable(f"the {type(source).__name__}"):
+        with readable(f"the {type(source).__name__}"):
             return Stream(_guarded(pa.RecordBatchReader.from_stream(source), "the stream"))
     if hasattr(source, "__arrow_c_array__"):
         return Stream(iter([source]))
     if isinstance(source, Iterable):
         items = list(source)
         if items and all(isinstance(item, (str, Path)) for item in items):
-            return _files(items, columns)
+            return _files(open_files(items), columns, chunk)
         return Stream(iter(items))
     raise SourceError(f"a source of type {type(source).__name__} cannot be read; pass paths, a frame or batches.")
 
@@ -81,37 +132,95 @@ def _is_dataset(source: Source) -> bool:
     return module is not None and isinstance(source, module.Dataset)
 
 
-def _files(patterns: Sequence[PathLike], columns: Sequence[str]) -> Stream:
-    paths = [path for pattern in patterns for path in expand(pattern)]
-    name = str(paths[0]) if len(paths) == 1 else f"{paths[0]} (and {len(paths) - 1} more)"
-    with _readable(name):
-        plan = scan(paths)
-        rows = plan.select(pl.len()).collect().item() if knows_its_rows(paths[0]) else None
-    return Stream(_scan(plan, columns, name), rows)
+def _dataset(dataset: Any, columns: Sequence[str], chunk: int) -> Stream:
+    """Stream a pyarrow Dataset."""
+    require(columns, dataset.schema.names)
+
+    def batches() -> Iterator[Any]:
+        return _guarded(dataset.to_batches(columns=list(columns), batch_size=chunk), "the dataset")
+
+    def place(row: int) -> str:
+        try:
+            return in_parts(row, ((part.count_rows(), part.path) for part in dataset.get_fragments()))
+        except (ValueError, AttributeError):  # some rows are filtered out, or parts are no files
+            return f"row {row} of the dataset"
+
+    with readable("the dataset"):
+        return Stream(batches(), dataset.count_rows(), lambda: _numbered(batches()), place)
 
 
-def _scan(plan: pl.LazyFrame, columns: Sequence[str], name: str = "the plan") -> Iterator[pl.DataFrame]:
+def open_files(patterns: Sequence[PathLike], where: pl.Expr | None = None, null_values: Sequence[str] = ()) -> Files:
+    """The files and tables that paths, folders and globs stand for.
+
+    Raises:
+        SourceError: If there is none.
+    """
+    with readable(few(map(str, patterns))):
+        paths = [path for pattern in patterns for path in expand(pattern)]
+    return Files(tuple(paths), where, tuple(null_values))
+
+
+def _files(files: Files, columns: Sequence[str], chunk: int) -> Stream:
+    def culprit() -> str:
+        """The first file that cannot be read by itself, else all of them."""
+        for path in files.paths if len(files.paths) > 1 else ():
+            try:
+                for _ in Files((path,)).scan().select(columns).collect_batches():
+                    pass
+            except UNREADABLE:
+                return str(path)
+        return files.name
+
+    with readable(culprit):
+        return _plan(files.scan(), columns, chunk, culprit, files.known_rows, files.place, files.where)
+
+
+def _plan(
+    plan: pl.LazyFrame,
+    columns: Sequence[str],
+    chunk: int,
+    name: Name = "the plan",
+    rows: int | None = None,
+    place: Callable[[int], str] = "row {} of the plan".format,
+    where: pl.Expr | None = None,
+) -> Stream:
     """Stream a plan in batches as it makes them, no more than a few of which wait to be taken."""
-    with _readable(name):
-        require(columns, plan.collect_schema().names())
+    kept = pl.lit(True) if where is None else where
+
+    def again() -> Iterator[pl.DataFrame]:
+        numbered = plan.with_row_index(ROW).filter(kept).select(ROW, *columns)
+        return _guarded(numbered.collect_batches(chunk_size=chunk), name)
+
+    with readable(name):
+        require([*columns, *kept.meta.root_names()], plan.collect_schema().names())
         # Without any column (volume alone) rows would not be counted.
-        batches = (plan.select(columns) if columns else plan).collect_batches(maintain_order=False)
-    return _guarded(batches, name)
+        used = plan.filter(kept).select(columns or pl.all())
+        return Stream(_guarded(used.collect_batches(maintain_order=False), name), rows, again, place)
 
 
-def _guarded(batches: Iterable[Any], name: str) -> Iterator[Any]:
-    with _readable(name):
+def _numbered(batches: Iterable[Any]) -> Iterator[pl.DataFrame]:
+    rows = 0
+    for batch in batches:
+        yield (numbered := pl.DataFrame(batch).with_row_index(ROW, offset=rows))
+        rows += numbered.height
+
+
+def _guarded(batches: Iterable[Any], name: Name) -> Iterator[Any]:
+    with readable(name):
         yield from batches
 
 
 @contextmanager
-def _readable(name: str) -> Iterator[None]:
+def readable(name: Name) -> Iterator[None]:
     """Errors of those who read a source, as errors of the source."""
     try:
         yield
-    except (pl.exceptions.PolarsError, pa.ArrowException, OSError) as error:
-        first_line = str(error).strip().split("\n")[0]
-        raise SourceError(f"{name} cannot be read: {ADVICE.split(first_line)[0]}") from error
+    except (StreamMetricsError, GeneratorExit):
+        raise
+    except UNREADABLE as error:
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        told = name if isinstance(name, str) else name()
+        raise SourceError(f"{told} cannot be read: {ADVICE.split(lines[0])[0]}") from error
 
 
 def require(columns: Sequence[str], present: Sequence[str]) -> None:
@@ -122,4 +231,4 @@ def require(columns: Sequence[str], present: Sequence[str]) -> None:
     """
     for column in columns:
         if column not in present:
-            raise ColumnError(f"there is no column {column!r}; the source has: {', '.join(present) or 'none'}.")
+            raise ColumnError(f"there is no column {column!r}; the source has: {few(present) or 'none'}.")

@@ -132,7 +132,7 @@ def test_batches_are_not_drawn_ahead(monkeypatch):
         ([], sm.SourceError, "no rows"),
         (DATA[:0], sm.SourceError, "no rows"),
         (17, sm.SourceError, "type int cannot be read"),
-        (pl.LazyFrame({"y": [1]}), sm.ColumnError, "there is no column 'p'; the source has: y"),
+        (pl.LazyFrame({"y": [1]}), sm.ColumnError, "there is no column 'p'; the source has: 'y'\\."),
         (DATA.lazy().with_columns(pl.col("p").str.to_date().alias("p")), sm.SourceError, "the plan cannot be read"),
         ([1, 2], sm.ColumnError, "type int cannot be read"),
     ],

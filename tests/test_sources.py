@@ -1,0 +1,257 @@
+"""Which files and tables a source stands for, and errors that say where in it."""
+
+import os
+import subprocess
+import sys
+from importlib import util
+from pathlib import Path
+
+import deltalake
+import polars as pl
+import pyarrow.dataset as ds
+import pytest
+
+import streammetrics as sm
+
+PAIR = pl.DataFrame({"y": [1, 0], "p": [0.9, 0.1]})
+
+
+def task(**options):
+    return sm.binary(y_true="y", y_score="p", metrics=["rows"], **options)
+
+
+def rows(source):
+    return sm.evaluate(source, task())["rows"].value
+
+
+def put(path, frame=PAIR):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    getattr(frame, f"write_{path.suffix.removeprefix('.')}")(path)
+    return path
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A Delta table of two rows; its folder has files with five."""
+    path = tmp_path / "lake" / "scores"
+    PAIR.write_delta(path)
+    PAIR.with_columns(p=0.5).write_delta(path, mode="overwrite")
+    PAIR.head(1).write_delta(path, mode="append")
+    deltalake.DeltaTable(path).delete("y = 0")
+    return path
+
+
+def test_a_delta_table_is_read_as_a_table(table):
+    assert len(list(table.glob("*.parquet"))) > 2
+    for source in (table, str(table), table.parent, f"{table.parent}/*", [table]):
+        assert rows(source) == 2
+    (table.parent / "other").mkdir()
+    PAIR.write_delta(table.parent / "other")
+    assert rows(table.parent) == 4
+
+
+def test_files_of_a_table_are_not_read_as_files(table):
+    put(table.parent / "loose.parquet")
+    for source in (f"{table}/*.parquet", next(table.glob("*.parquet")), f"{table.parent}/**/*.parquet"):
+        with pytest.raises(sm.SourceError, match=r"has files of the Delta table '.*scores', whose rows may be deleted"):
+            rows(source)
+    with pytest.raises(sm.SourceError, match=r"of different kinds \(.parquet, Delta\)"):
+        rows(table.parent)
+
+
+def test_files_in_folders_of_a_table_are_not_read_as_files(tmp_path):
+    pl.DataFrame({"y": [1, 0], "p": [0.9, 0.1], "day": [1, 2]}).write_delta(
+        tmp_path / "t", delta_write_options={"partition_by": "day"}
+    )
+    assert rows(tmp_path / "t") == 2
+    with pytest.raises(sm.SourceError, match="has files of the Delta table"):
+        rows(tmp_path / "t" / "day=1")
+
+
+@pytest.mark.parametrize(
+    ("sign", "package"), [("_delta_log/0.json", "deltalake"), ("metadata/v1.metadata.json", "pyiceberg")]
+)
+def test_packages_that_tables_need_are_named(sign, package, tmp_path, monkeypatch):
+    (tmp_path / sign).parent.mkdir()
+    (tmp_path / sign).touch()
+    put(tmp_path / "a.parquet")
+    found = util.find_spec
+    monkeypatch.setattr("streammetrics.files.find_spec", lambda name: None if name == package else found(name))
+    with pytest.raises(sm.SourceError, match=f"needs the package '{package}': pip install"):
+        rows(tmp_path)
+
+
+def test_iceberg_tables_that_say_their_version_are_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("streammetrics.files.find_spec", lambda name: name)
+    monkeypatch.setattr(pl, "scan_iceberg", lambda path: PAIR.lazy() if Path(path) == tmp_path else None)
+    put(tmp_path / "data" / "old.parquet")
+    (tmp_path / "metadata").mkdir()
+    (tmp_path / "metadata" / "v2.metadata.json").touch()
+    with pytest.raises(sm.SourceError, match=r"the catalog .* knows its version"):
+        rows(tmp_path)
+    (tmp_path / "metadata" / "version-hint.text").write_text("2")
+    assert rows(tmp_path) == 2
+    with pytest.raises(sm.SourceError, match="has files of the Iceberg table"):
+        rows(tmp_path / "data")
+
+
+def test_broken_tables_are_told(tmp_path):
+    (tmp_path / "_delta_log").mkdir()
+    (tmp_path / "_delta_log" / "00000000000000000000.json").write_text("no")
+    with pytest.raises(sm.SourceError, match="cannot be read: "):
+        rows(tmp_path)
+
+
+def test_other_tables_are_not_read_as_files(tmp_path):
+    (tmp_path / ".hoodie").mkdir()
+    put(tmp_path / "a.parquet")
+    with pytest.raises(sm.SourceError, match="is a Hudi table"):
+        rows(tmp_path)
+
+
+def test_attempts_and_hidden_files_are_left_out(tmp_path):
+    for day in (1, 2):
+        put(tmp_path / f"_day={day}" / "part-0.parquet")
+    for hidden in ("_temporary/attempt_1/part-0.parquet", "_day=1/.part-1.parquet", ".tmp/a.parquet", "_old.parquet"):
+        put(tmp_path / hidden)
+    assert rows(tmp_path) == 4
+    assert rows(f"{tmp_path}/**/*.parquet") == 4
+    assert rows(f"{tmp_path}/*/*.parquet") == 4
+    assert rows(tmp_path / "_temporary") == 2
+    assert rows(tmp_path / "_old.parquet") == 2
+    assert rows(f"{tmp_path}/_*.parquet") == 2
+    assert rows(f"{tmp_path}/_temporary/**/*.parquet") == 2
+
+
+def test_extensions_are_read_in_any_case(tmp_path):
+    put(tmp_path / "a.parquet").rename(tmp_path / "A.PARQUET")
+    assert rows(tmp_path) == rows(tmp_path / "A.PARQUET") == 2
+
+
+@pytest.mark.parametrize("source", ["", [""]])
+def test_an_empty_path_is_not_the_current_folder(source, tmp_path, monkeypatch):
+    put(tmp_path / "a.parquet")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(sm.SourceError, match=r"a path is empty; pass '.' for the current folder"):
+        rows(source)
+    assert rows(".") == 2
+
+
+def test_pipes_are_refused(tmp_path):
+    os.mkfifo(tmp_path / "a.csv")
+    with pytest.raises(sm.SourceError, match="is neither a file nor a folder"):
+        rows(tmp_path / "a.csv")
+    put(tmp_path / "b.csv")
+    assert rows(tmp_path) == rows(f"{tmp_path}/*.csv") == 2
+
+
+@pytest.mark.parametrize("source", ["a**b/*.parquet", "x" * 5000, "~nobody-at-all/a.csv", "a\0b"])
+def test_paths_that_cannot_be(source):
+    with pytest.raises(sm.SourceError):
+        rows(source)
+
+
+def test_a_list_of_many_columns_is_cut(tmp_path):
+    wide = pl.DataFrame({f"column_{i}": [0] for i in range(1000)})
+    for source in (wide.lazy(), put(tmp_path / "a.parquet", wide), ds.dataset(wide.to_arrow())):
+        with pytest.raises(sm.ColumnError, match=r"there is no column 'y'; .* and 995 more") as caught:
+            rows(source)
+        assert len(str(caught.value)) < 200
+
+
+def test_panics_are_errors_of_the_source(tmp_path, monkeypatch):
+    def panic(*_, **__):
+        raise pl.exceptions.PanicException("called `Option::unwrap()` on a `None` value")
+
+    monkeypatch.setattr(pl, "scan_parquet", panic)
+    with pytest.raises(sm.SourceError, match=r"a.parquet cannot be read: called `Option::unwrap\(\)`"):
+        rows(put(tmp_path / "a.parquet"))
+    monkeypatch.setattr(pl.LazyFrame, "collect_batches", lambda *_, **__: (panic() for _ in range(1)))
+    with pytest.raises(sm.SourceError, match="the plan cannot be read: called"):
+        rows(PAIR.lazy())
+
+
+def test_nothing_is_printed_after_an_error(tmp_path):
+    bad = pl.DataFrame({"y": [0, 1] * 100_000, "p": [0.5, 1.5] * 100_000})
+    bad.write_parquet(tmp_path / "a.parquet", row_group_size=5_000)
+    code = "import streammetrics as sm; sm.evaluate('a.parquet', sm.binary(y_true='y', y_score='p'))"
+    found = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert found.stderr.splitlines()[-1].startswith("streammetrics.errors.DataError: column 'p' has scores")
+    assert "ignored" not in found.stderr
+
+
+def good(height):
+    return pl.DataFrame({"y": [1] * height, "p": [0.5] * height, "w": [1.0] * height})
+
+
+@pytest.fixture
+def bad(tmp_path):
+    """Three files, the second and the third of which have bad rows; of the second the weight is bad first."""
+    for day, height in enumerate((1000, 500, 2000)):
+        frame = good(height).with_row_index("row")
+        if day:
+            frame = frame.with_columns(
+                p=pl.when(pl.col("row").is_in([208, 300])).then(1.25).otherwise("p"),
+                w=pl.when(pl.col("row") == 207 if day == 1 else False).then(-1.0).otherwise("w"),
+            )
+        for suffix in ("parquet", "csv", "ndjson", "ipc"):
+            put(tmp_path / suffix / f"day={day}" / f"part.{suffix}", frame)
+    return tmp_path
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "ndjson", "ipc"])
+def test_a_bad_row_is_named_by_its_file(suffix, workers, bad):
+    file = bad / suffix / "day=1" / f"part.{suffix}"
+    for _ in range(3):
+        with pytest.raises(sm.DataError) as caught:
+            sm.evaluate(bad / suffix, task(), workers=workers)
+        assert f"in 4 of 3,500 rows (the first is 1.25, in row 208 of {file})" in str(caught.value)
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_the_first_bad_row_is_named_whatever_its_fault(workers, bad):
+    with pytest.raises(
+        sm.DataError, match=r"'w' has negative .* \(the first is -1.0, in row 207 of .*day=1/part.csv\)"
+    ):
+        sm.evaluate(bad / "csv", task(sample_weight="w"), workers=workers)
+
+
+def test_a_bad_row_far_into_the_source(tmp_path, monkeypatch):
+    monkeypatch.setattr("streammetrics.pipeline.BATCH", 1000)
+    for n in range(3):
+        put(tmp_path / f"{n}.parquet", good(1500))
+    put(tmp_path / "3.parquet", good(1500).with_columns(p=pl.when(pl.int_range(1500) == 1400).then(7.0).otherwise("p")))
+    with pytest.raises(sm.DataError, match=r"in 1 of 1,000 rows \(the first is 7.0, in row 1400 of .*3.parquet\)"):
+        rows(tmp_path)
+
+
+def test_a_bad_row_of_other_sources(bad, table):
+    files = [bad / "parquet" / f"day={day}" / "part.parquet" for day in range(3)]
+    frame = pl.read_parquet(files)
+    dataset = ds.dataset(files)
+    for source, place in (
+        (pl.scan_parquet(files), "the plan"),
+        (frame, "the frame"),
+        (frame.to_arrow(), "the table"),
+        (dataset.filter(ds.field("row") != 5), "the dataset"),
+        (ds.dataset(frame.to_arrow()), "the dataset"),
+    ):
+        with pytest.raises(sm.DataError, match=rf"in row 120[678] of {place}\)"):
+            sm.evaluate(source, task())
+    with pytest.raises(sm.DataError, match=rf"in row 208 of {files[1]}\)"):
+        sm.evaluate(dataset, task())
+    PAIR.with_columns(p=7.0).write_delta(table, mode="append")
+    with pytest.raises(sm.DataError, match=rf"in row \d of {table}\)"):
+        rows(table)
+
+
+def test_a_file_that_cannot_be_read_is_named_among_others(tmp_path):
+    frame = good(100_000)
+    for n in range(3):
+        put(tmp_path / f"{n}.parquet", frame)
+    content = bytearray((tmp_path / "1.parquet").read_bytes())
+    content[: len(content) // 2] = bytes(len(content) // 2)
+    (tmp_path / "1.parquet").write_bytes(content)
+    with pytest.raises(sm.SourceError, match=r"^[^ ]*/1.parquet cannot be read: "):
+        rows(tmp_path)
