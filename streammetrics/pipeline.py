@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, overload
 
 from streammetrics.accumulator import Accumulator
 from streammetrics.errors import SourceError, SpecificationError
+from streammetrics.metrics import Metric
 from streammetrics.report import Report
 from streammetrics.sources import Source, Stream, open_stream
 
@@ -37,8 +38,9 @@ def accumulate(
     until then stays in the accumulator.
 
     Args:
-        source: paths or globs (Parquet, CSV, NDJSON, Arrow IPC), a LazyFrame, a pyarrow Dataset or RecordBatchReader, a
-            frame or table of any kind, or an iterable of batches.
+        source: paths, folders or globs (Parquet, CSV, NDJSON, Arrow IPC; folders of Delta Lake and Iceberg tables), a
+            LazyFrame, a pyarrow Dataset or RecordBatchReader, a frame or table of any kind, or an iterable of batches
+            or of rows as dicts.
         acc: an accumulator, or several by name, which share the pass.
         workers: number of threads; one for each core where None.
         progress: show a progress bar (the extra ``progress``).
@@ -47,7 +49,7 @@ def accumulate(
         SourceError: where the source is missing or unreadable.
         ColumnError: for a missing column or one of an unusable type.
         DataError: for values that a column's role cannot use.
-        SpecificationError: for less than one worker.
+        SpecificationError: for less than one worker, or if ``acc`` is not an accumulator.
 
     >>> import streammetrics as sm
     >>> batches = ({"y": [1, 0], "p": [0.9, p]} for p in (0.2, 0.3))
@@ -56,7 +58,7 @@ def accumulate(
     """
     if workers is not None and workers < 1:
         raise SpecificationError(f"there must be at least one worker, not {workers}.")
-    targets = [acc] if isinstance(acc, Accumulator) else list(acc.values())
+    targets = list(accumulators(source, acc).values())
     columns = tuple(dict.fromkeys(c for target in targets for c in target.roles.sources))
     stream = open_stream(source, columns, BATCH)
     feed = _Feed(stream.batches)
@@ -72,38 +74,83 @@ def accumulate(
 
 
 @overload
-def evaluate(source: Source, acc: Accumulator, *, workers: int | None = None, progress: bool = False) -> Report: ...
+def evaluate(
+    source: Source,
+    acc: Accumulator,
+    *,
+    metrics: Sequence[str | Metric] | None = None,
+    confidence: float | None = None,
+    workers: int | None = None,
+    progress: bool = False,
+) -> Report: ...
 @overload
 def evaluate(
-    source: Source, acc: Mapping[str, Accumulator], *, workers: int | None = None, progress: bool = False
+    source: Source,
+    acc: Mapping[str, Accumulator],
+    *,
+    metrics: Sequence[str | Metric] | None = None,
+    confidence: float | None = None,
+    workers: int | None = None,
+    progress: bool = False,
 ) -> dict[str, Report]: ...
 def evaluate(
     source: Source,
     acc: Accumulator | Mapping[str, Accumulator],
     *,
+    metrics: Sequence[str | Metric] | None = None,
+    confidence: float | None = None,
     workers: int | None = None,
     progress: bool = False,
 ) -> Report | dict[str, Report]:
     """Evaluate a whole source in one pass.
 
-    The arguments are those of `accumulate`; ``acc`` says what to keep and is not filled itself.
+    Args:
+        source: As in `accumulate`.
+        acc: An accumulator, or several by name, which share the pass. They are not filled.
+        metrics: Metrics of the report, as in `Accumulator.finalize`. Defaults to those of the task.
+        confidence: Confidence level of intervals, such as 0.95. Defaults to no intervals.
+        workers: As in `accumulate`.
+        progress: As in `accumulate`.
 
     Returns:
         A report, or one for each of several accumulators.
 
     Raises:
-        SourceError: where the source is missing, unreadable, or has no rows.
+        SourceError: If the source is missing, unreadable, or has no rows.
+        MetricError: If a metric is unknown or not available.
+        SpecificationError: If ``acc`` is not an accumulator, or ``confidence`` is not between 0 and 1.
 
     >>> import streammetrics as sm
-    >>> sm.evaluate({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]}, sm.binary(y_true="y", y_score="p"))["accuracy"].value
+    >>> rows = [{"y": 1, "p": 0.9}, {"y": 0, "p": 0.2}, {"y": 1, "p": 0.4}]
+    >>> sm.evaluate(rows, sm.binary(y_true="y", y_score="p"), metrics=["accuracy"])["accuracy"].value
     0.6666666666666666
     """
-    single = isinstance(acc, Accumulator)
-    tasks = {"": acc} if isinstance(acc, Accumulator) else dict(acc)
-    filled = accumulate(source, {n: a.empty() for n, a in tasks.items()}, workers=workers, progress=progress)
+    empty = {name: each.empty() for name, each in accumulators(source, acc).items()}
+    for each in empty.values():
+        each.finalize(metrics, confidence=confidence)  # what is wrong with them is told before anything is read
+    filled = accumulate(source, empty, workers=workers, progress=progress)
     require_rows(filled.values())
-    reports = {name: a.finalize() for name, a in filled.items()}
-    return reports[""] if single else reports
+    reports = {name: each.finalize(metrics, confidence=confidence) for name, each in filled.items()}
+    return reports[""] if isinstance(acc, Accumulator) else reports
+
+
+def accumulators(source: Source, acc: Any) -> Mapping[str, Accumulator]:
+    """The accumulators of a pass by name, of which a single one has none.
+
+    Raises:
+        SpecificationError: If there are none.
+    """
+    if isinstance(acc, Accumulator):
+        return {"": acc}
+    if _named(acc):
+        return acc  # type: ignore[no-any-return]
+    if isinstance(source, Accumulator) or _named(source):
+        raise SpecificationError("the arguments are swapped: the source comes first, then the accumulator.")
+    raise SpecificationError(f"an accumulator is needed, or several by name, not a {type(acc).__name__}.")
+
+
+def _named(several: Any) -> bool:
+    return isinstance(several, Mapping) and bool(several) and all(isinstance(a, Accumulator) for a in several.values())
 
 
 def require_rows(filled: Iterable[Accumulator]) -> None:

@@ -96,34 +96,57 @@ def open_stream(source: Source, columns: Sequence[str], chunk: int) -> Stream:
         return _files(open_files([source]), columns, chunk)
     if isinstance(source, Files):
         return _files(source, columns, chunk)
+    if isinstance(source, Stream):
+        return source
     if isinstance(source, pl.LazyFrame):
         return _plan(source, columns, chunk)
     if isinstance(source, pl.DataFrame):
-        slices = source.iter_slices(chunk)
-        return Stream(slices, source.height, lambda: _numbered([source]), "row {} of the frame".format)
+        return _frame(source, chunk, "row {} of the frame")
     if _is_dataset(source):
         return _dataset(source, columns, chunk)
     if isinstance(source, (pa.Table, pa.RecordBatch)):
         table = pa.table(source) if isinstance(source, pa.RecordBatch) else source
         batches = table.to_batches(max_chunksize=chunk)
-        return Stream(iter(batches), table.num_rows, lambda: _numbered(batches), "row {} of the table".format)
+        return Stream(iter(batches), table.num_rows, lambda: numbered(batches), "row {} of the table".format)
     if isinstance(source, pa.RecordBatchReader):
-        return Stream(_guarded(source, "the reader"))
+        return Stream(guarded(source, "the reader"))
     if isinstance(source, Iterator):
-        return Stream(source)
+        return Stream(map(_batch, source))
     if isinstance(source, Mapping) or hasattr(source, "__dataframe__"):
         return Stream(iter([source]))
     if hasattr(source, "__arrow_c_stream__"):
         with readable(f"the {type(source).__name__}"):
-            return Stream(_guarded(pa.RecordBatchReader.from_stream(source), "the stream"))
+            return Stream(guarded(pa.RecordBatchReader.from_stream(source), "the stream"))
     if hasattr(source, "__arrow_c_array__"):
         return Stream(iter([source]))
     if isinstance(source, Iterable):
         items = list(source)
-        if items and all(isinstance(item, (str, Path)) for item in items):
+        if are_paths(items):
             return _files(open_files(items), columns, chunk)
-        return Stream(iter(items))
+        if items and all(map(_is_row, items)):
+            with readable("the list of rows"):
+                return _frame(pl.from_dicts(items, infer_schema_length=None), chunk, "row {} of the list")
+        return Stream(map(_batch, items))
     raise SourceError(f"a source of type {type(source).__name__} cannot be read; pass paths, a frame or batches.")
+
+
+def are_paths(source: Source) -> bool:
+    """Whether a source is a list of paths."""
+    return isinstance(source, list | tuple) and bool(source) and all(isinstance(item, (str, Path)) for item in source)
+
+
+def _is_row(item: Any) -> bool:
+    """Whether a mapping is a single row: some value of it is no array."""
+    values = item.values() if isinstance(item, Mapping) else ()
+    return any(isinstance(value, str | bytes) or not hasattr(value, "__len__") for value in values)
+
+
+def _batch(item: Any) -> Any:
+    return pl.DataFrame([item]) if _is_row(item) else item
+
+
+def _frame(frame: pl.DataFrame, chunk: int, place: str) -> Stream:
+    return Stream(frame.iter_slices(chunk), frame.height, lambda: numbered([frame]), place.format)
 
 
 def _is_dataset(source: Source) -> bool:
@@ -137,7 +160,7 @@ def _dataset(dataset: Any, columns: Sequence[str], chunk: int) -> Stream:
     require(columns, dataset.schema.names)
 
     def batches() -> Iterator[Any]:
-        return _guarded(dataset.to_batches(columns=list(columns), batch_size=chunk), "the dataset")
+        return guarded(dataset.to_batches(columns=list(columns), batch_size=chunk), "the dataset")
 
     def place(row: int) -> str:
         try:
@@ -146,7 +169,7 @@ def _dataset(dataset: Any, columns: Sequence[str], chunk: int) -> Stream:
             return f"row {row} of the dataset"
 
     with readable("the dataset"):
-        return Stream(batches(), dataset.count_rows(), lambda: _numbered(batches()), place)
+        return Stream(batches(), dataset.count_rows(), lambda: numbered(batches()), place)
 
 
 def open_files(patterns: Sequence[PathLike], where: pl.Expr | None = None, null_values: Sequence[str] = ()) -> Files:
@@ -189,23 +212,25 @@ def _plan(
 
     def again() -> Iterator[pl.DataFrame]:
         numbered = plan.with_row_index(ROW).filter(kept).select(ROW, *columns)
-        return _guarded(numbered.collect_batches(chunk_size=chunk), name)
+        return guarded(numbered.collect_batches(chunk_size=chunk), name)
 
     with readable(name):
         require([*columns, *kept.meta.root_names()], plan.collect_schema().names())
         # Without any column (volume alone) rows would not be counted.
         used = plan.filter(kept).select(columns or pl.all())
-        return Stream(_guarded(used.collect_batches(maintain_order=False), name), rows, again, place)
+        return Stream(guarded(used.collect_batches(maintain_order=False), name), rows, again, place)
 
 
-def _numbered(batches: Iterable[Any]) -> Iterator[pl.DataFrame]:
+def numbered(batches: Iterable[Any]) -> Iterator[pl.DataFrame]:
+    """Batches with the numbers of their rows."""
     rows = 0
     for batch in batches:
         yield (numbered := pl.DataFrame(batch).with_row_index(ROW, offset=rows))
         rows += numbered.height
 
 
-def _guarded(batches: Iterable[Any], name: Name) -> Iterator[Any]:
+def guarded(batches: Iterable[Any], name: Name) -> Iterator[Any]:
+    """Batches of a reader, whose errors are errors of the source."""
     with readable(name):
         yield from batches
 

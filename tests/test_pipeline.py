@@ -228,3 +228,55 @@ def test_faults_of_arrow_sources_are_told_as_such(tmp_path):
 def test_there_is_a_worker():
     with pytest.raises(sm.SpecificationError, match="at least one worker, not 0"):
         sm.evaluate(PAIR, COUNTED, workers=0)
+
+
+@pytest.mark.parametrize("confidence", [None, 0.9])
+def test_a_report_of_some_metrics_with_intervals(confidence):
+    wanted = ["recall", "fbeta(beta=2)"]
+    found = sm.evaluate(DATA, {"a": task()}, metrics=wanted, confidence=confidence)["a"].frame
+    assert_frame_equal(found, task().update(DATA).finalize(wanted, confidence=confidence).frame)
+
+
+def test_metrics_and_confidence_are_checked_before_anything_is_read():
+    unread = (pytest.fail("the data were read") for _ in range(1))
+    with pytest.raises(sm.MetricError, match="did you mean roc_auc"):
+        sm.evaluate(unread, task(), metrics=["rok_auc"])
+    with pytest.raises(sm.SpecificationError, match="between 0 and 1"):
+        sm.evaluate(unread, task(), confidence=95)
+
+
+@pytest.mark.parametrize("function", [sm.evaluate, sm.accumulate])
+def test_what_is_no_accumulator_is_told(function):
+    for swapped in (task(), {"a": task()}):
+        with pytest.raises(sm.SpecificationError, match="the arguments are swapped: the source comes first"):
+            function(swapped, DATA)
+    for acc in ("x", {}, {"a": 1}, sm.binary, None):
+        with pytest.raises(sm.SpecificationError, match="an accumulator is needed, or several by name, not a"):
+            function(DATA, acc)
+
+
+@pytest.mark.parametrize("wrap", [list, iter, tuple])
+def test_rows_as_dicts(wrap):
+    rows = DATA.head(50).to_dicts()
+    assert_frame_equal(sm.evaluate(wrap(rows), task()).frame, sm.evaluate(DATA.head(50), task()).frame, rel_tol=1e-12)
+    mixed = [{"y": 1, "p": 1, "g": None}, {"y": 0, "p": 0.5, "g": "DE"}]
+    assert sm.accumulate(wrap(mixed), task()).seen == 2
+    lists = [{"y": "cat", "p": [0.2, 0.8]}, {"y": "dog", "p": [0.9, 0.1]}]
+    several = sm.multiclass(y_true="y", y_score="p", labels=["cat", "dog"])
+    assert sm.evaluate(wrap(lists), several)["rows"].value == 2
+
+
+def test_rows_as_dicts_that_do_not_fit():
+    with pytest.raises(sm.ColumnError, match="column 'y' is of type String"):
+        sm.evaluate([{"y": 1, "p": 0.5, "g": 1}, {"y": "no", "p": 0.5, "g": 1}], task())
+    with pytest.raises(sm.DataError, match=r"'p' has null .* in row 1 of the list"):
+        sm.evaluate([{"y": 1, "p": 0.5, "g": "a"}, {"y": 1, "g": "a"}], task())
+
+
+@pytest.mark.parametrize("one", [0.25, [0.25], (0.25,), np.float64(0.25)])
+def test_one_threshold(one):
+    for statistic in (sm.ConfusionCounts, sm.PredictedCounts):
+        assert statistic(thresholds=one).thresholds == (0.25,)
+    assert sm.ScoreHistogram(atoms=one).atoms == sm.Histogram(atoms=one).atoms == (0.25,)
+    found = sm.evaluate(DATA, sm.binary(y_true="y", y_score="p", thresholds=one))
+    assert found["recall"].value == found.get("recall", threshold=0.25).value

@@ -12,6 +12,7 @@ import pyarrow.dataset as ds
 import pytest
 
 import streammetrics as sm
+from streammetrics.engines import partial
 
 PAIR = pl.DataFrame({"y": [1, 0], "p": [0.9, 0.1]})
 
@@ -244,6 +245,15 @@ def test_a_bad_row_of_other_sources(bad, table):
     PAIR.with_columns(p=7.0).write_delta(table, mode="append")
     with pytest.raises(sm.DataError, match=rf"in row \d of {table}\)"):
         rows(table)
+
+
+@pytest.mark.parametrize("wrap", [iter, list, lambda batches: pl.concat(batches).to_arrow()])
+def test_a_bad_row_of_a_part_of_an_engine(wrap, bad):
+    source = wrap([good(100), good(100), good(100).with_columns(p=7.0)])
+    with pytest.raises(sm.DataError, match=r"in row 200 of partition 3\)"):
+        partial(source, task(), "partition 3")
+    with pytest.raises(sm.DataError, match=r"in row 208 of .*/day=1/part.csv\)"):
+        partial(bad / "csv", task(), "partition 3")
 
 
 def test_a_file_that_cannot_be_read_is_named_among_others(tmp_path):

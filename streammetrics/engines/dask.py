@@ -8,15 +8,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.engines.tables import absorb, engine, finalized, merge, own_errors, partial, require_groups
+from streammetrics.engines.tables import (
+    Metrics,
+    absorb,
+    engine,
+    evaluated,
+    merge,
+    own_errors,
+    partial,
+    require_accumulator,
+    require_groups,
+    require_whole,
+)
 from streammetrics.errors import SourceError, SpecificationError
-from streammetrics.files import expand
 from streammetrics.folds import MOST_FOLDS, fold
 from streammetrics.lazy import pa
 from streammetrics.report import Report
-from streammetrics.sources import Source, require
+from streammetrics.sources import Source, are_paths, open_files, require
 
 if TYPE_CHECKING:
     from dask.bag import Bag
@@ -35,13 +46,16 @@ def accumulate(source: Source, acc: Accumulator, *, split_every: int = SPLIT_EVE
         source: a ``dask.dataframe``, a bag of frames or batches, or paths, globs or folders of files that workers can
             read, which makes a task of each file.
         acc: an accumulator.
-        split_every: number of states that one task adds up.
+        split_every: number of states that one task adds up, at least 2.
 
     Raises:
         SourceError: where the source is missing, unreadable or of another kind.
+        SpecificationError: If ``split_every`` is less than 2, or ``acc`` is not an accumulator.
         ColumnError: for a missing column or one of an unusable type.
         DataError: for values that a column's role cannot use.
     """
+    require_accumulator(source, acc)
+    require_whole("split_every", split_every, 2)
     delayed = engine("dask", extra="dask").delayed
     states = _states(source, acc)
     while len(states) > 1:
@@ -51,13 +65,28 @@ def accumulate(source: Source, acc: Accumulator, *, split_every: int = SPLIT_EVE
         return absorb(acc, (state.compute() for state in states))
 
 
-def evaluate(source: Source, acc: Accumulator, *, split_every: int = SPLIT_EVERY) -> Report:
-    """Evaluate the rows of a source. The arguments are those of `accumulate`; ``acc`` is not filled itself.
+def evaluate(
+    source: Source,
+    acc: Accumulator,
+    *,
+    metrics: Metrics = None,
+    confidence: float | None = None,
+    split_every: int = SPLIT_EVERY,
+) -> Report:
+    """Evaluate the rows of a source.
+
+    Args:
+        source: As in `accumulate`.
+        acc: An accumulator, which is not filled.
+        metrics: Metrics of the report, as in `Accumulator.finalize`. Defaults to those of the task.
+        confidence: Confidence level of intervals, such as 0.95. Defaults to no intervals.
+        split_every: As in `accumulate`.
 
     Raises:
-        SourceError: where the source has no rows.
+        SourceError: If there are no rows.
+        MetricError: If a metric is unknown or not available.
     """
-    return finalized(accumulate(source, acc.empty(), split_every=split_every))
+    return evaluated(accumulate, source, acc, metrics, confidence, split_every=split_every)
 
 
 def states(source: Source, acc: Accumulator, *, buckets: int = BUCKETS) -> Bag:
@@ -88,7 +117,8 @@ def _states(source: Source, acc: Accumulator) -> list[Any]:
     """A delayed table of states for each part of the source."""
     state = engine("dask", extra="dask").delayed(partial)
     spec = acc.empty()
-    return [state(part, spec) for part in _parts(source, acc.roles.sources)]
+    parts = _parts(source, acc.roles.sources)
+    return [state(part, spec, f"partition {number}") for number, part in enumerate(parts)]
 
 
 def _parts(source: Source, columns: Sequence[str]) -> list[Any]:
@@ -99,15 +129,15 @@ def _parts(source: Source, columns: Sequence[str]) -> list[Any]:
             source = source[list(columns)] if columns else source
         return list(source.to_delayed())
     paths = [source] if isinstance(source, (str, Path)) else source
-    if isinstance(paths, (list, tuple)) and paths and all(isinstance(path, (str, Path)) for path in paths):
-        return [str(file.resolve()) for path in paths for file in expand(path)]
+    if are_paths(paths):
+        return [str(file.resolve()) for file in open_files(paths).paths]
     kind = type(source).__name__
     raise SourceError(f"a source of type {kind} cannot be read here; pass paths, a dask.dataframe or a bag of frames.")
 
 
 def _apart(table: pa.Table, keys: Sequence[str], buckets: int) -> list[pa.Table]:
     """The groups of a table by bucket, which depends on the values of their columns alone."""
-    frame = pl.DataFrame(pl.from_arrow(table.select(keys)))
+    frame = pl.DataFrame(pl.from_arrow(table.select(keys))).with_columns(cs.decimal().cast(pl.String))
     bucket = sum(fold(column, buckets).to_numpy().astype(int) for column in frame) % buckets
     return [table.take(np.flatnonzero(bucket == i)) for i in range(buckets)]
 

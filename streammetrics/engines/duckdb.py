@@ -5,13 +5,14 @@ States saved as Parquet files are tables to DuckDB, which adds them up by SQL wi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from streammetrics import pipeline
 from streammetrics.accumulator import Accumulator
-from streammetrics.engines.tables import engine, finalized
+from streammetrics.engines.tables import Metrics, engine, evaluated, require_accumulator
 from streammetrics.report import Report
-from streammetrics.sources import require
+from streammetrics.sources import Stream, guarded, numbered, require
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
@@ -37,18 +38,39 @@ def accumulate(relation: DuckDBPyRelation, acc: Accumulator, *, workers: int | N
     >>> accumulate(rows, sm.binary(y_true="y", y_score="p")).seen
     2
     """
+    require_accumulator(relation, acc)
     column = engine("duckdb", extra="duckdb").ColumnExpression
     columns = acc.roles.sources
     require(columns, relation.columns)
     used = relation.select(*map(column, columns)) if columns else relation  # volume alone needs rows of any column
-    return pipeline.accumulate(used.to_arrow_reader(pipeline.BATCH), acc, workers=workers)
+
+    def batches() -> Iterator[Any]:
+        return guarded(used.to_arrow_reader(pipeline.BATCH), "the relation")
+
+    stream = Stream(batches(), again=lambda: numbered(batches()), place="row {} of the relation".format)
+    return pipeline.accumulate(stream, acc, workers=workers)
 
 
-def evaluate(relation: DuckDBPyRelation, acc: Accumulator, *, workers: int | None = None) -> Report:
-    """Evaluate the rows of a relation. The arguments are those of `accumulate`; ``acc`` is not filled itself.
+def evaluate(
+    relation: DuckDBPyRelation,
+    acc: Accumulator,
+    *,
+    metrics: Metrics = None,
+    confidence: float | None = None,
+    workers: int | None = None,
+) -> Report:
+    """Evaluate the rows of a relation.
+
+    Args:
+        relation: As in `accumulate`.
+        acc: An accumulator, which is not filled.
+        metrics: Metrics of the report, as in `Accumulator.finalize`. Defaults to those of the task.
+        confidence: Confidence level of intervals, such as 0.95. Defaults to no intervals.
+        workers: As in `accumulate`.
 
     Raises:
-        SourceError: where the relation has no rows.
+        SourceError: If there are no rows.
+        MetricError: If a metric is unknown or not available.
 
     >>> import duckdb
     >>> import streammetrics as sm
@@ -56,4 +78,4 @@ def evaluate(relation: DuckDBPyRelation, acc: Accumulator, *, workers: int | Non
     >>> evaluate(rows, sm.binary(y_true="y", y_score="p"))["accuracy"].value
     0.6666666666666666
     """
-    return finalized(accumulate(relation, acc.empty(), workers=workers))
+    return evaluated(accumulate, relation, acc, metrics, confidence, workers=workers)

@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING
 
 from streammetrics.accumulator import Accumulator
 from streammetrics.engines import tables
-from streammetrics.engines.tables import absorb, finalized, own_errors, packed, require_groups, restored, unpacked
+from streammetrics.engines.tables import (
+    Metrics,
+    absorb,
+    evaluated,
+    own_errors,
+    packed,
+    require_accumulator,
+    require_groups,
+    require_whole,
+    restored,
+    unpacked,
+)
 from streammetrics.lazy import pa
 from streammetrics.report import Report
 from streammetrics.sources import require
@@ -15,6 +26,7 @@ from streammetrics.sources import require
 if TYPE_CHECKING:
     from ray.data import Dataset
 
+BLOCK = "a block"  # what errors call one: blocks have no numbers that a user knows
 TASKS = 16  # blocks of the states of many groups
 WHOLE = {"batch_format": "pyarrow", "batch_size": None}  # a block at a time, as Arrow
 
@@ -32,19 +44,33 @@ def accumulate(dataset: Dataset, acc: Accumulator) -> Accumulator:
         ColumnError: for a missing column or one of an unusable type.
         DataError: for values that a column's role cannot use.
     """
+    require_accumulator(dataset, acc)
     spec = acc.empty()
     with own_errors():
         found = _used(dataset, acc).map_batches(lambda block: _partial_state(block, spec), **WHOLE)
         return absorb(acc, _states(found))
 
 
-def evaluate(dataset: Dataset, acc: Accumulator) -> Report:
-    """Evaluate the rows of a dataset. The arguments are those of `accumulate`; ``acc`` is not filled itself.
+def evaluate(
+    dataset: Dataset,
+    acc: Accumulator,
+    *,
+    metrics: Metrics = None,
+    confidence: float | None = None,
+) -> Report:
+    """Evaluate the rows of a dataset.
+
+    Args:
+        dataset: As in `accumulate`.
+        acc: An accumulator, which is not filled.
+        metrics: Metrics of the report, as in `Accumulator.finalize`. Defaults to those of the task.
+        confidence: Confidence level of intervals, such as 0.95. Defaults to no intervals.
 
     Raises:
-        SourceError: where the dataset has no rows.
+        SourceError: If there are no rows.
+        MetricError: If a metric is unknown or not available.
     """
-    return finalized(accumulate(dataset, acc.empty()))
+    return evaluated(accumulate, dataset, acc, metrics, confidence)
 
 
 def states(dataset: Dataset, acc: Accumulator, *, tasks: int = TASKS) -> Dataset:
@@ -64,7 +90,9 @@ def states(dataset: Dataset, acc: Accumulator, *, tasks: int = TASKS) -> Dataset
     """
     require_groups(acc)
     spec = acc.empty()
-    return merge(_used(dataset, acc).map_batches(lambda block: tables.partial(block, spec), **WHOLE), acc, tasks=tasks)
+    return merge(
+        _used(dataset, acc).map_batches(lambda block: tables.partial(block, spec, BLOCK), **WHOLE), acc, tasks=tasks
+    )
 
 
 def merge(states: Dataset, acc: Accumulator, *, tasks: int = TASKS) -> Dataset:
@@ -75,6 +103,7 @@ def merge(states: Dataset, acc: Accumulator, *, tasks: int = TASKS) -> Dataset:
         acc: what its states keep, by which columns. To roll up, give ``acc.rollup("country")``.
         tasks: as in `states`.
     """
+    require_whole("tasks", tasks, 1)
     spec = acc.empty()
     shuffled = states.repartition(tasks, keys=list(acc.roles.group_columns))
     return shuffled.map_batches(lambda block: _merged(block, spec), **WHOLE)
@@ -98,7 +127,7 @@ def _used(dataset: Dataset, acc: Accumulator) -> Dataset:
 
 def _partial_state(block: pa.Table, acc: Accumulator) -> pa.Table:
     """The state of a block as one value."""
-    return pa.table({"state": pa.array([packed(tables.partial(block, acc))], pa.large_binary())})
+    return pa.table({"state": pa.array([packed(tables.partial(block, acc, BLOCK))], pa.large_binary())})
 
 
 def _states(dataset: Dataset) -> Iterator[pa.Table]:

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from streammetrics.accumulator import Accumulator
 from streammetrics.engines import tables
 from streammetrics.engines.tables import (
+    Metrics,
     absorb,
     engine,
-    finalized,
+    evaluated,
     own_errors,
     packed,
     plain,
+    require_accumulator,
     require_groups,
+    require_whole,
     restored,
     unpacked,
 )
@@ -48,6 +51,8 @@ def accumulate(df: DataFrame, acc: Accumulator, *, tasks: int | None = None) -> 
         DataError: for values that a column's role cannot use. Spark runs a failed task again, four times by default,
             before it gives up.
     """
+    require_accumulator(df, acc)
+    _require_tasks(tasks)
     spec = acc.empty()
     states = _mapped(df, _used(df, acc), lambda batches: _partial_state(batches, spec), STATE)
     if tasks is not None:
@@ -57,13 +62,28 @@ def accumulate(df: DataFrame, acc: Accumulator, *, tasks: int | None = None) -> 
     return absorb(acc, map(unpacked, found))
 
 
-def evaluate(df: DataFrame, acc: Accumulator, *, tasks: int | None = None) -> Report:
-    """Evaluate the rows of a data frame. The arguments are those of `accumulate`; ``acc`` is not filled itself.
+def evaluate(
+    df: DataFrame,
+    acc: Accumulator,
+    *,
+    metrics: Metrics = None,
+    confidence: float | None = None,
+    tasks: int | None = None,
+) -> Report:
+    """Evaluate the rows of a data frame.
+
+    Args:
+        df: As in `accumulate`.
+        acc: An accumulator, which is not filled.
+        metrics: Metrics of the report, as in `Accumulator.finalize`. Defaults to those of the task.
+        confidence: Confidence level of intervals, such as 0.95. Defaults to no intervals.
+        tasks: As in `accumulate`.
 
     Raises:
-        SourceError: where the data frame has no rows.
+        SourceError: If there are no rows.
+        MetricError: If a metric is unknown or not available.
     """
-    return finalized(accumulate(df, acc.empty(), tasks=tasks))
+    return evaluated(accumulate, df, acc, metrics, confidence, tasks=tasks)
 
 
 def states(df: DataFrame, acc: Accumulator, *, tasks: int | None = None) -> DataFrame:
@@ -98,6 +118,7 @@ def merge(states: DataFrame, acc: Accumulator, *, tasks: int | None = None) -> D
         acc: what its states keep, by which columns. To roll up, give ``acc.rollup("country")``.
         tasks: as in `states`.
     """
+    _require_tasks(tasks)
     spec = acc.empty()
     columns = spec.to_arrow().column_names
     used = states.select(*_quoted(columns))
@@ -109,6 +130,11 @@ def collect(states: DataFrame, acc: Accumulator) -> Accumulator:
     """The accumulator of a data frame of states, such as that of a few groups."""
     with own_errors():
         return absorb(acc.empty(), [restored(states.toArrow(), acc)])
+
+
+def _require_tasks(tasks: int | None) -> None:
+    if tasks is not None:
+        require_whole("tasks", tasks, 1)
 
 
 def _used(df: DataFrame, acc: Accumulator) -> list[str]:
@@ -137,7 +163,13 @@ def _quoted(columns: Sequence[str]) -> list[str]:
 
 def _partial_state(batches: Batches, acc: Accumulator) -> Batches:
     """The state of a partition as one value, in whatever types it has."""
-    yield pa.record_batch({"state": [packed(tables.partial(batches, acc))]})
+    yield pa.record_batch({"state": [packed(tables.partial(batches, acc, _partition()))]})
+
+
+def _partition() -> str:
+    """What errors call the partition of a task."""
+    context = engine("pyspark", extra="spark").TaskContext.get()
+    return "a partition" if context is None else f"partition {context.partitionId()}"
 
 
 def _merged_state(batches: Batches) -> Batches:
@@ -149,7 +181,7 @@ def _merged_state(batches: Batches) -> Batches:
 
 def _partial_states(batches: Batches, acc: Accumulator, schema: pa.Schema) -> Batches:
     """The states of a partition, a row for each group."""
-    yield from plain(tables.partial(batches, acc)).cast(schema).to_batches(PIECE)
+    yield from plain(tables.partial(batches, acc, _partition())).cast(schema).to_batches(PIECE)
 
 
 def _merged_states(batches: Batches, acc: Accumulator) -> Batches:

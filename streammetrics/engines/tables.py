@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib import import_module
 from itertools import islice
+from pathlib import Path
 from types import ModuleType
+from typing import Any, TypeAlias
 
 from streammetrics import accumulator, errors, pipeline
 from streammetrics.accumulator import Accumulator
-from streammetrics.errors import SpecificationError
+from streammetrics.errors import DataError, SpecificationError
 from streammetrics.lazy import pa
+from streammetrics.metrics import Metric
 from streammetrics.report import Report
-from streammetrics.sources import Source
+from streammetrics.sources import Source, are_paths, open_stream
+
+Metrics: TypeAlias = Sequence[str | Metric] | None
 
 TOGETHER = 64  # states that are held to be added up at once, which is faster than one by one
 RAISED = re.compile(r"\bstreammetrics\.errors\.(\w+Error): (.+)")
 
 
-def partial(source: Source, acc: Accumulator) -> pa.Table:
+def partial(source: Source, acc: Accumulator, part: str | None = None) -> pa.Table:
     """The state of some rows: what a worker sends home.
 
     Args:
         source: what `streammetrics.accumulate` takes, such as an iterator of batches. One thread reads it, since an
             engine has a worker for each core.
         acc: says what to keep, and is not filled itself. It travels pickled, its expressions included.
+        part: What errors of bad rows call the source, such as ``"partition 3"``. Files are named by themselves.
 
     Returns:
         The table of `Accumulator.to_arrow`, a row for each group.
@@ -39,7 +46,21 @@ def partial(source: Source, acc: Accumulator) -> pa.Table:
     >>> partial([{"y": [1, 0], "p": [0.9, 0.2], "day": [1, 2]}], clicks).num_rows
     2
     """
-    return pipeline.accumulate(source, acc.empty(), workers=1).to_arrow()
+    require_accumulator(source, acc)
+    stream, before = open_stream(source, acc.roles.sources, pipeline.BATCH), 0
+
+    def counted() -> Iterator[Any]:
+        nonlocal before
+        for batch in stream.batches:
+            yield batch
+            before += pipeline._height(batch)
+
+    own = part is not None and not (are_paths(source) or isinstance(source, str | Path))
+    named = replace(stream, batches=counted(), place=f"row {{}} of {part}".format) if own else stream
+    try:
+        return pipeline.accumulate(named, acc.empty(), workers=1).to_arrow()
+    except DataError as error:
+        raise error.at(named.place(before + (error.row or 0))) if own else error from None
 
 
 def merge(states: Iterable[pa.Table]) -> pa.Table:
@@ -140,14 +161,47 @@ def unpacked(state: pa.Scalar) -> pa.Table:
     return pa.ipc.open_stream(state.as_buffer()).read_all()
 
 
-def finalized(acc: Accumulator) -> Report:
-    """The report of an accumulator that has seen rows.
+def evaluated(
+    accumulate: Callable[..., Accumulator],
+    source: Any,
+    acc: Any,
+    metrics: Metrics,
+    confidence: float | None,
+    **options: Any,
+) -> Report:
+    """The report of an engine that accumulates a source.
 
     Raises:
-        SourceError: where it has not.
+        SourceError: If the source has no rows.
+        SpecificationError: If ``acc`` is not an accumulator, or ``confidence`` is not between 0 and 1.
+        MetricError: If a metric is unknown or not available.
     """
-    pipeline.require_rows([acc])
-    return acc.finalize()
+    require_accumulator(source, acc)
+    acc.empty().finalize(metrics, confidence=confidence)  # what is wrong with them is told before anything is read
+    filled = accumulate(source, acc.empty(), **options)
+    pipeline.require_rows([filled])
+    return filled.finalize(metrics, confidence=confidence)
+
+
+def require_accumulator(source: Any, acc: Any) -> None:
+    """Refuse what is not one accumulator.
+
+    Raises:
+        SpecificationError: If it is not.
+    """
+    if not isinstance(acc, Accumulator):
+        pipeline.accumulators(source, acc)
+        raise SpecificationError("an engine fills one accumulator at a time, not several by name.")
+
+
+def require_whole(name: str, given: Any, least: int) -> None:
+    """Refuse a number of tasks or states that cannot be.
+
+    Raises:
+        SpecificationError: If it is not a whole number, or less than ``least``.
+    """
+    if not isinstance(given, int) or given < least:
+        raise SpecificationError(f"{name}= must be a whole number of at least {least}, got {given!r}.")
 
 
 def require_groups(acc: Accumulator) -> None:

@@ -150,6 +150,15 @@ class Conformance:
         assert report["rows"].value == sum(SIZES)
         assert not acc.seen
 
+    def test_a_report_of_some_metrics_with_intervals(self, few_files):
+        source = self.source(few_files)
+        report = self.engine.evaluate(source, EXACT["binary"]([]), metrics=["recall"], confidence=0.9)
+        assert report.frame["metric"].unique().to_list() == ["recall"]
+        assert "ci_lower" in report.frame.columns
+        for arguments in ((EXACT["binary"]([]), source), (source, {"a": EXACT["binary"]([])})):
+            with pytest.raises(sm.SpecificationError, match=r"swapped|one accumulator at a time"):
+                self.engine.accumulate(*arguments)
+
     def test_a_source_without_rows_has_no_report(self, tmp_path):
         rows(0, 0).write_parquet(tmp_path / "0.parquet")
         with pytest.raises(sm.SourceError, match="no rows"):
