@@ -393,3 +393,35 @@ def test_as_a_program(folder):
     found = subprocess.run(command, capture_output=True, text=True, check=True, encoding="utf-8")
     assert found.stdout.startswith("metric")
     assert found.stderr == ""
+
+
+def test_sentences_name_what_is_no_option_as_it_is(tmp_path):
+    tell = main._in_options
+    assert tell("pass nulls='drop', renormalize=True or by=.") == "pass --nulls drop, --renormalize or --by."
+    for sentence in ("alpha='drop' and beta=True, gamma= too", "confidence=0.95", "there is no file 'by=DE/a.csv'."):
+        assert tell(sentence) == sentence
+    assert f"there is no file '{tmp_path}/by=DE/a.csv'" in run("evaluate", tmp_path / "by=DE/a.csv", *COLUMNS, code=2)
+
+
+def test_the_package_is_a_command():
+    command = [sys.executable, "-m", "streammetrics", "--version"]
+    assert sm.__version__ in subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_cells_that_a_spreadsheet_would_run_are_quoted_on_request(tmp_path):
+    names = ["=1+1", "+1", "-1", "@a", "\tx", "DE", "a=b"]
+    data = pl.DataFrame({"y": [1, 0] * 7, "p": [0.4] * 14, "=g": names * 2, "n": [-1] * 14})
+    data.write_parquet(tmp_path / "a.parquet")
+    evaluate = ["evaluate", tmp_path / "a.parquet", "--y-true", "y", "--y-score", "p", "--by", "=g", "--by", "n"]
+    evaluate += ["--metric", "rows", "--format"]
+    found = {
+        option: pl.read_csv(run(*evaluate, *option).encode()).sort(pl.nth(0))
+        for option in (("csv",), ("csv", "--safe-csv"))
+    }
+    plain, safe = found.values()
+    assert sorted(plain["=g"]) == sorted(names)
+    assert sorted(safe["'=g"]) == sorted(n if n in ("DE", "a=b") else f"'{n}" for n in names)
+    assert safe["n"].to_list() == plain["n"].to_list() == [-1] * 7
+    assert "--safe-csv is for --format csv" in run(*evaluate, "json", "--safe-csv", code=2)
+    for command in ("show", "compare", "drift"):
+        assert "--safe-csv" in run(command, "--help")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
 
-from streammetrics.cli.output import FORMATS
+from streammetrics.cli.output import FORMATS, SAFE_CSV
 
 
 class FileToWrite(click.Path):
@@ -24,6 +26,20 @@ class FileToWrite(click.Path):
         return path
 
 
+def form(command: Callable[..., None]) -> Callable[..., None]:
+    """The form of what is printed or written."""
+
+    @wraps(command)
+    def chosen(*arguments: Any, form: str, safe_csv: bool, **others: Any) -> None:
+        if safe_csv and form != "csv":
+            raise click.UsageError("--safe-csv is for --format csv.")
+        command(*arguments, form=SAFE_CSV if safe_csv else form, **others)
+
+    safe = "Quote text that a spreadsheet would run as a formula, such as =1+1, for --format csv."
+    chosen = click.option("--safe-csv", is_flag=True, help=safe)(chosen)
+    return click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)(chosen)
+
+
 by = click.option("--by", multiple=True, help="Group column; repeat for more.")
 metrics = click.option(
     "--metric", "metrics", multiple=True, help="Metric to show, such as 'fbeta(beta=2)'; repeat for more."
@@ -31,7 +47,6 @@ metrics = click.option(
 confidence = click.option(
     "--confidence", type=float, help="Add sampling intervals that hold the metric with this probability, such as 0.95."
 )
-form = click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
 output = click.option("-o", "--output", type=FileToWrite(), help="File to write instead of printing.")
 html = click.option("--html", type=FileToWrite(), help="File to write as an HTML page, with charts.")
 total = click.option("--total", is_flag=True, help="Roll up all groups into one.")

@@ -17,6 +17,8 @@ from streammetrics.text import escaped, written
 from streammetrics.writing import write_file
 
 FORMATS = ("table", "json", "csv", "parquet")
+SAFE_CSV = "safe csv"  # without formulas
+FORMULA = r"^[=+@\t\r\n-]"  # how a cell starts that a spreadsheet runs
 COLOURS = {"holds": "green", "open": "yellow", "breached": "red"}
 VERDICT = re.compile(r"(?<=  )(holds|open|breached)(?=$|: )", re.MULTILINE)  # in the last column
 
@@ -46,13 +48,20 @@ def write(frame: pl.DataFrame, text: str, form: str, output: Path | None) -> Non
     frame = frame.with_columns(written(frame[name]) for name in cs.expand_selector(frame, awkward))
     if form == "json":
         text = frame.write_json()
-    elif form == "csv":
-        text = frame.write_csv().rstrip("\n")
+    elif form in ("csv", SAFE_CSV):
+        text = (frame if form == "csv" else _quoted(frame)).write_csv().rstrip("\n")
     if output is None:
         terminal = form != "table" and sys.stdout.isatty()  # files and pipes get the data as they are
         echo("\n".join(map(escaped, text.split("\n"))) if terminal else text)
     else:
         write_file(output, (click.unstyle(text) + "\n").encode())
+
+
+def _quoted(frame: pl.DataFrame) -> pl.DataFrame:
+    """A frame whose names and texts no spreadsheet takes for formulas: with a quote before them."""
+    texts = frame.with_columns((cs.string() | cs.categorical() | cs.enum()).cast(pl.String))
+    quoted = texts.with_columns(cs.string().str.replace(FORMULA, "'$0"))
+    return quoted.rename({name: f"'{name}" for name in quoted.columns if re.match(FORMULA, name)})
 
 
 def echo(text: str) -> None:

@@ -12,7 +12,7 @@ from streammetrics.errors import StreamMetricsError
 from streammetrics.text import escaped
 from streammetrics.version import __version__
 
-ARGUMENT = re.compile(r"\b(\w+)=('\w+'|True\b)?")  # of a function
+ARGUMENT = re.compile(r"\b(\w+)=('\w+'|True\b|(?=[\s.,;:)]|$))")  # of a function, not a folder such as by=DE/
 
 
 class Failure(click.ClickException):
@@ -40,7 +40,7 @@ class Commands(click.Group):
 
         def option(argument: re.Match[str]) -> str:
             name, value = argument.groups()
-            told = (value or "").replace("True", "").strip("'")
+            told = value.replace("True", "").strip("'")
             return argument[0] if name not in options else f"{options[name]} {told}".rstrip()
 
         return ARGUMENT.sub(option, sentence)
