@@ -425,3 +425,77 @@ def test_cells_that_a_spreadsheet_would_run_are_quoted_on_request(tmp_path):
     assert "--safe-csv is for --format csv" in run(*evaluate, "json", "--safe-csv", code=2)
     for command in ("show", "compare", "drift"):
         assert "--safe-csv" in run(command, "--help")
+
+
+@pytest.fixture
+def typed(tmp_path):
+    """A file of labels of several types."""
+    data = pl.DataFrame(
+        {
+            "text": ["High", "1", "1", "Low"],
+            "number": [1, 2, 1, 2],
+            "flag": [True, False, True, False],
+            "q": [0.1, 0.6, 0.2, 0.9],
+            "g": ["DE", "de", "FR", None],
+            "p click": [0.9, 0.4, 0.8, 0.1],
+        }
+    )
+    data.write_parquet(tmp_path / "a.parquet")
+    data.write_csv(tmp_path / "a.csv", null_value="none")
+    return tmp_path / "a.parquet"
+
+
+def values(*arguments, metric="positives"):
+    return [row["value"] for row in json.loads(run("evaluate", *arguments, "--metric", metric, "--format", "json"))]
+
+
+@pytest.mark.parametrize(
+    ("column", "label", "positives"),
+    [("text", "High", 1), ("text", "1", 2), ("number", "2", 2), ("number", "1.0", 2), ("flag", "False", 2)],
+)
+def test_a_positive_label_has_the_type_of_its_column(column, label, positives, typed):
+    assert values(typed, "--y-true", column, "--y-score", "q", "--positive", label) == [positives]
+
+
+def test_a_positive_label_that_a_column_cannot_have_is_told(typed):
+    for column in ("number", "flag"):
+        run("evaluate", typed, "--y-true", column, "--y-score", "q", "--positive", "High", code=2)
+
+
+def test_columns_are_names_or_expressions(typed):
+    flag = [typed, "--y-true", "flag"]
+    assert values(*flag, "--y-score", "1 - q", metric="roc_auc") == [1.0]
+    assert values(*flag, "--y-score", "p click", metric="roc_auc") == [1.0]
+    assert values(*flag, "--y-score", "a=1 - q", "--y-score", "b=q", metric="roc_auc") == [1.0, 0.0]
+    assert values(typed, "--y-true", "number = 1", "--y-score", "1 - q", metric="roc_auc") == [1.0]
+    assert values(*flag, "--y-score", "q", "--sample-weight", "number * 2") == [4.0]
+    by = ["--y-score", "q", "--by", "upper(g) AS land", "--by", "number > 1", "--metric", "rows", "--format", "csv"]
+    found = pl.read_csv(run("evaluate", *flag, *by).encode())
+    assert found.select("land", "number > 1").n_unique() == 4
+    assert "there is no column 'q click'" in run("evaluate", *flag, "--y-score", "q click", code=2)
+    assert "there is no column 'logit'" in run("evaluate", *flag, "--y-score", "logit / 2", code=2)
+    assert "is neither a column nor an SQL expression" in run("evaluate", *flag, "--y-score", "1 -", code=2)
+
+
+def test_some_rows_are_evaluated(typed):
+    flag = ["--y-true", "flag", "--y-score", "q"]
+    assert values(typed, *flag, "--where", "g = 'DE' OR q > 0.5", metric="rows") == [3.0]
+    assert "there is no column 'h'" in run("evaluate", typed, *flag, "--where", "h > 1", code=2)
+    assert "no rows" in run("evaluate", typed, *flag, "--where", "q > 1", code=2)
+    assert "SQL" in run("evaluate", typed, *flag, "--where", "q >", code=2)
+    bad = ["--y-true", "flag", "--y-score", "q * 1.2", "--where", "number = 2"]
+    assert f"in row 3 of {typed})" in run("evaluate", typed, *bad, code=2)
+
+
+def test_texts_that_stand_for_null(typed):
+    csv = [typed.with_suffix(".csv"), "--y-true", "flag", "--y-score", "q", "--by", "g"]
+    found = run("evaluate", *csv, "--null-value", "none", "--null-value", "de", "--metric", "rows", "--format", "csv")
+    assert sorted(map(str, pl.read_csv(found.encode())["g"])) == ["DE", "FR", "None"]
+    assert "null values are for CSV files" in run("evaluate", typed, *csv[1:], "--null-value", "none", code=2)
+
+
+def test_one_threshold_and_positive_labels_of_models(typed):
+    score = [typed, "--y-true", "flag", "--y-score", "q"]
+    assert values(*score, "--threshold", 0.6, metric="recall") == [0.0]
+    predicted = ["--task", "predictions", "--y-pred", "a=number", "--y-pred", "b=3 - number", "--positive", "1"]
+    assert values(typed, *predicted, metric="predicted_positive_rate") == [0.5, 0.5]

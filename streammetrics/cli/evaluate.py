@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import importlib.util
 import inspect
 import sys
@@ -16,10 +15,12 @@ import click
 from streammetrics import demo as demo_data
 from streammetrics.accumulator import Accumulator
 from streammetrics.cli import options
+from streammetrics.cli.columns import Columns, expression, label
 from streammetrics.cli.output import show
 from streammetrics.cli.root import command
 from streammetrics.pipeline import accumulate, require_rows
 from streammetrics.roles import SEVERAL
+from streammetrics.sources import open_files
 from streammetrics.tasks import binary, multiclass, multilabel, predictions, regression
 
 TASKS: dict[str, Callable[..., Accumulator]] = {
@@ -34,6 +35,8 @@ TASKS: dict[str, Callable[..., Accumulator]] = {
 @command("evaluate", "streammetrics evaluate 'predictions/*.parquet' --y-true clicked --y-score p_click --by country")
 @click.argument("paths", nargs=-1, required=True)
 @click.option("--task", type=click.Choice(list(TASKS)), default="binary", show_default=True)
+@click.option("--where", help="SQL condition on the rows to evaluate, such as \"country = 'DE' AND price > 10\".")
+@click.option("--null-value", "null_values", multiple=True, help="Text that stands for null in CSV. Can be repeated.")
 @click.option(
     "--y-true",
     multiple=True,
@@ -66,6 +69,8 @@ TASKS: dict[str, Callable[..., Accumulator]] = {
 def evaluate_command(
     paths: tuple[str, ...],
     task: str,
+    where: str | None,
+    null_values: tuple[str, ...],
     metrics: tuple[str, ...],
     save: Path | None,
     workers: int | None,
@@ -75,11 +80,15 @@ def evaluate_command(
     output: Path | None,
     **given: Any,
 ) -> None:
-    """Evaluate files of predictions: Parquet, CSV, NDJSON or Arrow IPC, by path, folder or glob."""
-    acc = _task(task, given)
+    """Evaluate files of predictions: Parquet, CSV, NDJSON or Arrow IPC, by path, folder or glob.
+
+    Columns are names or SQL expressions, such as "logit / 2" and "lower(country) AS country". Put spaces around an =.
+    """
+    files = open_files(paths, None if where is None else expression(where), null_values)
+    acc = _task(task, Columns.of(files), given)
     acc.finalize(metrics or None)  # an unknown metric is refused before the data are read
     progress = sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None
-    accumulate(list(paths), acc, workers=workers, progress=progress)
+    accumulate(files, acc, workers=workers, progress=progress)
     require_rows([acc])
     if save:
         acc.save(save)
@@ -109,34 +118,21 @@ def demo(folder: Path, rows: int) -> None:
     click.echo("  streammetrics check clicks.state --require 'roc_auc>=0.70'")
 
 
-def _task(name: str, options: dict[str, Any]) -> Accumulator:
+def _task(name: str, columns: Columns, options: dict[str, Any]) -> Accumulator:
     """The accumulator of a task, with the options that were given."""
-    given = {k: list(v) if isinstance(v, tuple) else v for k, v in options.items() if v not in (None, ())}
-    key = _label if name in SEVERAL else str
-    given |= {k: _columns(given[k], key) for k in ("y_true", "y_score", "y_pred") if k in given}
-    given |= {k: [_label(text) for text in given[k]] for k in ("labels", "order") if k in given}
+    given: dict[str, Any] = {
+        k: list(v) if isinstance(v, tuple) else v for k, v in options.items() if v not in (None, ())
+    }
     parameters = inspect.signature(TASKS[name]).parameters
     if unknown := sorted(set(given) - set(parameters)):
         raise click.UsageError(f"--task {name} takes no --{unknown[0].replace('_', '-')}.")
     if missing := [k for k, p in parameters.items() if p.default is p.empty and k not in given]:
         raise click.UsageError(f"--task {name} needs --{missing[0].replace('_', '-')}.")
+    key = label if name in SEVERAL else str
+    given |= {k: columns.by_name(given[k], key) for k in ("y_true", "y_score", "y_pred") if k in given}
+    given |= {k: columns.one(given[k]) for k in ("sample_weight", "unit") if k in given}
+    given["by"] = [columns.one(text) for text in given.get("by", ())]
+    given |= {k: [label(text) for text in given[k]] for k in ("labels", "order") if k in given}
+    target = given.get("y_true", given.get("y_pred"))
+    given |= {k: columns.value(given[k], target) for k in ("positive", "negative") if k in given and target is not None}
     return TASKS[name](**given)
-
-
-def _columns(texts: list[str], key: Callable[[str], Any]) -> Any:
-    """A column, or with name=column a mapping of models or labels to columns."""
-    if len(texts) == 1 and "=" not in texts[0]:
-        return texts[0]
-    pairs = [text.partition("=") for text in texts]
-    if not all(column for _, _, column in pairs):
-        raise click.UsageError(f"write name=column for each of several columns, not {' '.join(texts)}.")
-    return {key(name): column for name, _, column in pairs}
-
-
-def _label(text: str) -> Any:
-    """A label as a number or a boolean where it reads like one."""
-    try:
-        value = ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text
-    return value if isinstance(value, int | float) else text

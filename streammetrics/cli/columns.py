@@ -1,0 +1,89 @@
+"""Columns and values as they are typed: names, SQL expressions, labels of the type of their column."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import click
+import polars as pl
+
+from streammetrics.files import Files
+from streammetrics.roles import Column
+from streammetrics.sources import readable
+
+NAMED = re.compile(
+    r"([^=<>!]*[^\s=<>!])=(?![=\s])(.+)", re.DOTALL
+)  # name=column; an expression has spaces around its =
+ALIAS = re.compile(r"\sas\s", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of files, and what stands for one."""
+
+    files: Files
+    schema: pl.Schema
+
+    @classmethod
+    def of(cls, files: Files) -> Columns:
+        """The columns of files.
+
+        Raises:
+            SourceError: If they cannot be read.
+        """
+        with readable(files.name):
+            return cls(files, files.scan().collect_schema())
+
+    def one(self, text: str) -> Column:
+        """A column by its name, else as an SQL expression, which has its text for a name if it gives none."""
+        if text in self.schema:
+            return text
+        made = expression(text)
+        bare = made.meta.undo_aliases()
+        if bare.meta.eq(made):
+            return text if made.meta.is_column() else made.alias(text)
+        return made if ALIAS.search(text) else text  # SQL reads "p click" as p called click; a name is meant
+
+    def by_name(self, texts: list[str], key: Callable[[str], Any]) -> Any:
+        """A column, or with name=column a mapping of models or labels to columns."""
+        pairs = [NAMED.fullmatch(text) for text in texts]
+        if len(texts) == 1 and (texts[0] in self.schema or not pairs[0]):
+            return self.one(texts[0])
+        if not all(pairs):
+            raise click.UsageError(f"write name=column for each of several columns, not {' '.join(texts)}.")
+        return {key(pair[1]): self.one(pair[2]) for pair in pairs if pair}
+
+    def value(self, text: str, column: Any) -> Any:
+        """A label in the type of its column: a number among numbers, true or false among booleans, else text."""
+        column = next(iter(column.values())) if isinstance(column, Mapping) else column
+        with readable(self.files.name):
+            found = self.files.scan().select(column).collect_schema().dtypes()[0]
+        if found == pl.Boolean:
+            return {"true": True, "false": False}.get(text.lower(), text)
+        number = label(text)
+        return number if found.is_numeric() and not isinstance(number, bool) else text
+
+
+def label(text: str) -> Any:
+    """A label as a number or a boolean where it reads like one."""
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+    return value if isinstance(value, int | float) else text
+
+
+def expression(text: str) -> pl.Expr:
+    """An SQL expression.
+
+    Raises:
+        UsageError: If it is none.
+    """
+    try:
+        return pl.sql_expr(text)
+    except pl.exceptions.PolarsError as error:
+        raise click.UsageError(f"{text!r} is neither a column nor an SQL expression: {error}") from error
