@@ -13,6 +13,7 @@ import polars as pl
 from polars import Expr
 
 from streammetrics.errors import MetricError
+from streammetrics.metrics.levels import at_least
 from streammetrics.metrics.metric import Metric, find_metric
 from streammetrics.metrics.ranking import at_thresholds, confusion_counts
 from streammetrics.metrics.ratios import fnr, fpr, precision, predicted_positive_rate, prevalence, recall
@@ -129,12 +130,14 @@ def operating_point(
     )
     goal = sign * pl.col("value")
     chosen = pl.col("chosen") & goal.is_not_null()
-    first = [goal.filter(chosen), pl.col("threshold").filter(chosen)]
-    best = pl.col("threshold", *_COUNTS, "value").filter(chosen).sort_by(first, descending=True).first()
+    most = goal.filter(chosen).max()
+    attained = chosen & at_least(goal, most)
+    highest = pl.col("threshold").filter(attained)
+    best = pl.col("threshold", *_COUNTS).filter(attained).sort_by(highest, descending=True).first()
     bound = pl.when(chosen.any()).then(sign * goal.filter("possible").max())
     return (
         points.group_by(by, maintain_order=True)
-        .agg(best, bound=bound)
+        .agg(best, value=sign * most, bound=bound)
         .with_columns(lower=pl.min_horizontal("value", "bound"), upper=pl.max_horizontal("value", "bound"))
         .drop("bound")
     )

@@ -15,6 +15,7 @@ from polars import Expr
 from streammetrics.errors import MetricError
 from streammetrics.metrics.agreement import kappa, mcc
 from streammetrics.metrics.each import each
+from streammetrics.metrics.levels import at_least, at_most
 from streammetrics.metrics.metric import Metric, metric
 from streammetrics.metrics.ratios import accuracy, f1, fbeta, precision, recall, youden_j
 
@@ -65,7 +66,7 @@ def partial_auc(neg: Expr, pos: Expr, *, max_fpr: float = 0.1, standardized: boo
     True
     """
     _check_share("max_fpr", max_fpr)
-    part = _reached(_above(neg) / neg.sum(), neg / neg.sum(), max_fpr)
+    part = _reached(neg, max_fpr)
     area = (neg * part * (_above(pos) + pos * part / 2)).sum() / (neg.sum() * pos.sum())
     if not standardized:
         return area
@@ -149,7 +150,8 @@ def ks(neg: Expr, pos: Expr) -> Expr:
 def recall_at_fpr(neg: Expr, pos: Expr, *, fpr: float = 0.01) -> Expr:
     """Recall where the ROC curve, drawn with straight lines, reaches the false positive rate ``fpr``.
 
-    Bounded by the best and the worst order of the coarse bins.
+    If the curve rises at that very rate, the recall above the rise. Rates within a relative distance of 1e-12 of
+    ``fpr`` are equal to it. Bounded by the best and the worst order of the coarse bins.
 
     >>> recall_at_fpr([2, 1, 0], [0, 1, 2], fpr=0.1)
     0.7666666666666666
@@ -157,14 +159,14 @@ def recall_at_fpr(neg: Expr, pos: Expr, *, fpr: float = 0.01) -> Expr:
     True
     """
     _check_share("fpr", fpr)
-    part = _reached(_above(neg) / neg.sum(), neg / neg.sum(), fpr)
-    return (pos * part).sum() / pos.sum()
+    return (pos * _reached(neg, fpr)).sum() / pos.sum()
 
 
 @metric(range=(0, 1), better="high", aliases=("ppv_at_recall",))
 def precision_at_recall(neg: Expr, pos: Expr, *, recall_: float = 0.9) -> Expr:
     """Largest precision over the thresholds whose recall is at least ``recall``.
 
+    A recall within a relative distance of 1e-12 of ``recall`` is equal to it, so that rounding does not decide.
     The bin edges attain the lower bound, the best order of the coarse bins gives the upper one.
 
     >>> precision_at_recall([2, 1, 0], [0, 1, 2], recall=0.8)
@@ -174,7 +176,7 @@ def precision_at_recall(neg: Expr, pos: Expr, *, recall_: float = 0.9) -> Expr:
     """
     _check_share("recall", recall_)
     counts = confusion_counts(neg, pos)
-    enough = at_thresholds(recall, counts) >= recall_
+    enough = at_least(at_thresholds(recall, counts), recall_)
     return at_thresholds(precision, counts).filter(enough).max()
 
 
@@ -190,9 +192,8 @@ def equal_error_rate(neg: Expr, pos: Expr) -> Expr:
     >>> equal_error_rate([2, 1], [0, 0]) is None
     True
     """
-    fpr, tpr = neg / neg.sum(), pos / pos.sum()
-    start = _above(neg) / neg.sum() + _above(pos) / pos.sum()
-    return (neg * _reached(start, fpr + tpr, 1)).sum() / neg.sum()
+    both_classes_weigh_one = neg / neg.sum() + pos / pos.sum()
+    return (neg * _reached(both_classes_weigh_one, 0.5)).sum() / neg.sum()
 
 
 @metric(range=(0, 1), better="high", aliases=("capture_rate", "cumulative_gain"))
@@ -207,9 +208,7 @@ def gain(neg: Expr, pos: Expr, *, top: float = 0.1) -> Expr:
     True
     """
     _check_share("top", top)
-    rows = neg + pos
-    part = _reached(_above(rows) / rows.sum(), rows / rows.sum(), top)
-    return (pos * part).sum() / pos.sum()
+    return (pos * _reached(neg + pos, top)).sum() / pos.sum()
 
 
 @metric(range=(0, float("inf")), better="high")
@@ -388,12 +387,10 @@ def _above(count: Expr) -> Expr:
     return count.cum_sum(reverse=True).shift(-1, fill_value=0)
 
 
-def _reached(start: Expr, width: Expr, level: float) -> Expr:
-    """Share of each row that lies within ``level``, where rows add their width from the highest score down.
-
-    A row without width that starts at the level lies within.
-    """
-    return pl.when((width == 0) & (start == level)).then(1).otherwise(((level - start) / width).clip(0, 1))
+def _reached(count: Expr, level: float) -> Expr:
+    """The part of each row that lies among the ``level`` share of all, counted from the highest score down."""
+    start, end, share = (c / count.sum() for c in (_above(count), count.cum_sum(reverse=True), count))
+    return pl.when(at_most(end, level)).then(1).otherwise(((level - start) / share).clip(0, 1))
 
 
 def _mean_over_positives(value: Expr, pos: Expr) -> Expr:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from streammetrics.errors import MetricError
+from streammetrics.metrics.levels import above, at_least, at_most, below
 from streammetrics.metrics.metric import parse_metric
 
 COMPARISONS: dict[str, Callable[[Any, float], Any]] = {
-    "<=": operator.le,
-    ">=": operator.ge,
-    "<": operator.lt,
-    ">": operator.gt,
+    "<=": at_most,
+    ">=": at_least,
+    "<": below,
+    ">": above,
 }
 _FORM = re.compile(r"\s*(.+?)\s*(<=|>=|<|>)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*")
 
@@ -52,7 +52,13 @@ class Requirement:
         return self.comparison.startswith(">")
 
     def holds(self, value: Any) -> Any:
-        """Whether a value, or each value of an expression, meets it."""
+        """Whether a value, or each value of an expression, meets it.
+
+        A value within a relative distance of 1e-12 of the limit is equal to it (see `streammetrics.metrics.levels`).
+
+        >>> Requirement.parse("recall <= 0.3").holds(0.1 + 0.2)
+        True
+        """
         return COMPARISONS[self.comparison](value, self.limit)
 
     def __str__(self) -> str:

@@ -1,0 +1,48 @@
+"""Numbers compared with a level, such as a recall with 0.8, so that rounding does not decide.
+
+Three of ten rows are a share of 0.3, but float64 may have 0.30000000000000004 for them, and a sum of weights depends on
+the order of its terms. So a number whose distance from a level is at most 1e-12 of the level counts as equal to it.
+Shares of up to 10**10 rows that differ from a level of two decimals are farther away than that.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+ROUNDING = 1e-12  # of a level, or of the sum of all weights
+
+
+def at_most(value: Any, level: Any) -> Any:
+    """Whether a number, or each of an expression, is at most the level.
+
+    >>> at_most(0.1 + 0.2, 0.3), at_most(0.3000001, 0.3)
+    (True, False)
+    """
+    return (value <= level) | (value <= level + ROUNDING * abs(level))
+
+
+def at_least(value: Any, level: Any) -> Any:
+    """Whether a number, or each of an expression, is at least the level.
+
+    >>> at_least(1 - 0.7, 0.3), at_least(0.2999999, 0.3)
+    (True, False)
+    """
+    return (value >= level) | (value >= level - ROUNDING * abs(level))
+
+
+def below(value: Any, level: Any) -> Any:
+    """Whether a number, or each of an expression, is less than the level.
+
+    >>> below(1 - 0.7, 0.3), below(0.2999999, 0.3)
+    (False, True)
+    """
+    return (value < level) & (value < level - ROUNDING * abs(level))
+
+
+def above(value: Any, level: Any) -> Any:
+    """Whether a number, or each of an expression, is more than the level.
+
+    >>> above(0.1 + 0.2, 0.3), above(0.3000001, 0.3)
+    (False, True)
+    """
+    return (value > level) & (value > level + ROUNDING * abs(level))
