@@ -2,7 +2,8 @@
 
 A digest is a table with one row per centroid, sorted by group and mean: ``group`` (UInt32), ``mean``, ``weight``,
 ``min`` and ``max`` (Float64). A centroid stands for rows that are no longer kept: their weight, their weighted mean,
-their smallest and their largest value. To merge digests, put their tables together and `cluster` them.
+their smallest and their largest value. To merge digests, put their tables together and `cluster` them. ``weight`` is
+Int64 where it is a number of rows.
 
 The sketch is Dunning and Ertl's ("Computing extremely accurate quantiles using t-digests", 2019). As published it
 promises nothing about the ranks it gives. Here ``min`` and ``max`` certify them: for every x
@@ -33,6 +34,7 @@ from streammetrics.metrics.metric import Metric
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.integer]
+Weights = NDArray[np.float64] | NDArray[np.int64]
 
 SCHEMA = {"group": pl.UInt32(), "mean": pl.Float64(), "weight": pl.Float64(), "min": pl.Float64(), "max": pl.Float64()}
 TICKS = 36  # bits in which the weight of a group is measured
@@ -65,7 +67,7 @@ def observe(values: Floats, group: Codes | None, groups: int, weight: Floats | N
         SpecificationError: where ``compression`` is not a positive whole number.
 
     >>> observe(np.array([3.0, 1.0, 2.0, 1.0]), None, 1, None, compression=100).rows()
-    [(0, 1.0, 2.0, 1.0, 1.0), (0, 2.0, 1.0, 2.0, 2.0), (0, 3.0, 1.0, 3.0, 3.0)]
+    [(0, 1.0, 2, 1.0, 1.0), (0, 2.0, 1, 2.0, 2.0), (0, 3.0, 1, 3.0, 3.0)]
     """
     check_compression(compression)
     if group is None and weight is None:
@@ -101,7 +103,7 @@ def cluster(table: DataFrame, compression: int) -> DataFrame:
 
     >>> even, odd = (observe(np.arange(start, 1000.0, 2), None, 1, None, compression=4) for start in (0, 1))
     >>> cluster(pl.concat([even, odd]), compression=4)["weight"].to_list()
-    [146.0, 354.0, 354.0, 146.0]
+    [146, 354, 354, 146]
     """
     check_compression(compression)
     group, mean, weight, low, high = (c.to_numpy() for c in table.select(*SCHEMA).sort(*SCHEMA).iter_columns())
@@ -156,6 +158,7 @@ def _read(table: DataFrame, metric: Metric) -> DataFrame:
     bounds = metric.bounds_expressions()
     assert bounds is not None
     value, (lower, upper) = metric.expression(), bounds
+    table = table.with_columns(pl.col("weight").cast(pl.Float64), weighted=pl.lit(table.schema["weight"].is_float()))
     return table.group_by("group", maintain_order=True).agg(value=value, lower=lower, upper=upper)
 
 
@@ -166,7 +169,7 @@ def to_frame(table: DataFrame) -> DataFrame:
         group, mean, weight, min, max.
 
     >>> to_frame(observe(np.array([1.0, 2.0]), None, 1, None, compression=100)).rows()
-    [(0, 1.0, 1.0, 1.0, 1.0), (0, 2.0, 1.0, 2.0, 2.0)]
+    [(0, 1.0, 1, 1.0, 1.0), (0, 2.0, 1, 2.0, 2.0)]
     """
     return table.select(*SCHEMA)
 
@@ -178,13 +181,14 @@ def from_frame(frame: DataFrame) -> DataFrame:
 
     Args:
         frame: numbers ``mean``, ``weight``, ``min``, ``max``, sorted by group and mean; without ``group``, one group.
+            Integers as ``weight`` are numbers of rows, floats are sums of weights.
 
     Raises:
         ColumnError: where a column is missing or of another type.
         DataError: where a row cannot be a centroid, or is not in order.
 
     >>> from_frame(pl.DataFrame({"mean": [1, 4], "weight": [2, 1], "min": [0, 4], "max": [2, 4]})).rows()
-    [(0, 1.0, 2.0, 0.0, 2.0), (0, 4.0, 1.0, 4.0, 4.0)]
+    [(0, 1.0, 2, 0.0, 2.0), (0, 4.0, 1, 4.0, 4.0)]
     """
     if "group" not in frame.columns:
         frame = frame.with_columns(group=pl.lit(0, pl.UInt32))
@@ -195,8 +199,13 @@ def from_frame(frame: DataFrame) -> DataFrame:
         if not (kind.is_integer() if name == "group" else kind.is_numeric()):
             needed = "whole numbers" if name == "group" else "numbers"
             raise ColumnError(f"column {name!r} is of type {kind}; {needed} are needed here.")
-    numbers = pl.exclude("group").cast(pl.Float64) + 0.0  # makes -0.0 the one zero
-    table = frame.select(*SCHEMA).with_columns(pl.col("group").cast(pl.UInt32, strict=False), numbers)
+    counted = frame.schema["weight"].is_integer()
+    numbers = pl.exclude("group", "weight").cast(pl.Float64) + 0.0  # makes -0.0 the one zero
+    table = frame.select(*SCHEMA).with_columns(
+        pl.col("group").cast(pl.UInt32, strict=False),
+        numbers,
+        pl.col("weight").cast(pl.Int64 if counted else pl.Float64),
+    )
     for fault, found in _FAULTS.items():
         rows = table.select(pl.arg_where(found)).to_series()
         if len(rows):
@@ -228,7 +237,7 @@ def _group_starts(group: Codes | None, rows: int) -> NDArray[np.intp]:
     return np.arange(min(rows, 1)) if group is None else np.flatnonzero(_changes(group))
 
 
-def _ticks(weight: Floats, group: Codes | None) -> NDArray[np.int64]:
+def _ticks(weight: Weights, group: Codes | None) -> NDArray[np.int64]:
     """Weight up to each row, and up to the end, in integers: no group is rounded by the weight of those before.
 
     The unit is a power of two for each group, so that whole weights stay exact.
@@ -272,10 +281,10 @@ def _cell_borders(compression: int) -> Floats:
     return borders
 
 
-def _means(values: Floats, weight: Floats | None, first: Codes, last: Codes) -> tuple[Floats, Floats]:
+def _means(values: Floats, weight: Weights | None, first: Codes, last: Codes) -> tuple[Floats, Weights]:
     """Weighted means of neighbours, from the first to the last, and their weights."""
     sizes = last - first + 1
-    weights: Floats = sizes.astype(np.float64) if weight is None else np.add.reduceat(weight, first)
+    weights = sizes if weight is None else np.add.reduceat(weight, first)
     with np.errstate(over="ignore", invalid="ignore"):
         means = np.add.reduceat(values if weight is None else values * weight, first) / weights
         lost = ~np.isfinite(means)
@@ -285,10 +294,10 @@ def _means(values: Floats, weight: Floats | None, first: Codes, last: Codes) -> 
     return np.fmin(np.fmax(means, values[first]), values[last]), weights  # rounding keeps the order
 
 
-def _table(group: Codes | None, first: Codes, *columns: Floats) -> DataFrame:
+def _table(group: Codes | None, first: Codes, mean: Floats, weight: Weights, low: Floats, high: Floats) -> DataFrame:
     codes = np.zeros(len(first), dtype=np.uint32) if group is None else group[first].astype(np.uint32)
-    numbers = zip(list(SCHEMA)[1:], columns, strict=True)
-    return DataFrame([pl.Series("group", codes), *(pl.Series(name, column + 0.0) for name, column in numbers)])
+    columns = (codes, mean + 0.0, weight, low + 0.0, high + 0.0)  # -0.0 is the one zero
+    return DataFrame([pl.Series(name, column) for name, column in zip(SCHEMA, columns, strict=True)])
 
 
 def check_compression(compression: int) -> None:

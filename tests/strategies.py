@@ -8,6 +8,7 @@ import polars as pl
 import streammetrics as sm
 from streammetrics import accumulator, bins, state, tally
 from streammetrics.rows import Rows
+from streammetrics.statistics.view import with_weighted
 
 
 def histogram(score, label, capacity=16, domain="probability", atoms=(), weight=None):
@@ -88,7 +89,8 @@ def stacked(tables):
 
 
 def estimates_by_group(metric, table):
-    """Value, lower and upper bound in each group, of a metric that carries its own bounds."""
+    """Value, lower and upper bound in each group of a digest, of a metric that carries its own bounds."""
+    table = with_weighted(table, "weight")
     lower, upper = metric.bounds_expressions()
     found = table.group_by("group", maintain_order=True).agg(value=metric.expression(), lower=lower, upper=upper)
     return found.drop("group").rows()

@@ -86,6 +86,7 @@ def references(y, p, w=None):
     if w is not None and (w != np.round(w)).any():
         return found
     y, p, e = (a if w is None else np.repeat(a, w) for a in (y, p, e))
+    method = "linear" if w is None else "averaged_inverted_cdf"  # which does not depend on the scale of weights
     within = [(abs(e) <= x).mean() for x in np.sort(abs(e))]
     ends = np.append(np.sort(np.minimum(abs(e), 5)), 5)
     return found | {
@@ -98,9 +99,9 @@ def references(y, p, w=None):
         "median_error": np.median(e),
         "median_absolute_error": sk.median_absolute_error(y, p),
         "mad": stats.median_abs_deviation(e),
-        "absolute_error_quantile(q=0.9)": np.quantile(abs(e), 0.9),
-        "error_quantile(q=0.1)": np.quantile(e, 0.1),
-        "error_iqr": stats.iqr(e),
+        "absolute_error_quantile(q=0.9)": np.quantile(abs(e), 0.9, method=method),
+        "error_quantile(q=0.1)": np.quantile(e, 0.1, method=method),
+        "error_iqr": np.quantile(e, 0.75, method=method) - np.quantile(e, 0.25, method=method),
         "within(x=5)": (abs(e) <= 5).mean(),
         "error_cdf(x=1)": (e <= 1).mean(),
         "rec_auc(limit=5)": (np.diff(ends) @ within) / 5,

@@ -23,11 +23,12 @@ def histogram(samples, weights=None, coarsen=None):
         low, high = lattice.lowest(keys >> shifts, shifts), lattice.highest(keys >> shifts, shifts)
         count = np.ones(len(values)) if weights is None else np.array(weights[group], dtype=np.float64)
         tables.append(pl.DataFrame({"group": np.full(len(values), group), "low": low, "high": high, "count": count}))
-    return pl.concat(tables).group_by("group", "low", "high").agg(pl.sum("count")).sort("group", "low")
+    table = pl.concat(tables).group_by("group", "low", "high").agg(pl.sum("count")).sort("group", "low")
+    return table.with_columns(weighted=pl.lit(float(weights is not None)))
 
 
-def bins(low, high, count, group=0):
-    columns = {"low": low, "high": high, "count": count}
+def bins(low, high, count, group=0, weighted=False):
+    columns = {"low": low, "high": high, "count": count, "weighted": [float(weighted)] * len(low)}
     return pl.DataFrame({"group": [group] * len(low)} | columns, schema_overrides=dict.fromkeys(columns, pl.Float64))
 
 
@@ -39,8 +40,8 @@ def read(metric, table):
     return table.group_by("group", maintain_order=True).agg(value=metric.expression(), lower=lower, upper=upper)
 
 
-def read_one(metric, low, high, count):
-    return read(metric, bins(low, high, count)).drop("group").row(0)
+def read_one(metric, low, high, count, weighted=False):
+    return read(metric, bins(low, high, count, weighted=weighted)).drop("group").row(0)
 
 
 def samples(seed, number=150):

@@ -12,26 +12,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf, isnan
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import polars as pl
 from polars import Expr
 
 from streammetrics.errors import MetricError
 from streammetrics.metrics.each import each
+from streammetrics.metrics.levels import ROUNDING
 from streammetrics.metrics.metric import Bounded, metric
-
-ROUNDING = 1e-12  # of the total weight
+from streammetrics.metrics.order_statistics import rank
 
 Mix: TypeAlias = Callable[[Expr, Expr, Expr], Expr]
 
 
 @metric(range=(-inf, inf))
-def digest_quantile(mean: Expr, weight: Expr, min: Expr, max: Expr, *, q: float = 0.5) -> Bounded:
+def digest_quantile(
+    mean: Expr, weight: Expr, min: Expr, max: Expr, weighted: Expr | bool = False, *, q: float = 0.5
+) -> Bounded:
     """The value below which a share ``q`` of the rows lies; 0 gives the smallest value, 1 the largest.
 
-    Where all weights are whole numbers they count rows, and the quantile is numpy's: on the straight line between the
-    two rows next to ``(n - 1) * q``. Else it is scikit-learn's averaged weighted quantile (Hyndman and Fan 1996,
+    Of rows it is numpy's quantile: on the straight line between the two rows next to ``(n - 1) * q``. Of weighted rows,
+    even if all weights are whole numbers, it is scikit-learn's averaged weighted quantile (Hyndman and Fan 1996,
     definition 2), with bounds for either of its rows where rounding decides. Null between -infinity and infinity.
 
     >>> digest_quantile([1, 2.5, 4], [1, 2, 1], [1, 2, 4], [1, 3, 4], q=0.75)
@@ -43,11 +45,11 @@ def digest_quantile(mean: Expr, weight: Expr, min: Expr, max: Expr, *, q: float 
     if q in (0, 1):
         end = min.min() if q == 0 else max.max()
         return Bounded(end, end, end)
-    return _bounded_at(q, mean, weight, min, max, _between)
+    return _bounded_at(q, _Centroids(mean, weight, min, max, _is(weighted)), _between)
 
 
 @metric(range=(-inf, inf))
-def digest_median(mean: Expr, weight: Expr, min: Expr, max: Expr) -> Bounded:
+def digest_median(mean: Expr, weight: Expr, min: Expr, max: Expr, weighted: Expr | bool = False) -> Bounded:
     """The middle row, or the mean of the middle two: numpy's ``median``.
 
     Weighted, bounded and null as `digest_quantile` is.
@@ -57,7 +59,7 @@ def digest_median(mean: Expr, weight: Expr, min: Expr, max: Expr) -> Bounded:
     >>> digest_median([], [], [], []) is None
     True
     """
-    return _bounded_at(0.5, mean, weight, min, max, _middle)
+    return _bounded_at(0.5, _Centroids(mean, weight, min, max, _is(weighted)), _middle)
 
 
 @metric(range=(0, 1))
@@ -89,9 +91,24 @@ def digest_cdf(mean: Expr, weight: Expr, min: Expr, max: Expr, *, x: float = 0) 
     return Bounded(value, lower, upper)
 
 
-def _bounded_at(q: float, mean: Expr, weight: Expr, min: Expr, max: Expr, mixed: Mix) -> Bounded:
+class _Centroids(NamedTuple):
+    """The columns of a digest, and whether the weights are sums of weights and not numbers of rows."""
+
+    mean: Expr
+    weight: Expr
+    min: Expr
+    max: Expr
+    weighted: Expr
+
+
+def _is(weighted: Expr | bool) -> Expr:
+    return (weighted > 0).any() if isinstance(weighted, Expr) else pl.lit(weighted)
+
+
+def _bounded_at(q: float, centroids: _Centroids, mixed: Mix) -> Bounded:
     """What the lines say of a quantile, and the extremes of the centroids."""
-    place = pl.when(_whole(weight)).then(_rank(q, weight) + 0.5).otherwise(weight.sum() * q)
+    mean, weight, min, max, weighted = centroids
+    place = pl.when(weighted).then(weight.sum() * q).otherwise(rank(weight.sum(), q) + 0.5)
     middle = weight.cum_sum() - weight / 2
     below, above = middle <= place, middle > place
     starts, ends = _stretches(weight, min, max)
@@ -102,33 +119,28 @@ def _bounded_at(q: float, mean: Expr, weight: Expr, min: Expr, max: Expr, mixed:
         end=_first(starts, above, weight.sum()),
         low=_last(mean, below, min.min()),
         high=_first(mean, above, max.max()),
-        lower=_quantile(q, min, weight, mixed, average=0.5),
-        upper=_quantile(q, max, weight, mixed, average=0.5),
+        lower=_quantile(q, min, centroids, mixed, average=0.5),
+        upper=_quantile(q, max, centroids, mixed, average=0.5),
     )
-    lower, upper = _quantile(q, min, weight, mixed, average=0), _quantile(q, max, weight, mixed, average=1)
-    return Bounded(value, lower, upper)
+    return Bounded(value, *(_quantile(q, end, centroids, mixed, average) for end, average in ((min, 0), (max, 1))))
 
 
-def _quantile(q: float, values: Expr, weight: Expr, mixed: Mix, average: float) -> Expr:
+def _quantile(q: float, values: Expr, centroids: _Centroids, mixed: Mix, average: float) -> Expr:
     """The quantile of weighted values, between two rows. Rows are numbered from 0.
 
-    Sums of fractional weights are rounded: a row that begins about where the quantile lies, and the one before it, are
-    mixed, with ``average`` as the part of the later one.
+    Sums of weights are rounded: a row that begins about where the quantile lies, and the one before it, are mixed, with
+    ``average`` as the part of the later one.
     """
-    whole, rank = pl.when(_whole(weight)), _rank(q, weight)
-    share, slack = weight.sum() * q, weight.sum() * ROUNDING
+    weight, weighted = centroids.weight, pl.when(centroids.weighted)
+    total, place = weight.sum(), rank(weight.sum(), q)
     return each(
         lambda below, above, part: (
             pl.when(part == 0).then(below).when(part == 1).then(above).otherwise(mixed(below, above, part))
         ),
-        below=_row(values, weight, whole.then(rank.floor()).otherwise(share - slack)),
-        above=_row(values, weight, whole.then(rank.ceil()).otherwise(share + slack)),
-        part=whole.then(rank % 1).otherwise(average),
+        below=_row(values, weight, weighted.then(total * (q - ROUNDING)).otherwise(place.floor())),
+        above=_row(values, weight, weighted.then(total * (q + ROUNDING)).otherwise(place.ceil())),
+        part=weighted.then(average).otherwise(place % 1),
     )
-
-
-def _rank(q: float, weight: Expr) -> Expr:
-    return (weight.sum() - 1) * q
 
 
 def _stretches(weight: Expr, min: Expr, max: Expr) -> tuple[Expr, Expr]:
@@ -161,10 +173,6 @@ def _middle(below: Expr, above: Expr, part: Expr) -> Expr:
     """The mean of two values, to the last bit as numpy's ``median`` has it."""
     total = below + above  # may overflow
     return pl.when(total.is_infinite()).then(below / 2 + above / 2).otherwise(total / 2)
-
-
-def _whole(weight: Expr) -> Expr:
-    return (weight == weight.floor()).all()
 
 
 def _first(values: Expr, where: Expr, default: Expr) -> Expr:

@@ -50,7 +50,7 @@ class Metric:
 
     The positional parameters of the formula name the columns it reads, the keyword-only ones are its options. A metric
     is called in three ways: with numbers or arrays it computes, with Polars expressions it gives an expression, and
-    with options alone it gives the same metric with those options bound.
+    with options alone it gives the same metric with those options bound. Columns with a default can be left out.
 
     >>> from streammetrics.metrics import fbeta, precision
     >>> precision(3, 1)
@@ -186,7 +186,7 @@ class Metric:
         bound = self.with_options(**options) if options else self
         if not columns and not named:
             return bound
-        values = dict(zip(self.columns, columns, strict=False)) | named
+        values = _defaults(self.formula) | dict(zip(self.columns, columns, strict=False)) | named
         if len(columns) > len(self.columns) or set(values) != set(self.columns):
             raise MetricError(f"{self.__name__} is computed from the columns {', '.join(self.columns)}.")
         ordered = [values[c] for c in self.columns]
@@ -362,6 +362,12 @@ def _parameters(formula: Callable[..., Any]) -> tuple[tuple[str, ...], dict[str,
     parameters = inspect.signature(formula).parameters.values()
     options = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
     return tuple(p.name for p in parameters if p.name not in options), options
+
+
+def _defaults(formula: Callable[..., Any]) -> dict[str, Any]:
+    """The columns that a computation need not give, with what they are then."""
+    parameters = inspect.signature(formula).parameters.values()
+    return {p.name: p.default for p in parameters if p.kind is not p.KEYWORD_ONLY and p.default is not p.empty}
 
 
 def _option_value(node: ast.expr) -> Option:

@@ -13,9 +13,11 @@ import polars as pl
 from polars import Expr
 
 from streammetrics.metrics.each import each
+from streammetrics.metrics.levels import ROUNDING
 from streammetrics.metrics.metric import Bounded
 
-WEIGHT_ROUNDING = 1e-12  # of the whole weight, in a sum of weights
+RANK_ROUNDING = 2**-50  # of a rank, the product of a whole number and a level,
+LEAST_PART = 1e-3  # but never so much that a part of the way to the next row is lost
 LERP_ROUNDING = 2**-50  # of the larger of two rows, in a point between them and in its bound
 
 
@@ -24,18 +26,19 @@ class Bins:
     """Rows by the interval that their value lies in. Bins may overlap; an infinite value is a bin of its own.
 
     ``low`` and ``high`` are the ends of a bin, both in it, and ``middle`` is in between. ``count`` is the number of its
-    rows, or the sum of their weights.
+    rows; or the sum of their weights, where ``weighted`` is 1 and not 0.
     """
 
     low: Expr
     middle: Expr
     high: Expr
     count: Expr
+    weighted: Expr
 
 
-def bins_between(low: Expr, high: Expr, count: Expr) -> Bins:
+def bins_between(low: Expr, high: Expr, count: Expr, weighted: Expr | bool = False) -> Bins:
     """Bins with these ends."""
-    return Bins(low, _mean(low, high), high, count)
+    return Bins(low, _mean(low, high), high, count, weighted if isinstance(weighted, Expr) else pl.lit(float(weighted)))
 
 
 def absolute(bins: Bins) -> Bins:
@@ -52,7 +55,7 @@ def deviations(bins: Bins, center: Bounded) -> Bins:
     """
     ends = {"low": bins.low, "high": bins.high, "lower": center.lower, "upper": center.upper}
     middle = (bins.middle - center.value).abs()
-    return Bins(each(_nearest, **ends), middle, each(_farthest, **ends), bins.count)
+    return Bins(each(_nearest, **ends), middle, each(_farthest, **ends), bins.count, bins.weighted)
 
 
 def _nearest(low: Expr, high: Expr, lower: Expr, upper: Expr) -> Expr:
@@ -100,9 +103,8 @@ def median(bins: Bins) -> Bounded:
 def quantile(bins: Bins, q: float) -> Bounded:
     """The value that the share q of the rows does not exceed.
 
-    Counts that are whole numbers are rows: linear interpolation between the two around ``(n - 1) * q``, type 7 of
-    Hyndman and Fan (1996). Others are weights: the row at which their sum comes to exceed the share, or the mean of the
-    two that meet at it, type 2.
+    Of rows: linear interpolation between the two around ``(n - 1) * q``, type 7 of Hyndman and Fan (1996). Of weights:
+    the row at which their sum comes to exceed the share, or the mean of the two that meet at it, type 2.
     """
     middle, low, high = _rows(bins, q)
     return Bounded(
@@ -112,43 +114,50 @@ def quantile(bins: Bins, q: float) -> Bounded:
     )
 
 
+def rank(total: Expr, q: float) -> Expr:
+    """The place of a quantile among rows that are counted from 0: a whole number where but for rounding it is one."""
+    place = (total - 1) * q
+    nearest = place.round()
+    rounding = (nearest * RANK_ROUNDING).clip(upper_bound=LEAST_PART)
+    return pl.when((place - nearest).abs() <= rounding).then(nearest).otherwise(place)
+
+
 def _rows(bins: Bins, q: float) -> tuple[Expr, Expr, Expr]:
     """The rows around a quantile, in the middle, at the low and at the high end of their bins.
 
     Weights are summed up with rounding, in any order. Where that decides between two rows, the value takes both, the
     lower bound the lower one and the upper bound the upper one.
     """
-    less, more = -WEIGHT_ROUNDING, WEIGHT_ROUNDING
+    less, more = -ROUNDING, ROUNDING
     return (
-        _rows_around(bins.middle, bins.count, q, less, more),
-        _rows_around(bins.low, bins.count, q, less, less),
-        _rows_around(bins.high, bins.count, q, more, more),
+        _rows_around(bins.middle, bins, q, less, more),
+        _rows_around(bins.low, bins, q, less, less),
+        _rows_around(bins.high, bins, q, more, more),
     )
 
 
-def _rows_around(values: Expr, count: Expr, q: float, less: float, more: float) -> Expr:
+def _rows_around(values: Expr, bins: Bins, q: float, less: float, more: float) -> Expr:
     """The rows ``below`` and ``above`` a quantile, and the ``part`` of the way between them at which it lies.
 
-    ``whole`` says that all counts are whole numbers, whose sums are exact up to 2**53. A row is then found by the
-    number of rows before it, else by the weight before it, which may be off by the shares ``less`` to ``more``.
+    A row is found by the number of rows before it, or by the weight before it, which may be off by the shares ``less``
+    to ``more``.
     """
 
-    def formula(value: Expr, count: Expr, total: Expr, whole: Expr) -> Expr:
+    def formula(value: Expr, count: Expr, total: Expr, place: Expr, weighted: Expr) -> Expr:
         ascending, ordered = value.sort(), count.sort_by(value)
         before = ordered.cum_sum() - ordered
-        index, share = (total - 1) * q, total * q
-        first = pl.when(whole).then(index.floor()).otherwise((share + less * total).clip(0))
-        last = pl.when(whole).then(index.ceil()).otherwise((share + more * total).clip(0))
+        first = pl.when(weighted).then((total * (q + less)).clip(0)).otherwise(place.floor())
+        last = pl.when(weighted).then(total * (q + more)).otherwise(place.ceil())
         return pl.struct(
             below=ascending.filter(before <= first, ordered > 0).last(),
             above=ascending.filter(before <= last, ordered > 0).last(),
-            part=index - index.floor(),
-            whole=whole,
+            part=place - place.floor(),
+            weighted=weighted,
         )
 
-    total = count.sum()
-    whole = (count == count.floor()).all() & (total <= 2**53)
-    return each(formula, value=values, count=count, total=total, whole=whole).first()
+    total = bins.count.sum()
+    known = {"total": total, "place": rank(total, q), "weighted": (bins.weighted > 0).any()}
+    return each(formula, value=values, count=bins.count, **known).first()
 
 
 def _mean_of_rows(rows: Expr) -> Expr:
@@ -160,7 +169,7 @@ def _lerp_of_rows(rows: Expr) -> Expr:
 
 
 def _interpolated(rows: Expr) -> Expr:
-    return pl.when(rows.struct.field("whole")).then(_lerp_of_rows(rows)).otherwise(_mean_of_rows(rows))
+    return pl.when(rows.struct.field("weighted")).then(_mean_of_rows(rows)).otherwise(_lerp_of_rows(rows))
 
 
 def _lower_interpolated(low: Expr, high: Expr) -> Expr:

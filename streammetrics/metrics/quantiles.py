@@ -2,13 +2,14 @@
 
 The histogram has one row per bin: ``error_low`` and ``error_high``, or ``value_low`` and ``value_high``, are the
 smallest and the largest float64 that fall in the bin, equal where it is one value; ``count`` is the number of its rows,
-or the sum of their weights. An error is prediction minus actual.
+or where ``weighted`` the sum of their weights. An error is prediction minus actual.
 
 Every metric carries its own bounds: the rows may lie anywhere in their bins. Where bins are single values the bounds
 are the value. Else the value takes each row at the middle of its bin, and a share takes half of a bin that ``x`` cuts.
 
-Counts that are all whole numbers are numbers of rows, so a weight of 2 is two rows; others are weights, and quantiles
-then follow scikit-learn. The two definitions give the same median, and other quantiles between the same two rows.
+Quantiles of rows are numpy's, quantiles of weighted rows are scikit-learn's. Both definitions give the same median, and
+other quantiles between the same two rows. The specification decides: rows with ``sample_weight`` are weighted, even if
+all weights are whole numbers, so a weight of 2 is not two rows.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ NORMAL_SCALE = 1.4826022185056018  # one over the upper quartile of the standard
 
 
 @metric(range=(-inf, inf), aliases=("median_bias",))
-def median_error(error_low: Expr, error_high: Expr, count: Expr) -> Bounded:
+def median_error(error_low: Expr, error_high: Expr, count: Expr, weighted: Expr | bool = False) -> Bounded:
     """Median of the signed error: half of the predictions are off by less, half by more.
 
     numpy's ``median``; null halfway between infinities of both signs. The rows at the ends of their bins attain the
@@ -37,11 +38,11 @@ def median_error(error_low: Expr, error_high: Expr, count: Expr) -> Bounded:
     >>> median_error([1], [1], [0]) is None
     True
     """
-    return order.median(bins_between(error_low, error_high, count))
+    return order.median(bins_between(error_low, error_high, count, weighted))
 
 
 @metric(range=(0, inf), better="low", aliases=("medae",))
-def median_absolute_error(error_low: Expr, error_high: Expr, count: Expr) -> Bounded:
+def median_absolute_error(error_low: Expr, error_high: Expr, count: Expr, weighted: Expr | bool = False) -> Bounded:
     """Median of the absolute error.
 
     scikit-learn's ``median_absolute_error``, also for weights. The rows at the ends of their bins attain the bounds.
@@ -51,11 +52,13 @@ def median_absolute_error(error_low: Expr, error_high: Expr, count: Expr) -> Bou
     >>> median_absolute_error([1], [1], [0]) is None
     True
     """
-    return order.median(absolute(bins_between(error_low, error_high, count)))
+    return order.median(absolute(bins_between(error_low, error_high, count, weighted)))
 
 
 @metric(range=(0, inf), better="low", aliases=("median_absolute_deviation",))
-def mad(error_low: Expr, error_high: Expr, count: Expr, *, scaled: bool = False) -> Bounded:
+def mad(
+    error_low: Expr, error_high: Expr, count: Expr, weighted: Expr | bool = False, *, scaled: bool = False
+) -> Bounded:
     """Median absolute deviation of the errors from their median: their spread, whatever a minority of them do.
 
     With ``scaled=True`` it is multiplied by 1.4826, and so estimates the standard deviation of normal errors (Rousseeuw
@@ -69,17 +72,18 @@ def mad(error_low: Expr, error_high: Expr, count: Expr, *, scaled: bool = False)
     >>> mad([1], [1], [0]) is None
     True
     """
-    return _mad(error_low, error_high, count, scaled)
+    return _mad(bins_between(error_low, error_high, count, weighted), scaled)
 
 
-def _mad(low: Expr, high: Expr, count: Expr, scaled: bool) -> Bounded:
-    bins = bins_between(low, high, count)
+def _mad(bins: order.Bins, scaled: bool) -> Bounded:
     spread = order.median(deviations(bins, order.median(bins)))
     return Bounded(*(NORMAL_SCALE * x for x in spread)) if scaled else spread
 
 
 @metric(range=(-inf, inf))
-def error_quantile(error_low: Expr, error_high: Expr, count: Expr, *, q: float = 0.5) -> Bounded:
+def error_quantile(
+    error_low: Expr, error_high: Expr, count: Expr, weighted: Expr | bool = False, *, q: float = 0.5
+) -> Bounded:
     """The signed error that the share ``q`` of the rows does not exceed: `quantile` of the errors.
 
     >>> error_quantile([-1, 0, 2], [-1, 0, 2], [1, 1, 2], q=0.25)
@@ -87,11 +91,13 @@ def error_quantile(error_low: Expr, error_high: Expr, count: Expr, *, q: float =
     >>> error_quantile([1], [1], [0]) is None
     True
     """
-    return _quantile(bins_between(error_low, error_high, count), q)
+    return _quantile(bins_between(error_low, error_high, count, weighted), q)
 
 
 @metric(range=(0, inf), better="low")
-def absolute_error_quantile(error_low: Expr, error_high: Expr, count: Expr, *, q: float = 0.9) -> Bounded:
+def absolute_error_quantile(
+    error_low: Expr, error_high: Expr, count: Expr, weighted: Expr | bool = False, *, q: float = 0.9
+) -> Bounded:
     """The absolute error that the share ``q`` of the rows does not exceed: `quantile` of the absolute errors.
 
     >>> absolute_error_quantile([-1, 0, 2], [-1, 0, 2], [1, 1, 2], q=0.5)
@@ -99,11 +105,11 @@ def absolute_error_quantile(error_low: Expr, error_high: Expr, count: Expr, *, q
     >>> absolute_error_quantile([1], [1], [0]) is None
     True
     """
-    return _quantile(absolute(bins_between(error_low, error_high, count)), q)
+    return _quantile(absolute(bins_between(error_low, error_high, count, weighted)), q)
 
 
 @metric(range=(0, inf), better="low", aliases=("error_interquartile_range",))
-def error_iqr(error_low: Expr, error_high: Expr, count: Expr) -> Bounded:
+def error_iqr(error_low: Expr, error_high: Expr, count: Expr, weighted: Expr | bool = False) -> Bounded:
     """Distance between the quartiles of the signed error: `iqr` of the errors.
 
     >>> error_iqr([-1, 0, 2], [-1, 0, 2], [1, 1, 2])
@@ -111,7 +117,7 @@ def error_iqr(error_low: Expr, error_high: Expr, count: Expr) -> Bounded:
     >>> error_iqr([1], [1], [0]) is None
     True
     """
-    return _iqr(error_low, error_high, count)
+    return _iqr(bins_between(error_low, error_high, count, weighted))
 
 
 @metric(range=(0, 1), aliases=("error_ecdf",))
@@ -165,7 +171,9 @@ def _rec_auc(low: Expr, high: Expr, count: Expr, limit: float) -> Bounded:
 
 
 @metric(range=(-inf, inf))
-def quantile(value_low: Expr, value_high: Expr, count: Expr, *, q: float = 0.5) -> Bounded:
+def quantile(
+    value_low: Expr, value_high: Expr, count: Expr, weighted: Expr | bool = False, *, q: float = 0.5
+) -> Bounded:
     """The value that the share ``q`` of the rows does not exceed.
 
     numpy's ``quantile``, linear between two rows (type 7 of Hyndman and Fan 1996), but right next to infinite rows and
@@ -175,16 +183,16 @@ def quantile(value_low: Expr, value_high: Expr, count: Expr, *, q: float = 0.5) 
 
     >>> quantile([1, 2, 4], [1, 2, 4], [1, 1, 1], q=0.75)
     3.0
-    >>> quantile([1, 2, 4], [1, 2, 4], [0.75, 0.75, 0.5], q=0.75)
+    >>> quantile([1, 2, 4], [1, 2, 4], [0.75, 0.75, 0.5], weighted=True, q=0.75)
     3.0
     >>> quantile([1], [1], [0]) is None
     True
     """
-    return _quantile(bins_between(value_low, value_high, count), q)
+    return _quantile(bins_between(value_low, value_high, count, weighted), q)
 
 
 @metric(range=(-inf, inf))
-def median(value_low: Expr, value_high: Expr, count: Expr) -> Bounded:
+def median(value_low: Expr, value_high: Expr, count: Expr, weighted: Expr | bool = False) -> Bounded:
     """The middle value, or the mean of the middle two.
 
     numpy's ``median``, without overflow; null halfway between infinities of both signs. The rows at the ends of their
@@ -195,7 +203,7 @@ def median(value_low: Expr, value_high: Expr, count: Expr) -> Bounded:
     >>> median([1], [1], [0]) is None
     True
     """
-    return order.median(bins_between(value_low, value_high, count))
+    return order.median(bins_between(value_low, value_high, count, weighted))
 
 
 @metric(range=(-inf, inf))
@@ -213,7 +221,7 @@ def mean(value_low: Expr, value_high: Expr, count: Expr) -> Bounded:
 
 
 @metric(range=(0, inf), aliases=("interquartile_range",))
-def iqr(value_low: Expr, value_high: Expr, count: Expr) -> Bounded:
+def iqr(value_low: Expr, value_high: Expr, count: Expr, weighted: Expr | bool = False) -> Bounded:
     """Distance between the quartiles, ``quantile(q=0.75) - quantile(q=0.25)``: scipy's ``iqr``.
 
     Null where both are infinite with one sign. The bounds are those of the quartiles apart, and need not be attained
@@ -224,7 +232,7 @@ def iqr(value_low: Expr, value_high: Expr, count: Expr) -> Bounded:
     >>> iqr([1], [1], [0]) is None
     True
     """
-    return _iqr(value_low, value_high, count)
+    return _iqr(bins_between(value_low, value_high, count, weighted))
 
 
 @metric(range=(0, 1), aliases=("ecdf",))
@@ -273,8 +281,7 @@ def _quantile(bins: order.Bins, q: float) -> Bounded:
     return order.quantile(bins, q)
 
 
-def _iqr(low: Expr, high: Expr, count: Expr) -> Bounded:
-    bins = bins_between(low, high, count)
+def _iqr(bins: order.Bins) -> Bounded:
     first, third = order.quantile(bins, 0.25), order.quantile(bins, 0.75)
     return Bounded(third.value - first.value, (third.lower - first.upper).clip(0), third.upper - first.lower)
 

@@ -14,7 +14,7 @@ from streammetrics.roles import Kind
 from streammetrics.rows import Rows
 from streammetrics.statistics.histogram import READ
 from streammetrics.statistics.statistic import Statistic, whole
-from streammetrics.statistics.view import GROUP, View
+from streammetrics.statistics.view import View, exact, with_weighted
 
 Of = Literal["error", "y_score", "y_pred", "y_true"]
 
@@ -23,7 +23,8 @@ Of = Literal["error", "y_score", "y_pred", "y_true"]
 class TDigest(Statistic):
     """Centroids of the errors, scores, predictions or true values, fine in the tails (see `streammetrics.tdigest`).
 
-    A few kB, whatever the number of rows. Values: ``mean``, ``weight``, ``min``, ``max`` of each centroid. The
+    A few kB, whatever the number of rows. Values: ``mean``, ``weight`` (the number of rows, or the sum of their
+    weights), ``min``, ``max`` of each centroid. The
     published sketch (Dunning & Ertl 2019) promises nothing; here the least and the largest value of each centroid
     certify bounds. Unlike that of a histogram, the table depends on the order in which rows come and parts are merged.
 
@@ -42,7 +43,8 @@ class TDigest(Statistic):
     of: Of = "error"
 
     name: ClassVar[str] = "tdigest"
-    held: ClassVar[tuple[str, ...]] = ("weight",)
+    counts: ClassVar[tuple[str, ...]] = ("weight",)
+    held: ClassVar[tuple[str, ...]] = counts
 
     def __post_init__(self) -> None:
         tdigest.check_compression(self.compression)
@@ -69,7 +71,8 @@ class TDigest(Statistic):
 
     def schema(self, weighted: bool) -> dict[str, pl.DataType]:
         """Columns and types of the table."""
-        return {GROUP: pl.UInt32()} | dict.fromkeys(("mean", "weight", "min", "max"), pl.Float64())
+        counts = super().schema(weighted)
+        return {c: counts.get(c, kind) for c, kind in tdigest.SCHEMA.items()}
 
     def observe(self, rows: Rows) -> pl.DataFrame:
         """The centroids of a chunk."""
@@ -80,9 +83,14 @@ class TDigest(Statistic):
         """As many centroids as compression allows."""
         return tdigest.cluster(table, self.compression)
 
+    def cases(self, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
+        """The centroids, and whether their weights are sums of weights."""
+        return exact(with_weighted(table, "weight"))
+
     def views(self) -> tuple[View, ...]:
         """The centroids of a group together."""
-        return (replace(super().views()[0], folds=True),)
+        [view] = super().views()
+        return (replace(view, columns=view.columns | {"weighted"}, folds=True),)
 
     def valid(self) -> pl.Expr:
         """Whether a row of a table, read from a file, can be."""

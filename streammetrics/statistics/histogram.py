@@ -15,7 +15,7 @@ from streammetrics.kernels import Extent
 from streammetrics.roles import Kind
 from streammetrics.rows import Rows
 from streammetrics.statistics.binned import Binned
-from streammetrics.statistics.view import GROUP, View, exact
+from streammetrics.statistics.view import GROUP, View, exact, with_weighted
 from streammetrics.tally import BinCounter
 
 Of = Literal["y_score", "y_pred", "y_true"]
@@ -26,7 +26,7 @@ Values = tuple[NDArray[np.float64], None, Extent]
 class Histogram(Binned):
     """How many rows have which value of one column: scores, without labels too, predictions or true values.
 
-    Keys: ``shift``, ``bin``. Value: ``count``. Metrics see ``value_low``, ``value_high`` and ``count``.
+    Keys: ``shift``, ``bin``. Value: ``count``. Metrics see ``value_low``, ``value_high``, ``count`` and ``weighted``.
 
     Args:
         capacity: most bins kept for a group. Near an atom more can be needed, one for every power of two of distance.
@@ -79,7 +79,7 @@ class Histogram(Binned):
 class ErrorHistogram(Binned):
     """How many rows have which error: prediction minus true value.
 
-    Keys: ``shift``, ``bin``. Value: ``count``. Metrics see ``error_low``, ``error_high`` and ``count``.
+    Keys: ``shift``, ``bin``. Value: ``count``. Metrics see ``error_low``, ``error_high``, ``count`` and ``weighted``.
 
     Args:
         capacity: most bins kept for a group. Near an atom more can be needed, one for every power of two of distance.
@@ -118,9 +118,9 @@ def _view(histogram: Binned, what: str) -> View:
 
     def with_edges(table: pl.DataFrame) -> dict[str, pl.DataFrame]:
         ends = histogram.edges(table).rename({"low": low, "high": high})
-        return exact(ends.select(GROUP, low, high, "count"))
+        return exact(with_weighted(ends.select(GROUP, low, high, "count"), "count"))
 
-    return View(frozenset({low, high, "count"}), (), True, with_edges)
+    return View(frozenset({low, high, "count", "weighted"}), (), True, with_edges)
 
 
 def _scores(rows: Rows) -> Values:

@@ -20,6 +20,18 @@ def exact(table: pl.DataFrame) -> dict[str, pl.DataFrame]:
     return {"exact": table}
 
 
+def with_weighted(table: pl.DataFrame, count: str) -> pl.DataFrame:
+    """The table with ``weighted``: whether a count is a sum of weights, and not a number of rows.
+
+    The type of the column says so, since it follows from the specification. Its numbers cannot: fractional weights may
+    add up to whole numbers.
+
+    >>> with_weighted(pl.DataFrame({"count": [2.0]}), "count").row(0)
+    (2.0, True)
+    """
+    return table.with_columns(weighted=pl.lit(table.schema[count].is_float()))
+
+
 @dataclass(frozen=True)
 class View:
     """A table that metrics are read off, made from that of a statistic.

@@ -12,11 +12,12 @@ ROUNDING = 1e-14
 
 
 def digest(mean, weight, low, high):
-    columns = {"mean": mean, "weight": weight, "min": low, "max": high}
-    return from_frame(pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.Float64)))
+    columns = {"mean": mean, "min": low, "max": high}
+    table = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.Float64))
+    return from_frame(table.with_columns(weight=pl.Series(weight)))
 
 
-def single_values(values, weight=1.0):
+def single_values(values, weight=1):
     values = np.sort(np.array(values, dtype=float))
     return digest(values, np.full(len(values), weight), values, values)
 

@@ -159,12 +159,21 @@ def test_scaled_mad_estimates_the_standard_deviation():
 
 
 def test_ranks_are_never_one_off():
-    data = [np.arange(n) for n in (1, 2, 3, 4, 7, 10, 41, 99, 100, 101)]
-    table = histogram(data).select("group", "count", value_low="low", value_high="high")
-    levels = {f"{percent} %": percent / 100 for percent in range(101)}
-    found = table.group_by("group").agg(quantile(q=q).expression().alias(name) for name, q in levels.items())
-    for name, q in levels.items():
-        assert found.sort("group")[name].to_list() == [np.quantile(v, q) for v in data], name
+    sizes, levels = range(1, 61), {f"{percent} %": percent for percent in range(101)}
+    table = histogram([np.arange(n) for n in sizes]).select(
+        "group", "count", "weighted", value_low="low", value_high="high"
+    )
+    found = table.group_by("group", maintain_order=True).agg(
+        quantile(q=percent / 100).expression().alias(name) for name, percent in levels.items()
+    )
+    for name, percent in levels.items():
+        truth = [(n - 1) * percent / 100 for n in sizes]
+        assert found[name].to_list() == pytest.approx(truth, rel=1e-15)
+        whole = [(n - 1) * percent % 100 == 0 for n in sizes]
+        assert found.filter(pl.Series(whole))[name].to_list() == [t for t, w in zip(truth, whole, strict=True) if w]
+    rows = [*range(8), *[inf] * 93]
+    assert read_one(quantile(q=0.07), rows, rows, [1] * 101) == (7, 7, 7)
+    assert read_one(quantile(q=0.29), [-inf] * 29 + [0] * 72, [-inf] * 29 + [0] * 72, [1] * 101) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=str)
@@ -203,14 +212,14 @@ def test_no_rows_and_empty_bins(metric):
     more = [-9, -3, 0, 1, 2, 4, 7], [-8, -3, 0, 1, 3, 4, 8], [0, 2, 0, 1, 5, 1, 0]
     half = [c / 2 for c in some[2]], [c / 2 for c in more[2]]
     assert read_one(metric, *some) == read_one(metric, *more)
-    assert read_one(metric, *some[:2], half[0]) == read_one(metric, *more[:2], half[1])
+    assert read_one(metric, *some[:2], half[0], weighted=True) == read_one(metric, *more[:2], half[1], weighted=True)
 
 
 @pytest.mark.parametrize("metric", ONE_OF_EACH, ids=str)
-@pytest.mark.parametrize("count", [[1], [0.3], [5]])
-def test_one_value(metric, count):
+@pytest.mark.parametrize(("count", "weighted"), [(1, False), (0.3, True), (1, True), (5, False)])
+def test_one_value(metric, count, weighted):
     truth = METRICS[metric]([2.5])
-    assert read_one(metric, [2.5], [2.5], count) == (truth, truth, truth)
+    assert read_one(metric, [2.5], [2.5], [count], weighted) == (truth, truth, truth)
 
 
 PLACES = {(-4, -2): (-4, -3, -2), (-1, -1): (-1,), (1, 3): (1, 2, 3), (4, 8): (4, 6, 8)}
@@ -244,7 +253,7 @@ def test_bounds_of_the_spread_are_not_much_wider_than_the_bins():
     values = random.normal(size=2000)
     low = np.floor(values * 100) / 100
     table = bins(low, low + 0.01, np.ones(2000)).group_by("group", "low", "high").agg(pl.sum("count")).sort("low")
-    value, lower, upper = read(mad, table).drop("group").row(0)
+    value, lower, upper = read(mad, table.with_columns(weighted=0.0)).drop("group").row(0)
     assert upper - lower <= 4 * 0.01
     assert value == pytest.approx(stats.median_abs_deviation(values), abs=0.01)
 
@@ -256,7 +265,7 @@ def test_a_tie_of_two_infinities_is_undefined_and_overflow_is_not():
     assert quantile(ends, ends, [3, 3], q=0.25) == -inf
     assert iqr([-inf, inf], [-inf, inf], [1, 9]) is None
     assert mad([1, inf], [1, inf], [2, 3]) is None
-    assert mad([1, inf], [1, inf], [0.5, 0.5]) is None
+    assert mad([1, inf], [1, inf], [0.5, 0.5], weighted=True) is None
     assert mad(ends, ends, [1, 1]) is None
     assert read_one(quantile, [1, inf], [2, inf], [1, 1]) == (inf, inf, inf)
     assert read_one(quantile, [-inf, 1], [-inf, 2], [1, 1]) == (-inf, -inf, -inf)
@@ -286,6 +295,7 @@ def test_many_neighbours_of_an_interpolation_stay_within_its_bounds():
     group = np.repeat(np.arange(2_000), 2)
     edges = [np.stack([edge, above], axis=1) for edge in (low, high)]
     table = pl.DataFrame({"group": group, "low": edges[0].ravel(), "high": edges[1].ravel(), "count": 1.0})
+    table = table.with_columns(weighted=0.0)
     for q in (0.1, 0.4):
         found = read(quantile(q=q), table)
         points = np.stack([np.quantile(edge, q, axis=1) for edge in edges])
@@ -298,7 +308,7 @@ def test_scale_of_whole_counts_and_ties_of_many_rows():
     assert read_one(median, [1, 2], [1, 2], [half, half]) == (1.5, 1.5, 1.5)
     assert read_one(median, [1, 2], [1, 2], [half, half - 1]) == (1, 1, 1)
     assert read_one(median, [1, 2], [1, 2], [half - 1, half]) == (2, 2, 2)
-    assert read_one(median, [1, 2], [1, 2], [1e17, 1e17 + 16]) == (1.5, 1, 2)  # no longer exact: taken as weights
+    assert read_one(median, [1, 2], [1, 2], [1e17, 1e17 + 16], weighted=True) == (1.5, 1, 2)
 
 
 def test_the_value_takes_rows_at_the_middle_of_their_bins():
