@@ -34,6 +34,29 @@ def threshold_table(table: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame
     return _per_group(table, by, **{name: column.reverse() for name, column in ascending.items()})
 
 
+def counts_at(table: pl.DataFrame, threshold: float, by: Sequence[str] = ()) -> pl.DataFrame:
+    """Confusion counts at any threshold, and the rows ``cut_neg`` and ``cut_pos`` of the bin that it lies inside of.
+
+    The counts are without these rows, of which the histogram does not know whether they reach the threshold. No bin is
+    cut by a threshold that is the ``low`` of one, or lies between two. The table needs ``high`` too, the largest score
+    of the bin.
+
+    >>> table = pl.DataFrame({"low": [0.2, 0.6, 0.9], "high": [0.2, 0.7, 0.9], "neg": [3, 1, 0], "pos": [1, 2, 4]})
+    >>> counts_at(table, 0.6).row(0), counts_at(table, 0.61).row(0)
+    ((6, 1, 1, 3, 0, 0), (4, 0, 1, 3, 1, 2))
+    """
+    reaching, short = pl.col("low") >= threshold, pl.col("high") < threshold
+    neg, pos = pl.col("neg"), pl.col("pos")
+    return table.group_by(by, maintain_order=True).agg(
+        tp=pos.filter(reaching).sum(),
+        fp=neg.filter(reaching).sum(),
+        fn=pos.filter(short).sum(),
+        tn=neg.filter(short).sum(),
+        cut_neg=neg.filter(~reaching & ~short).sum(),
+        cut_pos=pos.filter(~reaching & ~short).sum(),
+    )
+
+
 def roc_curve(table: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
     """Receiver operating characteristic: ``fpr`` and ``recall`` at every threshold."""
     return _curve(table, by, fpr=_value(fpr), recall=_value(recall))

@@ -8,10 +8,12 @@ from typing import Any
 
 import polars as pl
 
+from streammetrics.curves import counts_at
 from streammetrics.metrics import Metric, find_metric
 from streammetrics.roles import LABEL
 from streammetrics.state import State
-from streammetrics.statistics import GROUP, Statistic, View, exact
+from streammetrics.statistics import GROUP, ConfusionCounts, ScoreHistogram, Statistic, View, exact
+from streammetrics.statistics.confusion_counts import CutCounts
 
 WIDE = 1e-3
 UNDEFINED = "undefined: 0/0"
@@ -42,6 +44,19 @@ def estimate(state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
     label = [pl.col(LABEL).replace_strict(place, default=0)] if place and LABEL in keys else []
     frame = frame.sort(GROUP, order, *label, maintain_order=True).select(GROUP, *keys, *ESTIMATE)
     return state.groups.join(frame, on=GROUP, maintain_order="right").drop(GROUP)
+
+
+def at_threshold(state: State, threshold: float) -> State | None:
+    """The confusion counts at a threshold, off the score histogram; None where none is kept, or the counts are."""
+    kept = {t for s in state.statistics if isinstance(s, ConfusionCounts) for t in s.thresholds}
+    histogram = next((s for s in state.statistics if isinstance(s, ScoreHistogram)), None)
+    if histogram is None or threshold in kept or threshold != threshold:
+        return None
+    counts = CutCounts((threshold,))
+    bins = histogram.edges(state.tables[histogram.name])
+    found = state.groups_of(histogram).select(GROUP, threshold=pl.lit(counts.thresholds[0]))
+    table = found.join(counts_at(bins, threshold, [GROUP]), on=GROUP, how="left", maintain_order="left").fill_null(0)
+    return replace(state, statistics=(counts,), tables={counts.name: table})
 
 
 def by_view(state: State, metrics: Sequence[Metric]) -> Iterator[tuple[Statistic, View, list[Metric]]]:

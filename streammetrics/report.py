@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from streammetrics import confusion, curves, error_curves, segments, text
 from streammetrics.comparison import Comparison
 from streammetrics.errors import MetricError, ReportError
-from streammetrics.estimates import columns_of, estimate
+from streammetrics.estimates import at_threshold, columns_of, estimate
 from streammetrics.keys import matching, require_free, require_group_columns
 from streammetrics.metrics import Metric, find_metric, find_metrics
 from streammetrics.metrics.requirement import Requirement
@@ -229,6 +229,8 @@ class Report:
     def get(self, metric: str | Metric, **keys: Any) -> Estimate:
         """The estimate of a metric, by name, alias or with options: ``report.get("fbeta(beta=2)", country="DE")``.
 
+        If a score histogram is kept, ``threshold=`` can be any number (see `rows`).
+
         Args:
             metric: what to read.
             keys: values of group columns and kept keys, as far as they are needed to name one row.
@@ -247,14 +249,27 @@ class Report:
     def rows(self, metric: str | Metric, **keys: Any) -> pl.DataFrame:
         """The rows of `frame` for one metric, of the groups and kept keys that match; of one label with ``label=``.
 
+        If a score histogram is kept, confusion-count metrics are known at any ``threshold=``. At one that is not in the
+        frame they are exact if no bin holds scores on both sides of it, and else have bounds.
+
         Raises:
             MetricError: for an unknown metric, or one that cannot be read off what was kept.
             ReportError: for a key that is no column of the frame.
         """
+        elsewhere = self._at_threshold(keys.get("threshold"))
+        if elsewhere is not None and elsewhere.readable(metric):
+            return elsewhere.rows(metric, **keys)
         found = self.find(metric, of_label=LABEL in keys)
         shown = next((m for m in self.metrics if m == found), None)  # its default options may be written out
         frame = self.frame.filter(pl.col("metric") == shown.name) if shown else self._estimates([found])
         return matching(frame, frame.columns[: frame.columns.index("metric")], keys)
+
+    def _at_threshold(self, threshold: Any) -> Report | None:
+        """The report of the confusion counts at a threshold outside of the frame; None where they are not known."""
+        if not isinstance(threshold, Real):
+            return None
+        state, folds = (None if s is None else at_threshold(s, float(threshold)) for s in (self._state, self.folds))
+        return None if state is None else Report(state, (), self.confidence, folds, self.unit)
 
     def find(self, metric: str | Metric, of_label: bool = False) -> Metric:
         """The metric of that name, alias or text with options, as it is read off what was kept.

@@ -1,10 +1,13 @@
-"""What a coarse histogram bin hides: the order of its rows, bracketed by three cases.
+"""What a coarse histogram bin hides, bracketed by cases; the first case is the value reported.
 
-A metric that is monotone in that order lies between its values on the cases; the tied case is the value
-reported.
+A ranking metric that is monotone in the order of the rows of a bin lies between its values on three cases. A metric of
+confusion counts, at a threshold inside a bin, depends on which rows of the bin reach it. If it is monotone in the true
+and in the false positives, it lies between its values where all or none of a class do.
 """
 
 from __future__ import annotations
+
+from itertools import product
 
 import numpy as np
 import polars as pl
@@ -39,6 +42,41 @@ def order_cases(table: pl.DataFrame, weighted: bool) -> dict[str, pl.DataFrame]:
         "best": _split(tied, hidden, "neg", "pos"),
         "worst": _split(tied, hidden, "pos", "neg"),
     }
+
+
+NEXT = 2.0**-50  # next to none: less than a row, for a metric that is undefined where none is left
+ALL_OR_NONE = (0.0, 1.0)
+
+
+def threshold_cases(table: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """The confusion counts at a threshold inside a bin: half of its rows reach it, or all or none of a class.
+
+    Args:
+        table: ``tp``, ``fp``, ``fn`` and ``tn`` of all other rows, and ``cut_neg`` and ``cut_pos`` of the bin.
+
+    >>> table = pl.DataFrame({"tp": [5], "fp": [1], "fn": [0], "tn": [9], "cut_neg": [4], "cut_pos": [2]})
+    >>> cases = threshold_cases(table)
+    >>> [cases[case].row(0) for case in ("half", "0.0 of neg, 1.0 of pos")]
+    [(6.0, 3.0, 1.0, 11.0), (7.0, 1.0, 0.0, 13.0)]
+    >>> list(threshold_cases(table.with_columns(cut_neg=0, cut_pos=0)))
+    ['exact']
+    """
+    if not table.select((pl.col("cut_neg") + pl.col("cut_pos") > 0).any()).item():
+        return {"exact": table.drop("cut_neg", "cut_pos")}
+    shares = [pair for pair in product((0.0, NEXT, 1 - NEXT, 1.0), repeat=2) if {*pair}.intersection(ALL_OR_NONE)]
+    cases = {"half": (0.5, 0.5)} | {f"{neg} of neg, {pos} of pos": (neg, pos) for neg, pos in shares}
+    return {name: _reaching(table, *pair) for name, pair in cases.items()}
+
+
+def _reaching(table: pl.DataFrame, neg: float, pos: float) -> pl.DataFrame:
+    """Shares of the negatives and positives of the cut bin reach the threshold, the others do not."""
+    return table.select(
+        pl.exclude("cut_neg", "cut_pos", "tp", "fp", "fn", "tn"),
+        tp=pl.col("tp") + pl.col("cut_pos") * pos,
+        fp=pl.col("fp") + pl.col("cut_neg") * neg,
+        fn=pl.col("fn") + pl.col("cut_pos") * (1 - pos),
+        tn=pl.col("tn") + pl.col("cut_neg") * (1 - neg),
+    )
 
 
 def _split(table: pl.DataFrame, hidden: pl.Series, low: str, high: str) -> pl.DataFrame:

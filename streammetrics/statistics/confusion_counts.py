@@ -9,6 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.rows import Rows
+from streammetrics.statistics.cases import threshold_cases
 from streammetrics.statistics.thresholded import Thresholded
 
 
@@ -43,3 +44,17 @@ class ConfusionCounts(Thresholded):
     def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
         """Counts at each threshold."""
         return self.at_thresholds(weighted, values, ("fp", "tn"), ("tp", "fn"))
+
+
+@dataclass(frozen=True)
+class CutCounts(ConfusionCounts):
+    """Confusion counts at a threshold that was not kept, as a score histogram knows them.
+
+    ``cut_neg`` and ``cut_pos`` are the rows of the bin inside which the threshold lies; other counts are without them.
+    """
+
+    counts: ClassVar[tuple[str, ...]] = (*ConfusionCounts.counts, "cut_neg", "cut_pos")
+
+    def cases(self, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
+        """Half of the rows of the bin reach the threshold, or all or none of a class."""
+        return threshold_cases(table)

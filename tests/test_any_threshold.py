@@ -1,0 +1,136 @@
+"""Confusion-count metrics at thresholds that were not asked for before the pass, off the score histogram."""
+
+import itertools
+
+import numpy as np
+import polars as pl
+import pytest
+
+import streammetrics as sm
+from streammetrics.statistics.cases import threshold_cases
+
+COUNTS = ("tp", "fp", "fn", "tn")
+METRICS = [m for m in sm.all_metrics() if set(m.columns) <= set(COUNTS)]
+
+
+def counts(label, score, threshold, weight=1.0):
+    weight, reaching = np.broadcast_to(weight, label.shape), score >= threshold
+    cells = ((label, reaching), (~label, reaching), (label, ~reaching), (~label, ~reaching))
+    return [float(weight[of_class & side].sum()) for of_class, side in cells]
+
+
+def value(metric, cells):
+    return metric(*(cells[COUNTS.index(c)] for c in metric.columns))
+
+
+@pytest.fixture(scope="module")
+def rows():
+    random = np.random.default_rng(0)
+    score = np.concatenate([random.beta(1, 5, 1500), random.integers(0, 20, 500) / 20])
+    return random.random(2000) < 0.1 + 0.6 * score, score, random.choice([0.3, 1.7], 2000)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("capacity", [64, 16_384])
+def test_the_truth_lies_within_the_bounds(rows, capacity, weighted):
+    label, score, weight = rows
+    batch = {"y": label, "p": score, "w": weight}
+    acc = sm.Accumulator(
+        *(sm.ScoreHistogram(capacity), sm.ConfusionCounts()),
+        y_true="y",
+        y_score="p",
+        sample_weight="w" if weighted else None,
+    ).update(batch)
+    report, exact = acc.finalize(), 0
+    for threshold in (0.0, 0.05, 0.1234, 0.61, 0.8, float(score[7]), 1.0, 2.0):
+        cells = counts(label, score, threshold, weight if weighted else 1.0)
+        for metric in METRICS:
+            truth, found = value(metric, cells), report.get(metric, threshold=threshold)
+            if truth is not None and found.value is not None:
+                rounding = 1e-9 * max(1, abs(truth))
+                assert found.lower - rounding <= truth <= found.upper + rounding, (metric, threshold)
+                assert found.lower <= found.value <= found.upper
+            exact += found.exact
+    assert (exact == len(METRICS) * 8) == (capacity > 2000)
+
+
+def test_every_count_of_a_cut_bin_lies_within_the_bounds():
+    """All that the rows of a bin can be, for small bins, undefined ends included."""
+    for others in itertools.product((0, 2), repeat=4):
+        for neg, pos in itertools.product(range(4), repeat=2):
+            table = pl.DataFrame(
+                dict(zip((*COUNTS, "cut_neg", "cut_pos"), ([x] for x in (*others, neg, pos)), strict=True))
+            )
+            cases = [case.cast(pl.Float64) for case in threshold_cases(table).values()]
+            tp, fp, fn, tn = others
+            possible = pl.DataFrame(
+                [(tp + p, fp + n, fn + pos - p, tn + neg - n) for n in range(neg + 1) for p in range(pos + 1)],
+                schema=dict.fromkeys(COUNTS, pl.Float64),
+                orient="row",
+            )
+            named = {m.name: m.expression() for m in METRICS}
+            found = pl.concat(cases).select(**named)
+            truth = possible.select(**named)
+            for name in named:
+                if (least := truth[name].min()) is not None:
+                    assert found[name].min() <= least + 1e-9, (name, others, neg, pos)
+                    assert truth[name].max() <= found[name].max() + 1e-9, (name, others, neg, pos)
+
+
+def test_a_threshold_between_bins_or_at_an_edge_is_exact_and_one_inside_has_bounds():
+    table = sm.Accumulator(sm.ScoreHistogram(8), y_true="y", y_score="p")
+    scores = np.linspace(0.1, 0.9, 400)
+    report = table.update({"y": np.arange(400) % 3 == 0, "p": scores}).finalize(["roc_auc"])
+    edges = report.curve("roc")["threshold"].to_list()[1:]
+    for edge in edges:
+        assert report.get("recall", threshold=edge).exact
+    inside = report.get("recall", threshold=(edges[2] + edges[3]) / 2)
+    assert inside.lower == report.get("recall", threshold=edges[2]).value
+    assert inside.upper == report.get("recall", threshold=edges[3]).value
+    assert inside.value == pytest.approx((inside.lower + inside.upper) / 2)
+
+
+def test_groups_models_labels_intervals_and_folds(rows):
+    label, score, _ = rows
+    batch = pl.DataFrame(
+        {"y": label, "a": score, "b": score[::-1], "day": np.arange(2000) % 2, "u": np.arange(2000) // 3}
+    )
+    acc = sm.binary(y_true="y", y_score={"a": "a", "b": "b"}, by="day", thresholds=[0.5, 0.3], unit="u")
+    report = acc.update(batch).finalize(confidence=0.9)
+    again = sm.binary(y_true="y", y_score={"a": "a", "b": "b"}, by="day", thresholds=[0.5], unit="u").update(batch)
+    for keys in ({"model": "a", "day": 0}, {"model": "b", "day": 1}):
+        found = again.finalize(confidence=0.9).get("precision", threshold=0.3, **keys)
+        kept = report.get("precision", threshold=0.3, **keys)
+        assert found.lower <= kept.value <= found.upper
+        if found.exact:
+            assert vars(found) == pytest.approx(vars(kept))
+        assert found.ci_lower < found.value < found.ci_upper
+    worst = again.finalize().worst("recall", threshold=0.3)
+    assert worst["threshold"].to_list() == [0.3] * 4
+
+
+def test_labels_and_averages():
+    batch = {
+        "y": ["a", "b", "c", "a"],
+        "pa": [0.7, 0.2, 0.1, 0.3],
+        "pb": [0.2, 0.5, 0.3, 0.3],
+        "pc": [0.1, 0.3, 0.6, 0.4],
+    }
+    acc = sm.multiclass(y_true="y", y_score={"a": "pa", "b": "pb", "c": "pc"})
+    report = acc.update(batch).finalize()
+    assert report.get("recall", label="a", threshold=0.35).value == 0.5
+    assert report.get("recall(average=macro)", threshold=0.35).value == pytest.approx((0.5 + 1 + 1) / 3)
+    assert report.get("fpr(average=micro)", threshold=0.35).value == 1 / 8
+
+
+def test_what_has_no_histogram_has_no_other_thresholds():
+    acc = sm.Accumulator(sm.ConfusionCounts(), y_true="y", y_score="p").update({"y": [1, 0], "p": [0.7, 0.2]})
+    with pytest.raises(sm.ReportError, match=r"0 rows of recall match threshold=0\.61"):
+        acc.finalize().get("recall", threshold=0.61)
+    report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0], "p": [0.7, 0.2]}).finalize()
+    assert report.get("recall", threshold=0.61).exact
+    for wrong in (float("nan"), "high", None):
+        with pytest.raises(sm.ReportError):
+            report.get("recall", threshold=wrong)
+    with pytest.raises(sm.ReportError, match="0 rows of roc_auc"):
+        report.get("roc_auc", threshold=0.61)
