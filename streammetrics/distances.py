@@ -4,7 +4,7 @@ Every function takes the table of such bins: ``group``, ``low`` and ``high`` (th
 bin, equal where it is one value), and ``reference`` and ``current``, the rows of each side in it or their weight. Bins
 ascend within each group.
 
-PSI and Jensen-Shannon divergence join the bins to a few, each with about the same share of the reference; their edges
+PSI and Jensen-Shannon divergence join the bins to a few, the same for both sides (see `quantile_bins`); their edges
 are edges of bins, so that both are exact. For Kolmogorov-Smirnov and Wasserstein distance the rows may lie anywhere in
 their bins, and the bounds hold wherever they do.
 """
@@ -28,7 +28,7 @@ def distances(table: pl.DataFrame, bins: int = 10) -> pl.DataFrame:
 
     Args:
         table: the bins of both sides.
-        bins: number of bins of PSI and Jensen-Shannon divergence.
+        bins: into how many quantiles of the reference PSI and Jensen-Shannon divergence cut it.
 
     Returns:
         Columns group, measure, value, lower, upper; null where one side has no rows.
@@ -48,23 +48,32 @@ def distances(table: pl.DataFrame, bins: int = 10) -> pl.DataFrame:
 
 
 def quantile_bins(table: pl.DataFrame, bins: int) -> pl.DataFrame:
-    """The table with ``place``, the number of the quantile bin that each bin falls in.
+    """The table with ``place``, the number of the bin of PSI and Jensen-Shannon divergence that each bin falls in.
 
-    The edges are quantiles of the reference: a value is in the bin that the share of the reference below it tells. The
-    first and the last bin are open to their sides, and none is without rows of the reference. Where the reference has
-    no more values than there are to be bins, each value is one.
+    The reference alone decides where these bins lie, and both sides are counted in them:
+
+    - Common values: a value with a share of at least ``1 / bins`` in the reference has a bin of its own. If the
+      reference has at most ``bins`` distinct values, each of them has.
+    - Quantiles: the values below, between, and above common values are cut at the quantiles of the reference. The first
+      and the last of these bins also hold values beyond those of the reference.
+    - New values: below, between, or above common values, a range in which the reference has no rows is one bin.
 
     >>> table = pl.DataFrame({"group": 0, "low": [1.0, 2, 3, 4, 5], "reference": [4, 0, 3, 1, 0], "current": 1})
     >>> quantile_bins(table, bins=2)["place"].to_list(), quantile_bins(table, bins=3)["place"].to_list()
-    ([0, 1, 1, 1, 1], [0, 1, 1, 2, 2])
+    ([0, 1, 1, 1, 1], [0, 1, 2, 3, 4])
     """
     occupied = REFERENCE > 0
-    before = (REFERENCE.cum_sum() - REFERENCE) / REFERENCE.sum()
-    number = occupied.cum_sum().cast(pl.Int64) - occupied.cast(pl.Int64)
-    by_share = (before * bins + ROUNDING).floor().clip(0, bins - 1).fill_nan(0).cast(pl.Int64)
-    place = pl.when(occupied.sum() <= bins).then(number).otherwise(by_share)
-    return table.with_columns(place=place.over(GROUP), occupied=occupied).with_columns(
-        place=pl.min_horizontal("place", pl.col("place").filter("occupied").max().over(GROUP))
+    share = REFERENCE / REFERENCE.sum()
+    own = occupied & ((occupied.sum() <= bins) | (share * bins >= 1 - ROUNDING))
+    stretch = own.cum_sum() + own.cum_sum().shift(fill_value=0)  # odd for a bin of its own, even between two
+    quantile = (share.cum_sum().shift(fill_value=0.0) * bins + ROUNDING).floor()
+    last = pl.col("quantile").filter("occupied").max().over(GROUP, "stretch")
+    return (
+        table.with_columns(occupied.over(GROUP).alias("occupied"))
+        .with_columns(stretch=stretch.over(GROUP), quantile=quantile.over(GROUP))
+        .with_columns(pl.min_horizontal("quantile", last))
+        .with_columns(place=pl.struct("stretch", "quantile").rle_id().over(GROUP).cast(pl.Int64))
+        .drop("occupied", "stretch", "quantile")
     )
 
 

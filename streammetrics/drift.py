@@ -41,12 +41,17 @@ def drift(
     without labels compare with those of a labelled reference), ``"y_true"`` (binary labels as 0 and 1, or a
     `Histogram` of true values), ``"y_pred"`` and ``"error"``. The measures:
 
-    - ``psi``: population stability index, over bins with equal shares of the reference; below 0.1 counts as stable,
+    - ``psi``: population stability index, over quantile bins of the reference; below 0.1 counts as stable,
       above 0.25 as shifted (Siddiqi 2006). Of n and m rows that have not shifted it is about
       ``(bins - 1) * (1 / n + 1 / m)`` by chance alone (Yurdakul 2018), so small groups need a higher limit;
     - ``js``: Jensen-Shannon divergence over the same bins, to base 2, so from 0 to 1 (Lin 1991);
     - ``ks``: Kolmogorov-Smirnov distance, the largest difference of the distribution functions;
     - ``wasserstein``: Wasserstein-1 distance, the area between them, in the unit of the values.
+
+    The bins of PSI and JS come from the reference, and both sides are counted in them. A value with a share of at least
+    ``1 / bins`` in the reference has a bin of its own; if the reference has at most ``bins`` distinct values, each of
+    them has. Values below, between, and above these are cut at the quantiles of the reference, or are one bin if the
+    reference has no rows there, so values that are new count. The first and the last quantile bin are open.
 
     Histograms of different resolution are brought to one that both have. PSI and JS are exact for bins whose edges are
     edges of the histograms, so with quantiles as near as these allow; the bounds of the others hold wherever the rows
@@ -58,7 +63,7 @@ def drift(
             groups that have its values.
         current: what is compared with it.
         of: one or several of the distributions; all that both sides keep unless given.
-        bins: number of bins of PSI and JS, at least 2.
+        bins: Number of quantile bins of PSI and JS, at least 2.
         confidence: add sampling intervals to the changes of metrics, such as 0.95.
 
     Raises:

@@ -8,10 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
+from scipy.spatial.distance import jensenshannon
 from scipy.stats import ks_2samp, wasserstein_distance
+from shares import psi_by_hand, shares_by_hand
 
 import streammetrics as sm
 from streammetrics import distributions
+from streammetrics.distributions import paired, side_by_side
 
 ROUNDING = 1e-12
 KEYS = ("of", "measure")
@@ -80,15 +83,28 @@ def test_bounds_hold_whatever_the_resolution(seed, capacities, atoms, weighted):
         )
         sides.append(np.repeat(p, weight))
         accs.append(acc.update({"p": p, "w": weight}))
-    found = sm.drift(*accs)
+    found, kept = sm.drift(*accs), [distributions.distributions(acc.state)["y_score"] for acc in accs]
     for measure, truth in (("ks", ks_2samp(*sides).statistic), ("wasserstein", wasserstein_distance(*sides))):
         row = value(found, measure)
-        assert row["lower"] - ROUNDING <= truth <= row["upper"] + ROUNDING
+        assert 0 <= row["lower"] <= truth + ROUNDING
+        assert truth - ROUNDING <= row["upper"] <= 1
         assert row["lower"] <= row["value"] <= row["upper"]
-    for measure in ("psi", "js"):
+    bins = next(side_by_side(*kept, paired(*kept)))
+    places = [np.searchsorted(bins["high"].to_numpy(), side) for side in sides]  # bins of both sides, by edges alone
+    assert all((bins["low"].to_numpy()[place] <= side).all() for place, side in zip(places, sides, strict=True))
+    shares = shares_by_hand(*(place.tolist() for place in places), bins=10)
+    for measure, truth in (("psi", psi_by_hand(*shares)), ("js", jensenshannon(*shares, base=2) ** 2)):
         row = value(found, measure)
-        assert row["lower"] == row["value"] == row["upper"] >= -ROUNDING
-    assert value(found, "js")["value"] <= 1
+        assert row["lower"] == row["value"] == row["upper"] == pytest.approx(truth, rel=1e-9, abs=1e-12)
+
+
+def test_scores_that_the_reference_never_had():
+    """The reference has only 0 and 1; half of the scores move from 1 to a half."""
+    reference, current = scores([0.0] * 500 + [1.0] * 500), scores([0.0] * 500 + [0.5] * 500)
+    found = sm.drift(reference, current)
+    assert value(found, "psi")["value"] == pytest.approx(2 * (0.5 - 1e-4) * np.log(0.5 / 1e-4))
+    assert value(found, "js")["value"] == pytest.approx(0.5)
+    assert value(sm.drift(current, reference), "js")["value"] == pytest.approx(0.5)
 
 
 def test_coarse_bins_are_near_the_truth():

@@ -10,6 +10,7 @@ from polars.testing import assert_frame_equal
 from sklearn.metrics import median_absolute_error
 from strategies import estimates_by_group, merge_in_any_order, stacked
 
+import streammetrics as sm
 from streammetrics.errors import ColumnError, DataError, SpecificationError
 from streammetrics.metrics import digest_cdf, digest_median, digest_quantile
 from streammetrics.tdigest import SCHEMA, cdf, cluster, from_frame, observe, quantile, to_frame
@@ -363,8 +364,10 @@ def test_what_cannot_be_a_digest_is_refused(change, error, message):
         from_frame(pl.DataFrame({k: v for k, v in (good | change).items() if v is not None}))
 
 
-@pytest.mark.parametrize("compression", [0, -3, 2.5, None])
+@pytest.mark.parametrize("compression", [0, -3, 2.5, None, True])
 def test_compression_is_checked(compression):
+    with pytest.raises(SpecificationError, match="compression must be a positive whole number"):
+        sm.TDigest(compression=compression)
     with pytest.raises(SpecificationError, match="positive whole number"):
         digest([1.0], compression=compression)
     with pytest.raises(SpecificationError, match="positive whole number"):
