@@ -139,7 +139,7 @@ def _along_the_line(table: pl.DataFrame) -> pl.DataFrame:
         table.with_columns(after=(reference - current).over(GROUP), next=LOW.shift(-1).over(GROUP))
         .with_columns(before=after.shift(1, fill_value=0.0).over(GROUP))
         .with_columns(most=before + part, least=before - other_part)
-        .with_columns(farthest=pl.max_horizontal(most.abs(), least.abs()))
+        .with_columns(farthest=pl.max_horizontal(most.abs(), least.abs()).clip(upper_bound=1))
         .select(
             GROUP,
             at_edges=after.abs(),

@@ -87,7 +87,7 @@ def test_bounds_hold_whatever_the_resolution(seed, capacities, atoms, weighted):
     for measure, truth in (("ks", ks_2samp(*sides).statistic), ("wasserstein", wasserstein_distance(*sides))):
         row = value(found, measure)
         assert 0 <= row["lower"] <= truth + ROUNDING
-        assert truth - ROUNDING <= row["upper"] <= 1
+        assert truth - ROUNDING <= row["upper"] <= 1 + ROUNDING * (measure != "ks")
         assert row["lower"] <= row["value"] <= row["upper"]
     bins = next(side_by_side(*kept, paired(*kept)))
     places = [np.searchsorted(bins["high"].to_numpy(), side) for side in sides]  # bins of both sides, by edges alone
