@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.errors import DataError, SpecificationError
 from streammetrics.metrics.agreement import widened
+from streammetrics.metrics.scale import near_one
 
 Normalization: TypeAlias = Literal["actual", "predicted", "all"]
 
@@ -169,6 +170,8 @@ def weighted_kappa(table: pl.DataFrame, weights: ArrayLike, order: Sequence[Any]
     seen = _labels(table)["label"].unique().sort()
     places = (seen.to_frame() if order is None else _listed(order, seen)).with_row_index("position")
     matrix = _square(weights, places.height)
+    floats = pl.col("count").cast(pl.Float64)
+    table = table.with_columns(near_one(floats.sum().over("group"), floats))
     cells = _placed(table, places).sort("group")
     groups = cells["group"].unique(maintain_order=True)
     group = cells["group"].rle_id().to_numpy()

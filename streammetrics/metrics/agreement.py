@@ -8,6 +8,7 @@ import polars as pl
 from polars import Expr
 
 from streammetrics.metrics.metric import metric
+from streammetrics.metrics.scale import LARGE, SMALL, near_one
 
 
 @metric(range=(-1, 1), better="high", aliases=("matthews_corrcoef", "phi", "phi_coefficient"))
@@ -21,6 +22,7 @@ def mcc(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     >>> mcc(3, 1, 0, 0) is None
     True
     """
+    tp, fp, fn, tn = near_one(tp + fp + fn + tn, tp, fp, fn, tn)
     # Paired so that a perfect table gives sqrt(x * x), which is exactly x.
     scale = ((tp + fp) * (tn + fn)) * ((tp + fn) * (tn + fp))
     return (tp * tn - fp * fn) / scale.sqrt()
@@ -39,13 +41,19 @@ def kappa(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     >>> kappa(3, 0, 0, 0) is None
     True
     """
-    excess, possible = _beyond_chance(tp, fp, fn, tn)
+    excess, possible = _beyond_chance(*near_one(tp + fp + fn + tn, tp, fp, fn, tn))
     return excess / possible
 
 
 @kappa.note
 def _kappa_note(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
-    return kappa_band(*_beyond_chance(*(widened(count) for count in (tp, fp, fn, tn))))
+    counts, total = (tp, fp, fn, tn), tp + fp + fn + tn
+    return banded(total, _beyond_chance(*map(widened, counts)), _beyond_chance(*near_one(total, *counts)))
+
+
+def banded(total: Expr, exact: tuple[Expr, Expr], scaled: tuple[Expr, Expr]) -> Expr:
+    """The band of kappa, from exact integers if weights are not too small or too large for products of them."""
+    return pl.when(total.is_between(SMALL, LARGE)).then(kappa_band(*exact)).otherwise(kappa_band(*scaled))
 
 
 def kappa_band(excess: Expr, possible: Expr) -> Expr:
@@ -88,6 +96,7 @@ def chance_agreement(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     >>> chance_agreement(0, 0, 0, 0) is None
     True
     """
+    tp, fp, fn, tn = near_one(tp + fp + fn + tn, tp, fp, fn, tn)
     return ((tp + fp) * (tp + fn) + (tn + fn) * (tn + fp)) / (tp + fp + fn + tn) ** 2
 
 

@@ -99,7 +99,8 @@ def _error_m2(
     Two forms subtract nearly equal numbers, one where the bias is large, the other where errors are small against the
     values; the one with the smaller numbers keeps more digits.
     """
-    of_errors = square_error_sum - (over_sum - under_sum) ** 2 / weight
+    total = over_sum - under_sum
+    of_errors = square_error_sum - total * (total / weight)
     spread = actual_m2 + predicted_m2
     m2 = pl.when(square_error_sum <= spread).then(of_errors).otherwise(spread - 2 * comoment)
     return m2.clip(lower_bound=0)
@@ -301,7 +302,8 @@ def concordance(
     >>> concordance(0, 0, 0, 0, 0, 0) is None
     True
     """
-    return 2 * comoment / (actual_m2 + predicted_m2 + (over_sum - under_sum) ** 2 / weight)
+    total = over_sum - under_sum
+    return 2 * comoment / (actual_m2 + predicted_m2 + total * (total / weight))
 
 
 @metric(range=(-inf, inf))

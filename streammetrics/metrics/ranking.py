@@ -18,6 +18,7 @@ from streammetrics.metrics.each import each
 from streammetrics.metrics.levels import at_least, at_most
 from streammetrics.metrics.metric import Metric, metric
 from streammetrics.metrics.ratios import accuracy, f1, fbeta, precision, recall, youden_j
+from streammetrics.metrics.scale import near_one
 
 
 @metric(range=(0, 1), better="high", aliases=("auc", "auroc", "c_statistic", "roc_auc_score"))
@@ -32,6 +33,7 @@ def roc_auc(neg: Expr, pos: Expr) -> Expr:
     >>> roc_auc([2, 1], [0, 0]) is None
     True
     """
+    neg, pos = near_one(neg.sum() + pos.sum(), neg, pos)
     return (neg * (_above(pos) + pos / 2)).sum() / (neg.sum() * pos.sum())
 
 
@@ -66,6 +68,7 @@ def partial_auc(neg: Expr, pos: Expr, *, max_fpr: float = 0.1, standardized: boo
     True
     """
     _check_share("max_fpr", max_fpr)
+    neg, pos = near_one(neg.sum() + pos.sum(), neg, pos)
     part = _reached(neg, max_fpr)
     area = (neg * part * (_above(pos) + pos * part / 2)).sum() / (neg.sum() * pos.sum())
     if not standardized:

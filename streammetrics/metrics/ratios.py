@@ -11,6 +11,7 @@ import polars as pl
 from polars import Expr
 
 from streammetrics.metrics.metric import metric
+from streammetrics.metrics.scale import near_one
 
 
 @metric(range=(0, 1), better="high", aliases=("observed_agreement", "accuracy_score"))
@@ -194,6 +195,7 @@ def fowlkes_mallows(tp: Expr, fp: Expr, fn: Expr) -> Expr:
     >>> fowlkes_mallows(0, 3, 0) is None
     True
     """
+    tp, fp, fn = near_one(tp + fp + fn, tp, fp, fn)
     return tp / ((tp + fp) * (tp + fn)).sqrt()
 
 
@@ -272,6 +274,7 @@ def diagnostic_odds_ratio(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     >>> diagnostic_odds_ratio(20, 0, 10, 0) is None
     True
     """
+    tp, fp, fn, tn = near_one(tp + fp + fn + tn, tp, fp, fn, tn)
     return tp * tn / (fp * fn)
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 from polars import Expr
 
 from streammetrics.errors import MetricError
-from streammetrics.metrics.agreement import kappa_band, widened
+from streammetrics.metrics.agreement import banded, widened
 from streammetrics.metrics.metric import metric
+from streammetrics.metrics.scale import near_one
 
 
 @metric(range=(0, 1), better="high", aliases=("observed_agreement", "accuracy_score"))
@@ -72,6 +73,7 @@ def chance_agreement(actual: Expr, predicted: Expr) -> Expr:
     >>> chance_agreement([0], [0]) is None
     True
     """
+    actual, predicted = near_one(actual.sum(), actual, predicted)
     return (actual * predicted).sum() / (actual.sum() * predicted.sum())
 
 
@@ -99,7 +101,8 @@ def kappa(
     >>> kappa([3], [3], [3], [0], [0]) is None
     True
     """
-    excess, possible = _beyond_chance(correct, actual, predicted, distance, square_distance, weights=weights)
+    rows = near_one(actual.sum(), correct, actual, predicted, distance, square_distance)
+    excess, possible = _beyond_chance(*rows, weights=weights)
     return excess / possible
 
 
@@ -114,8 +117,11 @@ def _kappa_note(
     weights: str | None = None,
 ) -> Expr:
     # Exact while 5 * (rows * steps)^2 fits 127 bits, as for 10^18 rows of two labels, 10^15 of a thousand.
-    rows = (widened(c) for c in (correct, actual, predicted, distance, square_distance))
-    return kappa_band(*_beyond_chance(*rows, weights=weights))
+    columns, total = (correct, actual, predicted, distance, square_distance), actual.sum()
+    exact, scaled = (
+        _beyond_chance(*rows, weights=weights) for rows in (map(widened, columns), near_one(total, *columns))
+    )
+    return banded(total, exact, scaled)
 
 
 @metric(range=(-1, 1), better="high", aliases=("matthews_corrcoef", "phi", "phi_coefficient"))
@@ -130,6 +136,7 @@ def mcc(correct: Expr, actual: Expr, predicted: Expr) -> Expr:
     >>> mcc([3, 0], [3, 1], [4, 0]) is None
     True
     """
+    correct, actual, predicted = near_one(actual.sum(), correct, actual, predicted)
     excess = _apart(actual, predicted) - actual.sum() * (actual - correct).sum()
     return excess / (_apart(actual, actual) * _apart(predicted, predicted)).sqrt()
 

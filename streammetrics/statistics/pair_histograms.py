@@ -14,6 +14,7 @@ from streammetrics.bins import fit
 from streammetrics.counters import Counter
 from streammetrics.kernels import Codes, Extent
 from streammetrics.lattice import Domain
+from streammetrics.metrics.scale import near_one
 from streammetrics.roles import Kind
 from streammetrics.rows import Rows
 from streammetrics.statistics.binned import CAPACITY_OF_A_GROUP, Binned
@@ -102,7 +103,8 @@ def _with_own(table: pl.DataFrame) -> pl.DataFrame:
     """The cells, with the rows of the scored class that have the same bin, ``own``, and those above it, ``above``."""
     score = [GROUP, "scored"]
     low = table["bin"].to_numpy() << table["shift"].to_numpy().astype(np.int64)
-    cells = table.with_columns(pl.col("count").cast(pl.Float64), low=pl.Series(low, dtype=pl.Int64))
+    count = pl.col("count").cast(pl.Float64)
+    cells = table.with_columns(*near_one(count.sum().over(GROUP), count), low=pl.Series(low, dtype=pl.Int64))
     of_class = pl.col("count").filter(pl.col("actual") == pl.col("scored"))
     bins = (
         cells.group_by(*score, "low")

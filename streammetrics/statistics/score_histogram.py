@@ -65,7 +65,7 @@ class ScoreHistogram(Binned):
 
     def wide(self, table: pl.DataFrame) -> pl.DataFrame:
         """A word on the bin that widens the bounds most, where it does so by more than one in a thousand."""
-        hidden = pl.col("pos") * pl.col("neg") / (pl.col("pos").sum() * pl.col("neg").sum()).over(GROUP)
+        hidden = pl.col("pos") / pl.col("pos").sum().over(GROUP) * (pl.col("neg") / pl.col("neg").sum().over(GROUP))
         amount = pl.col("pos") + pl.col("neg")
         heavy = (
             table.with_columns(

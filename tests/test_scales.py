@@ -1,0 +1,72 @@
+"""Numbers of any size: weights multiplied by a number change no ratio, and values far from zero keep their digits."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import streammetrics as sm
+
+RELATIVE = 1e-9
+ROUNDING = 1e-12  # of metrics that are near 0
+TOTALS = {
+    *("support", "positives", "negatives", "predicted_positives", "predicted_negatives", "ss_res", "ss_tot"),
+    *("true_positives", "false_positives", "false_negatives", "true_negatives"),
+}
+OF_ROWS = ["adjusted_r2"]  # corrects for the number of rows, which is the sum of their weights
+rng = np.random.default_rng(0)
+N = 300
+WEIGHTS = {"equal": np.full(N, 0.625), "different": rng.integers(1, 9, N) / 8}
+
+
+def binary(weight, capacity):
+    score = np.random.default_rng(1).random(N).round(3)
+    label = np.random.default_rng(2).random(N) < score
+    statistics = (sm.ScoreHistogram(capacity=capacity), sm.ConfusionCounts(thresholds=(0.5,)), sm.ProbabilityLoss())
+    acc = sm.Accumulator(*statistics, sm.CalibrationBins(), y_true="y", y_score="p", sample_weight="w")
+    return acc.update({"y": label, "p": score, "w": weight})
+
+
+def regression(weight, capacity):
+    values = np.random.default_rng(3)
+    actual = np.exp(values.normal(size=N))
+    predicted = actual * np.exp(values.normal(0, 0.3, N))
+    families = ("log", "log_cosh", "poisson", "gamma", "tweedie")
+    statistics = (sm.ErrorMoments(families=families), sm.ErrorHistogram(capacity=capacity), sm.TDigest(compression=20))
+    acc = sm.Accumulator(*statistics, y_true="y", y_pred="p", sample_weight="w")
+    return acc.update({"y": actual, "p": predicted, "w": weight})
+
+
+def classes(weight, capacity):
+    values = np.random.default_rng(4)
+    shares = values.dirichlet([1, 1, 1], N)
+    label = (shares.cumsum(axis=1) < values.random((N, 1))).sum(axis=1)
+    scores = {i: f"p{i}" for i in range(3)}
+    statistics = (sm.ConfusionMatrix(), sm.ClassLoss(), sm.PairHistograms(capacity), sm.ScoreHistogram(capacity))
+    acc = sm.Accumulator(*statistics, sm.RankCounts(), task="multiclass", y_true="y", y_score=scores, sample_weight="w")
+    return acc.update({"y": label, "w": weight} | {column: shares[:, i] for i, column in scores.items()})
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-82, 1e80, 1e200])
+@pytest.mark.parametrize(("weight", "capacity"), [("equal", 16_384), ("different", 16)])
+@pytest.mark.parametrize("task", [binary, regression, classes])
+def test_metrics_do_not_depend_on_the_scale_of_weights(task, capacity, weight, scale):
+    found, expected = (task(w, capacity).finalize().frame for w in (WEIGHTS[weight] * scale, WEIGHTS[weight]))
+    found, expected = (frame.filter(~pl.col("metric").is_in(OF_ROWS)) for frame in (found, expected))
+    assert found.drop("value", "lower", "upper").equals(expected.drop("value", "lower", "upper"))  # notes, too
+    assert expected["value"].is_not_null().all()
+    for one, other in zip(found.rows(named=True), expected.rows(named=True), strict=True):
+        factor = scale if one["metric"] in TOTALS else 1
+        for column in ("value", "lower", "upper"):
+            wanted = (
+                None if other[column] is None else pytest.approx(other[column] * factor, RELATIVE, ROUNDING * factor)
+            )
+            assert one[column] == wanted, (one, other)
+
+
+@pytest.mark.parametrize("weight", [5e-324, 1e-310, 1e300])
+def test_equal_weights_of_any_size(weight):
+    score, label = [0.1, 0.4, 0.35, 0.8], [0, 0, 1, 1]
+    acc = sm.binary(y_true="y", y_score="p", sample_weight="w").update({"y": label, "p": score, "w": [weight] * 4})
+    assert acc.finalize(["roc_auc", "mcc", "best_mcc"]).frame["value"].to_list() == pytest.approx(
+        [0.75, 0.57735, 0.57735], abs=1e-5
+    )
