@@ -14,7 +14,7 @@ TOTALS = {
 }
 OF_ROWS = ["adjusted_r2"]  # corrects for the number of rows, which is the sum of their weights
 rng = np.random.default_rng(0)
-N = 300
+N = 301
 WEIGHTS = {"equal": np.full(N, 0.625), "different": rng.integers(1, 9, N) / 8}
 
 
@@ -46,8 +46,13 @@ def classes(weight, capacity):
     return acc.update({"y": label, "w": weight} | {column: shares[:, i] for i, column in scores.items()})
 
 
-@pytest.mark.parametrize("scale", [1e-200, 1e-82, 1e80, 1e200])
-@pytest.mark.parametrize(("weight", "capacity"), [("equal", 16_384), ("different", 16)])
+@pytest.mark.parametrize(
+    ("weight", "capacity", "scale"),
+    [
+        *(("different", 16, scale) for scale in (1e-200, 1e-82, 1e80, 1e200)),
+        *(("equal", 16_384, scale) for scale in (2.0**-664, 2.0**664)),  # exact, so that no sum meets a level by chance
+    ],
+)
 @pytest.mark.parametrize("task", [binary, regression, classes])
 def test_metrics_do_not_depend_on_the_scale_of_weights(task, capacity, weight, scale):
     found, expected = (task(w, capacity).finalize().frame for w in (WEIGHTS[weight] * scale, WEIGHTS[weight]))
