@@ -22,6 +22,7 @@ from streammetrics.text import few
 
 TOLERANCE = 1e-4  # by which the sum of a row's probabilities may miss 1
 MOST_NAMES = 5  # of columns, in a message
+BOOLEANS = {"true": True, "false": False}
 SMALLEST, LARGEST = -(2**63), 2**64 - 1  # integers of 64 bits
 
 
@@ -263,7 +264,7 @@ class Reader:
 
 
 def equals(column: pl.Series, label: Any) -> pl.Series:
-    """Which values of a column equal a label. Text that reads as a number equals that number.
+    """Which values of a column equal a label. Text that reads as a number or boolean equals that, too.
 
     Raises:
         ColumnError: for a label that no column of this kind can hold.
@@ -285,8 +286,11 @@ def equals(column: pl.Series, label: Any) -> pl.Series:
 
 def _equal(column: pl.Series, label: Any) -> pl.Series | None:
     dtype = column.dtype
-    if dtype == pl.String or dtype == pl.Boolean:
-        return column == label if isinstance(label, str if dtype == pl.String else bool) else None
+    if dtype == pl.String:
+        return column == label if isinstance(label, str) else None
+    if dtype == pl.Boolean:
+        label = BOOLEANS.get(label.lower()) if isinstance(label, str) else label
+        return column == label if isinstance(label, bool) else None
     if not dtype.is_numeric():
         return column == label if isinstance(label, (date, time, timedelta)) else None
     number = _number(label)

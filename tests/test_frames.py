@@ -423,6 +423,8 @@ def test_errors_that_are_not_of_a_batch_have_no_place():
         ([2**53 + 1, 2**53], 2**53 + 1),
         ([date(2026, 1, 1), date(2026, 1, 2)], date(2026, 1, 1)),
         ([True, False], True),
+        ([True, False], "True"),
+        ([False, True], "false"),
     ],
     ids=str,
 )
