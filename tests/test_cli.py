@@ -462,10 +462,17 @@ def test_a_positive_label_that_a_column_cannot_have_is_told(typed):
         run("evaluate", typed, "--y-true", column, "--y-score", "q", "--positive", "High", code=2)
 
 
+def test_columns_that_are_missing_are_told_beside_a_label(typed):
+    for column in ("flags", "flags = 1"):
+        found = run("evaluate", typed, "--y-true", column, "--y-score", "q", "--positive", "a", code=2)
+        assert "there is no column 'flags'; the source has: 'text'" in found
+
+
 def test_columns_are_names_or_expressions(typed):
     flag = [typed, "--y-true", "flag"]
     assert values(*flag, "--y-score", "1 - q", metric="roc_auc") == [1.0]
-    assert values(*flag, "--y-score", "p click", metric="roc_auc") == [1.0]
+    for name in ("p click", '"p click"'):
+        assert values(*flag, "--y-score", name, metric="roc_auc") == [1.0]
     assert values(*flag, "--y-score", "a=1 - q", "--y-score", "b=q", metric="roc_auc") == [1.0, 0.0]
     assert values(typed, "--y-true", "number = 1", "--y-score", "1 - q", metric="roc_auc") == [1.0]
     assert values(*flag, "--y-score", "q", "--sample-weight", "number * 2") == [4.0]

@@ -13,11 +13,10 @@ import polars as pl
 
 from streammetrics.files import Files
 from streammetrics.roles import Column
-from streammetrics.sources import readable
+from streammetrics.sources import readable, require
 
-NAMED = re.compile(
-    r"([^=<>!]*[^\s=<>!])=(?![=\s])(.+)", re.DOTALL
-)  # name=column; an expression has spaces around its =
+# name=column; an expression has spaces around its =
+NAMED = re.compile(r"([^=<>!]*[^\s=<>!])=(?![=\s])(.+)", re.DOTALL)
 ALIAS = re.compile(r"\sas\s", re.IGNORECASE)
 
 
@@ -45,7 +44,7 @@ class Columns:
         made = expression(text)
         bare = made.meta.undo_aliases()
         if bare.meta.eq(made):
-            return text if made.meta.is_column() else made.alias(text)
+            return made.meta.output_name() if made.meta.is_column() else made.alias(text)
         return made if ALIAS.search(text) else text  # SQL reads "p click" as p called click; a name is meant
 
     def by_name(self, texts: list[str], key: Callable[[str], Any]) -> Any:
@@ -60,19 +59,23 @@ class Columns:
     def value(self, text: str, column: Any) -> Any:
         """A label in the type of its column: a number among numbers, true or false among booleans, else text."""
         column = next(iter(column.values())) if isinstance(column, Mapping) else column
-        with readable(self.files.name):
-            found = self.files.scan().select(column).collect_schema().dtypes()[0]
+        found = self.schema.get(column, pl.String()) if isinstance(column, str) else self._type(column)
         if found == pl.Boolean:
             return {"true": True, "false": False}.get(text.lower(), text)
         number = label(text)
         return number if found.is_numeric() and not isinstance(number, bool) else text
+
+    def _type(self, made: pl.Expr) -> pl.DataType:
+        require(made.meta.root_names(), self.schema.names())
+        with readable(self.files.name):
+            return self.files.scan().select(made).collect_schema().dtypes()[0]
 
 
 def label(text: str) -> Any:
     """A label as a number or a boolean where it reads like one."""
     try:
         value = ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
         return text
     return value if isinstance(value, int | float) else text
 

@@ -44,7 +44,7 @@ def accumulate(source: Source, acc: Accumulator, *, split_every: int = SPLIT_EVE
 
     Args:
         source: a ``dask.dataframe``, a bag of frames or batches, or paths, globs or folders of files that workers can
-            read, which makes a task of each file.
+            read, which makes a task of each file or table.
         acc: an accumulator.
         split_every: number of states that one task adds up, at least 2.
 
@@ -103,8 +103,9 @@ def states(source: Source, acc: Accumulator, *, buckets: int = BUCKETS) -> Bag:
     Raises:
         SpecificationError: where nothing is grouped by, or for another number of tables.
     """
+    require_accumulator(source, acc)
     require_groups(acc)
-    if not 2 <= buckets <= MOST_FOLDS:
+    if not (isinstance(buckets, int) and 2 <= buckets <= MOST_FOLDS):
         raise SpecificationError(f"there can be 2 to {MOST_FOLDS} buckets, not {buckets}.")
     dask = engine("dask", extra="dask")
     bag = engine("dask.bag", extra="dask")

@@ -88,6 +88,7 @@ def states(dataset: Dataset, acc: Accumulator, *, tasks: int = TASKS) -> Dataset
     Raises:
         SpecificationError: where nothing is grouped by.
     """
+    require_accumulator(dataset, acc)
     require_groups(acc)
     spec = acc.empty()
     return merge(

@@ -101,6 +101,7 @@ def states(df: DataFrame, acc: Accumulator, *, tasks: int | None = None) -> Data
     Raises:
         SpecificationError: where nothing is grouped by.
     """
+    require_accumulator(df, acc)
     require_groups(acc)
     used, spec = _used(df, acc), acc.empty()
     no_rows = df.select(*_quoted(used)).limit(0).toArrow()

@@ -208,3 +208,5 @@ class Grouped:
     def test_states_are_of_groups(self, files):
         with pytest.raises(sm.SpecificationError, match="give by="):
             self.states(files, TASKS["binary"]([]))
+        with pytest.raises(sm.SpecificationError, match="an accumulator is needed"):
+            self.states(files, "binary")
