@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -11,27 +12,19 @@ import polars as pl
 
 from streammetrics import state as states
 from streammetrics import storage
-from streammetrics.batches import Batch, append, no_rows, read
+from streammetrics.batches import read
+from streammetrics.content import Content
 from streammetrics.errors import MergeError, SpecificationError
 from streammetrics.estimates import columns_of
-from streammetrics.frames import concat_groups, types_of
+from streammetrics.forks import new_lock, require_threads
 from streammetrics.lazy import pa
 from streammetrics.metrics import Metric, declared_metrics, find_metrics
 from streammetrics.report import Report
-from streammetrics.roles import LABEL, Column, Columns, Kind, Names, Roles, several
-from streammetrics.rows import rows_by_model
+from streammetrics.roles import Column, Columns, Kind, Names, Roles, several
 from streammetrics.specification import brief, complete, kind_of, order_of, require_equal
-from streammetrics.state import State, Tally
-from streammetrics.statistics import ConfusionMatrix, RowCounts, Statistic
-from streammetrics.statistics.row_counts import COUNTABLE
+from streammetrics.state import State
+from streammetrics.statistics import RowCounts, Statistic
 from streammetrics.storage import Saved
-
-CHUNK = 1_048_576  # rows observed at once: many for each cell of their tables
-FIRST = 32_768  # rows that an accumulator observes first of all
-GROWTH = 4  # times as many rows as before are observed next, up to a chunk
-BUFFER = 524_288  # rows of small batches that are held until they are observed together
-ROWS_OF_A_GROUP = 4  # are held where groups are very many,
-MOST_ROWS = 4_194_304  # but no more than these
 
 
 class Accumulator:
@@ -39,6 +32,10 @@ class Accumulator:
 
     A column is a name or a Polars expression. ``y_pred`` and ``y_score`` may map model names to columns: several models
     are then evaluated in one pass, side by side in the group column ``model``.
+
+    Accumulators are thread-safe: any number of threads can update, merge, and read the same accumulator. Batches are
+    validated in parallel and counted one at a time, so to count in parallel give each thread an accumulator of its own
+    and merge them, as `accumulate` does. An update happens entirely or not at all, even if it is interrupted.
 
     Args:
         statistics: what to keep, one of a kind. `RowCounts` is always kept.
@@ -110,12 +107,8 @@ class Accumulator:
     def _start(self, saved: Saved) -> None:
         self.roles = saved.roles
         self.metrics = saved.metrics
-        self._merged = saved.state
-        self._loaded = int(saved.state.tables[RowCounts.name].select(pl.sum("rows", "dropped")).sum_horizontal().item())
-        self._types = _types(saved)
-        self._pending: tuple[State, ...] = ()
-        self._tally: Tally | None = None
-        self._held: Batch | None = None
+        self._content = Content.of(saved.roles, saved.state)  # set by one assignment, so that it is never half done
+        self._own_lock = new_lock()
 
     @classmethod
     def _of(cls, saved: Saved) -> Accumulator:
@@ -124,9 +117,15 @@ class Accumulator:
         return made
 
     @property
+    def _lock(self) -> AbstractContextManager[Any]:
+        """Held while the content is replaced. No two are ever held at once."""
+        require_threads()
+        return self._own_lock
+
+    @property
     def statistics(self) -> tuple[Statistic, ...]:
         """What is kept, `RowCounts` first."""
-        return self._merged.statistics
+        return self._content.merged.statistics
 
     def update(self, batch: Any) -> Accumulator:
         """Take in one batch, and return this accumulator.
@@ -142,50 +141,11 @@ class Accumulator:
             ColumnError: for a missing column or a type that does not fit its role.
             DataError: for nulls, NaN, scores outside [0, 1], labels that are none, negative weights.
         """
+        require_threads()
         rows = read(batch, self.roles)
-        types = self._joint_types(rows.types)
-        if self._held is not None and not self._held.fits(rows):
-            self._observe_held()
-        buffer = self._buffer
-        if rows.height >= buffer // 2:
-            self._observe(rows)
-        else:
-            held = append(self._held or no_rows(self.roles), rows)
-            if held.height >= buffer:
-                self._observe(held)
-            self._held = held if held.height < buffer else None
-        self._types = types
+        with self._lock:
+            self._content = self._content.with_rows(rows)
         return self
-
-    def _joint_types(self, columns: pl.DataFrame) -> pl.DataFrame:
-        """The types that come from the data, so far, brought together with those of more columns; without rows."""
-        if not columns.width or columns.schema == self._types.schema:
-            return self._types
-        return concat_groups([self._types, columns.select(self._types.columns)])
-
-    @property
-    def _buffer(self) -> int:
-        """How many rows are held at most: several of each group, since every group of a chunk costs something."""
-        groups = 0 if self._tally is None else self._tally.groups.height
-        return max(BUFFER, min(ROWS_OF_A_GROUP * groups, MOST_ROWS))
-
-    def _observe(self, batch: Batch) -> None:
-        start, tally, pending = 0, self._tally, self._pending
-        while True:
-            # A few rows tell how coarse bins will be, and more are then counted fast.
-            new = tally is None or (tally.seen < CHUNK and not tally.settled)
-            few = min(max(GROWTH * tally.seen if tally else 0, FIRST), CHUNK)
-            end = batch.end_of_piece(start, few if new else max(CHUNK, self._buffer))
-            rows = rows_by_model(batch.slice(start, end - start), self.roles)
-            more = None if tally is None else tally.add(rows)
-            if tally is not None and more is None:  # a group column has changed its type
-                pending = (*pending, tally.state())
-            tally = more or Tally.of(rows, self.statistics, self.roles.labels)
-            tally = tally.compact() if new else tally.trimmed()
-            start = end
-            if start >= batch.height:
-                break
-        self._tally, self._pending = tally, pending
 
     def absorb(self, other: Accumulator) -> Accumulator:
         """Take in the rows of another accumulator, in place, and return this one. `merge` leaves both as they are.
@@ -197,32 +157,20 @@ class Accumulator:
         if not isinstance(other, Accumulator):
             raise MergeError(f"an accumulator is merged with others, not with a {type(other).__name__}.")
         require_equal(self.roles, other.roles, self.statistics, other.statistics)
-        if self._loaded + other._loaded > COUNTABLE:
-            raise MergeError(f"Cannot merge states of more than {COUNTABLE:,} rows in total.")
-        types = self._joint_types(other.flush()._types)
-        tally, pending = other._tally, (*self._pending, other._merged, *other._pending)
-        if tally is not None and self._tally is not None:
-            tally = self._tally.absorb(tally)
-            if tally is None:  # a group column has changed its type
-                pending = (*pending, self._tally.state())
-        merged, tally = self._merged, tally or other._tally or self._tally
-        if sum(s.cells for s in pending) >= max(self._merged.cells, states.PENDING):
-            merged, pending = states.combine([self._merged, *pending]), ()
-        self._merged, self._pending, self._tally, self._types = merged, pending, tally, types
-        self._loaded += other._loaded
+        with other._lock:
+            content = other.flush()._content
+        return self._absorb(content)
+
+    def _absorb(self, content: Content) -> Accumulator:
+        with self._lock:
+            self._content = self._content.absorb(content)
         return self
 
     def flush(self) -> Accumulator:
         """Take in the rows of small batches, which wait until they are many, as whatever is read or merged does."""
-        self._observe_held()
-        if self._tally is not None:
-            self._tally = self._tally.compact()
+        with self._lock:
+            self._content = self._content.observed()
         return self
-
-    def _observe_held(self) -> None:
-        if self._held is not None:
-            self._observe(self._held)
-            self._held = None
 
     @property
     def seen(self) -> int:
@@ -232,14 +180,13 @@ class Accumulator:
     @property
     def state(self) -> State:
         """Groups and tables of all rows seen."""
-        return self.compact()._merged
+        with self._lock:
+            return self.compact()._content.merged
 
     def compact(self) -> Accumulator:
         """Bring all rows seen into one small table now, not when it is first read, and return this accumulator."""
-        self._observe_held()
-        parts = self._pending if self._tally is None else (*self._pending, self._tally.state())
-        if parts:
-            self._merged, self._pending, self._tally = states.combine([self._merged, *parts]), (), None
+        with self._lock:
+            self._content = self._content.compact()
         return self
 
     def merge(self, *others: Accumulator) -> Accumulator:
@@ -262,7 +209,7 @@ class Accumulator:
 
     def copy(self) -> Accumulator:
         """An accumulator of the same rows, which changes on its own."""
-        return self._of(Saved(self.roles, self.metrics, self.state))
+        return self._of(self._saved())
 
     def rollup(self, *columns: Column | Sequence[Column]) -> Accumulator:
         """The accumulator over fewer or coarser groups, as if the rows had been grouped by these columns alone.
@@ -284,11 +231,11 @@ class Accumulator:
         kept = {n: e for n, e in before.items() if n not in made}
         roles = replace(self.roles, by=by, expressions=kept | of_batches)
         complete(self.statistics, roles)
-        return self._of(Saved(roles, self.metrics, self._rolled_up(roles, made)))
+        return self._of(Saved(roles, self.metrics, self._rolled_up(self.state, roles, made)))
 
-    def _rolled_up(self, roles: Roles, made: Mapping[str, pl.Expr] | None = None) -> State:
-        """The state over the group columns of other roles. Groups that are there before the first row stay."""
-        state = states.with_keys(states.in_order(self.state), made or {})  # in one order, so that sums round alike
+    def _rolled_up(self, state: State, roles: Roles, made: Mapping[str, pl.Expr] | None = None) -> State:
+        """A state over the group columns of other roles. Groups that are there before the first row stay."""
+        state = states.with_keys(states.in_order(state), made or {})  # in one order, so that sums round alike
         state = states.roll_up(state, roles.group_columns)
         return state if roles.keys else states.combine([states.no_rows(roles, self.statistics), state])
 
@@ -300,12 +247,13 @@ class Accumulator:
         """
         if not self.roles.group_columns:
             raise SpecificationError("there are no groups to filter; the accumulator has neither by= nor models.")
+        state = self.state
         try:
-            keys = self.state.keys.filter(*predicates)
+            keys = state.keys.filter(*predicates)
         except (pl.exceptions.PolarsError, TypeError) as error:
-            known = ", ".join(self.state.keys.columns) or "none"
+            known = ", ".join(state.keys.columns) or "none"
             raise SpecificationError(f"groups can be filtered by their columns ({known}): {error}") from error
-        return self._of(Saved(self.roles, self.metrics, states.select(self.state, keys)))
+        return self._of(Saved(self.roles, self.metrics, states.select(state, keys)))
 
     def finalize(self, metrics: Sequence[str | Metric] | None = None, *, confidence: float | None = None) -> Report:
         """Read the metrics off what has been kept, which stays as it is.
@@ -325,8 +273,9 @@ class Accumulator:
         found = find_metrics(wanted, tables)
         if confidence is not None and not 0 < confidence < 1:
             raise SpecificationError(f"confidence must lie between 0 and 1, not {confidence!r}.")
-        total = self.state if self.roles.unit is None else self._rolled_up(replace(self.roles, unit=None))
-        folds = None if self.roles.unit is None else self.state
+        total, folds = self.state, None
+        if self.roles.unit is not None:
+            total, folds = self._rolled_up(total, replace(self.roles, unit=None)), total
         return Report(states.in_order(total), found, confidence, folds, self.roles.unit)
 
     def to_arrow(self) -> pa.Table:
@@ -340,6 +289,7 @@ class Accumulator:
         Raises:
             StateError: where the table is no state, or of a newer format.
         """
+        require_threads()
         return cls._of(storage.from_arrow(table))
 
     def to_bytes(self) -> bytes:
@@ -356,6 +306,7 @@ class Accumulator:
         Warns:
             StateWarning: If the bytes have no checksum, as those of earlier versions.
         """
+        require_threads()
         return cls._of(storage.from_bytes(content))
 
     def save(self, path: str | Path) -> None:
@@ -379,21 +330,29 @@ class Accumulator:
         Warns:
             StateWarning: If a file has no checksum, as those of earlier versions.
         """
+        require_threads()
         return merge(cls._of(saved) for saved in storage.read([Path(path) for path in paths]))
 
     def _saved(self) -> Saved:
         return Saved(self.roles, self.metrics, self.state)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._of, (self._saved(),)  # a lock can be neither pickled nor copied
+
     def _repr_html_(self) -> str:
         from streammetrics.html import accumulator_html  # when it is needed
 
-        return accumulator_html(repr(self), [(repr(s), self.state.tables[s.name].height) for s in self.statistics])
+        state = self.state
+        return accumulator_html(self._told(state), [(repr(s), state.tables[s.name].height) for s in self.statistics])
 
     def __repr__(self) -> str:
-        counts, by = self.state.tables[RowCounts.name], self.roles.by
+        return self._told(self.state)
+
+    def _told(self, state: State) -> str:
+        counts, by = state.tables[RowCounts.name], self.roles.by
         rows, dropped = (counts[c].sum() // len(self.roles.models) for c in ("rows", "dropped"))
         size = f"{rows:,} rows" + (f", {dropped:,} dropped" if dropped else "")
-        groups = f" in {self.state.groups.select(by).n_unique():,} groups" if by else ""
+        groups = f" in {state.groups.select(by).n_unique():,} groups" if by else ""
         return f"Accumulator({brief(self.roles, self.statistics)}): {size}{groups}"
 
 
@@ -416,13 +375,3 @@ def merge(accumulators: Iterable[Accumulator]) -> Accumulator:
     for other in remaining:
         total.absorb(other)
     return total
-
-
-def _types(saved: Saved) -> pl.DataFrame:
-    """The columns whose types come from the data, without rows."""
-    keys = types_of(saved.state.keys.select(saved.roles.keys))
-    matrix = saved.state.tables.get(ConfusionMatrix.name)
-    if matrix is None or saved.roles.labels:
-        return keys
-    labels = [types_of(matrix.select(pl.col(side).alias(LABEL))) for side in ConfusionMatrix.keys]
-    return keys.hstack(concat_groups(labels))

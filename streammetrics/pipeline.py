@@ -1,20 +1,26 @@
-"""One pass over a source: batches go to worker threads, each with accumulators of its own, merged at the end."""
+"""One pass over a source: batches go to worker threads, each with content of its own, merged at the end."""
 
 from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, overload
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.errors import SourceError, SpecificationError
+from streammetrics.batches import read
+from streammetrics.content import Content
+from streammetrics.errors import SourceError, SpecificationError, StreamMetricsError
+from streammetrics.forks import require_threads
 from streammetrics.metrics import Metric
 from streammetrics.report import Report
 from streammetrics.sources import Source, Stream, open_stream
 
 BATCH = 1_048_576  # rows of a batch, where the source leaves that open
+STEP = 0.05  # seconds between looks for an interrupt, which would not wake a thread that waits for another
+GRACE = 1.0  # seconds that a source has, after an interrupt, to return from where it is
 
 
 @overload
@@ -34,8 +40,9 @@ def accumulate(
 ) -> Accumulator | Mapping[str, Accumulator]:
     """Take a whole source into an accumulator, and return it.
 
-    The source is streamed: memory does not grow with its size. When the pass is interrupted or fails, what was taken in
-    until then stays in the accumulator.
+    The source is streamed: memory does not grow with its size. If the pass fails or is interrupted, the accumulator
+    keeps the batches processed until then. Several accumulators keep the same batches: one that any of them rejects is
+    in none.
 
     Args:
         source: paths, folders or globs (Parquet, CSV, NDJSON, Arrow IPC; folders of Delta Lake and Iceberg tables), a
@@ -58,18 +65,18 @@ def accumulate(
     """
     if workers is not None and workers < 1:
         raise SpecificationError(f"there must be at least one worker, not {workers}.")
+    require_threads()
     targets = list(accumulators(source, acc).values())
     columns = tuple(dict.fromkeys(c for target in targets for c in target.roles.sources))
     stream = open_stream(source, columns, BATCH)
     feed = _Feed(stream.batches)
-    parts = [[target.empty() for target in targets] for _ in range(workers or os.cpu_count() or 1)]
+    empty = [target._content.empty() for target in targets]
+    parts = [_Part(empty) for _ in range(workers or os.cpu_count() or 1)]
     try:
         with stream.naming_rows([target.roles for target in targets]), _progress_bar(stream, progress) as bar:
             _run(feed, parts, bar)
     finally:
-        for part in parts:
-            for target, filled in zip(targets, part, strict=True):
-                target.absorb(filled)
+        _absorb(targets, parts)
     return acc
 
 
@@ -163,57 +170,89 @@ def require_rows(filled: Iterable[Accumulator]) -> None:
         raise SourceError("the source has no rows.")
 
 
+class _Part:
+    """What a thread has processed: a content for each accumulator, all of the same batches."""
+
+    def __init__(self, contents: Sequence[Content]) -> None:
+        self.contents = contents
+        self.busy = False  # with a batch that is drawn and not yet processed
+
+    def add(self, batch: Any) -> None:
+        """Add one batch to all contents, or if one rejects it to none."""
+        self.contents = [content.with_rows(read(batch, content.roles)) for content in self.contents]
+
+
 class _Feed:
     """Hands out batches to several threads, one at a time, until it is stopped."""
 
     def __init__(self, batches: Iterator[Any]) -> None:
         self._batches = batches
         self._lock = threading.Lock()
-        self._stopped = False
+        self.stopped = False
         self.error: BaseException | None = None
 
-    def __iter__(self) -> Iterator[Any]:
+    def to(self, part: _Part) -> Iterator[Any]:
+        """Batches for a part."""
         while True:
+            part.busy = False
             with self._lock:
-                if self._stopped:
+                if self.stopped:
                     return
                 try:
                     batch = next(self._batches)
                 except StopIteration:
                     return
+                part.busy = True
             yield batch
 
     def stop(self, error: BaseException | None = None) -> None:
         """Hand out nothing more; remember the first error."""
-        self._stopped = True
+        self.stopped = True
         self.error = self.error or error
 
 
-def _run(feed: _Feed, parts: list[list[Accumulator]], bar: Any) -> None:
-    def work(part: list[Accumulator]) -> None:
+def _run(feed: _Feed, parts: Sequence[_Part], bar: Any) -> None:
+    def work(part: _Part) -> None:
         try:
-            for batch in feed:
-                for target in part:
-                    target.update(batch)
+            for batch in feed.to(part):
+                part.add(batch)
                 if bar is not None:
                     bar.update(_height(batch))
-            for target in part:
-                target.flush()  # here, where several threads do it at once
+            part.contents = [content.observed() for content in part.contents]  # in several threads at once
         except BaseException as error:
             feed.stop(error)
+        finally:
+            part.busy = False
 
     threads = [threading.Thread(target=work, args=(part,), daemon=True) for part in parts]
-    for thread in threads:
-        thread.start()
     try:
         for thread in threads:
-            thread.join()
-    finally:  # an interrupt: let every thread end the batch it is at
-        feed.stop()
+            thread.start()
         for thread in threads:
-            thread.join()
+            while thread.is_alive() and not feed.stopped:
+                thread.join(STEP)
+    finally:  # an error or an interrupt: let every thread end the batch it is at, but not wait for a source forever
+        feed.stop()
+        deadline = time.monotonic() + GRACE
+        for thread, part in zip(threads, parts, strict=True):
+            while thread.is_alive() and (part.busy or time.monotonic() < deadline):
+                thread.join(STEP)
     if feed.error is not None:
         raise feed.error
+
+
+def _absorb(targets: Sequence[Accumulator], parts: Sequence[_Part]) -> None:
+    """Add what the threads have processed to the accumulators."""
+    contents, error = [target._content.empty() for target in targets], None
+    for part in parts:
+        try:
+            contents = [content.absorb(more.observed()) for content, more in zip(contents, part.contents, strict=True)]
+        except StreamMetricsError as conflict:  # of the types of a group column in two threads
+            error = error or conflict
+    for target, content in zip(targets, contents, strict=True):
+        target._absorb(content)
+    if error is not None:
+        raise error
 
 
 def _height(batch: Any) -> int:

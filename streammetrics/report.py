@@ -19,6 +19,7 @@ from streammetrics import confusion, curves, error_curves, segments, text
 from streammetrics.comparison import Comparison
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.estimates import at_threshold, columns_of, estimate
+from streammetrics.forks import require_threads
 from streammetrics.keys import matching, require_free, require_group_columns
 from streammetrics.metrics import Metric, find_metric, find_metrics
 from streammetrics.metrics.requirement import Requirement
@@ -160,7 +161,7 @@ class Report:
 
     def with_confidence(self, confidence: float | None) -> Report:
         """The same report with sampling intervals of another confidence, or without them."""
-        return Report(self._state, self.metrics, confidence, self.folds, self.unit)
+        return Report(self.state, self.metrics, confidence, self.folds, self.unit)
 
     @cached_property
     def frame(self) -> pl.DataFrame:
@@ -173,16 +174,17 @@ class Report:
         return self._estimates(self.metrics)
 
     def _estimates(self, metrics: Sequence[Metric]) -> pl.DataFrame:
-        frame = estimate(self._state, metrics)
+        frame = estimate(self.state, metrics)
         if self.confidence is None:
             return frame
         from streammetrics.confidence import with_intervals  # when it is needed: it takes a while to import
 
-        return with_intervals(frame, self._state, metrics, self.confidence, self.folds)
+        return with_intervals(frame, self.state, metrics, self.confidence, self.folds)
 
     @property
     def state(self) -> State:
         """Groups and tables, which everything is read off."""
+        require_threads()
         return self._state
 
     def showing(self, metrics: str | Metric | Sequence[str | Metric]) -> Report:
@@ -193,14 +195,14 @@ class Report:
         """
         found = find_metrics(
             [metrics] if isinstance(metrics, (str, Metric)) else metrics,
-            columns_of(self._state.statistics, self._state.labels),
+            columns_of(self.state.statistics, self.state.labels),
         )
-        return Report(self._state, found, self.confidence, self.folds, self.unit)
+        return Report(self.state, found, self.confidence, self.folds, self.unit)
 
     @property
     def by(self) -> list[str]:
         """The group columns."""
-        return self._state.keys.columns
+        return self.state.keys.columns
 
     def __getitem__(self, metric: str | Metric) -> Estimate:
         return self.get(metric)
@@ -268,7 +270,7 @@ class Report:
         """The report of the confusion counts at a threshold outside of the frame; None where they are not known."""
         if not isinstance(threshold, Real):
             return None
-        state, folds = (None if s is None else at_threshold(s, float(threshold)) for s in (self._state, self.folds))
+        state, folds = (None if s is None else at_threshold(s, float(threshold)) for s in (self.state, self.folds))
         return None if state is None else Report(state, (), self.confidence, folds, self.unit)
 
     def find(self, metric: str | Metric, of_label: bool = False) -> Metric:
@@ -281,7 +283,7 @@ class Report:
         Raises:
             MetricError: for an unknown metric, or one that cannot be read off what was kept.
         """
-        tables = columns_of(self._state.statistics, self._state.labels)
+        tables = columns_of(self.state.statistics, self.state.labels)
         if of_label:
             tables.sort(key=lambda columns: LABEL not in columns)
         return find_metric(metric, tables)
@@ -349,7 +351,7 @@ class Report:
         require_group_columns(names, self.by)
         kept = list(dict.fromkeys([*names, *(c for c in self.by if c == MODEL)]))
         folds = None if self.folds is None else roll_up(self.folds, [*kept, FOLD])
-        return Report(roll_up(self._state, kept), self.metrics, self.confidence, folds, self.unit)
+        return Report(roll_up(self.state, kept), self.metrics, self.confidence, folds, self.unit)
 
     def compare(
         self,
@@ -384,7 +386,7 @@ class Report:
 
     def _of_model(self, name: str) -> Report:
         """The report of one model."""
-        known = self._state.keys[MODEL].unique(maintain_order=True).to_list() if MODEL in self.by else []
+        known = self.state.keys[MODEL].unique(maintain_order=True).to_list() if MODEL in self.by else []
         if name not in known:
             raise ReportError(f"Unknown model {name!r}. Models: {text.few(known) or 'none'}.")
         columns = [c for c in self.by if c != MODEL]
@@ -393,7 +395,7 @@ class Report:
             return roll_up(select(state, state.keys.filter(pl.col(MODEL) == name)), [*columns, *more])
 
         folds = None if self.folds is None else alone(self.folds, FOLD)
-        return Report(alone(self._state), self.metrics, self.confidence, folds, self.unit)
+        return Report(alone(self.state), self.metrics, self.confidence, folds, self.unit)
 
     def curve(self, kind: str, order: Literal["tied", "best", "worst"] = "tied") -> pl.DataFrame:
         """A curve of every group as a frame.
@@ -419,10 +421,10 @@ class Report:
         """
         if kind == "calibration":
             bins = self._kept(CalibrationBins)
-            return self._with_keys(bins, bins.reliability(self._state.tables[bins.name]))
+            return self._with_keys(bins, bins.reliability(self.state.tables[bins.name]))
         if kind in ERROR_CURVES:
             errors = self._kept(ErrorHistogram)
-            return self._with_keys(errors, ERROR_CURVES[kind](errors.edges(self._state.tables[errors.name]), [GROUP]))
+            return self._with_keys(errors, ERROR_CURVES[kind](errors.edges(self.state.tables[errors.name]), [GROUP]))
         if kind in BINS:
             return self._bins(kind)
         if kind not in CURVES:
@@ -436,10 +438,10 @@ class Report:
 
     def _bins(self, kind: str) -> pl.DataFrame:
         """The bins of a histogram, with the smallest and the largest value that fall in each."""
-        kept = [s for s in self._state.statistics if not isinstance(s, Histogram) or s.of == "y_score"]
+        kept = [s for s in self.state.statistics if not isinstance(s, Histogram) or s.of == "y_score"]
         found = [s for wanted in BINS[kind] for s in kept if isinstance(s, wanted)]
         histogram = found[0] if found else self._kept(BINS[kind][0])
-        bins = histogram.edges(self._state.tables[histogram.name])
+        bins = histogram.edges(self.state.tables[histogram.name])
         names = {c: BIN_COLUMNS.get(c, c) for c in ("low", "high", *histogram.counts)}
         return self._with_keys(histogram, bins.select(GROUP, *names).rename(names))
 
@@ -455,7 +457,7 @@ class Report:
         [(0.5, 1, 0, 1, 1)]
         """
         counts = self._kept(ConfusionCounts)
-        return self._with_keys(counts, self._state.tables[counts.name])
+        return self._with_keys(counts, self.state.tables[counts.name])
 
     def confusion_matrix(self, normalize: confusion.Normalization | None = None) -> pl.DataFrame:
         """The cells of the confusion matrix of several classes that occur.
@@ -499,7 +501,7 @@ class Report:
 
     def _of_matrix(self, read: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
         matrix = self._kept(ConfusionMatrix)
-        return self._with_keys(matrix, read(self._state.tables[matrix.name]))
+        return self._with_keys(matrix, read(self.state.tables[matrix.name]))
 
     def operating_point(
         self,
@@ -532,21 +534,21 @@ class Report:
         found = curves.operating_point(
             self._histogram_cases(), [GROUP], maximize=maximize, minimize=minimize, where=where
         )
-        groups = self._state.groups_of(self._kept(ScoreHistogram))
+        groups = self.state.groups_of(self._kept(ScoreHistogram))
         return groups.join(found, on=GROUP, how="left", maintain_order="left").drop(GROUP)
 
     def _histogram_cases(self) -> dict[str, pl.DataFrame]:
         histogram = self._kept(ScoreHistogram)
-        return histogram.cases(histogram.edges(self._state.tables[histogram.name]))
+        return histogram.cases(histogram.edges(self.state.tables[histogram.name]))
 
     def _kept(self, kind: type[S]) -> S:
-        for statistic in self._state.statistics:
+        for statistic in self.state.statistics:
             if isinstance(statistic, kind):
                 return statistic
         raise MetricError(f"this needs {kind.__name__}, which the accumulator does not keep.")
 
     def _with_keys(self, statistic: Statistic, frame: pl.DataFrame) -> pl.DataFrame:
-        groups = self._state.groups_of(statistic)
+        groups = self.state.groups_of(statistic)
         require_free(groups.columns, {*frame.columns} - {GROUP})
         return groups.join(frame, on=GROUP, maintain_order="right").drop(GROUP)
 

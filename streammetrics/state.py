@@ -14,6 +14,7 @@ from streammetrics import batches
 from streammetrics.codes import find
 from streammetrics.counters import Counter
 from streammetrics.errors import ColumnError, SpecificationError
+from streammetrics.forks import require_threads
 from streammetrics.frames import concat_groups, group_column
 from streammetrics.kernels import Codes
 from streammetrics.roles import LABEL, Roles
@@ -168,6 +169,7 @@ def _of_label(table: pl.DataFrame, label: int, labels: int) -> pl.DataFrame:
 
 def no_rows(roles: Roles, statistics: Statistics) -> State:
     """The state before the first row."""
+    require_threads()
     return Tally.of(rows_by_model(batches.no_rows(roles), roles), statistics, roles.labels).compact().state()
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 import streammetrics as sm
-from streammetrics import accumulator, bins, state, tally
+from streammetrics import bins, content, state, tally
 from streammetrics.rows import Rows
 from streammetrics.statistics.view import with_weighted
 
@@ -50,7 +50,7 @@ def use_small_chunks(monkeypatch, rows=300, cells=4):
         ("FIRST", rows // 5),
         ("BUFFER", rows // 2),
     ):
-        monkeypatch.setattr(accumulator, name, size)
+        monkeypatch.setattr(content, name, size)
     monkeypatch.setattr(state, "PENDING", rows // 2)
     monkeypatch.setattr(bins, "ROWS", rows // 2)
     monkeypatch.setattr(tally, "CACHED_CELLS", cells)

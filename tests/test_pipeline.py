@@ -11,6 +11,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import streammetrics as sm
+from streammetrics.content import Content
 
 SIZE = 5_000
 rng = np.random.default_rng(0)
@@ -105,13 +106,34 @@ def test_a_bad_batch_is_the_users_error():
     assert acc.seen == 100
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("strict_first", [True, False])
+def test_a_batch_that_one_accumulator_rejects_is_in_none(workers, strict_first):
+    strict, lenient = task(), sm.binary(y_true="y", y_score=pl.col("p").clip(0, 1).alias("q"))
+    accumulators = {"strict": strict, "lenient": lenient}
+    if not strict_first:
+        accumulators = dict(reversed(accumulators.items()))
+    bad = DATA[:100].with_columns(p=pl.lit(2.0))
+    with pytest.raises(sm.DataError, match=r"scores outside \[0, 1\]"):
+        sm.accumulate((*(DATA[n : n + 100] for n in range(0, 1000, 100)), bad), accumulators, workers=workers)
+    assert strict.seen == lenient.seen == 1000
+
+
+def test_threads_that_find_different_types_of_groups_are_told():
+    batches = [DATA[:100], *[DATA[:100].with_columns(g=pl.lit(1))] * 5]
+    one, other = task(), sm.binary(y_true="y", y_score="p")
+    with pytest.raises(sm.ColumnError, match="'g' has different types"):
+        sm.accumulate(batches, {"a": one, "b": other}, workers=2)
+    assert one.seen == other.seen > 0
+
+
 def test_batches_are_not_drawn_ahead(monkeypatch):
     drawn, taken, ahead = [], [], []
-    update = sm.Accumulator.update
+    with_rows = Content.with_rows
 
-    def counted(self, batch):
+    def counted(self, rows):
         taken.append(1)
-        return update(self, batch)
+        return with_rows(self, rows)
 
     def batches():
         for _ in range(50):
@@ -119,7 +141,7 @@ def test_batches_are_not_drawn_ahead(monkeypatch):
             ahead.append(len(drawn) - len(taken))
             yield DATA[:100]
 
-    monkeypatch.setattr(sm.Accumulator, "update", counted)
+    monkeypatch.setattr(Content, "with_rows", counted)
     assert sm.accumulate(batches(), task(), workers=2).seen == 5_000
     assert max(ahead) <= 2
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import streammetrics as sm
-from streammetrics import accumulator
+from streammetrics import content
 from streammetrics.state import Tally
 
 ROLES = {"y_true": "y", "y_score": "p"}
@@ -246,7 +246,7 @@ BAD = {
 @pytest.mark.parametrize("held", [0, 2, 10**6])
 @pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
 def test_a_refused_batch_leaves_everything_as_it_was(bad, held, monkeypatch):
-    monkeypatch.setattr(accumulator, "BUFFER", held)
+    monkeypatch.setattr(content, "BUFFER", held)
     acc = task(sample_weight="w", by="g").update(GOOD)
     before, batch = acc.copy().to_bytes(), {k: v for k, v in (GOOD | bad).items() if v is not None}
     with pytest.raises(sm.StreamMetricsError):
@@ -259,7 +259,7 @@ def test_a_refused_batch_leaves_everything_as_it_was(bad, held, monkeypatch):
 def test_nothing_is_lost_where_observing_fails(monkeypatch, alone):
     """Should a batch that was accepted turn out to be unusable, the state stays whole."""
     for name, rows in {"BUFFER": 2, "CHUNK": 1, "FIRST": 1}.items():
-        monkeypatch.setattr(accumulator, name, rows)
+        monkeypatch.setattr(content, name, rows)
     acc = task().update(GOOD)
     before, calls, add = acc.to_bytes(), [], Tally.add
 
@@ -343,7 +343,7 @@ def test_what_is_not_grouped_cannot_be_filtered():
 
 
 def test_rows_that_were_held_stay_when_the_next_ones_cannot_be_observed(monkeypatch):
-    monkeypatch.setattr(accumulator, "BUFFER", 3)
+    monkeypatch.setattr(content, "BUFFER", 3)
     acc, add = task().update(GOOD), Tally.add
 
     def fails(*args, **kwargs):

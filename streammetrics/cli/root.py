@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import IO, Any
 
 import click
 
@@ -21,6 +21,19 @@ class Failure(click.ClickException):
     exit_code = 2
 
 
+class Interrupted(click.ClickException):
+    """The end by Ctrl-C, with the exit code that shells give it."""
+
+    exit_code = 130
+
+    def __init__(self) -> None:
+        super().__init__("Interrupted.")
+
+    def show(self, file: IO[str] | None = None) -> None:
+        """Print the word alone."""
+        click.echo(self.message, file=file, err=True)
+
+
 class Commands(click.Group):
     """Commands whose errors are one clear line."""
 
@@ -30,6 +43,8 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except BrokenPipeError:  # by head and its like; click ends quietly
             raise
+        except KeyboardInterrupt:
+            raise Interrupted from None
         except (StreamMetricsError, OSError) as error:
             raise Failure(self._in_options(escaped(str(error).partition("\n")[0]))) from error
 

@@ -1,0 +1,131 @@
+"""What an accumulator holds: rows that wait, rows counted, and states that wait to be merged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from streammetrics import state as states
+from streammetrics.batches import Batch, append, no_rows
+from streammetrics.frames import concat_groups, types_of
+from streammetrics.roles import LABEL, Roles
+from streammetrics.rows import rows_by_model
+from streammetrics.state import State, Tally
+from streammetrics.statistics import ConfusionMatrix
+
+CHUNK = 1_048_576  # rows observed at once: many for each cell of their tables
+FIRST = 32_768  # rows that are observed first of all
+GROWTH = 4  # times as many rows as before are observed next, up to a chunk
+BUFFER = 524_288  # rows of small batches that are held until they are observed together
+ROWS_OF_A_GROUP = 4  # are held where groups are very many,
+MOST_ROWS = 4_194_304  # but no more than these
+
+
+@dataclass(frozen=True)
+class Content:
+    """What an accumulator holds, as a value: adding rows makes another one, entirely or not at all.
+
+    ``types`` shows the types that come from the data, so far; it has no rows. ``held`` are rows that wait until they
+    are many. More rows are added to them in place, so only the newest content goes on from there.
+    """
+
+    roles: Roles
+    merged: State
+    types: pl.DataFrame
+    pending: tuple[State, ...] = ()
+    tally: Tally | None = None
+    held: Batch | None = None
+
+    @classmethod
+    def of(cls, roles: Roles, state: State) -> Content:
+        """The content of a state."""
+        types = types_of(state.keys.select(roles.keys))
+        matrix = state.tables.get(ConfusionMatrix.name)
+        if matrix is not None and not roles.labels:
+            labels = [types_of(matrix.select(pl.col(side).alias(LABEL))) for side in ConfusionMatrix.keys]
+            types = types.hstack(concat_groups(labels))
+        return cls(roles, state, types)
+
+    def empty(self) -> Content:
+        """The content before the first row, of the same types."""
+        return replace(Content.of(self.roles, states.no_rows(self.roles, self.merged.statistics)), types=self.types)
+
+    def with_rows(self, rows: Batch) -> Content:
+        """The content with more rows. A few are held, to be observed together with others.
+
+        Raises:
+            ColumnError: If a group column has another type than before.
+        """
+        types, buffer = self._joint_types(rows.types), self._buffer
+        if rows.height >= buffer // 2:
+            return replace(self._observe(rows), types=types)
+        held = append(self.held or no_rows(self.roles), rows)
+        if held.height < buffer:
+            return replace(self, held=held, types=types)
+        return replace(self._observe(held), held=None, types=types)
+
+    def absorb(self, other: Content) -> Content:
+        """The content with that of another, whose rows must have been observed.
+
+        Raises:
+            ColumnError: If a group column has another type there.
+        """
+        types = self._joint_types(other.types)
+        tally, pending = other.tally, (*self.pending, other.merged, *other.pending)
+        if tally is not None and self.tally is not None:
+            tally = self.tally.absorb(tally)
+            if tally is None:  # a group column has changed its type
+                pending = (*pending, self.tally.state())
+        merged, tally = self.merged, tally or other.tally or self.tally
+        if sum(s.cells for s in pending) >= max(self.merged.cells, states.PENDING):
+            merged, pending = states.combine([self.merged, *pending]), ()
+        return replace(self, merged=merged, pending=pending, tally=tally, types=types)
+
+    def observed(self) -> Content:
+        """The content with no row waiting, and equal cells added up."""
+        content = self._observe_held()
+        return content if content.tally is None else replace(content, tally=content.tally.compact())
+
+    def compact(self) -> Content:
+        """The content as one state."""
+        content = self._observe_held()
+        tallied = () if content.tally is None else (content.tally.state(),)
+        if not (content.pending or tallied):
+            return content
+        return replace(
+            content, merged=states.combine([content.merged, *content.pending, *tallied]), pending=(), tally=None
+        )
+
+    def _joint_types(self, columns: pl.DataFrame) -> pl.DataFrame:
+        """The types so far brought together with those of more columns."""
+        if not columns.width or columns.schema == self.types.schema:
+            return self.types
+        return concat_groups([self.types, columns.select(self.types.columns)])
+
+    @property
+    def _buffer(self) -> int:
+        """How many rows are held at most: several of each group, since every group of a chunk costs something."""
+        groups = 0 if self.tally is None else self.tally.groups.height
+        return max(BUFFER, min(ROWS_OF_A_GROUP * groups, MOST_ROWS))
+
+    def _observe_held(self) -> Content:
+        return self if self.held is None else replace(self._observe(self.held), held=None)
+
+    def _observe(self, batch: Batch) -> Content:
+        start, tally, pending = 0, self.tally, self.pending
+        while True:
+            # A few rows tell how coarse bins will be, and more are then counted fast.
+            new = tally is None or (tally.seen < CHUNK and not tally.settled)
+            few = min(max(GROWTH * tally.seen if tally else 0, FIRST), CHUNK)
+            end = batch.end_of_piece(start, few if new else max(CHUNK, self._buffer))
+            rows = rows_by_model(batch.slice(start, end - start), self.roles)
+            more = None if tally is None else tally.add(rows)
+            if tally is not None and more is None:  # a group column has changed its type
+                pending = (*pending, tally.state())
+            tally = more or Tally.of(rows, self.merged.statistics, self.roles.labels)
+            tally = tally.compact() if new else tally.trimmed()
+            start = end
+            if start >= batch.height:
+                break
+        return replace(self, tally=tally, pending=pending)

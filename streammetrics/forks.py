@@ -1,0 +1,71 @@
+"""Forked processes: locks are free in them, and Polars answers only if its threads started after the fork."""
+
+from __future__ import annotations
+
+import os
+import threading
+from functools import cache
+from io import BytesIO
+from typing import TYPE_CHECKING
+from weakref import WeakSet
+
+import polars as pl
+
+from streammetrics.errors import StreamMetricsError
+
+if TYPE_CHECKING:
+    from _thread import RLock
+
+PATIENCE = 10.0  # seconds for an answer that takes some milliseconds on an idle machine
+
+_locks: WeakSet[RLock] = WeakSet()
+_forked = False
+
+
+def new_lock() -> RLock:
+    """Return a reentrant lock that is free in a forked process, whoever held it at the time of the fork."""
+    lock = threading.RLock()
+    _locks.add(lock)
+    return lock
+
+
+def require_threads() -> None:
+    """Reject a forked process in which Polars would wait forever for threads that it has no more.
+
+    Raises:
+        StreamMetricsError: If Polars was used before the fork.
+    """
+    if _forked and not _polars_answers():
+        raise StreamMetricsError(
+            "This process was forked after Polars had started its threads, which do not survive a fork. "
+            "Start processes with multiprocessing.get_context('spawn')."
+        )
+
+
+@cache
+def _polars_answers() -> bool:
+    """Whether Polars answers in this process; a thread that waits in vain is left behind."""
+    answered = threading.Event()
+
+    def ask() -> None:
+        frame, file = pl.DataFrame({"x": [1, 2]}), BytesIO()
+        frame.unique()
+        frame.write_parquet(file)
+        file.seek(0)
+        pl.scan_parquet(file).collect(engine="streaming")  # files and streams have threads of their own
+        answered.set()
+
+    threading.Thread(target=ask, daemon=True).start()
+    return answered.wait(PATIENCE)
+
+
+def _after_in_child() -> None:
+    global _forked
+    _forked = True
+    _polars_answers.cache_clear()
+    for lock in _locks:
+        lock._at_fork_reinit()  # type: ignore[attr-defined]
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_after_in_child)

@@ -1,0 +1,133 @@
+"""Accumulators shared by threads: every row that was acknowledged is seen exactly once."""
+
+import copy
+import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import polars as pl
+import pytest
+
+import streammetrics as sm
+from streammetrics import content
+from streammetrics.state import Tally
+
+THREADS = 8
+rng = np.random.default_rng(3)
+BATCH = pl.DataFrame({"y": rng.random(1_000) < 0.3, "p": rng.random(1_000), "g": rng.choice(["a", "b"], 1_000)})
+
+
+def task():
+    return sm.binary(y_true="y", y_score="p", by="g", capacity=64)
+
+
+@pytest.fixture(autouse=True)
+def _small_buffers(monkeypatch):
+    monkeypatch.setattr(content, "BUFFER", 4_000)
+
+
+def together(*works):
+    """Run functions at once, each in a thread of its own, and raise what one of them raises."""
+    with ThreadPoolExecutor(len(works)) as pool:
+        ready = threading.Barrier(len(works))
+
+        def run(work):
+            ready.wait()
+            work()
+
+        for future in [pool.submit(run, work) for work in works]:
+            future.result(timeout=120)
+
+
+def counts(acc):
+    return acc.to_arrow().select(["g", "row_counts", "confusion_counts", "score_histogram"])
+
+
+def many(acc, batches):
+    def work():
+        for _ in range(batches):
+            acc.update(BATCH)
+
+    return work
+
+
+def test_many_threads_update_one_accumulator():
+    acc = task()
+    together(*[many(acc, 20)] * THREADS)
+    assert acc.seen == 20 * THREADS * BATCH.height
+    assert counts(acc).equals(counts(task().update(pl.concat([BATCH] * 20 * THREADS))))
+
+
+def test_rows_are_read_while_others_write():
+    acc, seen, writing = task(), [], threading.Event()
+    writing.set()
+
+    def write():
+        many(acc, 100)()
+        writing.clear()
+
+    def read():
+        while writing.is_set():
+            seen.append(acc.finalize().rows("rows")["value"].sum())
+            repr(acc), acc.to_bytes(), acc.rollup(), acc.filter(pl.col("g") == "a"), pickle.dumps(acc)
+
+    together(write, read, read)
+    assert all(rows % BATCH.height == 0 for rows in seen)
+    assert acc.seen == 100 * BATCH.height
+
+
+def test_accumulators_absorb_each_other_at_once():
+    one, other = task().update(BATCH), task().update(BATCH)
+
+    def absorb(acc, more):
+        for _ in range(10):
+            acc.absorb(more)
+
+    together(lambda: absorb(one, other), lambda: absorb(other, one))
+    assert one.seen >= 11 * BATCH.height
+    assert one.seen % BATCH.height == other.seen % BATCH.height == 0
+
+
+def test_concurrent_merges_count_every_part_once():
+    parts, total = [task().update(BATCH) for _ in range(40)], task()
+    shares = [parts[i::4] for i in range(4)]
+    together(*(lambda share=share: [total.absorb(part) for part in share] for share in shares), many(total, 10))
+    assert total.seen == 50 * BATCH.height
+    assert all(part.seen == BATCH.height for part in parts)
+
+
+def test_an_accumulator_takes_in_itself_while_others_write():
+    acc = task().update(BATCH)
+    together(lambda: [acc.absorb(acc) for _ in range(5)], many(acc, 5))
+    assert acc.seen >= (2**5 + 5) * BATCH.height
+    assert acc.seen % BATCH.height == 0
+
+
+@pytest.mark.parametrize("made", [copy.copy, copy.deepcopy, lambda acc: pickle.loads(pickle.dumps(acc))])
+def test_accumulators_are_copied_and_pickled(made):
+    acc = sm.binary(y_true="y", y_score=pl.col("p").clip(0, 1).alias("q"), by="g").update(BATCH)
+    found = made(acc)
+    assert found.to_bytes() == acc.to_bytes()
+    assert found.update(BATCH).seen == 2 * acc.seen == 2 * BATCH.height
+
+
+@pytest.mark.parametrize("rows", [10, 3_000], ids=["held", "observed"])
+def test_an_interrupted_update_leaves_everything_as_it_was(rows, monkeypatch):
+    acc, add = task().update(BATCH), Tally.add
+    before = pickle.dumps(acc)
+    acc.update(BATCH[:2]).update(BATCH[:3])
+    interrupted = pl.concat([BATCH] * 4)[:rows]
+
+    def stopped(*args):
+        add(*args)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(content, "BUFFER", 6)
+        patch.setattr(Tally, "add", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            acc.update(interrupted)
+    expected = pickle.loads(before).update(BATCH[:2]).update(BATCH[:3])
+    together(lambda: acc.update(BATCH))  # the lock is free
+    assert counts(acc).equals(counts(expected.update(BATCH)))
