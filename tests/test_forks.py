@@ -1,0 +1,109 @@
+"""Processes made by fork never hang: they work if Polars starts there, else a clear error names spawn."""
+
+import multiprocessing
+import os
+import subprocess
+import sys
+
+import pytest
+
+SETUP = """
+import multiprocessing, os, threading
+import polars as pl
+import streammetrics as sm
+
+batch = {"y": [1, 0], "p": [0.9, 0.1]}
+
+def run(made):
+    try:
+        return made()
+    except sm.StreamMetricsError as error:
+        return f"{type(error).__name__}: {error}"
+
+def new(_=None):
+    return run(lambda: sm.binary(y_true="y", y_score="p").update(batch).seen)
+"""
+USED = """
+from streammetrics import forks
+
+forks.PATIENCE = 1.0
+acc = sm.binary(y_true="y", y_score="p").update(batch)
+state, report = acc.to_bytes(), acc.finalize()
+doors = [
+    new,
+    lambda: acc.update(batch), lambda: acc.seen, lambda: repr(acc), lambda: acc.absorb(acc), lambda: acc.finalize(),
+    lambda: acc.to_bytes(), lambda: sm.Accumulator.from_bytes(state), lambda: sm.merge([acc, acc]), lambda: acc.copy(),
+    lambda: sm.evaluate([batch], acc), lambda: sm.accumulate(pl.LazyFrame(batch), acc), lambda: report.frame,
+    lambda: report["roc_auc"], lambda: str(report), lambda: report.curve("roc"),
+]
+"""
+
+
+def output(code):
+    result = subprocess.run([sys.executable, "-c", SETUP + code], capture_output=True, text=True, timeout=120)
+    assert result.stderr == ""
+    return result.stdout.splitlines()
+
+
+pytestmark = pytest.mark.skipif(
+    "fork" not in multiprocessing.get_all_start_methods() or not hasattr(os, "fork"), reason="no fork"
+)
+
+
+def test_a_fork_after_use_is_told():
+    code = (
+        USED
+        + """
+if os.fork():
+    os.wait()
+else:
+    for door in doors:
+        print(run(door), flush=True)
+    os._exit(0)
+"""
+    )
+    found = output(code)
+    assert len(found) == 16
+    for line in found:
+        assert line.startswith("StreamMetricsError: This process was forked after Polars")
+        assert "multiprocessing.get_context('spawn')" in line
+
+
+def test_a_pool_of_forked_workers_raises_the_error():
+    code = (
+        USED
+        + """
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    print(*pool.map(new, range(2)), sep="\\n")
+"""
+    )
+    assert all("'spawn'" in line for line in output(code))
+
+
+def test_a_fork_before_use_works():
+    code = """
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    print(*pool.map(new, range(4)))
+"""
+    assert output(code) == ["2 2 2 2"]
+
+
+def test_locks_are_free_in_a_forked_process():
+    code = """
+acc = sm.binary(y_true="y", y_score="p")
+
+def hold():
+    with acc._own_lock:
+        held.set()
+        done.wait()
+
+held, done = threading.Event(), threading.Event()
+threading.Thread(target=hold, daemon=True).start()
+held.wait()
+if os.fork():
+    os.wait()
+else:
+    print(acc._own_lock.acquire(timeout=5), flush=True)
+    os._exit(0)
+"""
+    assert output(code) == ["True"]
