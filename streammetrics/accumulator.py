@@ -13,7 +13,7 @@ import polars as pl
 from streammetrics import state as states
 from streammetrics import storage
 from streammetrics.batches import read
-from streammetrics.content import Content
+from streammetrics.content import MAX_GROUPS, Content
 from streammetrics.errors import MergeError, SpecificationError
 from streammetrics.estimates import columns_of
 from streammetrics.forks import new_lock, require_threads
@@ -54,6 +54,10 @@ class Accumulator:
         nulls: ``"raise"`` to refuse nulls and NaN, ``"drop"`` to leave such rows out and count them.
         renormalize: divide class probabilities by their sum, instead of refusing rows where it is not 1.
         metrics: what reports show, by name; where None, all that can be read.
+        max_groups: Maximum number of groups, that is of combinations of ``by`` values, whatever the number of models.
+            An update or a merge that would exceed it raises a `DataError` and changes nothing. Defaults to 1,000,000;
+            None for no limit. It is neither saved nor compared: a merge obeys the limit of the first accumulator, and
+            a loaded accumulator has none until the attribute ``max_groups`` is set.
 
     Raises:
         SpecificationError: where the arguments do not fit together.
@@ -83,6 +87,7 @@ class Accumulator:
         nulls: Literal["raise", "drop"] = "raise",
         renormalize: bool = False,
         metrics: Sequence[str | Metric] | None = None,
+        max_groups: int | None = MAX_GROUPS,
     ) -> None:
         names = Names()
         kind = task or kind_of(statistics)
@@ -103,6 +108,7 @@ class Accumulator:
         tables = columns_of(statistics, roles.labels)
         shown = None if metrics is None else tuple(m.name for m in find_metrics(metrics, tables))
         self._start(Saved(roles, shown, states.no_rows(roles, statistics)))
+        self.max_groups = max_groups
 
     def _start(self, saved: Saved) -> None:
         self.roles = saved.roles
@@ -111,9 +117,10 @@ class Accumulator:
         self._own_lock = new_lock()
 
     @classmethod
-    def _of(cls, saved: Saved) -> Accumulator:
+    def _of(cls, saved: Saved, max_groups: int | None = None) -> Accumulator:
         made = cls.__new__(cls)
         made._start(saved)
+        made.max_groups = max_groups
         return made
 
     @property
@@ -127,6 +134,18 @@ class Accumulator:
         """What is kept, `RowCounts` first."""
         return self._content.merged.statistics
 
+    @property
+    def max_groups(self) -> int | None:
+        """Maximum number of groups, or None for no limit. It can be set, and holds from the next update or merge on."""
+        return self._content.max_groups
+
+    @max_groups.setter
+    def max_groups(self, limit: int | None) -> None:
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+            raise SpecificationError(f"max_groups= must be a positive integer or None, got {limit!r}.")
+        with self._lock:
+            self._content = replace(self._content, max_groups=limit, known=None)
+
     def update(self, batch: Any) -> Accumulator:
         """Take in one batch, and return this accumulator.
 
@@ -139,7 +158,8 @@ class Accumulator:
 
         Raises:
             ColumnError: for a missing column or a type that does not fit its role.
-            DataError: for nulls, NaN, scores outside [0, 1], labels that are none, negative weights.
+            DataError: for nulls, NaN, scores outside [0, 1], labels that are none, negative weights; if there are more
+                groups than ``max_groups``.
         """
         require_threads()
         rows = read(batch, self.roles)
@@ -153,6 +173,7 @@ class Accumulator:
         Raises:
             MergeError: where specifications differ, or where the other is no accumulator.
             ColumnError: where a group column has different types.
+            DataError: If there are more groups than ``max_groups``.
         """
         if not isinstance(other, Accumulator):
             raise MergeError(f"an accumulator is merged with others, not with a {type(other).__name__}.")
@@ -205,11 +226,11 @@ class Accumulator:
 
     def empty(self) -> Accumulator:
         """An accumulator of the same specification without rows, as for a worker."""
-        return self._of(Saved(self.roles, self.metrics, states.no_rows(self.roles, self.statistics)))
+        return self._of(Saved(self.roles, self.metrics, states.no_rows(self.roles, self.statistics)), self.max_groups)
 
     def copy(self) -> Accumulator:
         """An accumulator of the same rows, which changes on its own."""
-        return self._of(self._saved())
+        return self._of(self._saved(), self.max_groups)
 
     def rollup(self, *columns: Column | Sequence[Column]) -> Accumulator:
         """The accumulator over fewer or coarser groups, as if the rows had been grouped by these columns alone.
@@ -231,7 +252,7 @@ class Accumulator:
         kept = {n: e for n, e in before.items() if n not in made}
         roles = replace(self.roles, by=by, expressions=kept | of_batches)
         complete(self.statistics, roles)
-        return self._of(Saved(roles, self.metrics, self._rolled_up(self.state, roles, made)))
+        return self._of(Saved(roles, self.metrics, self._rolled_up(self.state, roles, made)), self.max_groups)
 
     def _rolled_up(self, state: State, roles: Roles, made: Mapping[str, pl.Expr] | None = None) -> State:
         """A state over the group columns of other roles. Groups that are there before the first row stay."""
@@ -253,7 +274,7 @@ class Accumulator:
         except (pl.exceptions.PolarsError, TypeError) as error:
             known = ", ".join(state.keys.columns) or "none"
             raise SpecificationError(f"groups can be filtered by their columns ({known}): {error}") from error
-        return self._of(Saved(self.roles, self.metrics, states.select(state, keys)))
+        return self._of(Saved(self.roles, self.metrics, states.select(state, keys)), self.max_groups)
 
     def finalize(self, metrics: Sequence[str | Metric] | None = None, *, confidence: float | None = None) -> Report:
         """Read the metrics off what has been kept, which stays as it is.
@@ -337,7 +358,7 @@ class Accumulator:
         return Saved(self.roles, self.metrics, self.state)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return self._of, (self._saved(),)  # a lock can be neither pickled nor copied
+        return self._of, (self._saved(), self.max_groups)  # a lock can be neither pickled nor copied
 
     def _repr_html_(self) -> str:
         from streammetrics.html import accumulator_html  # when it is needed

@@ -8,11 +8,13 @@ import polars as pl
 
 from streammetrics import state as states
 from streammetrics.batches import Batch, append, no_rows
+from streammetrics.errors import DataError, MergeError
 from streammetrics.frames import concat_groups, types_of
 from streammetrics.roles import LABEL, Roles
 from streammetrics.rows import rows_by_model
 from streammetrics.state import State, Tally
-from streammetrics.statistics import ConfusionMatrix
+from streammetrics.statistics import ConfusionMatrix, RowCounts
+from streammetrics.statistics.row_counts import COUNTABLE
 
 CHUNK = 1_048_576  # rows observed at once: many for each cell of their tables
 FIRST = 32_768  # rows that are observed first of all
@@ -20,6 +22,7 @@ GROWTH = 4  # times as many rows as before are observed next, up to a chunk
 BUFFER = 524_288  # rows of small batches that are held until they are observed together
 ROWS_OF_A_GROUP = 4  # are held where groups are very many,
 MOST_ROWS = 4_194_304  # but no more than these
+MAX_GROUPS = 1_000_000  # unless a user says otherwise
 
 
 @dataclass(frozen=True)
@@ -27,50 +30,63 @@ class Content:
     """What an accumulator holds, as a value: adding rows makes another one, entirely or not at all.
 
     ``types`` shows the types that come from the data, so far; it has no rows. ``held`` are rows that wait until they
-    are many. More rows are added to them in place, so only the newest content goes on from there.
+    are many. More rows are added to them in place, so only the newest content goes on from there. ``known`` are the
+    groups of all rows, which are counted only if they could be more than ``max_groups``. ``loaded`` counts the rows of
+    states that were not counted here.
     """
 
     roles: Roles
     merged: State
     types: pl.DataFrame
+    max_groups: int | None = None
+    known: pl.DataFrame | None = None
     pending: tuple[State, ...] = ()
     tally: Tally | None = None
     held: Batch | None = None
+    loaded: int = 0
 
     @classmethod
-    def of(cls, roles: Roles, state: State) -> Content:
+    def of(cls, roles: Roles, state: State, max_groups: int | None = None) -> Content:
         """The content of a state."""
         types = types_of(state.keys.select(roles.keys))
         matrix = state.tables.get(ConfusionMatrix.name)
         if matrix is not None and not roles.labels:
             labels = [types_of(matrix.select(pl.col(side).alias(LABEL))) for side in ConfusionMatrix.keys]
             types = types.hstack(concat_groups(labels))
-        return cls(roles, state, types)
+        loaded = int(state.tables[RowCounts.name].select(pl.sum("rows", "dropped")).sum_horizontal().item())
+        return cls(roles, state, types, max_groups, loaded=loaded)
 
     def empty(self) -> Content:
         """The content before the first row, of the same types."""
-        return replace(Content.of(self.roles, states.no_rows(self.roles, self.merged.statistics)), types=self.types)
+        merged = states.no_rows(self.roles, self.merged.statistics)
+        return Content(self.roles, merged, self.types, self.max_groups)
 
     def with_rows(self, rows: Batch) -> Content:
         """The content with more rows. A few are held, to be observed together with others.
 
         Raises:
             ColumnError: If a group column has another type than before.
+            DataError: If there are more groups than ``max_groups``.
         """
+        if self.held is not None and not self.held.fits(rows):
+            return self._observe_held().with_rows(rows)
         types, buffer = self._joint_types(rows.types), self._buffer
         if rows.height >= buffer // 2:
-            return replace(self._observe(rows), types=types)
+            return replace(self._observe(rows), types=types)._limited()
         held = append(self.held or no_rows(self.roles), rows)
-        if held.height < buffer:
-            return replace(self, held=held, types=types)
-        return replace(self._observe(held), held=None, types=types)
+        content = replace(self, held=held, types=types)._limited(self.known, rows.by)
+        return content if held.height < buffer else content._observe_held()
 
     def absorb(self, other: Content) -> Content:
         """The content with that of another, whose rows must have been observed.
 
         Raises:
             ColumnError: If a group column has another type there.
+            DataError: If there are more groups than ``max_groups``.
+            MergeError: If the rows are more than can be counted.
         """
+        if self.loaded + other.loaded > COUNTABLE:
+            raise MergeError(f"Cannot merge states of more than {COUNTABLE:,} rows in total.")
         types = self._joint_types(other.types)
         tally, pending = other.tally, (*self.pending, other.merged, *other.pending)
         if tally is not None and self.tally is not None:
@@ -80,7 +96,8 @@ class Content:
         merged, tally = self.merged, tally or other.tally or self.tally
         if sum(s.cells for s in pending) >= max(self.merged.cells, states.PENDING):
             merged, pending = states.combine([self.merged, *pending]), ()
-        return replace(self, merged=merged, pending=pending, tally=tally, types=types)
+        loaded = self.loaded + other.loaded
+        return replace(self, merged=merged, pending=pending, tally=tally, types=types, loaded=loaded)._limited()
 
     def observed(self) -> Content:
         """The content with no row waiting, and equal cells added up."""
@@ -96,6 +113,33 @@ class Content:
         return replace(
             content, merged=states.combine([content.merged, *content.pending, *tallied]), pending=(), tally=None
         )
+
+    def _limited(self, known: pl.DataFrame | None = None, more: pl.DataFrame | None = None) -> Content:
+        """The same content if it has no more groups than it may.
+
+        Args:
+            known: the groups of all rows but the last, if they have been counted.
+            more: the group columns of the last rows.
+        """
+        by, tally = self.roles.by, () if self.tally is None else (self.tally.groups,)
+        if self.max_groups is None or not by:
+            return self
+        tables = [*tally, *(state.groups for state in (self.merged, *self.pending))]
+        held = 0 if self.held is None else self.held.height
+        if sum(table.height for table in tables) // len(self.roles.models) + held <= self.max_groups:
+            return replace(self, known=None)
+        if known is not None and more is not None:
+            tables = [known, more]
+        elif self.held is not None:
+            tables.append(self.held.by.head(held))
+        known = concat_groups([table.select(by) for table in tables]).unique()
+        if known.height > self.max_groups:
+            widest = max(by, key=lambda name: known[name].n_unique())
+            raise DataError(
+                f"Grouping by {', '.join(by)} gives more than {self.max_groups:,} groups; {widest!r} has most values. "
+                "Group by fewer or coarser columns, or raise max_groups=."
+            )
+        return replace(self, known=known)
 
     def _joint_types(self, columns: pl.DataFrame) -> pl.DataFrame:
         """The types so far brought together with those of more columns."""

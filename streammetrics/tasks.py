@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from streammetrics.accumulator import Accumulator
+from streammetrics.content import MAX_GROUPS
 from streammetrics.errors import SpecificationError
 from streammetrics.lattice import Domain
 from streammetrics.metrics import Metric
@@ -79,6 +80,7 @@ def binary(
     atoms: Sequence[float] = (),
     calibration_bins: int = 10,
     metrics: Sequence[str | Metric] | None = None,
+    max_groups: int | None = MAX_GROUPS,
 ) -> Accumulator:
     """An accumulator for binary classification.
 
@@ -98,6 +100,7 @@ def binary(
         atoms: scores that many rows share.
         calibration_bins: number of calibration bins.
         metrics: what reports show, instead of the usual ones. All others can still be asked for.
+        max_groups: Maximum number of groups. Defaults to 1,000,000; None for no limit. See `Accumulator`.
 
     Raises:
         SpecificationError: where the arguments do not fit together.
@@ -130,6 +133,7 @@ def binary(
         negative=negative,
         nulls=nulls,
         metrics=[*VOLUME, *shown, *COUNTS] if metrics is None else metrics,
+        max_groups=max_groups,
     )
 
 
@@ -150,6 +154,7 @@ def multiclass(
     atoms: Sequence[float] = (),
     calibration_bins: int = 10,
     metrics: Sequence[str | Metric] | None = None,
+    max_groups: int | None = MAX_GROUPS,
 ) -> Accumulator:
     """An accumulator for classification into several classes.
 
@@ -175,6 +180,7 @@ def multiclass(
         atoms: probabilities that many rows share.
         calibration_bins: number of calibration bins of a class.
         metrics: what reports show, instead of the usual ones. All others can still be asked for.
+        max_groups: Maximum number of groups. Defaults to 1,000,000; None for no limit. See `Accumulator`.
 
     Raises:
         SpecificationError: where the arguments do not fit together.
@@ -210,6 +216,7 @@ def multiclass(
         nulls=nulls,
         renormalize=renormalize,
         metrics=[*VOLUME, *CLASSES, *_macro(OF_LABELS), *OF_LABELS, *shown] if metrics is None else metrics,
+        max_groups=max_groups,
     )
 
 
@@ -228,6 +235,7 @@ def multilabel(
     atoms: Sequence[float] = (),
     calibration_bins: int = 10,
     metrics: Sequence[str | Metric] | None = None,
+    max_groups: int | None = MAX_GROUPS,
 ) -> Accumulator:
     """An accumulator for classification where a row can have any number of labels.
 
@@ -246,6 +254,7 @@ def multilabel(
         atoms: probabilities that many rows share.
         calibration_bins: number of calibration bins of a label.
         metrics: what reports show, instead of the usual ones. All others can still be asked for.
+        max_groups: Maximum number of groups. Defaults to 1,000,000; None for no limit. See `Accumulator`.
 
     Raises:
         SpecificationError: where the arguments do not fit together.
@@ -278,6 +287,7 @@ def multilabel(
         by=by,
         nulls=nulls,
         metrics=[*VOLUME, *sets, *micro, *_macro(OF_LABELS), *OF_LABELS, *shown] if metrics is None else metrics,
+        max_groups=max_groups,
     )
 
 
@@ -294,6 +304,7 @@ def regression(
     capacity: int | None = None,
     atoms: Sequence[float] = (),
     metrics: Sequence[str | Metric] | None = None,
+    max_groups: int | None = MAX_GROUPS,
 ) -> Accumulator:
     """An accumulator for regression. Errors are predictions minus true values.
 
@@ -310,6 +321,7 @@ def regression(
         capacity: most bins of the error histogram: 16,384, or 1,024 for each group where ``by`` is given.
         atoms: errors that many rows share.
         metrics: what reports show, instead of the usual ones. All others can still be asked for.
+        max_groups: Maximum number of groups. Defaults to 1,000,000; None for no limit. See `Accumulator`.
 
     Raises:
         SpecificationError: where the arguments do not fit together.
@@ -332,6 +344,7 @@ def regression(
         by=by,
         nulls=nulls,
         metrics=[*VOLUME, *ERRORS, *ERROR_QUANTILES, *shown] if metrics is None else metrics,
+        max_groups=max_groups,
     )
 
 
@@ -350,6 +363,7 @@ def predictions(
     capacity: int | None = None,
     atoms: Sequence[float] = (),
     metrics: Sequence[str | Metric] | None = None,
+    max_groups: int | None = MAX_GROUPS,
 ) -> Accumulator:
     """An accumulator for predictions whose labels have not come: volume, null rate, scores, predicted positives.
 
@@ -369,6 +383,7 @@ def predictions(
         capacity: most bins of the histogram: 16,384, or 1,024 for each group where ``by`` is given.
         atoms: scores that many rows share.
         metrics: what reports show, instead of the usual ones. All others can still be asked for.
+        max_groups: Maximum number of groups. Defaults to 1,000,000; None for no limit. See `Accumulator`.
 
     Raises:
         SpecificationError: where the arguments do not fit together.
@@ -403,6 +418,7 @@ def predictions(
         negative=negative,
         nulls=nulls,
         metrics=shown if metrics is None else metrics,
+        max_groups=max_groups,
     )
 
 

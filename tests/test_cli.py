@@ -74,6 +74,14 @@ def test_advice_names_the_options(tmp_path):
     assert "pass --positive to say which label is positive" in run(*evaluate, "--nulls", "drop", code=2)
 
 
+def test_too_many_groups_are_told_in_options(folder):
+    arguments = ["evaluate", folder / "days", *COLUMNS, "--by", "country"]
+    assert "more than 2 groups; 'country' has most values" in (told := run(*arguments, "--max-groups", 2, code=2))
+    assert "or raise --max-groups." in told
+    assert "max_groups" not in told
+    run(*arguments, "--max-groups", 100)
+
+
 def test_advice_names_flags(tmp_path):
     pl.DataFrame({"y": ["a", "b"], "p": [0.2, 0.3], "q": [0.7, 0.9]}).write_csv(tmp_path / "mine.csv")
     evaluate = ["evaluate", tmp_path / "mine.csv", "--task", "multiclass", "--y-true", "y", "--y-score", "a=p"]
