@@ -158,8 +158,9 @@ class Accumulator:
 
         Raises:
             ColumnError: for a missing column or a type that does not fit its role.
-            DataError: for nulls, NaN, scores outside [0, 1], labels that are none, negative weights; if there are more
-                groups than ``max_groups``.
+            DataError: for nulls, NaN, scores outside [0, 1], labels that are none, negative weights; for values or
+                weights so large that a sum, or a sum of squares, exceeds the largest float; if there are more groups
+                than ``max_groups``.
         """
         require_threads()
         rows = read(batch, self.roles)

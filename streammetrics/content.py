@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
 import polars as pl
 
 from streammetrics import state as states
 from streammetrics.batches import Batch, append, no_rows
 from streammetrics.errors import DataError, MergeError
 from streammetrics.frames import concat_groups, types_of
+from streammetrics.overflow import refuse_overflow, suspects
 from streammetrics.roles import LABEL, Roles
 from streammetrics.rows import rows_by_model
 from streammetrics.state import State, Tally
@@ -66,8 +68,11 @@ class Content:
 
         Raises:
             ColumnError: If a group column has another type than before.
-            DataError: If there are more groups than ``max_groups``.
+            DataError: If there are more groups than ``max_groups``, or a sum exceeds the largest float.
         """
+        if far := suspects(rows):
+            with np.errstate(over="ignore"):
+                refuse_overflow(self.compact()._observe(rows).compact().merged, far)
         if self.held is not None and not self.held.fits(rows):
             return self._observe_held().with_rows(rows)
         types, buffer = self._joint_types(rows.types), self._buffer

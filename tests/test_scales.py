@@ -75,3 +75,46 @@ def test_equal_weights_of_any_size(weight):
     assert acc.finalize(["roc_auc", "mcc", "best_mcc"]).frame["value"].to_list() == pytest.approx(
         [0.75, 0.57735, 0.57735], abs=1e-5
     )
+
+
+def refused(acc, batch, message):
+    before = acc.to_bytes()
+    with pytest.raises(sm.DataError, match=message):
+        acc.update(batch)
+    assert acc.to_bytes() == before
+
+
+@pytest.mark.parametrize("make", [sm.binary, sm.predictions])
+@pytest.mark.parametrize("capacity", [16, 16_384])
+def test_weights_whose_sum_overflows_are_refused_at_once(make, capacity):
+    rows = {"y": [0, 1], "p": [0.2, 0.7], "w": [6e307, 6e307]}
+    roles = {"y_score": "p", "sample_weight": "w"} | ({"y_true": "y"} if make is sm.binary else {})
+    acc = make(**roles, capacity=capacity).update(rows)
+    assert sm.Accumulator.from_bytes(acc.to_bytes()).to_bytes() == acc.to_bytes()
+    refused(acc, rows, r"Column 'w' .* overflow in 2 of 2 rows \(first: 6e\+307 at row 0 of the batch\)")
+    refused(make(**roles), rows | {"w": [1.0, 1e308]} | {"w": [1.7e308, 1.7e308]}, "Column 'w'")
+    acc.update(rows | {"w": [1.0, 1.0]})
+
+
+@pytest.mark.parametrize("column", ["y", "p"])
+def test_errors_whose_squares_overflow_are_refused_at_once(column):
+    rows = {"y": [0.0, 1.0, 2.0], "p": [0.0, 1.5, 2.0]}
+    acc = sm.regression(y_true="y", y_pred="p").update(rows)
+    refused(acc, rows | {column: [0.0, 1e200, 2.0]}, rf"Column '{column}' .* overflow in 1 of 3 rows .* row 1")
+    assert acc.update(rows | {column: [0.0, 1e150, 2.0]}).finalize()["r2"].value is not None
+    kept = sm.Accumulator(sm.Histogram(of="y_true"), y_true="y").update({"y": [1e200, 1e300]})  # no squares are summed
+    assert kept.finalize()["maximum"].value == 1e300
+
+
+@pytest.mark.parametrize("scale", [2.0**-450, 2.0**450])
+def test_metrics_of_errors_do_not_depend_on_the_unit(scale):
+    values = np.random.default_rng(5)
+    y = np.exp(values.normal(size=N))
+    p = y * np.exp(values.normal(0, 0.3, N))
+    names = ["r2", "adjusted_r2", "explained_variance", "pearson_r", "concordance", "mape", "rmspe", "smape", "wape"]
+    one, other = (
+        sm.regression(y_true="y", y_pred="p").update({"y": y * s, "p": p * s}).finalize(names).frame for s in (1, scale)
+    )
+    assert one["value"].is_not_null().all()
+    for column in ("value", "lower", "upper"):
+        assert other[column].to_list() == pytest.approx(one[column].to_list(), RELATIVE)

@@ -92,6 +92,10 @@ class TDigest(Statistic):
         [view] = super().views()
         return (replace(view, columns=view.columns | {"weighted"}, folds=True),)
 
+    def overflown(self) -> pl.Expr:
+        """Whether the total weight is not finite; values may be infinite."""
+        return ~pl.col("weight").sum().is_finite()
+
     def valid(self) -> pl.Expr:
         """Whether a row of a table, read from a file, can be."""
         weight = pl.col("weight")

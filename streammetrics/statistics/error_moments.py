@@ -22,6 +22,10 @@ from streammetrics.statistics.view import GROUP
 WEIGHT = pl.col("weight")
 MOVED = ("actual_mean", "predicted_mean", "actual_m2", "predicted_m2", "comoment")
 LOWEST = ("actual_min", "predicted_min")
+SUMMED = (
+    *("weight", "over_sum", "under_sum", "square_error_sum", "absolute_actual_sum"),
+    *("actual_m2", "predicted_m2", "comoment"),
+)
 HIGHEST = ("actual_max", "predicted_max", "absolute_error_max")
 
 
@@ -143,6 +147,10 @@ class ErrorMoments(Statistic):
             pl.col(f"{f}_null_deviance_sum") + pl.when(WEIGHT > 0).then(WEIGHT * d).otherwise(0)
             for f, d in more.items()
         )
+
+    def overflown(self) -> Expr:
+        """Whether a sum of values, errors, or their squares, over all groups, is not finite."""
+        return ~pl.all_horizontal(pl.col(SUMMED).sum().is_finite())
 
     def valid(self) -> Expr:
         """Whether a row of a table, read from a file, can be. NaN can."""

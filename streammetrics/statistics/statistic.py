@@ -142,6 +142,12 @@ class Statistic(ABC):
         limited = [(pl.col(c) >= 0) & at_most(c, rows * most) for c, most in self.limits.items()]
         return pl.all_horizontal(*counts, *finite, *limited)
 
+    def overflown(self) -> pl.Expr:
+        """Whether a total of the table, over all groups, is not finite."""
+        floats = [c for c, kind in self.schema(weighted=True).items() if kind.is_float() and c not in self.keys]
+        totals = [pl.col(c).sum().over(self.kept) if self.kept else pl.col(c).sum() for c in floats]
+        return ~pl.all_horizontal(pl.lit(True), *(total.is_finite() for total in totals))
+
     def valid_for(self, labels: Sequence[Any]) -> pl.Expr:
         """Whether such a row can be of a task with these labels; without labels, of one that declares none."""
         return pl.lit(True)

@@ -1,0 +1,44 @@
+"""Batches whose sums would exceed the largest float, found before they change a state."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from streammetrics.batches import WEIGHT, Batch, Field
+from streammetrics.columns import extent
+from streammetrics.errors import DataError
+from streammetrics.state import State
+
+HEAVY = 1e280  # total weight of a batch: any number of lighter ones has a finite sum
+FAR = 1e140  # distance from zero: sums of squares of values nearer to it are finite
+REGRESSION = ("truth", "predicted")
+
+
+def suspects(batch: Batch) -> list[pl.Series]:
+    """The columns of a batch whose sums, or sums of squares, may exceed the largest float; mostly none."""
+    return [column for field, column in batch.columns.items() if _is_suspect(field, column)]
+
+
+def _is_suspect(field: Field, column: pl.Series) -> bool:
+    if field == WEIGHT:
+        return bool(column.sum() > HEAVY)
+    if field.role not in REGRESSION or column.dtype != pl.Float64:
+        return False
+    low, high = extent(column)
+    return low < -FAR or high > FAR
+
+
+def refuse_overflow(state: State, columns: list[pl.Series]) -> None:
+    """Raise if the state, which has counted suspect columns of a batch, has sums that are not finite.
+
+    Raises:
+        DataError: If a sum is not finite.
+    """
+    if any(state.tables[s.name].select(s.overflown().any()).item() for s in state.statistics):
+        column = columns[0]
+        large = column.abs() > FAR
+        first = large.arg_max() or 0
+        raise DataError(
+            f"Column {column.name!r} contains values whose sums or squares overflow in {large.sum():,} of "
+            f"{len(column):,} rows (first: {column[first]!r} at row {first} of the batch). Rescale the column."
+        )
