@@ -343,7 +343,12 @@ class Accumulator:
 
     @classmethod
     def load(cls, *paths: str | Path) -> Accumulator:
-        """The accumulator that `save` wrote; what several files hold is added up, faster than one by one.
+        """The accumulator that `save` wrote. The states of several files are merged, faster than one by one.
+
+        Args:
+            paths: files, folders, or globs such as ``"states/2026-01-*.state"``. Of a folder, such as Spark's
+                ``states(...).write.parquet("states/")``, all files are read whose names begin with neither ``_`` nor
+                ``.``.
 
         Raises:
             StateError: If a file is missing, truncated, damaged, not a state, or of a newer format.
@@ -353,7 +358,7 @@ class Accumulator:
             StateWarning: If a file has no checksum, as those of earlier versions.
         """
         require_threads()
-        return merge(cls._of(saved) for saved in storage.read([Path(path) for path in paths]))
+        return merge(cls._of(saved) for saved in storage.read(paths))
 
     def _saved(self) -> Saved:
         return Saved(self.roles, self.metrics, self.state)

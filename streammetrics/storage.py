@@ -24,7 +24,7 @@ from streammetrics.foreign import FOREIGN
 from streammetrics.frames import group_column
 from streammetrics.lazy import pa, pq
 from streammetrics.roles import FOLD, LABEL, SINGLE, Roles
-from streammetrics.state import State, in_order, roll_up
+from streammetrics.state import State, in_order, no_rows, roll_up
 from streammetrics.statistics import GROUP, STATISTICS, RowCounts, Statistic
 from streammetrics.statistics.row_counts import COUNTABLE
 from streammetrics.statistics.statistic import ROUNDING
@@ -35,6 +35,7 @@ from streammetrics.writing import write_file
 FORMAT = 1
 FILES = 1_000  # files that are read before they are added up
 KEY = b"streammetrics"
+SPARK = b"org.apache.spark.sql.parquet.row.metadata"  # the schema of a data frame, as JSON
 ROOM = 1 << 28  # bytes that any file may take in memory,
 EXPANDING = 100  # or so many times its own size
 IPC, PARQUET = b"ARROW1", b"PAR1"  # how files begin
@@ -99,28 +100,30 @@ def from_arrow(table: pa.Table) -> Saved:
     if not isinstance(table, pa.Table):  # which would lose the sizes of its buffers on the way
         table = _checked(lambda: pa.table(table))
     _checked(lambda: table.validate(full=True))
-    header = _header(table.schema.metadata or {})
-    roles = _roles(_field(header, "columns", dict))
-    statistics = tuple(_statistic(s) for s in _field(header, "statistics", list))
+    roles, statistics, metrics = _specification(_header(table.schema.metadata or {}))
     names = [s.name for s in statistics]
-    metrics = header.get("metrics")
-    if metrics is not None and not _all_text(metrics):
-        raise StateError("the state's field 'metrics' is not a list of names.")
     if table.column_names != [*roles.group_columns, *names]:
         expected = ", ".join([*roles.group_columns, *names])
         raise StateError(f"the state should have the columns {expected}; it has {', '.join(table.column_names)}.")
     if not roles.group_columns and not table.num_rows:
         raise StateError("the state is not grouped and has no row.")
-    _require_fitting(statistics, roles)
     frame = _checked(lambda: pl.DataFrame(pl.from_arrow(table))).with_row_index(GROUP)
     tables = {s.name: _cells(frame, s, roles) for s in statistics}
     if tables[RowCounts.name][GROUP].n_unique() < frame.height:
         raise StateError("the state has groups without a count of their rows.")
     _require_equal_rows(statistics, tables, roles)
     state = State(statistics, frame.select(GROUP).with_columns(_keys(frame, roles)), tables, roles.labels)
-    return Saved(
-        roles, None if metrics is None else tuple(metrics), _checked(lambda: roll_up(state, roles.group_columns))
-    )
+    return Saved(roles, metrics, _checked(lambda: roll_up(state, roles.group_columns)))
+
+
+def _specification(header: Mapping[str, Any]) -> tuple[Roles, tuple[Statistic, ...], tuple[str, ...] | None]:
+    roles = _roles(_field(header, "columns", dict))
+    statistics = tuple(_statistic(s) for s in _field(header, "statistics", list))
+    metrics = header.get("metrics")
+    if metrics is not None and not _all_text(metrics):
+        raise StateError("the state's field 'metrics' is not a list of names.")
+    _require_fitting(statistics, roles)
+    return roles, statistics, None if metrics is None else tuple(metrics)
 
 
 def write(saved: Saved, path: str | Path) -> None:
@@ -176,12 +179,15 @@ def from_bytes(content: bytes) -> Saved:
     return saved
 
 
-def read(paths: Sequence[Path]) -> Iterator[Saved]:
-    """Read states that `write` wrote. Those of one specification come together, added up, a thousand files at a time.
+def read(sources: Sequence[str | Path]) -> Iterator[Saved]:
+    """Read states that `write` or Spark wrote: files, folders and globs.
+
+    Those of one specification come together, added up, a thousand files at a time.
 
     Raises:
         StateError: If a file is missing, truncated, damaged, or not a state.
     """
+    paths = [path for source in sources for path in _files(source)]
     with ThreadPoolExecutor() as pool:
         for start in range(0, len(paths), FILES):
             batch = paths[start : start + FILES]
@@ -204,12 +210,36 @@ def _warn(what: str) -> None:
     )
 
 
+def _files(source: str | Path) -> list[Path]:
+    """The files of a path, a folder or a glob, but for names that begin with an underscore or a dot."""
+    try:
+        path = Path(source).expanduser()
+        if path.is_dir():
+            found = path.rglob("*")
+        elif path.exists() or not any(c in str(source) for c in "*?["):
+            return [path]
+        else:
+            found = Path(path.anchor).glob(str(path.relative_to(path.anchor)))
+        files = sorted(p for p in found if p.is_file() and not _is_hidden(p, path))
+    except (TypeError, ValueError, OSError, NotImplementedError) as error:
+        raise StateError(f"Cannot read {source!r}: {error}.") from error
+    if not files:
+        raise StateError(f"Cannot read {str(source)!r}: no files found.")
+    return files
+
+
+def _is_hidden(path: Path, given: Path) -> bool:
+    return any(part.startswith(("_", ".")) for part in path.parts if part not in given.parts)
+
+
 def _read(path: Path) -> tuple[pa.Table, bool]:
     """The table of a file, and whether it has a checksum."""
     try:
         content = _content(path)
         sealed = checksums.is_sealed(content)
         table = _checked(lambda: _table(content))
+        if KEY not in (table.schema.metadata or {}) and (header := _header_of_spark(table)):
+            return _checked(lambda: restored(table, _schema(header))), True
     except FileNotFoundError as error:
         raise StateError(f"Cannot read {str(path)!r}: file not found.") from error
     except (OSError, ValueError) as error:
@@ -218,6 +248,43 @@ def _read(path: Path) -> tuple[pa.Table, bool]:
         raise StateError(f"Cannot read {str(path)!r}: {error}") from error
     kept = {key: value for key, value in (table.schema.metadata or {}).items() if key != checksums.KEY}
     return table.replace_schema_metadata(kept), sealed
+
+
+def _header_of_spark(table: pa.Table) -> bytes | None:
+    """The header that Spark keeps with the first column of a table of states, which has no checksum of ours."""
+    found = json.loads((table.schema.metadata or {}).get(SPARK, b"null"))
+    header = found["fields"][0]["metadata"].get(KEY.decode()) if found else None
+    return header.encode() if header else None
+
+
+def _schema(header: bytes) -> pa.Schema:
+    """The schema of a state, as far as its header tells it."""
+    roles, statistics, metrics = _specification(_header({KEY: header}))
+    schema = to_arrow(Saved(roles, metrics, no_rows(roles, statistics))).schema
+    return schema.with_metadata({KEY: header})
+
+
+def restored(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """A table of states in the order, the types and with the metadata of a schema. An engine may have changed them.
+
+    Raises:
+        KeyError: If a column is missing.
+        pyarrow.ArrowException: If a column holds values that its type cannot.
+    """
+    columns = [table[name].combine_chunks() for name in schema.names]
+    typed = [column.cast(_typed(column.type, kind)) for column, kind in zip(columns, schema.types, strict=True)]
+    return pa.table(typed, names=schema.names).replace_schema_metadata(schema.metadata)
+
+
+def _typed(found: pa.DataType, declared: pa.DataType) -> pa.DataType:
+    """The declared type, with those that come from the data, of groups and labels, as they are found."""
+    if pa.types.is_null(declared):
+        return found
+    if pa.types.is_large_list(declared):
+        return pa.large_list(_typed(found.value_type, declared.value_type))
+    if pa.types.is_struct(declared):
+        return pa.struct([(f.name, _typed(found.field(f.name).type, f.type)) for f in declared])
+    return declared
 
 
 def _content(path: Path) -> bytes:

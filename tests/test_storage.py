@@ -3,6 +3,7 @@
 import ast
 import json
 import random
+import warnings
 from pathlib import Path
 
 import duckdb
@@ -15,6 +16,7 @@ from polars.testing import assert_frame_equal
 
 import streammetrics as sm
 from streammetrics import storage
+from streammetrics.engines.tables import plain
 
 rng = np.random.default_rng(0)
 SIZE = 300
@@ -699,3 +701,41 @@ def test_a_small_file_that_would_fill_the_memory_is_refused(tmp_path):
 def test_sizes_have_a_limit(make):
     with pytest.raises(sm.SpecificationError, match=r"must be at most [\d,]+, not \d+"):
         make()
+
+
+def test_a_folder_and_a_glob_are_loaded_without_what_is_hidden(tmp_path):
+    acc = TASKS["grouped"]().update(DATA)
+    folder = tmp_path / "day=1" / "part"
+    (tmp_path / "_temporary").mkdir()
+    folder.mkdir(parents=True)
+    for path in (
+        tmp_path / "b.state",
+        folder / "a.parquet",
+        tmp_path / "_temporary" / "c.state",
+        tmp_path / ".d.state",
+    ):
+        acc.save(path)
+    for name in ("_SUCCESS", ".a.parquet.crc"):
+        (folder / name).write_bytes(b"crc")
+    for source in (tmp_path, str(tmp_path), f"{tmp_path}/**/*.*"):
+        assert sm.Accumulator.load(source).to_bytes() == (acc + acc).to_bytes()
+    assert sm.Accumulator.load(f"{tmp_path}/*.state").to_bytes() == acc.to_bytes()
+
+
+@pytest.mark.parametrize("source", [None, 5, "no/such/file", "no*such", "a\0b"], ids=repr)
+def test_what_is_no_file_is_refused(source):
+    with pytest.raises(sm.StateError, match="Cannot read"):
+        sm.Accumulator.load(source)
+
+
+def test_files_as_spark_writes_them_are_loaded(tmp_path):
+    acc = TASKS["grouped"]().update(DATA)
+    table = plain(acc.to_arrow())
+    header = table.schema.metadata[storage.KEY].decode()
+    fields = [{"name": "g", "type": "string", "nullable": True, "metadata": {"streammetrics": header}}]
+    table = table.replace_schema_metadata({storage.SPARK: json.dumps({"type": "struct", "fields": fields})})
+    pq.write_table(table[:1], tmp_path / "part-00000.parquet")
+    pq.write_table(table[1:], tmp_path / "part-00001.parquet")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert sm.Accumulator.load(tmp_path).to_bytes() == acc.to_bytes()

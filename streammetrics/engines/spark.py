@@ -25,6 +25,7 @@ from streammetrics.engines.tables import (
 from streammetrics.lazy import pa
 from streammetrics.report import Report
 from streammetrics.sources import require
+from streammetrics.storage import KEY as HEADER
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -106,7 +107,7 @@ def states(df: DataFrame, acc: Accumulator, *, tasks: int | None = None) -> Data
     used, spec = _used(df, acc), acc.empty()
     no_rows = df.select(*_quoted(used)).limit(0).toArrow()
     schema = plain(acc.empty().update(no_rows).to_arrow()).schema
-    types = engine("pyspark.sql.pandas.types", extra="spark").from_arrow_schema(schema)
+    types = _described(engine("pyspark.sql.pandas.types", extra="spark").from_arrow_schema(schema), spec)
     found = _mapped(df, used, lambda batches: _partial_states(batches, spec, schema), types)
     return merge(found, acc, tasks=tasks)
 
@@ -124,7 +125,7 @@ def merge(states: DataFrame, acc: Accumulator, *, tasks: int | None = None) -> D
     columns = spec.to_arrow().column_names
     used = states.select(*_quoted(columns))
     shuffled = used.repartition(*([] if tasks is None else [tasks]), *_quoted(acc.roles.group_columns))
-    return _mapped(shuffled, columns, lambda batches: _merged_states(batches, spec), used.schema)
+    return _mapped(shuffled, columns, lambda batches: _merged_states(batches, spec), _described(used.schema, spec))
 
 
 def collect(states: DataFrame, acc: Accumulator) -> Accumulator:
@@ -136,6 +137,12 @@ def collect(states: DataFrame, acc: Accumulator) -> Accumulator:
 def _require_tasks(tasks: int | None) -> None:
     if tasks is not None:
         require_whole("tasks", tasks, 1)
+
+
+def _described(types: Any, acc: Accumulator) -> Any:
+    """A schema whose first column says what the states keep. Spark saves that with them, so that they can be loaded."""
+    types.fields[0].metadata = {HEADER.decode(): acc.to_arrow().schema.metadata[HEADER].decode()}
+    return types
 
 
 def _used(df: DataFrame, acc: Accumulator) -> list[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeAlias
 
-from streammetrics import accumulator, errors, pipeline
+from streammetrics import accumulator, errors, pipeline, storage
 from streammetrics.accumulator import Accumulator
 from streammetrics.errors import DataError, SpecificationError
 from streammetrics.lazy import pa
@@ -108,24 +108,10 @@ def restored(table: pa.Table, acc: Accumulator) -> pa.Table:
     >>> restored(state.replace_schema_metadata(), clicks).equals(state, check_metadata=True)
     True
     """
-    schema = acc.empty().to_arrow().schema
     try:
-        columns = [table[name].combine_chunks() for name in schema.names]
-        typed = [column.cast(_typed(column.type, kind)) for column, kind in zip(columns, schema.types, strict=True)]
+        return storage.restored(table, acc.empty().to_arrow().schema)
     except (KeyError, pa.ArrowException) as error:
         raise SpecificationError(f"the table does not hold states of {acc!r}: {error}") from error
-    return pa.table(typed, names=schema.names).replace_schema_metadata(schema.metadata)
-
-
-def _typed(found: pa.DataType, declared: pa.DataType) -> pa.DataType:
-    """The declared type, with those that come from the data, of groups and labels, as they are found."""
-    if pa.types.is_null(declared):
-        return found
-    if pa.types.is_large_list(declared):
-        return pa.large_list(_typed(found.value_type, declared.value_type))
-    if pa.types.is_struct(declared):
-        return pa.struct([(f.name, _typed(found.field(f.name).type, f.type)) for f in declared])
-    return declared
 
 
 def plain(table: pa.Table) -> pa.Table:

@@ -89,6 +89,17 @@ class TestSpark(Conformance, Grouped):
         assert_same(self.engine.accumulate(df, acc.empty()), expected)
         assert_same(self.engine.collect(self.engine.states(df, acc), acc), expected)
 
+    def test_a_folder_of_states_that_spark_wrote_is_loaded(self, tmp_path):
+        rows = [{"y": i % 3 == 0, "p": i / 10, "at": f"2026-01-0{1 + i % 3} 10:00:00"} for i in range(10)]
+        df = self.session.createDataFrame(rows).selectExpr("y", "p", "cast(at as timestamp) at")
+        acc = sm.binary(y_true="y", y_score="p", by=["at", pl.col("at").dt.date().alias("day")])
+        states = self.engine.states(df, acc)
+        states.write.parquet(f"{tmp_path}/states")
+        assert_same(sm.Accumulator.load(f"{tmp_path}/states"), sm.accumulate(df.toArrow(), acc.empty()))
+        by_day = acc.rollup("day")
+        self.engine.merge(self.session.read.parquet(f"{tmp_path}/states"), by_day).write.parquet(f"{tmp_path}/days")
+        assert_same(sm.Accumulator.load(f"{tmp_path}/days"), sm.accumulate(df.toArrow(), acc.empty()).rollup("day"))
+
     def test_a_bad_row_of_many_groups_is_named(self, files):
         acc = sm.binary(y_true="clicked", y_score="actual", by="country")
         with pytest.raises(sm.DataError, match=r"column 'actual' has scores outside \[0, 1\] in "):
