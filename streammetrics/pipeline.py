@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, overload
@@ -20,7 +19,7 @@ from streammetrics.sources import Source, Stream, open_stream
 
 BATCH = 1_048_576  # rows of a batch, where the source leaves that open
 STEP = 0.05  # seconds between looks for an interrupt, which would not wake a thread that waits for another
-GRACE = 1.0  # seconds that a source has, after an interrupt, to return from where it is
+GRACE = 20  # steps that a source has, after an interrupt, to return from where it is
 
 
 @overload
@@ -176,6 +175,7 @@ class _Part:
     def __init__(self, contents: Sequence[Content]) -> None:
         self.contents = contents
         self.busy = False  # with a batch that is drawn and not yet processed
+        self.done = threading.Event()  # an interrupted Thread.join would take a thread for ended
 
     def add(self, batch: Any) -> None:
         """Add one batch to all contents, or if one rejects it to none."""
@@ -223,20 +223,21 @@ def _run(feed: _Feed, parts: Sequence[_Part], bar: Any) -> None:
             feed.stop(error)
         finally:
             part.busy = False
+            part.done.set()
 
     threads = [threading.Thread(target=work, args=(part,), daemon=True) for part in parts]
     try:
         for thread in threads:
             thread.start()
-        for thread in threads:
-            while thread.is_alive() and not feed.stopped:
-                thread.join(STEP)
+        for part in parts:
+            while not (part.done.wait(STEP) or feed.stopped):
+                pass
     finally:  # an error or an interrupt: let every thread end the batch it is at, but not wait for a source forever
         feed.stop()
-        deadline = time.monotonic() + GRACE
-        for thread, part in zip(threads, parts, strict=True):
-            while thread.is_alive() and (part.busy or time.monotonic() < deadline):
-                thread.join(STEP)
+        steps = GRACE  # not a time, which passes while a busy machine runs none of these threads
+        for part in parts:
+            while (part.busy or steps > 0) and not part.done.wait(STEP):
+                steps -= 1
     if feed.error is not None:
         raise feed.error
 
