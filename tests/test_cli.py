@@ -178,7 +178,7 @@ def test_check_decides_in_every_group(folder):
             ["evaluate", "{days}", "--y-true", "country", "--y-score", "p_click"],
             "Error: column 'country' is of type String",
         ),
-        (["show", "nowhere"], "Error: nowhere cannot be read"),
+        (["show", "nowhere"], "Error: Cannot read 'nowhere': file not found"),
         (["check", "{state}", "--require", "roc_auc"], "is not a requirement"),
         (["merge", "{state}", "{days}", "-o", "x"], "Error:"),
     ],
@@ -349,8 +349,8 @@ def test_the_rules_in_the_help_can_be_read(days):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["append", "history", "nowhere.state"], "Error: nowhere.state cannot be read"),
-        (["append", "history", "rules.toml"], "Error: rules.toml"),
+        (["append", "history", "nowhere.state"], "Error: Cannot read 'nowhere.state': file not found"),
+        (["append", "history", "rules.toml"], "Error: Cannot read 'rules.toml'"),
         (["report", "nowhere"], "Error: there is no table at nowhere yet; the first append makes it."),
         (
             ["report", "history", "--since", "soon"],

@@ -693,7 +693,7 @@ def test_a_small_file_that_would_fill_the_memory_is_refused(tmp_path):
     "make",
     [
         lambda: sm.CalibrationBins(bins=2**40),
-        lambda: sm.ScoreHistogram(capacity=2**40),
+        lambda: sm.ScoreHistogram(capacity=2**70),
         lambda: sm.TDigest(compression=2**40),
         lambda: sm.ConfusionCounts(thresholds=np.arange(1_000_001)),
     ],

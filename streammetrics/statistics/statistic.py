@@ -20,7 +20,7 @@ from streammetrics.statistics.view import GROUP, View, exact, nothing_wide
 ROUNDING = 1e-9  # of float sums, as a share; many times more than there is
 
 
-def whole(option: str, value: Any, most: int = 1 << 30) -> int:
+def whole(option: str, value: Any, most: int = (1 << 63) - 1) -> int:
     """An option that is a whole number, of numpy's types too.
 
     Raises:
