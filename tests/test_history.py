@@ -749,6 +749,7 @@ def test_times_with_and_without_a_time_zone_do_not_mix(tmp_path):
         assert store.query().seen == 9
 
 
+BEYOND = "out of the range of|outside of the years 1 to 9999"
 FAR = {
     "year 12000": pl.Series([3_663_508], dtype=pl.Int32).cast(pl.Date),
     "before year 1": pl.Series([-719_163], dtype=pl.Int32).cast(pl.Date),
@@ -763,12 +764,12 @@ def test_dates_that_no_question_could_name_are_refused(time, role, store):
     columns = {"window": {"when": time}, "segment": {"day": [date(2026, 1, 1)], "when": time}}[role]
     store = sm.MetricStore(store.uri, window=next(iter(columns)))
     acc = sm.Accumulator(y_true="y", by=[*columns])
-    with pytest.raises(sm.DataError, match="outside of the years"):
+    with pytest.raises(sm.DataError, match=BEYOND):
         store.append(acc.empty().update({"y": [1], **columns}), batch_id="1")
     assert not Path(store.uri).exists()
     near = pl.select(pl.lit(datetime(2026, 1, 1)).cast(time.dtype)).to_series()
     assert store.append(acc.empty().update({"y": [1], **columns, "when": near}), batch_id="1")
-    with pytest.raises(sm.DataError, match=r"Column 'when' has 1 groups outside of the years 1 to 9999"):
+    with pytest.raises(sm.DataError, match=f"olumn 'when' has .*({BEYOND})"):
         store.append(acc.empty().update({"y": [1], **columns}), batch_id="2")
     assert store.query().seen == 1
     store.compact()
