@@ -16,7 +16,7 @@ from streammetrics.statistics import GROUP, ConfusionCounts, ErrorHistogram, His
 from streammetrics.statistics.binned import Binned
 
 CELLS = 2_000_000  # bins that are brought together at once
-ALL = 1 << 62  # bins: no group has as many
+ALL = 1 << 30  # bins: no group has as many
 PAIRED = (
     *("pair", "cells", "rows", "reference", "reference_cells", "reference_rows"),
     *("current", "current_cells", "current_rows"),
