@@ -236,6 +236,9 @@ class Accumulator:
     def rollup(self, *columns: Column | Sequence[Column]) -> Accumulator:
         """The accumulator over fewer or coarser groups, as if the rows had been grouped by these columns alone.
 
+        Histograms keep to the capacity of a group, so that the result can be merged with others. `Report.rollup` gives
+        narrower bounds.
+
         A column is a name, or an expression over group columns: ``pl.col("day").dt.truncate("1w").alias("week")``.
         Models stay apart. Columns are given as arguments or as a list; without any, all rows are one group.
 

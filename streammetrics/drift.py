@@ -20,7 +20,7 @@ from streammetrics.errors import ReportError, SpecificationError
 from streammetrics.keys import require_free
 from streammetrics.report import Report
 from streammetrics.roles import several
-from streammetrics.state import State, combine, in_order, roll_up, select
+from streammetrics.state import State, combine, for_reports, in_order, roll_up, select
 from streammetrics.statistics import GROUP
 from streammetrics.times import earlier, moment
 
@@ -131,7 +131,7 @@ def drift_over(
         known = ", ".join(report.by) or "none"
         raise SpecificationError(f"{window!r} is no group column of dates or times; the group columns are: {known}.")
     folds = None if report.folds is None else _referred(report.folds, window, reference)
-    state = in_order(_referred(report.state, window, reference))
+    state = in_order(_referred(for_reports(report.state), window, reference))
     before = Report(state, report.metrics, report.confidence, folds, report.unit)
     return drift(before, report, of=of, bins=bins, confidence=confidence)
 

@@ -24,7 +24,7 @@ from streammetrics.keys import matching, require_free, require_group_columns
 from streammetrics.metrics import Metric, find_metric, find_metrics
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.roles import FOLD, LABEL, MODEL, several
-from streammetrics.state import State, roll_up, select
+from streammetrics.state import State, for_reports, roll_up, select
 from streammetrics.statistics import (
     GROUP,
     CalibrationBins,
@@ -341,6 +341,8 @@ class Report:
     def rollup(self, *columns: str | Sequence[str]) -> Report:
         """The report over fewer groups, as if the rows had been grouped by these columns alone. Models stay apart.
 
+        Histograms keep the bins of the coarsest group, up to 16,384 of them (or the capacity, if it is larger).
+
         Args:
             columns: Group columns, as arguments or as a list. Without any, all rows are one group.
 
@@ -350,8 +352,8 @@ class Report:
         names = [name for given in columns for name in several(given)]
         require_group_columns(names, self.by)
         kept = list(dict.fromkeys([*names, *(c for c in self.by if c == MODEL)]))
-        folds = None if self.folds is None else roll_up(self.folds, [*kept, FOLD])
-        return Report(roll_up(self.state, kept), self.metrics, self.confidence, folds, self.unit)
+        folds = None if self.folds is None else roll_up(for_reports(self.folds), [*kept, FOLD])
+        return Report(roll_up(for_reports(self.state), kept), self.metrics, self.confidence, folds, self.unit)
 
     def compare(
         self,

@@ -204,6 +204,11 @@ def roll_up(state: State, columns: Sequence[str]) -> State:
     return replace(state, groups=groups, tables={s.name: s.merge(tables[s.name]) for s in state.statistics})
 
 
+def for_reports(state: State) -> State:
+    """The state with statistics by which reports roll up its groups, to be read and never stored."""
+    return replace(state, statistics=tuple(s.for_reports() for s in state.statistics))
+
+
 def with_keys(state: State, made: Mapping[str, pl.Expr]) -> State:
     """The state with more group columns, by name, made from those it has.
 

@@ -96,7 +96,7 @@ def binary(
         nulls: ``"raise"`` or ``"drop"``.
         thresholds: where a score counts as positive: 0.5, or 0 in the real domain, unless given.
         domain: ``"probability"`` for scores in [0, 1]; ``"real"`` for margins, of which no loss or calibration is kept.
-        capacity: most bins of the score histogram: 16,384, or 1,024 for each group where ``by`` is given.
+        capacity: most bins of the score histogram: 16,384, or 4,096 for each group where ``by`` is given.
         atoms: scores that many rows share.
         calibration_bins: number of calibration bins.
         metrics: what reports show, instead of the usual ones. All others can still be asked for.
@@ -175,8 +175,7 @@ def multiclass(
         renormalize: divide the probabilities of a row by their sum, instead of refusing rows where it is not 1.
         one_vs_one: keep the scores of each pair of classes too, for ``roc_auc_ovo`` (Hand and Till 2001). Memory then
             grows with the square of the number of classes.
-        capacity: most bins of the score histogram of a class: 4,096, or 1,024 for each group where ``by`` is given; for
-            pairs of classes at most 1,024.
+        capacity: most bins of the score histogram of a class, 4,096 by default; for pairs of classes at most 1,024.
         atoms: probabilities that many rows share.
         calibration_bins: number of calibration bins of a class.
         metrics: what reports show, instead of the usual ones. All others can still be asked for.
@@ -202,7 +201,7 @@ def multiclass(
         statistics += [ClassLoss(), RankCounts(), bins, CalibrationBins(calibration_bins)]
         shown += ["roc_auc(average=macro)", "roc_auc", "average_precision", "log_loss", "log_loss_skill", "brier_score"]
         if one_vs_one:
-            statistics.append(PairHistograms(min(capacity, CAPACITY_OF_A_GROUP), "probability", several(atoms)))
+            statistics.append(PairHistograms(min(capacity, PairHistograms.capacity), "probability", several(atoms)))
             shown.append("roc_auc_ovo")
     return Accumulator(
         *statistics,
@@ -250,7 +249,7 @@ def multilabel(
         by: group columns, by name or expression.
         nulls: ``"raise"`` or ``"drop"``.
         threshold: a label is predicted where its score reaches this, unless ``y_pred`` is given.
-        capacity: most bins of the score histogram of a label: 4,096, or 1,024 for each group where ``by`` is given.
+        capacity: most bins of the score histogram of a label, 4,096 by default.
         atoms: probabilities that many rows share.
         calibration_bins: number of calibration bins of a label.
         metrics: what reports show, instead of the usual ones. All others can still be asked for.
@@ -318,7 +317,7 @@ def regression(
         families: losses that cost a logarithm or a power for every row: ``"log"`` (for MSLE), ``"log_cosh"``,
             ``"poisson"``, ``"gamma"``, ``"tweedie"``.
         power: of the Tweedie deviance.
-        capacity: most bins of the error histogram: 16,384, or 1,024 for each group where ``by`` is given.
+        capacity: most bins of the error histogram: 16,384, or 4,096 for each group where ``by`` is given.
         atoms: errors that many rows share.
         metrics: what reports show, instead of the usual ones. All others can still be asked for.
         max_groups: Maximum number of groups. Defaults to 1,000,000; None for no limit. See `Accumulator`.
@@ -380,7 +379,7 @@ def predictions(
         nulls: ``"drop"``, or ``"raise"`` to refuse them.
         thresholds: where a score counts as positive: 0.5, or 0 in the real domain, unless given; empty for nowhere.
         domain: ``"probability"`` for scores in [0, 1]; ``"real"`` for margins, forecasts and other numbers.
-        capacity: most bins of the histogram: 16,384, or 1,024 for each group where ``by`` is given.
+        capacity: most bins of the histogram: 16,384, or 4,096 for each group where ``by`` is given.
         atoms: scores that many rows share.
         metrics: what reports show, instead of the usual ones. All others can still be asked for.
         max_groups: Maximum number of groups. Defaults to 1,000,000; None for no limit. See `Accumulator`.

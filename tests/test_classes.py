@@ -563,7 +563,7 @@ def test_curves_and_operating_points_keep_labels_apart():
         assert curve.columns[:2] == ["g", "label"]
         for group, label in ((0, "cow"), (1, "dog")):
             rows = frame.filter(g=group).with_columns(t=pl.col("y") == label)
-            alone = sm.binary(y_true="t", y_score=SCORES[label], capacity=1024).update(rows).finalize().curve(kind)
+            alone = sm.binary(y_true="t", y_score=SCORES[label], capacity=4096).update(rows).finalize().curve(kind)
             assert curve.filter(g=group, label=label).drop("g", "label").equals(alone)
     points = report.operating_point(maximize="f1", where="recall >= 0.3")
     assert points.select("g", "label").rows() == [(g, label) for g in (0, 1) for label in LABELS]

@@ -229,7 +229,7 @@ def test_accumulators_of_other_units_do_not_merge():
 def test_rollup_and_filter_keep_units():
     rows = data(5)
     acc = sm.regression(**ERRORS, by="g", unit="u").update(rows)
-    direct = sm.regression(**ERRORS, unit="u", capacity=1024).update(rows)
+    direct = sm.regression(**ERRORS, unit="u", capacity=4096).update(rows)
     assert_frame_equal(
         acc.rollup().finalize(FEW, confidence=0.9).frame, direct.finalize(FEW, confidence=0.9).frame, rel_tol=1e-9
     )

@@ -91,7 +91,7 @@ def test_columns_by_expression():
     columns = {"y_true": pl.col("y") == 1, "y_score": (pl.col("p") / 2 + pl.col("p") / 2).alias("half")}
     found = sm.binary(**columns, by=pl.col("g").fill_null("?").alias("country")).update(DATA)
     assert found.roles.by == ("country",)
-    plain = sm.binary(y_true="y", y_score="p", capacity=1024).update(DATA)
+    plain = sm.binary(y_true="y", y_score="p", capacity=4096).update(DATA)
     assert_frame_equal(found.rollup().finalize().frame, plain.finalize().frame, rel_tol=1e-14)
 
 

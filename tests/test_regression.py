@@ -261,7 +261,7 @@ def test_one_row():
 )
 def test_no_rows(options):
     acc = sm.regression(**ROLES | options, by="g")
-    direct = sm.regression(**ROLES | options | {"capacity": 1024})
+    direct = sm.regression(**ROLES | options | {"capacity": 4096})
     assert acc.finalize(confidence=0.9).frame.is_empty()
     for none in (direct, acc.rollup(), acc.update(data(n=0).with_columns(u=1)).rollup()):
         report = none.finalize(confidence=0.9)

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from sklearn.metrics import roc_auc_score
 
 import streammetrics as sm
 
@@ -305,3 +306,57 @@ def test_one_threshold_or_atom_needs_no_list():
     assert evaluated(thresholds=0.2).frame.equals(evaluated(thresholds=[0.2]).frame)
     with pytest.raises(sm.SpecificationError, match="distinct numbers"):
         sm.ConfusionCounts("half")
+
+
+RANKING = ["rows", "roc_auc", "average_precision", "pr_auc", "ks"]
+
+
+def test_a_total_is_as_fine_as_its_groups():
+    """Bins of a report over several groups are those of the coarsest one, not those of the capacity of a group."""
+    groups = {g: rng.beta(2, 8, 3_000) for g in ("few", "one", "two", "three")}
+    groups["few"] = groups["few"][:40]
+    rows = pl.concat(pl.DataFrame({"p": p}).with_columns(g=pl.lit(g)) for g, p in groups.items())
+    rows = rows.with_columns(y=rows["p"] > rng.random(rows.height))
+    acc = sm.binary(y_true="y", y_score="p", by="g", capacity=1024).update(rows)
+    report = acc.finalize(RANKING)
+    total = report.rollup()
+    widths = report.frame.with_columns(width=pl.col("upper") - pl.col("lower")).group_by("metric").agg(pl.max("width"))
+    for metric, width in widths.iter_rows():
+        assert total[metric].upper - total[metric].lower <= width + 1e-12
+    assert not total["roc_auc"].exact
+    of_one_group = acc.rollup().finalize()["roc_auc"]  # which keeps to the capacity, since more can be merged with it
+    assert total["roc_auc"].upper - total["roc_auc"].lower < 0.6 * (of_one_group.upper - of_one_group.lower)
+    truth = roc_auc_score(rows["y"], rows["p"])
+    assert total["roc_auc"].lower <= truth <= total["roc_auc"].upper
+
+    def shifts(read):
+        return read.state.tables["score_histogram"]["shift"].max()
+
+    assert shifts(total) == shifts(report)
+    assert report.rollup("g").frame.equals(report.frame)
+
+
+def test_a_total_of_exact_groups_is_exact():
+    p = rng.random(6_000)
+    rows = pl.DataFrame({"p": p, "y": rng.random(p.size) < p, "g": np.arange(p.size) % 2, "h": np.arange(p.size) % 3})
+    acc = sm.binary(y_true="y", y_score="p", by=["g", "h"]).update(rows)
+    report = acc.finalize(RANKING)
+    total = report.rollup()["roc_auc"]
+    assert total.exact
+    assert total.value == pytest.approx(roc_auc_score(rows["y"], rows["p"]), rel=1e-12)
+    assert report.rollup("g").rollup().frame.equals(report.rollup().frame)
+    assert sm.Accumulator.from_bytes(acc.to_bytes()).finalize(RANKING).rollup().frame.equals(report.rollup().frame)
+    halves = [acc.empty().update(rows[i::2]) for i in range(2)]
+    assert (halves[0] + halves[1]).finalize(RANKING).rollup().frame.equals(report.rollup().frame)
+    alone = sm.binary(y_true="y", y_score="p").update(rows).finalize()
+    assert total == alone["roc_auc"]
+
+
+def test_a_total_has_no_more_bins_than_a_histogram_without_groups():
+    p = rng.random(60_000)
+    rows = pl.DataFrame({"p": p, "y": rng.random(p.size) < p, "g": np.arange(p.size) % 20})
+    report = sm.binary(y_true="y", y_score="p", by="g").update(rows).finalize(RANKING)
+    alone = sm.binary(y_true="y", y_score="p").update(rows).finalize(RANKING)
+    assert report.rollup().frame.equals(alone.frame)
+    wide = sm.binary(y_true="y", y_score="p", by="g", capacity=100_000).update(rows).finalize()
+    assert wide.rollup()["roc_auc"].exact

@@ -110,7 +110,7 @@ def demo(folder: Path, rows: int) -> None:
     acc = accumulate(paths, binary(y_true="clicked", y_score="p_click", by="country"))
     report = acc.finalize()
     click.echo(f"Evaluated {rows:,} rows in {time.perf_counter() - start:.1f} s, in one pass.\n\n{report}\n")
-    click.echo(f"All countries together, from the same tables:\n\n{acc.rollup().finalize()}\n")
+    click.echo(f"All countries together, from the same tables:\n\n{report.rollup()}\n")
     click.echo("The same by hand:")
     click.echo(
         f"  streammetrics evaluate '{folder}/*.parquet' \\\n"

@@ -12,6 +12,7 @@ from streammetrics.cli.output import echo, show, write
 from streammetrics.cli.root import command
 from streammetrics.compare import compare
 from streammetrics.drift import drift
+from streammetrics.report import Report
 
 
 @command("merge", "streammetrics merge monday.state tuesday.state -o week.state")
@@ -44,7 +45,7 @@ def show_command(
     output: Path | None,
 ) -> None:
     """Show the metrics of a saved state, rolled up to some of its group columns."""
-    show(_rolled_up(state, by, total).finalize(metrics or None, confidence=confidence), form, output, html)
+    show(_report(state, by, total, metrics, confidence), form, output, html)
 
 
 @command("check", "streammetrics check week.state --require 'roc_auc>=0.80' --require 'ece<=0.02'")
@@ -67,7 +68,7 @@ def check_command(
     A requirement holds where the certified bounds leave no doubt: with >= the lower one decides, with <= the upper one.
     The exit code is 1 where one fails.
     """
-    report = _rolled_up(state, by, total).finalize()
+    report = _report(state, by, total)
     failures = report.violations(requirements)
     for sentence in failures:
         echo(click.style(sentence, fg="red"))
@@ -99,7 +100,7 @@ def compare_command(
     output: Path | None,
 ) -> None:
     """Show the difference of each metric of two saved states, and which is better for certain."""
-    one, other = (_rolled_up(state, by, total).finalize(metrics or None) for state in (a, b))
+    one, other = (_report(state, by, total, metrics) for state in (a, b))
     found = compare(one, other, confidence=confidence, independent=independent)
     write(found.frame, str(found), form, output)
 
@@ -124,13 +125,19 @@ def drift_command(
     output: Path | None,
 ) -> None:
     """Show how far the distributions of a saved state have moved from those of a reference."""
-    one, other = (_rolled_up(state, by, total) for state in (reference, current))
+    one, other = (_report(state, by, total) for state in (reference, current))
     found = drift(one, other, of=of or None, bins=bins)
     write(found.frame, str(found), form, output)
 
 
-def _rolled_up(state: Path, by: tuple[str, ...], total: bool) -> Accumulator:
+def _report(
+    state: Path, by: tuple[str, ...], total: bool, metrics: tuple[str, ...] = (), confidence: float | None = None
+) -> Report:
     if by and total:
         raise click.UsageError("give --by or --total, not both.")
     acc = Accumulator.load(state)
-    return acc.rollup(*by) if by or total else acc
+    rolled_up = bool(by or total)
+    if rolled_up and not acc.seen:  # a report without groups has no total, an accumulator has one of 0 rows
+        acc, rolled_up = acc.rollup(*by), False
+    report = acc.finalize(metrics or None, confidence=confidence)
+    return report.rollup(*by) if rolled_up else report

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 import numpy as np
 import polars as pl
@@ -15,7 +15,7 @@ from streammetrics.roles import several
 from streammetrics.statistics.statistic import Statistic, whole
 
 CAPACITY = 16_384
-CAPACITY_OF_A_GROUP = 1_024
+CAPACITY_OF_A_GROUP = 4_096
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,13 @@ class Binned(Statistic):
     def merge(self, table: pl.DataFrame) -> pl.DataFrame:
         """Every bin once, at the smallest shift that fits, in ascending order."""
         return fit(table, self.lattice, self.capacity)
+
+    def for_reports(self) -> Self:
+        """With at least the capacity of a histogram without groups: a total is as fine as the coarsest of its groups.
+
+        Only what has been merged for good may be read so. Merged again, the shift would depend on the order of merges.
+        """
+        return replace(self, capacity=max(self.capacity, CAPACITY))
 
     def valid(self) -> pl.Expr:
         """Whether a row of a table, read from a file, can be."""

@@ -17,7 +17,7 @@ from streammetrics.lattice import Domain
 from streammetrics.metrics.scale import near_one
 from streammetrics.roles import Kind
 from streammetrics.rows import Rows
-from streammetrics.statistics.binned import CAPACITY_OF_A_GROUP, Binned
+from streammetrics.statistics.binned import Binned
 from streammetrics.statistics.view import GROUP, View
 from streammetrics.tally import BinCounter
 
@@ -50,7 +50,7 @@ class PairHistograms(Binned):
     PairHistograms(capacity=1024, domain='probability', atoms=())
     """
 
-    capacity: int = CAPACITY_OF_A_GROUP
+    capacity: int = 1_024  # of each of as many scores as there are classes, for each of these
     domain: Domain = "probability"
 
     name: ClassVar[str] = "pair_histograms"

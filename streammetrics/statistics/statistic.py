@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import index
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import polars as pl
@@ -124,6 +124,10 @@ class Statistic(ABC):
             sums = [pl.Series(v, np.add.reduceat(table[v].to_numpy(), starts)) for v in values]
             table = table[starts].with_columns(sums)
         return table.with_columns(pl.col(GROUP).set_sorted())
+
+    def for_reports(self) -> Self:
+        """The statistic by which reports roll up groups."""
+        return self
 
     def rows_held(self, table: pl.DataFrame) -> pl.DataFrame:
         """Columns group, fewest and most: how many rows the cells of a group hold, which may be counted again.
