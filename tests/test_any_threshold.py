@@ -56,25 +56,35 @@ def test_the_truth_lies_within_the_bounds(rows, capacity, weighted):
 
 def test_every_count_of_a_cut_bin_lies_within_the_bounds():
     """All that the rows of a bin can be, for small bins, undefined ends included."""
-    for others in itertools.product((0, 2), repeat=4):
-        for neg, pos in itertools.product(range(4), repeat=2):
-            table = pl.DataFrame(
-                dict(zip((*COUNTS, "cut_neg", "cut_pos"), ([x] for x in (*others, neg, pos)), strict=True))
-            )
-            cases = [case.cast(pl.Float64) for case in threshold_cases(table).values()]
-            tp, fp, fn, tn = others
-            possible = pl.DataFrame(
-                [(tp + p, fp + n, fn + pos - p, tn + neg - n) for n in range(neg + 1) for p in range(pos + 1)],
-                schema=dict.fromkeys(COUNTS, pl.Float64),
-                orient="row",
-            )
-            named = {m.name: m.expression() for m in METRICS}
-            found = pl.concat(cases).select(**named)
-            truth = possible.select(**named)
-            for name in named:
-                if (least := truth[name].min()) is not None:
-                    assert found[name].min() <= least + 1e-9, (name, others, neg, pos)
-                    assert truth[name].max() <= found[name].max() + 1e-9, (name, others, neg, pos)
+    kinds = [(*others, *cut) for others in itertools.product((0, 2), repeat=4) for cut in np.ndindex(4, 4)]
+    possible = pl.DataFrame(
+        [
+            (kind, tp + p, fp + n, fn + pos - p, tn + neg - n)
+            for kind, (tp, fp, fn, tn, neg, pos) in enumerate(kinds)
+            for n in range(neg + 1)
+            for p in range(pos + 1)
+        ],
+        schema={"kind": pl.UInt32} | dict.fromkeys(COUNTS, pl.Float64),
+        orient="row",
+    )
+    cases = threshold_cases(pl.DataFrame(kinds, schema=[*COUNTS, "cut_neg", "cut_pos"], orient="row")).values()
+    named = {m.name: m.expression() for m in METRICS}
+    found = pl.concat(case.cast(pl.Float64).select(**named).with_row_index("kind") for case in cases)
+    truth = possible.select("kind", **named)
+    ends = [
+        frame.group_by("kind").agg(pl.all().min().name.suffix("_least"), pl.all().max().name.suffix("_most"))
+        for frame in (found, truth)
+    ]
+    both = ends[0].join(ends[1], on="kind", suffix="_true", validate="1:1")
+    assert both.height == len(kinds) == 256
+    for name in named:
+        known = both.filter(pl.col(f"{name}_least_true").is_not_null())
+        assert known.height
+        within = (pl.col(f"{name}_least") <= pl.col(f"{name}_least_true") + 1e-9) & (
+            pl.col(f"{name}_most_true") <= pl.col(f"{name}_most") + 1e-9
+        )
+        wrong = known.filter(~within.fill_null(False))
+        assert wrong.is_empty(), (name, [kinds[kind] for kind in wrong["kind"]])
 
 
 def test_a_threshold_between_bins_or_at_an_edge_is_exact_and_one_inside_has_bounds():
