@@ -300,15 +300,16 @@ def test_paired_by_hand():
 
 def test_pairs_are_narrower():
     rows = data(10)
-    paired = sm.compare(*pair(rows, unit="u"), confidence=0.9)
-    for metric in ("mae", "rmse", "r2"):
+    metrics, accs = ["mae", "rmse", "r2"], pair(rows, unit="u")
+    paired = sm.compare(*accs, confidence=0.9, metrics=metrics)
+    each = [acc.finalize(metrics, confidence=0.9) for acc in accs]
+    for metric in metrics:
         lower, upper = ends(paired, metric)
-        each = [acc.finalize(confidence=0.9) for acc in pair(rows, unit="u")]
         assert upper - lower < min(width(report, metric) for report in each) / 2
     score = rows.with_columns(other=(pl.col("score") * 0.98 + 0.01 * pl.col("label")).clip(0, 1))
     models = [sm.binary(y_true="label", y_score=c, unit="u").update(score) for c in ("score", "other")]
     lower, upper = ends(sm.compare(*models, confidence=0.9, metrics=["roc_auc"]), "roc_auc")
-    assert upper - lower < width(models[0].finalize(confidence=0.9), "roc_auc") / 2
+    assert upper - lower < width(models[0].finalize(["roc_auc"], confidence=0.9), "roc_auc") / 2
 
 
 def test_groups_and_folds_in_one_only():
