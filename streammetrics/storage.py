@@ -435,11 +435,12 @@ def _cells(frame: pl.DataFrame, statistic: Statistic, roles: Roles) -> pl.DataFr
     """The table of a statistic, unnested and checked."""
     labels = len(roles.labels) if statistic.of_label else 0
     keys = {LABEL: pl.UInt32()} if labels else {}
-    schema = statistic.typed(statistic.schema(roles.sample_weight is not None), _field_types(frame, statistic.name))
-    cell = pl.Struct(keys | {name: kind for name, kind in schema.items() if name != GROUP})
-    if frame.schema[statistic.name] != pl.List(cell):
+    found = _field_types(frame, statistic.name)
+    schema = statistic.typed(statistic.schema(roles.sample_weight is not None), found)
+    cell = keys | {name: kind for name, kind in schema.items() if name != GROUP}
+    if frame.schema[statistic.name] != pl.List(pl.Struct(_as_found(cell, found, statistic))):
         raise StateError(
-            f"the state's column {statistic.name!r} is of type {frame.schema[statistic.name]}, not {cell}."
+            f"the state's column {statistic.name!r} is of type {frame.schema[statistic.name]}, not {pl.Struct(cell)}."
         )
     table = (
         frame.select(GROUP, statistic.name)
@@ -447,6 +448,7 @@ def _cells(frame: pl.DataFrame, statistic: Statistic, roles: Roles) -> pl.DataFr
         .explode(statistic.name)
         .unnest(statistic.name)
     )
+    table = _as_today(table, cell, statistic)
     table = table.with_columns(_keys_from_data(table, statistic, roles))
     valid = statistic.valid() & statistic.valid_for(roles.labels)
     if labels:
@@ -457,6 +459,28 @@ def _cells(frame: pl.DataFrame, statistic: Statistic, roles: Roles) -> pl.DataFr
             f"the state's column {statistic.name!r} holds {wrong.height} cells that cannot be: {wrong.row(0)}."
         )
     return table.with_columns(pl.col(GROUP) * labels + pl.col(LABEL)).drop(LABEL) if labels else table
+
+
+def _as_found(cell: Mapping[str, Any], found: Mapping[str, Any], statistic: Statistic) -> dict[str, Any]:
+    """The fields that a cell must have: counts may be stored as floats, and those added later be missing."""
+    floats = dict.fromkeys((c for c in statistic.counts if found.get(c) == pl.Float64()), pl.Float64())
+    return {c: kind for c, kind in (cell | floats).items() if c in found or c not in statistic.added}
+
+
+def _as_today(table: pl.DataFrame, cell: Mapping[str, Any], statistic: Statistic) -> pl.DataFrame:
+    """Cells in the types and with the fields of today; earlier versions may have saved them in others."""
+    for name in (c for c, kind in cell.items() if kind == pl.Int64() and table.schema.get(c) == pl.Float64()):
+        whole = table[name].cast(pl.Int64(), strict=False)
+        parts = table.filter(whole.cast(pl.Float64()).ne_missing(table[name]))
+        if parts.height:
+            raise StateError(
+                f"the state's column {statistic.name!r} counts rows without weights, and its field {name!r} is not "
+                f"whole in {parts.height} cells (first: {parts[name][0]!r})."
+            )
+        table = table.with_columns(whole)
+    missing = [pl.lit(None, pl.Float64()).alias(c) for c in statistic.added if c not in table.columns]
+    filled = [pl.col(c).fill_null(value) for c, value in statistic.added.items()]
+    return table.with_columns(missing).select(GROUP, *cell).with_columns(filled)
 
 
 def _require_equal_rows(statistics: Sequence[Statistic], tables: Mapping[str, pl.DataFrame], roles: Roles) -> None:

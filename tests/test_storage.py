@@ -434,6 +434,24 @@ def test_labels_may_come_back_in_another_width(kind):
     assert loaded.update(DATA).to_bytes() == (acc + acc).to_bytes()
 
 
+def with_float_weights(table, weight):
+    """The digest as it was saved when its weights were floats always."""
+    cast = pl.element().struct.with_fields(weight=weight.cast(pl.Float64))
+    frame = pl.DataFrame(pl.from_arrow(table)).with_columns(pl.col("tdigest").list.eval(cast))
+    return frame.to_arrow().replace_schema_metadata(table.schema.metadata)
+
+
+def test_whole_counts_may_be_stored_as_floats():
+    acc = sm.Accumulator(sm.TDigest(), y_true="y", y_pred="p").update({"y": [1.0, 2.0], "p": [1.5, 3.0]})
+    loaded = sm.Accumulator.from_arrow(with_float_weights(acc.to_arrow(), pl.field("weight")))
+    assert loaded.to_bytes() == acc.to_bytes()
+    for weight in (0.5, NAN, float("inf"), 1e300):
+        with pytest.raises(sm.StateError, match=r"without weights, and its field 'weight' is not whole in 2 cells"):
+            sm.Accumulator.from_arrow(with_float_weights(acc.to_arrow(), pl.lit(weight)))
+    with pytest.raises(sm.StateError, match="cells that cannot be"):
+        sm.Accumulator.from_arrow(with_float_weights(acc.to_arrow(), pl.lit(None)))
+
+
 def cell_harm(statistic, **values):
     return lambda t: with_cell(t, statistic, **values), "cells that cannot be"
 

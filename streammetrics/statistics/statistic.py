@@ -58,7 +58,8 @@ class Statistic(ABC):
     - ``counts`` (integers, or sums of weights where rows carry them) and ``sums`` (Float64);
     - ``held``: the counts that are together the rows of a group, or their weight, over all cells that have the same
       values of the keys ``again``;
-    - ``limits``: the most that a row of weight 1 adds to a count or a sum, to which none adds less than 0.
+    - ``limits``: the most that a row of weight 1 adds to a count or a sum, to which none adds less than 0;
+    - ``added``: floats that states saved by earlier versions do not have, and what they are there.
     """
 
     name: ClassVar[str]
@@ -72,6 +73,7 @@ class Statistic(ABC):
     held: ClassVar[tuple[str, ...]] = ()
     again: ClassVar[tuple[str, ...]] = ()
     limits: ClassVar[Mapping[str, float]] = MappingProxyType({})
+    added: ClassVar[Mapping[str, float]] = MappingProxyType({})
 
     @property
     def of_label(self) -> bool:
