@@ -41,11 +41,13 @@ class Layout:
     """How states of one specification lie in a table: the accumulator without rows, and the name of the window.
 
     A row holds a group of a batch: the group columns, ``batch_id``, ``ingested``, ``version``, and the nested columns
-    of `Accumulator.to_arrow`. Types that Delta Lake has not are kept as integers, times in UTC.
+    of `Accumulator.to_arrow`. Types that Delta Lake has not are kept as integers, times in UTC. ``none`` is the saved
+    form without rows, as it was when the table was made: fields that came later are not stored there.
     """
 
     empty: Accumulator
     window: str
+    none: pa.Table
 
     @classmethod
     def of(cls, acc: Accumulator, window: str | None) -> Layout:
@@ -58,7 +60,8 @@ class Layout:
         """
         _require_years(acc)
         empty = acc.filter(pl.lit(False))
-        schema = cls(empty, "").schema
+        none = empty.to_arrow()
+        schema = cls(empty, "", none).schema
         times = [name for name in acc.roles.by if isinstance(schema[name], TIMES)]
         if window is None and len(times) != 1:
             raise SpecificationError(
@@ -73,7 +76,7 @@ class Layout:
         for name, kind in schema.items():
             if pl.Null in _leaves(kind):
                 raise ColumnError(f"the first batch does not tell the type of {name!r}, which is all null; cast it.")
-        return cls(empty, window or times[0])
+        return cls(empty, window or times[0], none)
 
     @classmethod
     def read(cls, configuration: Mapping[str, str]) -> Layout:
@@ -85,7 +88,9 @@ class Layout:
         if STATE not in configuration or WINDOW not in configuration:
             raise StateError("the table is no store of streammetrics.")
         with translated(StateError, "the table's configuration holds no state"):
-            found = cls(Accumulator.from_bytes(b64decode(configuration[STATE])), configuration[WINDOW])
+            content = b64decode(configuration[STATE])
+            empty, none = Accumulator.from_bytes(content), pa.ipc.open_stream(content).read_all()
+            found = cls(empty, configuration[WINDOW], none)
         if not isinstance(found.schema.get(found.window), TIMES):
             raise StateError(f"the table's configuration names {found.window!r}, which is no group of dates or times.")
         return found
@@ -99,11 +104,6 @@ class Layout:
     def groups(self) -> list[str]:
         """The group columns."""
         return list(self.empty.roles.group_columns)
-
-    @cached_property
-    def none(self) -> pa.Table:
-        """The saved form without rows."""
-        return self.empty.to_arrow()
 
     @cached_property
     def schema(self) -> pl.Schema:
@@ -130,7 +130,7 @@ class Layout:
         acc = self._in_zones(acc)
         _require_years(acc)
         frame = pl.DataFrame((self.empty + acc).to_arrow())
-        return frame.select(_cast(frame[name], _stored(kind)) for name, kind in self.schema.items())
+        return frame.select(_cast(_within(frame[name], kind), _stored(kind)) for name, kind in self.schema.items())
 
     def _in_zones(self, acc: Accumulator) -> Accumulator:
         """The accumulator with times in the time zones of the table, so that equal instants are equal."""
@@ -276,6 +276,13 @@ def _stored(kind: Any) -> Any:
     if isinstance(kind, pl.Datetime) and kind.time_zone is not None:
         return pl.Datetime("us", "UTC")
     return STORED.get(kind.base_type(), kind)
+
+
+def _within(column: pl.Series, kind: Any) -> pl.Series:
+    """A nested column without the fields that its type in the table has not."""
+    if not isinstance(column.dtype, pl.List) or len(_leaves(column.dtype)) == len(_leaves(kind)):
+        return column
+    return column.list.eval(pl.struct(pl.element().struct.field(field.name) for field in kind.inner.fields))
 
 
 def _cast(column: pl.Series, kind: pl.DataType) -> pl.Series:

@@ -283,7 +283,8 @@ def _typed(found: pa.DataType, declared: pa.DataType) -> pa.DataType:
     if pa.types.is_large_list(declared):
         return pa.large_list(_typed(found.value_type, declared.value_type))
     if pa.types.is_struct(declared):
-        return pa.struct([(f.name, _typed(found.field(f.name).type, f.type)) for f in declared])
+        there = [f for f in declared if found.get_field_index(f.name) >= 0]  # others may have been added later
+        return pa.struct([(f.name, _typed(found.field(f.name).type, f.type)) for f in there])
     return declared
 
 
@@ -463,8 +464,8 @@ def _cells(frame: pl.DataFrame, statistic: Statistic, roles: Roles) -> pl.DataFr
 
 def _as_found(cell: Mapping[str, Any], found: Mapping[str, Any], statistic: Statistic) -> dict[str, Any]:
     """The fields that a cell must have: counts may be stored as floats, and those added later be missing."""
-    floats = dict.fromkeys((c for c in statistic.counts if found.get(c) == pl.Float64()), pl.Float64())
-    return {c: kind for c, kind in (cell | floats).items() if c in found or c not in statistic.added}
+    floats: dict[str, Any] = {c: pl.Float64() for c in statistic.counts if found.get(c) == pl.Float64()}
+    return {c: floats.get(c, kind) for c, kind in cell.items() if c in found or c not in statistic.added}
 
 
 def _as_today(table: pl.DataFrame, cell: Mapping[str, Any], statistic: Statistic) -> pl.DataFrame:

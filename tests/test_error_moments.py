@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import operator
 from dataclasses import asdict
 from fractions import Fraction
 
@@ -15,6 +16,7 @@ from strategies import ErrorRows, observed
 
 import streammetrics as sm
 from streammetrics.kernels.errors import FAMILIES
+from streammetrics.statistics import error_moments
 from streammetrics.statistics.error_moments import ErrorMoments
 
 EVERYTHING = ErrorMoments(families=tuple(FAMILIES))
@@ -69,20 +71,26 @@ def spread(table, side):
 
 
 def assert_same(found, expected, merges):
-    """Sums within 1e-12, moments within what the mean takes of the digits, counts and extremes bit for bit."""
+    """Sums and moments within 1e-12, counts and extremes bit for bit, null deviances but for digits the mean takes."""
     assert found.schema == expected.schema
     lost = 1e-12 + 1e-15 * math.sqrt(merges) / np.minimum(spread(expected, "actual"), spread(expected, "predicted"))
     for name in expected.columns:
         one, other = found[name].to_numpy(), expected[name].to_numpy()
         scale, tolerance = np.abs(other), 1e-12
-        if name in (*MOMENTS, *NULL_DEVIANCES):
+        if name in NULL_DEVIANCES:
             tolerance = lost
         if name == "comoment":
             spreads = np.sqrt(expected["actual_m2"].to_numpy()) * np.sqrt(expected["predicted_m2"].to_numpy())
             scale = np.maximum(scale, spreads)  # squares may underflow
-        if name.endswith("_mean"):
-            low, high = (np.abs(expected[name.replace("mean", end)].to_numpy()) for end in ("min", "max"))
-            scale, tolerance = np.maximum(low, high), 1e-15 * (1 + math.sqrt(merges))
+        if "_mean" in name:
+            side, rest = name.split("_mean")
+            low, high = (expected[f"{side}_{end}"].to_numpy() for end in ("min", "max"))
+            scale, tolerance = np.maximum(np.abs(low), np.abs(high)), 1e-15 * (1 + math.sqrt(merges))
+            if rest:  # the sum of a mean and its rest has all digits of its distance to the rows
+                mean = expected[f"{side}_mean"].to_numpy()
+                with np.errstate(invalid="ignore"):
+                    one = one + np.nan_to_num(found[f"{side}_mean"].to_numpy() - mean)
+                    scale, tolerance = high - low + 1e-4 * np.spacing(scale), 1e-12
         if name in ("group", "absolute_error_max") or name.endswith(("_min", "l_max", "d_max")):
             tolerance = 0.0
         with np.errstate(invalid="ignore"):
@@ -150,25 +158,62 @@ def test_constants_leave_no_dust(value, weighted):
         assert merged.select(NULL_DEVIANCES).row(0) == (0, 0, 0)
 
 
+def exact_moments(actual, predicted, weight=None):
+    """Means and second moments in exact arithmetic."""
+    y, p = [Fraction(float(v)) for v in actual], [Fraction(float(v)) for v in predicted]
+    w = [Fraction(1)] * len(y) if weight is None else [Fraction(float(v)) for v in weight]
+    mean_y, mean_p = (sum(map(operator.mul, w, values)) / sum(w) for values in (y, p))
+    dy, dp = [v - mean_y for v in y], [v - mean_p for v in p]
+    products = ((dy, dy), (dp, dp), (dy, dp))
+    return mean_y, mean_p, *(float(sum(a * b * c for a, b, c in zip(w, *both, strict=True))) for both in products)
+
+
 def exact_m2(values):
     """In exact arithmetic."""
-    exact = [Fraction(float(v)) for v in values]
-    mean = sum(exact, Fraction(0)) / len(exact)
-    return float(sum((v - mean) ** 2 for v in exact))
+    return exact_moments(values, values)[2]
 
 
-@pytest.mark.parametrize("size", [1e6, 1.7e9, 1e12])
-@pytest.mark.parametrize("parts", [1, 7, 300])
-def test_large_means_cost_no_digits(size, parts):
+@pytest.mark.parametrize("module", ["errors", "compiled"])
+@pytest.mark.parametrize("parts", [1, 20, 300])
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize(("offset", "spread"), [(0.0, 1.0), (1.7e9, 1e-5), (1e12, 1e-3), (1e15, 1.0)])
+def test_large_means_cost_no_digits(module, parts, weighted, offset, spread, monkeypatch):
+    """Those of distances to the rows: also of a mean between two floats, in any tree of merges, and by group."""
+    kernel = pytest.importorskip(f"streammetrics.kernels.{module}")
+    monkeypatch.setattr(error_moments.kernels, "sum_errors", kernel.sum_errors)
     rng = np.random.default_rng(parts)
-    actual = size + rng.normal(0, 1, 1_500)
-    predicted = actual + rng.normal(0, 0.1, 1_500)
-    tables = [observed(PLAIN, ErrorRows(actual[n::parts], predicted[n::parts])) for n in range(parts)]
-    merged = merge_in_any_order(tables, rng, PLAIN)
-    tolerance = 1e-12 + 1e-15 * size * math.sqrt(parts)
-    assert merged["actual_m2"].item() == pytest.approx(exact_m2(actual), rel=tolerance)
-    assert merged["predicted_m2"].item() == pytest.approx(exact_m2(predicted), rel=tolerance)
-    assert merged["square_error_sum"].item() == pytest.approx(math.fsum((predicted - actual) ** 2), rel=1e-12)
+    actual = offset + rng.normal(0, spread, 1_500)
+    predicted = actual + rng.normal(0, spread / 2, 1_500)
+    weight = rng.random(1_500) + 0.1 if weighted else None
+    group = rng.integers(0, 2, 1_500).astype(np.intp)
+    data = ErrorRows(actual, predicted, group, 2, weight)
+    merged = merge_in_any_order([observed(PLAIN, part(data, slice(n, None, parts))) for n in range(parts)], rng, PLAIN)
+    alone = ErrorRows(actual, predicted, weight=weight)
+    merged_alone = [observed(PLAIN, part(alone, slice(n, None, parts))) for n in range(parts)]
+    both = pl.concat([merged, merge_in_any_order(merged_alone, rng, PLAIN)])
+    for row, chosen in zip(both.rows(named=True), (group == 0, group == 1, slice(None)), strict=True):
+        w = None if weight is None else weight[chosen]
+        *means, actual_m2, predicted_m2, comoment = exact_moments(actual[chosen], predicted[chosen], w)
+        assert row["actual_m2"] == pytest.approx(actual_m2, rel=1e-13)
+        assert row["predicted_m2"] == pytest.approx(predicted_m2, rel=1e-13)
+        assert row["comoment"] == pytest.approx(comoment, rel=1e-13)
+        for side, mean in zip(("actual", "predicted"), means, strict=True):
+            kept = Fraction(row[f"{side}_mean"]) + Fraction(row[f"{side}_mean_rest"])
+            assert float(kept - mean) == pytest.approx(0, abs=1e-14 * spread)
+
+
+def test_r2_of_merged_parts_at_a_large_offset():
+    rng = np.random.default_rng(0)
+    actual = 1e12 + rng.normal(0, 1e-3, 4_000)
+    predicted = actual + rng.normal(0, 3e-4, 4_000)
+    frame = pl.DataFrame({"y": actual, "p": predicted})
+    spec = sm.regression(y_true="y", y_pred="p")
+    parts = [spec.empty().update(frame[n::20]) for n in range(20)]
+    y, p = [Fraction(v) for v in actual.tolist()], [Fraction(v) for v in predicted.tolist()]
+    mean = sum(y) / len(y)
+    lost = sum((a - b) ** 2 for a, b in zip(y, p, strict=True)) / sum((a - mean) ** 2 for a in y)
+    for whole in (sum(parts[1:], parts[0]), spec.empty().update(frame)):
+        assert float(whole.finalize()["r2"]) == pytest.approx(float(1 - lost), rel=1e-12)
 
 
 def test_parts_far_apart():
@@ -247,6 +292,8 @@ def test_what_is_observed_is_valid(kind, weighted):
         ("weight", -1),
         ("weight", None),
         ("actual_mean", None),
+        ("actual_mean_rest", None),
+        ("predicted_mean_rest", 1.0),
         ("actual_m2", -1.0),
         ("predicted_m2", -1e-9),
         ("comoment", None),

@@ -18,7 +18,7 @@ from polars.testing import assert_frame_equal
 from test_laws import assert_same
 
 import streammetrics as sm
-from streammetrics import history, layout
+from streammetrics import history, layout, storage
 
 SCORES = {label: label for label in "abc"}
 COLUMNS = {"y_true": "y", "y_score": "p", "by": ["day", "country"]}
@@ -435,6 +435,37 @@ def test_a_table_of_something_else_is_refused(tmp_path):
     for step in (store.query, lambda: store.append(TASKS["binary"]().update(predictions(9, 0)), batch_id="1")):
         with pytest.raises(sm.StateError, match="no store of streammetrics"):
             step()
+
+
+def test_a_store_goes_on_without_the_fields_that_were_added_after_it_was_made(store, monkeypatch):
+    now = storage.to_arrow
+
+    def before(saved):
+        """As a state was saved when means had no rests, and weights of a digest were floats."""
+        table = now(saved)
+        frame = pl.DataFrame(pl.from_arrow(table))
+        kept = [name for name in frame.schema["error_moments"].inner.to_schema() if not name.endswith("_rest")]
+        moments = pl.col("error_moments").list.eval(pl.struct(pl.element().struct.field(c) for c in kept))
+        weight = pl.element().struct.with_fields(pl.field("weight").cast(pl.Float64))
+        frame = frame.with_columns(moments, pl.col("tdigest").list.eval(weight))
+        return frame.to_arrow().replace_schema_metadata(table.schema.metadata)
+
+    spec = sm.Accumulator(sm.ErrorMoments(), sm.TDigest(), y_true="amount", y_pred="guess", by="day")
+    frames = [predictions(50, seed) for seed in range(3)]
+    with monkeypatch.context() as earlier:
+        earlier.setattr(storage, "to_arrow", before)
+        assert store.append(spec.empty().update(frames[0]), batch_id="0")
+    assert store.append(spec.empty().update(frames[1]), batch_id="1")
+    store.compact()
+    assert store.append(spec.empty().update(frames[2]), batch_id="2")
+    whole = spec.empty().update(pl.concat(frames))
+    for _ in range(2):
+        found = store.query()
+        assert found.seen == whole.seen
+        assert float(found.finalize(["r2"])["r2"]) == pytest.approx(
+            float(whole.finalize(["r2"]).rollup()["r2"]), rel=1e-12
+        )
+        store.compact()
 
 
 @pytest.mark.parametrize("content", ["é", "abc", "QUJD", ""], ids=["no ASCII", "no base64", "no Arrow", "empty"])

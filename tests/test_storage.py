@@ -16,7 +16,7 @@ from polars.testing import assert_frame_equal
 
 import streammetrics as sm
 from streammetrics import storage
-from streammetrics.engines.tables import plain
+from streammetrics.engines.tables import plain, restored
 
 rng = np.random.default_rng(0)
 SIZE = 300
@@ -450,6 +450,23 @@ def test_whole_counts_may_be_stored_as_floats():
             sm.Accumulator.from_arrow(with_float_weights(acc.to_arrow(), pl.lit(weight)))
     with pytest.raises(sm.StateError, match="cells that cannot be"):
         sm.Accumulator.from_arrow(with_float_weights(acc.to_arrow(), pl.lit(None)))
+
+
+@pytest.mark.parametrize("null", [False, True], ids=["missing", "null"])
+def test_fields_added_later_are_zero_in_states_without_them(null):
+    acc = sm.regression(y_true="y", y_pred="p").update({"y": [0.1, 0.2, 0.4], "p": [0.5, 0.3, 0.1]})
+    table = acc.to_arrow()
+    frame = pl.DataFrame(pl.from_arrow(table))
+    kept = [name for name in frame.schema["error_moments"].inner.to_schema() if not name.endswith("_rest")]
+    rests = [pl.lit(None, pl.Float64).alias(f"{side}_mean_rest") for side in ("actual", "predicted")]
+    cell = pl.element().struct.with_fields(*rests) if null else pl.struct(pl.element().struct.field(c) for c in kept)
+    before = frame.with_columns(pl.col("error_moments").list.eval(cell)).to_arrow()
+    for form in (before.replace_schema_metadata(table.schema.metadata), restored(before, acc)):
+        loaded = sm.Accumulator.from_arrow(form)
+        found, expected = (one.state.tables["error_moments"] for one in (loaded, acc))
+        assert found.select("actual_mean_rest", "predicted_mean_rest").row(0) == (0, 0)
+        assert found.drop("^.*_rest$").equals(expected.drop("^.*_rest$"))
+        assert (loaded + acc).seen == 6
 
 
 def cell_harm(statistic, **values):

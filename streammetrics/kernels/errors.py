@@ -1,17 +1,23 @@
 """Moments of actual and predicted values, and losses of their errors, in numpy: blocks of rows, summed by group.
 
-Squares are taken of distances to a reference near the mean, so that no digits are lost where values are large and vary
-little. Infinite values follow floating-point arithmetic: infinity minus infinity is NaN.
+Squares are taken of distances to a reference near the mean, and a mean is kept as two floats, so that no digits are
+lost where values are large and vary little. Infinite values follow floating-point arithmetic: infinity minus infinity
+is NaN.
 """
 
 from __future__ import annotations
+
+from typing import TypeVar
 
 import numpy as np
 
 from streammetrics.kernels.numpy import BLOCK, Codes, Floats, blocks
 
+T = TypeVar("T", float, Floats)
+
 MOMENTS = (
-    *("weight", "actual_mean", "predicted_mean", "actual_m2", "predicted_m2", "comoment"),
+    *("weight", "actual_mean", "predicted_mean", "actual_mean_rest", "predicted_mean_rest"),
+    *("actual_m2", "predicted_m2", "comoment"),
     *("actual_min", "actual_max", "predicted_min", "predicted_max"),
     *("over_sum", "under_sum", "square_error_sum", "error_fourth_sum", "absolute_error_max", "absolute_actual_sum"),
     *("percentage_sum", "percentage_square_sum", "symmetric_percentage_sum"),
@@ -131,12 +137,24 @@ def centred(reference: Floats, sums: Floats, extremes: Floats) -> Floats:
         shift = shift / total
         shift = np.where(np.isfinite(shift), shift, 0.0)
         constant, finite = high - low == 0, np.isfinite(high - low)
-        mean = np.where(constant, low, reference + shift)
+        mean, rest = two_sum(reference, np.where(constant, 0.0, shift))
+        mean, rest = np.where(constant, low, mean), np.where(np.isfinite(rest), rest, 0.0)
         m2 = np.where(constant, 0.0, np.maximum(squares - total * shift**2, 0.0))
         comoment = np.where(constant.any(axis=0) & finite.all(axis=0), 0.0, product - total * shift[0] * shift[1])
     ranges = (low[0], high[0], low[1], high[1])
     errors = (over, 0.0 - under, square, fourth, largest, size, percentage, percentage_square, 2 * symmetric)
-    return np.stack([total, *mean, *m2, comoment, *ranges, *errors], axis=1)
+    return np.stack([total, *mean, *rest, *m2, comoment, *ranges, *errors], axis=1)
+
+
+def two_sum(a: T, b: T) -> tuple[T, T]:
+    """A sum, and what its rounding leaves out (Knuth 1969).
+
+    >>> two_sum(1e16, 1.0)
+    (1e+16, 1.0)
+    """
+    total = a + b
+    of_b = total - a
+    return total, (a - (total - of_b)) + (b - of_b)
 
 
 def sum_families(

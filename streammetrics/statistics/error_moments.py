@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
-from typing import ClassVar
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from polars import Expr
 
 from streammetrics import kernels
 from streammetrics.counters import Tables
 from streammetrics.errors import SpecificationError
-from streammetrics.kernels.errors import FAMILIES, MOMENTS, POWERS, null_deviance
+from streammetrics.kernels.errors import FAMILIES, MOMENTS, POWERS, null_deviance, two_sum
+from streammetrics.kernels.numpy import Floats
 from streammetrics.roles import Kind
 from streammetrics.rows import Rows
 from streammetrics.statistics.statistic import ROUNDING, Statistic, at_most
 from streammetrics.statistics.view import GROUP
 
+Starts = NDArray[np.integer[Any]]
 WEIGHT = pl.col("weight")
-MOVED = ("actual_mean", "predicted_mean", "actual_m2", "predicted_m2", "comoment")
+MEANS = ("actual_mean", "predicted_mean")
+RESTS = tuple(f"{mean}_rest" for mean in MEANS)
 LOWEST = ("actual_min", "predicted_min")
 SUMMED = (
     *("weight", "over_sum", "under_sum", "square_error_sum", "absolute_actual_sum"),
@@ -36,7 +42,8 @@ class ErrorMoments(Statistic):
     There are no keys. Values:
 
     - ``weight``: the number of rows, or the sum of their weights;
-    - ``actual_mean``, ``predicted_mean``, and moments about them: ``actual_m2``, ``predicted_m2``, ``comoment``;
+    - ``actual_mean``, ``predicted_mean``, and what their rounding leaves out: ``actual_mean_rest``,
+      ``predicted_mean_rest``; moments about the sums of both: ``actual_m2``, ``predicted_m2``, ``comoment``;
     - ``actual_min``, ``actual_max``, ``predicted_min``, ``predicted_max``;
     - ``over_sum``, of errors above zero, and ``under_sum``, of those below, counted positive;
     - ``square_error_sum``, ``error_fourth_sum``, ``absolute_error_max``;
@@ -52,8 +59,8 @@ class ErrorMoments(Statistic):
 
     A row outside the domain of a family makes its sums NaN. Infinite values, and sums beyond the largest float, follow
     floating-point arithmetic: infinity minus infinity is NaN, and so is a sum with it. Counts, minima and maxima merge
-    bit for bit, sums within 1e-12, moments within ``1e-12 + 1e-15 * |mean| / sd * sqrt(merges)``: they are right where
-    values are large and vary little, too.
+    bit for bit, sums and moments within 1e-12, also where values are large and vary little. There, null deviances lose
+    digits.
 
     Args:
         families: names of families, in any order.
@@ -74,6 +81,7 @@ class ErrorMoments(Statistic):
     roles: ClassVar[tuple[str, ...]] = ("y_true", "y_pred")
     counts: ClassVar[tuple[str, ...]] = ("weight",)
     held: ClassVar[tuple[str, ...]] = counts
+    added: ClassVar[Mapping[str, float]] = MappingProxyType(dict.fromkeys(RESTS, 0.0))
 
     def __post_init__(self) -> None:
         if unknown := sorted(set(self.families) - set(FAMILIES)):
@@ -114,39 +122,46 @@ class ErrorMoments(Statistic):
 
         Moments of parts are moved to the mean of all of them, where they add up (Chan, Golub & LeVeque 1983).
         """
-        actual, predicted = _mean_of_parts("actual_mean"), _mean_of_parts("predicted_mean")
-        dy, dp = pl.col("actual_mean") - actual, pl.col("predicted_mean") - predicted
-        added = [c for c in self.columns if c not in (*MOVED, *LOWEST, *HIGHEST)]
-        return (
-            self._about_the_mean_of_parts(table)
-            .group_by(GROUP)
-            .agg(
-                pl.col(added).sum(),
-                pl.col(LOWEST).min(),
-                pl.col(HIGHEST).nan_max(),
-                actual_mean=actual,
-                predicted_mean=predicted,
-                actual_m2=(pl.col("actual_m2") + WEIGHT * dy**2).sum(),
-                predicted_m2=(pl.col("predicted_m2") + WEIGHT * dp**2).sum(),
-                comoment=(pl.col("comoment") + WEIGHT * dy * dp).sum(),
-            )
-            .select(table.columns)
-            .sort(GROUP)
-        )
+        table = table.sort(GROUP, maintain_order=True)
+        starts = table.select(pl.col(GROUP).ne_missing(pl.col(GROUP).shift()).arg_true()).to_series().to_numpy()
+        if len(starts) == table.height:
+            return table
+        parts = {name: table[name].to_numpy() for name in self.columns}
+        with np.errstate(all="ignore"):
+            means = self._move(parts, starts)
+            ways = dict.fromkeys(LOWEST, np.minimum) | dict.fromkeys(HIGHEST, np.maximum)
+            whole = {name: ways.get(name, np.add).reduceat(part, starts) for name, part in parts.items()} | means
+        return table[starts].with_columns(pl.Series(name, column) for name, column in whole.items())
 
-    def _about_the_mean_of_parts(self, table: pl.DataFrame) -> pl.DataFrame:
-        """The table with null deviances about the mean of all parts.
+    def _move(self, parts: dict[str, Any], starts: Starts) -> dict[str, Floats]:
+        """Move the moments of parts, in place, to the means of all parts of a group, which are returned.
 
-        Deviances are Bregman divergences: about another mean than their own, rows have as much more as their mean has
-        itself (Banerjee et al. 2005).
+        Means are found by distances from that of the heaviest part, so that equal means leave no rounding. Deviances
+        are Bregman divergences: about another mean than their own, rows have as much more as their mean has itself
+        (Banerjee et al. 2005).
         """
-        powers = {f: POWERS.get(f, self.power) for f in self.families if f in (*POWERS, "tweedie")}
-        part, whole = table.select(part="actual_mean", whole=_mean_of_parts("actual_mean").over(GROUP)).to_numpy().T
-        more = {f: pl.Series(null_deviance(part, whole, power)) for f, power in powers.items()}
-        return table.with_columns(
-            pl.col(f"{f}_null_deviance_sum") + pl.when(WEIGHT > 0).then(WEIGHT * d).otherwise(0)
-            for f, d in more.items()
-        )
+        weight, found, distances = parts["weight"], {}, []
+        group = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(weight)))
+        most = np.flatnonzero(weight == np.maximum.reduceat(weight, starts)[group])
+        heaviest = most[np.searchsorted(group[most], np.arange(len(starts)))]
+        share = np.where(weight > 0, weight / np.add.reduceat(weight, starts)[group], 0.0)
+        for name, rest_name in zip(MEANS, RESTS, strict=True):
+            mean, rest = parts[name], parts[rest_name]
+            distance = (mean - mean[heaviest][group]) + (rest - rest[heaviest][group])
+            step = np.add.reduceat(share * distance, starts)
+            near, left = two_sum(mean[heaviest], rest[heaviest] + step)
+            far = np.add.reduceat(share * mean, starts)  # an infinite mean has no distances
+            found[name] = np.where(np.isfinite(near), near, far)
+            found[rest_name] = np.where(np.isfinite(left), left, 0.0)
+            distances.append(distance - step[group])
+        dy, dp = distances
+        for name, product in (("actual_m2", dy * dy), ("predicted_m2", dp * dp), ("comoment", dy * dp)):
+            parts[name] = parts[name] + weight * product
+        for family in (f for f in self.families if f in (*POWERS, "tweedie")):
+            power, name = POWERS.get(family, self.power), f"{family}_null_deviance_sum"
+            more = weight * null_deviance(parts["actual_mean"], found["actual_mean"][group], power)
+            parts[name] = parts[name] + np.where(weight > 0, more, 0.0)
+        return found
 
     def overflown(self) -> Expr:
         """Whether a sum of values, errors, or their squares, over all groups, is not finite."""
@@ -154,11 +169,11 @@ class ErrorMoments(Statistic):
 
     def valid(self) -> Expr:
         """Whether a row of a table, read from a file, can be. NaN can."""
-        signed = ("actual_mean", "predicted_mean", "comoment", *LOWEST, *HIGHEST[:2])
+        signed = (*MEANS, *RESTS, "comoment", *LOWEST, *HIGHEST[:2])
         ordered = [pl.col(low) <= pl.col(high) for low, high in zip(LOWEST, HIGHEST[:2], strict=True)]
         weight, largest = WEIGHT.cast(pl.Float64), pl.col("absolute_error_max")
         within = [
-            *(_is_mean(f"{of}_mean", pl.col(f"{of}_min"), pl.col(f"{of}_max")) for of in ("actual", "predicted")),
+            *(_is_mean(*columns) for columns in zip(MEANS, RESTS, LOWEST, HIGHEST[:2], strict=True)),
             *(at_most(c, weight * largest) for c in ("over_sum", "under_sum")),
             at_most("square_error_sum", weight * largest**2),
             at_most("error_fourth_sum", weight * largest**4),
@@ -171,15 +186,8 @@ class ErrorMoments(Statistic):
         )
 
 
-def _is_mean(column: str, low: Expr, high: Expr) -> Expr:
-    """Whether a mean lies between two values, rounding aside. NaN does."""
-    room = ROUNDING * pl.max_horizontal(low.abs(), high.abs())
-    return pl.col(column).is_between(low - room, high + room) | pl.col(column).is_nan()
-
-
-def _mean_of_parts(column: str) -> Expr:
-    """The mean of several means, by distances from that of the heaviest part, so that equal means leave no rounding."""
-    mean, share = pl.col(column), (WEIGHT / WEIGHT.sum()).fill_nan(0)
-    heaviest = mean.get(WEIGHT.arg_max())
-    near = heaviest + (share * (mean - heaviest)).sum()
-    return pl.when(near.is_finite()).then(near).otherwise((share * mean).sum())  # an infinite mean has no distances
+def _is_mean(mean: str, rest: str, low: str, high: str) -> Expr:
+    """Whether a mean lies between two values, rounding aside, and its rest is no more than that. NaN does."""
+    room = ROUNDING * pl.max_horizontal(pl.col(low, high).abs())
+    within = pl.col(mean).is_between(pl.col(low) - room, pl.col(high) + room) | pl.col(mean).is_nan()
+    return within & (pl.col(rest).abs() <= room)
