@@ -215,7 +215,7 @@ class Accumulator:
         """An accumulator of the rows of this one and others. None of them changes.
 
         Raises:
-            MergeError: where specifications differ.
+            MergeError: where specifications differ, or a sum would exceed the largest float.
         """
         total = self.copy()
         for other in others:

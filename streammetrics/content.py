@@ -11,7 +11,7 @@ from streammetrics import state as states
 from streammetrics.batches import Batch, append, no_rows
 from streammetrics.errors import DataError, MergeError
 from streammetrics.frames import concat_groups, types_of
-from streammetrics.overflow import refuse_overflow, suspects
+from streammetrics.overflow import may_overflow, refuse_overflow, refuse_overflow_together, suspects
 from streammetrics.roles import LABEL, Roles
 from streammetrics.rows import rows_by_model
 from streammetrics.state import State, Tally
@@ -34,7 +34,7 @@ class Content:
     ``types`` shows the types that come from the data, so far; it has no rows. ``held`` are rows that wait until they
     are many. More rows are added to them in place, so only the newest content goes on from there. ``known`` are the
     groups of all rows, which are counted only if they could be more than ``max_groups``. ``loaded`` counts the rows of
-    states that were not counted here.
+    states that were not counted here. ``large`` says whether sums might come near to the largest float.
     """
 
     roles: Roles
@@ -46,6 +46,7 @@ class Content:
     tally: Tally | None = None
     held: Batch | None = None
     loaded: int = 0
+    large: bool = False
 
     @classmethod
     def of(cls, roles: Roles, state: State, max_groups: int | None = None) -> Content:
@@ -56,7 +57,7 @@ class Content:
             labels = [types_of(matrix.select(pl.col(side).alias(LABEL))) for side in ConfusionMatrix.keys]
             types = types.hstack(concat_groups(labels))
         loaded = int(state.tables[RowCounts.name].select(pl.sum("rows", "dropped")).sum_horizontal().item())
-        return cls(roles, state, types, max_groups, loaded=loaded)
+        return cls(roles, state, types, max_groups, loaded=loaded, large=may_overflow(state))
 
     def empty(self) -> Content:
         """The content before the first row, of the same types."""
@@ -73,8 +74,12 @@ class Content:
         if far := suspects(rows):
             with np.errstate(over="ignore"):
                 refuse_overflow(self.compact()._observe(rows).compact().merged, far)
+            return replace(self, large=True)._with_finite(rows)
+        return self._with_finite(rows)
+
+    def _with_finite(self, rows: Batch) -> Content:
         if self.held is not None and not self.held.fits(rows):
-            return self._observe_held().with_rows(rows)
+            return self._observe_held()._with_finite(rows)
         types, buffer = self._joint_types(rows.types), self._buffer
         if rows.height >= buffer // 2:
             return replace(self._observe(rows), types=types)._limited()
@@ -88,11 +93,14 @@ class Content:
         Raises:
             ColumnError: If a group column has another type there.
             DataError: If there are more groups than ``max_groups``.
-            MergeError: If the rows are more than can be counted.
+            MergeError: If the rows are more than can be counted, or a sum would exceed the largest float.
         """
         if self.loaded + other.loaded > COUNTABLE:
             raise MergeError(f"Cannot merge states of more than {COUNTABLE:,} rows in total.")
         types = self._joint_types(other.types)
+        if self.large or other.large:
+            with np.errstate(over="ignore", invalid="ignore"):
+                refuse_overflow_together(self.compact().merged, other.compact().merged)
         tally, pending = other.tally, (*self.pending, other.merged, *other.pending)
         if tally is not None and self.tally is not None:
             tally = self.tally.absorb(tally)
@@ -102,7 +110,9 @@ class Content:
         if sum(s.cells for s in pending) >= max(self.merged.cells, states.PENDING):
             merged, pending = states.combine([self.merged, *pending]), ()
         loaded = self.loaded + other.loaded
-        return replace(self, merged=merged, pending=pending, tally=tally, types=types, loaded=loaded)._limited()
+        large = self.large or other.large
+        content = replace(self, merged=merged, pending=pending, tally=tally, types=types, loaded=loaded, large=large)
+        return content._limited()
 
     def observed(self) -> Content:
         """The content with no row waiting, and equal cells added up."""

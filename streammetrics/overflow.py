@@ -1,13 +1,14 @@
-"""Batches whose sums would exceed the largest float, found before they change a state."""
+"""Batches and states whose sums would exceed the largest float, found before they change a state."""
 
 from __future__ import annotations
 
 import polars as pl
+import polars.selectors as cs
 
 from streammetrics.batches import WEIGHT, Batch, Field
 from streammetrics.columns import extent
-from streammetrics.errors import DataError
-from streammetrics.state import State
+from streammetrics.errors import DataError, MergeError
+from streammetrics.state import State, combine
 
 HEAVY = 1e280  # total weight of a batch: any number of lighter ones has a finite sum
 FAR = 1e140  # distance from zero: sums of squares of values nearer to it are finite
@@ -34,11 +35,34 @@ def refuse_overflow(state: State, columns: list[pl.Series]) -> None:
     Raises:
         DataError: If a sum is not finite.
     """
-    if any(state.tables[s.name].select(s.overflown().any()).item() for s in state.statistics):
+    if overflown(state):
         column = columns[0]
         large = column.abs() > FAR
         first = large.arg_max() or 0
         raise DataError(
             f"Column {column.name!r} contains values whose sums or squares overflow in {large.sum():,} of "
             f"{len(column):,} rows (first: {column[first]!r} at row {first} of the batch). Rescale the column."
+        )
+
+
+def may_overflow(state: State) -> bool:
+    """Whether a state, with others, might have sums that exceed the largest float; mostly not."""
+    floats = (column.abs() for table in state.tables.values() for column in table.select(cs.float()))
+    return any(((column > HEAVY) & column.is_finite()).any() for column in floats)
+
+
+def overflown(state: State) -> set[str]:
+    """The statistics of a state with sums that are not finite."""
+    return {s.name for s in state.statistics if state.tables[s.name].select(s.overflown().any()).item()}
+
+
+def refuse_overflow_together(one: State, other: State) -> None:
+    """Raise if two states have finite sums that, added up, are not.
+
+    Raises:
+        MergeError: If a sum is not finite.
+    """
+    if found := overflown(combine([one, other])) - overflown(one) - overflown(other):
+        raise MergeError(
+            f"Cannot merge these states: sums of {min(found)!r} would exceed the largest float. Rescale the columns."
         )

@@ -46,6 +46,16 @@ def classes(weight, capacity):
     return acc.update({"y": label, "w": weight} | {column: shares[:, i] for i, column in scores.items()})
 
 
+def label_sets(weight, capacity):
+    values = np.random.default_rng(6)
+    score = values.random((2, N)).round(3)
+    label = values.random((2, N)) < score
+    statistics = (sm.ScoreHistogram(capacity=capacity), sm.ConfusionCounts(thresholds=(0.5,)), sm.ProbabilityLoss())
+    roles = {"y_true": {"a": "y0", "b": "y1"}, "y_score": {"a": "p0", "b": "p1"}, "sample_weight": "w"}
+    acc = sm.Accumulator(*statistics, sm.LabelSets(), task="multilabel", **roles)
+    return acc.update({"y0": label[0], "y1": label[1], "p0": score[0], "p1": score[1], "w": weight})
+
+
 @pytest.mark.parametrize(
     ("weight", "capacity", "scale"),
     [
@@ -53,7 +63,7 @@ def classes(weight, capacity):
         *(("equal", 16_384, scale) for scale in (2.0**-664, 2.0**664)),  # exact, so that no sum meets a level by chance
     ],
 )
-@pytest.mark.parametrize("task", [binary, regression, classes])
+@pytest.mark.parametrize("task", [binary, regression, classes, label_sets])
 def test_metrics_do_not_depend_on_the_scale_of_weights(task, capacity, weight, scale):
     found, expected = (task(w, capacity).finalize().frame for w in (WEIGHTS[weight] * scale, WEIGHTS[weight]))
     found, expected = (frame.filter(~pl.col("metric").is_in(OF_ROWS)) for frame in (found, expected))
@@ -104,6 +114,41 @@ def test_errors_whose_squares_overflow_are_refused_at_once(column):
     assert acc.update(rows | {column: [0.0, 1e150, 2.0]}).finalize()["r2"].value is not None
     kept = sm.Accumulator(sm.Histogram(of="y_true"), y_true="y").update({"y": [1e200, 1e300]})  # no squares are summed
     assert kept.finalize()["maximum"].value == 1e300
+
+
+HEAVY = {"w": [6e307, 6e307]}
+FAR = 9e153  # whose squares can be added up twice
+OVERFLOWING = {
+    "score_histogram": (
+        lambda: sm.Accumulator(sm.ScoreHistogram(), y_true="y", y_score="p", sample_weight="w"),
+        {"y": [0, 1], "p": [0.2, 0.7]} | HEAVY,
+    ),
+    "tdigest": (
+        lambda: sm.Accumulator(sm.TDigest(), y_true="y", y_pred="p", sample_weight="w"),
+        {"y": [0.0, 1.0], "p": [0.2, 0.7]} | HEAVY,
+    ),
+    "error_moments": (
+        lambda: sm.Accumulator(sm.ErrorMoments(), y_true="y", y_pred="p"),
+        {"y": [0.0, 0.0], "p": [FAR, 0.0]},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OVERFLOWING)
+@pytest.mark.parametrize("loaded", [False, True], ids=["counted", "loaded"])
+def test_states_whose_sums_overflow_together_cannot_be_merged(name, loaded):
+    make, rows = OVERFLOWING[name]
+    one, other = make().update(rows), make().update(rows)
+    if name == "error_moments":
+        one.update(rows)
+    if loaded:
+        one, other = (sm.Accumulator.from_bytes(acc.to_bytes()) for acc in (one, other))
+    before = one.to_bytes(), other.to_bytes()
+    with pytest.raises(sm.MergeError, match=f"sums of '{name}' would exceed the largest float"):
+        one.merge(other)
+    assert (one.to_bytes(), other.to_bytes()) == before
+    light = make().update(rows | {"w": [1.0, 1.0], "p": [0.25, 0.5]})
+    assert one.merge(light).seen == sm.Accumulator.from_bytes(before[0]).seen + 2
 
 
 @pytest.mark.parametrize("scale", [2.0**-450, 2.0**450])

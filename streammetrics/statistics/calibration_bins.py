@@ -96,7 +96,7 @@ class CalibrationBins(Statistic):
 
     def valid(self) -> pl.Expr:
         """Whether a row of a table, read from a file, can be."""
-        low, high = (pl.col("weight").cast(pl.Float64) * ((pl.col("bin") + i) / self.bins) for i in (0, 1))
+        low, high = ((pl.col("bin") + i) / self.bins * pl.col("weight") for i in (0, 1))
         return pl.all_horizontal(
             super().valid(),
             pl.col("bin").is_between(0, self.bins - 1),

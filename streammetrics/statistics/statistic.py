@@ -152,6 +152,9 @@ class Statistic(ABC):
         """Whether a total of the table, over all groups, is not finite."""
         floats = [c for c, kind in self.schema(weighted=True).items() if kind.is_float() and c not in self.keys]
         totals = [pl.col(c).sum().over(self.kept) if self.kept else pl.col(c).sum() for c in floats]
+        if self.held:  # which are added up
+            rows = pl.sum_horizontal(pl.col(self.held).cast(pl.Float64())).sum()
+            totals.append(rows.over(self.again) if self.again else rows)
         return ~pl.all_horizontal(pl.lit(True), *(total.is_finite() for total in totals))
 
     def valid_for(self, labels: Sequence[Any]) -> pl.Expr:
