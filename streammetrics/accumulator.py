@@ -172,7 +172,8 @@ class Accumulator:
         """Take in the rows of another accumulator, in place, and return this one. `merge` leaves both as they are.
 
         Raises:
-            MergeError: where specifications differ, or where the other is no accumulator.
+            MergeError: where specifications differ, where the other is no accumulator, or if a sum would exceed the
+                largest float. Neither changes then.
             ColumnError: where a group column has different types.
             DataError: If there are more groups than ``max_groups``.
         """
