@@ -13,7 +13,7 @@ import polars as pl
 from streammetrics import state as states
 from streammetrics import storage
 from streammetrics.batches import read
-from streammetrics.content import MAX_GROUPS, Content
+from streammetrics.content import MAX_GROUPS, NO_LIMIT, Content, GroupLimit
 from streammetrics.errors import MergeError, SpecificationError
 from streammetrics.estimates import columns_of
 from streammetrics.forks import new_lock, require_threads
@@ -58,6 +58,9 @@ class Accumulator:
             An update or a merge that would exceed it raises a `DataError` and changes nothing. Defaults to 1,000,000;
             None for no limit. It is neither saved nor compared: a merge obeys the limit of the first accumulator, and
             a loaded accumulator has none until the attribute ``max_groups`` is set.
+        overflow: ``"raise"``, or ``"other"`` to put groups beyond ``max_groups`` into one group named ``(other)``
+            instead. Groups that come first in sort order stay, so the result does not depend on the order of rows or
+            merges. Group columns must be text.
 
     Raises:
         SpecificationError: where the arguments do not fit together.
@@ -88,6 +91,7 @@ class Accumulator:
         renormalize: bool = False,
         metrics: Sequence[str | Metric] | None = None,
         max_groups: int | None = MAX_GROUPS,
+        overflow: Literal["raise", "other"] = "raise",
     ) -> None:
         names = Names()
         kind = task or kind_of(statistics)
@@ -107,20 +111,21 @@ class Accumulator:
         statistics = complete(statistics, roles)
         tables = columns_of(statistics, roles.labels)
         shown = None if metrics is None else tuple(m.name for m in find_metrics(metrics, tables))
-        self._start(Saved(roles, shown, states.no_rows(roles, statistics)))
+        if overflow not in ("raise", "other"):
+            raise SpecificationError(f"overflow= must be 'raise' or 'other', got {overflow!r}.")
+        self._start(Saved(roles, shown, states.no_rows(roles, statistics)), GroupLimit(None, overflow))
         self.max_groups = max_groups
 
-    def _start(self, saved: Saved) -> None:
+    def _start(self, saved: Saved, limit: GroupLimit) -> None:
         self.roles = saved.roles
         self.metrics = saved.metrics
-        self._content = Content.of(saved.roles, saved.state)  # set by one assignment, so that it is never half done
+        self._content = Content.of(saved.roles, saved.state, limit)  # set by one assignment: it is never half done
         self._own_lock = new_lock()
 
     @classmethod
-    def _of(cls, saved: Saved, max_groups: int | None = None) -> Accumulator:
+    def _of(cls, saved: Saved, limit: GroupLimit = NO_LIMIT) -> Accumulator:
         made = cls.__new__(cls)
-        made._start(saved)
-        made.max_groups = max_groups
+        made._start(saved, limit)
         return made
 
     @property
@@ -137,14 +142,14 @@ class Accumulator:
     @property
     def max_groups(self) -> int | None:
         """Maximum number of groups, or None for no limit. It can be set, and holds from the next update or merge on."""
-        return self._content.max_groups
+        return self._content.limit.most
 
     @max_groups.setter
     def max_groups(self, limit: int | None) -> None:
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
             raise SpecificationError(f"max_groups= must be a positive integer or None, got {limit!r}.")
         with self._lock:
-            self._content = replace(self._content, max_groups=limit, known=None)
+            self._content = replace(self._content, limit=self._content.limit._replace(most=limit), known=None)
 
     def update(self, batch: Any) -> Accumulator:
         """Take in one batch, and return this accumulator.
@@ -228,11 +233,13 @@ class Accumulator:
 
     def empty(self) -> Accumulator:
         """An accumulator of the same specification without rows, as for a worker."""
-        return self._of(Saved(self.roles, self.metrics, states.no_rows(self.roles, self.statistics)), self.max_groups)
+        return self._of(
+            Saved(self.roles, self.metrics, states.no_rows(self.roles, self.statistics)), self._content.limit
+        )
 
     def copy(self) -> Accumulator:
         """An accumulator of the same rows, which changes on its own."""
-        return self._of(self._saved(), self.max_groups)
+        return self._of(self._saved(), self._content.limit)
 
     def rollup(self, *columns: Column | Sequence[Column]) -> Accumulator:
         """The accumulator over fewer or coarser groups, as if the rows had been grouped by these columns alone.
@@ -257,7 +264,7 @@ class Accumulator:
         kept = {n: e for n, e in before.items() if n not in made}
         roles = replace(self.roles, by=by, expressions=kept | of_batches)
         complete(self.statistics, roles)
-        return self._of(Saved(roles, self.metrics, self._rolled_up(self.state, roles, made)), self.max_groups)
+        return self._of(Saved(roles, self.metrics, self._rolled_up(self.state, roles, made)), self._content.limit)
 
     def _rolled_up(self, state: State, roles: Roles, made: Mapping[str, pl.Expr] | None = None) -> State:
         """A state over the group columns of other roles. Groups that are there before the first row stay."""
@@ -279,7 +286,7 @@ class Accumulator:
         except (pl.exceptions.PolarsError, TypeError) as error:
             known = ", ".join(state.keys.columns) or "none"
             raise SpecificationError(f"groups can be filtered by their columns ({known}): {error}") from error
-        return self._of(Saved(self.roles, self.metrics, states.select(state, keys)), self.max_groups)
+        return self._of(Saved(self.roles, self.metrics, states.select(state, keys)), self._content.limit)
 
     def finalize(self, metrics: Sequence[str | Metric] | None = None, *, confidence: float | None = None) -> Report:
         """Read the metrics off what has been kept, which stays as it is.
@@ -368,7 +375,7 @@ class Accumulator:
         return Saved(self.roles, self.metrics, self.state)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return self._of, (self._saved(), self.max_groups)  # a lock can be neither pickled nor copied
+        return self._of, (self._saved(), self._content.limit)  # a lock can be neither pickled nor copied
 
     def _repr_html_(self) -> str:
         from streammetrics.html import accumulator_html  # when it is needed

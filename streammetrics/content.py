@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -27,20 +28,34 @@ MOST_ROWS = 4_194_304  # but no more than these
 MAX_GROUPS = 1_000_000  # unless a user says otherwise
 
 
+class GroupLimit(NamedTuple):
+    """How many groups there may be, models and folds apart, and what becomes of more: an error, or one group of others.
+
+    With ``overflow="other"`` the groups that come first in sort order keep a row of their own, whatever the order in
+    which rows come, so that parts merge to the same.
+    """
+
+    most: int | None = None
+    overflow: Literal["raise", "other"] = "raise"
+
+
+NO_LIMIT = GroupLimit()
+
+
 @dataclass(frozen=True)
 class Content:
     """What an accumulator holds, as a value: adding rows makes another one, entirely or not at all.
 
     ``types`` shows the types that come from the data, so far; it has no rows. ``held`` are rows that wait until they
     are many. More rows are added to them in place, so only the newest content goes on from there. ``known`` are the
-    groups of all rows, which are counted only if they could be more than ``max_groups``. ``loaded`` counts the rows of
+    groups of all rows, which are counted only if they could be more than ``limit``. ``loaded`` counts the rows of
     states that were not counted here. ``large`` says whether sums might come near to the largest float.
     """
 
     roles: Roles
     merged: State
     types: pl.DataFrame
-    max_groups: int | None = None
+    limit: GroupLimit = NO_LIMIT
     known: pl.DataFrame | None = None
     pending: tuple[State, ...] = ()
     tally: Tally | None = None
@@ -49,7 +64,7 @@ class Content:
     large: bool = False
 
     @classmethod
-    def of(cls, roles: Roles, state: State, max_groups: int | None = None) -> Content:
+    def of(cls, roles: Roles, state: State, limit: GroupLimit = NO_LIMIT) -> Content:
         """The content of a state."""
         types = types_of(state.keys.select(roles.keys))
         matrix = state.tables.get(ConfusionMatrix.name)
@@ -57,12 +72,12 @@ class Content:
             labels = [types_of(matrix.select(pl.col(side).alias(LABEL))) for side in ConfusionMatrix.keys]
             types = types.hstack(concat_groups(labels))
         loaded = int(state.tables[RowCounts.name].select(pl.sum("rows", "dropped")).sum_horizontal().item())
-        return cls(roles, state, types, max_groups, loaded=loaded, large=may_overflow(state))
+        return cls(roles, state, types, limit, loaded=loaded, large=may_overflow(state))
 
     def empty(self) -> Content:
         """The content before the first row, of the same types."""
         merged = states.no_rows(self.roles, self.merged.statistics)
-        return Content(self.roles, merged, self.types, self.max_groups)
+        return Content(self.roles, merged, self.types, self.limit)
 
     def with_rows(self, rows: Batch) -> Content:
         """The content with more rows. A few are held, to be observed together with others.
@@ -120,14 +135,15 @@ class Content:
         return content if content.tally is None else replace(content, tally=content.tally.compact())
 
     def compact(self) -> Content:
-        """The content as one state."""
+        """The content as one state, with no more groups of their own than there may be."""
         content = self._observe_held()
         tallied = () if content.tally is None else (content.tally.state(),)
-        if not (content.pending or tallied):
-            return content
-        return replace(
-            content, merged=states.combine([content.merged, *content.pending, *tallied]), pending=(), tally=None
-        )
+        merged, by, most = content.merged, self.roles.by, self.limit.most
+        if content.pending or tallied:
+            merged = states.combine([merged, *content.pending, *tallied])
+        if by and most is not None and self.limit.overflow == "other" and merged.groups.height > most:
+            merged = states.with_other(merged, by, most)
+        return replace(content, merged=merged, pending=(), tally=None)
 
     def _limited(self, known: pl.DataFrame | None = None, more: pl.DataFrame | None = None) -> Content:
         """The same content if it has no more groups than it may.
@@ -137,24 +153,40 @@ class Content:
             more: the group columns of the last rows.
         """
         by, tally = self.roles.by, () if self.tally is None else (self.tally.groups,)
-        if self.max_groups is None or not by:
+        if self.limit.most is None or not by:
             return self
         tables = [*tally, *(state.groups for state in (self.merged, *self.pending))]
         held = 0 if self.held is None else self.held.height
-        if sum(table.height for table in tables) // len(self.roles.models) + held <= self.max_groups:
+        if sum(table.height for table in tables) // len(self.roles.models) + held <= self.limit.most:
             return replace(self, known=None)
+        if self.limit.overflow == "other":
+            return self._with_few_groups()
         if known is not None and more is not None:
             tables = [known, more]
         elif self.held is not None:
             tables.append(self.held.by.head(held))
         known = concat_groups([table.select(by) for table in tables]).unique()
-        if known.height > self.max_groups:
+        if known.height > self.limit.most:
             widest = max(by, key=lambda name: known[name].n_unique())
             raise DataError(
-                f"Grouping by {', '.join(by)} gives more than {self.max_groups:,} groups; {widest!r} has most values. "
-                "Group by fewer or coarser columns, or raise max_groups=."
+                f"Grouping by {', '.join(by)} gives more than {self.limit.most:,} groups; {widest!r} has most values. "
+                "Group by fewer or coarser columns, raise max_groups=, or pass overflow='other'."
             )
         return replace(self, known=known)
+
+    def _with_few_groups(self) -> Content:
+        """The same content, merged once the groups are twice as many as they may be.
+
+        Raises:
+            DataError: If a group column is not text, which could not name the group of others.
+        """
+        if numbers := [name for name in self.roles.by if self.types[name].dtype not in (pl.String, pl.Null)]:
+            raise DataError(
+                f"overflow='other' requires group columns of text, got {self.types[numbers[0]].dtype} for "
+                f"{numbers[0]!r}. Cast the column, or raise max_groups=."
+            )
+        groups = sum(state.groups.height for state in self.pending) + (self.tally.groups.height if self.tally else 0)
+        return self.compact() if groups > (self.limit.most or 0) else self
 
     def _joint_types(self, columns: pl.DataFrame) -> pl.DataFrame:
         """The types so far brought together with those of more columns."""

@@ -25,6 +25,7 @@ Statistics = tuple[Statistic, ...]
 
 PENDING = 131_072  # cells that may wait to be added up even where few have been kept,
 FACTOR = 2  # or so many times as have been kept
+OTHER = "(other)"  # of group columns, where groups are more than they may be
 ONE_GROUP = pl.DataFrame({GROUP: [0]}, {GROUP: pl.UInt32})
 
 
@@ -207,6 +208,16 @@ def roll_up(state: State, columns: Sequence[str]) -> State:
 def for_reports(state: State) -> State:
     """The state with statistics by which reports roll up its groups, to be read and never stored."""
     return replace(state, statistics=tuple(s.for_reports() for s in state.statistics))
+
+
+def with_other(state: State, by: Sequence[str], most: int) -> State:
+    """The state with no more groups than ``most``, the first in sort order, and one group `OTHER` of all the rest."""
+    is_other = pl.all_horizontal(pl.col(column).eq_missing(OTHER) for column in by)
+    named = state.keys.select(by).unique().filter(~is_other).sort(by, nulls_last=True)
+    rest = named.slice(most).with_columns(pl.lit(True).alias(GROUP))
+    in_rest = find(state.keys.select(by), rest.select(GROUP, *by)).is_not_null()
+    keys = state.keys.with_columns(pl.when(in_rest).then(pl.lit(OTHER)).otherwise(pl.col(c)).alias(c) for c in by)
+    return roll_up(replace(state, groups=_numbered(keys)), state.keys.columns)
 
 
 def with_keys(state: State, made: Mapping[str, pl.Expr]) -> State:

@@ -81,6 +81,7 @@ def binary(
     calibration_bins: int = 10,
     metrics: Sequence[str | Metric] | None = None,
     max_groups: int | None = MAX_GROUPS,
+    overflow: Literal["raise", "other"] = "raise",
 ) -> Accumulator:
     """An accumulator for binary classification.
 
@@ -101,6 +102,7 @@ def binary(
         calibration_bins: number of calibration bins.
         metrics: what reports show, instead of the usual ones. All others can still be asked for.
         max_groups: Maximum number of groups. Defaults to 1,000,000; None for no limit. See `Accumulator`.
+        overflow: ``"raise"``, or ``"other"`` to put more groups into one named ``(other)``. See `Accumulator`.
 
     Raises:
         SpecificationError: where the arguments do not fit together.
@@ -134,6 +136,7 @@ def binary(
         nulls=nulls,
         metrics=[*VOLUME, *shown, *COUNTS] if metrics is None else metrics,
         max_groups=max_groups,
+        overflow=overflow,
     )
 
 
@@ -155,6 +158,7 @@ def multiclass(
     calibration_bins: int = 10,
     metrics: Sequence[str | Metric] | None = None,
     max_groups: int | None = MAX_GROUPS,
+    overflow: Literal["raise", "other"] = "raise",
 ) -> Accumulator:
     """An accumulator for classification into several classes.
 
@@ -180,6 +184,7 @@ def multiclass(
         calibration_bins: number of calibration bins of a class.
         metrics: what reports show, instead of the usual ones. All others can still be asked for.
         max_groups: Maximum number of groups. Defaults to 1,000,000; None for no limit. See `Accumulator`.
+        overflow: ``"raise"``, or ``"other"`` to put more groups into one named ``(other)``. See `Accumulator`.
 
     Raises:
         SpecificationError: where the arguments do not fit together.
@@ -216,6 +221,7 @@ def multiclass(
         renormalize=renormalize,
         metrics=[*VOLUME, *CLASSES, *_macro(OF_LABELS), *OF_LABELS, *shown] if metrics is None else metrics,
         max_groups=max_groups,
+        overflow=overflow,
     )
 
 
@@ -235,6 +241,7 @@ def multilabel(
     calibration_bins: int = 10,
     metrics: Sequence[str | Metric] | None = None,
     max_groups: int | None = MAX_GROUPS,
+    overflow: Literal["raise", "other"] = "raise",
 ) -> Accumulator:
     """An accumulator for classification where a row can have any number of labels.
 
@@ -254,6 +261,7 @@ def multilabel(
         calibration_bins: number of calibration bins of a label.
         metrics: what reports show, instead of the usual ones. All others can still be asked for.
         max_groups: Maximum number of groups. Defaults to 1,000,000; None for no limit. See `Accumulator`.
+        overflow: ``"raise"``, or ``"other"`` to put more groups into one named ``(other)``. See `Accumulator`.
 
     Raises:
         SpecificationError: where the arguments do not fit together.
@@ -287,6 +295,7 @@ def multilabel(
         nulls=nulls,
         metrics=[*VOLUME, *sets, *micro, *_macro(OF_LABELS), *OF_LABELS, *shown] if metrics is None else metrics,
         max_groups=max_groups,
+        overflow=overflow,
     )
 
 
@@ -304,6 +313,7 @@ def regression(
     atoms: Sequence[float] = (),
     metrics: Sequence[str | Metric] | None = None,
     max_groups: int | None = MAX_GROUPS,
+    overflow: Literal["raise", "other"] = "raise",
 ) -> Accumulator:
     """An accumulator for regression. Errors are predictions minus true values.
 
@@ -321,6 +331,7 @@ def regression(
         atoms: errors that many rows share.
         metrics: what reports show, instead of the usual ones. All others can still be asked for.
         max_groups: Maximum number of groups. Defaults to 1,000,000; None for no limit. See `Accumulator`.
+        overflow: ``"raise"``, or ``"other"`` to put more groups into one named ``(other)``. See `Accumulator`.
 
     Raises:
         SpecificationError: where the arguments do not fit together.
@@ -344,6 +355,7 @@ def regression(
         nulls=nulls,
         metrics=[*VOLUME, *ERRORS, *ERROR_QUANTILES, *shown] if metrics is None else metrics,
         max_groups=max_groups,
+        overflow=overflow,
     )
 
 
@@ -363,6 +375,7 @@ def predictions(
     atoms: Sequence[float] = (),
     metrics: Sequence[str | Metric] | None = None,
     max_groups: int | None = MAX_GROUPS,
+    overflow: Literal["raise", "other"] = "raise",
 ) -> Accumulator:
     """An accumulator for predictions whose labels have not come: volume, null rate, scores, predicted positives.
 
@@ -383,6 +396,7 @@ def predictions(
         atoms: scores that many rows share.
         metrics: what reports show, instead of the usual ones. All others can still be asked for.
         max_groups: Maximum number of groups. Defaults to 1,000,000; None for no limit. See `Accumulator`.
+        overflow: ``"raise"``, or ``"other"`` to put more groups into one named ``(other)``. See `Accumulator`.
 
     Raises:
         SpecificationError: where the arguments do not fit together.
@@ -418,6 +432,7 @@ def predictions(
         nulls=nulls,
         metrics=shown if metrics is None else metrics,
         max_groups=max_groups,
+        overflow=overflow,
     )
 
 

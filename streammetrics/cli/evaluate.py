@@ -59,6 +59,7 @@ TASKS: dict[str, Callable[..., Accumulator]] = {
 @click.option("--renormalize", is_flag=True, default=None, help="Divide class probabilities by their sum.")
 @click.option("--capacity", type=int, help="Most bins of a histogram.")
 @click.option("--max-groups", type=click.IntRange(min=1), help="Maximum number of groups. Default: 1,000,000.")
+@click.option("--overflow", type=click.Choice(["raise", "other"]), help="What to do with more groups. Default: raise.")
 @click.option("--atom", "atoms", type=float, multiple=True, help="Value that many rows share; repeat for more.")
 @options.metrics
 @click.option("--save", type=options.FileToWrite(), help="File to save the state to, for merge, show and check.")
