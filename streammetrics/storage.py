@@ -18,9 +18,9 @@ import numpy as np
 import polars as pl
 
 from streammetrics import checksums
-from streammetrics.errors import ColumnError, SpecificationError, StateError, StateWarning, StreamMetricsError
+from streammetrics.errors import ColumnError, SpecificationError, StateError, StateWarning
 from streammetrics.folds import FOLDS
-from streammetrics.foreign import FOREIGN
+from streammetrics.foreign import translated
 from streammetrics.frames import group_column
 from streammetrics.lazy import pa, pq
 from streammetrics.roles import FOLD, LABEL, SINGLE, Roles
@@ -329,12 +329,8 @@ def _together(tables: Sequence[tuple[Path, pa.Table]]) -> Saved:
 
 def _checked(step: Callable[[], T]) -> T:
     """Run a step on foreign content; whatever it cannot take is an error of the content."""
-    try:
+    with translated(StateError, "the content cannot be read"):
         return step()
-    except StreamMetricsError:
-        raise
-    except (*FOREIGN, pa.ArrowException) as error:
-        raise StateError(f"the content cannot be read ({error}).") from error
 
 
 def _header(metadata: Mapping[bytes, bytes]) -> dict[str, Any]:
