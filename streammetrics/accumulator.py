@@ -182,8 +182,7 @@ class Accumulator:
             ColumnError: where a group column has different types.
             DataError: If there are more groups than ``max_groups``.
         """
-        if not isinstance(other, Accumulator):
-            raise MergeError(f"an accumulator is merged with others, not with a {type(other).__name__}.")
+        _require_accumulator(other)
         require_equal(self.roles, other.roles, self.statistics, other.statistics)
         with other._lock:
             content = other.flush()._content
@@ -398,7 +397,7 @@ def merge(accumulators: Iterable[Accumulator]) -> Accumulator:
     """The accumulator of the rows of several. They are taken one at a time, so any number fits in memory.
 
     Raises:
-        MergeError: where there is none, or where specifications differ.
+        MergeError: If there is none, if one is not an accumulator, or if specifications differ.
 
     >>> import streammetrics as sm
     >>> days = [sm.binary(y_true="y", y_score="p").update({"y": [1, 0], "p": [0.9, p]}) for p in (0.2, 0.95)]
@@ -409,7 +408,13 @@ def merge(accumulators: Iterable[Accumulator]) -> Accumulator:
     first = next(remaining, None)
     if first is None:
         raise MergeError("there is nothing to merge.")
+    _require_accumulator(first)
     total = first.copy()
     for other in remaining:
         total.absorb(other)
     return total
+
+
+def _require_accumulator(other: Any) -> None:
+    if not isinstance(other, Accumulator):
+        raise MergeError(f"an accumulator is merged with others, not with a {type(other).__name__}.")

@@ -496,7 +496,7 @@ def test_some_rows_are_evaluated(typed):
     flag = ["--y-true", "flag", "--y-score", "q"]
     assert values(typed, *flag, "--where", "g = 'DE' OR q > 0.5", metric="rows") == [3.0]
     assert "there is no column 'h'" in run("evaluate", typed, *flag, "--where", "h > 1", code=2)
-    assert "no rows" in run("evaluate", typed, *flag, "--where", "q > 1", code=2)
+    assert "No row meets the condition 'q > 1'." in run("evaluate", typed, *flag, "--where", "q > 1", code=2)
     assert "SQL" in run("evaluate", typed, *flag, "--where", "q >", code=2)
     bad = ["--y-true", "flag", "--y-score", "q * 1.2", "--where", "number = 2"]
     assert f"in row 3 of {typed})" in run("evaluate", typed, *bad, code=2)

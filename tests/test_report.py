@@ -118,6 +118,8 @@ def test_violations_are_decided_on_the_bound():
     assert "no higher than" in report.violations(f"roc_auc <= {estimate.value}")[0]
     assert "cannot be decided" in evaluated(DATA.filter("y")).violations("roc_auc >= 0.1")[0]
     assert len(evaluated(by="g").violations("accuracy > 1")) == 2
+    with pytest.raises(sm.MetricError, match="5 is not a requirement"):
+        report.violations(5)
 
 
 def test_a_single_class_and_swapped_labels_are_noted():

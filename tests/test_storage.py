@@ -672,6 +672,8 @@ def test_only_accumulators_are_merged():
     acc = sm.binary(y_true="y", y_score="p")
     with pytest.raises(sm.MergeError, match="merged with others, not with a list"):
         acc.merge([acc])
+    with pytest.raises(sm.MergeError, match="merged with others, not with a str"):
+        sm.merge(["a.state"])
 
 
 def test_options_of_numpy_are_saved_as_those_of_python():

@@ -18,6 +18,7 @@ from streammetrics.cli import options
 from streammetrics.cli.columns import Columns, expression, label
 from streammetrics.cli.output import show
 from streammetrics.cli.root import command
+from streammetrics.errors import SourceError
 from streammetrics.pipeline import accumulate, require_rows
 from streammetrics.roles import SEVERAL
 from streammetrics.sources import open_files
@@ -91,6 +92,8 @@ def evaluate_command(
     acc.finalize(metrics or None)  # an unknown metric is refused before the data are read
     progress = sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None
     accumulate(files, acc, workers=workers, progress=progress)
+    if where is not None and not acc.seen:
+        raise SourceError(f"No row meets the condition {where!r}.")
     require_rows([acc])
     if save:
         acc.save(save)

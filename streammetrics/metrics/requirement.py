@@ -39,7 +39,7 @@ class Requirement:
         Raises:
             MetricError: where the text is none.
         """
-        match = _FORM.fullmatch(text)
+        match = _FORM.fullmatch(text) if isinstance(text, str) else None
         if match is None:
             raise MetricError(f"{text!r} is not a requirement; write one like 'roc_auc >= 0.8'.")
         metric, comparison, limit = match.groups()
