@@ -709,6 +709,16 @@ def test_weights_of_any_size_agree_with_themselves(weight):
     assert sm.Accumulator.from_bytes(acc.to_bytes()).seen == SIZE
 
 
+@pytest.mark.parametrize("score", [0.0, 5e-324, 1 - 2**-53, 1.0])
+@pytest.mark.parametrize("label", [0, 1])
+def test_losses_of_scores_at_the_ends_agree_with_themselves(label, score):
+    labels = sm.multiclass(y_true="y", y_score={0: 1 - pl.col("p"), 1: "p"})
+    for acc in (sm.binary(y_true="y", y_score="p"), labels):
+        acc.update({"y": [label] * 3, "p": [score] * 3})
+        again = sm.Accumulator.from_bytes(acc.to_bytes()).finalize()
+        assert again["log_loss"] == acc.finalize()["log_loss"]
+
+
 @pytest.mark.parametrize("offset", [0.0, 1e12, -1e300])
 def test_moments_of_any_size_agree_with_themselves(offset):
     acc = sm.regression(y_true=pl.col("p") + offset, y_pred=pl.col("q") + offset, by="g").update(DATA)

@@ -17,7 +17,7 @@ from streammetrics.roles import Kind
 from streammetrics.rows import Rows
 from streammetrics.statistics.statistic import Statistic
 
-LOG_LOSS = -log(kernels.CLIP)  # of a row, at most
+LOG_LOSS = -log(1 - (1 - kernels.CLIP))  # of a row, at most: that of a negative, whose 1e-15 is rounded down
 
 
 @dataclass(frozen=True)
