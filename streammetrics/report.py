@@ -252,7 +252,8 @@ class Report:
         """The rows of `frame` for one metric, of the groups and kept keys that match; of one label with ``label=``.
 
         If a score histogram is kept, confusion-count metrics are known at any ``threshold=``. At one that is not in the
-        frame they are exact if no bin holds scores on both sides of it, and else have bounds.
+        frame they are exact if no bin holds scores on both sides of it, and else have bounds. It is compared with the
+        64-bit values of scores: for scores of 32 bits give ``float(np.float32(0.9))``, not 0.9.
 
         Raises:
             MetricError: for an unknown metric, or one that cannot be read off what was kept.

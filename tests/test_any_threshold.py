@@ -144,3 +144,10 @@ def test_what_has_no_histogram_has_no_other_thresholds():
             report.get("recall", threshold=wrong)
     with pytest.raises(sm.ReportError, match="0 rows of roc_auc"):
         report.get("roc_auc", threshold=0.61)
+
+
+def test_a_threshold_that_was_not_kept_meets_the_64_bit_values_of_scores():
+    rows = {"y": [1, 1, 0], "s": np.array([0.9, 0.95, 0.2], dtype=np.float32)}
+    report = sm.binary(y_true="y", y_score="s").update(rows).finalize()
+    assert report.get("recall", threshold=0.9) == 0.5
+    assert report.get("recall", threshold=float(np.float32(0.9))) == 1.0
