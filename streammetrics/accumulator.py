@@ -60,7 +60,7 @@ class Accumulator:
             a loaded accumulator has none until the attribute ``max_groups`` is set.
         overflow: ``"raise"``, or ``"other"`` to put groups beyond ``max_groups`` into one group named ``(other)``
             instead. Groups that come first in sort order stay, so the result does not depend on the order of rows or
-            merges. Group columns must be text.
+            merges. Group columns must be text. This limit is saved, and a merge obeys the smaller of two.
 
     Raises:
         SpecificationError: where the arguments do not fit together.
@@ -125,7 +125,7 @@ class Accumulator:
     @classmethod
     def _of(cls, saved: Saved, limit: GroupLimit = NO_LIMIT) -> Accumulator:
         made = cls.__new__(cls)
-        made._start(saved, limit)
+        made._start(saved, limit if saved.named is None else GroupLimit(saved.named, "other"))
         return made
 
     @property
@@ -371,7 +371,8 @@ class Accumulator:
         return merge(cls._of(saved) for saved in storage.read(paths))
 
     def _saved(self) -> Saved:
-        return Saved(self.roles, self.metrics, self.state)
+        limit = self._content.limit
+        return Saved(self.roles, self.metrics, self.state, limit.most if limit.overflow == "other" else None)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self._of, (self._saved(), self._content.limit)  # a lock can be neither pickled nor copied

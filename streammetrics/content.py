@@ -38,6 +38,11 @@ class GroupLimit(NamedTuple):
     most: int | None = None
     overflow: Literal["raise", "other"] = "raise"
 
+    def joint(self, other: GroupLimit) -> GroupLimit:
+        """The limit of a merge: this one, or the smallest under which a part has put groups together."""
+        others = [limit.most for limit in (self, other) if limit.overflow == "other" and limit.most is not None]
+        return GroupLimit(min(others), "other") if others else self
+
 
 NO_LIMIT = GroupLimit()
 
@@ -124,10 +129,10 @@ class Content:
         merged, tally = self.merged, tally or other.tally or self.tally
         if sum(s.cells for s in pending) >= max(self.merged.cells, states.PENDING):
             merged, pending = states.combine([self.merged, *pending]), ()
-        loaded = self.loaded + other.loaded
-        large = self.large or other.large
-        content = replace(self, merged=merged, pending=pending, tally=tally, types=types, loaded=loaded, large=large)
-        return content._limited()
+        content = replace(
+            self, merged=merged, pending=pending, tally=tally, types=types, limit=self.limit.joint(other.limit)
+        )
+        return replace(content, loaded=self.loaded + other.loaded, large=self.large or other.large)._limited()
 
     def observed(self) -> Content:
         """The content with no row waiting, and equal cells added up."""

@@ -45,11 +45,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Saved:
-    """All that a saved state holds."""
+    """All that a saved state holds. Groups are ``named`` at most, if others are put into one group."""
 
     roles: Roles
     metrics: tuple[str, ...] | None
     state: State
+    named: int | None = None
 
 
 def to_arrow(saved: Saved) -> pa.Table:
@@ -72,7 +73,7 @@ def to_arrow(saved: Saved) -> pa.Table:
         "columns": {k: v for k, v in asdict(saved.roles).items() if k != "expressions"},
         "statistics": [{"name": s.name, "options": asdict(s)} for s in state.statistics],
         "metrics": saved.metrics,
-    }
+    } | ({} if saved.named is None else {"named_groups": saved.named})
     try:
         text = json.dumps(header, default=_plain)
     except TypeError as error:
@@ -100,7 +101,8 @@ def from_arrow(table: pa.Table) -> Saved:
     if not isinstance(table, pa.Table):  # which would lose the sizes of its buffers on the way
         table = _checked(lambda: pa.table(table))
     _checked(lambda: table.validate(full=True))
-    roles, statistics, metrics = _specification(_header(table.schema.metadata or {}))
+    header = _header(table.schema.metadata or {})
+    roles, statistics, metrics = _specification(header)
     names = [s.name for s in statistics]
     if table.column_names != [*roles.group_columns, *names]:
         expected = ", ".join([*roles.group_columns, *names])
@@ -113,7 +115,10 @@ def from_arrow(table: pa.Table) -> Saved:
         raise StateError("the state has groups without a count of their rows.")
     _require_equal_rows(statistics, tables, roles)
     state = State(statistics, frame.select(GROUP).with_columns(_keys(frame, roles)), tables, roles.labels)
-    return Saved(roles, metrics, _checked(lambda: roll_up(state, roles.group_columns)))
+    named = header.get("named_groups")
+    if named is not None and (type(named) is not int or named < 1):
+        raise StateError("the state's field 'named_groups' is not a positive integer.")
+    return Saved(roles, metrics, _checked(lambda: roll_up(state, roles.group_columns)), named)
 
 
 def _specification(header: Mapping[str, Any]) -> tuple[Roles, tuple[Statistic, ...], tuple[str, ...] | None]:

@@ -147,3 +147,30 @@ def test_others_need_text_and_are_asked_for():
     assert acc.seen == 3
     with pytest.raises(sm.SpecificationError, match="overflow= must be 'raise' or 'other', got 'drop'"):
         task(overflow="drop")
+
+
+def test_others_of_saved_states_and_of_different_limits_stay_together(tmp_path):
+    one, two = (task(max_groups=most, overflow="other") for most in (2, 3))
+    one.update(batch(*"AABBBBCCCCCC"))
+    two.update(batch(*"BB" + "C" * 20 + "DD"))
+    expected = {"A": 2, "B": 6, OTHERS: 28}
+    for name, acc in (("1", one), ("2", two)):
+        acc.save(tmp_path / name)
+    loaded = [sm.Accumulator.load(tmp_path / name) for name in "12"]
+    plain = task(max_groups=None).update(batch(*"BB" + "C" * 20 + "DD"))
+    for total in (
+        one + two,
+        two + one,
+        loaded[1] + loaded[0],
+        sm.Accumulator.load(tmp_path / "2", tmp_path / "1"),
+        plain + loaded[0],
+        pickle.loads(pickle.dumps(one)) + two,
+    ):
+        assert dict(total.finalize(["rows"]).frame.select("g", "value").iter_rows()) == expected
+        again = sm.Accumulator.from_bytes(total.to_bytes()) + task(overflow="raise").update(batch(*"CD"))
+        assert again.finalize().get("rows", g=OTHERS).value == 30
+    broken = one.to_arrow().replace_schema_metadata(
+        {b"streammetrics": one.to_arrow().schema.metadata[b"streammetrics"].replace(b'groups": 2', b'groups": 0')}
+    )
+    with pytest.raises(sm.StateError, match="'named_groups' is not a positive integer"):
+        sm.Accumulator.from_arrow(broken)
