@@ -244,7 +244,7 @@ def _read(path: Path) -> tuple[pa.Table, bool]:
         sealed = checksums.is_sealed(content)
         table = _checked(lambda: _table(content))
         if KEY not in (table.schema.metadata or {}) and (header := _header_of_spark(table)):
-            return _checked(lambda: restored(table, _schema(header))), True
+            return _checked(lambda: restored(_with_zones(table), _schema(header))), True
     except FileNotFoundError as error:
         raise StateError(f"Cannot read {str(path)!r}: file not found.") from error
     except (OSError, ValueError) as error:
@@ -260,6 +260,15 @@ def _header_of_spark(table: pa.Table) -> bytes | None:
     found = json.loads((table.schema.metadata or {}).get(SPARK, b"null"))
     header = found["fields"][0]["metadata"].get(KEY.decode()) if found else None
     return header.encode() if header else None
+
+
+def _with_zones(table: pa.Table) -> pa.Table:
+    """A table of Spark's with the zone of its times, which it may write as times of UTC without a word."""
+    for i, field in enumerate(json.loads(table.schema.metadata[SPARK])["fields"]):
+        kind = table.schema.field(i).type
+        if field["type"] == "timestamp" and pa.types.is_timestamp(kind) and kind.tz is None:
+            table = table.set_column(i, field["name"], table.column(i).cast(pa.timestamp("us", tz="UTC")))
+    return table
 
 
 def _schema(header: bytes) -> pa.Schema:
