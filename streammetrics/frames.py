@@ -84,7 +84,8 @@ def _converted(data: Any, columns: Sequence[str] = (), copy: bool = False) -> pl
 def types_of(columns: pl.DataFrame) -> pl.DataFrame:
     """The columns without rows, to tell their types. Integers that floats cannot hold are shown as `WIDE`."""
     wide = [s.name for s in columns.iter_columns() if s.dtype == pl.Int64 and _beyond(s, EXACT)]
-    return columns.clear().cast(dict.fromkeys(wide, WIDE))
+    types = columns.clear()
+    return types.cast(dict.fromkeys(wide, WIDE)) if wide else types
 
 
 def _beyond(integers: pl.Series, limit: int) -> bool:
