@@ -163,7 +163,7 @@ class Content:
         tables = [*tally, *(state.groups for state in (self.merged, *self.pending))]
         held = 0 if self.held is None else self.held.height
         if sum(table.height for table in tables) // len(self.roles.models) + held <= self.limit.most:
-            return replace(self, known=None)
+            return self if self.known is None else replace(self, known=None)
         if self.limit.overflow == "other":
             return self._with_few_groups()
         if known is not None and more is not None:
