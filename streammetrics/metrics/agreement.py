@@ -7,8 +7,9 @@ from math import inf
 import polars as pl
 from polars import Expr
 
+from streammetrics.metrics.each import each
 from streammetrics.metrics.metric import metric
-from streammetrics.metrics.scale import LARGE, SMALL, near_one
+from streammetrics.metrics.scale import LARGE, SMALL, each_near_one, near_one
 
 
 @metric(range=(-1, 1), better="high", aliases=("matthews_corrcoef", "phi", "phi_coefficient"))
@@ -22,10 +23,13 @@ def mcc(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     >>> mcc(3, 1, 0, 0) is None
     True
     """
-    tp, fp, fn, tn = near_one(tp + fp + fn + tn, tp, fp, fn, tn)
-    # Paired so that a perfect table gives sqrt(x * x), which is exactly x.
-    scale = ((tp + fp) * (tn + fn)) * ((tp + fn) * (tn + fp))
-    return (tp * tn - fp * fn) / scale.sqrt()
+
+    def formula(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
+        # Paired so that a perfect table gives sqrt(x * x), which is exactly x.
+        scale = ((tp + fp) * (tn + fn)) * ((tp + fn) * (tn + fp))
+        return (tp * tn - fp * fn) / scale.sqrt()
+
+    return each_near_one(formula, tp, fp, fn, tn)
 
 
 @metric(range=(-1, 1), better="high", aliases=("cohen_kappa", "cohen_kappa_score"))
@@ -41,8 +45,12 @@ def kappa(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     >>> kappa(3, 0, 0, 0) is None
     True
     """
-    excess, possible = _beyond_chance(*near_one(tp + fp + fn + tn, tp, fp, fn, tn))
-    return excess / possible
+
+    def formula(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
+        excess, possible = _beyond_chance(tp, fp, fn, tn)
+        return excess / possible
+
+    return each_near_one(formula, tp, fp, fn, tn)
 
 
 @kappa.note
@@ -58,6 +66,10 @@ def banded(total: Expr, exact: tuple[Expr, Expr], scaled: tuple[Expr, Expr]) -> 
 
 def kappa_band(excess: Expr, possible: Expr) -> Expr:
     """The verbal band of ``kappa = excess / possible``, exact on integers; null where kappa is."""
+    return each(_band, excess=excess, possible=possible)
+
+
+def _band(excess: Expr, possible: Expr) -> Expr:
     return (
         pl.when(possible == 0)
         .then(None)
@@ -96,8 +108,8 @@ def chance_agreement(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     >>> chance_agreement(0, 0, 0, 0) is None
     True
     """
-    tp, fp, fn, tn = near_one(tp + fp + fn + tn, tp, fp, fn, tn)
-    return ((tp + fp) * (tp + fn) + (tn + fn) * (tn + fp)) / (tp + fp + fn + tn) ** 2
+    total = tp + fp + fn + tn
+    return ((tp + fp) * ((tp + fn) / total) + (tn + fn) * ((tn + fp) / total)) / total
 
 
 @metric(range=(0.5, 1), aliases=("majority_class_accuracy", "no_information_rate"))

@@ -10,7 +10,6 @@ from math import inf
 from polars import Expr
 
 from streammetrics.metrics.metric import metric
-from streammetrics.metrics.scale import near_one
 
 
 @metric(range=(0, 1), better="low", aliases=("expected_calibration_error",))
@@ -109,8 +108,8 @@ def brier_reliability(weight: Expr, pos: Expr, score_sum: Expr) -> Expr:
     >>> brier_reliability(0, 0, 0) is None
     True
     """
-    weight, pos, score_sum = near_one(weight.sum(), weight, pos, score_sum)
-    return ((score_sum - pos) ** 2 / weight).sum() / weight.sum()
+    error = score_sum - pos
+    return (error * (error / weight)).sum() / weight.sum()
 
 
 @metric(range=(0, 0.25), better="high")
@@ -151,8 +150,7 @@ def brier_within_bin(weight: Expr, pos: Expr, score_sum: Expr, score_square_sum:
     >>> brier_within_bin(0, 0, 0, 0, 0) is None
     True
     """
-    sums = (weight, pos, score_sum, score_square_sum, pos_score_sum)
-    weight, pos, score_sum, score_square_sum, pos_score_sum = near_one(weight.sum(), *sums)
-    variance = score_square_sum - score_sum**2 / weight
-    covariance = pos_score_sum - pos * score_sum / weight
+    mean = score_sum / weight
+    variance = score_square_sum - score_sum * mean
+    covariance = pos_score_sum - pos * mean
     return (variance - 2 * covariance).sum() / weight.sum()

@@ -13,7 +13,6 @@ from polars import Expr
 
 from streammetrics.errors import MetricError
 from streammetrics.metrics.metric import metric
-from streammetrics.metrics.scale import near_one
 
 
 @metric(range=(0, inf), better="low", aliases=("cross_entropy", "logistic_loss"))
@@ -99,9 +98,8 @@ def baseline_brier_score(class_weight: Expr) -> Expr:
     >>> baseline_brier_score([0]) is None
     True
     """
-    (class_weight,) = near_one(class_weight.sum(), class_weight)
     rows = class_weight.sum()
-    return (class_weight * (rows - class_weight)).sum() / rows**2
+    return (class_weight * ((rows - class_weight) / rows)).sum() / rows
 
 
 @metric(

@@ -10,7 +10,6 @@ from polars import Expr
 
 from streammetrics.errors import MetricError
 from streammetrics.metrics.metric import metric
-from streammetrics.metrics.scale import near_one
 
 
 @metric(range=(0, inf), better="low", aliases=("cross_entropy", "logistic_loss"))
@@ -140,8 +139,9 @@ def baseline_brier_score(actual: Expr, weight: Expr) -> Expr:
     >>> baseline_brier_score([0, 1], [0, 0]) is None
     True
     """
-    positives, negatives = near_one(weight.sum(), *_by_class(actual, weight))
-    return positives * negatives / (positives + negatives) ** 2
+    positives, negatives = _by_class(actual, weight)
+    total = positives + negatives
+    return positives / total * (negatives / total)
 
 
 @metric(

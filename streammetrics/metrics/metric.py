@@ -6,7 +6,7 @@ import ast
 import difflib
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -357,6 +357,7 @@ def parse_metric(text: str) -> tuple[str, dict[str, Option]]:
     raise MetricError(f"{text!r} is not a metric; write a name, or a name with options: fbeta(beta=2).")
 
 
+@cache
 def _parameters(formula: Callable[..., Any]) -> tuple[tuple[str, ...], dict[str, Option]]:
     """The columns a formula reads, and its options with their defaults."""
     parameters = inspect.signature(formula).parameters.values()

@@ -11,7 +11,6 @@ import polars as pl
 from polars import Expr
 
 from streammetrics.metrics.metric import metric
-from streammetrics.metrics.scale import near_one
 
 
 @metric(range=(0, 1), better="high", aliases=("observed_agreement", "accuracy_score"))
@@ -195,8 +194,7 @@ def fowlkes_mallows(tp: Expr, fp: Expr, fn: Expr) -> Expr:
     >>> fowlkes_mallows(0, 3, 0) is None
     True
     """
-    tp, fp, fn = near_one(tp + fp + fn, tp, fp, fn)
-    return tp / ((tp + fp) * (tp + fn)).sqrt()
+    return (tp / (tp + fp) * (tp / (tp + fn))).sqrt()
 
 
 @metric(
@@ -274,8 +272,7 @@ def diagnostic_odds_ratio(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     >>> diagnostic_odds_ratio(20, 0, 10, 0) is None
     True
     """
-    tp, fp, fn, tn = near_one(tp + fp + fn + tn, tp, fp, fn, tn)
-    return tp * tn / (fp * fn)
+    return tp / fp * (tn / fn)
 
 
 @metric(range=(0, 1), aliases=("base_rate",))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import polars as pl
 from polars import Expr
+
+from streammetrics.metrics.each import each
 
 SMALL, LARGE = 2.0**-200, 2.0**200  # totals whose fourth powers are floats
 
 
 def near_one(total: Expr, *counts: Expr) -> list[Expr]:
-    """The counts times a power of two, 1 if their total is between `SMALL` and `LARGE`, that brings it near them.
+    """The counts times the power of two that brings their total near 1.
 
     A ratio of products of such counts is the same to the last bit, unless the products would overflow or vanish.
 
@@ -18,15 +22,28 @@ def near_one(total: Expr, *counts: Expr) -> list[Expr]:
     >>> table.select(raw=pl.col("w").pow(2).sum() / pl.sum("w").pow(2), scaled=w.pow(2).sum() / w.sum().pow(2)).row(0)
     (nan, 0.625)
     """
-    power = (
-        pl.when(total > 2.0**600)
-        .then(2.0**-800)
-        .when(total > LARGE)
-        .then(2.0**-400)
-        .when(total >= SMALL)
-        .then(1.0)
-        .when(total >= 2.0**-600)
-        .then(2.0**400)
-        .otherwise(2.0**840)
-    )
-    return [count * power for count in counts]
+    return [count * power_near_one(total) for count in counts]
+
+
+def power_near_one(total: Expr) -> Expr:
+    """The power of two that brings a total near 1.
+
+    >>> pl.select(power_near_one(pl.lit(3e200))).item() * 3e200
+    1.9596302649453905
+    """
+    return pl.lit(2.0) ** -total.log(2).floor().clip(-1000, 1000)
+
+
+def each_near_one(formula: Callable[..., Expr], *counts: Expr) -> Expr:
+    """A formula for each row over counts brought near 1, with the power computed once.
+
+    >>> table = pl.DataFrame({"a": [1e200], "b": [3e200]})
+    >>> table.select(each_near_one(lambda a, b: a * b / (a + b) ** 2, pl.col("a"), pl.col("b"))).item()
+    0.1875
+    """
+
+    def scaled(power: Expr, **counts: Expr) -> Expr:
+        return formula(*(count * power for count in counts.values()))
+
+    named = {f"count {i}": count for i, count in enumerate(counts)}
+    return each(scaled, power=power_near_one(sum(counts[1:], counts[0])), **named)
