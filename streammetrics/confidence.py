@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+import numpy as np
 import polars as pl
 import polars.selectors as cs
 from polars import Expr
@@ -13,11 +15,12 @@ from streammetrics.intervals import by_delta, drawn, interval, jackknifed
 from streammetrics.metrics import Metric
 from streammetrics.metrics.metric import Range
 from streammetrics.roles import FOLD
-from streammetrics.state import State, roll_up, select
+from streammetrics.state import State, roll_up
 from streammetrics.statistics import GROUP, Statistic, View
 from streammetrics.uncertainty import bootstrap_intervals, delta_intervals, jackknife_interval
 
 CELLS = 512  # of a group, or so, from which tables are drawn anew
+AT_ONCE = 1 << 20  # rows of tables, when folds are left out
 
 
 def with_intervals(
@@ -126,10 +129,10 @@ def _of_folds(frame: pl.DataFrame, folds: State, metrics: Sequence[Metric], conf
     metrics = [m for m in metrics if jackknifed(m)]
     left_out = _without_each_fold(folds, metrics).join(values, on=keys, how="left", nulls_equal=True)
     limits = [
-        left_out.filter(pl.col("metric") == m.name)
-        .group_by(keys, maintain_order=True)
-        .agg(jackknife_interval(pl.col("value"), pl.col("total").first(), confidence, range=m.range))
-        for m in metrics
+        own.group_by(keys, maintain_order=True).agg(
+            jackknife_interval(pl.col("value"), pl.col("total").first(), confidence, range=range)
+        )
+        for range, own in _by_range(left_out, metrics)
     ]
     return pl.concat([_no_limits(frame, keys), *limits], how="vertical_relaxed")
 
@@ -162,10 +165,10 @@ def paired_intervals(
     )
     difference, total = pl.col("b_without") - pl.col("a_without"), (pl.col("b") - pl.col("a")).first()
     limits = [
-        values.filter(pl.col("metric") == m.name)
-        .group_by(keys, maintain_order=True)
-        .agg(jackknife_interval(difference, total, confidence, range=_of_differences(m)))
-        for m in metrics
+        own.group_by(keys, maintain_order=True).agg(
+            jackknife_interval(difference, total, confidence, range=(low - high, high - low))
+        )
+        for (low, high), own in _by_range(values, metrics)
     ]
     return pl.concat([_no_limits(frame, keys), *limits], how="vertical_relaxed")
 
@@ -199,9 +202,10 @@ def _left_of(without: str, total: str) -> Expr:
     return pl.when(pl.col(without).is_null()).then(total).otherwise(pl.col(without).struct.field("value"))
 
 
-def _of_differences(metric: Metric) -> Range:
-    low, high = metric.range
-    return low - high, high - low
+def _by_range(frame: pl.DataFrame, metrics: Sequence[Metric]) -> Iterator[tuple[Range, pl.DataFrame]]:
+    """The rows of metrics that have the same range."""
+    for range in dict.fromkeys(m.range for m in metrics):
+        yield range, frame.filter(pl.col("metric").is_in([m.name for m in metrics if m.range == range]))
 
 
 def _no_limits(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
@@ -211,10 +215,31 @@ def _no_limits(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
 def _without_each_fold(folds: State, metrics: Sequence[Metric]) -> pl.DataFrame:
     """The estimates of each group without each of its folds, and the column ``fold``, the one left out."""
     by = [c for c in folds.keys.columns if c != FOLD]
+    numbers = folds.keys[FOLD].unique().sort().cast(pl.Int64)
+    own, at_once = folds.keys.cast({FOLD: pl.Int64}), max(1, AT_ONCE // max(1, folds.cells))
     parts = [estimate(roll_up(folds, by), metrics).clear().with_columns(pl.lit(None, pl.Int64).alias(FOLD))]
-    for number in folds.keys[FOLD].unique().sort():
-        rest = roll_up(select(folds, folds.keys.filter(pl.col(FOLD) != number)), by)
-        found = estimate(rest, metrics).with_columns(pl.lit(number).alias(FOLD))
-        own = folds.keys.filter(pl.col(FOLD) == number).select(by)
-        parts.append(found.join(own, on=by, how="semi", nulls_equal=True) if by else found)
+    for start in range(0, len(numbers), at_once):
+        some = numbers[start : start + at_once]
+        rest = roll_up(_copies_without(folds, some), [*by, FOLD])
+        if by or rest.groups.height:
+            found = estimate(rest, metrics)
+        else:  # nothing is left without the only fold
+            found = estimate(roll_up(rest, []), metrics).with_columns(pl.lit(some[0], pl.Int64).alias(FOLD))
+        parts.append(found.join(own, on=[*by, FOLD], how="semi", nulls_equal=True).select(parts[0].columns))
     return pl.concat(parts, how="vertical_relaxed")
+
+
+def _copies_without(folds: State, numbers: pl.Series) -> State:
+    """For each of some folds a copy of the groups that are not in it; their column ``fold`` is the one left out."""
+    kept = folds.groups[FOLD].to_numpy()[:, None] != numbers.to_numpy()
+    group, left_out = np.nonzero(kept)
+    place = np.cumsum(kept).reshape(kept.shape) - 1
+    keys = folds.keys[group].with_columns(numbers.gather(left_out).alias(FOLD))
+    tables = {}
+    for statistic in folds.statistics:
+        table, labels = folds.tables[statistic.name], len(folds.labels_of(statistic)) or 1
+        of_row, label = np.divmod(table[GROUP].to_numpy(), labels)
+        row, left_out = np.nonzero(kept[of_row])
+        number = place[of_row[row], left_out] * labels + label[row]
+        tables[statistic.name] = table[row].with_columns(pl.Series(GROUP, number, dtype=table.schema[GROUP]))
+    return replace(folds, groups=keys.with_row_index(GROUP), tables=tables)
