@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import polars as pl
@@ -87,13 +87,7 @@ class Layout:
         """
         if STATE not in configuration or WINDOW not in configuration:
             raise StateError("the table is no store of streammetrics.")
-        with translated(StateError, "the table's configuration holds no state"):
-            content = b64decode(configuration[STATE])
-            empty, none = Accumulator.from_bytes(content), pa.ipc.open_stream(content).read_all()
-            found = cls(empty, configuration[WINDOW], none)
-        if not isinstance(found.schema.get(found.window), TIMES):
-            raise StateError(f"the table's configuration names {found.window!r}, which is no group of dates or times.")
-        return found
+        return _told(configuration[STATE], configuration[WINDOW])
 
     @property
     def configuration(self) -> dict[str, str]:
@@ -222,6 +216,18 @@ class Layout:
             if found is not None:
                 return (found + (timedelta(days=1) - timedelta.resolution)).date() if kind == pl.Date() else found
         raise SpecificationError(f"a time is a date, a datetime, or ISO text of one, not {time!r}.")
+
+
+@lru_cache(maxsize=64)
+def _told(state: str, window: str) -> Layout:
+    """The layout of a window and an accumulator without rows, which nobody adds rows to."""
+    with translated(StateError, "the table's configuration holds no state"):
+        content = b64decode(state)
+        empty, none = Accumulator.from_bytes(content), pa.ipc.open_stream(content).read_all()
+        found = Layout(empty, window, none)
+    if not isinstance(found.schema.get(window), TIMES):
+        raise StateError(f"the table's configuration names {window!r}, which is no group of dates or times.")
+    return found
 
 
 def one_of(values: pl.Series) -> pl.Expr:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import polars as pl
-import polars.selectors as cs
 
 from streammetrics.batches import WEIGHT, Batch, Field
 from streammetrics.columns import extent
@@ -47,8 +46,17 @@ def refuse_overflow(state: State, columns: list[pl.Series]) -> None:
 
 def may_overflow(state: State) -> bool:
     """Whether a state, with others, might have sums that exceed the largest float; mostly not."""
-    floats = (column.abs() for table in state.tables.values() for column in table.select(cs.float()))
-    return any(((column > HEAVY) & column.is_finite()).any() for column in floats)
+    columns = (column for table in state.tables.values() if table.height for column in table.iter_columns())
+    return any(_is_large(column) for column in columns if column.dtype == pl.Float64)
+
+
+def _is_large(column: pl.Series) -> bool:
+    """Whether a column has a finite value far from zero."""
+    low, high = column.min(), column.max()  # which is quick, and mostly enough
+    if low is None or (low >= -HEAVY and high <= HEAVY):  # type: ignore[operator]
+        return False
+    size = column.abs()
+    return bool(((size > HEAVY) & size.is_finite()).any())
 
 
 def overflown(state: State) -> set[str]:
