@@ -1,10 +1,10 @@
 """The law: what is kept of A, plus what is kept of B, is what is kept of A and B, however the rows are split."""
 
+from functools import cache
+
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 from strategies import merge_in_any_order, shards, shuffled, use_small_chunks
 from test_error_moments import assert_same as assert_same_moments
@@ -72,7 +72,6 @@ TASKS = {
     "units of labels": lambda: sm.binary(capacity=16, unit="u", **COLUMNS),
 }
 task = pytest.mark.parametrize("make", TASKS.values(), ids=TASKS.keys())
-lawful = settings(max_examples=3, deadline=None)
 
 
 def rows(count, seed):
@@ -134,28 +133,35 @@ def small_chunks(monkeypatch):
     use_small_chunks(monkeypatch, rows=60, cells=64)
 
 
-@pytest.fixture
-def whole(make):
-    """Rows, and what is kept of them at once, in one large chunk."""
-    data = rows(300, seed=1)
+DATA = rows(300, seed=1)
+
+
+@cache
+def at_once(make):
+    """What is kept of all rows, in one large chunk."""
     with pytest.MonkeyPatch.context() as patch:
         use_small_chunks(patch, rows=10**6, cells=1 << 16)
-        acc = make().update(data)
+        acc = make().update(DATA)
         acc.to_bytes()
-    return data, acc
+    return acc
+
+
+@pytest.fixture
+def whole(make):
+    """Rows, and what is kept of them at once."""
+    return DATA, at_once(make).copy()
 
 
 @task
-@given(seed=st.integers(0, 2**32), count=st.integers(1, 6))
-@lawful
-def test_any_split_any_order_any_tree(make, seed, count):
-    rng = np.random.default_rng(seed)
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 6))])
+def test_any_split_any_order_any_tree(make, seed):
+    rng = np.random.default_rng([seed, *make().to_bytes()])  # each task is split in another way
     data = rows(rng.integers(0, 200), seed)
     with pytest.MonkeyPatch.context() as patch:
         use_small_chunks(patch, rows=10**6, cells=1 << 16)
         whole = make().update(data)
         whole.to_bytes()
-    parts = [*shards(shuffled(data, rng), rng, count), data[:0]]
+    parts = [*shards(shuffled(data, rng), rng, rng.integers(1, 7)), data[:0]]
     batches = make()
     for part in parts:
         batches.update(part)
@@ -191,16 +197,20 @@ def test_merging_with_itself_doubles(make, whole):
 
 
 @task
-@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
-def test_save_and_load_midway(make, whole, suffix, tmp_path):
+def test_save_and_load_midway(make, whole, tmp_path):
     data, acc = whole
     made = data.with_columns(e.alias(name) for name, e in acc.roles.expressions.items())
     half = make().update(data[:90])
-    half.save(tmp_path / f"state{suffix}")
-    for loaded in (sm.Accumulator.load(tmp_path / f"state{suffix}"), sm.Accumulator.from_bytes(half.to_bytes())):
-        assert content(loaded) == content(half)
-        assert_same(loaded + make().update(data[90:]), acc)
-        assert_same(loaded.update(made[90:]), acc)
+    before = content(half)
+    loaded = [sm.Accumulator.from_bytes(half.to_bytes())]
+    for suffix in (".parquet", ".arrow"):
+        half.save(tmp_path / f"state{suffix}")
+        loaded.append(sm.Accumulator.load(tmp_path / f"state{suffix}"))
+    assert [content(one) for one in loaded] == [before] * 3
+    of_bytes, of_parquet, of_arrow = loaded
+    assert_same(of_bytes + make().update(data[90:]), acc)
+    assert_same(of_parquet.update(made[90:]), acc)
+    assert_same(of_arrow.update(made[90:]), acc)
 
 
 @task
@@ -235,15 +245,15 @@ by_group = pytest.mark.parametrize("make", BY_GROUP.values(), ids=BY_GROUP.keys(
 
 
 @by_group
-@pytest.mark.parametrize("views", [(), ("g",), ("odd",), ("odd", "g")])
 @pytest.mark.parametrize("weight", [None, "h", "w"])
-def test_rollup_is_the_direct_view(make, views, weight):
-    data, columns = rows(400, seed=6), {"g": "g", "odd": ODD}
+def test_rollup_is_the_direct_view(make, weight):
+    data, columns = rows(250, seed=6), {"g": "g", "odd": ODD}
     fine = make(by=["g", ODD], sample_weight=weight).update(data)
-    direct = make(by=[columns[v] for v in views], sample_weight=weight).update(data)
     parts = sm.merge(fine.empty().update(data[n::3]) for n in range(3))
-    assert_same(fine.rollup(*views), direct)
-    assert_same(parts.rollup(*views), direct)
+    for views in ((), ("g",), ("odd",), ("odd", "g")):
+        direct = make(by=[columns[v] for v in views], sample_weight=weight).update(data)
+        assert_same(fine.rollup(*views), direct)
+        assert_same(parts.rollup(*views), direct)
 
 
 @by_group
@@ -322,7 +332,7 @@ def test_a_digest_keeps_its_weight_and_its_bounds(by):
     data = rows(400, seed=3)
     digest = sm.Accumulator(sm.TDigest(compression=20), by=by, **ERRORS)
     errors = data.select("g", error=pl.col("guess") - pl.col("amount"))
-    for seed in range(5):
+    for seed in range(3):
         parts = shards(shuffled(data, rng), rng, 6)
         merged = merge_in_any_order((digest.empty().update(part) for part in parts), rng)
         merged = sm.Accumulator.from_bytes(merged.to_bytes())

@@ -207,10 +207,15 @@ def test_no_metrics_have_no_intervals(options):
     assert {"ci_lower", "ci_upper"} <= set(frame.columns)
 
 
+@pytest.fixture(scope="module")
+def of_labels():
+    acc = sm.multilabel(y_true={"a": "y"}, y_score={"a": "p"}, by="g", capacity=64).update(DATA)
+    return acc.finalize(["f1(average=macro)", "fbeta(beta=2)", *acc.metrics], confidence=0.9)
+
+
 @pytest.mark.parametrize("remade", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
-def test_reports_are_copied_and_pickled(remade):
-    acc = sm.multilabel(y_true={"a": "y"}, y_score={"a": "p"}, by="g").update(DATA)
-    report = acc.finalize(["f1(average=macro)", "fbeta(beta=2)", *acc.metrics], confidence=0.9)
+def test_reports_are_copied_and_pickled(remade, of_labels):
+    report = of_labels
     assert remade(report).frame.equals(report.frame)
     assert remade(report).metrics == report.metrics
     assert remade(sm.compare(report, report)).frame.equals(sm.compare(report, report).frame)
