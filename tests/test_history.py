@@ -137,7 +137,7 @@ def test_sums_of_many_groups_are_rounded_alike_each_time(store):
         acc = sm.Accumulator(sm.CalibrationBins(), y_true="y", y_score="p", by=["day", "s"])
         store.append(acc.update(frame.with_columns(day=date(2026, 1, 1))), batch_id=f"{hour}")
     answer = store.query().to_bytes()
-    assert all(store.query().to_bytes() == answer for _ in range(15))
+    assert all(store.query().to_bytes() == answer for _ in range(8))
 
 
 def test_a_known_batch_changes_nothing(store):
@@ -298,12 +298,12 @@ def test_files_that_are_needed_or_new_are_not_deleted(store):
 
 
 def test_files_are_skipped_by_the_window(store):
-    for day in range(1, 21):
+    for day in range(1, 6):
         frame = predictions(30, day).with_columns(day=pl.lit(date(2026, 2, day)))
         store.append(TASKS["binary"]().update(frame), batch_id=f"{day}")
-    for path in deltalake.DeltaTable(store.uri).file_uris(file_pruning_predicate="day < '2026-02-18'"):
+    for path in deltalake.DeltaTable(store.uri).file_uris(file_pruning_predicate="day < '2026-02-03'"):
         Path(path).unlink()
-    assert store.query("2026-02-18").seen == 90
+    assert store.query("2026-02-03").seen == 90
     with pytest.raises(sm.StateError, match="cannot be read"):
         store.query()
 
@@ -688,7 +688,7 @@ class Tried:
             first()
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 12))])
 def test_any_interleaving_answers_like_one_evaluation(seed, tmp_path, monkeypatch):
     monkeypatch.setattr(layout, "GROUPS", 9)
     monkeypatch.setattr(history, "PAUSE", 0.001)
@@ -749,8 +749,10 @@ def of_hours(hours, name="hour"):
     return sm.Accumulator(y_true="y", by=[name, "s"]).update({"y": [1] * len(hours), name: hours, "s": [*"aba"]})
 
 
-@pytest.mark.parametrize("first", ZONES[1:])
-@pytest.mark.parametrize("late", ZONES[1:])
+@pytest.mark.parametrize(
+    ("first", "late"),
+    [("UTC", "Europe/Berlin"), ("Europe/Berlin", "Asia/Kolkata"), ("Asia/Kolkata", "UTC"), ("Asia/Kolkata",) * 2],
+)
 def test_equal_instants_of_any_time_zone_are_equal_windows(first, late, store):
     hours = NIGHT.dt.replace_time_zone("UTC")
     store.append(of_hours(hours.dt.convert_time_zone(first)), batch_id="1")
