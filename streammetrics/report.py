@@ -158,6 +158,7 @@ class Report:
         self.unit = unit
         self.metrics = tuple(metrics)
         self.confidence = confidence
+        self._elsewhere: tuple[Any, Report | None] = (None, None)  # the threshold asked for last
 
     def with_confidence(self, confidence: float | None) -> Report:
         """The same report with sampling intervals of another confidence, or without them."""
@@ -271,8 +272,12 @@ class Report:
         """The report of the confusion counts at a threshold outside of the frame; None where they are not known."""
         if not isinstance(threshold, Real):
             return None
-        state, folds = (None if s is None else at_threshold(s, float(threshold)) for s in (self.state, self.folds))
-        return None if state is None else Report(state, (), self.confidence, folds, self.unit)
+        last, found = self._elsewhere
+        if last != threshold:
+            state, folds = (None if s is None else at_threshold(s, float(threshold)) for s in (self.state, self.folds))
+            found = None if state is None else Report(state, (), self.confidence, folds, self.unit)
+            self._elsewhere = threshold, found
+        return found
 
     def find(self, metric: str | Metric, of_label: bool = False) -> Metric:
         """The metric of that name, alias or text with options, as it is read off what was kept.

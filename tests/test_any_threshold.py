@@ -34,6 +34,7 @@ def rows():
 @pytest.mark.parametrize("capacity", [64, 16_384])
 def test_the_truth_lies_within_the_bounds(rows, capacity, weighted):
     label, score, weight = rows
+    thresholds = (0.0, 0.05, 0.1234, float(score[7]), 1.0, 2.0)
     batch = {"y": label, "p": score, "w": weight}
     acc = sm.Accumulator(
         *(sm.ScoreHistogram(capacity), sm.ConfusionCounts()),
@@ -42,7 +43,7 @@ def test_the_truth_lies_within_the_bounds(rows, capacity, weighted):
         sample_weight="w" if weighted else None,
     ).update(batch)
     report, exact = acc.finalize(), 0
-    for threshold in (0.0, 0.05, 0.1234, 0.61, 0.8, float(score[7]), 1.0, 2.0):
+    for threshold in thresholds:
         cells = counts(label, score, threshold, weight if weighted else 1.0)
         for metric in METRICS:
             truth, found = value(metric, cells), report.get(metric, threshold=threshold)
@@ -51,7 +52,7 @@ def test_the_truth_lies_within_the_bounds(rows, capacity, weighted):
                 assert found.lower - rounding <= truth <= found.upper + rounding, (metric, threshold)
                 assert found.lower <= found.value <= found.upper
             exact += found.exact
-    assert (exact == len(METRICS) * 8) == (capacity > 2000)
+    assert (exact == len(METRICS) * len(thresholds)) == (capacity > 2000)
 
 
 def test_every_count_of_a_cut_bin_lies_within_the_bounds():

@@ -53,7 +53,7 @@ def played(page):
 
 
 def test_the_readme_runs_from_the_top(directory):
-    write_predictions(directory / "predictions", rows=60_000)
+    write_predictions(directory / "predictions", rows=12_000)
     page = list(played("README.md"))
     commands = [line for language, block, _ in page if language == "sh" for line in block.splitlines()]
     assert sum(command.startswith("streammetrics") for command in commands) >= 15

@@ -71,11 +71,12 @@ def classes():
 @pytest.mark.parametrize("rows", [0, SIZE])
 def test_round_trips(make, rows, tmp_path):
     acc = make().update(DATA[:rows])
+    frame = acc.finalize().frame
     for path in (tmp_path / "state", tmp_path / "state.arrow"):
         acc.save(path)
         loaded = sm.Accumulator.load(path)
         assert loaded.to_bytes() == acc.to_bytes()
-        assert loaded.finalize().frame.equals(acc.finalize().frame)
+    assert loaded.finalize().frame.equals(frame)
     assert sm.Accumulator.from_arrow(acc.to_arrow()).to_bytes() == acc.to_bytes()
 
 
