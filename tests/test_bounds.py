@@ -113,22 +113,30 @@ def all_rankings(bins):
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def bounds(metric, table, weighted=False):
-    """What the cases, or the metric itself, promise."""
+def all_bounds(metrics, table, weighted=False):
+    """What the cases, or metrics themselves, promise."""
     cases = order_cases(table, weighted)
-    own = metric.bounds_expressions()
-    if own:
-        return cases["tied"].select(lower=own[0], upper=own[1]).row(0)
-    values = [case.select(metric.expression()).item() for case in cases.values()]
-    return (None, None) if None in values else (min(values), max(values))
+    own = {metric: ends for metric in metrics if (ends := metric.bounds_expressions())}
+    named = {f"{side} {metric}": end for metric, ends in own.items() for side, end in zip("<>", ends, strict=True)}
+    promised = cases["tied"].select(**named).row(0, named=True) if own else {}
+    rest = [metric for metric in metrics if metric not in own]
+    read = [case.select(**{m.name: m.expression() for m in rest}).row(0, named=True) for case in cases.values() if rest]
+    found = {metric: (promised[f"< {metric}"], promised[f"> {metric}"]) for metric in own}
+    for metric in rest:
+        values = [row[metric.name] for row in read]
+        found[metric] = (None, None) if None in values else (min(values), max(values))
+    return found
+
+
+def bounds(metric, table, weighted=False):
+    return all_bounds([metric], table, weighted)[metric]
 
 
 @pytest.mark.parametrize("seed", range(25))
 def test_every_order_lies_within_the_bounds_and_the_cases_attain_them(seed):
     bins = random_histogram(seed)
     truth = all_rankings(bins).group_by("ranking").agg(m.expression().alias(m.name) for m in RANKING)
-    for metric in RANKING:
-        lower, upper = bounds(metric, table_of(bins))
+    for metric, (lower, upper) in all_bounds(RANKING, table_of(bins)).items():
         lowest, highest = truth[metric.name].min(), truth[metric.name].max()
         if lower is None:
             assert highest is None, metric
@@ -160,11 +168,12 @@ def test_larger_bins(seed, weighted):
     label, score, weight = random_rows(seed, weighted)
     table = histogram(label, np.floor(score), weight, 9)
     exact = histogram(label, score, weight, 0)
-    for metric in RANKING:
-        lower, upper = bounds(metric, table, weighted)
-        assert lower - ROUNDING <= exact.select(metric.expression()).item() <= upper + ROUNDING, metric
+    promised = all_bounds(RANKING, table, weighted)
+    truth = exact.select(**{metric.name: metric.expression() for metric in RANKING}).row(0, named=True)
+    for metric, (lower, upper) in promised.items():
+        assert lower - ROUNDING <= truth[metric.name] <= upper + ROUNDING, metric
     for metric, reference in [(roc_auc, roc_auc_score), (average_precision, average_precision_score)]:
-        lower, upper = bounds(metric, table, weighted)
+        lower, upper = promised[metric]
         assert lower - ROUNDING <= reference(label, score, sample_weight=weight) <= upper + ROUNDING
 
 
@@ -190,11 +199,13 @@ def test_no_order_has_a_better_threshold_than_the_operating_point_promises(seed,
     bins = random_histogram(seed, most=100)
     cases = order_cases(with_low(table_of(bins)), weighted=False)
     points = threshold_table(with_low(all_rankings(bins)), ["ranking"]).filter(CONSTRAINTS[where])
+    values = points.select("ranking", **{metric.name: at_thresholds(metric, COUNTS) for metric in OBJECTIVES})
+    best = {metric: pl.max if metric.better == "high" else pl.min for metric in OBJECTIVES}
+    truth = values.group_by("ranking").agg(best[metric](metric.name) for metric in OBJECTIVES)
     for metric in OBJECTIVES:
-        goal, best = ("maximize", pl.max) if metric.better == "high" else ("minimize", pl.min)
+        goal = "maximize" if metric.better == "high" else "minimize"
         promised = operating_point(cases, **{goal: metric}, where=where).row(0, named=True)
-        truth = points.with_columns(value=at_thresholds(metric, COUNTS)).group_by("ranking").agg(best("value"))
-        lowest, highest = truth["value"].min(), truth["value"].max()
+        lowest, highest = truth[metric.name].min(), truth[metric.name].max()
         if promised["value"] is None:
             continue
         assert promised["lower"] - ROUNDING <= lowest, metric

@@ -219,7 +219,9 @@ def test_thousands_of_labels_stay_sparse(by):
 def test_predictions_equal_scikit_learn(predicted, weight):
     frame = predictions()
     roles = {"y_pred": "z"} if predicted == "y_pred" else {"y_score": SCORES}
-    report = evaluated(frame, by="g", sample_weight=weight, **roles)
+    averages = [averaged(name, average) for name in OF_A_LABEL for average in ("macro", "micro", "weighted")]
+    metrics = [*OVERALL, *OF_A_LABEL, *averages]
+    report = evaluated(frame, by="g", sample_weight=weight, metrics=metrics, **roles)
     for (group,), rows in frame.group_by("g"):
         z = rows["z"] if predicted == "y_pred" else pl.Series(LABELS).gather(matrix(rows).argmax(axis=1))
         options = {"sample_weight": None if weight is None else rows["w"].to_numpy()}

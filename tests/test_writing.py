@@ -139,10 +139,11 @@ while True:
 """
 
 
-def test_a_process_killed_while_it_saves_leaves_an_old_or_a_new_file(acc, tmp_path):
+@pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.long)])
+def test_a_process_killed_while_it_saves_leaves_an_old_or_a_new_file(kills, acc, tmp_path):
     path = tmp_path / "a.state"
     acc.save(path)
-    for kill in range(6):
+    for kill in range(kills):
         process = subprocess.Popen([sys.executable, "-c", SAVER, str(path)], stdout=subprocess.PIPE)
         process.stdout.readline()
         time.sleep(0.03 + 0.011 * kill)

@@ -108,7 +108,8 @@ def test_stays_in_its_range(seed):
     size = chance.integers(1, 8)
     data = {"y": chance.random(size) < chance.random(), "p": np.round(chance.random(size), chance.integers(0, 4))}
     acc = sm.Accumulator(sm.ProbabilityLoss(), sm.CalibrationBins(4), y_true="y", y_score="p").update(data)
-    for metric in acc.finalize().metrics:
-        value = acc.finalize([metric])[metric].value
+    report = acc.finalize()
+    for metric in report.metrics:
+        value = report[metric.name].value
         low, high = metric.range
         assert value is None or low - 1e-12 <= value <= high + 1e-12, metric
