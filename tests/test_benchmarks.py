@@ -21,7 +21,15 @@ def test_benchmarks_run_on_few_rows(tmp_path):
             "many_groups",
         )
     ]
-    command = [sys.executable, RUN, "--rows=30000", f"--folder={tmp_path}", f"--json={tmp_path / 'out.json'}", *cases]
+    command = [
+        sys.executable,
+        RUN,
+        "--rows=30000",
+        "--rounds=1",
+        f"--folder={tmp_path}",
+        f"--json={tmp_path / 'out.json'}",
+        *cases,
+    ]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     figures = json.loads((tmp_path / "out.json").read_text())["figures"]

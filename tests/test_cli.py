@@ -225,9 +225,16 @@ def days(folder, tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.fixture(scope="module")
+def two_days(folder, tmp_path_factory):
+    store = tmp_path_factory.mktemp("two days") / "history"
+    run("store", "append", store, folder / "monday.state", folder / "tuesday.state")
+    return store
+
+
 @pytest.fixture
-def history(days):
-    run("store", "append", "history", "monday.state", "tuesday.state")
+def history(days, two_days):
+    shutil.copytree(two_days, days / "history")
     return sm.MetricStore(days / "history")
 
 

@@ -16,6 +16,7 @@ import click
 import data
 import engines
 import groups
+import measure
 import multiclass
 import regression
 
@@ -27,8 +28,10 @@ CASES = (*cases.CASES, *regression.CASES, *multiclass.CASES, *groups.CASES, *eng
 @click.option("--only", multiple=True, type=click.Choice([c.__name__ for c in CASES]), help="Cases to run.")
 @click.option("--folder", type=click.Path(path_type=Path), help="Where the data is kept for the next run.")
 @click.option("--json", "output", type=click.Path(path_type=Path), default="benchmarks.json", show_default=True)
-def main(rows: int, only: tuple[str, ...], folder: Path | None, output: Path) -> None:
+@click.option("--rounds", default=measure.ROUNDS, show_default=True, help="Most rounds of a comparison.")
+def main(rows: int, only: tuple[str, ...], folder: Path | None, output: Path, rounds: int) -> None:
     """Measure the library against its targets and its peers."""
+    measure.most_rounds = rounds
     folder = folder or Path(tempfile.gettempdir())
     folder.mkdir(parents=True, exist_ok=True)
     path = data.write(folder, rows)
