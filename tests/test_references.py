@@ -65,7 +65,8 @@ def split(acc, frame, parts=3):
 def test_scores(by, weighted, seed):
     frame = rows(seed)
     weight = "w" if weighted else None
-    report = split(sm.binary(y_true="y", y_score="p", by=by, sample_weight=weight, capacity=4096), frame).finalize()
+    acc = split(sm.binary(y_true="y", y_score="p", by=by, sample_weight=weight, capacity=4096), frame)
+    report = acc.finalize([*RANKING, *AT_A_THRESHOLD])
     for keys, part in frame.group_by(by) if by else [((), frame)]:
         named = dict(zip(by, keys, strict=True))
         y, p, z = part["y"], part["p"], part["p"] >= 0.5
