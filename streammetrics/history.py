@@ -101,7 +101,8 @@ class MetricStore:
             raise SpecificationError(f"batch_id= must be a text that is not empty, not {batch_id!r}.")
         if acc.state.groups.is_empty():
             return False
-        if self._find() is None:
+        newest = self._find()
+        if newest is None:
             self._create(Layout.of(acc, self.window))
 
         def add(table: Any, layout: Layout) -> bool:
@@ -121,7 +122,7 @@ class MetricStore:
             )
             return True
 
-        return self._commit(add)
+        return self._commit(add, newest)
 
     def query(
         self,
@@ -260,8 +261,8 @@ class MetricStore:
             except delta.exceptions.TableNotFoundError:
                 return None
 
-    def _open(self) -> tuple[Any, Layout]:
-        table = self._find()
+    def _open(self, newest: Any = None) -> tuple[Any, Layout]:
+        table = self._find() if newest is None else newest
         if table is None:
             raise StateError(f"there is no table at {self.uri} yet; the first append makes it.")
         with self._reading():
@@ -288,18 +289,21 @@ class MetricStore:
                 if self._find() is None:
                     raise
 
-    def _commit(self, step: Callable[[Any, Layout], T]) -> T:
-        """Run a step that commits; where another writer was first, run it again on what that has left."""
+    def _commit(self, step: Callable[[Any, Layout], T], newest: Any = None) -> T:
+        """Run a step that commits; where another writer was first, run it again on what that has left.
+
+        The table that was just found need not be opened again.
+        """
         delta = _deltalake()
         for attempt in range(ATTEMPTS):
             with self._writing():
                 try:
-                    table, layout = self._open()
+                    table, layout = self._open(newest)
                     before, done = table.version(), step(table, layout)
                     self._settle(range(before + 1, table.version() + 1))
                     return done
                 except delta.exceptions.CommitFailedError as error:
-                    failure = error
+                    failure, newest = error, None
             time.sleep(random.uniform(0, min(PAUSE, 0.005 * 2**attempt)))
         raise StateError(f"{ATTEMPTS} commits to {self.uri} have failed: {failure}") from failure
 
