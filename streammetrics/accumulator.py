@@ -25,6 +25,7 @@ from streammetrics.specification import brief, complete, kind_of, order_of, requ
 from streammetrics.state import State
 from streammetrics.statistics import RowCounts, Statistic
 from streammetrics.storage import Saved
+from streammetrics.tally import no_state
 
 
 class Accumulator:
@@ -35,7 +36,8 @@ class Accumulator:
 
     Accumulators are thread-safe: any number of threads can update, merge, and read the same accumulator. Batches are
     validated in parallel and counted one at a time, so to count in parallel give each thread an accumulator of its own
-    and merge them, as `accumulate` does. An update happens entirely or not at all, even if it is interrupted.
+    and merge them, as `accumulate` does. An update happens entirely or not at all, and one that is interrupted is
+    finished first.
 
     Args:
         statistics: what to keep, one of a kind. `RowCounts` is always kept.
@@ -113,13 +115,13 @@ class Accumulator:
         shown = None if metrics is None else tuple(m.name for m in find_metrics(metrics, tables))
         if overflow not in ("raise", "other"):
             raise SpecificationError(f"overflow= must be 'raise' or 'other', got {overflow!r}.")
-        self._start(Saved(roles, shown, states.no_rows(roles, statistics)), GroupLimit(None, overflow))
+        self._start(Saved(roles, shown, no_state(roles, statistics)), GroupLimit(None, overflow))
         self.max_groups = max_groups
 
     def _start(self, saved: Saved, limit: GroupLimit) -> None:
         self.roles = saved.roles
         self.metrics = saved.metrics
-        self._content = Content.of(saved.roles, saved.state, limit)  # set by one assignment: it is never half done
+        self._content = Content(saved.roles, saved.state, limit)
         self._own_lock = new_lock()
 
     @classmethod
@@ -130,14 +132,14 @@ class Accumulator:
 
     @property
     def _lock(self) -> AbstractContextManager[Any]:
-        """Held while the content is replaced. No two are ever held at once."""
+        """Held while the content is changed or read. No two are ever held at once."""
         require_threads()
         return self._own_lock
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
         """What is kept, `RowCounts` first."""
-        return self._content.merged.statistics
+        return self._content.statistics
 
     @property
     def max_groups(self) -> int | None:
@@ -149,7 +151,7 @@ class Accumulator:
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
             raise SpecificationError(f"max_groups= must be a positive integer or None, got {limit!r}.")
         with self._lock:
-            self._content = replace(self._content, limit=self._content.limit._replace(most=limit), known=None)
+            self._content.limit = self._content.limit._replace(most=limit)
 
     def update(self, batch: Any) -> Accumulator:
         """Take in one batch, and return this accumulator.
@@ -170,7 +172,8 @@ class Accumulator:
         require_threads()
         rows = read(batch, self.roles)
         with self._lock:
-            self._content = self._content.with_rows(rows)
+            self._content.require(rows)
+            self._content.add(rows)
         return self
 
     def absorb(self, other: Accumulator) -> Accumulator:
@@ -185,18 +188,15 @@ class Accumulator:
         _require_accumulator(other)
         require_equal(self.roles, other.roles, self.statistics, other.statistics)
         with other._lock:
-            content = other.flush()._content
-        return self._absorb(content)
-
-    def _absorb(self, content: Content) -> Accumulator:
+            content = other._content.as_state()
         with self._lock:
-            self._content = self._content.absorb(content)
+            self._content.absorb(content)
         return self
 
     def flush(self) -> Accumulator:
         """Take in the rows of small batches, which wait until they are many, as whatever is read or merged does."""
         with self._lock:
-            self._content = self._content.observed()
+            self._content.observe()
         return self
 
     @property
@@ -208,12 +208,12 @@ class Accumulator:
     def state(self) -> State:
         """Groups and tables of all rows seen."""
         with self._lock:
-            return self.compact()._content.merged
+            return self._content.state()
 
     def compact(self) -> Accumulator:
         """Bring all rows seen into one small table now, not when it is first read, and return this accumulator."""
         with self._lock:
-            self._content = self._content.compact()
+            self._content.state()
         return self
 
     def merge(self, *others: Accumulator) -> Accumulator:
@@ -232,9 +232,7 @@ class Accumulator:
 
     def empty(self) -> Accumulator:
         """An accumulator of the same specification without rows, as for a worker."""
-        return self._of(
-            Saved(self.roles, self.metrics, states.no_rows(self.roles, self.statistics)), self._content.limit
-        )
+        return self._of(Saved(self.roles, self.metrics, no_state(self.roles, self.statistics)), self._content.limit)
 
     def copy(self) -> Accumulator:
         """An accumulator of the same rows, which changes on its own."""
@@ -269,7 +267,7 @@ class Accumulator:
         """A state over the group columns of other roles. Groups that are there before the first row stay."""
         state = states.with_keys(states.in_order(state), made or {})  # in one order, so that sums round alike
         state = states.roll_up(state, roles.group_columns)
-        return state if roles.keys else states.combine([states.no_rows(roles, self.statistics), state])
+        return state if roles.keys else states.combine([no_state(roles, self.statistics), state])
 
     def filter(self, *predicates: pl.Expr) -> Accumulator:
         """The accumulator of some of the groups: ``acc.filter(pl.col("country") == "DE")``.

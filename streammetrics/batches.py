@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 from typing import Any, NamedTuple
 
 import polars as pl
 
-from streammetrics.columns import Reader, joint
+from streammetrics.codes import encode
+from streammetrics.columns import Reader
 from streammetrics.errors import ColumnError
 from streammetrics.folds import fold
-from streammetrics.frames import concat_groups, to_frame, types_of
-from streammetrics.kernels import NOTHING, Extent
+from streammetrics.frames import concat_groups, decoded, is_coded, to_frame, types_of
+from streammetrics.kernels import Codes
 from streammetrics.roles import FOLD, LABEL, SINGLE, Roles
 
 NO_COLUMNS = pl.DataFrame()
@@ -33,21 +35,19 @@ WEIGHT = Field("weight")
 class Batch:
     """Validated columns of one batch. Nulls are left only where ``nulls="drop"`` lets them pass.
 
-    Scores keep the width of their floats, to which thresholds are rounded. ``by`` has the group columns. ``extent``
-    holds values that no score of a model lies below or above. ``label`` shows the type of class labels that are not
-    declared; it has no rows.
+    Scores keep the width of their floats, to which thresholds are rounded. ``by`` has the group columns. ``label``
+    shows the type of class labels that are not declared; it has no rows.
     """
 
     height: int
     by: pl.DataFrame
     columns: dict[Field, pl.Series]
-    extent: dict[Field, Extent]
     label: pl.DataFrame
 
     @property
     def types(self) -> pl.DataFrame:
         """The columns whose types come from the data: those of groups, and the label of classes not declared."""
-        types = types_of(self.by)
+        types = types_of(decoded(self.by.clear()) if any(map(is_coded, self.by.dtypes)) else self.by)
         return types.hstack(self.label) if self.label.width else types
 
     def fits(self, other: Batch) -> bool:
@@ -63,11 +63,13 @@ class Batch:
         ends = accumulate(column.chunk_lengths())
         return max((end for end in ends if start + rows // 2 < end <= start + rows), default=start + rows)
 
-    def slice(self, start: int, rows: int) -> Batch:
-        """Some rows in a row."""
-        rows = min(rows, self.height - start)
-        columns = {field: s.slice(start, rows) for field, s in self.columns.items()}
-        return Batch(rows, self.by.slice(start, rows), columns, self.extent, self.label)
+    @cached_property
+    def groups(self) -> tuple[pl.DataFrame, Codes | None]:
+        """The groups of the rows, and the number of each row's group; None where rows are not grouped."""
+        if not self.by.width:
+            return self.by, None
+        groups, codes = encode(self.by.head(self.height))
+        return decoded(groups), codes
 
 
 def read(data: Any, roles: Roles) -> Batch:
@@ -92,22 +94,21 @@ def read(data: Any, roles: Roles) -> Batch:
 def _read(frame: pl.DataFrame, roles: Roles) -> Batch:
     reader = Reader(frame, roles)
     scores = {
-        Field("score", model, i): found
+        Field("score", model, i): s
         for model, names in roles.y_score.items()
-        for i, found in enumerate(reader.probabilities(names))
+        for i, s in enumerate(reader.probabilities(names))
     }
     columns = {Field("truth", label=i): s for i, s in enumerate(reader.targets(roles.y_true))}
     for model, names in roles.y_pred.items():
         columns |= {Field("predicted", model, i): s for i, s in enumerate(reader.targets(names))}
-    columns |= {field: column for field, (column, _) in scores.items()}
+    columns |= scores
     if roles.sample_weight is not None:
         columns[WEIGHT] = reader.weights(roles.sample_weight)
     keys = [reader.group(c) for c in roles.by]
     if roles.unit is not None:
         keys.append(fold(reader.column(roles.unit)).cast(pl.Int64).alias(FOLD))
     by = pl.DataFrame(keys) if keys else NO_COLUMNS
-    extents = {field: extent for field, (_, extent) in scores.items()}
-    return Batch(frame.height, by, columns, extents, _label(columns, roles))
+    return Batch(frame.height, by, columns, _label(columns, roles))
 
 
 def no_rows(roles: Roles) -> Batch:
@@ -126,7 +127,7 @@ def no_rows(roles: Roles) -> Batch:
         types[WEIGHT] = pl.Float64()
     by = pl.DataFrame(schema={key: pl.Int64 if key == FOLD else pl.Null for key in roles.keys})
     columns = {field: pl.Series(dtype=t) for field, t in types.items()}
-    return Batch(0, by, columns, dict.fromkeys(score, NOTHING), _label(columns, roles))
+    return Batch(0, by, columns, _label(columns, roles))
 
 
 def append(held: Batch, more: Batch) -> Batch:
@@ -136,9 +137,8 @@ def append(held: Batch, more: Batch) -> Batch:
     by = held.by.head(held.height) if held.by.height > held.height else held.by
     return Batch(
         height=held.height + more.height,
-        by=_appended_groups(by, more.by),
+        by=_appended_groups(by, decoded(more.by)),
         columns={f: _extended(s, held.height, more.columns[f]) for f, s in held.columns.items()},
-        extent={f: joint(e, more.extent[f]) for f, e in held.extent.items()},
         label=more.label,
     )
 

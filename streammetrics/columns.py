@@ -15,7 +15,7 @@ import polars as pl
 from streammetrics import kernels
 from streammetrics.codes import number
 from streammetrics.errors import ColumnError, DataError, StreamMetricsError
-from streammetrics.frames import EXACT, group_column, limits
+from streammetrics.frames import EXACT, group_column, is_coded, limits
 from streammetrics.kernels import NOTHING, Extent
 from streammetrics.roles import INTEGERS, Roles
 from streammetrics.text import few
@@ -88,19 +88,19 @@ class Reader:
         return is_positive
 
     def group(self, name: str) -> pl.Series:
-        """A group column in a lasting type."""
+        """A group column in a lasting type, or as categories, of which only the groups become text."""
         column = self.column(name)
         self._refuse_far_times(column)
-        return group_column(column)
+        return column if is_coded(column.dtype) else group_column(column)
 
-    def scores(self, column: pl.Series) -> tuple[pl.Series, Extent]:
-        """A score column as floats of its own width, and its extent."""
+    def scores(self, column: pl.Series) -> pl.Series:
+        """A score column as floats of its own width."""
         column, (low, high) = self._with_extent(column)
         if self.roles.probability and not (low >= 0 and high <= 1):
             real = ", or domain='real' for margins and other scores" if self.roles.kind == "binary" else ""
             advice = f"pass probabilities{real}"
             self._refuse(column, ~column.is_between(0, 1), "scores outside [0, 1]", advice)
-        return column, (low, high)
+        return column
 
     def weights(self, name: str) -> pl.Series:
         """A weight column as Float64: finite, not negative."""
@@ -153,27 +153,27 @@ class Reader:
         self._refuse(column, wrong, f"lists of other than {labels} items", "one item for each label is needed")
         return [column.list.get(i).alias(column.name) for i in range(labels)]
 
-    def probabilities(self, names: Sequence[str]) -> list[tuple[pl.Series, Extent]]:
-        """Columns of class probabilities as floats, with their extents; those of a row must sum to 1."""
+    def probabilities(self, names: Sequence[str]) -> list[pl.Series]:
+        """Columns of class probabilities as floats; those of a row must sum to 1."""
         own = self.roles.probability and self.roles.kind == "multiclass"
         if own and self.roles.renormalize:
             return self._renormalized(names)
         found = [self.scores(column) for column in self.each(names)]
         if not own:
             return found
-        total = reduce(operator.add, (column.cast(pl.Float64) for column, _ in found)).alias(self._sum_of(names))
+        total = reduce(operator.add, (column.cast(pl.Float64) for column in found)).alias(self._sum_of(names))
         advice = "mend them, or pass renormalize=True"
         self._refuse(total, (total - 1).abs() > TOLERANCE, "probabilities of a row that do not sum to 1", advice)
         return found
 
-    def _renormalized(self, names: Sequence[str]) -> list[tuple[pl.Series, Extent]]:
+    def _renormalized(self, names: Sequence[str]) -> list[pl.Series]:
         """Columns of counts, votes or probabilities, divided by their sum."""
         found = [self._amounts(column, "scores") for column in self.each(names)]
         sums = kernels.row_sums([column.to_numpy() for column in found])
         total = pl.Series(self._sum_of(names), sums).fill_nan(None)
         self._refuse(total, total <= 0, "probabilities of a row that are all 0", "leave such rows out first")
         self._refuse(total, total.is_infinite(), "scores of a row whose sum overflows", "divide the scores first")
-        return [(made := column / total, extent(made)) for column in found]
+        return [column / total for column in found]
 
     @staticmethod
     def _sum_of(names: Sequence[str]) -> str:
@@ -324,10 +324,5 @@ def extent(column: pl.Series) -> Extent:
         low, high = kernels.extent(chunk.to_numpy())
         if low != low:
             return low, high
-        found = joint(found, (low, high))
+        found = min(found[0], low), max(found[1], high)
     return found
-
-
-def joint(one: Extent, other: Extent) -> Extent:
-    """The extent of the values of both."""
-    return min(one[0], other[0]), max(one[1], other[1])

@@ -1,8 +1,8 @@
-"""What an accumulator holds: rows that wait, rows counted, and states that wait to be merged."""
+"""What an accumulator holds: rows that wait, rows counted, and states to merge."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from copy import copy
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -10,19 +10,21 @@ import polars as pl
 
 from streammetrics import state as states
 from streammetrics.batches import Batch, append, no_rows
-from streammetrics.errors import DataError, MergeError
+from streammetrics.errors import DataError, MergeError, StreamMetricsError
 from streammetrics.frames import concat_groups, types_of
+from streammetrics.interrupts import uninterrupted
 from streammetrics.overflow import may_overflow, refuse_overflow, refuse_overflow_together, suspects
 from streammetrics.roles import LABEL, Roles
 from streammetrics.rows import rows_by_model
-from streammetrics.state import State, Tally
+from streammetrics.state import State
 from streammetrics.statistics import ConfusionMatrix, RowCounts
 from streammetrics.statistics.row_counts import COUNTABLE
+from streammetrics.tally import Tally, no_state
 
-CHUNK = 1_048_576  # rows observed at once: many for each cell of their tables
-FIRST = 32_768  # rows that are observed first of all
-GROWTH = 4  # times as many rows as before are observed next, up to a chunk
-BUFFER = 524_288  # rows of small batches that are held until they are observed together
+BLOCK = 262_144  # rows counted at once,
+MANY = 1_024  # groups, from which on it is
+LARGE_BLOCK = 1_048_576  # so that rows of one group are several
+BUFFER = 524_288  # rows of small batches that are held until they are counted together
 ROWS_OF_A_GROUP = 4  # are held where groups are very many,
 MOST_ROWS = 4_194_304  # but no more than these
 MAX_GROUPS = 1_000_000  # unless a user says otherwise
@@ -47,151 +49,219 @@ class GroupLimit(NamedTuple):
 NO_LIMIT = GroupLimit()
 
 
-@dataclass(frozen=True)
 class Content:
-    """What an accumulator holds, as a value: adding rows makes another one, entirely or not at all.
+    """What an accumulator holds. Rows are counted in place: `require` rejects those that cannot be, `add` takes them.
 
-    ``types`` shows the types that come from the data, so far; it has no rows. ``held`` are rows that wait until they
-    are many. More rows are added to them in place, so only the newest content goes on from there. ``known`` are the
-    groups of all rows, which are counted only if they could be more than ``limit``. ``loaded`` counts the rows of
-    states that were not counted here. ``large`` says whether sums might come near to the largest float.
+    ``types`` shows the types that come from the data, so far; it has no rows.
     """
 
-    roles: Roles
-    merged: State
-    types: pl.DataFrame
-    limit: GroupLimit = NO_LIMIT
-    known: pl.DataFrame | None = None
-    pending: tuple[State, ...] = ()
-    tally: Tally | None = None
-    held: Batch | None = None
-    loaded: int = 0
-    large: bool = False
+    def __init__(self, roles: Roles, state: State, limit: GroupLimit = NO_LIMIT) -> None:
+        self.roles = roles
+        self.limit = limit
+        self.types = _types(roles, state)
+        self._merged = state
+        self._pending: list[State] = []
+        self._tally: Tally | None = None
+        self._held: Batch | None = None
+        self._known: pl.DataFrame | None = None  # groups of all rows, counted only if they could be too many
+        self._loaded = int(state.tables[RowCounts.name].select(pl.sum("rows", "dropped")).sum_horizontal().item())
+        self._large = may_overflow(state)
+        self._whole = True
 
-    @classmethod
-    def of(cls, roles: Roles, state: State, limit: GroupLimit = NO_LIMIT) -> Content:
-        """The content of a state."""
-        types = types_of(state.keys.select(roles.keys))
-        matrix = state.tables.get(ConfusionMatrix.name)
-        if matrix is not None and not roles.labels:
-            labels = [types_of(matrix.select(pl.col(side).alias(LABEL))) for side in ConfusionMatrix.keys]
-            types = types.hstack(concat_groups(labels))
-        loaded = int(state.tables[RowCounts.name].select(pl.sum("rows", "dropped")).sum_horizontal().item())
-        return cls(roles, state, types, limit, loaded=loaded, large=may_overflow(state))
+    @property
+    def statistics(self) -> states.Statistics:
+        """What is kept."""
+        return self._merged.statistics
 
     def empty(self) -> Content:
         """The content before the first row, of the same types."""
-        merged = states.no_rows(self.roles, self.merged.statistics)
-        return Content(self.roles, merged, self.types, self.limit)
+        made = Content(self.roles, no_state(self.roles, self.statistics), self.limit)
+        made.types = self.types
+        return made
 
-    def with_rows(self, rows: Batch) -> Content:
-        """The content with more rows. A few are held, to be observed together with others.
+    def as_state(self) -> Content:
+        """The content as one state, which does not change if this one does."""
+        self.state()
+        made = copy(self)
+        made._pending = []
+        return made
+
+    def require(self, rows: Batch) -> None:
+        """Reject rows that cannot be added to those so far.
 
         Raises:
             ColumnError: If a group column has another type than before.
             DataError: If there are more groups than ``max_groups``, or a sum exceeds the largest float.
         """
+        self._require_whole()
+        types = self._joint_types(rows.types)
         if far := suspects(rows):
+            trial = Content(self.roles, self.state())
             with np.errstate(over="ignore"):
-                refuse_overflow(self.compact()._observe(rows).compact().merged, far)
-            return replace(self, large=True)._with_finite(rows)
-        return self._with_finite(rows)
+                trial._count(rows)
+                refuse_overflow(trial.state(), far)
+            self._large = True
+        if self._may_exceed_limit(rows.height):
+            self._require_groups(types, rows.groups[0])
 
-    def _with_finite(self, rows: Batch) -> Content:
-        if self.held is not None and not self.held.fits(rows):
-            return self._observe_held()._with_finite(rows)
-        types, buffer = self._joint_types(rows.types), self._buffer
+    def add(self, rows: Batch) -> None:
+        """Add rows that `require` has let pass. A few are held, to be counted together with others."""
+        if self._held is not None and not self._held.fits(rows):
+            self.observe()
+        self.types = self._joint_types(rows.types)
+        buffer = max(BUFFER, min(ROWS_OF_A_GROUP * self._groups, MOST_ROWS))
         if rows.height >= buffer // 2:
-            return replace(self._observe(rows), types=types)._limited()
-        held = append(self.held or no_rows(self.roles), rows)
-        content = replace(self, held=held, types=types)._limited(self.known, rows.by)
-        return content if held.height < buffer else content._observe_held()
+            uninterrupted(lambda: self._count(rows))
+        else:
+            self._held = append(self._held or no_rows(self.roles), rows)
+            if self._held.height >= buffer:
+                self.observe()
 
-    def absorb(self, other: Content) -> Content:
-        """The content with that of another, whose rows must have been observed.
+    def absorb(self, other: Content) -> None:
+        """Add the rows of another content, which is one state.
 
         Raises:
             ColumnError: If a group column has another type there.
             DataError: If there are more groups than ``max_groups``.
             MergeError: If the rows are more than can be counted, or a sum would exceed the largest float.
         """
-        if self.loaded + other.loaded > COUNTABLE:
+        state, types = other._merged, self._joint_types(other.types)
+        if self._loaded + other._loaded > COUNTABLE:
             raise MergeError(f"Cannot merge states of more than {COUNTABLE:,} rows in total.")
-        types = self._joint_types(other.types)
-        if self.large or other.large:
+        if self._large or other._large:
             with np.errstate(over="ignore", invalid="ignore"):
-                refuse_overflow_together(self.compact().merged, other.compact().merged)
-        tally, pending = other.tally, (*self.pending, other.merged, *other.pending)
-        if tally is not None and self.tally is not None:
-            tally = self.tally.absorb(tally)
-            if tally is None:  # a group column has changed its type
-                pending = (*pending, self.tally.state())
-        merged, tally = self.merged, tally or other.tally or self.tally
-        if sum(s.cells for s in pending) >= max(self.merged.cells, states.PENDING):
-            merged, pending = states.combine([self.merged, *pending]), ()
-        content = replace(
-            self, merged=merged, pending=pending, tally=tally, types=types, limit=self.limit.joint(other.limit)
-        )
-        return replace(content, loaded=self.loaded + other.loaded, large=self.large or other.large)._limited()
+                refuse_overflow_together(self.state(), state)
+        limit, self.limit = self.limit, self.limit.joint(other.limit)
+        try:
+            if self._may_exceed_limit(state.groups.height // len(self.roles.models)):
+                self._require_groups(types, state.groups)
+        except DataError:
+            self.limit = limit
+            raise
+        self._pending.append(state)
+        self.types, self._loaded, self._large = types, self._loaded + other._loaded, self._large or other._large
+        if sum(s.cells for s in self._pending) >= max(self._merged.cells, states.PENDING):
+            self._merged, self._pending = self._combined([self._merged, *self._pending]), []
 
-    def observed(self) -> Content:
-        """The content with no row waiting, and equal cells added up."""
-        content = self._observe_held()
-        return content if content.tally is None else replace(content, tally=content.tally.compact())
-
-    def compact(self) -> Content:
-        """The content as one state, with no more groups of their own than there may be."""
-        content = self._observe_held()
-        tallied = () if content.tally is None else (content.tally.state(),)
-        merged, by, most = content.merged, self.roles.by, self.limit.most
-        if content.pending or tallied:
-            merged = states.combine([merged, *content.pending, *tallied])
-        if by and most is not None and self.limit.overflow == "other" and merged.groups.height > most:
-            merged = states.with_other(merged, by, most)
-        return replace(content, merged=merged, pending=(), tally=None)
-
-    def _limited(self, known: pl.DataFrame | None = None, more: pl.DataFrame | None = None) -> Content:
-        """The same content if it has no more groups than it may.
-
-        Args:
-            known: the groups of all rows but the last, if they have been counted.
-            more: the group columns of the last rows.
-        """
-        by, tally = self.roles.by, () if self.tally is None else (self.tally.groups,)
-        if self.limit.most is None or not by:
-            return self
-        tables = [*tally, *(state.groups for state in (self.merged, *self.pending))]
-        held = 0 if self.held is None else self.held.height
-        if sum(table.height for table in tables) // len(self.roles.models) + held <= self.limit.most:
-            return self if self.known is None else replace(self, known=None)
-        if self.limit.overflow == "other":
-            return self._with_few_groups()
-        if known is not None and more is not None:
-            tables = [known, more]
-        elif self.held is not None:
-            tables.append(self.held.by.head(held))
-        known = concat_groups([table.select(by) for table in tables]).unique()
-        if known.height > self.limit.most:
-            widest = max(by, key=lambda name: known[name].n_unique())
-            raise DataError(
-                f"Grouping by {', '.join(by)} gives more than {self.limit.most:,} groups; {widest!r} has most values. "
-                "Group by fewer or coarser columns, raise max_groups=, or pass overflow='other'."
-            )
-        return replace(self, known=known)
-
-    def _with_few_groups(self) -> Content:
-        """The same content, merged once the groups are twice as many as they may be.
+    def take(self, other: Content) -> None:
+        """Add the rows of another content of the same pass, which is used up.
 
         Raises:
-            DataError: If a group column is not text, which could not name the group of others.
+            ColumnError: If a group column has another type there.
+            DataError: If there are more groups than ``max_groups``.
+            MergeError: If a sum would exceed the largest float.
         """
-        if numbers := [name for name in self.roles.by if self.types[name].dtype not in (pl.String, pl.Null)]:
+        other.observe()
+        tally, large = other._tally, self._large or other._large
+        if large or self._tally is None or tally is None or not self._tally.takes(tally.keys):
+            self.absorb(other.as_state())
+        else:
+            types = self._joint_types(other.types)
+            if self._may_exceed_limit(tally.groups.height):
+                self._require_groups(types, tally.groups)
+            self._tally.absorb(tally)
+            self.types = types
+
+    def observe(self) -> None:
+        """Count the rows that wait."""
+        if self._held is not None:
+            uninterrupted(self._count_held)
+
+    def state(self) -> State:
+        """All rows as one state, with no more groups of their own than there may be."""
+        self.observe()
+        self._require_whole()
+        counted = [] if self._tally is None else [self._tally.state()]
+        parts = [self._merged, *self._pending, *counted]
+        if len(parts) > 1 or self._is_over(self._merged.groups.height):
+            self._merged, self._pending, self._tally = self._combined(parts), [], None
+        return self._merged
+
+    def _combined(self, parts: list[State]) -> State:
+        merged = states.combine(parts) if len(parts) > 1 else parts[0]
+        most = self.limit.most
+        if most is not None and self._is_over(merged.groups.height):
+            return states.with_other(merged, self.roles.by, most)
+        return merged
+
+    def _is_over(self, groups: int) -> bool:
+        """Whether so many groups are to be fewer."""
+        most, overflow = self.limit
+        return overflow == "other" and most is not None and bool(self.roles.by) and groups > most
+
+    def _count_held(self) -> None:
+        if self._held is not None:
+            self._count(self._held)
+            self._held = None
+
+    def _count(self, batch: Batch) -> None:
+        start, self._whole = 0, False
+        while True:
+            end = batch.end_of_piece(start, LARGE_BLOCK if self._groups > MANY else BLOCK)
+            rows = rows_by_model(batch, self.roles, start, min(end, batch.height))
+            if self._tally is not None and not self._tally.takes(rows[0].groups):  # a group column has changed its type
+                self._pending, self._tally = [*self._pending, self._tally.state()], None
+            if self._tally is None:
+                self._tally = Tally.of(rows, self.statistics, self.roles.labels)
+            else:
+                self._tally.add(rows)
+            start = end
+            if start >= batch.height:
+                break
+        if self._is_over(self._groups):
+            parts = [self._merged, *self._pending, self._tally.state()]
+            self._merged, self._pending, self._tally = self._combined(parts), [], None
+        self._whole = True
+
+    @property
+    def _groups(self) -> int:
+        """Number of groups counted since the last state was read."""
+        return 0 if self._tally is None else self._tally.groups.height
+
+    def _require_whole(self) -> None:
+        """Refuse to go on where rows may have been counted in part."""
+        if not self._whole:
+            raise StreamMetricsError("This accumulator failed while counting. Go on from the last saved state.")
+
+    def _may_exceed_limit(self, more: int) -> bool:
+        """Whether so many groups more could be too many, if all are new."""
+        if self.limit.most is None or not self.roles.by:
+            return False
+        held = 0 if self._held is None else self._held.height
+        counted = sum(table.height for table in self._tables_of_groups()) // len(self.roles.models)
+        if counted + held + more > self.limit.most:
+            return True
+        self._known = None
+        return False
+
+    def _tables_of_groups(self) -> list[pl.DataFrame]:
+        tables = [state.groups for state in (self._merged, *self._pending)]
+        return tables if self._tally is None else [*tables, self._tally.groups]
+
+    def _require_groups(self, types: pl.DataFrame, more: pl.DataFrame) -> None:
+        """Reject more groups than may be.
+
+        Args:
+            types: of the group columns.
+            more: the groups that come.
+        """
+        by, (most, overflow) = self.roles.by, self.limit
+        if overflow == "other":
+            _require_text(types.select(by))
+            return
+        if self._known is None:
+            held = [] if self._held is None else [self._held.by.head(self._held.height)]
+            tables = [*self._tables_of_groups(), *held, more]
+        else:
+            tables = [self._known, more]
+        known = concat_groups([table.select(by) for table in tables]).unique()
+        if most is not None and known.height > most:
+            widest = max(by, key=lambda name: known[name].n_unique())
             raise DataError(
-                f"overflow='other' requires group columns of text, got {self.types[numbers[0]].dtype} for "
-                f"{numbers[0]!r}. Cast the column, or raise max_groups=."
+                f"Grouping by {', '.join(by)} gives more than {most:,} groups; {widest!r} has most values. "
+                "Group by fewer or coarser columns, raise max_groups=, or pass overflow='other'."
             )
-        groups = sum(state.groups.height for state in self.pending) + (self.tally.groups.height if self.tally else 0)
-        return self.compact() if groups > (self.limit.most or 0) else self
+        self._known = known
 
     def _joint_types(self, columns: pl.DataFrame) -> pl.DataFrame:
         """The types so far brought together with those of more columns."""
@@ -199,29 +269,22 @@ class Content:
             return self.types
         return concat_groups([self.types, columns.select(self.types.columns)])
 
-    @property
-    def _buffer(self) -> int:
-        """How many rows are held at most: several of each group, since every group of a chunk costs something."""
-        groups = 0 if self.tally is None else self.tally.groups.height
-        return max(BUFFER, min(ROWS_OF_A_GROUP * groups, MOST_ROWS))
 
-    def _observe_held(self) -> Content:
-        return self if self.held is None else replace(self._observe(self.held), held=None)
+def _require_text(columns: pl.DataFrame) -> None:
+    """Reject group columns that could not name the group of others."""
+    for name, dtype in columns.schema.items():
+        if dtype not in (pl.String, pl.Null):
+            raise DataError(
+                f"overflow='other' requires group columns of text, got {dtype} for {name!r}. "
+                "Cast the column, or raise max_groups=."
+            )
 
-    def _observe(self, batch: Batch) -> Content:
-        start, tally, pending = 0, self.tally, self.pending
-        while True:
-            # A few rows tell how coarse bins will be, and more are then counted fast.
-            new = tally is None or (tally.seen < CHUNK and not tally.settled)
-            few = min(max(GROWTH * tally.seen if tally else 0, FIRST), CHUNK)
-            end = batch.end_of_piece(start, few if new else max(CHUNK, self._buffer))
-            rows = rows_by_model(batch.slice(start, end - start), self.roles)
-            more = None if tally is None else tally.add(rows)
-            if tally is not None and more is None:  # a group column has changed its type
-                pending = (*pending, tally.state())
-            tally = more or Tally.of(rows, self.merged.statistics, self.roles.labels)
-            tally = tally.compact() if new else tally.trimmed()
-            start = end
-            if start >= batch.height:
-                break
-        return replace(self, tally=tally, pending=pending)
+
+def _types(roles: Roles, state: State) -> pl.DataFrame:
+    """The columns whose types come from the data, without rows."""
+    types = types_of(state.keys.select(roles.keys))
+    matrix = state.tables.get(ConfusionMatrix.name)
+    if matrix is None or roles.labels:
+        return types
+    labels = [types_of(matrix.select(pl.col(side).alias(LABEL))) for side in ConfusionMatrix.keys]
+    return types.hstack(concat_groups(labels))

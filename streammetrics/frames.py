@@ -109,6 +109,16 @@ def concat_groups(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     return pl.concat(frames, how="vertical_relaxed", rechunk=True)
 
 
+def is_coded(dtype: pl.DataType) -> bool:
+    """Whether texts are numbers that refer to categories."""
+    return isinstance(dtype, (pl.Categorical, pl.Enum))
+
+
+def decoded(columns: pl.DataFrame) -> pl.DataFrame:
+    """Categories as text, whose type is the same on every shard."""
+    return columns.with_columns(s.cast(pl.String) for s in columns.iter_columns() if is_coded(s.dtype))
+
+
 def limits(dtype: pl.DataType) -> tuple[int, int] | None:
     """Physical values between which dates and times have a value in Python and in microseconds; None where all do."""
     if dtype == pl.Date:

@@ -108,7 +108,7 @@ class Lattice:
         array([False,  True, False])
         """
         spanning = np.zeros(len(bins), dtype=np.bool_)
-        for key in self._atom_keys:
+        for key in self.atom_keys:
             spanning |= bins == key >> shifts
         return spanning & (shifts > 0)
 
@@ -130,54 +130,29 @@ class Lattice:
         shared = np.minimum(levels, MAX_SHIFT)
         return np.where(self.span_atoms(keys[1:] >> shared, shared), 64, levels)
 
-    def widened(self, low: float, high: float) -> tuple[float, float]:
-        """Values so far below and above that half as many keys again lie between them.
-
-        >>> Lattice("real").widened(1.0, 4.0)
-        (0.75, 6.0)
-        """
-        first, last = self.keys(np.array([low, high])).tolist()
-        margin = (last - first) // 4
-        ends = np.array([max(first - margin, self._first), min(last + margin, self._last)])
-        below, above = self.values(ends).tolist()
-        return min(low, below), max(high, above)
-
-    def is_atom(self, values: Values) -> NDArray[np.bool_]:
-        """Whether values are atoms."""
-        return np.isin(self.keys(values), self._atom_keys)
-
-    def around_atoms(self, shift: int) -> tuple[Values, Values]:
-        """Smallest and largest value in the bins that would hold the atoms at a shift.
-
-        >>> Lattice("probability", atoms=(0.05,)).around_atoms(0)
-        (array([0.  , 0.05, 1.  ]), array([0.  , 0.05, 1.  ]))
-        """
-        bins = np.unique(self._atom_keys >> shift)
-        shifts = np.full(len(bins), shift)
-        return self.lowest(bins, shifts), self.highest(bins, shifts)
-
     def _levels_to_atom(self, keys: Keys) -> NDArray[np.int64]:
         """Lowest shift at which a key shares a bin with an atom, 0 for the atom itself.
 
         The atom that shares the longest prefix of bits is one of the two neighbours in order.
         """
-        after = np.searchsorted(self._atom_keys, keys)
-        above = self._atom_keys[np.minimum(after, len(self._atom_keys) - 1)]
-        below = self._atom_keys[np.maximum(after - 1, 0)]
+        after = np.searchsorted(self.atom_keys, keys)
+        above = self.atom_keys[np.minimum(after, len(self.atom_keys) - 1)]
+        below = self.atom_keys[np.maximum(after - 1, 0)]
         return np.minimum(bit_length(keys ^ above), bit_length(keys ^ below))
 
     @cached_property
-    def _atom_keys(self) -> Keys:
+    def atom_keys(self) -> Keys:
+        """The keys of all atoms in order, zero and infinities (in the probability domain 0 and 1) among them."""
         ends = (0.0, 1.0) if self.domain == "probability" else (-np.inf, 0.0, np.inf)
         return np.unique(self.keys(np.array([*ends, *self.atoms], dtype=np.float64)))
 
     @property
     def _first(self) -> int:
-        return int(self._atom_keys[0])
+        return int(self.atom_keys[0])
 
     @property
     def _last(self) -> int:
-        return int(self._atom_keys[-1])
+        return int(self.atom_keys[-1])
 
 
 def bit_length(keys: Keys) -> NDArray[np.int64]:

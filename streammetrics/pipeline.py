@@ -69,8 +69,7 @@ def accumulate(
     columns = tuple(dict.fromkeys(c for target in targets for c in target.roles.sources))
     stream = open_stream(source, columns, BATCH)
     feed = _Feed(stream.batches)
-    empty = [target._content.empty() for target in targets]
-    parts = [_Part(empty) for _ in range(workers or os.cpu_count() or 1)]
+    parts = [_Part([target._content.empty() for target in targets]) for _ in range(workers or os.cpu_count() or 1)]
     try:
         with stream.naming_rows([target.roles for target in targets]), _progress_bar(stream, progress) as bar:
             _run(feed, parts, bar)
@@ -179,7 +178,11 @@ class _Part:
 
     def add(self, batch: Any) -> None:
         """Add one batch to all contents, or if one rejects it to none."""
-        self.contents = [content.with_rows(read(batch, content.roles)) for content in self.contents]
+        rows = [read(batch, content.roles) for content in self.contents]
+        for content, more in zip(self.contents, rows, strict=True):
+            content.require(more)
+        for content, more in zip(self.contents, rows, strict=True):
+            content.add(more)
 
 
 class _Feed:
@@ -218,7 +221,8 @@ def _run(feed: _Feed, parts: Sequence[_Part], bar: Any) -> None:
                 part.add(batch)
                 if bar is not None:
                     bar.update(_height(batch))
-            part.contents = [content.observed() for content in part.contents]  # in several threads at once
+            for content in part.contents:
+                content.observe()  # here, where several threads do it at once
         except BaseException as error:
             feed.stop(error)
         finally:
@@ -244,14 +248,17 @@ def _run(feed: _Feed, parts: Sequence[_Part], bar: Any) -> None:
 
 def _absorb(targets: Sequence[Accumulator], parts: Sequence[_Part]) -> None:
     """Add what the threads have processed to the accumulators."""
-    contents, error = [target._content.empty() for target in targets], None
-    for part in parts:
+    first, *others = parts
+    error = None
+    for part in others:
         try:
-            contents = [content.absorb(more.observed()) for content, more in zip(contents, part.contents, strict=True)]
+            for content, more in zip(first.contents, part.contents, strict=True):
+                content.take(more)
         except StreamMetricsError as conflict:  # of the types of a group column in two threads
             error = error or conflict
-    for target, content in zip(targets, contents, strict=True):
-        target._absorb(content)
+    for target, content in zip(targets, first.contents, strict=True):
+        with target._lock:
+            target._content.absorb(content.as_state())
     if error is not None:
         raise error
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,8 +13,8 @@ from numpy.typing import NDArray
 
 from streammetrics import kernels
 from streammetrics.batches import WEIGHT, Batch, Field
-from streammetrics.codes import encode, find, number
-from streammetrics.kernels import Codes, Extent
+from streammetrics.codes import find, number
+from streammetrics.kernels import Codes, Runs
 from streammetrics.roles import MODEL, SINGLE, Roles
 
 Array: TypeAlias = NDArray[Any]
@@ -21,33 +22,48 @@ Array: TypeAlias = NDArray[Any]
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of one model as arrays: what statistics observe.
+    """Rows of one model as arrays, arranged by group: what statistics observe.
 
-    ``groups`` has a row for each group (and no columns where rows are not grouped); ``group`` gives the number of each
-    row's group, or is None where there is one. ``dropped`` counts the rows left out of each group.
+    ``groups`` has a row for each group of the block (and no columns where rows are not grouped), ``numbers`` the number
+    of each where it is counted, ``dropped`` how many of its rows were left out. Rows from ``starts[i]`` up to
+    ``starts[i + 1]`` belong to the group of the block that ``local[i]`` says.
 
     ``truth``, ``predicted`` and ``score`` have an array for each label of a multilabel task, ``score`` one for each
     class of a multiclass task, else one, or none where the role is not given. True and predicted values are 0 or 1,
-    in a regression Float64, in a multiclass task numbers of ``labels``. Scores and weights are Float64; no score lies
-    outside of its ``extent``. ``width`` is the type that each score came in.
+    in a regression Float64, in a multiclass task numbers of ``labels``. Scores and weights are Float64. ``width`` is
+    the type that each score came in.
     """
 
     groups: pl.DataFrame
-    group: Codes | None
+    numbers: Codes
     dropped: NDArray[np.int64]
-    size: int
+    starts: Codes
+    local: Codes
     truth: tuple[Array, ...] = ()
     predicted: tuple[Array, ...] = ()
     score: tuple[NDArray[np.float64], ...] = ()
-    extent: tuple[Extent, ...] = ()
     width: tuple[np.dtype[Any], ...] = ()
     weight: NDArray[np.float64] | None = None
     labels: pl.Series | None = None
 
     @property
-    def group_count(self) -> int:
-        """Number of groups."""
-        return len(self.dropped)
+    def size(self) -> int:
+        """Number of rows."""
+        return int(self.starts[-1])
+
+    @cached_property
+    def runs(self) -> Runs:
+        """The runs of rows of one group, by the number where it is counted."""
+        return Runs(self.starts, self.numbers[self.local])
+
+    @cached_property
+    def codes(self) -> Codes | None:
+        """The group of each row in the block, None where there is one."""
+        return None if len(self.dropped) == 1 else np.repeat(self.local, np.diff(self.starts))
+
+    def counted_as(self, numbers: Codes) -> Rows:
+        """The rows with the numbers that their groups have where they are counted."""
+        return replace(self, numbers=numbers)
 
     def of_label(self, i: int) -> Rows:
         """The rows as those of a binary task: the i-th label against the rest."""
@@ -55,8 +71,8 @@ class Rows:
             truth, predicted = self.truth[i : i + 1], self.predicted[i : i + 1]
         else:
             truth, predicted = (tuple((a == i).view(np.uint8) for a in of) for of in (self.truth, self.predicted))
-        score, extent, width = self.score[i : i + 1], self.extent[i : i + 1], self.width[i : i + 1]
-        return replace(self, truth=truth, predicted=predicted, score=score, extent=extent, width=width, labels=None)
+        score, width = self.score[i : i + 1], self.width[i : i + 1]
+        return replace(self, truth=truth, predicted=predicted, score=score, width=width, labels=None)
 
     def rounded(self, thresholds: Sequence[float], score: int = 0) -> NDArray[np.float64]:
         """Thresholds in the type that a score came in: 0.7 of 32 bits reaches 0.7, though as Float64 it is less."""
@@ -65,17 +81,34 @@ class Rows:
             rounded = exact.astype(self.width[score]).astype(np.float64)
         return np.where(np.isinf(rounded), exact, rounded)
 
+    def by_class(self) -> Rows:
+        """The rows with each class of each group as a group of its own."""
+        classes = len(self.score)
+        codes = self.truth[0] if self.codes is None else self.codes * classes + self.truth[0]
+        order, runs = kernels.arrange(codes, len(self.dropped) * classes)
+        return replace(
+            self,
+            numbers=np.add.outer(self.numbers * classes, np.arange(classes)).ravel(),
+            starts=runs.starts,
+            local=runs.groups,
+            truth=_ordered(self.truth, order),
+            predicted=_ordered(self.predicted, order),
+            score=_ordered(self.score, order),
+            weight=self.weight if order is None or self.weight is None else self.weight[order],
+        )
 
-def rows_by_model(batch: Batch, roles: Roles) -> list[Rows]:
-    """The rows of a batch as arrays, once for each model."""
-    groups, codes = encode(batch.by) if batch.by.width else (batch.by, None)
-    return [_rows(batch, groups, codes, model, roles) for model in roles.models]
+
+def rows_by_model(batch: Batch, roles: Roles, start: int, end: int) -> list[Rows]:
+    """Some rows of a batch as arrays, once for each model."""
+    return [_rows(batch, slice(start, end), model, roles) for model in roles.models]
 
 
-def _rows(batch: Batch, groups: pl.DataFrame, codes: Codes | None, model: str, roles: Roles) -> Rows:
+def _rows(batch: Batch, part: slice, model: str, roles: Roles) -> Rows:
+    groups, codes = batch.groups
+    codes = None if codes is None else codes[part]
     if model != SINGLE:
         groups = groups.with_columns(pl.lit(model).alias(MODEL)) if groups.width else pl.DataFrame({MODEL: [model]})
-    columns = {field: s for field, s in batch.columns.items() if field.model in (model, SINGLE)}
+    columns = {field: s[part] for field, s in batch.columns.items() if field.model in (model, SINGLE)}
     group_count = max(groups.height, 1 - len(roles.keys))
     dropped = np.zeros(group_count, dtype=np.int64)
     keep = _rows_to_keep(columns)
@@ -87,16 +120,27 @@ def _rows(batch: Batch, groups: pl.DataFrame, codes: Codes | None, model: str, r
         else:
             dropped += np.bincount(codes[~kept], minlength=group_count)
             codes = codes[kept]
-    size = len(next(iter(columns.values()))) if columns else batch.height
+    size = len(next(iter(columns.values()))) if columns else part.stop - part.start
     arrays, labels = _arrays(columns, roles)
+    order, runs = kernels.arrange(np.zeros(0, dtype=np.intp) if codes is None else codes, group_count)
+    if codes is None:
+        runs = Runs(np.array([0, size]), np.zeros(1, dtype=np.intp))
+    if order is not None:
+        arrays = {field: a[order] for field, a in arrays.items()}
     weight = arrays.pop(WEIGHT, None)
     by_role = {role: tuple(a for field, a in arrays.items() if field.role == role) for role in ("truth", "predicted")}
     scores = [field for field in arrays if field.role == "score"]
     width = tuple(arrays[field].dtype for field in scores)
     by_role["score"] = tuple(arrays[field].astype(np.float64, copy=False) for field in scores)
-    extent = tuple(batch.extent[field] for field in scores)
-    rows = Rows(groups, codes, dropped, size, **by_role, extent=extent, width=width, weight=weight, labels=labels)
+    numbers = np.arange(group_count)
+    rows = Rows(
+        groups, numbers, dropped, runs.starts, runs.groups, **by_role, width=width, weight=weight, labels=labels
+    )
     return rows if rows.predicted or not rows.score else replace(rows, predicted=_decided(rows))
+
+
+def _ordered(arrays: tuple[Array, ...], order: Codes | None) -> tuple[Array, ...]:
+    return arrays if order is None else tuple(a[order] for a in arrays)
 
 
 def _arrays(columns: Mapping[Field, pl.Series], roles: Roles) -> tuple[dict[Field, Array], pl.Series | None]:

@@ -4,27 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any
 
-import numpy as np
 import polars as pl
 
-from streammetrics import batches
 from streammetrics.codes import find
-from streammetrics.counters import Counter
 from streammetrics.errors import ColumnError, SpecificationError
-from streammetrics.forks import require_threads
 from streammetrics.frames import concat_groups, group_column
-from streammetrics.kernels import Codes
-from streammetrics.roles import LABEL, Roles
-from streammetrics.rows import Rows, rows_by_model
+from streammetrics.roles import LABEL
 from streammetrics.statistics import GROUP, Statistic
 
 Statistics = tuple[Statistic, ...]
 
-PENDING = 131_072  # cells that may wait to be added up even where few have been kept,
-FACTOR = 2  # or so many times as have been kept
+PENDING = 131_072  # cells of states that wait to be added up
 OTHER = "(other)"  # of group columns, where groups are more than they may be
 ONE_GROUP = pl.DataFrame({GROUP: [0]}, {GROUP: pl.UInt32})
 
@@ -69,111 +61,6 @@ class State:
         return sum(t.height for t in self.tables.values())
 
 
-@dataclass(frozen=True)
-class Tally:
-    """Rows counted in arrays that more rows can be added to.
-
-    A statistic has one counter, or where it keeps labels apart one for each of them.
-    """
-
-    statistics: Statistics
-    labels: tuple[Any, ...]
-    groups: pl.DataFrame
-    counters: tuple[tuple[Counter, ...], ...]
-    seen: int = 0
-
-    @classmethod
-    def of(cls, rows: Sequence[Rows], statistics: Statistics, labels: tuple[Any, ...]) -> Tally:
-        """The tally of a chunk, given as the rows of each model."""
-        weighted = rows[0].weight is not None
-        groups = _numbered(rows[0].groups.clear())
-        counters = tuple((s.counter(weighted),) * (len(labels) if labels and s.of_label else 1) for s in statistics)
-        tally = cls(statistics, labels, groups, counters).add(rows)
-        assert tally is not None
-        return tally
-
-    def add(self, rows: Sequence[Rows]) -> Tally | None:
-        """The tally of one more chunk; None where a group column is of another type than before."""
-        groups, counters = self.groups, [list(of_statistic) for of_statistic in self.counters]
-        of_labels = [c for c, s in zip(counters, self.statistics, strict=True) if self.labels and s.of_label]
-        of_rows = [c for c, s in zip(counters, self.statistics, strict=True) if not (self.labels and s.of_label)]
-        for r in rows:
-            if _types(groups) != r.groups.schema:
-                return None
-            groups, numbers = _known(groups, r.groups)
-            for counter in of_rows:
-                counter[0] = counter[0].add(r, numbers, groups.height)
-            for label in range(len(self.labels) if of_labels else 0):
-                of_label = r.of_label(label)
-                for counter in of_labels:
-                    counter[label] = counter[label].add(of_label, numbers, groups.height)
-        seen = self.seen + sum(r.size for r in rows)
-        return replace(self, groups=groups, counters=tuple(map(tuple, counters)), seen=seen)
-
-    def absorb(self, other: Tally) -> Tally | None:
-        """The tally of the rows of another too; None where a group column is of another type."""
-        if _types(self.groups) != _types(other.groups):
-            return None
-        groups, numbers = _known(self.groups, other.groups.drop(GROUP))
-        counters = tuple(
-            tuple(one.absorb(more, numbers, groups.height) for one, more in zip(of, others, strict=True))
-            for of, others in zip(self.counters, other.counters, strict=True)
-        )
-        return replace(self, groups=groups, counters=counters, seen=self.seen + other.seen).trimmed()
-
-    @property
-    def settled(self) -> bool:
-        """Whether many rows of these groups can be counted at once."""
-        return all(c.settled for c in chain(*self.counters))
-
-    def compact(self) -> Tally:
-        """The tally with equal cells added up."""
-        return replace(self, counters=tuple(tuple(c.compact() for c in of) for of in self.counters))
-
-    def trimmed(self) -> Tally:
-        """The tally with equal cells added up where many have come since the last time."""
-        loose, fitted = (
-            sum(sizes) for sizes in zip(*((c.loose, c.fitted) for c in chain(*self.counters)), strict=True)
-        )
-        return self.compact() if loose >= max(FACTOR * fitted, PENDING) else self
-
-    def state(self) -> State:
-        """What was counted, as tables. Cells may come more than once; `combine` adds them up."""
-        tables = {
-            s.name: pl.concat(_of_label(c.table(), label, len(counters)) for label, c in enumerate(counters))
-            for s, counters in zip(self.statistics, self.counters, strict=True)
-        }
-        return State(self.statistics, self.groups, tables, self.labels)
-
-
-def _types(groups: pl.DataFrame) -> dict[str, pl.DataType]:
-    return {name: dtype for name, dtype in groups.schema.items() if name != GROUP}
-
-
-def _known(groups: pl.DataFrame, keys: pl.DataFrame) -> tuple[pl.DataFrame, Codes]:
-    """Numbered groups with those of ``keys``, which come once each, and the numbers of these."""
-    if not keys.width:
-        return ONE_GROUP, np.zeros(1, dtype=np.intp)
-    numbers = _find(keys, groups)
-    if not numbers.null_count():
-        return groups, numbers.to_numpy().astype(np.intp)
-    new = numbers.is_null().to_numpy()
-    codes = numbers.fill_null(0).to_numpy().astype(np.intp)
-    codes[new] = np.arange(groups.height, groups.height + numbers.null_count())
-    return _numbered(pl.concat([groups.drop(GROUP), keys.filter(new)])), codes
-
-
-def _of_label(table: pl.DataFrame, label: int, labels: int) -> pl.DataFrame:
-    """The table of one of several labels, each of its groups with the number that it has among those of all labels."""
-    return table.with_columns(pl.col(GROUP) * labels + label)
-
-
-def no_rows(roles: Roles, statistics: Statistics) -> State:
-    """The state before the first row."""
-    require_threads()
-    return Tally.of(rows_by_model(batches.no_rows(roles), roles), statistics, roles.labels).compact().state()
-
-
 def combine(states: Sequence[State]) -> State:
     """The state of the rows of several, none of which has a group twice.
 
@@ -186,8 +73,8 @@ def combine(states: Sequence[State]) -> State:
         groups, parts = filled[0].groups, [filled[0].tables]
     else:
         keys = concat_groups([s.keys for s in states])
-        groups = _numbered(keys.unique(maintain_order=True)) if keys.width else ONE_GROUP
-        parts = [_renumber(s, _find(s.keys.cast(keys.schema), groups)) for s in filled or states]
+        groups = numbered(keys.unique(maintain_order=True)) if keys.width else ONE_GROUP
+        parts = [_renumber(s, find_groups(s.keys.cast(keys.schema), groups)) for s in filled or states]
     tables = {s.name: s.merge(_together([p[s.name] for p in parts])) for s in first.statistics}
     return State(first.statistics, groups, tables, first.labels)
 
@@ -199,8 +86,8 @@ def _together(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
 def roll_up(state: State, columns: Sequence[str]) -> State:
     """The state over some of the group columns."""
     keys = state.groups.select(columns)
-    groups = _numbered(keys.unique(maintain_order=True)) if columns else ONE_GROUP
-    numbers = _find(keys, groups) if columns else pl.zeros(state.groups.height, pl.UInt32, eager=True)
+    groups = numbered(keys.unique(maintain_order=True)) if columns else ONE_GROUP
+    numbers = find_groups(keys, groups) if columns else pl.zeros(state.groups.height, pl.UInt32, eager=True)
     tables = _renumber(state, numbers)
     return replace(state, groups=groups, tables={s.name: s.merge(tables[s.name]) for s in state.statistics})
 
@@ -217,7 +104,7 @@ def with_other(state: State, by: Sequence[str], most: int) -> State:
     rest = named.slice(most).with_columns(pl.lit(True).alias(GROUP))
     in_rest = find(state.keys.select(by), rest.select(GROUP, *by)).is_not_null()
     keys = state.keys.with_columns(pl.when(in_rest).then(pl.lit(OTHER)).otherwise(pl.col(c)).alias(c) for c in by)
-    return roll_up(replace(state, groups=_numbered(keys)), state.keys.columns)
+    return roll_up(replace(state, groups=numbered(keys)), state.keys.columns)
 
 
 def with_keys(state: State, made: Mapping[str, pl.Expr]) -> State:
@@ -235,13 +122,13 @@ def with_keys(state: State, made: Mapping[str, pl.Expr]) -> State:
         keys = keys.with_columns(group_column(keys[name]) for name in made)
     except (pl.exceptions.PolarsError, ColumnError) as error:
         raise SpecificationError(f"groups cannot be rolled up to {', '.join(made)}: {error}") from error
-    return replace(state, groups=_numbered(keys))
+    return replace(state, groups=numbered(keys))
 
 
 def select(state: State, keys: pl.DataFrame) -> State:
     """The state of some of the groups, in the order of ``keys``."""
-    groups = _numbered(keys)
-    tables = _renumber(state, _find(state.keys, groups))
+    groups = numbered(keys)
+    tables = _renumber(state, find_groups(state.keys, groups))
     return replace(state, groups=groups, tables={n: t.sort(GROUP, maintain_order=True) for n, t in tables.items()})
 
 
@@ -251,11 +138,12 @@ def in_order(state: State) -> State:
     return select(state, keys.sort(keys.columns, nulls_last=True)) if keys.width else state
 
 
-def _numbered(keys: pl.DataFrame) -> pl.DataFrame:
+def numbered(keys: pl.DataFrame) -> pl.DataFrame:
+    """Group columns with the number of each group."""
     return keys.with_row_index(GROUP)
 
 
-def _find(keys: pl.DataFrame, groups: pl.DataFrame) -> pl.Series:
+def find_groups(keys: pl.DataFrame, groups: pl.DataFrame) -> pl.Series:
     """For each row of group columns its number among ``groups``, null where it is none of them."""
     return find(keys, groups) if keys.width else pl.zeros(keys.height, pl.UInt32, eager=True)
 

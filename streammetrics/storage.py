@@ -24,10 +24,11 @@ from streammetrics.foreign import translated
 from streammetrics.frames import group_column
 from streammetrics.lazy import pa, pq
 from streammetrics.roles import FOLD, LABEL, SINGLE, Roles
-from streammetrics.state import State, in_order, no_rows, roll_up
+from streammetrics.state import State, in_order, roll_up
 from streammetrics.statistics import GROUP, STATISTICS, RowCounts, Statistic
 from streammetrics.statistics.row_counts import COUNTABLE
 from streammetrics.statistics.statistic import ROUNDING
+from streammetrics.tally import no_state
 from streammetrics.text import few
 from streammetrics.version import __version__
 from streammetrics.writing import write_file
@@ -274,7 +275,7 @@ def _with_zones(table: pa.Table) -> pa.Table:
 def _schema(header: bytes) -> pa.Schema:
     """The schema of a state, as far as its header tells it."""
     roles, statistics, metrics = _specification(_header({KEY: header}))
-    schema = to_arrow(Saved(roles, metrics, no_rows(roles, statistics))).schema
+    schema = to_arrow(Saved(roles, metrics, no_state(roles, statistics))).schema
     return schema.with_metadata({KEY: header})
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import polars as pl
 
 import streammetrics as sm
-from streammetrics import bins, content, state, tally
+from streammetrics import content, state
+from streammetrics.counting import fitting, tables
 from streammetrics.rows import Rows
 from streammetrics.statistics.view import with_weighted
 
@@ -43,17 +44,13 @@ def shuffled(frame, rng):
     return frame[rng.permutation(frame.height)]
 
 
-def use_small_chunks(monkeypatch, rows=300, cells=4):
-    """Make a few hundred rows go all the ways that millions go: buffers, arrays of cells, hashes, windows, merges."""
-    for name, size in (
-        ("CHUNK", rows),
-        ("FIRST", rows // 5),
-        ("BUFFER", rows // 2),
-    ):
-        monkeypatch.setattr(content, name, size)
+def use_small_chunks(monkeypatch, rows=300):
+    """Make a few hundred rows go all the ways that millions go: buffers, blocks, tables that fill up, merges."""
+    monkeypatch.setattr(content, "BLOCK", rows // 2)
+    monkeypatch.setattr(content, "BUFFER", rows // 2)
     monkeypatch.setattr(state, "PENDING", rows // 2)
-    monkeypatch.setattr(bins, "ROWS", rows // 2)
-    monkeypatch.setattr(tally, "CACHED_CELLS", cells)
+    monkeypatch.setattr(tables, "LOOSE", rows // 2)
+    monkeypatch.setattr(fitting, "ROWS", rows // 2)
 
 
 def confusion_cells(actual, predicted, weight=None, group=0):
@@ -80,7 +77,9 @@ def observed(moments, rows):
     """The table of some rows."""
     dropped = np.zeros(rows.group_count, dtype=np.int64)
     targets = {"truth": (rows.actual,), "predicted": (rows.predicted,), "weight": rows.weight}
-    return moments.observe(Rows(pl.DataFrame(), rows.group, dropped, len(rows.actual), **targets))
+    size = len(rows.actual)
+    each = (np.array([0, size]), np.zeros(1, np.intp)) if rows.group is None else (np.arange(size + 1), rows.group)
+    return moments.observe(Rows(pl.DataFrame(), np.arange(rows.group_count), dropped, *each, **targets))
 
 
 def stacked(tables):

@@ -123,7 +123,7 @@ def test_bounds_hold(make, domain, capacity):
     acc = histogram(score, label, capacity, domain)
     assert_bounds_hold(acc, label, score)
     table = bins_of(acc)
-    ends = 1 + len(sm.ScoreHistogram(capacity, domain).lattice._atom_keys)
+    ends = 1 + len(sm.ScoreHistogram(capacity, domain).lattice.atom_keys)
     assert table.height <= max(capacity, 63 * 2 * ends)
     if capacity >= frame["p"].n_unique():
         assert table.height == frame["p"].n_unique()
@@ -208,7 +208,7 @@ def test_fine_groups_over_all_floats():
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_groups_and_ranges_that_grow_from_batch_to_batch(weight, monkeypatch):
     """Arrays of cells take in new groups, and scores beyond those seen."""
-    use_small_chunks(monkeypatch, rows=200, cells=4000)
+    use_small_chunks(monkeypatch, rows=200)
     rng = np.random.default_rng(3)
     batches = [
         pl.DataFrame(

@@ -8,7 +8,7 @@ import pytest
 
 import streammetrics as sm
 from streammetrics import kernels
-from streammetrics.kernels import choice, classes
+from streammetrics.kernels import Runs, choice, classes
 from streammetrics.kernels import numpy as definition
 from streammetrics.lattice import Lattice
 
@@ -23,6 +23,11 @@ WEIGHT = RNG.random(ROWS) * 3
 EDGES = np.array([0.0, -0.0, 5e-324, 1e-15, 0.29, 0.3, 0.5, np.nextafter(0.5, 1), 1 - 2**-53, 1.0])
 PROBABILITIES = np.concatenate([EDGES, np.linspace(0, 1, 1_001), RNG.beta(0.5, 8, ROWS - 1_011)])
 REALS = np.concatenate([[np.inf, -np.inf, 0.0, -0.0, 1.7e308, -1.7e308], RNG.normal(0, 1e3, ROWS - 6)])
+RUNS = {
+    "one": Runs(np.array([0, ROWS]), np.array([0])),
+    "sorted": Runs(np.append(0, np.cumsum(np.bincount(GROUP))), np.arange(9)),
+    "scattered": Runs(np.arange(ROWS + 1), GROUP),  # each row for itself
+}
 LADDERS = {
     "one": [0.5],
     "few": [0.0, 0.3, 1.0],
@@ -31,18 +36,31 @@ LADDERS = {
     "infinite": [-np.inf, *np.linspace(-2, 2, 50), np.inf],
     "far apart": [-1.7e308, *np.linspace(0, 1, 20), 1.7e308],
 }
-grouped = pytest.mark.parametrize("group", [None, GROUP], ids=["ungrouped", "grouped"])
+grouped = pytest.mark.parametrize("runs", RUNS.values(), ids=RUNS)
 weighted = pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
 
 
-def assert_twins_agree(name, *args, modules=(definition, compiled)):
-    one, other = (getattr(module, name)(*args) for module in modules)
+def assert_close(one, other):
     assert one.shape == other.shape
     assert one.dtype == other.dtype
     if one.dtype.kind == "i":
         np.testing.assert_array_equal(one, other)
     else:
         np.testing.assert_allclose(other, one, rtol=1e-12)
+
+
+def assert_twins_agree(name, *args, modules=(definition, compiled)):
+    assert_close(*(getattr(module, name)(*args) for module in modules))
+
+
+def assert_twins_add(name, cells, *args, weight=None, runs, integers=False, modules=(definition, compiled)):
+    """Both add the same."""
+    kind = np.int64 if integers and weight is None else np.float64
+    outs = [np.zeros((9, *cells), kind) for _ in modules]
+    for module, out in zip(modules, outs, strict=True):
+        getattr(module, name)(*args, weight, runs, out)
+    assert_close(*outs)
+    return outs[0]
 
 
 @pytest.mark.parametrize(("domain", "values"), [("probability", PROBABILITIES), ("real", REALS)], ids=["p", "real"])
@@ -52,64 +70,58 @@ def test_keys(domain, values):
 
 @grouped
 @weighted
-@pytest.mark.parametrize(("domain", "values"), [("probability", PROBABILITIES), ("real", REALS)], ids=["p", "real"])
-def test_bins(domain, values, group, weight):
-    lattice = Lattice(domain)
-    shifts = np.array([52] if group is None else [50, 51, 52, 53, 54, 55, 56, 57, 58])
-    keys = lattice.keys(values)
-    lowest, highest = keys.min() >> shifts, keys.max() >> shifts
-    offsets = np.cumsum(highest - lowest + 1) - (highest - lowest + 1) - lowest
-    size = 2 * int((highest - lowest + 1).sum())
-    offsets = np.stack([offsets, offsets], axis=1)
-    for label in (LABEL, None):
-        assert_twins_agree("count_bins", values, label, group, weight, lattice, shifts, offsets, size)
-
-
-def test_differences():
-    for values, others in ((REALS, REALS[::-1]), (PROBABILITIES, REALS), (REALS, REALS)):
-        for one, other in zip(
-            compiled.differences(values, others), definition.differences(values, others), strict=True
-        ):
-            np.testing.assert_array_equal(one, other)
-
-
-def test_distance_to_zero():
-    for values in (REALS, -REALS, PROBABILITIES, np.append(REALS, -0.0)):
-        assert compiled.nearest(values) == definition.nearest(values) == np.abs(values).min()
-
-
-@grouped
-@weighted
 @pytest.mark.parametrize("thresholds", LADDERS.values(), ids=LADDERS)
 @pytest.mark.parametrize("score", [PROBABILITIES, REALS], ids=["p", "real"])
-def test_outcomes(score, thresholds, group, weight):
+def test_outcomes(score, thresholds, runs, weight):
     thresholds = np.array(thresholds, dtype=np.float64)
-    assert_twins_agree("count_outcomes", LABEL, score, thresholds, group, 1 if group is None else 9, weight)
-    counts = compiled.count_outcomes(LABEL, score, thresholds, None, 1, None)[0]
-    reached = (score >= thresholds[:, None]).sum(axis=1)
-    np.testing.assert_array_equal(counts.sum(axis=1)[::-1].cumsum()[::-1][1:], reached)
+    cells = (len(thresholds) + 1, 2)
+    counts = assert_twins_add(
+        "count_outcomes", cells, LABEL, score, thresholds, weight=weight, runs=runs, integers=True
+    ).sum(axis=0)
+    reached = ((score >= thresholds[:, None]) * (1 if weight is None else weight)).sum(axis=1)
+    np.testing.assert_allclose(counts.sum(axis=1)[::-1].cumsum()[::-1][1:], reached, rtol=1e-10)
 
 
 @grouped
 @weighted
-def test_hard_predictions(group, weight):
-    predicted = (PROBABILITIES > 0.1).astype(np.uint8)
-    groups = 1 if group is None else 9
-    assert_twins_agree("count_outcomes", LABEL, predicted, np.array([1.0]), group, groups, weight)
+def test_hard_predictions(runs, weight):
+    predicted, one = (PROBABILITIES > 0.1).astype(np.uint8), np.array([1.0])
+    assert_twins_add("count_outcomes", (2, 2), LABEL, predicted, one, weight=weight, runs=runs, integers=True)
 
 
 @grouped
 @weighted
-def test_losses(group, weight):
-    assert_twins_agree("sum_losses", LABEL, PROBABILITIES, group, 1 if group is None else 9, weight)
+def test_losses(runs, weight):
+    assert_twins_add("sum_losses", (2, 5), LABEL, PROBABILITIES, weight=weight, runs=runs)
 
 
 @grouped
 @weighted
 @pytest.mark.parametrize("bins", [1, 10, 100])
-def test_calibration(bins, group, weight):
+def test_calibration(bins, runs, weight):
     edges = np.linspace(0, 1, bins + 1)
-    assert_twins_agree("sum_calibration", LABEL, PROBABILITIES, edges, group, 1 if group is None else 9, weight)
+    assert_twins_add("sum_calibration", (bins, 2, 3), LABEL, PROBABILITIES, edges, weight=weight, runs=runs)
+
+
+@pytest.mark.parametrize("module", [definition, compiled], ids=["numpy", "compiled"])
+def test_rows_are_arranged_unless_they_come_in_runs_or_runs_would_be_short(module):
+    order, runs = module.arrange(GROUP, 9)
+    np.testing.assert_array_equal(GROUP[order], runs.codes())
+    np.testing.assert_array_equal(order, np.argsort(GROUP, kind="stable"))
+    order, runs = module.arrange(np.sort(GROUP)[::-1].copy(), 9)
+    assert order is None
+    assert runs.groups.tolist() == [8, 7, 6, 5, 4, 3, 2, 1, 0]
+    many = RNG.integers(0, 10_000, ROWS)
+    order, runs = module.arrange(many, 10_000)
+    assert order is None
+    np.testing.assert_array_equal(runs.codes(), many)
+    for codes, groups in ((np.zeros(5, dtype=np.intp), 1), (np.zeros(0, dtype=np.intp), 3)):
+        order, runs = module.arrange(codes, groups)
+        assert order is None
+        np.testing.assert_array_equal(runs.codes(), codes)
+    order, runs = module.arrange(np.tile([0, 2], 30), 3)  # no row of group 1
+    assert runs.groups.tolist() == [0, 2]
+    assert runs.starts.tolist() == [0, 30, 60]
 
 
 def probabilities(classes):
@@ -138,11 +150,14 @@ TWINS = {"modules": (classes, compiled_classes)}
 @weighted
 @pytest.mark.parametrize("name", ["sum_class_losses", "count_ranks"])
 @pytest.mark.parametrize("rows", [ROWS, 1, 0])
-def test_several_classes(several, name, rows, group, weight, monkeypatch):
+def test_several_classes(several, name, rows, runs, weight, monkeypatch):
     monkeypatch.setattr(compiled_classes, "PIECE", 3_000)
-    truth, *others = (None if a is None else a[:rows] for a in (several[0], group, weight))
+    runs = runs if rows == ROWS else Runs(np.array([0, rows]), np.array([4]))
+    truth, weight = (None if a is None else a[:rows] for a in (several[0], weight))
     scores = tuple(score[:rows] for score in several[1])
-    assert_twins_agree(name, truth, scores, others[0], 1 if group is None else 9, others[1], **TWINS)
+    integers = name == "count_ranks"
+    cells = (len(scores),) if integers else (len(scores), 5)
+    assert_twins_add(name, cells, truth, scores, weight=weight, runs=runs, integers=integers, **TWINS)
 
 
 def test_likeliest(several, monkeypatch):
@@ -157,14 +172,17 @@ def test_ranks_by_sorting(several):
     order = np.argsort(-np.array(scores), axis=0, kind="stable")
     rank = np.argmax(order == truth, axis=0)
     expected = np.bincount(rank, minlength=len(scores))
-    np.testing.assert_array_equal(classes.count_ranks(truth, scores, None, 1, None), [expected])
+    counts = np.zeros((9, len(scores)), dtype=np.int64)
+    classes.count_ranks(truth, scores, None, RUNS["one"], counts)
+    np.testing.assert_array_equal(counts[0], expected)
 
 
 @pytest.mark.parametrize("module", [classes, compiled_classes], ids=["numpy", "compiled"])
 def test_losses_of_nearly_certain_predictions_keep_their_digits(module):
     """1 - 1e-12 squared from 1 would leave nothing of 2e-24."""
     scores = (np.full(10, 1 - 1e-12), np.full(10, 1e-12))
-    sums = module.sum_class_losses(np.zeros(10, dtype=np.intp), scores, None, 1, None)
+    sums = np.zeros((1, 2, 5))
+    module.sum_class_losses(np.zeros(10, dtype=np.intp), scores, None, Runs(np.array([0, 10]), np.array([0])), sums)
     miss = 1 - (1 - 1e-12)
     np.testing.assert_allclose(
         sums[0, 0], [10, 10 * miss, 10 * miss**2, 10 * (miss**2 + 1e-24), 0], rtol=1e-11, atol=1e-40
@@ -203,13 +221,17 @@ def test_kernels_of_several_classes_are_chosen_by_the_number_of_rows(fresh_choic
     truth = np.zeros(ROWS, dtype=np.intp)
     for rows in (500, 2_000):
         part = tuple(score[:rows] for score in scores)
-        args = (part,) if name == "likeliest" else (truth[:rows], part, None, 1, None)
+        runs = Runs(np.array([0, rows]), np.array([0]))
+        out = np.zeros((1, 3), dtype=np.int64) if name == "count_ranks" else np.zeros((1, 3, 5))
+        args = (part,) if name == "likeliest" else (truth[:rows], part, None, runs, out)
         getattr(kernels, name)(*args)
         assert len(calls) == (rows == 2_000)
 
 
-def sums():
-    return kernels.sum_losses(LABEL, PROBABILITIES, None, 1, None)
+def sums(module=kernels):
+    found = np.zeros((9, 2, 5))
+    module.sum_losses(LABEL, PROBABILITIES, None, RUNS["one"], found)
+    return found
 
 
 def test_many_rows_run_compiled_and_few_do_not(fresh_choice, monkeypatch):
@@ -224,7 +246,7 @@ def test_many_rows_run_compiled_and_few_do_not(fresh_choice, monkeypatch):
 def test_without_numba_numpy_runs_and_says_so_once(fresh_choice, monkeypatch, caplog):
     monkeypatch.setitem(sys.modules, "streammetrics.kernels.compiled", None)
     with caplog.at_level(logging.DEBUG, "streammetrics"):
-        np.testing.assert_array_equal(sums(), definition.sum_losses(LABEL, PROBABILITIES, None, 1, None))
+        np.testing.assert_array_equal(sums(), sums(definition))
         sums()
     assert [r.levelname for r in caplog.records] == ["DEBUG"]
     assert "numpy runs instead" in caplog.text
@@ -236,7 +258,7 @@ def test_where_compiling_fails_numpy_runs_and_says_so_once(fresh_choice, monkeyp
 
     monkeypatch.setattr(compiled, "sum_losses", fail)
     with caplog.at_level(logging.DEBUG, "streammetrics"):
-        np.testing.assert_array_equal(sums(), definition.sum_losses(LABEL, PROBABILITIES, None, 1, None))
+        np.testing.assert_array_equal(sums(), sums(definition))
         sums()
     assert [r.levelname for r in caplog.records] == ["DEBUG"]
     assert "no compiler" in caplog.text

@@ -151,12 +151,6 @@ def test_bins_off_the_line_are_told(bin, shift):
     assert not PROBABILITY.holds(np.array([bin]), np.array([shift], dtype=np.uint8)).any()
 
 
-def test_declared_atoms_and_ends_are_told():
-    lattice = Lattice("probability", (0.05,))
-    values = np.array([0.0, 0.05, math.nextafter(0.05, 0), 1.0, 0.5])
-    assert lattice.is_atom(values).tolist() == [True, True, False, True, False]
-
-
 @given(st.integers(-(2**63), 2**63 - 1))
 def test_bit_length(key):
     assert bit_length(np.array([key])).tolist() == [(key % 2**64).bit_length()]

@@ -130,7 +130,7 @@ def content(acc):
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
-    use_small_chunks(monkeypatch, rows=60, cells=64)
+    use_small_chunks(monkeypatch, rows=60)
 
 
 DATA = rows(300, seed=1)
@@ -140,7 +140,7 @@ DATA = rows(300, seed=1)
 def at_once(make):
     """What is kept of all rows, in one large chunk."""
     with pytest.MonkeyPatch.context() as patch:
-        use_small_chunks(patch, rows=10**6, cells=1 << 16)
+        use_small_chunks(patch, rows=10**6)
         acc = make().update(DATA)
         acc.to_bytes()
     return acc
@@ -158,7 +158,7 @@ def test_any_split_any_order_any_tree(make, seed):
     rng = np.random.default_rng([seed, *make().to_bytes()])  # each task is split in another way
     data = rows(rng.integers(0, 200), seed)
     with pytest.MonkeyPatch.context() as patch:
-        use_small_chunks(patch, rows=10**6, cells=1 << 16)
+        use_small_chunks(patch, rows=10**6)
         whole = make().update(data)
         whole.to_bytes()
     parts = [*shards(shuffled(data, rng), rng, rng.integers(1, 7)), data[:0]]

@@ -120,7 +120,7 @@ def test_the_table_is_the_same_however_rows_are_split(spread, capacity, monkeypa
         share = frame.select(pl.col("b", "c", "d") / pl.sum_horizontal("b", "c", "d"))
         frame = frame.with_columns(share * (1 - pl.Series("a", a))).with_columns(a=a)
     whole = pairs(capacity=capacity, by="g").update(frame)
-    use_small_chunks(monkeypatch, rows=200, cells=400)
+    use_small_chunks(monkeypatch, rows=200)
     for part in (shuffled(frame, rng), frame.sort("y", "a")):
         batches, parts = whole.empty(), shards(part, rng, 5)
         for rest in parts:

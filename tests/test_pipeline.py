@@ -129,11 +129,11 @@ def test_threads_that_find_different_types_of_groups_are_told():
 
 def test_batches_are_not_drawn_ahead(monkeypatch):
     drawn, taken, ahead = [], [], []
-    with_rows = Content.with_rows
+    add = Content.add
 
     def counted(self, rows):
         taken.append(1)
-        return with_rows(self, rows)
+        return add(self, rows)
 
     def batches():
         for _ in range(50):
@@ -141,7 +141,7 @@ def test_batches_are_not_drawn_ahead(monkeypatch):
             ahead.append(len(drawn) - len(taken))
             yield DATA[:100]
 
-    monkeypatch.setattr(Content, "with_rows", counted)
+    monkeypatch.setattr(Content, "add", counted)
     assert sm.accumulate(batches(), task(), workers=2).seen == 5_000
     assert max(ahead) <= 2
 

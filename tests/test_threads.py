@@ -2,7 +2,9 @@
 
 import copy
 import pickle
+import signal
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -11,7 +13,7 @@ import pytest
 
 import streammetrics as sm
 from streammetrics import content
-from streammetrics.state import Tally
+from streammetrics.tally import Tally
 
 THREADS = 8
 rng = np.random.default_rng(3)
@@ -112,22 +114,23 @@ def test_accumulators_are_copied_and_pickled(made):
     assert found.update(BATCH).seen == 2 * acc.seen == 2 * BATCH.height
 
 
-@pytest.mark.parametrize("rows", [10, 3_000], ids=["held", "observed"])
-def test_an_interrupted_update_leaves_everything_as_it_was(rows, monkeypatch):
+@pytest.mark.parametrize("rows", [10, 3_000], ids=["held", "counted"])
+def test_an_interrupted_update_is_finished_first(rows, monkeypatch):
     acc, add = task().update(BATCH), Tally.add
     before = pickle.dumps(acc)
     acc.update(BATCH[:2]).update(BATCH[:3])
     interrupted = pl.concat([BATCH] * 4)[:rows]
 
-    def stopped(*args):
+    def slow(*args):
+        signal.raise_signal(signal.SIGINT)
+        time.sleep(0.1)
         add(*args)
-        raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
         patch.setattr(content, "BUFFER", 6)
-        patch.setattr(Tally, "add", stopped)
+        patch.setattr(Tally, "add", slow)
         with pytest.raises(KeyboardInterrupt):
             acc.update(interrupted)
-    expected = pickle.loads(before).update(BATCH[:2]).update(BATCH[:3])
+    expected = pickle.loads(before).update(BATCH[:2]).update(BATCH[:3]).update(interrupted)
     together(lambda: acc.update(BATCH))  # the lock is free
     assert counts(acc).equals(counts(expected.update(BATCH)))

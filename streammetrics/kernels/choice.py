@@ -11,6 +11,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 P = ParamSpec("P")
 T = TypeVar("T")
 
+COMPILED = ("compiled", "compiled_cells", "compiled_classes")
 LARGE = 262_144  # rows from which it pays to load compiled code
 log = logging.getLogger("streammetrics")
 
@@ -38,7 +39,7 @@ def fastest(kernel: Callable[P, T]) -> Callable[P, T]:
 @cache
 def _twins() -> dict[str, Callable[..., Any]]:
     try:
-        modules = [import_module(f"streammetrics.kernels.{name}") for name in ("compiled", "compiled_classes")]
+        modules = [import_module(f"streammetrics.kernels.{name}") for name in COMPILED]
         return {name: twin for module in modules for name, twin in vars(module).items()}
     except Exception as error:  # no numba, or one that does not fit numpy or Python
         log.debug("compiled kernels are not available, numpy runs instead: %s", error)

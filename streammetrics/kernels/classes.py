@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from streammetrics.kernels.numpy import CLIP, Codes, Counts, Floats, blocks
+from streammetrics.kernels.numpy import CLIP, Codes, Counts, Floats, Runs, add, add_each, blocks
 
 CELLS = 1 << 20  # of a block that is sorted
 DECIMALS = 1e12  # integers up to a thousand times as many are exact
@@ -49,13 +49,9 @@ def row_sums(scores: Sequence[Floats]) -> Floats:
     return totals
 
 
-def sum_class_losses(
-    truth: Codes, scores: Sequence[Floats], group: Codes | None, groups: int, weight: Floats | None
-) -> Floats:
-    """Weight, log loss, its square, Brier loss, its square by group and class: shape (groups, classes, 5); 3 ns."""
-    classes = len(scores)
-    sums = np.zeros((5, groups * classes))
-    for block in blocks(len(truth), groups * classes):
+def sum_class_losses(truth: Codes, scores: Sequence[Floats], weight: Floats | None, runs: Runs, out: Floats) -> None:
+    """Add weight, log loss, its square, Brier loss, its square by class: ``out`` is (groups, classes, 5); 3 ns."""
+    for block, group in runs.blocks():
         true = truth[block]
         values, own, brier = np.empty((5, len(true))), np.zeros(len(true)), np.zeros(len(true))
         for i, score in enumerate(scores):
@@ -69,28 +65,19 @@ def sum_class_losses(
         values[4] = np.square(brier)
         if weight is not None:
             values[1:] *= values[0]
-        cells = true if group is None else group[block] * classes + true
-        for total, value in zip(sums, values, strict=True):
-            total += np.bincount(cells, value, minlength=len(total))
-    return sums.T.reshape(groups, classes, 5)
+        add_each(out, group * len(scores) + true, values)
 
 
-def count_ranks(
-    truth: Codes, scores: Sequence[Floats], group: Codes | None, groups: int, weight: Floats | None
-) -> Counts:
-    """Rows by group and rank of the class among the scores, 0 for the highest: shape (groups, classes); 3 ns.
+def count_ranks(truth: Codes, scores: Sequence[Floats], weight: Floats | None, runs: Runs, out: Counts) -> None:
+    """Add rows by rank of the class among the scores, 0 for the highest: ``out`` is (groups, classes); 3 ns.
 
     Of equal scores the first class ranks higher.
     """
-    classes = len(scores)
-    counts: Counts = np.zeros(groups * classes, dtype=np.int64 if weight is None else np.float64)
-    for block in blocks(len(truth), groups * classes):
+    for block, group in runs.blocks():
         true = truth[block]
         own, rank = np.zeros(len(true)), np.zeros(len(true), dtype=np.intp)
         for i, score in enumerate(scores):
             np.copyto(own, score[block], where=true == i)
         for i, score in enumerate(scores):
             rank += (score[block] > own) | ((score[block] == own) & (true > i))
-        cells = rank if group is None else group[block] * classes + rank
-        np.add(counts, np.bincount(cells, None if weight is None else weight[block], minlength=len(counts)), out=counts)
-    return counts.reshape(groups, classes)
+        add(out, group * len(scores) + rank, 1 if weight is None else weight[block])

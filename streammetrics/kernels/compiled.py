@@ -17,14 +17,15 @@ from streammetrics.kernels.numpy import (
     BLOCK,
     CLIP,
     FEW,
+    SHORT,
     Codes,
     Counts,
     Extent,
     Floats,
     Labels,
     Ladder,
+    Runs,
     Scores,
-    Shifts,
 )
 from streammetrics.lattice import MAGNITUDE, ONE, Keys, Lattice
 
@@ -48,21 +49,10 @@ def extent(values: NDArray[np.number]) -> Extent:
     return _extent_of_keys(*_extent(values.view(np.int64)))
 
 
-def differences(values: Floats, others: Floats) -> tuple[Floats, Extent]:
-    """2.5 ns, most of them to make room."""
-    found = np.empty(len(values))
-    return found, _extent_of_keys(*_differences(values, others, found))
-
-
 def _extent_of_keys(low: int, high: int) -> Extent:
     ends = np.array([low, high])
     low, high = (ends ^ ((ends >> 63) & MAGNITUDE)).view(np.float64).tolist()
     return (low, high) if low == low and high == high else (np.nan, np.nan)
-
-
-def nearest(values: Floats) -> float:
-    """0.2 ns."""
-    return float(np.int64(_nearest(values.view(np.int64))).view(np.float64))
 
 
 def number(column: pl.Series) -> tuple[Codes, Codes]:
@@ -87,55 +77,40 @@ def lattice_keys(values: Floats, lattice: Lattice) -> Keys:
     return keys
 
 
-def count_bins(
-    scores: Floats,
-    label: Labels | None,
-    group: Codes | None,
-    weight: Floats | None,
-    lattice: Lattice,
-    shifts: Shifts,
-    offsets: Shifts,
-    size: int,
-) -> Counts:
-    """1 ns."""
-    counts: Counts = np.zeros(size, dtype=np.int64 if weight is None else np.float64)
-    _count_bins(scores, label, group, weight, lattice.domain == "probability", shifts, offsets, counts)
-    return counts
+def arrange(codes: Codes, groups: int) -> tuple[Codes | None, Runs]:
+    """1.2 ns for rows that stay, 3 ns for few groups, 10 ns for many: a counting sort."""
+    changes = _changes(codes)
+    if groups <= 1 or (changes + 1) * SHORT <= len(codes) or groups * SHORT > len(codes):
+        return definition.arrange(codes, groups)
+    order, starts = np.empty(len(codes), dtype=np.intp), np.zeros(groups + 1, dtype=np.intp)
+    _arrange(codes, order, starts)
+    found = np.flatnonzero(starts[1:] > starts[:-1])
+    return order, Runs(np.append(starts[found], len(codes)), found)
 
 
 def count_outcomes(
-    label: Labels, score: Scores, thresholds: Floats, group: Codes | None, groups: int, weight: Floats | None
-) -> Counts:
+    label: Labels, score: Scores, thresholds: Floats, weight: Floats | None, runs: Runs, out: Counts
+) -> None:
     """0.3 ns for one threshold, else 2 ns."""
-    if len(thresholds) == 1 and group is None and weight is None:
-        return np.array(_count_outcomes_once(label, score, thresholds[0])).reshape(1, 2, 2)
     ladder = Ladder.of(thresholds)
-    if ladder.most > FEW:
-        return definition.count_outcomes(label, score, thresholds, group, groups, weight)
-    counts: Counts = np.zeros((groups, len(thresholds) + 1, 2), dtype=np.int64 if weight is None else np.float64)
-    _count_outcomes(label, score, ladder, group, weight, counts)
-    return counts
-
-
-def sum_losses(label: Labels, score: Floats, group: Codes | None, groups: int, weight: Floats | None) -> Floats:
-    """1.7 ns, 4 ns by group."""
-    sums = np.zeros((groups * 2, 5))
-    if group is None:
-        _sum_losses(label, score, weight, sums)
+    if len(thresholds) == 1 and weight is None and out.dtype == np.int64:
+        _count_outcomes_once(label, score, thresholds[0], runs, out)
+    elif ladder.most > FEW:
+        definition.count_outcomes(label, score, thresholds, weight, runs, out)
     else:
-        _sum_losses_by_group(label, score, group, weight, sums)
-    return sums.reshape(groups, 2, 5)
+        _count_outcomes(label, score, ladder, weight, runs, out)
+
+
+def sum_losses(label: Labels, score: Floats, weight: Floats | None, runs: Runs, out: Floats) -> None:
+    """1.7 ns."""
+    _sum_losses(label, score, weight, runs, out)
 
 
 def sum_calibration(
-    label: Labels, score: Floats, edges: Floats, group: Codes | None, groups: int, weight: Floats | None
-) -> Floats:
+    label: Labels, score: Floats, edges: Floats, weight: Floats | None, runs: Runs, out: Floats
+) -> None:
     """2 ns."""
-    cells = groups * (len(edges) - 1) * 2
-    sums = np.zeros((LANES * cells, 3))
-    _sum_calibration(label, score, edges, group, weight, sums)
-    total: Floats = sums.reshape(LANES, cells, 3).sum(axis=0).reshape(groups, len(edges) - 1, 2, 3)
-    return total
+    _sum_calibration(label, score, edges, weight, runs, out)
 
 
 def sum_errors(
@@ -180,22 +155,23 @@ def _extent(bits):
 
 
 @exact
-def _differences(values, others, out):
-    low, high = LAST_KEY, FIRST_KEY
-    for i in range(len(values)):
-        out[i] = values[i] - others[i]
-        bits = np.float64(out[i]).view(np.int64)
-        key = bits ^ ((bits >> 63) & MAGNITUDE)
-        low, high = min(low, key), max(high, key)
-    return low, high
+def _changes(codes):
+    changes = 0
+    for i in range(1, len(codes)):
+        changes += codes[i] != codes[i - 1]
+    return changes
 
 
 @exact
-def _nearest(bits):
-    least = MAGNITUDE
-    for i in range(len(bits)):
-        least = min(least, bits[i] & MAGNITUDE)
-    return least
+def _arrange(codes, order, starts):
+    for code in codes:
+        starts[code + 1] += 1
+    for group in range(1, len(starts)):
+        starts[group] += starts[group - 1]
+    place = starts[:-1].copy()
+    for row in range(len(codes)):
+        order[place[codes[row]]] = row
+        place[codes[row]] += 1
 
 
 @exact
@@ -227,35 +203,32 @@ def _lattice_keys(values, folded, keys):
 
 
 @exact
-def _count_bins(scores, label, group, weight, folded, shifts, offsets, counts):
-    for i in range(len(scores)):
-        g = 0 if group is None else group[i]
-        bin = _key(scores[i], folded) >> shifts[g]
-        bin += offsets[g, 1 if folded or bin >= 0 else 0]
-        cell = bin if label is None else 2 * bin + label[i]
-        counts[np.uint64(cell)] += 1 if weight is None else weight[i]
+def _count_outcomes_once(label, score, threshold, runs, out):
+    for run in range(len(runs.groups)):
+        predicted = positives = tp = 0
+        for i in range(runs.starts[run], runs.starts[run + 1]):
+            reached = score[i] >= threshold
+            predicted += reached
+            positives += label[i]
+            tp += reached & label[i]
+        cells, rows = out[runs.groups[run]], runs.starts[run + 1] - runs.starts[run]
+        cells[0, 0] += rows - positives - predicted + tp
+        cells[0, 1] += positives - tp
+        cells[1, 0] += predicted - tp
+        cells[1, 1] += tp
 
 
 @exact
-def _count_outcomes_once(label, score, threshold):
-    predicted = positives = tp = 0
-    for i in range(len(label)):
-        reached = score[i] >= threshold
-        predicted += reached
-        positives += label[i]
-        tp += reached & label[i]
-    return len(label) - positives - predicted + tp, positives - tp, predicted - tp, tp
-
-
-@exact
-def _count_outcomes(label, score, ladder, group, weight, counts):
+def _count_outcomes(label, score, ladder, weight, runs, out):
     last = len(ladder.below) - 2
-    for i in range(len(label)):
-        place = (score[i] - ladder.origin) * ladder.scale if last else 0.0
-        rank = ladder.below[int(min(max(place, 0.0), last))]
-        for _ in range(ladder.most):
-            rank += ladder.thresholds[rank] <= score[i]
-        counts[0 if group is None else group[i], rank, label[i]] += 1 if weight is None else weight[i]
+    for run in range(len(runs.groups)):
+        cells = out[runs.groups[run]]
+        for i in range(runs.starts[run], runs.starts[run + 1]):
+            place = (score[i] - ladder.origin) * ladder.scale if last else 0.0
+            rank = ladder.below[int(min(max(place, 0.0), last))]
+            for _ in range(ladder.most):
+                rank += ladder.thresholds[rank] <= score[i]
+            cells[rank, label[i]] += 1 if weight is None else weight[i]
 
 
 @fused
@@ -284,15 +257,17 @@ def _minus(a, b):
     return a - b
 
 
-@any_order
-def _sum_losses(label, score, weight, sums):
-    for start in range(0, len(label), BLOCK):  # few rows at a time, so that sums lose few digits
-        end = min(start + BLOCK, len(label))
-        sums += _sum_losses_of_block(label[start:end], score[start:end], None if weight is None else weight[start:end])
+@exact
+def _sum_losses(label, score, weight, runs, out):
+    for run in range(len(runs.groups)):
+        cells, last = out[runs.groups[run]], runs.starts[run + 1]
+        for start in range(runs.starts[run], last, BLOCK):  # few rows at a time, so that sums lose few digits
+            rows = slice(start, min(start + BLOCK, last))
+            _sum_losses_of_block(label[rows], score[rows], None if weight is None else weight[rows], cells)
 
 
 @any_order
-def _sum_losses_of_block(label, score, weight):
+def _sum_losses_of_block(label, score, weight, out):
     a0 = a1 = b0 = b1 = c0 = c1 = d0 = d1 = e0 = e1 = 0.0
     for i in range(len(label)):
         x, y = score[i], np.float64(label[i])
@@ -307,44 +282,33 @@ def _sum_losses_of_block(label, score, weight):
         c0, c1 = c0 + l0 * log_loss, c1 + l1 * log_loss
         d0, d1 = d0 + r0, d1 + r1
         e0, e1 = e0 + r0 * brier, e1 + r1 * brier
-    return np.array([[a0, b0, c0, d0, e0], [a1, b1, c1, d1, e1]])
-
-
-@any_order
-def _sum_losses_by_group(label, score, group, weight, sums):
-    log_loss = np.empty(BLOCK)
-    for start in range(0, len(label), BLOCK):
-        rows = min(BLOCK, len(label) - start)
-        for i in range(rows):
-            log_loss[i] = _log_loss(score[start + i], label[start + i])
-        for i in range(rows):
-            x, y = score[start + i], label[start + i]
-            w = 1.0 if weight is None else weight[start + i]
-            cell = np.uint64(2 * group[start + i] + y)
-            error = _minus(x, y)
-            brier = error * error
-            sums[cell, 0] += w
-            sums[cell, 1] += w * log_loss[i]
-            sums[cell, 2] += w * log_loss[i] * log_loss[i]
-            sums[cell, 3] += w * brier
-            sums[cell, 4] += w * brier * brier
+    for label, sums in enumerate(((a0, b0, c0, d0, e0), (a1, b1, c1, d1, e1))):
+        for term in range(5):
+            out[label, term] += sums[term]
 
 
 @exact
-def _sum_calibration(label, score, edges, group, weight, sums):
+def _sum_calibration(label, score, edges, weight, runs, out):
     bins = len(edges) - 1
-    lane = len(sums) // LANES
-    for i in range(len(label)):
-        x = score[i]
-        bin = np.uint64(x * bins)  # off by one at most, put right by the edges
-        bin -= np.uint64((x > 0.0) & (x <= edges[bin]))
-        bin += np.uint64(x > edges[bin + np.uint64(1)])
-        w = 1.0 if weight is None else weight[i]
-        row = np.int64(bin) if group is None else group[i] * bins + np.int64(bin)
-        cell = np.uint64(i % LANES * lane + 2 * row + label[i])
-        sums[cell, 0] += w
-        sums[cell, 1] += w * x
-        sums[cell, 2] += w * x * x
+    sums = np.zeros((LANES, bins, 2, 3))
+    for run in range(len(runs.groups)):
+        cells, last = out[runs.groups[run]], runs.starts[run + 1]
+        for start in range(runs.starts[run], last, BLOCK):
+            few = last - start < 2 * bins
+            for i in range(start, min(start + BLOCK, last)):
+                x = score[i]
+                bin = np.uint64(x * bins)  # off by one at most, put right by the edges
+                bin -= np.uint64((x > 0.0) & (x <= edges[bin]))
+                bin += np.uint64(x > edges[bin + np.uint64(1)])
+                w = 1.0 if weight is None else weight[i]
+                terms = cells[bin, label[i]] if few else sums[i % LANES, bin, label[i]]
+                terms[0] += w
+                terms[1] += w * x
+                terms[2] += w * x * x
+            if not few:
+                for lane in range(LANES):
+                    cells += sums[lane]
+                sums[:] = 0.0
 
 
 @exact

@@ -6,12 +6,12 @@ of classes. Rows come in pieces whose notes stay in the cache, long enough that 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from streammetrics.kernels.compiled import _log, any_order, exact
-from streammetrics.kernels.numpy import CLIP, Codes, Counts, Floats
+from streammetrics.kernels.numpy import BLOCK, CLIP, FEW, Codes, Counts, Floats, Runs
 
 PIECE = 32_768  # rows
 
@@ -19,46 +19,35 @@ PIECE = 32_768  # rows
 def likeliest(scores: Sequence[Floats]) -> Codes:
     """1.2 ns."""
     best: Codes = np.zeros(len(scores[0]), dtype=np.intp)
-    for start in range(0, len(best), PIECE):
-        piece = slice(start, start + PIECE)
+    for piece in _pieces(len(best)):
         highest = scores[0][piece].copy()
         for i, score in enumerate(scores[1:], start=1):
             _take_higher(score[piece], i, highest, best[piece])
     return best
 
 
-def sum_class_losses(
-    truth: Codes, scores: Sequence[Floats], group: Codes | None, groups: int, weight: Floats | None
-) -> Floats:
+def sum_class_losses(truth: Codes, scores: Sequence[Floats], weight: Floats | None, runs: Runs, out: Floats) -> None:
     """2 ns."""
-    sums = np.zeros((groups * len(scores), 5))
-    for start in range(0, len(truth), PIECE):
-        piece = slice(start, start + PIECE)
-        true = truth[piece]
-        own, brier = np.zeros(len(true)), np.zeros(len(true))
+    own, brier = np.zeros(len(truth)), np.zeros(len(truth))
+    for piece in _pieces(len(truth)):
         for i, score in enumerate(scores):
-            _add_to_brier(true, score[piece], i, own, brier)
-        groups_of, weights = (None if of is None else of[piece] for of in (group, weight))
-        _sum_class_losses(true, own, brier, groups_of, weights, len(scores), sums)
-    return sums.reshape(groups, len(scores), 5)
+            _add_to_brier(truth[piece], score[piece], i, own[piece], brier[piece])
+    _sum_class_losses(truth, own, brier, weight, runs, out)
 
 
-def count_ranks(
-    truth: Codes, scores: Sequence[Floats], group: Codes | None, groups: int, weight: Floats | None
-) -> Counts:
+def count_ranks(truth: Codes, scores: Sequence[Floats], weight: Floats | None, runs: Runs, out: Counts) -> None:
     """2 ns."""
-    counts: Counts = np.zeros((groups, len(scores)), dtype=np.int64 if weight is None else np.float64)
-    for start in range(0, len(truth), PIECE):
-        piece = slice(start, start + PIECE)
-        true = truth[piece]
-        own, rank = np.zeros(len(true)), np.zeros(len(true), dtype=np.intp)
+    own, rank = np.zeros(len(truth)), np.zeros(len(truth), dtype=np.intp)
+    for piece in _pieces(len(truth)):
         for i, score in enumerate(scores):
-            _take_own(true, score[piece], i, own)
+            _take_own(truth[piece], score[piece], i, own[piece])
         for i, score in enumerate(scores):
-            _add_to_rank(true, score[piece], i, own, rank)
-        groups_of, weights = (None if of is None else of[piece] for of in (group, weight))
-        _count_ranks(rank, groups_of, weights, counts)
-    return counts
+            _add_to_rank(truth[piece], score[piece], i, own[piece], rank[piece])
+    _count_ranks(rank, weight, runs, out)
+
+
+def _pieces(rows: int) -> Iterator[slice]:
+    return (slice(start, start + PIECE) for start in range(0, rows, PIECE))
 
 
 @exact
@@ -91,19 +80,30 @@ def _add_to_rank(truth, score, number, own, rank):
 
 
 @any_order
-def _sum_class_losses(truth, own, brier, group, weight, classes, sums):
-    for i in range(len(truth)):
-        log_loss = -_log(min(max(own[i], CLIP), 1.0 - CLIP))
-        w = 1.0 if weight is None else weight[i]
-        cell = np.uint64(truth[i] if group is None else group[i] * classes + truth[i])
-        sums[cell, 0] += w
-        sums[cell, 1] += w * log_loss
-        sums[cell, 2] += w * log_loss * log_loss
-        sums[cell, 3] += w * brier[i]
-        sums[cell, 4] += w * brier[i] * brier[i]
+def _sum_class_losses(truth, own, brier, weight, runs, out):
+    sums = np.zeros(out.shape[1:])
+    for run in range(len(runs.groups)):
+        last = runs.starts[run + 1]
+        for start in range(runs.starts[run], last, BLOCK):  # few rows at a time, so that sums lose few digits
+            few = last - start < FEW
+            cells = out[runs.groups[run]] if few else sums
+            for i in range(start, min(start + BLOCK, last)):
+                log_loss = -_log(min(max(own[i], CLIP), 1.0 - CLIP))
+                w = 1.0 if weight is None else weight[i]
+                terms = cells[truth[i]]
+                terms[0] += w
+                terms[1] += w * log_loss
+                terms[2] += w * log_loss * log_loss
+                terms[3] += w * brier[i]
+                terms[4] += w * brier[i] * brier[i]
+            if not few:
+                out[runs.groups[run]] += sums
+                sums[:] = 0.0
 
 
 @exact
-def _count_ranks(rank, group, weight, counts):
-    for i in range(len(rank)):
-        counts[0 if group is None else group[i], rank[i]] += 1 if weight is None else weight[i]
+def _count_ranks(rank, weight, runs, out):
+    for run in range(len(runs.groups)):
+        cells = out[runs.groups[run]]
+        for i in range(runs.starts[run], runs.starts[run + 1]):
+            cells[rank[i]] += 1 if weight is None else weight[i]

@@ -1,8 +1,7 @@
 """The loops over rows, in numpy: blocks that stay in the cache, each reduced to integer cells and counted at once.
 
-Every kernel takes whole columns of a chunk and returns one dense array. ``group`` numbers each row's group below
-``groups``, or is None where there is one group; ``weight`` is None where every row counts once. Costs are CPU time per
-row.
+Rows come arranged by group, as `Runs`. A kernel that counts or sums adds each run to ``out``, which has a row for each
+group; ``weight`` is None if every row counts once. Costs are CPU time per row.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ Labels = NDArray[np.uint8]
 Floats = NDArray[np.float64]
 Scores = NDArray[np.float64 | np.uint8]
 Codes = NDArray[np.intp]
-Shifts = NDArray[np.int64]
 Counts = NDArray[np.int64 | np.float64]
 Extent: TypeAlias = tuple[float, float]
 
@@ -29,23 +27,53 @@ CLIP = 1e-15
 CELLS = 4  # of a grid, for each threshold
 NOTHING: Extent = (float("inf"), float("-inf"))  # of no values
 FEW = 8  # thresholds that are compared one by one
+SHORT = 6  # rows of a run, below which arranging costs more than it saves
+
+
+class Runs(NamedTuple):
+    """Rows in a row that belong to one group.
+
+    Run i has the rows from ``starts[i]`` up to ``starts[i + 1]``, of group ``groups[i]``. A group may have several.
+    """
+
+    starts: Codes
+    groups: Codes
+
+    def codes(self) -> Codes:
+        """The group of each row."""
+        return np.repeat(self.groups, np.diff(self.starts))
+
+    def blocks(self, rows: int = BLOCK) -> Iterator[tuple[slice, Codes | int]]:
+        """Slices of so many rows, with the group of each row, or of all."""
+        if len(self.groups) == 1:
+            yield from ((block, int(self.groups[0])) for block in blocks(int(self.starts[1]), rows))
+        elif len(self.groups):
+            codes = self.codes()
+            yield from ((block, codes[block]) for block in blocks(len(codes), rows))
+
+
+def arrange(codes: Codes, groups: int) -> tuple[Codes | None, Runs]:
+    """The order that brings rows of one group together, None for rows that stay as they are, and their runs; 12 ns.
+
+    Rows stay if they come in runs already. They also stay, each a run of its own, if the groups are so many that runs
+    would be short.
+    """
+    rows = len(codes)
+    ends = np.flatnonzero(codes[1:] != codes[:-1]) + 1
+    if (len(ends) + 1) * SHORT <= rows or groups <= 1:
+        starts = np.concatenate([[0], ends, [rows]]) if rows else np.zeros(1, dtype=np.intp)
+        return None, Runs(starts, codes[starts[:-1]])
+    if groups * SHORT > rows:
+        return None, Runs(np.arange(rows + 1), codes)
+    order = np.argsort(codes.astype(np.uint16) if groups <= 1 << 16 else codes, kind="stable")  # few bits: a radix sort
+    counts = np.bincount(codes, minlength=groups)
+    found = np.flatnonzero(counts)
+    return order, Runs(np.append(0, np.cumsum(counts[found])), found)
 
 
 def extent(values: NDArray[np.number]) -> Extent:
     """Smallest and largest value, NaN where one is NaN; 0.5 ns."""
     return (float(values.min()), float(values.max())) if len(values) else NOTHING
-
-
-def differences(values: Floats, others: Floats) -> tuple[Floats, Extent]:
-    """Values minus others, and the extent of these differences; 3 ns."""
-    with np.errstate(all="ignore"):
-        found = values - others
-    return found, extent(found)
-
-
-def nearest(values: Floats) -> float:
-    """Smallest distance to zero; 0.7 ns."""
-    return min((float(np.abs(values[block]).min()) for block in blocks(len(values))), default=np.inf)
 
 
 def number(column: pl.Series) -> tuple[Codes, Codes]:
@@ -76,6 +104,8 @@ def as_integers(column: pl.Series) -> NDArray[np.int64]:
     """An integer for each value, the same for equal values alone."""
     if column.dtype in (pl.Boolean, pl.Date):
         return column.cast(pl.Int64).to_numpy()
+    if isinstance(column.dtype, (pl.Categorical, pl.Enum)):
+        return column.to_physical().cast(pl.Int64).to_numpy()
     if column.dtype.is_temporal() or column.dtype in (pl.Int64, pl.UInt64, pl.Float64):
         return column.to_physical().to_numpy().view(np.int64)
     text = column.bin.encode("hex") if column.dtype == pl.Binary else column.cast(pl.String)
@@ -90,60 +120,26 @@ def lattice_keys(values: Floats, lattice: Lattice) -> Keys:
     return keys
 
 
-def count_bins(
-    scores: Floats,
-    label: Labels | None,
-    group: Codes | None,
-    weight: Floats | None,
-    lattice: Lattice,
-    shifts: Shifts,
-    offsets: Shifts,
-    size: int,
-) -> Counts:
-    """Rows, or their weight, in each of ``size`` cells; 4 ns.
-
-    The cell of a row is its bin, at the shift of its group, plus an offset that ``offsets`` (groups, 2) has for bins
-    below zero and for others; where there are labels, twice that plus the label.
-    """
-    cells = np.empty(len(scores), dtype=np.int64)
-    for block in blocks(len(scores)):
-        groups = 0 if group is None else group[block]
-        bins = lattice.keys(scores[block])
-        bins >>= shifts[groups]
-        below, above = offsets[groups].T
-        bins += np.where(bins < 0, below, above) if lattice.domain == "real" else above
-        if label is None:
-            cells[block] = bins
-        else:
-            bins <<= 1
-            np.bitwise_or(bins, label[block], out=cells[block])
-    return _count(cells, size, weight)
-
-
 def count_outcomes(
-    label: Labels, score: Scores, thresholds: Floats, group: Codes | None, groups: int, weight: Floats | None
-) -> Counts:
-    """Rows by group, number of thresholds reached, and label: shape (groups, thresholds + 1, 2).
+    label: Labels, score: Scores, thresholds: Floats, weight: Floats | None, runs: Runs, out: Counts
+) -> None:
+    """Add rows by number of thresholds reached and label: ``out`` is (groups, thresholds + 1, 2).
 
-    One threshold without groups and weights costs 0.5 ns; else 4 ns, and 8 ns for any number of thresholds that are
-    spread evenly.
+    One threshold in a single run costs 0.5 ns; else 4 ns, and 8 ns for any number of thresholds that are spread evenly.
     """
-    if len(thresholds) == 1 and group is None and weight is None:
-        return _count_outcomes_once(label, score >= thresholds[0])
-    ranks = len(thresholds) + 1
-    size = groups * ranks * 2
-    ladder = Ladder.of(thresholds)
-    counts: Counts = np.zeros(size, dtype=np.int64 if weight is None else np.float64)
-    for block in blocks(len(label), size):
-        cells = _cells(group, block, ranks, ladder.ranks(score[block])) * 2 + label[block]
-        np.add(counts, _count(cells, size, None if weight is None else weight[block]), out=counts)
-    return counts.reshape(groups, ranks, 2)
+    ladder, ranks = Ladder.of(thresholds), len(thresholds) + 1
+    for block, group in runs.blocks():
+        if ranks == 2 and weight is None and isinstance(group, int):
+            out[group] += _count_outcomes_once(label[block], score[block] >= thresholds[0])
+        else:
+            cells = (group * ranks + ladder.ranks(score[block])) * 2 + label[block]
+            add(out, cells, 1 if weight is None else weight[block])
 
 
 def _count_outcomes_once(label: Labels, reached: NDArray[np.bool_]) -> Counts:
     positive = label.view(np.bool_)
     predicted, positives, tp = (np.count_nonzero(rows) for rows in (reached, positive, reached & positive))
-    return np.array([[[len(label) - positives - predicted + tp, positives - tp], [predicted - tp, tp]]])
+    return np.array([[len(label) - positives - predicted + tp, positives - tp], [predicted - tp, tp]])
 
 
 class Ladder(NamedTuple):
@@ -186,14 +182,9 @@ class Ladder(NamedTuple):
         return ranks
 
 
-def sum_losses(label: Labels, score: Floats, group: Codes | None, groups: int, weight: Floats | None) -> Floats:
-    """Weight, log loss, its square, Brier loss, its square by group and label: shape (groups, 2, 5).
-
-    4 ns, 18 ns by group.
-    """
-    size = groups * 2
-    sums = np.zeros((5, size))
-    for block in blocks(len(label), size):
+def sum_losses(label: Labels, score: Floats, weight: Floats | None, runs: Runs, out: Floats) -> None:
+    """Add weight, log loss, its square, Brier loss, its square by label: ``out`` is (groups, 2, 5); 4 to 18 ns."""
+    for block, group in runs.blocks():
         scores = score[block]
         values, classes = np.empty((5, len(scores))), np.empty((2, len(scores)))
         classes[1] = label[block]
@@ -202,26 +193,23 @@ def sum_losses(label: Labels, score: Floats, group: Codes | None, groups: int, w
         clipped = np.minimum(np.maximum(scores, CLIP), 1.0 - CLIP)
         np.log(np.abs(clipped - classes[0]), out=values[1])  # of the probability of the true class, exactly
         np.square(values[1], out=values[2])
+        np.negative(values[1], out=values[1])
         np.square(scores - classes[1], out=values[3])
         np.square(values[3], out=values[4])
         if weight is not None:
             values[1:] *= values[0]
-        if group is None:
-            sums += values @ classes.T  # two cells: much faster than counting into them
+        if isinstance(group, int):
+            out[group] += classes @ values.T  # two cells: much faster than counting into them
         else:
-            _add_sums(sums, group[block] * 2 + label[block], values)
-    np.negative(sums[1], out=sums[1])
-    return sums.T.reshape(groups, 2, 5)
+            add_each(out, group * 2 + label[block], values)
 
 
 def sum_calibration(
-    label: Labels, score: Floats, edges: Floats, group: Codes | None, groups: int, weight: Floats | None
-) -> Floats:
-    """Weight, score, its square by group, bin (lo, hi] and label: shape (groups, bins, 2, 3); 10 ns."""
+    label: Labels, score: Floats, edges: Floats, weight: Floats | None, runs: Runs, out: Floats
+) -> None:
+    """Add weight, score, its square by bin (lo, hi] and label: ``out`` is (groups, bins, 2, 3); 10 ns."""
     bins = len(edges) - 1
-    size = groups * bins * 2
-    sums = np.zeros((3, size))
-    for block in blocks(len(label), size):
+    for block, group in runs.blocks():
         scores = score[block]
         bin = (scores * bins).astype(np.intp)  # off by one at most, put right by the edges
         bin -= (scores <= edges[bin]) & (bin > 0)
@@ -229,28 +217,31 @@ def sum_calibration(
         values = np.stack([np.ones_like(scores) if weight is None else weight[block], scores, np.square(scores)])
         if weight is not None:
             values[1:] *= values[0]
-        _add_sums(sums, _cells(group, block, bins, bin) * 2 + label[block], values)
-    return sums.T.reshape(groups, bins, 2, 3)
-
-
-def _count(cells: Codes, size: int, weight: Floats | None) -> Counts:
-    counts: Counts = np.bincount(cells, weight, minlength=size)
-    return counts if weight is None else counts.astype(np.float64, copy=False)  # no rows are counted as integers
+        add_each(out, (group * bins + bin) * 2 + label[block], values)
 
 
 def blocks(rows: int, size: int = 0) -> Iterator[slice]:
-    """Slices of the rows, no shorter than the table that each adds to, so that the cost stays linear in the rows."""
+    """Slices of the rows that stay in the cache, no shorter than a table of that size that each adds to."""
     step = max(BLOCK, size)
-    return (slice(start, start + step) for start in range(0, rows, step))
+    return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
 
 
-def _cells(group: Codes | None, block: slice, width: int, cell: NDArray[np.integer]) -> Codes:
-    if group is None:
-        return cell.astype(np.intp)
-    return group[block] * width + cell
+def add(out: Counts, cells: Codes, value: Floats | int) -> None:
+    """Add to cells of an array, numbered through it."""
+    flat = out.reshape(-1)
+    if len(flat) > 4 * len(cells):
+        np.add.at(flat, cells, value)
+    elif isinstance(value, int):
+        flat += np.bincount(cells, minlength=len(flat))
+    else:
+        flat += np.bincount(cells, value, minlength=len(flat))
 
 
-def _add_sums(sums: Floats, cells: Codes, values: Floats) -> None:
-    """Add each row of values to its sums, by cell."""
-    for total, value in zip(sums, values, strict=True):
-        total += np.bincount(cells, value, minlength=len(total))
+def add_each(out: Floats, cells: Codes, values: Floats) -> None:
+    """Add each row of values to the cells of its own place along the last axis."""
+    flat = out.reshape(-1, len(values))
+    if len(flat) > 4 * len(cells):
+        for i, value in enumerate(values):
+            np.add.at(flat[:, i], cells, value)
+    else:
+        flat += np.stack([np.bincount(cells, value, minlength=len(flat)) for value in values], axis=1)

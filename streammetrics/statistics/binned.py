@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 import numpy as np
 import polars as pl
 
-from streammetrics.bins import fit
+from streammetrics.counting.fitting import fit
 from streammetrics.errors import SpecificationError
 from streammetrics.lattice import Domain, Lattice
 from streammetrics.roles import several

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import kernels
-from streammetrics.counters import Sums
+from streammetrics.counting import Sums
 from streammetrics.errors import SpecificationError
 from streammetrics.roles import Kind
 from streammetrics.rows import Rows
@@ -65,13 +65,15 @@ class CalibrationBins(Statistic):
 
     def counter(self, weighted: bool) -> Sums:
         """Sums over rows."""
-        return Sums(self, weighted)
+        return Sums(self, weighted, integers=False)
 
-    def count(self, rows: Rows) -> NDArray[np.float64]:
+    def cells(self, rows: Rows) -> tuple[int, ...]:
+        """Values of each bin and class."""
+        return self.bins, 2, 3
+
+    def count(self, rows: Rows, out: NDArray[np.float64]) -> None:
         """Sums over the rows of each bin and class: shape (groups, bins, 2, 3)."""
-        return kernels.sum_calibration(
-            rows.truth[0], rows.score[0], self.edges, rows.group, rows.group_count, rows.weight
-        )
+        kernels.sum_calibration(rows.truth[0], rows.score[0], self.edges, rows.weight, rows.runs, out)
 
     def tabulate(self, values: NDArray[np.float64], weighted: bool) -> pl.DataFrame:
         """The table of such sums."""

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import kernels
-from streammetrics.counters import Sums
+from streammetrics.counting import Sums
 from streammetrics.roles import Kind
 from streammetrics.rows import Rows
 from streammetrics.statistics.probability_loss import LOG_LOSS
@@ -47,11 +47,15 @@ class ClassLoss(Statistic):
 
     def counter(self, weighted: bool) -> Sums:
         """Sums over rows."""
-        return Sums(self, weighted)
+        return Sums(self, weighted, integers=False)
 
-    def count(self, rows: Rows) -> NDArray[np.float64]:
+    def cells(self, rows: Rows) -> tuple[int, ...]:
+        """Values of each class."""
+        return len(rows.score), 5
+
+    def count(self, rows: Rows, out: NDArray[np.float64]) -> None:
         """Sums over the rows of each class: shape (groups, classes, 5)."""
-        return kernels.sum_class_losses(rows.truth[0], rows.score, rows.group, rows.group_count, rows.weight)
+        kernels.sum_class_losses(rows.truth[0], rows.score, rows.weight, rows.runs, out)
 
     def tabulate(self, values: NDArray[np.float64], weighted: bool) -> pl.DataFrame:
         """The table of such sums."""

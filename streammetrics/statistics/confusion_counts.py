@@ -37,9 +37,9 @@ class ConfusionCounts(Thresholded):
     held: ClassVar[tuple[str, ...]] = counts
     support: ClassVar[pl.Expr | None] = (pl.col("tp") + pl.col("fn")).first()
 
-    def count(self, rows: Rows) -> NDArray[Any]:
-        """Rows by rank and label."""
-        return self.by_rank(rows, rows.truth[0])
+    def count(self, rows: Rows, out: NDArray[Any]) -> None:
+        """Rows by rank and label: shape (groups, thresholds + 1, 2)."""
+        self.add_by_rank(rows, rows.truth[0], out)
 
     def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
         """Counts at each threshold."""

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from streammetrics import confusion
-from streammetrics.counters import Tables
+from streammetrics.counting import Tables
 from streammetrics.roles import LABEL, Kind, Roles, plain_labels
 from streammetrics.rows import Rows
 from streammetrics.statistics.statistic import Statistic
@@ -69,9 +69,9 @@ class ConfusionMatrix(Statistic):
         assert rows.labels is not None
         (actual,), (predicted,), labels = rows.truth, rows.predicted, max(len(rows.labels), 1)
         cells = actual * labels + predicted
-        if rows.group is not None:
-            cells += rows.group * (labels * labels)
-        if rows.group_count * labels * labels <= max(DENSE_CELLS, len(cells)):
+        if rows.codes is not None:
+            cells += rows.codes * (labels * labels)
+        if len(rows.dropped) * labels * labels <= max(DENSE_CELLS, len(cells)):
             count = np.bincount(cells, rows.weight, minlength=1)
             found = np.flatnonzero(count)
             count = count[found]

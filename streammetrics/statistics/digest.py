@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, get_args
 import polars as pl
 
 from streammetrics import tdigest
-from streammetrics.counters import Tables
+from streammetrics.counting import Tables
 from streammetrics.errors import SpecificationError
 from streammetrics.roles import Kind
 from streammetrics.rows import Rows
@@ -76,8 +76,8 @@ class TDigest(Statistic):
 
     def observe(self, rows: Rows) -> pl.DataFrame:
         """The centroids of a chunk."""
-        values, _, _ = READ[self.of](rows)
-        return tdigest.observe(values, rows.group, rows.group_count, rows.weight, self.compression)
+        values, _ = READ[self.of](rows)
+        return tdigest.observe(values, rows.codes, len(rows.dropped), rows.weight, self.compression)
 
     def merge(self, table: pl.DataFrame) -> pl.DataFrame:
         """As many centroids as compression allows."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from polars import Expr
 
 from streammetrics import kernels
-from streammetrics.counters import Tables
+from streammetrics.counting import Tables
 from streammetrics.errors import SpecificationError
 from streammetrics.kernels.errors import FAMILIES, MOMENTS, POWERS, null_deviance, two_sum
 from streammetrics.kernels.numpy import Floats
@@ -112,10 +112,10 @@ class ErrorMoments(Statistic):
         """
         (actual,), (predicted,) = rows.truth, rows.predicted
         sums = kernels.sum_errors(
-            actual, predicted, rows.group, rows.group_count, rows.weight, self.families, self.power
+            actual, predicted, rows.codes, len(rows.dropped), rows.weight, self.families, self.power
         )
         columns = dict(zip(self.columns, sums.T, strict=True))
-        return self.table(rows.weight is not None, group=np.arange(rows.group_count), **columns)
+        return self.table(rows.weight is not None, group=np.arange(len(rows.dropped)), **columns)
 
     def merge(self, table: pl.DataFrame) -> pl.DataFrame:
         """The table with every group once, sorted by group.

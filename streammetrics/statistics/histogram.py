@@ -9,17 +9,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics import kernels
+from streammetrics.counting import Bins
 from streammetrics.errors import SpecificationError
-from streammetrics.kernels import Extent
 from streammetrics.roles import Kind
 from streammetrics.rows import Rows
 from streammetrics.statistics.binned import Binned
 from streammetrics.statistics.view import GROUP, View, exact, with_weighted
-from streammetrics.tally import BinCounter
 
 Of = Literal["y_score", "y_pred", "y_true"]
-Values = tuple[NDArray[np.float64], None, Extent]
+Values = tuple[NDArray[np.float64], None]
 
 
 @dataclass(frozen=True)
@@ -66,9 +64,9 @@ class Histogram(Binned):
         """Whether scores must lie in [0, 1]."""
         return self.domain == "probability" and self.of == "y_score"
 
-    def counter(self, weighted: bool) -> BinCounter:
+    def counter(self, weighted: bool) -> Bins:
         """Counts by bin."""
-        return BinCounter(READ[self.of], self.lattice, self.capacity)
+        return Bins(READ[self.of], self.lattice, self.capacity, 1, weighted)
 
     def views(self) -> tuple[View, ...]:
         """The bins with the values at their ends."""
@@ -104,9 +102,9 @@ class ErrorHistogram(Binned):
         if self.domain != "real":
             raise SpecificationError("errors lie on the real line; leave out domain=.")
 
-    def counter(self, weighted: bool) -> BinCounter:
+    def counter(self, weighted: bool) -> Bins:
         """Counts by bin."""
-        return BinCounter(_errors, self.lattice, self.capacity)
+        return Bins(_errors, self.lattice, self.capacity, 1, weighted)
 
     def views(self) -> tuple[View, ...]:
         """The bins with the errors at their ends."""
@@ -124,24 +122,20 @@ def _view(histogram: Binned, what: str) -> View:
 
 
 def _scores(rows: Rows) -> Values:
-    return rows.score[0], None, rows.extent[0]
+    return rows.score[0], None
 
 
 def _predictions(rows: Rows) -> Values:
-    return _with_extent(rows.predicted[0].astype(np.float64, copy=False))
+    return rows.predicted[0].astype(np.float64, copy=False), None
 
 
 def _targets(rows: Rows) -> Values:
-    return _with_extent(rows.truth[0].astype(np.float64, copy=False))
+    return rows.truth[0].astype(np.float64, copy=False), None
 
 
 def _errors(rows: Rows) -> Values:
-    errors, extent = kernels.differences(rows.predicted[0], rows.truth[0])
-    return errors, None, extent
-
-
-def _with_extent(values: NDArray[np.float64]) -> Values:
-    return values, None, kernels.extent(values)
+    with np.errstate(over="ignore"):
+        return rows.predicted[0] - rows.truth[0], None
 
 
 READ = {"error": _errors, "y_score": _scores, "y_pred": _predictions, "y_true": _targets}

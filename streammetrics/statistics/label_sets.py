@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.counters import Sums
+from streammetrics.counting import Sums
 from streammetrics.errors import SpecificationError
 from streammetrics.roles import Kind
 from streammetrics.rows import Rows
@@ -53,9 +53,13 @@ class LabelSets(Statistic):
 
     def counter(self, weighted: bool) -> Sums:
         """Sums over rows."""
-        return Sums(self, weighted)
+        return Sums(self, weighted, integers=False)
 
-    def count(self, rows: Rows) -> NDArray[np.float64]:
+    def cells(self, rows: Rows) -> tuple[int, ...]:
+        """Counts and sums."""
+        return (5,)
+
+    def count(self, rows: Rows, out: NDArray[np.float64]) -> None:
         """Sums over the rows of each group: shape (groups, 5)."""
         predicted = rows.predicted or tuple(
             (score >= rows.rounded([self.threshold], i)).view(np.uint8) for i, score in enumerate(rows.score)
@@ -67,9 +71,10 @@ class LabelSets(Statistic):
             either += true | found
         jaccard = np.divide(both, either, out=np.zeros(rows.size), where=either > 0)
         values = [np.ones(rows.size), wrong == 0, wrong, np.full(rows.size, len(rows.truth)), jaccard]
-        group = np.zeros(rows.size, dtype=np.intp) if rows.group is None else rows.group
         weight = 1.0 if rows.weight is None else rows.weight
-        return np.stack([np.bincount(group, v * weight, minlength=rows.group_count) for v in values], axis=1)
+        if rows.size:
+            sums = np.add.reduceat(np.stack(values) * weight, rows.starts[:-1], axis=1)
+            np.add.at(out, rows.runs.groups, sums.T)
 
     def tabulate(self, values: NDArray[np.float64], weighted: bool) -> pl.DataFrame:
         """The table of such sums."""

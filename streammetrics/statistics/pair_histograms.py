@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.bins import fit
-from streammetrics.counters import Counter
-from streammetrics.kernels import Codes, Extent
+from streammetrics.counting import Bins, Counter
+from streammetrics.counting.fitting import fit
+from streammetrics.kernels import Codes
 from streammetrics.lattice import Domain
 from streammetrics.metrics.scale import near_one
 from streammetrics.roles import Kind
 from streammetrics.rows import Rows
 from streammetrics.statistics.binned import Binned
 from streammetrics.statistics.view import GROUP, View
-from streammetrics.tally import BinCounter
 
 TIES = {"tied": 0.5, "best": 1.0, "worst": 0.0}  # what a pair of rows in one coarse bin counts
 
@@ -67,7 +66,7 @@ class PairHistograms(Binned):
 
     def counter(self, weighted: bool) -> PairCounter:
         """Counts by bin and class."""
-        return PairCounter(self)
+        return PairCounter(self, weighted)
 
     def merge(self, table: pl.DataFrame) -> pl.DataFrame:
         """Every cell once, the bins of a score at the smallest shift that fits, in ascending order."""
@@ -136,7 +135,7 @@ def _pairs(cells: pl.DataFrame, tie: float) -> pl.DataFrame:
     )
 
 
-@dataclass(frozen=True)
+@dataclass
 class PairCounter(Counter):
     """Rows by bin of the score of each class, and by class: classes are counted as groups.
 
@@ -144,26 +143,24 @@ class PairCounter(Counter):
     """
 
     statistic: PairHistograms
-    counters: tuple[BinCounter, ...] = ()
+    weighted: bool
+    counters: list[Bins] = field(default_factory=list)
 
-    def add(self, rows: Rows, numbers: Codes, groups: int) -> PairCounter:
-        """The counts of more rows."""
-        classes, actual = len(rows.score), rows.truth[0]
-        group = actual if rows.group is None else rows.group * classes + actual
-        places = np.add.outer(numbers * classes, np.arange(classes)).ravel()
-        new = BinCounter(_scores, self.statistic.lattice, self.statistic.capacity)
-        counters = tuple(
-            counter.add(replace(rows, group=group, score=(score,), extent=(extent,)), places, groups * classes)
-            for counter, score, extent in zip(self.counters or [new] * classes, rows.score, rows.extent, strict=True)
-        )
-        return replace(self, counters=counters)
+    def add(self, rows: Rows, groups: int) -> None:
+        """Count more rows."""
+        classes = len(rows.score)
+        self._know(classes)
+        apart = rows.by_class()
+        for counter, score in zip(self.counters, apart.score, strict=True):
+            counter.add(replace(apart, score=(score,)), groups * classes)
 
-    def absorb(self, other: Self, numbers: Codes, groups: int) -> Self:
-        """The counts of another beside those of this one."""
-        classes = len(self.counters)
+    def absorb(self, other: Self, numbers: Codes, groups: int) -> None:
+        """Count the rows of another."""
+        classes = len(other.counters)
+        self._know(classes)
         places = np.add.outer(numbers * classes, np.arange(classes)).ravel()
-        pairs = zip(self.counters, other.counters, strict=True)
-        return replace(self, counters=tuple(one.absorb(more, places, groups * classes) for one, more in pairs))
+        for one, more in zip(self.counters, other.counters, strict=True):
+            one.absorb(more, places, groups * classes)
 
     def table(self) -> pl.DataFrame:
         """What was counted, as a table; a cell may come twice."""
@@ -176,25 +173,13 @@ class PairCounter(Counter):
             for i, counter in enumerate(self.counters)
         )
 
-    @property
-    def loose(self) -> int:
-        """Rows of tables that came since the last compaction."""
-        return sum(counter.loose for counter in self.counters)
-
-    @property
-    def fitted(self) -> int:
-        """Rows of tables that the last compaction left."""
-        return sum(counter.fitted for counter in self.counters)
-
-    @property
-    def settled(self) -> bool:
-        """Whether the bins of all scores are coarse."""
-        return all(counter.settled for counter in self.counters)
-
-    def compact(self) -> PairCounter:
-        """The counter with equal cells added up."""
-        return replace(self, counters=tuple(counter.compact() for counter in self.counters))
+    def _know(self, classes: int) -> None:
+        if not self.counters:
+            statistic = self.statistic
+            self.counters = [
+                Bins(_scores, statistic.lattice, statistic.capacity, 1, self.weighted) for _ in range(classes)
+            ]
 
 
-def _scores(rows: Rows) -> tuple[NDArray[np.float64], None, Extent]:
-    return rows.score[0], None, rows.extent[0]
+def _scores(rows: Rows) -> tuple[NDArray[np.float64], None]:
+    return rows.score[0], None

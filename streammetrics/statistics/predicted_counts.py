@@ -35,11 +35,10 @@ class PredictedCounts(Thresholded):
     counts: ClassVar[tuple[str, ...]] = ("predicted_positives", "predicted_negatives")
     held: ClassVar[tuple[str, ...]] = counts
 
-    def count(self, rows: Rows) -> NDArray[Any]:
-        """Rows by rank."""
-        score = (rows.score if self.thresholds else rows.predicted)[0]
-        return self.by_rank(rows, np.zeros(len(score), dtype=np.uint8))[..., :1]
+    def count(self, rows: Rows, out: NDArray[Any]) -> None:
+        """Rows by rank, all under one label: shape (groups, thresholds + 1, 2)."""
+        self.add_by_rank(rows, np.zeros(rows.size, dtype=np.uint8), out)
 
     def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
         """Counts at each threshold."""
-        return self.at_thresholds(weighted, values, ("predicted_positives", "predicted_negatives"))
+        return self.at_thresholds(weighted, values[..., :1], ("predicted_positives", "predicted_negatives"))

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import kernels
-from streammetrics.counters import Sums
+from streammetrics.counting import Sums
 from streammetrics.roles import Kind
 from streammetrics.rows import Rows
 from streammetrics.statistics.statistic import Statistic
@@ -37,11 +37,15 @@ class RankCounts(Statistic):
 
     def counter(self, weighted: bool) -> Sums:
         """Counts of rows by rank."""
-        return Sums(self, weighted)
+        return Sums(self, weighted, integers=not weighted)
 
-    def count(self, rows: Rows) -> NDArray[np.int64 | np.float64]:
+    def cells(self, rows: Rows) -> tuple[int, ...]:
+        """Ranks."""
+        return (len(rows.score),)
+
+    def count(self, rows: Rows, out: NDArray[np.int64 | np.float64]) -> None:
         """Rows by rank: shape (groups, classes)."""
-        return kernels.count_ranks(rows.truth[0], rows.score, rows.group, rows.group_count, rows.weight)
+        kernels.count_ranks(rows.truth[0], rows.score, rows.weight, rows.runs, out)
 
     def tabulate(self, values: NDArray[np.int64 | np.float64], weighted: bool) -> pl.DataFrame:
         """The table of such counts."""

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.counters import Sums
+from streammetrics.counting import Sums
 from streammetrics.rows import Rows
 from streammetrics.statistics.statistic import Statistic
 
@@ -31,12 +31,16 @@ class RowCounts(Statistic):
 
     def counter(self, weighted: bool) -> Sums:
         """Counts of rows and of dropped rows."""
-        return Sums(self, weighted)
+        return Sums(self, weighted, integers=True)
 
-    def count(self, rows: Rows) -> NDArray[np.int64]:
+    def cells(self, rows: Rows) -> tuple[int, ...]:
+        """Rows and dropped rows."""
+        return (2,)
+
+    def count(self, rows: Rows, out: NDArray[np.int64]) -> None:
         """Rows and dropped rows: shape (groups, 2)."""
-        seen = [rows.size] if rows.group is None else np.bincount(rows.group, minlength=rows.group_count)
-        return np.stack([seen, rows.dropped], axis=1)
+        np.add.at(out[:, 0], rows.runs.groups, np.diff(rows.starts))
+        out[rows.numbers, 1] += rows.dropped
 
     def tabulate(self, values: NDArray[np.int64], weighted: bool) -> pl.DataFrame:
         """The table of such counts."""

@@ -9,14 +9,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.kernels import Extent
+from streammetrics.counting import Bins
 from streammetrics.lattice import Domain, shortest_decimal
 from streammetrics.roles import Kind
 from streammetrics.rows import Rows
 from streammetrics.statistics.binned import Binned
 from streammetrics.statistics.cases import order_cases
 from streammetrics.statistics.view import GROUP
-from streammetrics.tally import BinCounter
 
 HEAVY = 1e-3
 
@@ -55,9 +54,9 @@ class ScoreHistogram(Binned):
         """Whether scores must lie in [0, 1]."""
         return self.domain == "probability"
 
-    def counter(self, weighted: bool) -> BinCounter:
+    def counter(self, weighted: bool) -> Bins:
         """Counts by bin."""
-        return BinCounter(_scores, self.lattice, self.capacity)
+        return Bins(_scores, self.lattice, self.capacity, 2, weighted)
 
     def cases(self, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
         """Rows of a coarse bin tied, its positives on top, its negatives on top."""
@@ -84,5 +83,5 @@ class ScoreHistogram(Binned):
         return f"{share:.1%} of rows score {low:.6g} to {high:.6g}; if they share one score, declare atoms=({atom},)"
 
 
-def _scores(rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.uint8], Extent]:
-    return rows.score[0], rows.truth[0], rows.extent[0]
+def _scores(rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
+    return rows.score[0], rows.truth[0]

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import polars as pl
 
-from streammetrics.counters import Counter
+from streammetrics.counting import Counter
 from streammetrics.errors import SpecificationError
 from streammetrics.roles import SEVERAL, Kind, Roles
 from streammetrics.statistics.view import GROUP, View, exact, nothing_wide

@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import kernels
-from streammetrics.counters import Sums
+from streammetrics.counting import Sums
 from streammetrics.errors import SpecificationError
 from streammetrics.kernels.numpy import Labels
 from streammetrics.roles import Kind, several
@@ -55,23 +55,27 @@ class Thresholded(Statistic):
 
     def counter(self, weighted: bool) -> Sums:
         """Counts of rows by rank, the number of thresholds that lie at or below their score."""
-        return Sums(self, weighted)
+        return Sums(self, weighted, integers=not weighted)
+
+    def cells(self, rows: Rows) -> tuple[int, ...]:
+        """Ranks and labels."""
+        return max(len(self.thresholds), 1) + 1, 2
 
     @abstractmethod
-    def count(self, rows: Rows) -> NDArray[Any]:
-        """Rows by rank."""
+    def count(self, rows: Rows, out: NDArray[Any]) -> None:
+        """Rows by rank and label: shape (groups, thresholds + 1, 2)."""
 
     @abstractmethod
     def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
         """Counts at each threshold."""
 
-    def by_rank(self, rows: Rows, label: Labels) -> NDArray[Any]:
-        """Rows by rank and label: shape (groups, thresholds + 1, 2)."""
+    def add_by_rank(self, rows: Rows, label: Labels, out: NDArray[Any]) -> None:
+        """Add rows by rank and label."""
         if self.thresholds:
             score, thresholds = rows.score[0], rows.rounded(self.thresholds)
         else:
             score, thresholds = rows.predicted[0], np.ones(1)  # a predicted label of 1 reaches 1
-        return kernels.count_outcomes(label, score, thresholds, rows.group, rows.group_count, rows.weight)
+        kernels.count_outcomes(label, score, thresholds, rows.weight, rows.runs, out)
 
     def at_thresholds(self, weighted: bool, by_rank: NDArray[Any], *names: tuple[str, str]) -> pl.DataFrame:
         """The table of counts by rank: of those that reach a threshold, and of the rest, with a name for each label."""

@@ -56,7 +56,7 @@ def _fit(table: pl.DataFrame, lattice: Lattice, capacity: int, sharing: int) -> 
     group, shift, low, values = _at(shifts[group // sharing], group, shift, bin << shift, values, lattice)
     whole, of_whole = (group, low) if sharing == 1 else add_up(group // sharing, low, shift, [])[:2]
     if np.bincount(whole).max() > capacity:
-        shifts = np.maximum(shifts, _fitting_shifts(whole, of_whole, len(shifts), lattice, capacity))
+        shifts = np.maximum(shifts, fitting_shifts(whole, of_whole, len(shifts), lattice, capacity))
         group, shift, low, values = _at(shifts[group // sharing], group, shift, low, values, lattice)
     columns = (group, shift, low >> shift, *values)
     return pl.DataFrame([pl.Series(n, c, t) for (n, t), c in zip(table.schema.items(), columns, strict=True)])
@@ -72,7 +72,7 @@ def _at(
     return group, shift, low, values
 
 
-def _fitting_shifts(group: Groups, low: Keys, groups: int, lattice: Lattice, capacity: int) -> Shifts:
+def fitting_shifts(group: Groups, low: Keys, groups: int, lattice: Lattice, capacity: int) -> Shifts:
     """The smallest shift that fits each group, 0 where its bins fit as they are.
 
     At shift s a group holds one bin more than it has neighbours that only merge above s.
@@ -103,7 +103,8 @@ def add_up(
     (array([0, 1, 1]), array([9, 3, 5]), array([0, 0, 0]), [array([20, 30, 50])])
     """
     if not _in_order(group, low):
-        order = np.argsort(low)
+        floats = any(value.dtype.kind == "f" for value in values)
+        order = np.argsort(low, kind="stable" if floats else None)  # equal bins add up in one order, to the last bit
         if group.min() < group.max():
             codes = group.astype(np.uint16) if group.max() < 1 << 16 else group  # small integers sort in linear time
             order = order[np.argsort(codes[order], kind="stable")]

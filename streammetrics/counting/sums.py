@@ -1,0 +1,65 @@
+"""Sums of cells that are the same for every group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol, Self
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from streammetrics.counting.counter import Counter
+from streammetrics.kernels import Codes
+from streammetrics.rows import Rows
+
+
+class Summing(Protocol):
+    """What adds up values of rows in the same cells for every group."""
+
+    def cells(self, rows: Rows) -> tuple[int, ...]:
+        """The shape of the cells of a group."""
+        ...
+
+    def count(self, rows: Rows, out: NDArray[Any]) -> None:
+        """Add rows to the cells of their groups: shape (groups, ...)."""
+        ...
+
+    def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
+        """The table of the cells of all groups."""
+        ...
+
+
+@dataclass
+class Sums(Counter):
+    """The values of the cells of all groups: integers if all of them count rows, else floats."""
+
+    statistic: Summing
+    weighted: bool
+    integers: bool
+    values: NDArray[Any] = field(default_factory=lambda: np.empty((0, 0)))
+    groups: int = 0
+
+    def add(self, rows: Rows, groups: int) -> None:
+        """Add the values of more rows to those of their groups."""
+        self._make_room(groups, self.statistic.cells(rows))
+        self.statistic.count(rows, self.values)
+
+    def absorb(self, other: Self, numbers: Codes, groups: int) -> None:
+        """Add the values of another."""
+        self._make_room(groups, other.values.shape[1:])
+        self.values[numbers] += other.values[: other.groups]
+
+    def table(self) -> pl.DataFrame:
+        """The table of the statistic."""
+        return self.statistic.tabulate(self.values[: self.groups], self.weighted)
+
+    def _make_room(self, groups: int, cells: tuple[int, ...]) -> None:
+        """Room for more groups; for half as many again, since more tend to follow."""
+        if groups > len(self.values) or not self.groups:
+            room = groups if not self.groups else max(groups, 3 * len(self.values) // 2)
+            more = np.zeros((room, *cells), dtype=np.int64 if self.integers else np.float64)
+            if self.groups:
+                more[: self.groups] = self.values[: self.groups]
+            self.values = more
+        self.groups = max(groups, self.groups)

@@ -1,0 +1,224 @@
+"""Counting rows in hash tables of bins, compiled: what cells.py defines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from streammetrics.kernels.cells import EMPTY, FULL, LEVELS, MIX, NEAR, STEP_BITS, Cells, Found
+from streammetrics.kernels.compiled import _key, exact
+from streammetrics.kernels.numpy import Floats, Labels, Runs
+from streammetrics.lattice import MAX_SHIFT, Lattice
+
+FEWEST_BITS = 4  # of the number of slots of a first table
+
+
+def count_bins(
+    values: Floats,
+    label: Labels | None,
+    weight: Floats | None,
+    runs: Runs,
+    lattice: Lattice,
+    capacity: int,
+    cells: Cells,
+    begin: int,
+) -> tuple[int, Iterator[Found]]:
+    """2 ns, and 60 ns for a bin that is new; all bins are added."""
+    counts = cells.content.view(np.float64 if cells.weighted else np.int64)
+    row = _count_bins(
+        values, label, weight, runs, lattice.domain == "probability", lattice.atom_keys, capacity, cells, counts, begin
+    )
+    return row, iter(())
+
+
+@exact
+def _bit_length(key):
+    """Bits of a key that is not negative, or of any key as if it were unsigned."""
+    if key < 0:
+        return 64
+    length = 0
+    for bits in (32, 16, 8, 4, 2, 1):
+        if key >> bits:
+            key >>= bits
+            length += bits
+    return length + (key > 0)
+
+
+@exact
+def _identify(key, shift, atoms):
+    id = key >> shift
+    near = False
+    for atom in atoms:
+        near |= id == atom >> shift
+    if shift == 0 or not near:
+        return id
+    closest, level = 0, 65
+    for i in range(len(atoms)):
+        bits = _bit_length(key ^ atoms[i])
+        if bits < level:
+            closest, level = i, bits
+    return NEAR + LEVELS * closest + level
+
+
+@exact
+def _home(id, bits):
+    far = np.uint64(id >> bits) * MIX >> np.uint64(64 - bits)
+    return (np.uint64(id) + far) & np.uint64((1 << bits) - 1)
+
+
+@exact
+def _step(id):
+    return (np.uint64(id) * MIX >> STEP_BITS) | np.uint64(1)
+
+
+@exact
+def _find(id, content, offset, bits):
+    """The slot of a bin, or the free one where it would go."""
+    first, last, place = np.uint64(offset), np.uint64((1 << bits) - 1), _home(id, bits)
+    while content[first + place, 0] != id and content[first + place, 0] != EMPTY:
+        place = (place + _step(id)) & last
+    return first + place
+
+
+@exact
+def _lowest(id, shift, atoms):
+    """The lowest key of a bin."""
+    if shift == 0 or id < NEAR:
+        return id << shift
+    atom, level = atoms[(id - NEAR) // LEVELS], (id - NEAR) % LEVELS
+    own = max(level - 1, 0)
+    return ((atom >> own) ^ (1 if level else 0)) << own
+
+
+@exact
+def _merge_level(one, other, atoms):
+    """The lowest shift at which two keys in order share a bin, 64 if none does."""
+    level = _bit_length(one ^ other)
+    shared = min(level, MAX_SHIFT)
+    for atom in atoms:
+        if shared and other >> shared == atom >> shared:
+            return 64
+    return level
+
+
+@exact
+def _fitting_shift(lows, shift, capacity, atoms):
+    """The smallest shift at which no more bins than ``capacity`` are left."""
+    lows.sort()
+    merging = np.zeros(66, np.int64)
+    for i in range(1, len(lows)):
+        merging[_merge_level(lows[i - 1], lows[i], atoms)] += 1
+    left = len(lows)
+    for level in range(MAX_SHIFT + 1):
+        left -= merging[level]
+        if left <= capacity:
+            return max(level, shift)
+    return MAX_SHIFT
+
+
+@exact
+def _new_table(bits, cells):
+    """The offset of an empty table, 0 if there is no room."""
+    size, offset = 1 << bits, cells.free[bits]
+    if offset:
+        cells.free[bits] = cells.content[offset, 1]
+    elif cells.end[0] + size <= len(cells.content):
+        offset = cells.end[0]
+        cells.end[0] += size
+    else:
+        return 0
+    cells.content[offset : offset + size, 0] = EMPTY
+    return offset
+
+
+@exact
+def _rebuild(group, shift, bits, capacity, atoms, cells, counts):
+    """Move the bins of a group to a table of another size or shift. Whether there is room for it."""
+    offset = _new_table(bits, cells)
+    if not offset:
+        return False
+    old_shift, old, slots = cells.shifts[group], cells.offsets[group], 1 << cells.bits[group]
+    used = 0
+    if old:
+        for slot in range(old, old + slots):
+            id = cells.content[slot, 0]
+            if id != EMPTY:
+                if shift != old_shift:
+                    id = _identify(_lowest(id, old_shift, atoms), shift, atoms)
+                place = _find(id, cells.content, offset, bits)
+                if cells.content[place, 0] == EMPTY:
+                    cells.content[place, 0] = id
+                    counts[place, 1:] = counts[slot, 1:]
+                    used += 1
+                else:
+                    counts[place, 1:] += counts[slot, 1:]
+        cells.content[old, 1] = cells.free[cells.bits[group]]
+        cells.free[cells.bits[group]] = old
+    cells.offsets[group], cells.bits[group], cells.shifts[group], cells.used[group] = offset, bits, shift, used
+    return True
+
+
+@exact
+def _make_room(group, most_bits, capacity, atoms, cells, counts):
+    """A table of a group with room for one more bin: larger, or at a higher shift. Whether there is memory for it."""
+    bits, shift = cells.bits[group], cells.shifts[group]
+    if not cells.offsets[group]:
+        return _rebuild(group, shift, min(FEWEST_BITS, most_bits), capacity, atoms, cells, counts)
+    if bits < most_bits:
+        return _rebuild(group, shift, bits + 1, capacity, atoms, cells, counts)
+    lows, found = np.empty(cells.used[group], np.int64), 0
+    for slot in range(cells.offsets[group], cells.offsets[group] + (1 << bits)):
+        if cells.content[slot, 0] != EMPTY:
+            lows[found] = _lowest(cells.content[slot, 0], shift, atoms)
+            found += 1
+    fitting = _fitting_shift(lows, shift, capacity, atoms)
+    if fitting == shift:  # bins near atoms, which are fewer at no shift
+        bits += 1
+    return _rebuild(group, fitting, bits, capacity, atoms, cells, counts)
+
+
+@exact
+def _count_known(values, label, weight, folded, shift, bits, offset, content, counts, row, end):
+    """Count rows of a group as far as its table has their bins, away from atoms. The first row that was not counted."""
+    first, last = np.uint64(offset), np.uint64((1 << bits) - 1)
+    one = np.uint64(1)
+    while row < end:
+        id = _key(values[row], folded) >> shift
+        place = _home(id, bits)
+        while content[first + place, 0] != id:
+            if content[first + place, 0] == EMPTY:
+                return row
+            place = (place + _step(id)) & last
+        counts[first + place, one if label is None else one + np.uint64(label[row])] += (
+            1 if weight is None else weight[row]
+        )
+        row += 1
+    return row
+
+
+@exact
+def _count_bins(values, label, weight, runs, folded, atoms, capacity, cells, counts, begin):
+    row, content = begin, cells.content
+    most_bits = _bit_length(2 * capacity - 1)
+    for run in range(np.searchsorted(runs.starts, begin, side="right") - 1, len(runs.groups)):
+        group, end = runs.groups[run], runs.starts[run + 1]
+        shift, bits, offset = cells.shifts[group], cells.bits[group], cells.offsets[group]
+        while True:
+            row = _count_known(values, label, weight, folded, shift, bits, offset, content, counts, row, end)
+            if row == end:
+                break
+            id = _identify(_key(values[row], folded), shift, atoms)
+            slot = _find(id, content, offset, bits)
+            if content[slot, 0] == EMPTY:
+                if not offset or cells.used[group] + 1 > FULL * (1 << bits):
+                    if not _make_room(group, most_bits, capacity, atoms, cells, counts):
+                        return row
+                    shift, bits, offset = cells.shifts[group], cells.bits[group], cells.offsets[group]
+                    continue
+                content[slot, 0] = id
+                content[slot, 1:] = 0
+                cells.used[group] += 1
+            counts[slot, 1 if label is None else 1 + label[row]] += 1 if weight is None else weight[row]
+            row += 1
+    return row

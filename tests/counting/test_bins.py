@@ -1,0 +1,193 @@
+"""Bins of groups in hash tables, against counts of whole keys in a dict."""
+
+from collections import Counter
+from itertools import product
+
+import numpy as np
+import polars as pl
+import pytest
+
+from streammetrics.counting.bins import Bins
+from streammetrics.counting.fitting import fit
+from streammetrics.kernels import Runs, cells, choice
+from streammetrics.lattice import Lattice
+from streammetrics.rows import Rows
+
+GROUPS = 5
+
+
+def values_of(kind, size, rng):
+    """Hostile scores, as a function of their kind."""
+    return {
+        "uniform": lambda: rng.random(size),
+        "rounded": lambda: rng.random(size).round(2),
+        "single precision": lambda: rng.random(size).astype(np.float32).astype(np.float64),
+        "tiny": lambda: 10.0 ** -rng.uniform(0, 300, size),
+        "saturated": lambda: 1 - 10.0 ** -rng.uniform(0, 17, size),
+        "mostly zero": lambda: rng.random(size) * (rng.random(size) < 0.05),
+        "two clusters": lambda: np.where(rng.random(size) < 0.5, 0.3 + 1e-12 * rng.random(size), rng.random(size)),
+        "closing in": lambda: 0.3 + 0.7 ** rng.uniform(1, 100, size) * 0.1,
+        "ends": lambda: rng.integers(0, 2, size).astype(float),
+    }[kind]()
+
+
+KINDS = [
+    *(
+        "uniform",
+        "rounded",
+        "single precision",
+        "tiny",
+        "saturated",
+        "mostly zero",
+        "two clusters",
+        "closing in",
+        "ends",
+    )
+]
+
+
+def rows_of(values, label, group, weight=None):
+    order = np.argsort(group, kind="stable")
+    counts = np.bincount(group, minlength=GROUPS)
+    starts = np.append(0, np.cumsum(counts[counts > 0]))
+    return Rows(
+        pl.DataFrame(),
+        np.arange(GROUPS),
+        np.zeros(GROUPS, dtype=np.int64),
+        starts,
+        np.flatnonzero(counts),
+        truth=(label[order],),
+        score=(values[order],),
+        weight=None if weight is None else weight[order],
+    )
+
+
+def made(capacity=16, domain="probability", atoms=(), weighted=False):
+    return Bins(lambda rows: (rows.score[0], rows.truth[0]), Lattice(domain, atoms), capacity, 2, weighted)
+
+
+def fitted(counter):
+    table = counter.table()
+    return fit(table, counter.lattice, counter.capacity)
+
+
+def expected(values, label, group, lattice, capacity):
+    """The table from counts of every value."""
+    counts = Counter(zip(group.tolist(), lattice.keys(values).tolist(), label.tolist(), strict=True))
+    table = pl.DataFrame(
+        {
+            "group": pl.Series([g for g, _, _ in counts], dtype=pl.UInt32),
+            "shift": pl.Series([0] * len(counts), dtype=pl.UInt8),
+            "bin": pl.Series([k for _, k, _ in counts], dtype=pl.Int64),
+            "neg": pl.Series([n * (1 - y) for (_, _, y), n in counts.items()], dtype=pl.Int64),
+            "pos": pl.Series([n * y for (_, _, y), n in counts.items()], dtype=pl.Int64),
+        }
+    )
+    return fit(table, lattice, capacity)
+
+
+@pytest.fixture(params=["numpy", "compiled"])
+def either_kernel(request, monkeypatch):
+    if request.param == "compiled":
+        pytest.importorskip("numba")
+    monkeypatch.setattr(choice, "LARGE", 0 if request.param == "compiled" else 1 << 40)
+
+
+@pytest.mark.usefixtures("either_kernel")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("capacity", "atoms"), [(8, ()), (100, (0.3,)), (1024, ())])
+def test_the_table_is_that_of_all_values_however_rows_come(kind, capacity, atoms):
+    rng = np.random.default_rng(len(kind))
+    values, label, group = values_of(kind, 3_000, rng), rng.integers(0, 2, 3_000), rng.integers(0, GROUPS, 3_000)
+    label = label.astype(np.uint8)
+    whole, parts = made(capacity, atoms=atoms), [made(capacity, atoms=atoms) for _ in range(2)]
+    whole.add(rows_of(values, label, group), GROUPS)
+    for i, start in enumerate(range(0, 3_000, 250)):
+        part = slice(start, start + 250)
+        parts[i % 2].add(rows_of(values[part], label[part], group[part]), GROUPS)
+    parts[0].absorb(parts[1], np.arange(GROUPS), GROUPS)
+    found = expected(values, label, group, whole.lattice, capacity)
+    assert fitted(whole).equals(found)
+    assert fitted(parts[0]).equals(found)
+
+
+@pytest.mark.usefixtures("either_kernel")
+def test_margins_of_both_signs_and_infinities():
+    rng = np.random.default_rng(0)
+    values = rng.choice([-1.0, 1.0], 4_000) * 10.0 ** rng.uniform(-310, 308, 4_000)
+    values[:40] = np.repeat([np.inf, -np.inf, 0.0, -0.0], 10)
+    label, group = rng.integers(0, 2, 4_000).astype(np.uint8), rng.integers(0, GROUPS, 4_000)
+    counter = made(64, "real")
+    counter.add(rows_of(values, label, group), GROUPS)
+    assert fitted(counter).equals(expected(values, label, group, counter.lattice, 64))
+
+
+@pytest.mark.usefixtures("either_kernel")
+def test_weights_add_up():
+    rng = np.random.default_rng(0)
+    values, weight = rng.random(2_000), rng.random(2_000)
+    label, group = rng.integers(0, 2, 2_000).astype(np.uint8), rng.integers(0, GROUPS, 2_000)
+    counter = made(32, weighted=True)
+    for start in range(0, 2_000, 500):
+        part = slice(start, start + 500)
+        counter.add(rows_of(values[part], label[part], group[part], weight[part]), GROUPS)
+    table = fitted(counter)
+    assert table["pos"].sum() == pytest.approx(weight[label == 1].sum(), rel=1e-12)
+    plain = expected(values, label, group, counter.lattice, 32)
+    assert table.select("group", "shift", "bin").equals(plain.select("group", "shift", "bin"))
+
+
+def test_groups_absorb_groups_of_other_numbers_and_resolutions():
+    rng = np.random.default_rng(0)
+    few, many = rng.random(20), rng.random(5_000)
+    for first, second in product((few, many), repeat=2):
+        one, other = made(), made()
+        for counter, values in ((one, first), (other, second)):
+            label = np.ones(len(values), dtype=np.uint8)
+            counter.add(rows_of(values, label, np.zeros(len(values), dtype=np.intp)), GROUPS)
+        before = fitted(other)
+        one.absorb(other, np.array([3, 1, 2, 0, 4]), GROUPS)
+        assert fitted(other).equals(before)
+        group = np.repeat([0, 3], [len(first), len(second)])
+        both = np.concatenate([first, second])
+        assert fitted(one).equals(expected(both, np.ones(len(both), dtype=int), group, one.lattice, 16))
+
+
+@pytest.mark.parametrize("lattice", [Lattice("probability", (0.3,)), Lattice("real")], ids=["p", "real"])
+def test_ids_stand_for_bins(lattice):
+    rng = np.random.default_rng(0)
+    values = np.concatenate([rng.random(500), 10.0 ** -rng.uniform(0, 300, 500), [0.0, 1.0, 0.3, 0.5]])
+    if lattice.domain == "real":
+        values = np.concatenate([values, -values, [np.inf, -np.inf]])
+    keys = lattice.keys(values)
+    for shift in (0, 1, 40, 52, 62, 63):
+        shifts = np.full(len(keys), shift)
+        limited = lattice.limit_shifts(keys, shifts)
+        low, own = cells.lowest_keys(cells.identify(keys, shifts, lattice), shifts, lattice)
+        np.testing.assert_array_equal(own, limited)
+        np.testing.assert_array_equal(low, (keys >> limited) << limited)
+
+
+def test_runs_of_one_group_may_be_several():
+    rng = np.random.default_rng(0)
+    values, label = rng.random(400), np.ones(400, dtype=np.uint8)
+    counter, other = made(), made()
+    counter.add(rows_of(values, label, np.zeros(400, dtype=np.intp)), GROUPS)
+    rows = rows_of(values, label, np.zeros(400, dtype=np.intp))
+    object.__setattr__(rows, "starts", np.arange(401))
+    object.__setattr__(rows, "local", np.zeros(400, dtype=np.intp))
+    assert rows.runs == Runs(*rows.runs)
+    other.add(rows, GROUPS)
+    assert fitted(other).equals(fitted(counter))
+
+
+@pytest.mark.usefixtures("either_kernel")
+def test_bins_near_atoms_may_be_more_than_the_capacity():
+    """Values at every power of two of distance from zero and the infinities share no bin at any shift."""
+    rng = np.random.default_rng(0)
+    values = np.concatenate([2.0 ** np.arange(-1074, 1024), -(2.0 ** np.arange(-1074, 1024)), [0.0, np.inf, -np.inf]])
+    values = rng.permutation(np.tile(values, 3))
+    label, group = (values > 0).astype(np.uint8), np.zeros(len(values), dtype=np.intp)
+    counter = made(capacity=8, domain="real")
+    counter.add(rows_of(values, label, group), GROUPS)
+    assert fitted(counter).equals(expected(values, label, group, counter.lattice, 8))
