@@ -1,9 +1,8 @@
 """Evaluate model predictions of any size in one pass: exact metrics or certified bounds, from tables that add up."""
 
 from streammetrics.accumulator import Accumulator, merge
-from streammetrics.compare import compare
-from streammetrics.comparison import Comparison
-from streammetrics.drift import Drift, drift, drift_over
+from streammetrics.differences.drift import Drift, drift, drift_over
+from streammetrics.differences.evaluations import compare
 from streammetrics.errors import (
     ColumnError,
     DataError,
@@ -16,11 +15,12 @@ from streammetrics.errors import (
     StateWarning,
     StreamMetricsError,
 )
-from streammetrics.history import MetricStore
+from streammetrics.history.rules import Findings, Rule, check, read_rules
+from streammetrics.history.store import MetricStore
 from streammetrics.metrics import Bounded, Metric, all_metrics, metric
 from streammetrics.pipeline import accumulate, evaluate
-from streammetrics.report import Estimate, Report
-from streammetrics.rules import Findings, Rule, check, read_rules
+from streammetrics.report.comparison import Comparison
+from streammetrics.report.report import Estimate, Report
 from streammetrics.statistics import (
     CalibrationBins,
     ClassLoss,

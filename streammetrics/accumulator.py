@@ -10,22 +10,22 @@ from typing import Any, Literal
 
 import polars as pl
 
-from streammetrics import state as states
-from streammetrics import storage
-from streammetrics.batches import read
-from streammetrics.content import MAX_GROUPS, NO_LIMIT, Content, GroupLimit
 from streammetrics.errors import MergeError, SpecificationError
-from streammetrics.estimates import columns_of
-from streammetrics.forks import new_lock, require_threads
-from streammetrics.lazy import pa
 from streammetrics.metrics import Metric, declared_metrics, find_metrics
-from streammetrics.report import Report
-from streammetrics.roles import Column, Columns, Kind, Names, Roles, several
-from streammetrics.specification import brief, complete, kind_of, order_of, require_equal
-from streammetrics.state import State
+from streammetrics.reading.estimates import columns_of
+from streammetrics.report.report import Report
+from streammetrics.rows.batches import read
+from streammetrics.rows.roles import Column, Columns, Kind, Names, Roles, several
+from streammetrics.state import storage
+from streammetrics.state import tables as states
+from streammetrics.state.content import MAX_GROUPS, NO_LIMIT, Content, GroupLimit
+from streammetrics.state.specification import brief, complete, kind_of, order_of, require_equal
+from streammetrics.state.storage import Saved
+from streammetrics.state.tables import State
+from streammetrics.state.tally import no_state
 from streammetrics.statistics import RowCounts, Statistic
-from streammetrics.storage import Saved
-from streammetrics.tally import no_state
+from streammetrics.system.forks import new_lock, require_threads
+from streammetrics.system.lazy import pa
 
 
 class Accumulator:

@@ -9,13 +9,13 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, overload
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.batches import read
-from streammetrics.content import Content
 from streammetrics.errors import SourceError, SpecificationError, StreamMetricsError
-from streammetrics.forks import require_threads
 from streammetrics.metrics import Metric
-from streammetrics.report import Report
-from streammetrics.sources import Source, Stream, open_stream
+from streammetrics.report.report import Report
+from streammetrics.rows.batches import read
+from streammetrics.sources.streams import Source, Stream, open_stream
+from streammetrics.state.content import Content
+from streammetrics.system.forks import require_threads
 
 BATCH = 1_048_576  # rows of a batch, where the source leaves that open
 STEP = 0.05  # seconds between looks for an interrupt, which would not wake a thread that waits for another

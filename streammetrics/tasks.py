@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.content import MAX_GROUPS
 from streammetrics.errors import SpecificationError
-from streammetrics.lattice import Domain
+from streammetrics.kernels.lattice import Domain
 from streammetrics.metrics import Metric
-from streammetrics.roles import Column, Columns, several
+from streammetrics.rows.roles import Column, Columns, several
+from streammetrics.state.content import MAX_GROUPS
 from streammetrics.statistics import (
     CAPACITY,
     CAPACITY_OF_A_GROUP,

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from streammetrics.errors import SpecificationError
-from streammetrics.foreign import translated
+from streammetrics.system.foreign import translated
 
 CLOCK = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3_600 * 10**9}  # in nanoseconds
 CALENDAR = {"d": 1, "w": 7, "mo": 31, "q": 92, "y": 366}  # in days, at most

@@ -2,7 +2,7 @@
 
 import math
 
-from streammetrics.distances import SMALLEST_SHARE
+from streammetrics.differences.distances import SMALLEST_SHARE
 
 
 def bins_by_hand(reference, bins):

@@ -6,9 +6,10 @@ import numpy as np
 import polars as pl
 
 import streammetrics as sm
-from streammetrics import content, state
 from streammetrics.counting import fitting, tables
-from streammetrics.rows import Rows
+from streammetrics.rows.arrays import Rows
+from streammetrics.state import content
+from streammetrics.state import tables as state
 from streammetrics.statistics.view import with_weighted
 
 

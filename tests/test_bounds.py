@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from streammetrics.curves import operating_point, threshold_table
 from streammetrics.metrics.agreement import mcc
 from streammetrics.metrics.metric import all_metrics
 from streammetrics.metrics.ranking import (
@@ -32,6 +31,7 @@ from streammetrics.metrics.ranking import (
     roc_auc,
 )
 from streammetrics.metrics.ratios import cost, fbeta
+from streammetrics.reading.curves import operating_point, threshold_table
 from streammetrics.statistics.cases import order_cases
 
 RANKING = [

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import streammetrics as sm
-from streammetrics import checksums
+from streammetrics.state import checksums
 
 ROWS = {"y": [1, 0, 1, 0], "p": [0.9, 0.2, 0.4, 0.6], "g": ["a", "b", "a", None]}
 FORMS = ("a.parquet", "a.arrow", "bytes")

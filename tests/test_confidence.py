@@ -10,9 +10,9 @@ from scipy import stats
 from strategies import merge_in_any_order, shards, shuffled
 
 import streammetrics as sm
-from streammetrics.folds import fold
 from streammetrics.metrics import f1
 from streammetrics.metrics.ranking import ks
+from streammetrics.rows.folds import fold
 from streammetrics.uncertainty import (
     bootstrap_intervals,
     delong_interval,

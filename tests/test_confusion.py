@@ -10,7 +10,7 @@ from polars.testing import assert_frame_equal
 from strategies import confusion_cells
 
 import streammetrics as sm
-from streammetrics.confusion import label_view, matrix_frame, most_confused, overall_view, weighted_kappa
+from streammetrics.statistics.confusion import label_view, matrix_frame, most_confused, overall_view, weighted_kappa
 
 LABELS = {
     "text": ["b", "a", "é", "B"],

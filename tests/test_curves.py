@@ -5,7 +5,10 @@ import polars as pl
 import pytest
 from sklearn import metrics as sk
 
-from streammetrics.curves import (
+from streammetrics.errors import MetricError
+from streammetrics.metrics.ranking import pr_auc
+from streammetrics.metrics.ratios import cost
+from streammetrics.reading.curves import (
     det_curve,
     lift_curve,
     operating_point,
@@ -14,9 +17,6 @@ from streammetrics.curves import (
     roc_curve,
     threshold_table,
 )
-from streammetrics.errors import MetricError
-from streammetrics.metrics.ranking import pr_auc
-from streammetrics.metrics.ratios import cost
 
 FIVE_ROWS = pl.DataFrame({"low": [0.2, 0.3, 0.5, 0.6, 0.7], "neg": [0, 0, 1, 1, 0], "pos": [1, 1, 0, 0, 1]})
 GROUPS = pl.concat([FIVE_ROWS.with_columns(day=pl.lit(day)) for day in ("tue", "mon")])

@@ -12,7 +12,7 @@ from scipy.spatial.distance import jensenshannon
 from scipy.stats import ks_2samp, wasserstein_distance
 from shares import psi_by_hand, shares_by_hand
 
-from streammetrics.distances import MEASURES, SMALLEST_SHARE, distances, quantile_bins
+from streammetrics.differences.distances import MEASURES, SMALLEST_SHARE, distances, quantile_bins
 
 HUGE = 1.7e308
 

@@ -13,8 +13,8 @@ from scipy.stats import ks_2samp, wasserstein_distance
 from shares import psi_by_hand, shares_by_hand
 
 import streammetrics as sm
-from streammetrics import distributions
-from streammetrics.distributions import paired, side_by_side
+from streammetrics.reading import distributions
+from streammetrics.reading.distributions import paired, side_by_side
 
 ROUNDING = 1e-12
 KEYS = ("of", "measure")

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from streammetrics import folds as module
 from streammetrics.errors import ColumnError, SpecificationError
-from streammetrics.folds import fold
+from streammetrics.rows import folds as module
+from streammetrics.rows.folds import fold
 
 MASK = (1 << 64) - 1
 MANY = 100_000

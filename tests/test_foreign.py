@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import streammetrics as sm
-from streammetrics.foreign import translated
+from streammetrics.system.foreign import translated
 
 ERRORS = [
     pl.exceptions.ComputeError("it is\nbroken"),

@@ -24,7 +24,7 @@ def new(_=None):
     return run(lambda: sm.binary(y_true="y", y_score="p").update(batch).seen)
 """
 USED = """
-from streammetrics import forks
+from streammetrics.system import forks
 
 forks.PATIENCE = 1.0
 acc = sm.binary(y_true="y", y_score="p").update(batch)

@@ -9,7 +9,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import streammetrics as sm
-from streammetrics import content
+from streammetrics.state import content
 
 MANY = "gives more than 3 groups; 'g' has most values"
 

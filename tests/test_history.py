@@ -18,7 +18,9 @@ from polars.testing import assert_frame_equal
 from test_laws import assert_same
 
 import streammetrics as sm
-from streammetrics import history, layout, storage
+from streammetrics.history import layout
+from streammetrics.history import store as history
+from streammetrics.state import storage
 
 SCORES = {label: label for label in "abc"}
 COLUMNS = {"y_true": "y", "y_score": "p", "by": ["day", "country"]}

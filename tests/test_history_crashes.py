@@ -15,7 +15,7 @@ import streammetrics as sm
 DAYS = 3
 SEGMENTS = 5
 processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload("streammetrics.history deltalake polars pyarrow.parquet pandas pytest".split())
+processes.set_forkserver_preload("streammetrics.history.store deltalake polars pyarrow.parquet pandas pytest".split())
 
 
 def batch(number):

@@ -10,7 +10,7 @@ import streammetrics as sm
 from streammetrics import kernels
 from streammetrics.kernels import Runs, choice, classes
 from streammetrics.kernels import numpy as definition
-from streammetrics.lattice import Lattice
+from streammetrics.kernels.lattice import Lattice
 
 compiled = pytest.importorskip("streammetrics.kernels.compiled", reason="numba is not installed")
 compiled_classes = pytest.importorskip("streammetrics.kernels.compiled_classes", reason="numba is not installed")

@@ -10,7 +10,7 @@ from strategies import merge_in_any_order, shards, shuffled, use_small_chunks
 from test_error_moments import assert_same as assert_same_moments
 
 import streammetrics as sm
-from streammetrics.state import in_order
+from streammetrics.state.tables import in_order
 
 COLUMNS = {"y_true": "y", "y_score": "p"}
 ODD = (pl.col("h") % 2).alias("odd")

@@ -11,7 +11,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import streammetrics as sm
-from streammetrics.content import Content
+from streammetrics.state.content import Content
 
 SIZE = 5_000
 rng = np.random.default_rng(0)

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import streammetrics as sm
-from streammetrics import content
-from streammetrics.tally import Tally
+from streammetrics.state import content
+from streammetrics.state.tally import Tally
 
 ROLES = {"y_true": "y", "y_score": "p"}
 

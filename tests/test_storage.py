@@ -15,8 +15,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import streammetrics as sm
-from streammetrics import storage
 from streammetrics.engines.tables import plain, restored
+from streammetrics.state import storage
 
 rng = np.random.default_rng(0)
 SIZE = 300

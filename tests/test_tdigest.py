@@ -11,9 +11,9 @@ from sklearn.metrics import median_absolute_error
 from strategies import estimates_by_group, merge_in_any_order, stacked
 
 import streammetrics as sm
+from streammetrics.counting.tdigest import SCHEMA, cdf, cluster, from_frame, observe, quantile, to_frame
 from streammetrics.errors import ColumnError, DataError, SpecificationError
 from streammetrics.metrics import digest_cdf, digest_median, digest_quantile
-from streammetrics.tdigest import SCHEMA, cdf, cluster, from_frame, observe, quantile, to_frame
 
 COMPRESSION = 16
 HUGE, TINY = 1.7e308, 5e-324

@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 import streammetrics as sm
-from streammetrics import content
-from streammetrics.tally import Tally
+from streammetrics.state import content
+from streammetrics.state.tally import Tally
 
 THREADS = 8
 rng = np.random.default_rng(3)

@@ -12,7 +12,7 @@ import pytest
 
 import streammetrics as sm
 from streammetrics.demo import write_predictions
-from streammetrics.writing import write_file
+from streammetrics.system.writing import write_file
 
 ROWS = {"y": [1, 0, 1, 0], "p": [0.9, 0.2, 0.4, 0.6]}
 

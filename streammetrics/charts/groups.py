@@ -12,7 +12,7 @@ from streammetrics.charts.series import PLACE, Drawn, Series, series_of
 from streammetrics.errors import ReportError
 from streammetrics.keys import require_group_columns
 from streammetrics.metrics import Metric
-from streammetrics.roles import several
+from streammetrics.rows.roles import several
 
 MOST_GROUPS = 40
 MOST_DOTS = 120  # beyond which lines of several segments are told apart by colour and dashes alone

@@ -13,7 +13,7 @@ from streammetrics.charts.picture import MOST
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.keys import matching, require_free
 from streammetrics.metrics import Metric
-from streammetrics.state import State
+from streammetrics.state.tables import State
 
 KINDS = (
     *("threshold", "tp", "fp", "fn", "tn", "fpr", "recall", "precision", "fnr", "targeted", "gain", "lift"),

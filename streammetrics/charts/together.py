@@ -10,7 +10,7 @@ import polars as pl
 from streammetrics.charts.series import Drawn
 from streammetrics.errors import ReportError
 from streammetrics.metrics import Metric
-from streammetrics.state import State
+from streammetrics.state.tables import State
 
 WHICH = "report"
 

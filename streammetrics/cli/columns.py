@@ -11,9 +11,9 @@ from typing import Any
 import click
 import polars as pl
 
-from streammetrics.files import Files
-from streammetrics.roles import Column
-from streammetrics.sources import readable, require
+from streammetrics.rows.roles import Column
+from streammetrics.sources.files import Files
+from streammetrics.sources.streams import readable, require
 
 # name=column; an expression has spaces around its =
 NAMED = re.compile(r"([^=<>!]*[^\s=<>!])=(?![=\s])(.+)", re.DOTALL)

@@ -20,8 +20,8 @@ from streammetrics.cli.output import show
 from streammetrics.cli.root import command
 from streammetrics.errors import SourceError
 from streammetrics.pipeline import accumulate, require_rows
-from streammetrics.roles import SEVERAL
-from streammetrics.sources import open_files
+from streammetrics.rows.roles import SEVERAL
+from streammetrics.sources.streams import open_files
 from streammetrics.tasks import binary, multiclass, multilabel, predictions, regression
 
 TASKS: dict[str, Callable[..., Accumulator]] = {

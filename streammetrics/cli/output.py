@@ -12,9 +12,9 @@ import click
 import polars as pl
 import polars.selectors as cs
 
-from streammetrics.report import Report
+from streammetrics.report.report import Report
+from streammetrics.system.writing import write_file
 from streammetrics.text import escaped, written
-from streammetrics.writing import write_file
 
 FORMATS = ("table", "json", "csv", "parquet")
 SAFE_CSV = "safe csv"  # without formulas

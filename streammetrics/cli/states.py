@@ -10,9 +10,9 @@ from streammetrics.accumulator import Accumulator
 from streammetrics.cli import options
 from streammetrics.cli.output import echo, show, write
 from streammetrics.cli.root import command
-from streammetrics.compare import compare
-from streammetrics.drift import drift
-from streammetrics.report import Report
+from streammetrics.differences.drift import drift
+from streammetrics.differences.evaluations import compare
+from streammetrics.report.report import Report
 
 
 @command("merge", "streammetrics merge monday.state tuesday.state -o week.state")

@@ -11,8 +11,8 @@ from streammetrics.accumulator import Accumulator
 from streammetrics.cli import options
 from streammetrics.cli.output import show, with_colours, write
 from streammetrics.cli.root import Commands, command, epilog, main
-from streammetrics.history import MetricStore
-from streammetrics.rules import check, read_rules
+from streammetrics.history.rules import check, read_rules
+from streammetrics.history.store import MetricStore
 from streammetrics.text import plain
 
 since = click.option("--since", help="First window, such as 2026-01-31.")

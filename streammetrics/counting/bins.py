@@ -15,8 +15,8 @@ from streammetrics.counting.counter import Counter
 from streammetrics.counting.fitting import add_up, fitting_shifts
 from streammetrics.kernels import Codes
 from streammetrics.kernels.cells import EMPTY, FULL, NO_TABLE, Cells, Found, find, identify, lowest_keys
-from streammetrics.lattice import Keys, Lattice
-from streammetrics.rows import Rows
+from streammetrics.kernels.lattice import Keys, Lattice
+from streammetrics.rows.arrays import Rows
 
 ROOMY = 0.45  # share of the slots of a new table that are taken at most
 

@@ -8,7 +8,7 @@ from typing import Self
 import polars as pl
 
 from streammetrics.kernels import Codes
-from streammetrics.rows import Rows
+from streammetrics.rows.arrays import Rows
 
 
 class Counter(ABC):

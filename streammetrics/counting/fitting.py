@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.lattice import MAX_SHIFT, Keys, Lattice
+from streammetrics.kernels.lattice import MAX_SHIFT, Keys, Lattice
 
 ROWS = 1 << 20  # of a table; a longer one is taken in parts of whole groups, which need little memory beside it
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from streammetrics.counting.counter import Counter
 from streammetrics.kernels import Codes
-from streammetrics.rows import Rows
+from streammetrics.rows.arrays import Rows
 
 
 class Summing(Protocol):

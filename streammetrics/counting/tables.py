@@ -9,7 +9,7 @@ import polars as pl
 
 from streammetrics.counting.counter import Counter
 from streammetrics.kernels import Codes
-from streammetrics.rows import Rows
+from streammetrics.rows.arrays import Rows
 
 LOOSE = 131_072  # rows of tables that wait to be merged, even if few have been before,
 FACTOR = 2  # or so many times as have been

@@ -24,10 +24,10 @@ from streammetrics.engines.tables import (
     require_whole,
 )
 from streammetrics.errors import SourceError, SpecificationError
-from streammetrics.folds import MOST_FOLDS, fold
-from streammetrics.lazy import pa
-from streammetrics.report import Report
-from streammetrics.sources import Source, are_paths, open_files, require
+from streammetrics.report.report import Report
+from streammetrics.rows.folds import MOST_FOLDS, fold
+from streammetrics.sources.streams import Source, are_paths, open_files, require
+from streammetrics.system.lazy import pa
 
 if TYPE_CHECKING:
     from dask.bag import Bag

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from streammetrics import pipeline
 from streammetrics.accumulator import Accumulator
 from streammetrics.engines.tables import Metrics, engine, evaluated, require_accumulator
-from streammetrics.report import Report
-from streammetrics.sources import Stream, guarded, numbered, require
+from streammetrics.report.report import Report
+from streammetrics.sources.streams import Stream, guarded, numbered, require
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation

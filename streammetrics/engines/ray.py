@@ -19,9 +19,9 @@ from streammetrics.engines.tables import (
     restored,
     unpacked,
 )
-from streammetrics.lazy import pa
-from streammetrics.report import Report
-from streammetrics.sources import require
+from streammetrics.report.report import Report
+from streammetrics.sources.streams import require
+from streammetrics.system.lazy import pa
 
 if TYPE_CHECKING:
     from ray.data import Dataset

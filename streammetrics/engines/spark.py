@@ -22,10 +22,10 @@ from streammetrics.engines.tables import (
     restored,
     unpacked,
 )
-from streammetrics.lazy import pa
-from streammetrics.report import Report
-from streammetrics.sources import require
-from streammetrics.storage import KEY as HEADER
+from streammetrics.report.report import Report
+from streammetrics.sources.streams import require
+from streammetrics.state.storage import KEY as HEADER
+from streammetrics.system.lazy import pa
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -12,13 +12,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeAlias
 
-from streammetrics import accumulator, errors, pipeline, storage
+from streammetrics import accumulator, errors, pipeline
 from streammetrics.accumulator import Accumulator
 from streammetrics.errors import DataError, SpecificationError
-from streammetrics.lazy import pa
 from streammetrics.metrics import Metric
-from streammetrics.report import Report
-from streammetrics.sources import Source, are_paths, open_stream
+from streammetrics.report.report import Report
+from streammetrics.sources.streams import Source, are_paths, open_stream
+from streammetrics.state import storage
+from streammetrics.system.lazy import pa
 
 Metrics: TypeAlias = Sequence[str | Metric] | None
 

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.kernels.lattice import Keys, Lattice, bit_length
 from streammetrics.kernels.numpy import Codes, Floats, Labels, Runs
-from streammetrics.lattice import Keys, Lattice, bit_length
 
 Integers = NDArray[np.int64]
 Slots = NDArray[np.intp]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from streammetrics.kernels import errors
 from streammetrics.kernels import numpy as definition
+from streammetrics.kernels.lattice import MAGNITUDE, ONE, Keys, Lattice
 from streammetrics.kernels.numpy import (
     BLOCK,
     CLIP,
@@ -27,7 +28,6 @@ from streammetrics.kernels.numpy import (
     Runs,
     Scores,
 )
-from streammetrics.lattice import MAGNITUDE, ONE, Keys, Lattice
 
 exact = njit(cache=True, nogil=True, error_model="numpy")
 fused = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})

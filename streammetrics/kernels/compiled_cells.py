@@ -8,8 +8,8 @@ import numpy as np
 
 from streammetrics.kernels.cells import EMPTY, FULL, LEVELS, MIX, NEAR, STEP_BITS, Cells, Found
 from streammetrics.kernels.compiled import _key, exact
+from streammetrics.kernels.lattice import MAX_SHIFT, Lattice
 from streammetrics.kernels.numpy import Floats, Labels, Runs
-from streammetrics.lattice import MAX_SHIFT, Lattice
 
 FEWEST_BITS = 4  # of the number of slots of a first table
 

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.lattice import Keys, Lattice
+from streammetrics.kernels.lattice import Keys, Lattice
 
 Labels = NDArray[np.uint8]
 Floats = NDArray[np.float64]

@@ -1,8 +1,9 @@
 """Quantiles and shares read off a t-digest, with bounds that hold whatever the rows were.
 
-A digest has one row per centroid, in ascending order of ``mean`` (see `streammetrics.tdigest`). A centroid stands for
-rows between ``min`` and ``max``. Move them all down to ``min``, and no order statistic rises; move them all up to
-``max``, and none falls. So an order statistic of the rows lies between that of the ``min`` and that of the ``max``.
+A digest has one row per centroid, in ascending order of ``mean`` (see `streammetrics.counting.tdigest`). A centroid
+stands for rows between ``min`` and ``max``. Move them all down to ``min``, and no order statistic rises; move them all
+up to ``max``, and none falls. So an order statistic of the rows lies between that of the ``min`` and that of the
+``max``.
 
 What a centroid hides is read off straight lines between rank and value: its mean stands at the middle of its weight, a
 single value at all of it, the smallest and the largest value of all at the two ends. Bounds clip what the lines say.

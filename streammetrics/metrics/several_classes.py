@@ -1,8 +1,9 @@
 """Agreement of actual and predicted labels, of however many classes.
 
-The table (`streammetrics.confusion.overall_view`) has a row for each label, in their order, neighbours one step apart:
-``correct`` rows of the label are predicted so, out of ``actual`` rows of the label and ``predicted`` rows predicted so.
-``distance`` and ``square_distance`` add up the steps from actual to predicted label over the rows of the label.
+The table (`streammetrics.statistics.confusion.overall_view`) has a row for each label, in their order, neighbours one
+step apart: ``correct`` rows of the label are predicted so, out of ``actual`` rows of the label and ``predicted`` rows
+predicted so. ``distance`` and ``square_distance`` add up the steps from actual to predicted label over the rows of the
+label.
 """
 
 from __future__ import annotations

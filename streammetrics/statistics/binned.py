@@ -10,8 +10,8 @@ import polars as pl
 
 from streammetrics.counting.fitting import fit
 from streammetrics.errors import SpecificationError
-from streammetrics.lattice import Domain, Lattice
-from streammetrics.roles import several
+from streammetrics.kernels.lattice import Domain, Lattice
+from streammetrics.rows.roles import several
 from streammetrics.statistics.statistic import Statistic, whole
 
 CAPACITY = 16_384
@@ -20,7 +20,7 @@ CAPACITY_OF_A_GROUP = 4_096
 
 @dataclass(frozen=True)
 class Binned(Statistic):
-    """A statistic whose keys are the bins of a lattice (see `streammetrics.lattice`).
+    """A statistic whose keys are the bins of a lattice (see `streammetrics.kernels.lattice`).
 
     Bins are intervals of the ordered integers of the floating-point line, so their width is relative to the value;
     every distinct value has a bin of its own until there are more than ``capacity`` of them. The table is a pure

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from streammetrics import kernels
 from streammetrics.counting import Sums
 from streammetrics.errors import SpecificationError
-from streammetrics.roles import Kind
-from streammetrics.rows import Rows
+from streammetrics.rows.arrays import Rows
+from streammetrics.rows.roles import Kind
 from streammetrics.statistics.statistic import ROUNDING, Statistic, at_most, whole
 from streammetrics.statistics.view import GROUP
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from streammetrics import kernels
 from streammetrics.counting import Sums
-from streammetrics.roles import Kind
-from streammetrics.rows import Rows
+from streammetrics.rows.arrays import Rows
+from streammetrics.rows.roles import Kind
 from streammetrics.statistics.probability_loss import LOG_LOSS
 from streammetrics.statistics.statistic import Statistic
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.rows import Rows
+from streammetrics.rows.arrays import Rows
 from streammetrics.statistics.cases import threshold_cases
 from streammetrics.statistics.thresholded import Thresholded
 

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
-from streammetrics import confusion
 from streammetrics.counting import Tables
-from streammetrics.roles import LABEL, Kind, Roles, plain_labels
-from streammetrics.rows import Rows
+from streammetrics.rows.arrays import Rows
+from streammetrics.rows.roles import LABEL, Kind, Roles, plain_labels
+from streammetrics.statistics import confusion
 from streammetrics.statistics.statistic import Statistic
 from streammetrics.statistics.view import GROUP, View, exact
 from streammetrics.text import few

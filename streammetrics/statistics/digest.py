@@ -7,11 +7,10 @@ from typing import ClassVar, Literal, get_args
 
 import polars as pl
 
-from streammetrics import tdigest
-from streammetrics.counting import Tables
+from streammetrics.counting import Tables, tdigest
 from streammetrics.errors import SpecificationError
-from streammetrics.roles import Kind
-from streammetrics.rows import Rows
+from streammetrics.rows.arrays import Rows
+from streammetrics.rows.roles import Kind
 from streammetrics.statistics.histogram import READ
 from streammetrics.statistics.statistic import Statistic, whole
 from streammetrics.statistics.view import View, exact, with_weighted
@@ -21,7 +20,9 @@ Of = Literal["error", "y_score", "y_pred", "y_true"]
 
 @dataclass(frozen=True)
 class TDigest(Statistic):
-    """Centroids of the errors, scores, predictions or true values, fine in the tails (see `streammetrics.tdigest`).
+    """Centroids of the errors, scores, predictions or true values, fine in the tails.
+
+    See `streammetrics.counting.tdigest`.
 
     A few kB, whatever the number of rows. Values: ``mean``, ``weight`` (the number of rows, or the sum of their
     weights), ``min``, ``max`` of each centroid. The

@@ -18,8 +18,8 @@ from streammetrics.counting import Tables
 from streammetrics.errors import SpecificationError
 from streammetrics.kernels.errors import FAMILIES, MOMENTS, POWERS, null_deviance, two_sum
 from streammetrics.kernels.numpy import Floats
-from streammetrics.roles import Kind
-from streammetrics.rows import Rows
+from streammetrics.rows.arrays import Rows
+from streammetrics.rows.roles import Kind
 from streammetrics.statistics.statistic import ROUNDING, Statistic, at_most
 from streammetrics.statistics.view import GROUP
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from streammetrics.counting import Bins
 from streammetrics.errors import SpecificationError
-from streammetrics.roles import Kind
-from streammetrics.rows import Rows
+from streammetrics.rows.arrays import Rows
+from streammetrics.rows.roles import Kind
 from streammetrics.statistics.binned import Binned
 from streammetrics.statistics.view import GROUP, View, exact, with_weighted
 

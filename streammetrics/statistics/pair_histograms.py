@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from streammetrics.counting import Bins, Counter
 from streammetrics.counting.fitting import fit
 from streammetrics.kernels import Codes
-from streammetrics.lattice import Domain
+from streammetrics.kernels.lattice import Domain
 from streammetrics.metrics.scale import near_one
-from streammetrics.roles import Kind
-from streammetrics.rows import Rows
+from streammetrics.rows.arrays import Rows
+from streammetrics.rows.roles import Kind
 from streammetrics.statistics.binned import Binned
 from streammetrics.statistics.view import GROUP, View
 

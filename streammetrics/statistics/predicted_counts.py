@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.rows import Rows
+from streammetrics.rows.arrays import Rows
 from streammetrics.statistics.thresholded import Thresholded
 
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from streammetrics import kernels
 from streammetrics.counting import Sums
-from streammetrics.roles import Kind
-from streammetrics.rows import Rows
+from streammetrics.rows.arrays import Rows
+from streammetrics.rows.roles import Kind
 from streammetrics.statistics.statistic import Statistic
 
 LOG_LOSS = -log(1 - (1 - kernels.CLIP))  # of a row, at most: that of a negative, whose 1e-15 is rounded down

@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.counting import Sums
-from streammetrics.rows import Rows
+from streammetrics.rows.arrays import Rows
 from streammetrics.statistics.statistic import Statistic
 
 COUNTABLE = 1 << 53  # of a state: up to so many, floats tell whole numbers apart

@@ -10,9 +10,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.counting import Bins
-from streammetrics.lattice import Domain, shortest_decimal
-from streammetrics.roles import Kind
-from streammetrics.rows import Rows
+from streammetrics.kernels.lattice import Domain, shortest_decimal
+from streammetrics.rows.arrays import Rows
+from streammetrics.rows.roles import Kind
 from streammetrics.statistics.binned import Binned
 from streammetrics.statistics.cases import order_cases
 from streammetrics.statistics.view import GROUP
@@ -24,10 +24,10 @@ HEAVY = 1e-3
 class ScoreHistogram(Binned):
     """Counts of negatives and positives in bins that fit any distribution of scores.
 
-    Bins are intervals of the floating-point line (see `streammetrics.lattice`), so their width is relative to the
-    score; every distinct score has a bin of its own until there are more than ``capacity`` of them. Keys: ``shift``,
-    ``bin``. Values: ``neg``, ``pos``. The table is a pure function of the rows, however they were split; counts merge
-    bit for bit where rows carry no weights.
+    Bins are intervals of the floating-point line (see `streammetrics.kernels.lattice`), so their width is relative to
+    the score; every distinct score has a bin of its own until there are more than ``capacity`` of them. Keys:
+    ``shift``, ``bin``. Values: ``neg``, ``pos``. The table is a pure function of the rows, however they were split;
+    counts merge bit for bit where rows carry no weights.
 
     Args:
         capacity: most bins kept for a group. Near an atom more can be needed, one for every power of two of distance.

@@ -14,7 +14,7 @@ import polars as pl
 
 from streammetrics.counting import Counter
 from streammetrics.errors import SpecificationError
-from streammetrics.roles import SEVERAL, Kind, Roles
+from streammetrics.rows.roles import SEVERAL, Kind, Roles
 from streammetrics.statistics.view import GROUP, View, exact, nothing_wide
 
 ROUNDING = 1e-9  # of float sums, as a share; many times more than there is

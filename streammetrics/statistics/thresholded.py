@@ -15,8 +15,8 @@ from streammetrics import kernels
 from streammetrics.counting import Sums
 from streammetrics.errors import SpecificationError
 from streammetrics.kernels.numpy import Labels
-from streammetrics.roles import Kind, several
-from streammetrics.rows import Rows
+from streammetrics.rows.arrays import Rows
+from streammetrics.rows.roles import Kind, several
 from streammetrics.statistics.statistic import Statistic, whole
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import polars as pl
 from polars import Expr
 
-from streammetrics.folds import FOLDS
 from streammetrics.metrics.metric import Range
+from streammetrics.rows.folds import FOLDS
 from streammetrics.uncertainty.distributions import t_quantile, upper_level
 from streammetrics.uncertainty.limits import EVERYWHERE, Interval, limits
 
@@ -42,8 +42,8 @@ def jackknife_interval(
     """Interval from the values of a metric without each of k folds: Student's t with k - 1 degrees of freedom.
 
     The standard error is the root of (k - 1)/k Σ (v - mean of v)² (Tukey 1958; for groups of rows Shao & Tu 1995, 2.3).
-    Folds must hold whole units, so that they are independent (see `streammetrics.folds`). For the difference of two
-    models on the same rows, pass the differences: what both models share then cancels.
+    Folds must hold whole units, so that they are independent (see `streammetrics.rows.folds`). For the difference of
+    two models on the same rows, pass the differences: what both models share then cancels.
 
     Quantiles have no interval here: the jackknife is not sound for them.
 

@@ -10,8 +10,8 @@ import pytest
 from streammetrics.counting.bins import Bins
 from streammetrics.counting.fitting import fit
 from streammetrics.kernels import Runs, cells, choice
-from streammetrics.lattice import Lattice
-from streammetrics.rows import Rows
+from streammetrics.kernels.lattice import Lattice
+from streammetrics.rows.arrays import Rows
 
 GROUPS = 5
 

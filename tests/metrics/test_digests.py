@@ -3,9 +3,9 @@ import polars as pl
 import pytest
 from strategies import estimates_by_group, stacked
 
+from streammetrics.counting.tdigest import from_frame
 from streammetrics.errors import MetricError
 from streammetrics.metrics.digests import digest_cdf, digest_median, digest_quantile
-from streammetrics.tdigest import from_frame
 
 HUGE, TINY, INF = 1.7e308, 5e-324, float("inf")
 ROUNDING = 1e-14

@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 import streammetrics as sm
-from streammetrics.curves import operating_point
 from streammetrics.metrics.ranking import gain, lift, partial_auc, precision_at_recall, recall_at_fpr
 from streammetrics.metrics.requirement import Requirement
+from streammetrics.reading.curves import operating_point
 
 PERCENTS = range(1, 100)
 SIZES = range(2, 60)

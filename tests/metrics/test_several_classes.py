@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from strategies import confusion_cells
 
 import streammetrics as sm
-from streammetrics.confusion import overall_view
 from streammetrics.metrics import several_classes as m
 from streammetrics.metrics.metric import find_metric
+from streammetrics.statistics.confusion import overall_view
 
 COLUMNS = ("correct", "actual", "predicted", "distance", "square_distance")
 KAPPAS = {weights: m.kappa(weights=weights) for weights in (None, "linear", "quadratic")}

@@ -5,9 +5,9 @@ import polars as pl
 import pytest
 from scipy.stats import iqr, median_abs_deviation, norm
 
-from streammetrics.folds import fold
 from streammetrics.metrics.ranking import average_precision
 from streammetrics.metrics.ratios import accuracy, f1
+from streammetrics.rows.folds import fold
 from streammetrics.uncertainty import (
     as_proportion,
     bootstrap_intervals,

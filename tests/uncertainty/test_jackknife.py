@@ -4,8 +4,8 @@ import pytest
 from scipy import stats
 from scipy.special import expit, logit
 
-from streammetrics.folds import fold
 from streammetrics.metrics.ratios import f1, recall
+from streammetrics.rows.folds import fold
 from streammetrics.uncertainty import jackknife_interval, leave_one_out
 
 CELLS = ("tp", "fp", "fn", "tn")

@@ -13,11 +13,11 @@ import numpy as np
 import polars as pl
 
 from streammetrics import kernels
-from streammetrics.codes import number
 from streammetrics.errors import ColumnError, DataError, StreamMetricsError
-from streammetrics.frames import EXACT, group_column, is_coded, limits
 from streammetrics.kernels import NOTHING, Extent
-from streammetrics.roles import INTEGERS, Roles
+from streammetrics.rows.codes import number
+from streammetrics.rows.frames import EXACT, group_column, is_coded, limits
+from streammetrics.rows.roles import INTEGERS, Roles
 from streammetrics.text import few
 
 TOLERANCE = 1e-4  # by which the sum of a row's probabilities may miss 1

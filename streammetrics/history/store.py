@@ -16,12 +16,12 @@ from urllib.parse import unquote
 import polars as pl
 
 from streammetrics.accumulator import Accumulator, merge
-from streammetrics.disk import directory, require_whole_commits, require_whole_files, settle
 from streammetrics.errors import SpecificationError, StateError
-from streammetrics.foreign import translated
-from streammetrics.layout import OWN, Layout, one_of, one_of_sql, quoted
-from streammetrics.lazy import pa
-from streammetrics.roles import several
+from streammetrics.history.layout import OWN, Layout, one_of, one_of_sql, quoted
+from streammetrics.rows.roles import several
+from streammetrics.system.disk import directory, require_whole_commits, require_whole_files, settle
+from streammetrics.system.foreign import translated
+from streammetrics.system.lazy import pa
 
 ROWS = 1_024  # of the table that are read together
 ATTEMPTS = 50  # to commit, where others are first

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.comparison import Comparison
 from streammetrics.errors import ReportError
 from streammetrics.metrics import Metric
-from streammetrics.report import Report
+from streammetrics.report.comparison import Comparison
+from streammetrics.report.report import Report
 
 
 def compare(

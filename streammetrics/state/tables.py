@@ -8,10 +8,10 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics.codes import find
 from streammetrics.errors import ColumnError, SpecificationError
-from streammetrics.frames import concat_groups, group_column
-from streammetrics.roles import LABEL
+from streammetrics.rows.codes import find
+from streammetrics.rows.frames import concat_groups, group_column
+from streammetrics.rows.roles import LABEL
 from streammetrics.statistics import GROUP, Statistic
 
 Statistics = tuple[Statistic, ...]

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from streammetrics import batches
 from streammetrics.counting import Counter
-from streammetrics.forks import require_threads
 from streammetrics.kernels import Codes
-from streammetrics.roles import Roles
-from streammetrics.rows import Rows, rows_by_model
-from streammetrics.state import ONE_GROUP, State, Statistics, find_groups, numbered
+from streammetrics.rows import batches
+from streammetrics.rows.arrays import Rows, rows_by_model
+from streammetrics.rows.roles import Roles
+from streammetrics.state.tables import ONE_GROUP, State, Statistics, find_groups, numbered
 from streammetrics.statistics import GROUP
+from streammetrics.system.forks import require_threads
 
 
 @dataclass

@@ -12,10 +12,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import kernels
-from streammetrics.batches import WEIGHT, Batch, Field
-from streammetrics.codes import find, number
 from streammetrics.kernels import Codes, Runs
-from streammetrics.roles import MODEL, SINGLE, Roles
+from streammetrics.rows.batches import WEIGHT, Batch, Field
+from streammetrics.rows.codes import find, number
+from streammetrics.rows.roles import MODEL, SINGLE, Roles
 
 Array: TypeAlias = NDArray[Any]
 

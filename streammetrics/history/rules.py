@@ -13,14 +13,14 @@ import polars as pl
 
 from streammetrics import text
 from streammetrics.accumulator import Accumulator
-from streammetrics.compare import compare
-from streammetrics.distances import MEASURES
-from streammetrics.drift import drift
+from streammetrics.differences.distances import MEASURES
+from streammetrics.differences.drift import drift
+from streammetrics.differences.evaluations import compare
 from streammetrics.errors import SpecificationError, StateError, StreamMetricsError
-from streammetrics.foreign import translated
-from streammetrics.history import MetricStore
+from streammetrics.history.store import MetricStore
 from streammetrics.metrics import all_metrics, parse_metric
 from streammetrics.metrics.requirement import Requirement
+from streammetrics.system.foreign import translated
 from streammetrics.times import earlier, moment
 
 ESTIMATE = ("value", "lower", "upper", "note")

@@ -10,12 +10,12 @@ import polars as pl
 import polars.selectors as cs
 from polars import Expr
 
-from streammetrics.estimates import ESTIMATE, LIMITS, as_floats, by_group, by_view, estimate, with_label
-from streammetrics.intervals import by_delta, drawn, interval, jackknifed
 from streammetrics.metrics import Metric
 from streammetrics.metrics.metric import Range
-from streammetrics.roles import FOLD
-from streammetrics.state import State, roll_up
+from streammetrics.reading.estimates import ESTIMATE, LIMITS, as_floats, by_group, by_view, estimate, with_label
+from streammetrics.reading.intervals import by_delta, drawn, interval, jackknifed
+from streammetrics.rows.roles import FOLD
+from streammetrics.state.tables import State, roll_up
 from streammetrics.statistics import GROUP, Statistic, View
 from streammetrics.uncertainty import bootstrap_intervals, delta_intervals, jackknife_interval
 

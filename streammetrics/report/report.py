@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import polars as pl
 from numpy.typing import ArrayLike
 
-from streammetrics import confusion, curves, error_curves, segments, text
-from streammetrics.comparison import Comparison
+from streammetrics import text
 from streammetrics.errors import MetricError, ReportError
-from streammetrics.estimates import at_threshold, columns_of, estimate
-from streammetrics.forks import require_threads
 from streammetrics.keys import matching, require_free, require_group_columns
 from streammetrics.metrics import Metric, find_metric, find_metrics
 from streammetrics.metrics.requirement import Requirement
-from streammetrics.roles import FOLD, LABEL, MODEL, several
-from streammetrics.state import State, for_reports, roll_up, select
+from streammetrics.reading import curves, error_curves, segments
+from streammetrics.reading.estimates import at_threshold, columns_of, estimate
+from streammetrics.report.comparison import Comparison
+from streammetrics.rows.roles import FOLD, LABEL, MODEL, several
+from streammetrics.state.tables import State, for_reports, roll_up, select
 from streammetrics.statistics import (
     GROUP,
     CalibrationBins,
@@ -34,9 +34,11 @@ from streammetrics.statistics import (
     Histogram,
     ScoreHistogram,
     Statistic,
+    confusion,
 )
 from streammetrics.statistics.binned import Binned
-from streammetrics.writing import write_file
+from streammetrics.system.forks import require_threads
+from streammetrics.system.writing import write_file
 
 if TYPE_CHECKING:
     from streammetrics.charts import Plot
@@ -178,7 +180,7 @@ class Report:
         frame = estimate(self.state, metrics)
         if self.confidence is None:
             return frame
-        from streammetrics.confidence import with_intervals  # when it is needed: it takes a while to import
+        from streammetrics.reading.confidence import with_intervals  # when it is needed: it takes a while to import
 
         return with_intervals(frame, self.state, metrics, self.confidence, self.folds)
 
@@ -598,7 +600,7 @@ class Report:
             ReportError: for another kind, and where no curve, or more than one, has these keys.
             MetricError: where the accumulator does not keep what the curve is read from.
         """
-        from streammetrics.displays import to_display  # when it is needed
+        from streammetrics.charts.displays import to_display  # when it is needed
 
         return to_display(self, kind, **keys)
 

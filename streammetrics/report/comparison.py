@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from streammetrics import text
 from streammetrics.errors import ReportError
-from streammetrics.estimates import LIMITS
-from streammetrics.frames import concat_groups
 from streammetrics.keys import require_free
 from streammetrics.metrics import Metric
+from streammetrics.reading.estimates import LIMITS
+from streammetrics.rows.frames import concat_groups
 
 if TYPE_CHECKING:
     from streammetrics.charts import Plot
-    from streammetrics.report import Report
+    from streammetrics.report.report import Report
 
 Values = NDArray[np.float64]
 
@@ -131,7 +131,7 @@ class Comparison:
 
     def _limits(self, values: pl.DataFrame, confidence: float) -> pl.DataFrame:
         """Keys, metric and limits of the differences, as far as they are sound."""
-        from streammetrics.confidence import independent_intervals, paired_intervals  # when it is needed
+        from streammetrics.reading.confidence import independent_intervals, paired_intervals  # when it is needed
 
         alike = self.a.unit == self.b.unit and self.a.by == self.b.by
         if self.a.folds is not None and self.b.folds is not None and alike:

@@ -8,10 +8,10 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics.curves import counts_at
 from streammetrics.metrics import Metric, find_metric
-from streammetrics.roles import LABEL
-from streammetrics.state import State
+from streammetrics.reading.curves import counts_at
+from streammetrics.rows.roles import LABEL
+from streammetrics.state.tables import State
 from streammetrics.statistics import GROUP, ConfusionCounts, ScoreHistogram, Statistic, View, exact
 from streammetrics.statistics.confusion_counts import CutCounts
 

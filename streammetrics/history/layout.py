@@ -14,13 +14,13 @@ import polars as pl
 import polars.selectors as cs
 
 from streammetrics.accumulator import Accumulator, merge
-from streammetrics.codes import find
 from streammetrics.errors import ColumnError, DataError, SpecificationError, StateError
-from streammetrics.foreign import translated
-from streammetrics.lazy import pa
+from streammetrics.rows.codes import find
+from streammetrics.system.foreign import translated
+from streammetrics.system.lazy import pa
 from streammetrics.times import moment, require_length
 
-STATE = "streammetrics.state"  # of the table's configuration: the accumulator without rows, in base64
+STATE = "streammetrics.state.tables"  # of the table's configuration: the accumulator without rows, in base64
 WINDOW = "streammetrics.window"  # the name of the window column
 OWN = {"batch_id": pl.String(), "ingested": pl.Datetime("us", "UTC"), "version": pl.Int64()}
 STORED = {  # for types that Delta Lake has not

@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 
 from streammetrics.errors import ColumnError
-from streammetrics.lazy import pa
-from streammetrics.roles import LABEL
+from streammetrics.rows.roles import LABEL
+from streammetrics.system.lazy import pa
 
 EXACT = 2**53  # up to which a Float64 holds every integer
 MOST = 2**63 - 1

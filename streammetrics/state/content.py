@@ -8,18 +8,18 @@ from typing import Literal, NamedTuple
 import numpy as np
 import polars as pl
 
-from streammetrics import state as states
-from streammetrics.batches import Batch, append, no_rows
 from streammetrics.errors import DataError, MergeError, StreamMetricsError
-from streammetrics.frames import concat_groups, types_of
-from streammetrics.interrupts import uninterrupted
-from streammetrics.overflow import may_overflow, refuse_overflow, refuse_overflow_together, suspects
-from streammetrics.roles import LABEL, Roles
-from streammetrics.rows import rows_by_model
-from streammetrics.state import State
+from streammetrics.rows.arrays import rows_by_model
+from streammetrics.rows.batches import Batch, append, no_rows
+from streammetrics.rows.frames import concat_groups, types_of
+from streammetrics.rows.roles import LABEL, Roles
+from streammetrics.state import tables as states
+from streammetrics.state.overflow import may_overflow, refuse_overflow, refuse_overflow_together, suspects
+from streammetrics.state.tables import State
+from streammetrics.state.tally import Tally, no_state
 from streammetrics.statistics import ConfusionMatrix, RowCounts
 from streammetrics.statistics.row_counts import COUNTABLE
-from streammetrics.tally import Tally, no_state
+from streammetrics.system.interrupts import uninterrupted
 
 BLOCK = 262_144  # rows counted at once,
 MANY = 1_024  # groups, from which on it is

@@ -17,21 +17,21 @@ from typing import Any, TypeVar
 import numpy as np
 import polars as pl
 
-from streammetrics import checksums
 from streammetrics.errors import ColumnError, SpecificationError, StateError, StateWarning
-from streammetrics.folds import FOLDS
-from streammetrics.foreign import translated
-from streammetrics.frames import group_column
-from streammetrics.lazy import pa, pq
-from streammetrics.roles import FOLD, LABEL, SINGLE, Roles
-from streammetrics.state import State, in_order, roll_up
+from streammetrics.rows.folds import FOLDS
+from streammetrics.rows.frames import group_column
+from streammetrics.rows.roles import FOLD, LABEL, SINGLE, Roles
+from streammetrics.state import checksums
+from streammetrics.state.tables import State, in_order, roll_up
+from streammetrics.state.tally import no_state
 from streammetrics.statistics import GROUP, STATISTICS, RowCounts, Statistic
 from streammetrics.statistics.row_counts import COUNTABLE
 from streammetrics.statistics.statistic import ROUNDING
-from streammetrics.tally import no_state
+from streammetrics.system.foreign import translated
+from streammetrics.system.lazy import pa, pq
+from streammetrics.system.writing import write_file
 from streammetrics.text import few
 from streammetrics.version import __version__
-from streammetrics.writing import write_file
 
 FORMAT = 1
 FILES = 1_000  # files that are read before they are added up

@@ -12,11 +12,11 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
-from streammetrics.batches import read
 from streammetrics.errors import ColumnError, DataError, SourceError, StreamMetricsError
-from streammetrics.files import Files, PathLike, expand, in_parts
-from streammetrics.lazy import pa
-from streammetrics.roles import Roles
+from streammetrics.rows.batches import read
+from streammetrics.rows.roles import Roles
+from streammetrics.sources.files import Files, PathLike, expand, in_parts
+from streammetrics.system.lazy import pa
 from streammetrics.text import few
 
 Source: TypeAlias = Any

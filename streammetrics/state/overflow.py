@@ -6,10 +6,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.batches import WEIGHT, Batch, Field
-from streammetrics.columns import extent
 from streammetrics.errors import DataError, MergeError
-from streammetrics.state import State, combine
+from streammetrics.rows.batches import WEIGHT, Batch, Field
+from streammetrics.rows.columns import extent
+from streammetrics.state.tables import State, combine
 
 HEAVY = 1e280  # total weight of a batch: any number of lighter ones has a finite sum
 FAR = 1e140  # distance from zero: sums of squares of values nearer to it are finite

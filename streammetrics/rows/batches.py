@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from streammetrics.codes import encode
-from streammetrics.columns import Reader
 from streammetrics.errors import ColumnError
-from streammetrics.folds import fold
-from streammetrics.frames import concat_groups, decoded, is_coded, to_frame, types_of
 from streammetrics.kernels import Codes
-from streammetrics.roles import FOLD, LABEL, SINGLE, Roles
+from streammetrics.rows.codes import encode
+from streammetrics.rows.columns import Reader
+from streammetrics.rows.folds import fold
+from streammetrics.rows.frames import concat_groups, decoded, is_coded, to_frame, types_of
+from streammetrics.rows.roles import FOLD, LABEL, SINGLE, Roles
 
 NO_COLUMNS = pl.DataFrame()
 

@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from streammetrics.errors import MergeError, SpecificationError
-from streammetrics.roles import SINGLE, Kind, Roles
+from streammetrics.rows.roles import SINGLE, Kind, Roles
 from streammetrics.statistics import ConfusionMatrix, RowCounts, Statistic
 
 MOST_NAMES = 5  # of columns for labels, in print

@@ -12,15 +12,15 @@ import polars as pl
 
 from streammetrics import text
 from streammetrics.accumulator import Accumulator
-from streammetrics.compare import compare
-from streammetrics.comparison import Comparison
-from streammetrics.distances import MEASURES, distances
-from streammetrics.distributions import PAIRED, Distribution, distributions, paired, side_by_side
+from streammetrics.differences.distances import MEASURES, distances
+from streammetrics.differences.evaluations import compare
 from streammetrics.errors import ReportError, SpecificationError
 from streammetrics.keys import require_free
-from streammetrics.report import Report
-from streammetrics.roles import several
-from streammetrics.state import State, combine, for_reports, in_order, roll_up, select
+from streammetrics.reading.distributions import PAIRED, Distribution, distributions, paired, side_by_side
+from streammetrics.report.comparison import Comparison
+from streammetrics.report.report import Report
+from streammetrics.rows.roles import several
+from streammetrics.state.tables import State, combine, for_reports, in_order, roll_up, select
 from streammetrics.statistics import GROUP
 from streammetrics.times import earlier, moment
 

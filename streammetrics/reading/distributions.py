@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from streammetrics.errors import ReportError
-from streammetrics.frames import concat_groups
-from streammetrics.state import State
+from streammetrics.rows.frames import concat_groups
+from streammetrics.state.tables import State
 from streammetrics.statistics import GROUP, ConfusionCounts, ErrorHistogram, Histogram, ScoreHistogram, Statistic
 from streammetrics.statistics.binned import Binned
 

@@ -1,0 +1,1 @@
+"""Two evaluations compared, drift, and distances between distributions."""

@@ -1,0 +1,1 @@
+"""States over time: the store, how it lies in a Delta Lake table, rules."""

@@ -1,0 +1,1 @@
+"""What people see: estimates, frames, curves; and two reports side by side."""

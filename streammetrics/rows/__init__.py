@@ -1,0 +1,1 @@
+"""Any batch as validated arrays by role, arranged by group."""

@@ -1,0 +1,1 @@
+"""Groups and tables: how rows are counted into them, how they add up, the saved form."""

@@ -1,0 +1,1 @@
+"""The machine and other libraries: files, forks, interrupts, foreign errors, late imports."""
