@@ -1,5 +1,6 @@
 """The library's exceptions: every error a user can cause is one of these, with one sentence that says what to do.
 
+Errors of arguments and data are also `ValueError`, those of what a report does not hold also `LookupError`.
 Its one warning stands here too.
 """
 
@@ -17,11 +18,11 @@ class StreamMetricsError(Exception):
         return "\n".join(map(escaped, super().__str__().split("\n")))
 
 
-class ColumnError(StreamMetricsError):
+class ColumnError(StreamMetricsError, ValueError):
     """A batch lacks a column, or a column has a type that its role cannot use."""
 
 
-class DataError(StreamMetricsError):
+class DataError(StreamMetricsError, ValueError):
     """A column contains values that its role cannot use: nulls, NaN, scores outside [0, 1], a third label.
 
     Attributes:
@@ -68,19 +69,19 @@ class DataError(StreamMetricsError):
         return made
 
 
-class SpecificationError(StreamMetricsError):
+class SpecificationError(StreamMetricsError, ValueError):
     """An accumulator, statistic or metric is declared in a way that cannot work."""
 
 
-class MergeError(StreamMetricsError):
+class MergeError(StreamMetricsError, ValueError):
     """Accumulators of different specifications cannot be added up."""
 
 
-class MetricError(StreamMetricsError):
+class MetricError(StreamMetricsError, ValueError):
     """A metric is unknown, or the accumulator keeps nothing that it could be read from."""
 
 
-class ReportError(StreamMetricsError):
+class ReportError(StreamMetricsError, LookupError):
     """A report holds no row, or several rows, where one was asked for."""
 
 

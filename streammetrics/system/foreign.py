@@ -47,6 +47,8 @@ def is_foreign(error: BaseException) -> bool:
     >>> is_foreign(OSError()), is_foreign(KeyboardInterrupt())
     (True, False)
     """
+    if isinstance(error, StreamMetricsError):
+        return False
     return isinstance(error, FOREIGN) or not NAMES.isdisjoint(base.__name__ for base in type(error).__mro__)
 
 
