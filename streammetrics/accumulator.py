@@ -63,6 +63,7 @@ class Accumulator:
         overflow: ``"raise"``, or ``"other"`` to put groups beyond ``max_groups`` into one group named ``(other)``
             instead. Groups that come first in sort order stay, so the result does not depend on the order of rows or
             merges. Group columns must be text. This limit is saved, and a merge obeys the smaller of two.
+        **inputs: Columns that statistics of your own need besides (see `RowSums`), by the names that they give them.
 
     Raises:
         SpecificationError: where the arguments do not fit together.
@@ -94,8 +95,12 @@ class Accumulator:
         metrics: Sequence[str | Metric] | None = None,
         max_groups: int | None = MAX_GROUPS,
         overflow: Literal["raise", "other"] = "raise",
+        **inputs: Column,
     ) -> None:
         names = Names()
+        wanted = {name for s in statistics for name in s.inputs}
+        if unknown := inputs.keys() - wanted:
+            raise SpecificationError(f"{min(unknown)!r} is neither an argument nor an input of these statistics.")
         kind = task or kind_of(statistics)
         roles = Roles(
             kind=kind,
@@ -108,6 +113,7 @@ class Accumulator:
             nulls=nulls,
             renormalize=renormalize,
             probability=any(s.needs_probabilities() for s in statistics),
+            inputs={name: names.of(column) for name, column in sorted(inputs.items())},
             expressions=names.expressions,
         )
         statistics = complete(statistics, roles)

@@ -44,7 +44,7 @@ def test_public_names():
         "TDigest",
         *("CalibrationBins", "ClassLoss", "ConfusionCounts", "ConfusionMatrix", "ErrorHistogram", "ErrorMoments"),
         *("Histogram", "LabelSets", "PairHistograms", "PredictedCounts", "ProbabilityLoss"),
-        *("RankCounts", "RowCounts", "ScoreHistogram"),
+        *("RankCounts", "RowCounts", "RowSums", "ScoreHistogram"),
         *("ColumnError", "DataError", "MergeError", "MetricError", "ReportError", "SourceError"),
         *("SpecificationError", "StateError", "StateWarning", "StreamMetricsError"),
     }
@@ -88,3 +88,30 @@ def test_an_import_brings_in_no_extras():
     code = "import sys, streammetrics; print(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"tqdm", "pandas", "sklearn", "duckdb", "numba", "click", "pyarrow", "altair"}.intersection(modules)
+
+
+PUBLIC = {"streammetrics"} | {
+    f"streammetrics.{name}" for name in ("demo", "engines", "errors", "metrics", "statistics")
+}
+PAGES = [*sorted((ROOT.parent / "docs").glob("*.md")), ROOT.parent / "README.md"]
+EXAMPLES = sorted((ROOT.parent / "examples").rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", [*PAGES, *EXAMPLES], ids=lambda p: p.name)
+def test_docs_and_examples_import_public_modules_alone(path):
+    text = path.read_text(encoding="utf-8")
+    for module in re.findall(r"^\s*(?:from|import) (streammetrics[\w.]*)", text, re.MULTILINE):
+        assert module in PUBLIC, module
+
+
+@pytest.mark.parametrize(
+    ("error", "builtin"),
+    [
+        *((error, ValueError) for error in (sm.ColumnError, sm.DataError, sm.MergeError, sm.MetricError)),
+        (sm.SpecificationError, ValueError),
+        (sm.ReportError, LookupError),
+    ],
+)
+def test_errors_are_those_that_python_has_for_such_faults(error, builtin):
+    assert issubclass(error, builtin)
+    assert issubclass(error, sm.StreamMetricsError)

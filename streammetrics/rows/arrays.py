@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -31,7 +31,7 @@ class Rows:
     ``truth``, ``predicted`` and ``score`` have an array for each label of a multilabel task, ``score`` one for each
     class of a multiclass task, else one, or none where the role is not given. True and predicted values are 0 or 1,
     in a regression Float64, in a multiclass task numbers of ``labels``. Scores and weights are Float64. ``width`` is
-    the type that each score came in.
+    the type that each score came in. ``inputs`` are further columns as Float64, by name.
     """
 
     groups: pl.DataFrame
@@ -43,6 +43,7 @@ class Rows:
     predicted: tuple[Array, ...] = ()
     score: tuple[NDArray[np.float64], ...] = ()
     width: tuple[np.dtype[Any], ...] = ()
+    inputs: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     weight: NDArray[np.float64] | None = None
     labels: pl.Series | None = None
 
@@ -94,6 +95,7 @@ class Rows:
             truth=_ordered(self.truth, order),
             predicted=_ordered(self.predicted, order),
             score=_ordered(self.score, order),
+            inputs={name: a if order is None else a[order] for name, a in self.inputs.items()},
             weight=self.weight if order is None or self.weight is None else self.weight[order],
         )
 
@@ -132,9 +134,17 @@ def _rows(batch: Batch, part: slice, model: str, roles: Roles) -> Rows:
     scores = [field for field in arrays if field.role == "score"]
     width = tuple(arrays[field].dtype for field in scores)
     by_role["score"] = tuple(arrays[field].astype(np.float64, copy=False) for field in scores)
-    numbers = np.arange(group_count)
     rows = Rows(
-        groups, numbers, dropped, runs.starts, runs.groups, **by_role, width=width, weight=weight, labels=labels
+        groups,
+        np.arange(group_count),
+        dropped,
+        runs.starts,
+        runs.groups,
+        **by_role,
+        width=width,
+        inputs={name: arrays[Field("input", label=i)] for i, name in enumerate(roles.inputs)},
+        weight=weight,
+        labels=labels,
     )
     return rows if rows.predicted or not rows.score else replace(rows, predicted=_decided(rows))
 

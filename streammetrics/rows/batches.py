@@ -21,7 +21,10 @@ NO_COLUMNS = pl.DataFrame()
 
 
 class Field(NamedTuple):
-    """What a column of a batch is: ``role`` is truth, predicted, score or weight."""
+    """What a column of a batch is: ``role`` is truth, predicted, score, input or weight.
+
+    ``label`` says which label of a task with several, or which input.
+    """
 
     role: str
     model: str = SINGLE
@@ -102,6 +105,7 @@ def _read(frame: pl.DataFrame, roles: Roles) -> Batch:
     for model, names in roles.y_pred.items():
         columns |= {Field("predicted", model, i): s for i, s in enumerate(reader.targets(names))}
     columns |= scores
+    columns |= {Field("input", label=i): reader.measured(name) for i, name in enumerate(roles.inputs.values())}
     if roles.sample_weight is not None:
         columns[WEIGHT] = reader.weights(roles.sample_weight)
     keys = [reader.group(c) for c in roles.by]
@@ -123,6 +127,7 @@ def no_rows(roles: Roles) -> Batch:
     }
     score = [Field("score", m, i) for m in roles.y_score for i in range(scores)]
     types |= dict.fromkeys(score, pl.Float64())
+    types |= {Field("input", label=i): pl.Float64() for i in range(len(roles.inputs))}
     if roles.sample_weight is not None:
         types[WEIGHT] = pl.Float64()
     by = pl.DataFrame(schema={key: pl.Int64 if key == FOLD else pl.Null for key in roles.keys})

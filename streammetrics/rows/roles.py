@@ -38,8 +38,9 @@ class Roles:
     """Which of the user's columns plays which role, and how its values are read.
 
     Scores and predictions are keyed by model, and have a column for each of ``labels`` where the kind of task has
-    several; or one column of lists. Two accumulators with equal roles read a batch alike; expressions are kept apart
-    from the names that they make, so they take no part in that.
+    several; or one column of lists. ``inputs`` are further columns, by the names that statistics give them. Two
+    accumulators with equal roles read a batch alike; expressions are kept apart from the names that they make, so they
+    take no part in that.
     """
 
     kind: Kind = "binary"
@@ -55,6 +56,7 @@ class Roles:
     nulls: Literal["raise", "drop"] = "raise"
     probability: bool = False
     renormalize: bool = False
+    inputs: dict[str, str] = field(default_factory=dict)
     expressions: dict[str, pl.Expr] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -113,7 +115,8 @@ class Roles:
         """Every column in use, by its name."""
         single = [c for c in (self.sample_weight, self.unit) if c is not None]
         of_models = [*self.y_pred.values(), *self.y_score.values()]
-        return tuple(dict.fromkeys([*self.y_true, *single, *(name for names in of_models for name in names), *self.by]))
+        targets = [*self.y_true, *(name for names in of_models for name in names), *self.inputs.values()]
+        return tuple(dict.fromkeys([*targets, *single, *self.by]))
 
     @cached_property
     def sources(self) -> tuple[str, ...]:

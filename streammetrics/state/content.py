@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from itertools import product
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from streammetrics.state import tables as states
 from streammetrics.state.overflow import may_overflow, refuse_overflow, refuse_overflow_together, suspects
 from streammetrics.state.tables import State
 from streammetrics.state.tally import Tally, no_state
-from streammetrics.statistics import ConfusionMatrix, RowCounts
+from streammetrics.statistics import ConfusionMatrix, RowCounts, RowSums
 from streammetrics.statistics.row_counts import COUNTABLE
 from streammetrics.system.interrupts import uninterrupted
 
@@ -101,6 +102,9 @@ class Content:
                 trial._count(rows)
                 refuse_overflow(trial.state(), far)
             self._large = True
+        if checked := [s for s in self.statistics if isinstance(s, RowSums)]:
+            for each, statistic in product(rows_by_model(rows, self.roles, 0, rows.height), checked):
+                statistic.require(each)
         if self._may_exceed_limit(rows.height):
             self._require_groups(types, rows.groups[0])
 

@@ -13,7 +13,7 @@ from streammetrics.state.tables import State, combine
 
 HEAVY = 1e280  # total weight of a batch: any number of lighter ones has a finite sum
 FAR = 1e140  # distance from zero: sums of squares of values nearer to it are finite
-REGRESSION = ("truth", "predicted")
+REGRESSION = ("truth", "predicted", "input")
 
 
 def suspects(batch: Batch) -> list[pl.Series]:

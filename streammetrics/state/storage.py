@@ -24,9 +24,9 @@ from streammetrics.rows.roles import FOLD, LABEL, SINGLE, Roles
 from streammetrics.state import checksums
 from streammetrics.state.tables import State, in_order, roll_up
 from streammetrics.state.tally import no_state
-from streammetrics.statistics import GROUP, STATISTICS, RowCounts, Statistic
+from streammetrics.statistics import GROUP, STATISTICS, RowCounts, RowSums, Statistic
 from streammetrics.statistics.row_counts import COUNTABLE
-from streammetrics.statistics.statistic import ROUNDING
+from streammetrics.statistics.statistic import ROUNDING, class_name
 from streammetrics.system.foreign import translated
 from streammetrics.system.lazy import pa, pq
 from streammetrics.system.writing import write_file
@@ -35,6 +35,7 @@ from streammetrics.version import __version__
 
 FORMAT = 1
 FILES = 1_000  # files that are read before they are added up
+UNSAID = ("expressions", "inputs")  # fields of the columns that states do not have, or only some
 KEY = b"streammetrics"
 SPARK = b"org.apache.spark.sql.parquet.row.metadata"  # the schema of a data frame, as JSON
 ROOM = 1 << 28  # bytes that any file may take in memory,
@@ -71,8 +72,8 @@ def to_arrow(saved: Saved) -> pa.Table:
     header = {
         "format": FORMAT,
         "version": __version__,
-        "columns": {k: v for k, v in asdict(saved.roles).items() if k != "expressions"},
-        "statistics": [{"name": s.name, "options": asdict(s)} for s in state.statistics],
+        "columns": {k: v for k, v in asdict(saved.roles).items() if k not in UNSAID or (v and k != "expressions")},
+        "statistics": [_entry(s) for s in state.statistics],
         "metrics": saved.metrics,
     } | ({} if saved.named is None else {"named_groups": saved.named})
     try:
@@ -84,6 +85,11 @@ def to_arrow(saved: Saved) -> pa.Table:
     table = frame.drop(GROUP).to_arrow()
     table = table.take(pa.array(range(table.num_rows), pa.int64()))  # a copy, whose bytes depend on the content alone
     return table.replace_schema_metadata({**(table.schema.metadata or {}), KEY: text.encode()})
+
+
+def _entry(statistic: Statistic) -> dict[str, Any]:
+    entry = {"name": statistic.name, "options": asdict(statistic)}
+    return entry | {"class": class_name(type(statistic))} if isinstance(statistic, RowSums) else entry
 
 
 def _plain(value: Any) -> Any:
@@ -370,12 +376,15 @@ def _field(header: Mapping[str, Any], name: str, kind: type[T]) -> T:
 
 
 def _roles(columns: dict[str, Any]) -> Roles:
+    columns = {"inputs": {}} | columns
     mappings = [columns.get("y_pred"), columns.get("y_score")]
     sound = (
         set(columns) == {f.name for f in fields(Roles)} - {"expressions"}
         and all(isinstance(columns[k], (str, type(None))) for k in ("sample_weight", "unit"))
         and all(isinstance(v, dict) and all(map(_all_text, v.values())) for v in mappings)
         and all(map(_all_text, (columns["y_true"], columns["by"])))
+        and isinstance(columns["inputs"], dict)
+        and _all_text(list(columns["inputs"].values()))
         and isinstance(columns["labels"], list)
         and all(isinstance(v, PLAIN) for v in (*columns["labels"], columns["positive"], columns["negative"]))
         and all(isinstance(columns[k], bool) for k in ("probability", "renormalize"))
@@ -390,6 +399,8 @@ def _roles(columns: dict[str, Any]) -> Roles:
 def _statistic(entry: Any) -> Statistic:
     kind = STATISTICS.get(str(entry.get("name"))) if isinstance(entry, dict) else None
     options = entry.get("options") if kind else None
+    if kind is None and isinstance(entry, dict) and isinstance(entry.get("class"), str):
+        raise StateError(f"The state keeps {entry['name']!r}, the statistic {entry['class']}. Import its module first.")
     if kind is None or not isinstance(options, dict):
         raise StateError(f"the state keeps a statistic that is not known here: {entry!r}.")
     return _specified(lambda: kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}))

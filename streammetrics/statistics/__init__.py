@@ -14,30 +14,10 @@ from streammetrics.statistics.predicted_counts import PredictedCounts
 from streammetrics.statistics.probability_loss import ProbabilityLoss
 from streammetrics.statistics.rank_counts import RankCounts
 from streammetrics.statistics.row_counts import RowCounts
+from streammetrics.statistics.row_sums import RowSums
 from streammetrics.statistics.score_histogram import ScoreHistogram
-from streammetrics.statistics.statistic import Statistic
+from streammetrics.statistics.statistic import STATISTICS, Statistic
 from streammetrics.statistics.view import GROUP, View, exact
-
-STATISTICS: dict[str, type[Statistic]] = {
-    s.name: s
-    for s in (
-        RowCounts,
-        ConfusionCounts,
-        PredictedCounts,
-        ConfusionMatrix,
-        ScoreHistogram,
-        Histogram,
-        ProbabilityLoss,
-        CalibrationBins,
-        ClassLoss,
-        RankCounts,
-        PairHistograms,
-        LabelSets,
-        ErrorMoments,
-        ErrorHistogram,
-        TDigest,
-    )
-}
 
 __all__ = [
     "CAPACITY",
@@ -57,6 +37,7 @@ __all__ = [
     "ProbabilityLoss",
     "RankCounts",
     "RowCounts",
+    "RowSums",
     "ScoreHistogram",
     "Statistic",
     "TDigest",

@@ -18,6 +18,12 @@ from streammetrics.rows.roles import SEVERAL, Kind, Roles
 from streammetrics.statistics.view import GROUP, View, exact, nothing_wide
 
 ROUNDING = 1e-9  # of float sums, as a share; many times more than there is
+STATISTICS: dict[str, type[Statistic]] = {}  # by name, as saved states know them
+
+
+def class_name(statistic: type) -> str:
+    """The class and the module that it is defined in."""
+    return f"{statistic.__module__}.{statistic.__qualname__}"
 
 
 def whole(option: str, value: Any, most: int = (1 << 63) - 1) -> int:
@@ -59,7 +65,8 @@ class Statistic(ABC):
     - ``held``: the counts that are together the rows of a group, or their weight, over all cells that have the same
       values of the keys ``again``;
     - ``limits``: the most that a row of weight 1 adds to a count or a sum, to which none adds less than 0;
-    - ``added``: floats that states saved by earlier versions do not have, and what they are there.
+    - ``added``: floats that states saved by earlier versions do not have, and what they are there;
+    - ``inputs``: further columns of numbers that it needs, which become keyword arguments of the accumulator.
     """
 
     name: ClassVar[str]
@@ -74,6 +81,24 @@ class Statistic(ABC):
     again: ClassVar[tuple[str, ...]] = ()
     limits: ClassVar[Mapping[str, float]] = MappingProxyType({})
     added: ClassVar[Mapping[str, float]] = MappingProxyType({})
+    inputs: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if "name" in cls.__dict__:
+            cls.register()
+
+    @classmethod
+    def register(cls) -> None:
+        """Make it known by its name, to saved states.
+
+        Raises:
+            SpecificationError: If another statistic has the name.
+        """
+        known = STATISTICS.get(cls.name, cls)
+        if class_name(known) != class_name(cls):
+            raise SpecificationError(f"The name {cls.name!r} is taken by {class_name(known)}. Choose another.")
+        STATISTICS[cls.name] = cls
 
     @property
     def of_label(self) -> bool:
@@ -94,7 +119,8 @@ class Statistic(ABC):
 
     def misfit(self, roles: Roles) -> str | None:
         """Why columns of these roles cannot feed it; None where they can."""
-        if missing := [role for role in self.needs() if not getattr(roles, role)]:
+        missing = [role for role in self.needs() if not getattr(roles, role)]
+        if missing := [*missing, *(name for name in self.inputs if name not in roles.inputs)]:
             return f"needs {' and '.join(f'{role}=' for role in missing)}"
         if not self.serves(roles.kind):
             return f"is no statistic of {roles.kind} tasks"
