@@ -11,6 +11,7 @@ from streammetrics.kernels.compiled import _key, exact
 from streammetrics.kernels.lattice import MAX_SHIFT, Lattice
 from streammetrics.kernels.numpy import Floats, Labels, Runs
 
+AHEAD = 4  # times the capacity, the rows that are looked at ahead
 FEWEST_BITS = 4  # of the number of slots of a first table
 
 
@@ -149,10 +150,11 @@ def _rebuild(group, shift, bits, capacity, atoms, cells, counts):
                 place = _find(id, cells.content, offset, bits)
                 if cells.content[place, 0] == EMPTY:
                     cells.content[place, 0] = id
-                    counts[place, 1:] = counts[slot, 1:]
                     used += 1
-                else:
-                    counts[place, 1:] += counts[slot, 1:]
+                    for side in range(1, counts.shape[1]):
+                        counts[place, side] = 0
+                for side in range(1, counts.shape[1]):
+                    counts[place, side] += counts[slot, side]
         cells.content[old, 1] = cells.free[cells.bits[group]]
         cells.free[cells.bits[group]] = old
     cells.offsets[group], cells.bits[group], cells.shifts[group], cells.used[group] = offset, bits, shift, used
@@ -160,18 +162,26 @@ def _rebuild(group, shift, bits, capacity, atoms, cells, counts):
 
 
 @exact
-def _make_room(group, most_bits, capacity, atoms, cells, counts):
-    """A table of a group with room for one more bin: larger, or at a higher shift. Whether there is memory for it."""
+def _make_room(group, most_bits, capacity, atoms, cells, counts, values, folded, row, end):
+    """A table of a group with room for one more bin: larger, or at a higher shift. Whether there is memory for it.
+
+    The shift is that which fits the rows from ``row`` up to ``end`` as well, or many of them, so that it rises seldom.
+    """
     bits, shift = cells.bits[group], cells.shifts[group]
     if not cells.offsets[group]:
-        return _rebuild(group, shift, min(FEWEST_BITS, most_bits), capacity, atoms, cells, counts)
+        fewest = min(max(_bit_length(end - row), FEWEST_BITS), most_bits)
+        return _rebuild(group, shift, fewest, capacity, atoms, cells, counts)
     if bits < most_bits:
         return _rebuild(group, shift, bits + 1, capacity, atoms, cells, counts)
-    lows, found = np.empty(cells.used[group], np.int64), 0
+    more = min(end - row, AHEAD * capacity)
+    lows, found = np.empty(cells.used[group] + more, np.int64), 0
     for slot in range(cells.offsets[group], cells.offsets[group] + (1 << bits)):
         if cells.content[slot, 0] != EMPTY:
             lows[found] = _lowest(cells.content[slot, 0], shift, atoms)
             found += 1
+    for i in range(row, row + more):
+        lows[found] = _key(values[i], folded)
+        found += 1
     fitting = _fitting_shift(lows, shift, capacity, atoms)
     if fitting == shift:  # bins near atoms, which are fewer at no shift
         bits += 1
@@ -212,12 +222,13 @@ def _count_bins(values, label, weight, runs, folded, atoms, capacity, cells, cou
             slot = _find(id, content, offset, bits)
             if content[slot, 0] == EMPTY:
                 if not offset or cells.used[group] + 1 > FULL * (1 << bits):
-                    if not _make_room(group, most_bits, capacity, atoms, cells, counts):
+                    if not _make_room(group, most_bits, capacity, atoms, cells, counts, values, folded, row, end):
                         return row
                     shift, bits, offset = cells.shifts[group], cells.bits[group], cells.offsets[group]
                     continue
                 content[slot, 0] = id
-                content[slot, 1:] = 0
+                for side in range(1, counts.shape[1]):
+                    counts[slot, side] = 0
                 cells.used[group] += 1
             counts[slot, 1 if label is None else 1 + label[row]] += 1 if weight is None else weight[row]
             row += 1
