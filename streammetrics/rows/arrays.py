@@ -194,5 +194,6 @@ def _array(series: pl.Series) -> Array:
     if series.dtype != pl.Boolean:
         return series.to_numpy()
     bits = series.rechunk().to_arrow()  # unpacked by numpy ten times faster than by Polars
-    content = np.frombuffer(bits.buffers()[1], dtype=np.uint8)
-    return np.unpackbits(content, count=bits.offset + len(bits), bitorder="little")[bits.offset :]
+    first, skipped = divmod(bits.offset, 8)  # of a slice, whose buffer begins with the rows before it
+    content = np.frombuffer(bits.buffers()[1], dtype=np.uint8)[first:]
+    return np.unpackbits(content, count=skipped + len(bits), bitorder="little")[skipped:]
