@@ -10,6 +10,7 @@ which atom, and how many bits tell the bin from it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +30,7 @@ LEVELS = 64  # of bits between a bin and an atom
 MIX = np.uint64(0x9E3779B97F4A7C15)
 STEP_BITS = np.uint64(40)
 PROBED = 16_384  # rows that are looked up at once
+LONG = 64  # rows of a group, from which on groups are sorted one by one
 
 
 class Cells(NamedTuple):
@@ -192,9 +194,14 @@ def _found(
         own = rows if label is None else rows[label[rows] == side]
         group = codes[own]
         ids = identify(lattice.keys(values[own]), cells.shifts[group], lattice)
-        order = np.argsort(ids)
-        order = order[np.argsort(group[order], kind="stable")]
-        ids, group = ids[order], group[order]
+        changes = np.flatnonzero(group[1:] != group[:-1]) + 1
+        if weight is None and len(changes) < len(ids) // LONG and (group[1:] >= group[:-1]).all():
+            for start, end in pairwise([0, *changes.tolist(), len(ids)]):
+                ids[start:end].sort()  # much faster than to find the order
+        else:
+            order = np.argsort(ids)
+            order = order[np.argsort(group[order], kind="stable")]
+            ids, group = ids[order], group[order]
         first = np.flatnonzero((np.diff(ids, prepend=EMPTY) != 0) | (np.diff(group, prepend=-1) != 0))
         if weight is None:
             amounts = np.diff(first, append=len(ids))
