@@ -502,3 +502,10 @@ def test_times_out_of_range_do_not_panic():
     dates = pl.DataFrame({"y": [1], "p": [0.1], "g": pl.Series([2**30], dtype=pl.Int32).cast(pl.Date)})
     with pytest.raises(sm.ColumnError, match="the expression for column 'g' fails"):
         task(by=pl.col("g").dt.truncate("1mo")).update(dates)
+
+
+def test_integers_that_floats_cannot_hold_are_told_beside_categories():
+    batch = {"y": [1], "p": [0.5], "g": pl.Series(["a"], dtype=pl.Categorical), "n": [2**53 + 1]}
+    acc = sm.binary(y_true="y", y_score="p", by=["g", "n"]).update(batch)
+    with pytest.raises(sm.ColumnError, match=r"'n' has different types .*integers beyond 2\^53"):
+        acc.update(batch | {"n": [0.5]})

@@ -173,9 +173,7 @@ class Bins(Counter):
     def _content(self, groups: Codes) -> tuple[Codes, Keys, Integers, Values]:
         """All bins of some groups: group, lowest key, shift, counts."""
         has = groups[self.cells.offsets[groups] > 0]
-        sizes = 1 << self.cells.bits[has]
-        ends = np.cumsum(sizes)
-        slots = np.arange(sizes.sum()) + np.repeat(self.cells.offsets[has] - (ends - sizes), sizes)
+        slots = _slots(self.cells.offsets[has], self.cells.bits[has])
         slots = slots[self.cells.ids[slots] != EMPTY]
         group = np.repeat(has, self.cells.used[has])
         low, shift = lowest_keys(self.cells.ids[slots], self.cells.shifts[group], self.lattice)
@@ -198,10 +196,7 @@ class Bins(Counter):
                 offsets[i] = end[0]
                 end[0] += 1 << own
         self._extend(0)
-        sizes = 1 << bits
-        ends = np.cumsum(sizes)
-        slots = np.arange(sizes.sum()) + np.repeat(offsets - (ends - sizes), sizes)
-        self.cells.content[slots, 0] = EMPTY
+        self.cells.content[_slots(offsets, bits), 0] = EMPTY
         self.cells.offsets[groups], self.cells.bits[groups], self.cells.shifts[groups] = offsets, bits, shifts
         self.cells.used[groups] = 0
 
@@ -212,3 +207,10 @@ class Bins(Counter):
             room = np.empty((max(needed, 5 * len(content) // 4), 1 + self.sides), dtype=np.int64)
             room[: len(content)] = content
             self.cells = self.cells._replace(content=room)
+
+
+def _slots(offsets: Integers, bits: Integers) -> Integers:
+    """All slots of some tables, one table after the other."""
+    sizes = 1 << bits
+    slots: Integers = np.arange(sizes.sum()) + np.repeat(offsets - (np.cumsum(sizes) - sizes), sizes)
+    return slots

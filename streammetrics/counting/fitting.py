@@ -120,15 +120,3 @@ def add_up(
 def _in_order(group: Groups, low: Keys) -> bool:
     same = group[1:] == group[:-1]
     return bool(np.all((group[1:] > group[:-1]) | (same & (low[1:] >= low[:-1]))))
-
-
-def equal_runs(values: Keys) -> tuple[Keys, NDArray[np.int64]]:
-    """The distinct ones of sorted values, and how often each occurs.
-
-    >>> equal_runs(np.array([3, 3, 5]))
-    (array([3, 5]), array([2, 1]))
-    """
-    new = np.ones(len(values), dtype=bool)
-    new[1:] = values[1:] != values[:-1]
-    first = np.flatnonzero(new)
-    return values[first], np.diff(np.append(first, len(values)))

@@ -50,10 +50,7 @@ class Tables(Counter):
 
     def _put(self, table: pl.DataFrame, numbers: Codes) -> None:
         renumbered = table.with_columns(pl.Series("group", numbers, pl.UInt32).gather(table["group"]))
-        loose = [*self.loose, renumbered]
+        self.loose = [*self.loose, renumbered]
         merged = 0 if self.merged is None else self.merged.height
-        if sum(t.height for t in loose) >= max(FACTOR * merged, LOOSE):
-            self.loose = loose
+        if sum(t.height for t in self.loose) >= max(FACTOR * merged, LOOSE):
             self.merged, self.loose = self.statistic.merge(self.table()), []
-        else:
-            self.loose = loose

@@ -8,6 +8,7 @@ from streammetrics.kernels import numpy as definition
 from streammetrics.kernels.choice import fastest
 from streammetrics.kernels.numpy import CLIP, NOTHING, Codes, Counts, Extent, Floats, Runs
 
+add_runs = definition.add_runs  # the library does it as fast as a loop
 arrange = fastest(definition.arrange)
 count_bins = fastest(cells.count_bins)
 count_outcomes = fastest(definition.count_outcomes)
@@ -30,6 +31,7 @@ __all__ = [
     "Extent",
     "Floats",
     "Runs",
+    "add_runs",
     "arrange",
     "count_bins",
     "count_outcomes",

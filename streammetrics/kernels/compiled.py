@@ -35,7 +35,6 @@ any_order = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contrac
 
 FEWEST_BITS = 13  # of the index of a hash table, which is then half full at most
 HASH_HIGH, HASH_LOW = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)  # odd and well mixed
-FIRST_KEY, LAST_KEY = np.int64(np.iinfo(np.int64).min), np.int64(np.iinfo(np.int64).max)
 LANES = 2  # sums that take turns, so that a row need not wait for the one before
 SQRT_HALF = np.sqrt(0.5).view(np.int64)
 LN2 = 0.6931471803691238  # without its last digits, so that a product with an exponent is exact

@@ -134,7 +134,7 @@ def _new_table(bits, cells):
 
 
 @exact
-def _rebuild(group, shift, bits, capacity, atoms, cells, counts):
+def _rebuild(group, shift, bits, atoms, cells, counts):
     """Move the bins of a group to a table of another size or shift. Whether there is room for it."""
     offset = _new_table(bits, cells)
     if not offset:
@@ -170,9 +170,9 @@ def _make_room(group, most_bits, capacity, atoms, cells, counts, values, folded,
     bits, shift = cells.bits[group], cells.shifts[group]
     if not cells.offsets[group]:
         fewest = min(max(_bit_length(end - row), FEWEST_BITS), most_bits)
-        return _rebuild(group, shift, fewest, capacity, atoms, cells, counts)
+        return _rebuild(group, shift, fewest, atoms, cells, counts)
     if bits < most_bits:
-        return _rebuild(group, shift, bits + 1, capacity, atoms, cells, counts)
+        return _rebuild(group, shift, bits + 1, atoms, cells, counts)
     more = min(end - row, AHEAD * capacity)
     lows, found = np.empty(cells.used[group] + more, np.int64), 0
     for slot in range(cells.offsets[group], cells.offsets[group] + (1 << bits)):
@@ -185,7 +185,7 @@ def _make_room(group, most_bits, capacity, atoms, cells, counts, values, folded,
     fitting = _fitting_shift(lows, shift, capacity, atoms)
     if fitting == shift:  # bins near atoms, which are fewer at no shift
         bits += 1
-    return _rebuild(group, fitting, bits, capacity, atoms, cells, counts)
+    return _rebuild(group, fitting, bits, atoms, cells, counts)
 
 
 @exact

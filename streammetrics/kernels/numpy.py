@@ -245,3 +245,9 @@ def add_each(out: Floats, cells: Codes, values: Floats) -> None:
             np.add.at(flat[:, i], cells, value)
     else:
         flat += np.stack([np.bincount(cells, value, minlength=len(flat)) for value in values], axis=1)
+
+
+def add_runs(out: NDArray[np.generic], values: NDArray[np.generic], runs: Runs) -> None:
+    """Add the rows of values, of shape (columns, rows), to the cells of their groups: ``out`` is (groups, columns)."""
+    if runs.starts[-1]:
+        np.add.at(out, runs.groups, np.add.reduceat(values, runs.starts[:-1], axis=1).T)

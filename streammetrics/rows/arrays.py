@@ -124,9 +124,10 @@ def _rows(batch: Batch, part: slice, model: str, roles: Roles) -> Rows:
             codes = codes[kept]
     size = len(next(iter(columns.values()))) if columns else part.stop - part.start
     arrays, labels = _arrays(columns, roles)
-    order, runs = kernels.arrange(np.zeros(0, dtype=np.intp) if codes is None else codes, group_count)
     if codes is None:
-        runs = Runs(np.array([0, size]), np.zeros(1, dtype=np.intp))
+        order, runs = None, Runs(np.array([0, size]), np.zeros(1, dtype=np.intp))
+    else:
+        order, runs = kernels.arrange(codes, group_count)
     if order is not None:
         arrays = {field: a[order] for field, a in arrays.items()}
     weight = arrays.pop(WEIGHT, None)

@@ -14,7 +14,7 @@ from streammetrics.kernels import Codes
 from streammetrics.rows.codes import encode
 from streammetrics.rows.columns import Reader
 from streammetrics.rows.folds import fold
-from streammetrics.rows.frames import concat_groups, decoded, is_coded, to_frame, types_of
+from streammetrics.rows.frames import concat_groups, decoded, to_frame, types_of
 from streammetrics.rows.roles import FOLD, LABEL, SINGLE, Roles
 
 NO_COLUMNS = pl.DataFrame()
@@ -50,7 +50,7 @@ class Batch:
     @property
     def types(self) -> pl.DataFrame:
         """The columns whose types come from the data: those of groups, and the label of classes not declared."""
-        types = types_of(decoded(self.by.clear()) if any(map(is_coded, self.by.dtypes)) else self.by)
+        types = decoded(types_of(self.by))
         return types.hstack(self.label) if self.label.width else types
 
     def fits(self, other: Batch) -> bool:

@@ -116,7 +116,8 @@ def is_coded(dtype: pl.DataType) -> bool:
 
 def decoded(columns: pl.DataFrame) -> pl.DataFrame:
     """Categories as text, whose type is the same on every shard."""
-    return columns.with_columns(s.cast(pl.String) for s in columns.iter_columns() if is_coded(s.dtype))
+    coded = [name for name, dtype in columns.schema.items() if is_coded(dtype)]
+    return columns.cast(dict.fromkeys(coded, pl.String)) if coded else columns
 
 
 def limits(dtype: pl.DataType) -> tuple[int, int] | None:

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from streammetrics import kernels
 from streammetrics.counting import Sums
 from streammetrics.errors import SpecificationError
 from streammetrics.rows.arrays import Rows
@@ -72,9 +73,7 @@ class LabelSets(Statistic):
         jaccard = np.divide(both, either, out=np.zeros(rows.size), where=either > 0)
         values = [np.ones(rows.size), wrong == 0, wrong, np.full(rows.size, len(rows.truth)), jaccard]
         weight = 1.0 if rows.weight is None else rows.weight
-        if rows.size:
-            sums = np.add.reduceat(np.stack(values) * weight, rows.starts[:-1], axis=1)
-            np.add.at(out, rows.runs.groups, sums.T)
+        kernels.add_runs(out, np.stack(values) * weight, rows.runs)
 
     def tabulate(self, values: NDArray[np.float64], weighted: bool) -> pl.DataFrame:
         """The table of such sums."""

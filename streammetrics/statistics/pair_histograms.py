@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from streammetrics.counting import Bins, Counter
 from streammetrics.counting.fitting import fit
@@ -18,6 +17,7 @@ from streammetrics.metrics.scale import near_one
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
 from streammetrics.statistics.binned import Binned
+from streammetrics.statistics.histogram import READ
 from streammetrics.statistics.view import GROUP, View
 
 TIES = {"tied": 0.5, "best": 1.0, "worst": 0.0}  # what a pair of rows in one coarse bin counts
@@ -177,9 +177,5 @@ class PairCounter(Counter):
         if not self.counters:
             statistic = self.statistic
             self.counters = [
-                Bins(_scores, statistic.lattice, statistic.capacity, 1, self.weighted) for _ in range(classes)
+                Bins(READ["y_score"], statistic.lattice, statistic.capacity, 1, self.weighted) for _ in range(classes)
             ]
-
-
-def _scores(rows: Rows) -> tuple[NDArray[np.float64], None]:
-    return rows.score[0], None

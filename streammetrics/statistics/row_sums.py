@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from streammetrics import kernels
 from streammetrics.counting import Sums
 from streammetrics.errors import DataError, SpecificationError
 from streammetrics.rows.arrays import Rows
@@ -56,6 +57,7 @@ class RowSums(Statistic):
     """
 
     columns: ClassVar[tuple[str, ...]] = ()
+    _arguments: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         if "of_rows" in cls.__dict__:
@@ -88,8 +90,6 @@ class RowSums(Statistic):
                     f"{other.__name__} has a column {min(shared)!r} already. Rename that of {cls.__name__}."
                 )
 
-    _arguments: ClassVar[tuple[str, ...]] = ()
-
     def counter(self, weighted: bool) -> Sums:
         """Sums by group."""
         return Sums(self, weighted, integers=not weighted and not self.sums)
@@ -100,12 +100,8 @@ class RowSums(Statistic):
 
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
         """Rows by column: shape (groups, columns)."""
-        if not rows.size:
-            return
-        starts, groups = rows.runs.starts[:-1], rows.runs.groups
-        for i, value in enumerate(self.values(rows).values()):
-            weighted = value if rows.weight is None else value * rows.weight
-            np.add.at(out[:, i], groups, np.add.reduceat(weighted.astype(out.dtype, copy=False), starts))
+        values = np.stack([*self.values(rows).values()], dtype=out.dtype, casting="unsafe")
+        kernels.add_runs(out, values if rows.weight is None else values * rows.weight, rows.runs)
 
     def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
         """A row for each group."""
@@ -127,9 +123,8 @@ class RowSums(Statistic):
         Raises:
             DataError: If these are not the columns that the class declared, or not numbers, one for each row.
         """
-        given = {ROLES[name]: getattr(rows, ROLES[name]) for name in self.roles}
-        inputs = {name: rows.inputs[name] if name in rows.inputs else given[ROLES[name]][0] for name in self._arguments}
-        found = self.of_rows(**inputs)
+        columns = {name: getattr(rows, ROLES[name])[0] for name in self.roles} | dict(rows.inputs)
+        found = self.of_rows(**{name: columns[name] for name in self._arguments})
         if tuple(found) != self.columns:
             raise DataError(f"{self.name} gives the columns {', '.join(found)}, not {', '.join(self.columns)}.")
         try:
