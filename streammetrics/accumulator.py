@@ -196,6 +196,7 @@ class Accumulator:
         with other._lock:
             content = other._content.as_state()
         with self._lock:
+            self._content.require_content(content)
             self._content.absorb(content)
         return self
 

@@ -251,14 +251,21 @@ def _absorb(targets: Sequence[Accumulator], parts: Sequence[_Part]) -> None:
     first, *others = parts
     error = None
     for part in others:
+        pairs = list(zip(first.contents, part.contents, strict=True))
         try:
-            for content, more in zip(first.contents, part.contents, strict=True):
-                content.take(more)
+            for content, more in pairs:
+                more.observe()
+                content.require_content(more)
         except StreamMetricsError as conflict:  # of the types of a group column in two threads
             error = error or conflict
-    for target, content in zip(targets, first.contents, strict=True):
+        else:
+            for content, more in pairs:
+                content.absorb(more)
+    contents = [content.as_state() for content in first.contents]
+    for target, content in zip(targets, contents, strict=True):
         with target._lock:
-            target._content.absorb(content.as_state())
+            target._content.require_content(content)
+            target._content.absorb(content)
     if error is not None:
         raise error
 

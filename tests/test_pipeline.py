@@ -302,3 +302,13 @@ def test_one_threshold(one):
     assert sm.ScoreHistogram(atoms=one).atoms == sm.Histogram(atoms=one).atoms == (0.25,)
     found = sm.evaluate(DATA, sm.binary(y_true="y", y_score="p", thresholds=one))
     assert found["recall"].value == found.get("recall", threshold=0.25).value
+
+
+def test_parts_that_one_accumulator_rejects_at_the_end_are_in_none():
+    """Each thread has few groups, but all together have too many for one of the two."""
+    batches = [{"y": [1, 0], "p": [0.5, 0.5], "g": [f"{i}", f"{i}"]} for i in range(40)]
+    few = sm.binary(y_true="y", y_score="p", by="g", max_groups=30)
+    many = sm.binary(y_true="y", y_score="p", by="g")
+    with pytest.raises(sm.DataError, match="more than 30 groups"):
+        sm.accumulate(batches, {"many": many, "few": few}, workers=4)
+    assert many.seen == few.seen > 0

@@ -121,50 +121,39 @@ class Content:
             if self._held.height >= buffer:
                 self.observe()
 
-    def absorb(self, other: Content) -> None:
-        """Add the rows of another content, which is one state.
+    def require_content(self, other: Content) -> None:
+        """Reject another content that cannot be added.
 
         Raises:
             ColumnError: If a group column has another type there.
             DataError: If there are more groups than ``max_groups``.
             MergeError: If the rows are more than can be counted, or a sum would exceed the largest float.
         """
-        state, types = other._merged, self._joint_types(other.types)
+        types, tables = self._joint_types(other.types), other._tables_of_groups()
         if self._loaded + other._loaded > COUNTABLE:
             raise MergeError(f"Cannot merge states of more than {COUNTABLE:,} rows in total.")
         if self._large or other._large:
             with np.errstate(over="ignore", invalid="ignore"):
-                refuse_overflow_together(self.state(), state)
+                refuse_overflow_together(self.state(), other.state())
         limit, self.limit = self.limit, self.limit.joint(other.limit)
         try:
-            if self._may_exceed_limit(state.groups.height // len(self.roles.models)):
-                self._require_groups(types, state.groups)
-        except DataError:
+            if self._may_exceed_limit(sum(table.height for table in tables) // len(self.roles.models)):
+                self._require_groups(types, *tables)
+        finally:
             self.limit = limit
-            raise
-        self._pending.append(state)
-        self.types, self._loaded, self._large = types, self._loaded + other._loaded, self._large or other._large
+
+    def absorb(self, other: Content) -> None:
+        """Add the rows of another content, none of which waits, that `require_content` has let pass."""
+        self.types, self.limit = self._joint_types(other.types), self.limit.joint(other.limit)
+        self._loaded, self._large = self._loaded + other._loaded, self._large or other._large
+        self._pending += [other._merged, *other._pending]
+        if other._tally is not None:
+            if self._tally is not None and self._tally.takes(other._tally.keys):
+                self._tally.absorb(other._tally)
+            else:
+                self._pending.append(other._tally.state())
         if sum(s.cells for s in self._pending) >= max(self._merged.cells, states.PENDING):
             self._merged, self._pending = self._combined([self._merged, *self._pending]), []
-
-    def take(self, other: Content) -> None:
-        """Add the rows of another content of the same pass, which is used up.
-
-        Raises:
-            ColumnError: If a group column has another type there.
-            DataError: If there are more groups than ``max_groups``.
-            MergeError: If a sum would exceed the largest float.
-        """
-        other.observe()
-        tally, large = other._tally, self._large or other._large
-        if large or self._tally is None or tally is None or not self._tally.takes(tally.keys):
-            self.absorb(other.as_state())
-        else:
-            types = self._joint_types(other.types)
-            if self._may_exceed_limit(tally.groups.height):
-                self._require_groups(types, tally.groups)
-            self._tally.absorb(tally)
-            self.types = types
 
     def observe(self) -> None:
         """Count the rows that wait."""
@@ -175,11 +164,18 @@ class Content:
         """All rows as one state, with no more groups of their own than there may be."""
         self.observe()
         self._require_whole()
-        counted = [] if self._tally is None else [self._tally.state()]
-        parts = [self._merged, *self._pending, *counted]
-        if len(parts) > 1 or self._is_over(self._merged.groups.height):
-            self._merged, self._pending, self._tally = self._combined(parts), [], None
+        if self._pending or self._tally is not None or self._is_over(self._merged.groups.height):
+            self._combine()
         return self._merged
+
+    def _combine(self) -> None:
+        """Make one state of all that was counted."""
+        counted = [] if self._tally is None else [self._tally.state()]
+        self._merged, self._pending, self._tally = (
+            self._combined([self._merged, *self._pending, *counted]),
+            [],
+            None,
+        )
 
     def _combined(self, parts: list[State]) -> State:
         merged = states.combine(parts) if len(parts) > 1 else parts[0]
@@ -213,8 +209,7 @@ class Content:
             if start >= batch.height:
                 break
         if self._is_over(self._groups):
-            parts = [self._merged, *self._pending, self._tally.state()]
-            self._merged, self._pending, self._tally = self._combined(parts), [], None
+            self._combine()
         self._whole = True
 
     @property
@@ -242,12 +237,12 @@ class Content:
         tables = [state.groups for state in (self._merged, *self._pending)]
         return tables if self._tally is None else [*tables, self._tally.groups]
 
-    def _require_groups(self, types: pl.DataFrame, more: pl.DataFrame) -> None:
+    def _require_groups(self, types: pl.DataFrame, *more: pl.DataFrame) -> None:
         """Reject more groups than may be.
 
         Args:
             types: of the group columns.
-            more: the groups that come.
+            more: tables of the groups that come.
         """
         by, (most, overflow) = self.roles.by, self.limit
         if overflow == "other":
@@ -255,9 +250,9 @@ class Content:
             return
         if self._known is None:
             held = [] if self._held is None else [self._held.by.head(self._held.height)]
-            tables = [*self._tables_of_groups(), *held, more]
+            tables = [*self._tables_of_groups(), *held, *more]
         else:
-            tables = [self._known, more]
+            tables = [self._known, *more]
         known = concat_groups([table.select(by) for table in tables]).unique()
         if most is not None and known.height > most:
             widest = max(by, key=lambda name: known[name].n_unique())
