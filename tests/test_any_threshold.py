@@ -30,6 +30,7 @@ def rows():
     return random.random(2000) < 0.1 + 0.6 * score, score, random.choice([0.3, 1.7], 2000)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("capacity", [64, 16_384])
 def test_the_truth_lies_within_the_bounds(rows, capacity, weighted):

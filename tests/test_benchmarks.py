@@ -5,9 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 RUN = Path(__file__).parent / "benchmarks" / "run.py"
 
 
+@pytest.mark.thorough
 def test_benchmarks_run_on_few_rows(tmp_path):
     cases = [
         f"--only={name}"

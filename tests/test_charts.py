@@ -452,6 +452,7 @@ def test_groups_of_rare_types_are_segments(values):
     assert "roc_auc by " in page(report)
 
 
+@pytest.mark.thorough
 def test_altair_draws_what_the_pictures_say(models, segmented, forecasts):
     pytest.importorskip("altair", reason="Altair is not installed")
     made = [getattr(models.plot, k)() for k in ("roc", "pr", "det", "gain", "lift", "scores", "calibration")]

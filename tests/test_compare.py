@@ -147,6 +147,7 @@ def assert_tiles(stretches, start, end, first, last):
 LEVELS = {"few ties": 50, "many ties": 4, "all tied": 1}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("levels", LEVELS.values(), ids=LEVELS)
 def test_roc_stretches_against_brute_force(levels):
     rng = np.random.default_rng(levels)

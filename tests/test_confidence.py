@@ -169,6 +169,7 @@ def test_they_are_those_of_the_pure_functions():
     assert limits(report, "rec_auc(limit=2)") == pytest.approx(mean, rel=1e-9)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("unit", [None, "u"])
 def test_a_group_has_the_intervals_of_its_rows_alone(unit):
     rows = data(2)
@@ -180,6 +181,7 @@ def test_a_group_has_the_intervals_of_its_rows_alone(unit):
             assert_frame_equal(together.filter(own).drop("g"), alone, rel_tol=1e-9)
 
 
+@pytest.mark.thorough
 def test_joined_bins_change_intervals_less_than_chance_does():
     rng = np.random.default_rng(4)
     score = rng.beta(0.5, 5, 8_000)

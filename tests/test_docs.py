@@ -52,6 +52,7 @@ def played(page):
         yield language, block, printed.getvalue()
 
 
+@pytest.mark.thorough
 def test_the_readme_runs_from_the_top(directory):
     write_predictions(directory / "predictions", rows=12_000)
     page = list(played("README.md"))
@@ -72,6 +73,7 @@ def before_the_value(line):
     return re.split(r"\s{2,}", line)[:-3]
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("directory")
 def test_monitoring_runs_from_the_top_and_prints_what_it_says():
     tables = [(block, printed) for language, block, printed in played("docs/monitoring.md") if language == "text"]

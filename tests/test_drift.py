@@ -354,6 +354,7 @@ def test_rolling_by_month_and_by_hour():
     assert found[1:] == pytest.approx([1 / 7] * 7)
 
 
+@pytest.mark.thorough
 def test_units_and_saved_states(tmp_path):
     acc = sm.predictions(y_score="p", by="day", unit="u").update(windows())
     acc.save(tmp_path / "state")
@@ -407,6 +408,7 @@ def test_a_reference_without_windows():
         sm.drift_over(acc, "day", reference=("2025-01-01", "2025-02-01"))
 
 
+@pytest.mark.thorough
 def test_psi_by_chance_is_as_documented():
     """The mean over pairs of samples of one distribution."""
     rng = np.random.default_rng(0)

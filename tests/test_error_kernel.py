@@ -9,6 +9,8 @@ import pytest
 
 from streammetrics.kernels import errors as definition
 
+pytestmark = pytest.mark.thorough  # compilation takes a minute
+
 ROWS = 20_011
 RNG = np.random.default_rng(11)
 GROUP = RNG.integers(0, 9, ROWS).astype(np.intp)

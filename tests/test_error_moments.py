@@ -174,7 +174,7 @@ def exact_m2(values):
     return exact_moments(values, values)[2]
 
 
-@pytest.mark.parametrize("module", ["errors", "compiled"])
+@pytest.mark.parametrize("module", ["errors", pytest.param("compiled", marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("parts", [1, 20, 60, pytest.param(300, marks=pytest.mark.long)])
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 @pytest.mark.parametrize(("offset", "spread"), [(0.0, 1.0), (1.7e9, 1e-5), (1e12, 1e-3), (1e15, 1.0)])

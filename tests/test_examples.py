@@ -19,6 +19,7 @@ def test_examples_are_short(name):
     assert len(FILES[name].read_text(encoding="utf-8").splitlines()) < 60
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [name for name in FILES if name != "monitor.py"])
 def test_examples_run_and_leave_nothing_else(name, directory, capsys):
     runpy.run_path(str(FILES[name]), run_name="__main__")
@@ -26,6 +27,7 @@ def test_examples_run_and_leave_nothing_else(name, directory, capsys):
     assert {path.name for path in directory.iterdir()} <= {"segments.html"}
 
 
+@pytest.mark.thorough
 def test_the_monitor_finds_the_drift_on_its_day_and_ends_with_a_failing_check(directory, capsys):
     with pytest.raises(SystemExit) as end:
         runpy.run_path(str(FILES["monitor.py"]), run_name="__main__")

@@ -77,6 +77,7 @@ def test_binary_follows_the_definition(values):
     assert fold(pl.Series(values, dtype=pl.Binary)).to_list() == expected
 
 
+@pytest.mark.thorough
 @given(st.lists(st.none() | st.text(max_size=30)))
 def test_text_and_categories_follow_the_definition(values):
     expected = [0 if v is None else fold_of(hash_of_bytes(v.encode())) for v in values]

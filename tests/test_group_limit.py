@@ -108,6 +108,7 @@ def test_a_pass_over_too_many_groups_ends(workers):
     assert acc.state.groups.height <= 3
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("_buffer")
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 5))])
 def test_others_are_those_that_come_last_in_sort_order_however_rows_come(seed):

@@ -275,11 +275,13 @@ def assert_narrow(acc, label, score):
     assert bins_of(acc).height <= 16_384
 
 
+@pytest.mark.thorough
 def test_bounds_are_narrow_at_scale(many):
     score, label, _ = many
     assert_narrow(histogram(score, label, 16_384), label, score)
 
 
+@pytest.mark.thorough
 def test_bounds_are_narrow_with_a_declared_atom(many):
     score, label, fallback = many
     score = np.where(fallback, 0.05, score)

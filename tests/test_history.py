@@ -102,6 +102,7 @@ def store(tmp_path):
     return sm.MetricStore(str(tmp_path / "store"))
 
 
+@pytest.mark.thorough
 @task
 def test_batches_add_up_to_all_rows_and_compaction_changes_no_bit(make, store, monkeypatch):
     monkeypatch.setattr(layout, "GROUPS", 9)  # so that windows are taken in several parts
@@ -226,6 +227,7 @@ WINDOWS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("windows", "second"), WINDOWS.values(), ids=WINDOWS)
 def test_windows_of_every_type(windows, second, store):
     for number, values in enumerate([windows, windows, windows[:1], pl.Series([None], dtype=windows.dtype)]):
@@ -690,6 +692,7 @@ class Tried:
             first()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 12))])
 def test_any_interleaving_answers_like_one_evaluation(seed, tmp_path, monkeypatch):
     monkeypatch.setattr(layout, "GROUPS", 9)

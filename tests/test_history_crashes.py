@@ -83,6 +83,7 @@ def kill(uri, times, seed):
     return len(acknowledged)
 
 
+@pytest.mark.thorough
 def test_what_a_killed_process_said_is_there_is_there_once(tmp_path):
     assert kill(str(tmp_path / "store"), times=16, seed=0) > 6
 
@@ -92,6 +93,7 @@ def test_what_many_killed_processes_said_is_there_is_there_once(tmp_path):
     assert kill(str(tmp_path / "store"), times=200, seed=1) > 80
 
 
+@pytest.mark.thorough
 def test_processes_that_race_lose_nothing_and_double_nothing(tmp_path):
     uri, ours, theirs = str(tmp_path / "store"), range(14), range(10, 24)
     writers = [start(append_batches, uri, numbers) for numbers in (ours, theirs)]

@@ -12,6 +12,8 @@ from streammetrics.kernels import Runs, choice, classes
 from streammetrics.kernels import numpy as definition
 from streammetrics.kernels.lattice import Lattice
 
+pytestmark = pytest.mark.thorough  # compilation takes a minute
+
 compiled = pytest.importorskip("streammetrics.kernels.compiled", reason="numba is not installed")
 compiled_classes = pytest.importorskip("streammetrics.kernels.compiled_classes", reason="numba is not installed")
 

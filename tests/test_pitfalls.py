@@ -29,6 +29,7 @@ def doubled(acc, times):
     return acc
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("times", [5, 15, 30])
 def test_counts_do_not_overflow(times):
     """800,000 rows doubled: beyond 2^24, 2^32 and 2^49."""

@@ -104,6 +104,7 @@ def test_csv_on_a_terminal(monkeypatch, capsys):
         assert clean(capsys.readouterr().out)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", [pl.Date, pl.Datetime("us"), pl.Datetime("us", "Europe/Berlin")])
 def test_dates_of_any_year_are_shown(dtype):
     days = pl.Series(FOREIGN, dtype=pl.Int64)

@@ -86,7 +86,7 @@ def expected(values, label, group, lattice, capacity):
     return fit(table, lattice, capacity)
 
 
-@pytest.fixture(params=["numpy", "compiled"])
+@pytest.fixture(params=["numpy", pytest.param("compiled", marks=pytest.mark.thorough)])
 def either_kernel(request, monkeypatch):
     if request.param == "compiled":
         pytest.importorskip("numba")
