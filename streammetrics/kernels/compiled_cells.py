@@ -7,11 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from streammetrics.kernels.cells import EMPTY, FULL, LEVELS, MIX, NEAR, STEP_BITS, Cells, Found
-from streammetrics.kernels.compiled import _key, exact
+from streammetrics.kernels.compiled import _key, exact, fold_of
 from streammetrics.kernels.lattice import MAX_SHIFT, Lattice
 from streammetrics.kernels.numpy import Floats, Labels, Runs
 
+AT_ONCE = 512  # rows whose bins are computed before they are looked up
 AHEAD = 4  # times the capacity, the rows that are looked at ahead
+DIGIT = 8  # bits that keys are sorted by at a time
+LAST_DIGIT = (1 << DIGIT) - 1
 FEWEST_BITS = 4  # of the number of slots of a first table
 
 
@@ -27,9 +30,7 @@ def count_bins(
 ) -> tuple[int, Iterator[Found]]:
     """2 ns, and 60 ns for a bin that is new; all bins are added."""
     counts = cells.content.view(np.float64 if cells.weighted else np.int64)
-    row = _count_bins(
-        values, label, weight, runs, lattice.domain == "probability", lattice.atom_keys, capacity, cells, counts, begin
-    )
+    row = _count_bins(values, label, weight, runs, fold_of(lattice), lattice.atom_keys, capacity, cells, counts, begin)
     return row, iter(())
 
 
@@ -104,9 +105,29 @@ def _merge_level(one, other, atoms):
 
 
 @exact
+def _sorted(keys):
+    """Keys in the order of their bits, negative ones last: a radix sort, several times as fast as to compare them."""
+    other = np.empty_like(keys)
+    for shift in range(0, 64, DIGIT):
+        places = np.zeros((1 << DIGIT) + 1, np.int64)
+        for key in keys:
+            places[((key >> shift) & LAST_DIGIT) + 1] += 1
+        if places.max() == len(keys):  # all have the same digit
+            continue
+        for digit in range(LAST_DIGIT):
+            places[digit + 1] += places[digit]
+        for key in keys:
+            digit = (key >> shift) & LAST_DIGIT
+            other[places[digit]] = key
+            places[digit] += 1
+        keys, other = other, keys
+    return keys
+
+
+@exact
 def _fitting_shift(lows, shift, capacity, atoms):
     """The smallest shift at which no more bins than ``capacity`` are left."""
-    lows.sort()
+    lows = _sorted(lows)
     merging = np.zeros(66, np.int64)
     for i in range(1, len(lows)):
         merging[_merge_level(lows[i - 1], lows[i], atoms)] += 1
@@ -162,7 +183,7 @@ def _rebuild(group, shift, bits, atoms, cells, counts):
 
 
 @exact
-def _make_room(group, most_bits, capacity, atoms, cells, counts, values, folded, row, end):
+def _make_room(group, most_bits, capacity, atoms, cells, counts, values, fold, row, end):
     """A table of a group with room for one more bin: larger, or at a higher shift. Whether there is memory for it.
 
     The shift is that which fits the rows from ``row`` up to ``end`` as well, or many of them, so that it rises seldom.
@@ -180,7 +201,7 @@ def _make_room(group, most_bits, capacity, atoms, cells, counts, values, folded,
             lows[found] = _lowest(cells.content[slot, 0], shift, atoms)
             found += 1
     for i in range(row, row + more):
-        lows[found] = _key(values[i], folded)
+        lows[found] = _key(values[i], fold)
         found += 1
     fitting = _fitting_shift(lows, shift, capacity, atoms)
     if fitting == shift:  # bins near atoms, which are fewer at no shift
@@ -189,47 +210,45 @@ def _make_room(group, most_bits, capacity, atoms, cells, counts, values, folded,
 
 
 @exact
-def _count_known(values, label, weight, folded, shift, bits, offset, content, counts, row, end):
-    """Count rows of a group as far as its table has their bins, away from atoms. The first row that was not counted."""
-    first, last = np.uint64(offset), np.uint64((1 << bits) - 1)
-    one = np.uint64(1)
-    while row < end:
-        id = _key(values[row], folded) >> shift
-        place = _home(id, bits)
-        while content[first + place, 0] != id:
-            if content[first + place, 0] == EMPTY:
-                return row
-            place = (place + _step(id)) & last
-        counts[first + place, one if label is None else one + np.uint64(label[row])] += (
-            1 if weight is None else weight[row]
-        )
-        row += 1
-    return row
-
-
-@exact
-def _count_bins(values, label, weight, runs, folded, atoms, capacity, cells, counts, begin):
-    row, content = begin, cells.content
-    most_bits = _bit_length(2 * capacity - 1)
+def _count_bins(values, label, weight, runs, fold, atoms, capacity, cells, counts, begin):
+    row, content, one = begin, cells.content, np.uint64(1)
+    most_bits, ids = _bit_length(2 * capacity - 1), np.empty(AT_ONCE, np.int64)
     for run in range(np.searchsorted(runs.starts, begin, side="right") - 1, len(runs.groups)):
         group, end = runs.groups[run], runs.starts[run + 1]
-        shift, bits, offset = cells.shifts[group], cells.bits[group], cells.offsets[group]
-        while True:
-            row = _count_known(values, label, weight, folded, shift, bits, offset, content, counts, row, end)
-            if row == end:
-                break
-            id = _identify(_key(values[row], folded), shift, atoms)
-            slot = _find(id, content, offset, bits)
-            if content[slot, 0] == EMPTY:
-                if not offset or cells.used[group] + 1 > FULL * (1 << bits):
-                    if not _make_room(group, most_bits, capacity, atoms, cells, counts, values, folded, row, end):
-                        return row
-                    shift, bits, offset = cells.shifts[group], cells.bits[group], cells.offsets[group]
-                    continue
-                content[slot, 0] = id
-                for side in range(1, counts.shape[1]):
-                    counts[slot, side] = 0
-                cells.used[group] += 1
-            counts[slot, 1 if label is None else 1 + label[row]] += 1 if weight is None else weight[row]
-            row += 1
+        while row < end:
+            shift, bits, offset = cells.shifts[group], cells.bits[group], cells.offsets[group]
+            first, last = np.uint64(offset), np.uint64((1 << bits) - 1)
+            start, stop = row, min(row + AT_ONCE, end)
+            for i in range(stop - start):
+                ids[np.uint64(i)] = _key(values[np.uint64(start + i)], fold) >> shift
+            while row < stop:
+                known = True
+                while row < stop:
+                    id = ids[np.uint64(row - start)]
+                    place = _home(id, bits)
+                    while content[first + place, 0] != id:
+                        if content[first + place, 0] == EMPTY:
+                            known = False
+                            break
+                        place = (place + _step(id)) & last
+                    if not known:
+                        break
+                    of_label = one if label is None else one + np.uint64(label[np.uint64(row)])
+                    counts[first + place, of_label] += 1 if weight is None else weight[np.uint64(row)]
+                    row += 1
+                if known:
+                    break
+                id = _identify(_key(values[row], fold), shift, atoms)
+                slot = _find(id, content, offset, bits)
+                if content[slot, 0] == EMPTY:
+                    if not offset or cells.used[group] + 1 > FULL * (1 << bits):
+                        if not _make_room(group, most_bits, capacity, atoms, cells, counts, values, fold, row, end):
+                            return row
+                        break
+                    content[slot, 0] = id
+                    for side in range(1, counts.shape[1]):
+                        counts[slot, side] = 0
+                    cells.used[group] += 1
+                counts[slot, 1 if label is None else 1 + label[row]] += 1 if weight is None else weight[row]
+                row += 1
     return row
