@@ -147,7 +147,10 @@ class Bins(Counter):
             of, key, amounts = self._at(shifts, of, key, amounts)
             number = np.bincount(of, minlength=len(groups))
         self._give_tables(groups, number, shifts)
-        self._place(groups[of], identify(key, shifts[of], self.lattice), amounts)
+        rows = amounts.sum(axis=1)
+        heavy = rows > rows.sum() / max(len(rows), 1)
+        order = np.argsort(heavy, kind="stable")  # of bins that meet in a slot, the last one gets it
+        self._place(groups[of[order]], identify(key[order], shifts[of[order]], self.lattice), amounts[order])
 
     def _at(self, shifts: Integers, group: Codes, low: Keys, values: Values) -> tuple[Codes, Keys, Values]:
         """Bins at the shifts of their groups, each once."""

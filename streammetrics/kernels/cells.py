@@ -1,7 +1,7 @@
 """Bins of many groups in hash tables, one for each group, side by side in one array.
 
 The slot of a bin follows from its number so that neighbours lie side by side, whether bins are far apart (values) or
-dense (a coarse histogram). A slot that is taken sends others on by a step of their own.
+dense (a coarse histogram). A slot that is taken sends each bin on to another one.
 
 A bin has an *id*: its number at the shift of the group. Near an atom, where bins are finer than that, it is `NEAR` plus
 which atom, and how many bits tell the bin from it.
@@ -29,7 +29,10 @@ NEAR = np.int64(1 << 62)
 LEVELS = 64  # of bits between a bin and an atom
 MIX = np.uint64(0x9E3779B97F4A7C15)
 STEP_BITS = np.uint64(40)
+WIDE = 4  # bits more than a table has, of bins that lie as far apart as their slots, if not beyond the end
+FACTOR = np.uint64(5)  # one more than a multiple of four, so that slots come again only when all have been tried
 PROBED = 16_384  # rows that are looked up at once
+MISSED = 4  # times the capacity of all groups, the rows of new bins after which these are added first
 LONG = 64  # rows of a group, from which on groups are sorted one by one
 
 
@@ -100,7 +103,7 @@ def find(groups: Codes, ids: Integers, cells: Cells) -> Slots:
     left = np.flatnonzero((held != ids) & (held != EMPTY))
     last = last_slot(bits)
     while len(left):
-        place[left] = (place[left] + step(ids[left])) & last[left]
+        place[left] = following(place[left], ids[left]) & last[left]
         slots[left] = offsets[left] + place[left].view(np.int64)
         held = cells.ids[slots[left]]
         left = left[(held != ids[left]) & (held != EMPTY)]
@@ -109,7 +112,7 @@ def find(groups: Codes, ids: Integers, cells: Cells) -> Slots:
 
 def home(ids: Integers, bits: Integers) -> NDArray[np.uint64]:
     """The slot where a bin is looked for first: neighbours go side by side, those far away elsewhere."""
-    far = (ids >> bits).view(np.uint64)
+    far = (ids >> bits >> WIDE).view(np.uint64)
     far *= MIX
     far >>= np.uint64(64) - bits.view(np.uint64)
     far += ids.view(np.uint64)
@@ -123,9 +126,9 @@ def last_slot(bits: Integers) -> NDArray[np.uint64]:
     return last
 
 
-def step(ids: Integers) -> NDArray[np.uint64]:
-    """How far on a bin looks for a free slot; odd, so that it comes to all of them."""
-    return ids.view(np.uint64) * MIX >> STEP_BITS | np.uint64(1)
+def following(places: NDArray[np.uint64], ids: Integers) -> NDArray[np.uint64]:
+    """The slots to try after others: all of a table in turns, and seldom neighbours, which tend to be taken too."""
+    return places * FACTOR + (ids.view(np.uint64) * MIX >> STEP_BITS | np.uint64(1))
 
 
 class Found(NamedTuple):
@@ -150,61 +153,63 @@ def count_bins(
     """Count rows in their bins, from row ``begin`` on; 25 ns.
 
     Returns:
-        The row to go on with once there is more memory, and bins that are new, each side to be added before the next is
-        taken. The compiled twin adds them itself.
+        The row to go on with, once there is more memory and new bins are added, and these, each side to be added before
+        the next is taken. The compiled twin adds them itself.
     """
     content, width = cells.content.reshape(-1), cells.content.shape[1]
     counts = content.view(np.float64) if cells.weighted else content
-    missed = [np.empty(0, dtype=np.intp)]
-    for block, groups in runs.blocks(PROBED):
+    missed, end, most = [np.empty(0, dtype=np.intp)], begin, max(PROBED, MISSED * capacity * len(runs.groups))
+    for block, groups in runs.blocks(PROBED, begin):
         bits, shifts, offsets = (of[groups] for of in (cells.bits, cells.shifts, cells.offsets))
-        keys = lattice.keys(values[block])
-        ids = keys >> shifts
-        slots: Slots = offsets + home(ids, bits).view(np.int64)
+        ids = lattice.keys(values[block])
+        ids >>= shifts
+        slots: Slots = home(ids, bits).view(np.int64)
+        slots += offsets
         slots *= width
-        known = content[slots] == ids
-        if not known.all():
-            elsewhere = np.flatnonzero(~known)
-            group = np.broadcast_to(groups, ids.shape)[elsewhere]
-            id = identify(keys[elsewhere], cells.shifts[group], lattice)
-            slots[elsewhere] = find(group, id, cells) * width
-            known[elsewhere] = content[slots[elsewhere]] == id
-            missed.append(block.start + np.flatnonzero(~known))
-            slots = slots[known]
-        of_known = slice(None) if len(slots) == len(ids) else known
-        slots += 1 if label is None else label[block][of_known] + np.intp(1)
-        np.add.at(counts, slots, 1 if weight is None else weight[block][of_known])
-    return len(values), _found(values, label, weight, runs, lattice, cells, np.concatenate(missed))
+        elsewhere = np.flatnonzero(content[slots] != ids)
+        slots[elsewhere] = 0  # where nobody reads
+        slots += 1 if label is None else label[block] + np.intp(1)
+        np.add.at(counts, slots, 1 if weight is None else weight[block])
+        missed.append(block.start + elsewhere)
+        end = block.stop
+        if sum(map(len, missed)) > most:
+            break
+    rows = np.concatenate(missed)
+    group = np.broadcast_to(runs.groups if len(runs.groups) == 1 else runs.codes()[rows], rows.shape)
+    ids = identify(lattice.keys(values[rows]), cells.shifts[group], lattice)
+    slots = find(group, ids, cells)
+    known = cells.ids[slots] == ids
+    slots, new = slots[known] * width, ~known
+    slots += 1 if label is None else label[rows[known]] + np.intp(1)
+    np.add.at(counts, slots, 1 if weight is None else weight[rows[known]])
+    return end, _found(values, label, weight, lattice, cells, rows[new], group[new])
 
 
 def _found(
     values: Floats,
     label: Labels | None,
     weight: Floats | None,
-    runs: Runs,
     lattice: Lattice,
     cells: Cells,
     rows: Codes,
+    group: Codes,
 ) -> Iterator[Found]:
     """The bins of some rows: sorted, and counted where one follows another."""
-    if not len(rows):
-        return
-    codes = runs.codes()
     for side in range(1 if label is None else 2):
-        own = rows if label is None else rows[label[rows] == side]
-        group = codes[own]
-        ids = identify(lattice.keys(values[own]), cells.shifts[group], lattice)
-        changes = np.flatnonzero(group[1:] != group[:-1]) + 1
-        if weight is None and len(changes) < len(ids) // LONG and (group[1:] >= group[:-1]).all():
+        of_side = slice(None) if label is None else label[rows] == side
+        own, groups = rows[of_side], group[of_side]
+        ids = identify(lattice.keys(values[own]), cells.shifts[groups], lattice)
+        changes = np.flatnonzero(groups[1:] != groups[:-1]) + 1
+        if weight is None and len(changes) < len(ids) // LONG and (groups[1:] >= groups[:-1]).all():
             for start, end in pairwise([0, *changes.tolist(), len(ids)]):
                 ids[start:end].sort()  # much faster than to find the order
         else:
             order = np.argsort(ids)
-            order = order[np.argsort(group[order], kind="stable")]
-            ids, group = ids[order], group[order]
-        first = np.flatnonzero((np.diff(ids, prepend=EMPTY) != 0) | (np.diff(group, prepend=-1) != 0))
+            order = order[np.argsort(groups[order], kind="stable")]
+            ids, groups = ids[order], groups[order]
+        first = np.flatnonzero((np.diff(ids, prepend=EMPTY) != 0) | (np.diff(groups, prepend=-1) != 0))
         if weight is None:
             amounts = np.diff(first, append=len(ids))
         else:
             amounts = np.add.reduceat(weight[own][order], first) if len(first) else np.zeros(0)
-        yield Found(side, group[first], ids[first], amounts)
+        yield Found(side, groups[first], ids[first], amounts)

@@ -307,7 +307,7 @@ def _sum_calibration(label, score, edges, weight, runs, out):
         group, last = runs.groups[run], runs.starts[run + 1]
         for start in range(runs.starts[run], last, BLOCK):
             rows = slice(start, min(start + BLOCK, last))
-            few = last - start < 2 * bins
+            few = last - start < 16 * bins
             lanes = out[group : group + 1] if few else sums
             _add_to_calibration(label[rows], score[rows], edges, None if weight is None else weight[rows], lanes)
             if not few:

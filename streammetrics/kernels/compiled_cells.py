@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from streammetrics.kernels.cells import EMPTY, FULL, LEVELS, MIX, NEAR, STEP_BITS, Cells, Found
+from streammetrics.kernels.cells import EMPTY, FACTOR, FULL, LEVELS, MIX, NEAR, STEP_BITS, WIDE, Cells, Found
 from streammetrics.kernels.compiled import _key, exact, fold_of
 from streammetrics.kernels.lattice import MAX_SHIFT, Lattice
 from streammetrics.kernels.numpy import Floats, Labels, Runs
@@ -65,13 +65,13 @@ def _identify(key, shift, atoms):
 
 @exact
 def _home(id, bits):
-    far = np.uint64(id >> bits) * MIX >> np.uint64(64 - bits)
+    far = np.uint64(id >> bits >> WIDE) * MIX >> np.uint64(64 - bits)
     return (np.uint64(id) + far) & np.uint64((1 << bits) - 1)
 
 
 @exact
-def _step(id):
-    return (np.uint64(id) * MIX >> STEP_BITS) | np.uint64(1)
+def _next(place, id):
+    return place * FACTOR + ((np.uint64(id) * MIX >> STEP_BITS) | np.uint64(1))
 
 
 @exact
@@ -79,7 +79,7 @@ def _find(id, content, offset, bits):
     """The slot of a bin, or the free one where it would go."""
     first, last, place = np.uint64(offset), np.uint64((1 << bits) - 1), _home(id, bits)
     while content[first + place, 0] != id and content[first + place, 0] != EMPTY:
-        place = (place + _step(id)) & last
+        place = _next(place, id) & last
     return first + place
 
 
@@ -230,7 +230,7 @@ def _count_bins(values, label, weight, runs, fold, atoms, capacity, cells, count
                         if content[first + place, 0] == EMPTY:
                             known = False
                             break
-                        place = (place + _step(id)) & last
+                        place = _next(place, id) & last
                     if not known:
                         break
                     of_label = one if label is None else one + np.uint64(label[np.uint64(row)])

@@ -111,6 +111,57 @@ def test_the_table_is_that_of_all_values_however_rows_come(kind, capacity, atoms
     assert fitted(parts[0]).equals(found)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_new_bins_are_added_before_all_rows_are_looked_up(kind, monkeypatch):
+    monkeypatch.setattr(choice, "LARGE", 1 << 40)
+    monkeypatch.setattr(cells, "PROBED", 16)
+    monkeypatch.setattr(cells, "MISSED", 1)
+    rng = np.random.default_rng(11)
+    values, label, group = values_of(kind, 3000, rng), rng.integers(0, 2, 3000).astype(np.uint8), np.zeros(3000, int)
+    counter = made()
+    counter.add(rows_of(values, label, group), 1)
+    assert fitted(counter).equals(expected(values, label, group, counter.lattice, 16))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_both_kernels_find_each_others_bins(kind, monkeypatch):
+    pytest.importorskip("numba")
+    rng = np.random.default_rng(12)
+    values, label, group = values_of(kind, 3000, rng), rng.integers(0, 2, 3000).astype(np.uint8), np.zeros(3000, int)
+    counter = made(256)
+    for i, start in enumerate(range(0, 3000, 100)):
+        monkeypatch.setattr(choice, "LARGE", i % 2 << 40)
+        part = slice(start, start + 100)
+        counter.add(rows_of(values[part], label[part], group[part]), 1)
+    assert fitted(counter).equals(expected(values, label, group, counter.lattice, 256))
+    assert not counter.table().select("shift", "bin").is_duplicated().any()
+
+
+@pytest.mark.parametrize("bits", [1, 2, 6, 11])
+def test_a_bin_is_looked_for_in_every_slot(bits):
+    last, id = np.uint64((1 << bits) - 1), np.random.default_rng(bits).integers(-(1 << 62), 1 << 62, 1)
+    place = cells.home(id, np.array([bits]))
+    tried = set()
+    for _ in range(1 << bits):
+        tried.add(int(place[0]))
+        place = cells.following(place, id) & last
+    assert tried == set(range(1 << bits))
+
+
+def test_bins_beside_many_others_are_found_soon():
+    """Steps of a fixed length would go through a row of neighbours one by one."""
+    bits, ids = 12, np.arange(1 << 11) << 17 | 1 << 40
+    homes = cells.home(ids, np.full(len(ids), bits))
+    taken = np.zeros(1 << bits, dtype=bool)
+    taken[: 1 << 11] = True
+    tries = 0
+    while len(ids):
+        left = taken[homes]
+        homes, ids = homes[left], ids[left]
+        homes, tries = cells.following(homes, ids) & np.uint64((1 << bits) - 1), tries + 1
+    assert tries < 40
+
+
 @pytest.mark.usefixtures("either_kernel")
 def test_margins_of_both_signs_and_infinities():
     rng = np.random.default_rng(0)
