@@ -28,7 +28,7 @@ def count_bins(
     cells: Cells,
     begin: int,
 ) -> tuple[int, Iterator[Found]]:
-    """2 ns, and 60 ns for a bin that is new; all bins are added."""
+    """4 ns, and 50 ns for a bin that is new; all bins are added."""
     counts = cells.content.view(np.float64 if cells.weighted else np.int64)
     row = _count_bins(values, label, weight, runs, fold_of(lattice), lattice.atom_keys, capacity, cells, counts, begin)
     return row, iter(())
