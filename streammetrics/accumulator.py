@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from streammetrics.errors import MergeError, SpecificationError
+from streammetrics.errors import Argument, MergeError, SpecificationError
 from streammetrics.metrics import Metric, declared_metrics, find_metrics
 from streammetrics.reading.estimates import columns_of
 from streammetrics.report.report import Report
@@ -120,7 +120,7 @@ class Accumulator:
         tables = columns_of(statistics, roles.labels)
         shown = None if metrics is None else tuple(m.name for m in find_metrics(metrics, tables))
         if overflow not in ("raise", "other"):
-            raise SpecificationError(f"overflow= must be 'raise' or 'other', got {overflow!r}.")
+            raise SpecificationError(Argument("overflow"), f" must be 'raise' or 'other', got {overflow!r}.")
         self._start(Saved(roles, shown, no_state(roles, statistics)), GroupLimit(None, overflow))
         self.max_groups = max_groups
 
@@ -155,7 +155,7 @@ class Accumulator:
     @max_groups.setter
     def max_groups(self, limit: int | None) -> None:
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
-            raise SpecificationError(f"max_groups= must be a positive integer or None, got {limit!r}.")
+            raise SpecificationError(Argument("max_groups"), f" must be a positive integer or None, got {limit!r}.")
         with self._lock:
             self._content.limit = self._content.limit._replace(most=limit)
 
@@ -283,7 +283,9 @@ class Accumulator:
             SpecificationError: where the predicates do not fit the group columns.
         """
         if not self.roles.group_columns:
-            raise SpecificationError("there are no groups to filter; the accumulator has neither by= nor models.")
+            raise SpecificationError(
+                "there are no groups to filter; the accumulator has neither ", Argument("by"), " nor models."
+            )
         state = self.state
         try:
             keys = state.keys.filter(*predicates)

@@ -1,21 +1,60 @@
 """The library's exceptions: every error a user can cause is one of these, with one sentence that says what to do.
 
+A sentence is given in parts, so that each front end can write the arguments that it names in its own way.
+
 Errors of arguments and data are also `ValueError`, those of what a report does not hold also `LookupError`.
 Its one warning stands here too.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from streammetrics.text import escaped
 
 
-class StreamMetricsError(Exception):
-    """Base of every error that this library raises on purpose; control characters of names in it are escaped."""
+@dataclass(frozen=True)
+class Argument:
+    """An argument that an error names, with the value to pass or without.
+
+    >>> str(Argument("by")), str(Argument("nulls", "drop"))
+    ('by=', "nulls='drop'")
+    """
+
+    name: str
+    value: Any = None
 
     def __str__(self) -> str:
-        return "\n".join(map(escaped, super().__str__().split("\n")))
+        return f"{self.name}=" if self.value is None else f"{self.name}={self.value!r}"
+
+
+Part: TypeAlias = str | Argument
+
+
+class StreamMetricsError(Exception):
+    """Base of every error that this library raises on purpose; control characters of names in it are escaped.
+
+    Attributes:
+        args: Text of the message, and the arguments that it names.
+    """
+
+    args: tuple[Part, ...]
+
+    def __str__(self) -> str:
+        return self.worded()
+
+    def worded(self, argument: Callable[[Argument], str] = str) -> str:
+        """Return the message, with arguments as a front end writes them.
+
+        >>> error = StreamMetricsError("Fill the values, or pass ", Argument("nulls", "drop"), ".")
+        >>> error.worded(lambda argument: f"--{argument.name} {argument.value}")
+        'Fill the values, or pass --nulls drop.'
+        """
+        text = "".join(argument(part) if isinstance(part, Argument) else str(part) for part in self.args)
+        return "\n".join(map(escaped, text.split("\n")))
 
 
 class ColumnError(StreamMetricsError, ValueError):
@@ -31,42 +70,51 @@ class DataError(StreamMetricsError, ValueError):
         count: Number of faulty rows.
         height: Number of rows in the batch.
         row: Index of the first faulty row in the batch, from 0.
+        value: Value of that row.
+        advice: What to do, in parts as ``args``.
 
     >>> import streammetrics as sm
     >>> try:
     ...     sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, None, 0.2]})
     ... except sm.DataError as error:
-    ...     error.column, error.fault, error.count, error.height, error.row
-    ('p', 'null or NaN', 1, 3, 1)
+    ...     error.column, error.fault, error.count, error.height, error.row, error.value
+    ('p', 'null or NaN', 1, 3, 1, None)
     """
 
     def __init__(
         self,
-        message: str,
-        *,
+        *message: Part,
         column: str | None = None,
         fault: str | None = None,
         count: int | None = None,
         height: int | None = None,
         row: int | None = None,
+        value: Any = None,
+        advice: tuple[Part, ...] = (),
     ) -> None:
-        super().__init__(message)
-        self.column, self.fault, self.count, self.height, self.row = column, fault, count, height, row
+        super().__init__(*message)
+        self.column, self.fault, self.count, self.height = column, fault, count, height
+        self.row, self.value, self.advice = row, value, advice
+        if row is not None:
+            self.args = self._message(f"row {row} of the batch")
 
     def at(self, place: str) -> DataError:
         """Return the same error with another place of the first faulty row, for example of a file.
 
         Args:
-            place: Replaces the words ``row 3 of the batch`` in the message.
+            place: Replaces ``row 3 of the batch``.
 
-        >>> error = DataError("column 'p' has nulls (the first in row 3 of the batch).", column="p", row=3)
+        >>> error = DataError(column="p", fault="nulls", count=2, height=9, row=3, advice=("drop them",))
         >>> print(error.at("row 1003 of 'day.parquet'"))
-        column 'p' has nulls (the first in row 1003 of 'day.parquet').
+        column 'p' has nulls in 2 of 9 rows (the first is None, in row 1003 of 'day.parquet'); drop them.
         """
-        message, made = str(self), copy(self)
-        before, found, after = message.rpartition(f"row {self.row} of the batch")  # a value may say the same, before
-        made.args = (f"{before}{place}{after}" if found else message,)
+        made = copy(self)
+        made.args = self.args if self.row is None else self._message(place)
         return made
+
+    def _message(self, place: str) -> tuple[Part, ...]:
+        rows = f"{self.count:,} of {self.height:,} rows (the first is {self.value!r}, in {place})"
+        return (f"column {self.column!r} has {self.fault} in {rows}; ", *self.advice, ".")
 
 
 class SpecificationError(StreamMetricsError, ValueError):

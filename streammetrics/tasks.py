@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.errors import SpecificationError
+from streammetrics.errors import Argument, SpecificationError
 from streammetrics.kernels.lattice import Domain
 from streammetrics.metrics import Metric
 from streammetrics.rows.roles import Column, Columns, several
@@ -60,6 +60,7 @@ FAMILIES = {
     "tweedie": ("tweedie_deviance", "d2_tweedie"),
 }
 OF_LABELS = ("precision", "recall", "f1")
+SCORE_OR_LABEL = (Argument("y_score"), ", ", Argument("y_pred"), ", or both.")
 SCORES = ("mean", "quantile(q=0.05)", "median", "quantile(q=0.95)")
 
 
@@ -112,7 +113,7 @@ def binary(
     1.0
     """
     if y_score is None and y_pred is None:
-        raise SpecificationError("binary needs y_score=, y_pred=, or both.")
+        raise SpecificationError("binary needs ", *SCORE_OR_LABEL)
     _require_one_decision(y_score, y_pred, thresholds)
     statistics: list[Statistic] = [ConfusionCounts(() if y_pred is not None else _thresholds(thresholds, domain))]
     shown: list[str] = []
@@ -195,9 +196,9 @@ def multiclass(
     (0.6666666666666666, 0.0)
     """
     if y_score is None and y_pred is None:
-        raise SpecificationError("multiclass needs y_score=, y_pred=, or both.")
+        raise SpecificationError("multiclass needs ", *SCORE_OR_LABEL)
     if y_score is None and one_vs_one:
-        raise SpecificationError("one_vs_one= compares y_score=, which is not given.")
+        raise SpecificationError(Argument("one_vs_one"), " compares ", Argument("y_score"), ", which is not given.")
     statistics: list[Statistic] = [ConfusionMatrix(tuple(order))]
     shown: list[str] = []
     if y_score is not None:
@@ -273,7 +274,7 @@ def multilabel(
     (0.5, 0.25, 0.5)
     """
     if y_score is None and y_pred is None:
-        raise SpecificationError("multilabel needs y_score=, y_pred=, or both.")
+        raise SpecificationError("multilabel needs ", *SCORE_OR_LABEL)
     statistics: list[Statistic] = [LabelSets(threshold), ConfusionCounts((threshold,) if y_pred is None else ())]
     shown: list[str] = []
     if y_score is not None:
@@ -407,7 +408,7 @@ def predictions(
     (0.6666666666666666, 0.6, 0.25)
     """
     if y_score is None and y_pred is None:
-        raise SpecificationError("predictions needs y_score=, y_pred=, or both.")
+        raise SpecificationError("predictions needs ", *SCORE_OR_LABEL)
     _require_one_decision(y_score, y_pred, thresholds)
     statistics: list[Statistic] = []
     shown = [*VOLUME, "dropped_rate"]
@@ -439,9 +440,9 @@ def predictions(
 def _require_one_decision(y_score: Any, y_pred: Any, thresholds: Sequence[float] | None) -> None:
     """Refuse thresholds where predicted labels are counted."""
     if y_score is None and thresholds is not None:
-        raise SpecificationError("thresholds= apply to y_score=, which is not given.")
+        raise SpecificationError(Argument("thresholds"), " apply to ", Argument("y_score"), ", which is not given.")
     if y_pred is not None and thresholds is not None:
-        raise SpecificationError("give thresholds= on y_score=, or y_pred=; a report counts one of them.")
+        raise SpecificationError("Pass ", Argument("thresholds"), " or ", Argument("y_pred"), ", not both.")
 
 
 def _thresholds(given: Sequence[float] | None, domain: Domain) -> tuple[float, ...]:

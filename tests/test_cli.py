@@ -17,6 +17,7 @@ import streammetrics as sm
 from streammetrics.cli import evaluate, main
 from streammetrics.cli.store import store_commands
 from streammetrics.demo import write_predictions
+from streammetrics.errors import Argument
 
 COLUMNS = ["--y-true", "clicked", "--y-score", "p_click"]
 
@@ -410,11 +411,12 @@ def test_as_a_program(folder):
     assert found.stderr == ""
 
 
-def test_sentences_name_what_is_no_option_as_it_is(tmp_path):
-    tell = main._in_options
-    assert tell("pass nulls='drop', renormalize=True or by=.") == "pass --nulls drop, --renormalize or --by."
-    for sentence in ("alpha='drop' and beta=True, gamma= too", "confidence=0.95", "there is no file 'by=DE/a.csv'."):
-        assert tell(sentence) == sentence
+def test_errors_name_options(tmp_path):
+    given = [Argument("nulls", "drop"), Argument("confidence", 0.95), Argument("renormalize", True), Argument("by")]
+    assert [main._as_option(argument) for argument in given] == [
+        *("--nulls drop", "--confidence 0.95", "--renormalize", "--by")
+    ]
+    assert main._as_option(Argument("one_vs_one", True)) == "one_vs_one=True"
     assert f"there is no file '{tmp_path}/by=DE/a.csv'" in run("evaluate", tmp_path / "by=DE/a.csv", *COLUMNS, code=2)
 
 

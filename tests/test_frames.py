@@ -281,7 +281,7 @@ def test_bad_input_is_refused_and_loses_nothing(data, options, error, message):
         ({"y_score": {}}, "at least one model"),
         ({"y_score": 7}, "a column is a name"),
         ({"y_score": None}, "needs y_score="),
-        ({"y_pred": "z", "thresholds": [0.5]}, "counts one of them"),
+        ({"y_pred": "z", "thresholds": [0.5]}, "not both"),
         ({"y_pred": {"a": "z"}}, "same models"),
         ({"thresholds": [0.5, 0.5]}, "distinct"),
         ({"thresholds": [float("nan")]}, "distinct numbers"),
@@ -390,7 +390,8 @@ def test_errors_of_rows_say_which_and_can_say_where():
     with pytest.raises(sm.DataError, match=r"7.0, in row 2 of the batch\)") as caught:
         task().update(data)
     error = caught.value
-    assert (error.column, error.fault, error.count, error.height, error.row) == ("p", "scores outside [0, 1]", 2, 4, 2)
+    assert (error.column, error.fault, error.count, error.height) == ("p", "scores outside [0, 1]", 2, 4)
+    assert (error.row, error.value, error.advice[:2]) == (2, 7.0, ("pass probabilities", ", or "))
     elsewhere = pickle.loads(pickle.dumps(error.at("row 1002 of 'a.csv'")))
     assert str(elsewhere) == str(error).replace("row 2 of the batch", "row 1002 of 'a.csv'")
     assert vars(elsewhere) == vars(error)

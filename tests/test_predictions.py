@@ -98,7 +98,7 @@ def test_what_does_not_fit_is_refused():
         sm.predictions()
     with pytest.raises(sm.SpecificationError, match="thresholds= apply to y_score="):
         sm.predictions(y_pred="z", thresholds=(0.5,))
-    with pytest.raises(sm.SpecificationError, match="give thresholds= on y_score=, or y_pred="):
+    with pytest.raises(sm.SpecificationError, match="Pass thresholds= or y_pred=, not both"):
         sm.predictions(y_pred="z", y_score="p", thresholds=(0.5,))
     with pytest.raises(sm.SpecificationError, match="distinct numbers"):
         sm.predictions(y_score="p", thresholds=(0.5, 0.5))

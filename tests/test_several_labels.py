@@ -174,7 +174,7 @@ def test_a_single_label():
     ("options", "message"),
     [
         ({"y_true": TRUE}, "y_score=, y_pred=, or both"),
-        ({"y_true": "y", "y_pred": "z"}, "needs a column for each, or labels="),
+        ({"y_true": "y", "y_pred": "z"}, "need a column for each, or labels="),
         (
             {"y_true": TRUE, "y_pred": {"art": "z"}},
             "columns are given for the labels 'art', not for 'news', 'sport', 'art'",

@@ -413,7 +413,7 @@ def test_label_sets_with_a_threshold_that_is_no_number():
     for threshold in ("0.5", None, float("nan")):
         with pytest.raises(sm.StateError, match="threshold must be a number"):
             sm.Accumulator.from_arrow(with_options(table, "label_sets", threshold=threshold))
-    with pytest.raises(sm.StateError, match="needs a column for each, or labels="):
+    with pytest.raises(sm.StateError, match="need a column for each, or labels="):
         sm.Accumulator.from_arrow(with_columns(table, labels=[]))
 
 

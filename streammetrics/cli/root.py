@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import IO, Any
 
 import click
 
-from streammetrics.errors import StreamMetricsError
+from streammetrics.errors import Argument, StreamMetricsError
 from streammetrics.text import escaped
 from streammetrics.version import __version__
-
-ARGUMENT = re.compile(r"\b(\w+)=('\w+'|True\b|(?=[\s.,;:)]|$))")  # of a function, not a folder such as by=DE/
 
 
 class Failure(click.ClickException):
@@ -45,20 +42,19 @@ class Commands(click.Group):
             raise
         except KeyboardInterrupt:
             raise Interrupted from None
-        except (StreamMetricsError, OSError) as error:
-            raise Failure(self._in_options(escaped(str(error).partition("\n")[0]))) from error
+        except StreamMetricsError as error:
+            raise Failure(error.worded(self._as_option).partition("\n")[0]) from error
+        except OSError as error:
+            raise Failure(escaped(str(error).partition("\n")[0])) from error
 
-    def _in_options(self, sentence: str) -> str:
-        """The advice for those who call functions as one for those who type: ``--nulls drop`` for ``nulls='drop'``."""
+    def _as_option(self, argument: Argument) -> str:
+        """An argument as it is typed, where a command has it: ``--nulls drop`` for ``nulls='drop'``."""
         parameters = [p for command in self.commands.values() for p in command.params]
         options = {p.name: p.opts[0] for p in parameters if isinstance(p, click.Option)}
-
-        def option(argument: re.Match[str]) -> str:
-            name, value = argument.groups()
-            told = value.replace("True", "").strip("'")
-            return argument[0] if name not in options else f"{options[name]} {told}".rstrip()
-
-        return ARGUMENT.sub(option, sentence)
+        if argument.name not in options:
+            return str(argument)
+        flag = argument.value is None or argument.value is True
+        return options[argument.name] if flag else f"{options[argument.name]} {argument.value}"
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

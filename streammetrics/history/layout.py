@@ -14,7 +14,7 @@ import polars as pl
 import polars.selectors as cs
 
 from streammetrics.accumulator import Accumulator, merge
-from streammetrics.errors import ColumnError, DataError, SpecificationError, StateError
+from streammetrics.errors import Argument, ColumnError, DataError, SpecificationError, StateError
 from streammetrics.rows.codes import find
 from streammetrics.system.foreign import translated
 from streammetrics.system.lazy import pa
@@ -65,14 +65,16 @@ class Layout:
         times = [name for name in acc.roles.by if isinstance(schema[name], TIMES)]
         if window is None and len(times) != 1:
             raise SpecificationError(
-                "a store needs one window, a group column of type Date or Datetime; there is "
-                f"{' and '.join(times) or 'none'}" + (": name one by window=." if times else ".")
+                "a store needs one window, a group column of type Date or Datetime; there is ",
+                *((" and ".join(times), ": name one by ", Argument("window"), ".") if times else ("none.",)),
             )
         if window is not None and window not in times:
             raise SpecificationError(f"the window {window!r} is no group column of type Date or Datetime.")
         names = [name.lower() for name in (*schema, *OWN)]
         if taken := [name for name in acc.roles.by if names.count(name.lower()) > 1]:
-            raise SpecificationError(f"by= cannot use the name {taken[0]!r}, which a store uses; give it an alias.")
+            raise SpecificationError(
+                Argument("by"), f" cannot use the name {taken[0]!r}, which a store uses; give it an alias."
+            )
         for name, kind in schema.items():
             if pl.Null in _leaves(kind):
                 raise ColumnError(f"the first batch does not tell the type of {name!r}, which is all null; cast it.")
@@ -197,7 +199,9 @@ class Layout:
             SpecificationError: for what is no length of time.
         """
         require_length(every)
-        with translated(SpecificationError, f"every= must be a duration such as '1d', '1w' or '1mo', got {every!r}"):
+        with translated(
+            SpecificationError, Argument("every"), f" must be a duration such as '1d', '1w' or '1mo', got {every!r}"
+        ):
             pl.Series([date(2026, 1, 1)]).dt.truncate(every)  # which refuses more than times do
         return pl.col(self.window).dt.truncate(every)
 

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 import polars as pl
 
 from streammetrics.accumulator import Accumulator, merge
-from streammetrics.errors import SpecificationError, StateError
+from streammetrics.errors import Argument, SpecificationError, StateError
 from streammetrics.history.layout import OWN, Layout, one_of, one_of_sql, quoted
 from streammetrics.rows.roles import several
 from streammetrics.system.disk import directory, require_whole_commits, require_whole_files, settle
@@ -98,7 +98,7 @@ class MetricStore:
         if not isinstance(acc, Accumulator):
             raise SpecificationError(f"acc must be an Accumulator, got {type(acc).__name__}.")
         if not isinstance(batch_id, str) or not batch_id:
-            raise SpecificationError(f"batch_id= must be a text that is not empty, not {batch_id!r}.")
+            raise SpecificationError(Argument("batch_id"), f" must be a text that is not empty, not {batch_id!r}.")
         if acc.state.groups.is_empty():
             return False
         newest = self._find()

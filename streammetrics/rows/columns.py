@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from streammetrics import kernels
-from streammetrics.errors import ColumnError, DataError, StreamMetricsError
+from streammetrics.errors import Argument, ColumnError, DataError, Part, StreamMetricsError
 from streammetrics.kernels import NOTHING, Extent
 from streammetrics.rows.codes import number
 from streammetrics.rows.frames import EXACT, group_column, is_coded, limits
@@ -64,13 +64,13 @@ class Reader:
             return column
         if column.dtype == pl.Null:
             return column.cast(pl.Boolean)
-        advice = "pass positive= to say which label is positive"
+        advice = ("pass ", Argument("positive"), " to say which label is positive")
         if not column.dtype.is_numeric():
-            raise ColumnError(f"column {name!r} is of type {column.dtype}, not 0/1 or true/false; {advice}.")
+            raise ColumnError(f"column {name!r} is of type {column.dtype}, not 0/1 or true/false; ", *advice, ".")
         if column.dtype in INTEGERS and extent(column) in ((0, 0), (0, 1), (1, 1), NOTHING):
             return column.cast(pl.Boolean)
         positive = column == 1
-        self._refuse(column, ~(positive | (column == 0)), "labels other than 0 and 1", advice)
+        self._refuse(column, ~(positive | (column == 0)), "labels other than 0 and 1", *advice)
         return positive
 
     def _named_labels(self, column: pl.Series) -> pl.Series:
@@ -84,7 +84,7 @@ class Reader:
         if negative is not None:
             wrong = ~(is_positive | equals(column, negative))
             fault = f"labels other than {positive!r} and {negative!r}"
-            self._refuse(column, wrong, fault, "leave such rows out first, or give positive= alone")
+            self._refuse(column, wrong, fault, "leave such rows out first, or give ", Argument("positive"), " alone")
         return is_positive
 
     def group(self, name: str) -> pl.Series:
@@ -97,9 +97,9 @@ class Reader:
         """A score column as floats of its own width."""
         column, (low, high) = self._with_extent(column)
         if self.roles.probability and not (low >= 0 and high <= 1):
-            real = ", or domain='real' for margins and other scores" if self.roles.kind == "binary" else ""
-            advice = f"pass probabilities{real}"
-            self._refuse(column, ~column.is_between(0, 1), "scores outside [0, 1]", advice)
+            real = (", or ", Argument("domain", "real"), " for margins and other scores")
+            advice = real if self.roles.kind == "binary" else ()
+            self._refuse(column, ~column.is_between(0, 1), "scores outside [0, 1]", "pass probabilities", *advice)
         return column
 
     def weights(self, name: str) -> pl.Series:
@@ -162,8 +162,8 @@ class Reader:
         if not own:
             return found
         total = reduce(operator.add, (column.cast(pl.Float64) for column in found)).alias(self._sum_of(names))
-        advice = "mend them, or pass renormalize=True"
-        self._refuse(total, (total - 1).abs() > TOLERANCE, "probabilities of a row that do not sum to 1", advice)
+        advice = ("mend them, or pass ", Argument("renormalize", True))
+        self._refuse(total, (total - 1).abs() > TOLERANCE, "probabilities of a row that do not sum to 1", *advice)
         return found
 
     def _renormalized(self, names: Sequence[str]) -> list[pl.Series]:
@@ -236,7 +236,7 @@ class Reader:
 
     def _refuse_nulls(self, column: pl.Series) -> None:
         if self.roles.nulls == "raise" and column.null_count():
-            self._refuse(column, column.is_null(), "null or NaN", "fill them, or pass nulls='drop'")
+            self._refuse(column, column.is_null(), "null or NaN", "fill them, or pass ", Argument("nulls", "drop"))
 
     def _refuse_far_times(self, column: pl.Series) -> None:
         """Refuse what Python has no date or time for, and durations that do not fit microseconds."""
@@ -247,19 +247,19 @@ class Reader:
             advice = "the years are 1 to 9999, and durations fit 64 bits in microseconds"
             self._refuse(number, ~number.is_between(*ends), fault, advice)
 
-    def _refuse(self, column: pl.Series, wrong: pl.Series, fault: str, advice: str) -> None:
+    def _refuse(self, column: pl.Series, wrong: pl.Series, fault: str, *advice: Part) -> None:
         """Raise where a row is wrong: say how many, the first one, and what to do."""
         if not wrong.any():
             return
-        count, height, row = int(wrong.sum()), len(column), int(wrong.fill_null(False).arg_max() or 0)
+        row = int(wrong.fill_null(False).arg_max() or 0)
         raise DataError(
-            f"column {column.name!r} has {fault} in {count:,} of {height:,} rows "
-            f"(the first is {column.slice(row, 1).to_list()[0]!r}, in row {row} of the batch); {advice}.",
             column=column.name,
             fault=fault,
-            count=count,
-            height=height,
+            count=int(wrong.sum()),
+            height=len(column),
             row=row,
+            value=column.slice(row, 1).to_list()[0],
+            advice=advice,
         )
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 import polars as pl
 
-from streammetrics.errors import SpecificationError
+from streammetrics.errors import Argument, SpecificationError
 from streammetrics.text import few
 
 Column: TypeAlias = str | pl.Expr
@@ -67,32 +67,36 @@ class Roles:
         for option in ("positive", "negative"):
             object.__setattr__(self, option, _label(option, getattr(self, option)))
         if self.negative is not None and self.positive is None:
-            raise SpecificationError("negative= names the other label of positive=; give both, or positive= alone.")
+            raise SpecificationError("Pass ", Argument("negative"), " only together with ", Argument("positive"), ".")
         if self.negative is not None and self.negative == self.positive:
-            raise SpecificationError(f"positive= and negative= must be different labels, got {self.positive!r} twice.")
+            raise SpecificationError(f"positive and negative must be different labels, got {self.positive!r} twice.")
         if self.y_pred and self.y_score and set(self.y_pred) != set(self.y_score):
             raise SpecificationError("y_pred and y_score must name the same models.")
         if clash := RESERVED.intersection(self.by):
-            raise SpecificationError(f"by= cannot use the name {min(clash)!r}, which reports use; give it an alias.")
+            raise SpecificationError(
+                Argument("by"), f" cannot use the name {min(clash)!r}, which reports use; give it an alias."
+            )
         if len(set(self.by)) < len(self.by):
-            raise SpecificationError(f"by= names a column twice: {', '.join(self.by)}.")
+            raise SpecificationError(Argument("by"), f" names a column twice: {', '.join(self.by)}.")
         object.__setattr__(self, "labels", plain_labels(self.labels))
         if self.labels and self.kind not in SEVERAL:
-            raise SpecificationError(f"labels= are for tasks of several classes or labels, not for {self.kind} ones.")
-        if self.kind == "multilabel" and not self.labels:
-            raise SpecificationError("a row with several labels needs a column for each, or labels= for one of lists.")
-        if self.kind == "multiclass" and self.y_score and not self.labels:
             raise SpecificationError(
-                "y_score= of several classes needs a column for each, or labels= for one of lists."
+                Argument("labels"), f" are for tasks of several classes or labels, not for {self.kind} ones."
+            )
+        if not self.labels and (self.kind == "multilabel" or (self.kind == "multiclass" and self.y_score)):
+            raise SpecificationError(
+                "Several labels need a column for each, or ", Argument("labels"), " for one of lists."
             )
         of_labels = {"multiclass": ("y_score",), "multilabel": ("y_true", "y_pred", "y_score")}.get(self.kind, ())
         truth = {SINGLE: self.y_true} if self.y_true else {}
         for role, models in (("y_true", truth), ("y_pred", self.y_pred), ("y_score", self.y_score)):
             if SINGLE in models and len(models) > 1:
-                raise SpecificationError(f"{role}= has a model without a name.")
+                raise SpecificationError(Argument(role), " has a model without a name.")
             for names in models.values():
                 if len(names) not in (1, len(self.labels) if role in of_labels else 1):
-                    raise SpecificationError(f"{role}= has {len(names)} columns for {len(self.labels)} labels.")
+                    raise SpecificationError(
+                        Argument(role), f" has {len(names)} columns for {len(self.labels)} labels."
+                    )
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -261,7 +265,7 @@ def _label(option: str, given: Any) -> Any:
     """One label of a binary task, numpy's as Python's own."""
     label = given.item() if isinstance(given, np.generic) else given
     if label is not None and (not isinstance(label, SCALARS) or label != label):
-        raise SpecificationError(f"{option}= must be one text, number, boolean, date or time, got {given!r}.")
+        raise SpecificationError(Argument(option), f" must be one text, number, boolean, date or time, got {given!r}.")
     return label
 
 

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import polars as pl
 
-from streammetrics.errors import DataError, MergeError, StreamMetricsError
+from streammetrics.errors import Argument, DataError, MergeError, StreamMetricsError
 from streammetrics.rows.arrays import rows_by_model
 from streammetrics.rows.batches import Batch, append, no_rows
 from streammetrics.rows.frames import concat_groups, types_of
@@ -258,7 +258,11 @@ class Content:
             widest = max(by, key=lambda name: known[name].n_unique())
             raise DataError(
                 f"Grouping by {', '.join(by)} gives more than {most:,} groups; {widest!r} has most values. "
-                "Group by fewer or coarser columns, raise max_groups=, or pass overflow='other'."
+                "Group by fewer or coarser columns, raise ",
+                Argument("max_groups"),
+                ", or pass ",
+                Argument("overflow", "other"),
+                ".",
             )
         self._known = known
 
@@ -274,8 +278,10 @@ def _require_text(columns: pl.DataFrame) -> None:
     for name, dtype in columns.schema.items():
         if dtype not in (pl.String, pl.Null):
             raise DataError(
-                f"overflow='other' requires group columns of text, got {dtype} for {name!r}. "
-                "Cast the column, or raise max_groups=."
+                Argument("overflow", "other"),
+                f" requires group columns of text, got {dtype} for {name!r}. Cast the column, or raise ",
+                Argument("max_groups"),
+                ".",
             )
 
 

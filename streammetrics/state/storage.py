@@ -80,7 +80,7 @@ def to_arrow(saved: Saved) -> pa.Table:
         text = json.dumps(header, default=_plain)
     except TypeError as error:
         raise SpecificationError(
-            "a state can be saved only where positive= and negative= are text, numbers or booleans."
+            "a state can be saved only if positive and negative are text, numbers or booleans."
         ) from error
     table = frame.drop(GROUP).to_arrow()
     table = table.take(pa.array(range(table.num_rows), pa.int64()))  # a copy, whose bytes depend on the content alone
@@ -410,7 +410,7 @@ def _require_fitting(statistics: Sequence[Statistic], roles: Roles) -> None:
     """Refuse statistics that the columns cannot feed."""
     if not any(isinstance(s, RowCounts) for s in statistics):
         raise StateError("the state keeps no row_counts.")
-    misfits = [f"{s.name} {misfit}" for s in statistics if (misfit := s.misfit(roles))]
+    misfits = [f"{s.name} {''.join(map(str, misfit))}" for s in statistics if (misfit := s.misfit(roles))]
     if roles.probability != any(s.needs_probabilities() for s in statistics):
         misfits.append("whether scores are probabilities is said wrongly")
     if misfits:

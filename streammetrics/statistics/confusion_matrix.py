@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from streammetrics.counting import Tables
+from streammetrics.errors import Part
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import LABEL, Kind, Roles, plain_labels
 from streammetrics.statistics import confusion
@@ -54,10 +55,10 @@ class ConfusionMatrix(Statistic):
     def __post_init__(self) -> None:
         object.__setattr__(self, "order", plain_labels(self.order))
 
-    def misfit(self, roles: Roles) -> str | None:
+    def misfit(self, roles: Roles) -> tuple[Part, ...]:
         """Labels that have an order are those declared."""
         if self.order and set(self.order) != set(roles.labels):
-            return f"orders the labels {few(self.order)}; those declared are {few(roles.labels) or 'none'}"
+            return (f"orders the labels {few(self.order)}; those declared are {few(roles.labels) or 'none'}",)
         return super().misfit(roles)
 
     def counter(self, weighted: bool) -> Tables:

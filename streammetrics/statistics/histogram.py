@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.counting import Bins
-from streammetrics.errors import SpecificationError
+from streammetrics.errors import Argument, SpecificationError
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
 from streammetrics.statistics.binned import Binned
@@ -100,7 +100,7 @@ class ErrorHistogram(Binned):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.domain != "real":
-            raise SpecificationError("errors lie on the real line; leave out domain=.")
+            raise SpecificationError("errors lie on the real line; leave out ", Argument("domain"), ".")
 
     def counter(self, weighted: bool) -> Bins:
         """Counts by bin."""

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from streammetrics.counting import Counter
-from streammetrics.errors import SpecificationError
+from streammetrics.errors import Argument, Part, SpecificationError
 from streammetrics.rows.roles import SEVERAL, Kind, Roles
 from streammetrics.statistics.view import GROUP, View, exact, nothing_wide
 
@@ -117,18 +117,19 @@ class Statistic(ABC):
         """The roles that these options need."""
         return self.roles
 
-    def misfit(self, roles: Roles) -> str | None:
-        """Why columns of these roles cannot feed it; None where they can."""
+    def misfit(self, roles: Roles) -> tuple[Part, ...]:
+        """Why columns of these roles cannot feed it, as parts of a message; empty where they can."""
         missing = [role for role in self.needs() if not getattr(roles, role)]
         if missing := [*missing, *(name for name in self.inputs if name not in roles.inputs)]:
-            return f"needs {' and '.join(f'{role}=' for role in missing)}"
+            first, *others = map(Argument, missing)
+            return ("needs ", first, *(part for other in others for part in (" and ", other)))
         if not self.serves(roles.kind):
-            return f"is no statistic of {roles.kind} tasks"
+            return (f"is no statistic of {roles.kind} tasks",)
         if self.task() in SEVERAL and not (roles.y_pred or roles.y_score):
-            return "needs y_pred=, or y_score= for each label"
+            return ("needs ", Argument("y_pred"), ", or ", Argument("y_score"), " for each label")
         if self.of_label and roles.kind in SEVERAL and not roles.labels:
-            return "is kept for each label; give a score for each, or labels="
-        return None
+            return ("is kept for each label; give a score for each, or ", Argument("labels"))
+        return ()
 
     def needs_probabilities(self) -> bool:
         """Whether scores must lie in [0, 1]."""

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import polars as pl
 
-from streammetrics.errors import StreamMetricsError
+from streammetrics.errors import Part, StreamMetricsError
 
 FOREIGN = (
     pl.exceptions.PolarsError,
@@ -22,7 +22,7 @@ NAMES = {"ArrowException", "DeltaError", "PanicException"}  # of libraries impor
 
 
 @contextmanager
-def translated(kind: type[StreamMetricsError], what: str) -> Iterator[None]:
+def translated(kind: type[StreamMetricsError], *what: Part) -> Iterator[None]:
     """Raise errors of other libraries as ``kind``, with ``what`` failed before the first line of the reason.
 
     A panic of compiled code derives from `BaseException`; an interrupt, an exit and the library's own errors pass.
@@ -38,7 +38,7 @@ def translated(kind: type[StreamMetricsError], what: str) -> Iterator[None]:
     except BaseException as error:
         if not is_foreign(error):
             raise
-        raise kind(f"{what}: {reason(error)}.") from error
+        raise kind(*what, f": {reason(error)}.") from error
 
 
 def is_foreign(error: BaseException) -> bool:
