@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from streammetrics.errors import ReportError
-from streammetrics.rows.frames import concat_groups
+from streammetrics.rows.frames import joint_types
 from streammetrics.state.tables import State
 from streammetrics.statistics import GROUP, ConfusionCounts, ErrorHistogram, Histogram, ScoreHistogram, Statistic
 from streammetrics.statistics.binned import Binned
@@ -99,7 +99,7 @@ def paired(reference: Distribution, current: Distribution) -> pl.DataFrame:
     """
     if foreign := [c for c in reference.keys if c not in current.keys]:
         raise ReportError(f"the reference is grouped by {foreign[0]!r}, and the current side is not.")
-    types = concat_groups([d.groups.select(reference.keys).clear() for d in (reference, current)]).schema
+    types = joint_types([d.groups.select(reference.keys).schema for d in (reference, current)])
     ours, theirs = (
         d.groups.join(d.sizes, on=GROUP, how="left", maintain_order="left")
         .cast(types)

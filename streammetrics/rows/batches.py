@@ -14,10 +14,8 @@ from streammetrics.kernels import Codes
 from streammetrics.rows.codes import encode
 from streammetrics.rows.columns import Reader
 from streammetrics.rows.folds import fold
-from streammetrics.rows.frames import concat_groups, decoded, to_frame, types_of
+from streammetrics.rows.frames import decoded, joint_types, to_frame, types_of
 from streammetrics.rows.roles import FOLD, LABEL, SINGLE, Roles
-
-NO_COLUMNS = pl.DataFrame()
 
 
 class Field(NamedTuple):
@@ -38,20 +36,19 @@ WEIGHT = Field("weight")
 class Batch:
     """Validated columns of one batch. Nulls are left only where ``nulls="drop"`` lets them pass.
 
-    Scores keep the width of their floats, to which thresholds are rounded. ``by`` has the group columns. ``label``
-    shows the type of class labels that are not declared; it has no rows.
+    Scores keep the width of their floats, to which thresholds are rounded. ``by`` has the group columns. ``label`` has
+    the type of class labels that are not declared.
     """
 
     height: int
     by: pl.DataFrame
     columns: dict[Field, pl.Series]
-    label: pl.DataFrame
+    label: pl.Schema
 
     @property
-    def types(self) -> pl.DataFrame:
-        """The columns whose types come from the data: those of groups, and the label of classes not declared."""
-        types = decoded(types_of(self.by))
-        return types.hstack(self.label) if self.label.width else types
+    def types(self) -> pl.Schema:
+        """Types that come from the data: of group columns, and of the label of classes not declared."""
+        return pl.Schema({**types_of(self.by), **self.label})
 
     def fits(self, other: Batch) -> bool:
         """Whether scores of both are of the same width, so that their rows can be held together."""
@@ -111,7 +108,7 @@ def _read(frame: pl.DataFrame, roles: Roles) -> Batch:
     keys = [reader.group(c) for c in roles.by]
     if roles.unit is not None:
         keys.append(fold(reader.column(roles.unit)).cast(pl.Int64).alias(FOLD))
-    by = pl.DataFrame(keys) if keys else NO_COLUMNS
+    by = pl.DataFrame(keys)
     return Batch(frame.height, by, columns, _label(columns, roles))
 
 
@@ -148,18 +145,19 @@ def append(held: Batch, more: Batch) -> Batch:
     )
 
 
-def _label(columns: dict[Field, pl.Series], roles: Roles) -> pl.DataFrame:
+def _label(columns: dict[Field, pl.Series], roles: Roles) -> pl.Schema:
     if roles.kind != "multiclass" or roles.labels:
-        return NO_COLUMNS
+        return pl.Schema()
     targets = [s for field, s in columns.items() if field.role in ("truth", "predicted")]
-    return concat_groups([types_of(s.alias(LABEL).to_frame()) for s in targets])
+    return joint_types([types_of(s.alias(LABEL).to_frame()) for s in targets])
 
 
 def _appended_groups(rows: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
     if not rows.width:
         return rows
     if rows.schema != others.schema:
-        rows, others = concat_groups([rows, others.clear()]), concat_groups([others, rows.clear()])
+        types = joint_types([rows.schema, others.schema])
+        rows, others = rows.cast(types), others.cast(types)
     if not rows.height:  # a frame without rows would take over the memory of the others
         return pl.DataFrame([pl.Series(n, dtype=t).extend(others[n]) for n, t in rows.schema.items()])
     return rows.extend(others)
@@ -172,6 +170,6 @@ def _extended(rows: pl.Series, height: int, others: pl.Series) -> pl.Series:
     if len(rows) > height:  # an interrupt came between two columns
         rows = rows.head(height)
     if rows.dtype != others.dtype:
-        frames = [s.alias(LABEL).to_frame() for s in (rows, others)]
-        rows, others = (concat_groups([frame, frames[1 - i].clear()]).to_series() for i, frame in enumerate(frames))
+        types = joint_types([pl.Schema({LABEL: s.dtype}) for s in (rows, others)])
+        rows, others = rows.cast(types[LABEL]), others.cast(types[LABEL])
     return rows.extend(others)

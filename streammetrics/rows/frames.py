@@ -81,11 +81,15 @@ def _converted(data: Any, columns: Sequence[str] = (), copy: bool = False) -> pl
         raise ColumnError(f"the batch cannot be read as a table: {error}") from error
 
 
-def types_of(columns: pl.DataFrame) -> pl.DataFrame:
-    """The columns without rows, to tell their types. Integers that floats cannot hold are shown as `WIDE`."""
-    wide = [s.name for s in columns.iter_columns() if s.dtype == pl.Int64 and _beyond(s, EXACT)]
-    types = columns.clear()
-    return types.cast(dict.fromkeys(wide, WIDE)) if wide else types
+def types_of(columns: pl.DataFrame) -> pl.Schema:
+    """The types of columns of groups or labels. Categories are text; integers that floats cannot hold are `WIDE`."""
+    return pl.Schema({series.name: _type_of(series) for series in columns.iter_columns()})
+
+
+def _type_of(series: pl.Series) -> pl.DataType:
+    if is_coded(series.dtype):
+        return pl.String()
+    return WIDE if series.dtype == pl.Int64 and _beyond(series, EXACT) else series.dtype
 
 
 def _beyond(integers: pl.Series, limit: int) -> bool:
@@ -93,19 +97,35 @@ def _beyond(integers: pl.Series, limit: int) -> bool:
     return isinstance(low, int) and isinstance(high, int) and max(-low, high) > limit
 
 
-def concat_groups(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Concatenate columns of groups or labels; one that was all null so far takes the type it has elsewhere.
+def joint_types(schemas: Sequence[pl.Schema]) -> pl.Schema:
+    """One type for each column of the first schema; where a column is all null, it takes the type it has elsewhere.
 
     Raises:
-        ColumnError: where a column changes its type.
+        ColumnError: If a column changes its type.
     """
-    for name in frames[0].columns:
-        types = {f.schema[name] for f in frames} - {pl.Null()}
-        if len(types) > 1 and types not in ({pl.Int64(), pl.Float64()}, {pl.Int64(), WIDE}):
-            found = " and ".join(sorted("integers beyond 2^53" if t == WIDE else str(t) for t in types))
-            if name == LABEL:
-                raise ColumnError(f"class labels are of different types in different columns or batches: {found}.")
-            raise ColumnError(f"the column {name!r} has different types in different batches: {found}.")
+    return pl.Schema({name: _joint_type(name, {schema[name] for schema in schemas}) for name in schemas[0]})
+
+
+def _joint_type(name: str, found: set[pl.DataType]) -> pl.DataType:
+    types = found - {pl.Null()}
+    for wider in (pl.Float64(), WIDE):
+        if types == {pl.Int64(), wider}:
+            return wider
+    if len(types) > 1:
+        said = " and ".join(sorted("integers beyond 2^53" if t == WIDE else str(t) for t in types))
+        if name == LABEL:
+            raise ColumnError(f"class labels are of different types in different columns or batches: {said}.")
+        raise ColumnError(f"the column {name!r} has different types in different batches: {said}.")
+    return next(iter(types), pl.Null())
+
+
+def concat_groups(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Concatenate columns of groups or labels, which take their `joint_types`.
+
+    Raises:
+        ColumnError: If a column changes its type.
+    """
+    joint_types([frame.schema for frame in frames])
     return pl.concat(frames, how="vertical_relaxed", rechunk=True)
 
 

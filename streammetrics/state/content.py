@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import copy
 from itertools import product
 from typing import Literal, NamedTuple
@@ -12,7 +13,7 @@ import polars as pl
 from streammetrics.errors import Argument, DataError, MergeError, StreamMetricsError
 from streammetrics.rows.arrays import rows_by_model
 from streammetrics.rows.batches import Batch, append, no_rows
-from streammetrics.rows.frames import concat_groups, types_of
+from streammetrics.rows.frames import concat_groups, joint_types, types_of
 from streammetrics.rows.roles import LABEL, Roles
 from streammetrics.state import tables as states
 from streammetrics.state.overflow import may_overflow, refuse_overflow, refuse_overflow_together, suspects
@@ -53,7 +54,7 @@ NO_LIMIT = GroupLimit()
 class Content:
     """What an accumulator holds. Rows are counted in place: `require` rejects those that cannot be, `add` takes them.
 
-    ``types`` shows the types that come from the data, so far; it has no rows.
+    ``types`` has the types that come from the data, so far.
     """
 
     def __init__(self, roles: Roles, state: State, limit: GroupLimit = NO_LIMIT) -> None:
@@ -237,7 +238,7 @@ class Content:
         tables = [state.groups for state in (self._merged, *self._pending)]
         return tables if self._tally is None else [*tables, self._tally.groups]
 
-    def _require_groups(self, types: pl.DataFrame, *more: pl.DataFrame) -> None:
+    def _require_groups(self, types: pl.Schema, *more: pl.DataFrame) -> None:
         """Reject more groups than may be.
 
         Args:
@@ -246,7 +247,7 @@ class Content:
         """
         by, (most, overflow) = self.roles.by, self.limit
         if overflow == "other":
-            _require_text(types.select(by))
+            _require_text({name: types[name] for name in by})
             return
         if self._known is None:
             held = [] if self._held is None else [self._held.by.head(self._held.height)]
@@ -266,16 +267,14 @@ class Content:
             )
         self._known = known
 
-    def _joint_types(self, columns: pl.DataFrame) -> pl.DataFrame:
-        """The types so far brought together with those of more columns."""
-        if not columns.width or columns.schema == self.types.schema:
-            return self.types
-        return concat_groups([self.types, columns.select(self.types.columns)])
+    def _joint_types(self, types: pl.Schema) -> pl.Schema:
+        """The types so far brought together with others."""
+        return self.types if types == self.types else joint_types([self.types, types])
 
 
-def _require_text(columns: pl.DataFrame) -> None:
+def _require_text(types: Mapping[str, pl.DataType]) -> None:
     """Reject group columns that could not name the group of others."""
-    for name, dtype in columns.schema.items():
+    for name, dtype in types.items():
         if dtype not in (pl.String, pl.Null):
             raise DataError(
                 Argument("overflow", "other"),
@@ -285,11 +284,11 @@ def _require_text(columns: pl.DataFrame) -> None:
             )
 
 
-def _types(roles: Roles, state: State) -> pl.DataFrame:
-    """The columns whose types come from the data, without rows."""
+def _types(roles: Roles, state: State) -> pl.Schema:
+    """Types that come from the data."""
     types = types_of(state.keys.select(roles.keys))
     matrix = state.tables.get(ConfusionMatrix.name)
     if matrix is None or roles.labels:
         return types
     labels = [types_of(matrix.select(pl.col(side).alias(LABEL))) for side in ConfusionMatrix.keys]
-    return types.hstack(concat_groups(labels))
+    return pl.Schema({**types, **joint_types(labels)})
