@@ -2,7 +2,9 @@
 
 import json
 import math
+import re
 from datetime import date, time, timedelta
+from importlib import resources
 
 import numpy as np
 import polars as pl
@@ -10,7 +12,7 @@ import pytest
 
 import streammetrics as sm
 from streammetrics import charts
-from streammetrics.charts.picture import COLOURS, COLOURS_ON_DARK, MOST, Axis
+from streammetrics.charts.picture import COLOURS, MOST, Axis
 from streammetrics.charts.thinning import HALF_A_PIXEL, needed, thinned
 from streammetrics.charts.ticks import ticks
 from streammetrics.html import page
@@ -377,13 +379,21 @@ def test_ticks_of_extreme_axes(low, high):
 
 def test_colours_stand_out():
     """At least 3 to 1 against the page, as WCAG 2 asks of graphics."""
+    style = resources.files("streammetrics.html").joinpath("page.css").read_text(encoding="utf-8")
+    light_page, dark_page, print_page = (
+        tuple(f"#{c * (6 // len(c))}" for c in re.findall(r"--c\d: #(\w+);", line))
+        for line in style.splitlines()
+        if "--c0:" in line
+    )
+    assert light_page == print_page == tuple(colour.lower() for colour in COLOURS)
+    assert len(dark_page) == MOST
 
     def luminance(colour):
         parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
         linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
         return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
-    for colours, paper in ((COLOURS, "#ffffff"), (COLOURS_ON_DARK, "#1a1e24")):
+    for colours, paper in ((light_page, "#ffffff"), (dark_page, "#1a1e24")):
         for colour in colours:
             light, dark = sorted((luminance(colour), luminance(paper)), reverse=True)
             assert (light + 0.05) / (dark + 0.05) >= 3

@@ -13,7 +13,6 @@ from streammetrics.reading.curves import (
     lift_curve,
     operating_point,
     pr_curve,
-    pr_interpolation,
     roc_curve,
     threshold_table,
 )
@@ -76,19 +75,13 @@ def test_lift_curve():
     assert curve["lift"].to_list() == [None, *map(pytest.approx, (5 / 3, 5 / 6, 5 / 9, 5 / 6, 1))]
 
 
-def test_pr_interpolation_from_the_paper():
-    """Davis and Goadrich (2006), table 1: from (TP 5, FP 5) to (TP 10, FP 30) of 20 positives."""
-    table = pl.DataFrame({"low": [0.1, 0.5, 0.9], "neg": [70, 25, 5], "pos": [10, 5, 5]})
-    points = pr_interpolation(table, steps=5).slice(5, 6)
-    assert points["recall"].to_list() == pytest.approx([0.25, 0.3, 0.35, 0.4, 0.45, 0.5])
-    assert points["precision"].round(3).to_list() == [0.5, 0.375, 0.318, 0.286, 0.265, 0.25]
-
-
-def test_pr_auc_is_the_area_below_the_interpolation():
-    points = pr_interpolation(GROUPS, ["day"], steps=5000)
-    area = pr_auc(FIVE_ROWS["neg"], FIVE_ROWS["pos"])
-    for _, drawn in points.group_by("day"):
-        assert np.trapezoid(drawn["precision"], drawn["recall"]) == pytest.approx(area, rel=1e-6)
+def test_pr_auc_is_the_area_below_the_interpolation_of_davis_and_goadrich():
+    """True and false positives grow in proportion from one threshold to the next."""
+    counts = threshold_table(FIVE_ROWS).select("tp", "fp").to_numpy()
+    steps = np.linspace(0, len(counts) - 1, 100_001)[1:]
+    tp, fp = (np.interp(steps, range(len(counts)), column) for column in counts.T)
+    area = np.trapezoid(np.append(1, tp / (tp + fp)), np.append(0, tp / tp[-1]))
+    assert pr_auc(FIVE_ROWS["neg"], FIVE_ROWS["pos"]) == pytest.approx(area, rel=1e-6)
 
 
 @pytest.mark.parametrize("curve", [threshold_table, roc_curve, pr_curve, det_curve, lift_curve])

@@ -10,7 +10,6 @@ import streammetrics as sm
 from streammetrics import kernels
 from streammetrics.kernels import Runs, choice, classes
 from streammetrics.kernels import numpy as definition
-from streammetrics.kernels.lattice import Lattice
 
 pytestmark = pytest.mark.thorough  # compilation takes a minute
 
@@ -63,11 +62,6 @@ def assert_twins_add(name, cells, *args, weight=None, runs, integers=False, modu
         getattr(module, name)(*args, weight, runs, out)
     assert_close(*outs)
     return outs[0]
-
-
-@pytest.mark.parametrize(("domain", "values"), [("probability", PROBABILITIES), ("real", REALS)], ids=["p", "real"])
-def test_keys(domain, values):
-    assert_twins_agree("lattice_keys", values, Lattice(domain))
 
 
 @grouped

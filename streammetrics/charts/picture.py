@@ -20,7 +20,6 @@ Places: TypeAlias = NDArray[np.float64]
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#9A6700")
 """Blue, vermillion, green, purple and black of Okabe and Ito (2008), and their orange darkened: each has at least the
 contrast of 3 to 1 on white that WCAG 2 asks of graphics."""
-COLOURS_ON_DARK = ("#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#F0E442", "#FFFFFF")
 DASHES = ((), (8, 3), (2, 2), (8, 3, 2, 3), (12, 3), (4, 4))
 SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross")
 MOST = len(COLOURS)  # series that can be told apart, in colour and without

@@ -28,9 +28,7 @@ import polars as pl
 from numpy.typing import NDArray
 from polars import DataFrame
 
-from streammetrics.errors import ColumnError, DataError, SpecificationError
-from streammetrics.metrics.digests import digest_cdf, digest_quantile
-from streammetrics.metrics.metric import Metric
+from streammetrics.errors import SpecificationError
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.integer]
@@ -38,19 +36,6 @@ Weights = NDArray[np.float64] | NDArray[np.int64]
 
 SCHEMA = {"group": pl.UInt32(), "mean": pl.Float64(), "weight": pl.Float64(), "min": pl.Float64(), "max": pl.Float64()}
 TICKS = 36  # bits in which the weight of a group is measured
-
-_SAME_GROUP = pl.col("group") == pl.col("group").shift()
-_FAULTS = {
-    "group is not the number of a group": pl.col("group").is_null(),
-    "a number is null or NaN": pl.any_horizontal(pl.exclude("group").fill_nan(None).is_null()),
-    "weight is not positive and finite": ~pl.col("weight").is_between(0, np.inf, closed="none"),
-    "the weight of the group is not finite": pl.col("weight").sum().over("group").is_infinite(),
-    "mean is not between min and max": ~pl.col("mean").is_between("min", "max"),
-    "an infinity is merged with other values": pl.any_horizontal(pl.col("min", "max").is_infinite())
-    & (pl.col("min") < pl.col("max")),
-    "group is less than the one before": pl.col("group") < pl.col("group").shift(),
-    "mean is less than the one before": _SAME_GROUP & (pl.col("mean") < pl.col("mean").shift()),
-}
 
 
 def observe(values: Floats, group: Codes | None, groups: int, weight: Floats | None, compression: int) -> DataFrame:
@@ -114,103 +99,6 @@ def cluster(table: DataFrame, compression: int) -> DataFrame:
     first = _clusters(mean, group, ends[:-1], _ticks(weight, group)[ends], compression)
     means, weights = _means(mean, weight, first, np.append(first, len(mean))[1:] - 1)
     return _table(group, first, means, weights, np.minimum.reduceat(low, first), np.maximum.reduceat(high, first))
-
-
-def quantile(table: DataFrame, q: float = 0.5) -> DataFrame:
-    """The value below which a share of the rows lies, in each group of a digest: `digest_quantile`.
-
-    Args:
-        table: the digest.
-        q: the share, from 0 to 1.
-
-    Returns:
-        group, value, lower, upper. The quantile of the rows lies between lower and upper.
-
-    Raises:
-        MetricError: where ``q`` is no share.
-
-    >>> quantile(observe(np.arange(1001.0), None, 1, None, compression=100), 0.01).rows()
-    [(0, 10.0, 9.0, 11.0)]
-    """
-    return _read(table, digest_quantile(q=q))
-
-
-def cdf(table: DataFrame, x: float) -> DataFrame:
-    """The share of the rows whose value is at most ``x``, in each group of a digest: `digest_cdf`.
-
-    Args:
-        table: the digest.
-        x: any number but NaN.
-
-    Returns:
-        group, value, lower, upper. The share of the rows lies between lower and upper.
-
-    Raises:
-        MetricError: where ``x`` is NaN.
-
-    >>> cdf(observe(np.arange(1000.0), None, 1, None, compression=4), 853).rows()
-    [(0, 0.854, 0.854, 0.854)]
-    """
-    return _read(table, digest_cdf(x=x))
-
-
-def _read(table: DataFrame, metric: Metric) -> DataFrame:
-    bounds = metric.bounds_expressions()
-    assert bounds is not None
-    value, (lower, upper) = metric.expression(), bounds
-    table = table.with_columns(pl.col("weight").cast(pl.Float64), weighted=pl.lit(table.schema["weight"].is_float()))
-    return table.group_by("group", maintain_order=True).agg(value=value, lower=lower, upper=upper)
-
-
-def to_frame(table: DataFrame) -> DataFrame:
-    """The centroids of a digest as a plain frame, which `from_frame` takes back.
-
-    Returns:
-        group, mean, weight, min, max.
-
-    >>> to_frame(observe(np.array([1.0, 2.0]), None, 1, None, compression=100)).rows()
-    [(0, 1.0, 1, 1.0, 1.0), (0, 2.0, 1, 2.0, 2.0)]
-    """
-    return table.select(*SCHEMA)
-
-
-def from_frame(frame: DataFrame) -> DataFrame:
-    """The digest of centroids that come from elsewhere.
-
-    That ``min`` and ``max`` are those of the rows cannot be checked, and all bounds rest on it.
-
-    Args:
-        frame: numbers ``mean``, ``weight``, ``min``, ``max``, sorted by group and mean; without ``group``, one group.
-            Integers as ``weight`` are numbers of rows, floats are sums of weights.
-
-    Raises:
-        ColumnError: where a column is missing or of another type.
-        DataError: where a row cannot be a centroid, or is not in order.
-
-    >>> from_frame(pl.DataFrame({"mean": [1, 4], "weight": [2, 1], "min": [0, 4], "max": [2, 4]})).rows()
-    [(0, 1.0, 2, 0.0, 2.0), (0, 4.0, 1, 4.0, 4.0)]
-    """
-    if "group" not in frame.columns:
-        frame = frame.with_columns(group=pl.lit(0, pl.UInt32))
-    for name in SCHEMA:
-        if name not in frame.columns:
-            raise ColumnError(f"there is no column {name!r}; centroids have mean, weight, min and max.")
-        kind = frame.schema[name]
-        if not (kind.is_integer() if name == "group" else kind.is_numeric()):
-            needed = "whole numbers" if name == "group" else "numbers"
-            raise ColumnError(f"column {name!r} is of type {kind}; {needed} are needed here.")
-    counted = frame.schema["weight"].is_integer()
-    numbers = pl.exclude("group", "weight").cast(pl.Float64) + 0.0  # makes -0.0 the one zero
-    table = frame.select(*SCHEMA).with_columns(
-        pl.col("group").cast(pl.UInt32, strict=False),
-        numbers,
-        pl.col("weight").cast(pl.Int64 if counted else pl.Float64),
-    )
-    for fault, found in _FAULTS.items():
-        rows = table.select(pl.arg_where(found)).to_series()
-        if len(rows):
-            raise DataError(f"{fault}, in {len(rows):,} of {table.height:,} centroids; the first is in row {rows[0]}.")
-    return table
 
 
 def _order(values: Floats, group: Codes | None, groups: int, weight: Floats | None) -> NDArray[np.intp]:

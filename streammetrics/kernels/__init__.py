@@ -14,7 +14,6 @@ count_bins = fastest(cells.count_bins)
 count_outcomes = fastest(definition.count_outcomes)
 count_ranks = fastest(classes.count_ranks)
 extent = fastest(definition.extent)
-lattice_keys = fastest(definition.lattice_keys)
 likeliest = fastest(classes.likeliest)
 number = fastest(definition.number)
 row_sums = classes.row_sums  # sorting takes most of it, which is compiled already
@@ -37,7 +36,6 @@ __all__ = [
     "count_outcomes",
     "count_ranks",
     "extent",
-    "lattice_keys",
     "likeliest",
     "number",
     "row_sums",

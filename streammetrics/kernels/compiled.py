@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from streammetrics.kernels import errors
 from streammetrics.kernels import numpy as definition
-from streammetrics.kernels.lattice import MAGNITUDE, ONE, Keys, Lattice
+from streammetrics.kernels.lattice import MAGNITUDE, ONE
 from streammetrics.kernels.numpy import (
     BLOCK,
     CLIP,
@@ -67,13 +67,6 @@ def number(column: pl.Series) -> tuple[Codes, Codes]:
     if first is None:  # many values
         first = _number(high, low, len(high).bit_length() + 1, codes)
     return codes, first
-
-
-def lattice_keys(values: Floats, lattice: Lattice) -> Keys:
-    """0.5 ns."""
-    keys = np.empty(len(values), dtype=np.int64)
-    _lattice_keys(values, fold_of(lattice), keys)
-    return keys
 
 
 def arrange(codes: Codes, groups: int) -> tuple[Codes | None, Runs]:
@@ -198,12 +191,6 @@ def _number(high, low, bits, codes):
             found += 1
         codes[i] = numbers[slot]
     return first[:found].copy()
-
-
-@exact
-def _lattice_keys(values, fold, keys):
-    for i in range(len(values)):
-        keys[i] = _key(values[i], fold)
 
 
 @exact

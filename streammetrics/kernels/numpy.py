@@ -13,8 +13,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.kernels.lattice import Keys, Lattice
-
 Labels = NDArray[np.uint8]
 Floats = NDArray[np.float64]
 Scores = NDArray[np.float64 | np.uint8]
@@ -110,14 +108,6 @@ def as_integers(column: pl.Series) -> NDArray[np.int64]:
         return column.to_physical().to_numpy().view(np.int64)
     text = column.bin.encode("hex") if column.dtype == pl.Binary else column.cast(pl.String)
     return text.cast(pl.Categorical(pl.Categories.random())).to_physical().cast(pl.Int64).to_numpy()
-
-
-def lattice_keys(values: Floats, lattice: Lattice) -> Keys:
-    """Ordered integer keys of values; 3 ns."""
-    keys = np.empty(len(values), dtype=np.int64)
-    for block in blocks(len(values)):
-        keys[block] = lattice.keys(values[block])
-    return keys
 
 
 def count_outcomes(

@@ -65,7 +65,7 @@ def roc_curve(table: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
 def pr_curve(table: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
     """Precision-recall curve: ``recall`` and ``precision`` at every threshold.
 
-    Between two thresholds the curve is not straight: see `pr_interpolation`.
+    Between two thresholds the curve is not straight: see Davis and Goadrich (2006).
     """
     return _curve(table, by, recall=_value(recall), precision=_value(precision))
 
@@ -83,27 +83,6 @@ def lift_curve(table: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
     """
     lift = (_value(precision) / _value(prevalence)).fill_nan(None)
     return _curve(table, by, targeted=_value(predicted_positive_rate), gain=_value(recall), lift=lift)
-
-
-def pr_interpolation(table: pl.DataFrame, by: Sequence[str] = (), steps: int = 16) -> pl.DataFrame:
-    """The precision-recall curve with each segment drawn in ``steps``, after Davis and Goadrich (2006).
-
-    From one threshold to the next true and false positives grow in proportion; the first segment has constant
-    precision. `pr_auc` is the area below.
-
-    >>> table = pl.DataFrame({"low": [0.2, 0.6], "neg": [25, 5], "pos": [5, 5]})
-    >>> pr_interpolation(table, steps=5)["precision"].tail(6).round(3).to_list()
-    [0.5, 0.375, 0.318, 0.286, 0.265, 0.25]
-    """
-    above = {name: column.slice(1) for name, column in _counts().items()}
-    segments = {"neg": pl.col("neg"), "pos": pl.col("pos"), **above}
-    points = _per_group(table, by, **{name: column.reverse() for name, column in segments.items()})
-    points = points.with_columns(part=pl.int_ranges(0, pl.lit(steps + 1))).explode("part")
-    points = points.filter((pl.col("part") > 0) | (pl.col("tp") + pl.col("fp") == 0))
-    more_tp, more_fp = (pl.col(c) * pl.col("part") / steps for c in ("pos", "neg"))
-    tp, fp, fn = pl.col("tp") + more_tp, pl.col("fp") + more_fp, pl.col("fn") - more_tp
-    own_precision = precision(pl.col("pos"), pl.col("neg"))
-    return points.select(*by, recall=recall(tp, fn), precision=precision(tp, fp).fill_null(own_precision))
 
 
 def operating_point(
