@@ -1,4 +1,7 @@
-"""Tasks: which statistics a task keeps, and which metrics it shows."""
+"""Tasks: which statistics a task keeps, and which metrics it shows.
+
+Each lists its arguments in full, since `help` shows signatures, and the command line reads its options off them.
+"""
 
 from __future__ import annotations
 

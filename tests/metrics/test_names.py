@@ -1,6 +1,8 @@
 """Names of metrics: what is listed can be imported, once, and scikit-learn's names are known."""
 
 import inspect
+import pkgutil
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -66,6 +68,13 @@ def test_every_metric_is_listed_once_and_can_be_imported():
     for metric in declared_metrics():
         if metric.__module__.startswith("streammetrics."):
             assert getattr(inspect.getmodule(metric.formula), metric.__name__) is metric
+
+
+def test_every_module_of_metrics_is_collected():
+    collected = declared_metrics()
+    for module in pkgutil.iter_modules(metrics.__path__, "streammetrics.metrics."):
+        import_module(module.name)
+    assert declared_metrics() == collected
 
 
 def test_of_one_name_the_package_has_the_metric_of_two_classes():

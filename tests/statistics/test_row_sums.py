@@ -1,5 +1,6 @@
 """Statistics of one's own: sums of what each row gives."""
 
+import inspect
 import pickle
 
 import numpy as np
@@ -10,6 +11,7 @@ from strategies import merge_in_any_order, shards, shuffled, use_small_chunks
 
 import streammetrics as sm
 from streammetrics.statistics import STATISTICS
+from streammetrics.statistics.row_sums import ROLES, TAKEN
 
 
 class IntervalCoverage(sm.RowSums):
@@ -192,3 +194,8 @@ def test_dropped_rows_leave_every_input():
     data = rows(6).with_columns(low=pl.Series([None, *rows(6)["low"][1:]]))
     acc = made(nulls="drop").update(data)
     assert acc.finalize()["interval_coverage"].value == covered(rows(6)[1:]).mean()
+
+
+def test_no_input_can_have_the_name_of_an_argument():
+    arguments = inspect.signature(sm.Accumulator).parameters.values()
+    assert {a.name for a in arguments if a.kind is not a.VAR_KEYWORD} == TAKEN | ROLES.keys()
