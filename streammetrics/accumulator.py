@@ -19,7 +19,7 @@ from streammetrics.rows.roles import Column, Columns, Kind, Names, Roles, severa
 from streammetrics.state import storage
 from streammetrics.state import tables as states
 from streammetrics.state.content import MAX_GROUPS, NO_LIMIT, Content, GroupLimit
-from streammetrics.state.specification import brief, complete, kind_of, order_of, require_equal
+from streammetrics.state.specification import brief, complete, kind_of, require_equal
 from streammetrics.state.storage import Saved
 from streammetrics.state.tables import State
 from streammetrics.state.tally import no_state
@@ -102,9 +102,11 @@ class Accumulator:
         if unknown := inputs.keys() - wanted:
             raise SpecificationError(f"{min(unknown)!r} is neither an argument nor an input of these statistics.")
         kind = task or kind_of(statistics)
+        if labels is None:
+            labels = next((s.labels for s in statistics if s.labels), None)
         roles = Roles(
             kind=kind,
-            **names.targets(kind, y_true, y_pred, y_score, order_of(statistics) if labels is None else labels),
+            **names.targets(kind, y_true, y_pred, y_score, labels),
             sample_weight=None if sample_weight is None else names.of(sample_weight),
             unit=None if unit is None else names.of(unit),
             by=tuple(names.of(column) for column in several(by)),

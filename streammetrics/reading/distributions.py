@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
 import polars as pl
 
 from streammetrics.errors import ReportError
+from streammetrics.kernels.lattice import Lattice
 from streammetrics.rows.frames import joint_types
 from streammetrics.state.tables import State
-from streammetrics.statistics import GROUP, ConfusionCounts, ErrorHistogram, Histogram, ScoreHistogram, Statistic
-from streammetrics.statistics.binned import Binned
+from streammetrics.statistics import GROUP, Histogram
 
 CELLS = 2_000_000  # bins that are brought together at once
 ALL = 1 << 30  # bins: no group has as many
@@ -22,7 +21,6 @@ PAIRED = (
     *("current", "current_cells", "current_rows"),
 )
 """Columns of `paired` and on the way to it, which no group column can be called."""
-LABELS = Histogram()  # the line on which a label is 0 or 1
 
 
 @dataclass(frozen=True)
@@ -30,10 +28,10 @@ class Distribution:
     """How many rows of each group have which value.
 
     ``groups`` has the number of each group (column ``group``) and its group columns, ``bins`` the columns group, shift,
-    bin and count, on the lattice of ``histogram``.
+    bin and count.
     """
 
-    histogram: Binned
+    lattice: Lattice
     groups: pl.DataFrame
     bins: pl.DataFrame
 
@@ -56,32 +54,9 @@ def distributions(state: State) -> dict[str, Distribution]:
     found: dict[str, Distribution] = {}
     for statistic in state.statistics:
         table, groups = state.tables[statistic.name], state.groups_of(statistic)
-        for of, (histogram, bins) in _of(statistic, table).items():
-            found.setdefault(of, Distribution(histogram, groups, bins.filter(pl.col("count") > 0)))
+        for of, (lattice, bins) in statistic.distributions(table).items():
+            found.setdefault(of, Distribution(lattice, groups, bins.filter(pl.col("count") > 0)))
     return found
-
-
-def _of(statistic: Statistic, table: pl.DataFrame) -> dict[str, tuple[Binned, pl.DataFrame]]:
-    if isinstance(statistic, ScoreHistogram):
-        scores = table.select(GROUP, "shift", "bin", count=pl.col("neg") + pl.col("pos"))
-        return {"y_score": (statistic, scores), "y_true": (LABELS, _labels(table, pl.sum("neg"), pl.sum("pos")))}
-    if isinstance(statistic, ConfusionCounts):
-        neg, pos = pl.col("fp") + pl.col("tn"), pl.col("tp") + pl.col("fn")  # the same at each threshold
-        return {"y_true": (LABELS, _labels(table, neg.first(), pos.first()))}
-    if isinstance(statistic, Histogram):
-        return {statistic.of: (statistic, table)}
-    if isinstance(statistic, ErrorHistogram):
-        return {"error": (statistic, table)}
-    return {}
-
-
-def _labels(table: pl.DataFrame, neg: pl.Expr, pos: pl.Expr) -> pl.DataFrame:
-    """Bins of labels."""
-    zero, one = LABELS.lattice.keys(np.array([0.0, 1.0])).tolist()
-    sides = table.group_by(GROUP, maintain_order=True).agg(neg.alias("0"), pos.alias("1"))
-    counts = sides.unpivot(["0", "1"], index=GROUP, variable_name="bin", value_name="count")
-    bins = pl.col("bin").replace_strict({"0": zero, "1": one}, return_dtype=pl.Int64)
-    return counts.select(GROUP, pl.lit(0, pl.UInt8).alias("shift"), bins, "count").sort(GROUP, "bin")
 
 
 def paired(reference: Distribution, current: Distribution) -> pl.DataFrame:
@@ -127,10 +102,10 @@ def side_by_side(reference: Distribution, current: Distribution, pairs: pl.DataF
     Raises:
         ReportError: where the values lie on different lines.
     """
-    domains = {d.histogram.domain for d in (reference, current)}
+    domains = {d.lattice.domain for d in (reference, current)}
     if len(domains) > 1:
         raise ReportError("values of the domain 'probability' cannot be compared with those of the domain 'real'.")
-    atoms = set(reference.histogram.atoms) & set(current.histogram.atoms)
+    atoms = set(reference.lattice.atoms) & set(current.lattice.atoms)
     common = Histogram(ALL, domains.pop(), tuple(atoms))
     blocks = pairs.with_columns(block=(pl.col("cells").cum_sum() - pl.col("cells")) // CELLS)
     for block in blocks.partition_by("block", maintain_order=True) or [pairs]:

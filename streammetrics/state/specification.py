@@ -8,7 +8,7 @@ from typing import Any
 
 from streammetrics.errors import Argument, MergeError, SpecificationError
 from streammetrics.rows.roles import SINGLE, Kind, Roles
-from streammetrics.statistics import ConfusionMatrix, RowCounts, Statistic
+from streammetrics.statistics import RowCounts, Statistic
 
 MOST_NAMES = 5  # of columns for labels, in print
 
@@ -24,11 +24,6 @@ def kind_of(statistics: Sequence[Statistic]) -> Kind:
         raise SpecificationError(f"statistics of different tasks cannot be kept together: {said}.")
     unsaid: Kind = "regression" if not kinds and any("y_true" in s.needs() for s in statistics) else "binary"
     return next(iter(kinds - {"binary"}), unsaid)
-
-
-def order_of(statistics: Sequence[Statistic]) -> tuple[Any, ...] | None:
-    """The labels that a statistic puts in order."""
-    return next((s.order for s in statistics if isinstance(s, ConfusionMatrix) and s.order), None)
 
 
 def complete(statistics: Sequence[Statistic], roles: Roles) -> tuple[Statistic, ...]:

@@ -13,9 +13,11 @@ from streammetrics.errors import SpecificationError
 from streammetrics.kernels.lattice import Domain, Lattice
 from streammetrics.rows.roles import several
 from streammetrics.statistics.statistic import Statistic, whole
+from streammetrics.statistics.view import GROUP
 
 CAPACITY = 16_384
 CAPACITY_OF_A_GROUP = 4_096
+LABELS = Lattice("real")  # on which a label is 0 or 1
 
 
 @dataclass(frozen=True)
@@ -78,3 +80,12 @@ class Binned(Statistic):
         return table.with_columns(
             low=pl.Series(self.lattice.lowest(bins, shifts)), high=pl.Series(self.lattice.highest(bins, shifts))
         )
+
+
+def bins_of_labels(table: pl.DataFrame, neg: pl.Expr, pos: pl.Expr) -> pl.DataFrame:
+    """Negatives and positives of each group as bins of the labels 0 and 1."""
+    zero, one = LABELS.keys(np.array([0.0, 1.0])).tolist()
+    sides = table.group_by(GROUP, maintain_order=True).agg(neg.alias("0"), pos.alias("1"))
+    counts = sides.unpivot(["0", "1"], index=GROUP, variable_name="bin", value_name="count")
+    bins = pl.col("bin").replace_strict({"0": zero, "1": one}, return_dtype=pl.Int64)
+    return counts.select(GROUP, pl.lit(0, pl.UInt8).alias("shift"), bins, "count").sort(GROUP, "bin")

@@ -8,7 +8,9 @@ from typing import Any, ClassVar
 import polars as pl
 from numpy.typing import NDArray
 
+from streammetrics.kernels.lattice import Lattice
 from streammetrics.rows.arrays import Rows
+from streammetrics.statistics.binned import LABELS, bins_of_labels
 from streammetrics.statistics.cases import threshold_cases
 from streammetrics.statistics.thresholded import Thresholded
 
@@ -44,6 +46,11 @@ class ConfusionCounts(Thresholded):
     def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
         """Counts at each threshold."""
         return self.at_thresholds(weighted, values, ("fp", "tn"), ("tp", "fn"))
+
+    def distributions(self, table: pl.DataFrame) -> dict[str, tuple[Lattice, pl.DataFrame]]:
+        """That of labels, which is the same at each threshold."""
+        neg, pos = pl.col("fp") + pl.col("tn"), pl.col("tp") + pl.col("fn")
+        return {"y_true": (LABELS, bins_of_labels(table, neg.first(), pos.first()))}
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,11 @@ class ConfusionMatrix(Statistic):
     def __post_init__(self) -> None:
         object.__setattr__(self, "order", plain_labels(self.order))
 
+    @property
+    def labels(self) -> tuple[Any, ...]:
+        """Those of the order."""
+        return self.order
+
     def misfit(self, roles: Roles) -> tuple[Part, ...]:
         """Labels that have an order are those declared."""
         if self.order and set(self.order) != set(roles.labels):

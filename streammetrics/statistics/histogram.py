@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from streammetrics.counting import Bins
 from streammetrics.errors import Argument, SpecificationError
+from streammetrics.kernels.lattice import Lattice
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
 from streammetrics.statistics.binned import Binned
@@ -72,6 +73,10 @@ class Histogram(Binned):
         """The bins with the values at their ends."""
         return (_view(self, "value"),)
 
+    def distributions(self, table: pl.DataFrame) -> dict[str, tuple[Lattice, pl.DataFrame]]:
+        """That of the column."""
+        return {self.of: (self.lattice, table)}
+
 
 @dataclass(frozen=True)
 class ErrorHistogram(Binned):
@@ -109,6 +114,10 @@ class ErrorHistogram(Binned):
     def views(self) -> tuple[View, ...]:
         """The bins with the errors at their ends."""
         return (_view(self, "error"),)
+
+    def distributions(self, table: pl.DataFrame) -> dict[str, tuple[Lattice, pl.DataFrame]]:
+        """That of the errors."""
+        return {"error": (self.lattice, table)}
 
 
 def _view(histogram: Binned, what: str) -> View:

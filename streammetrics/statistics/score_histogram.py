@@ -10,10 +10,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.counting import Bins
-from streammetrics.kernels.lattice import Domain, shortest_decimal
+from streammetrics.kernels.lattice import Domain, Lattice, shortest_decimal
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
-from streammetrics.statistics.binned import Binned
+from streammetrics.statistics.binned import LABELS, Binned, bins_of_labels
 from streammetrics.statistics.cases import order_cases
 from streammetrics.statistics.view import GROUP
 
@@ -76,6 +76,12 @@ class ScoreHistogram(Binned):
         )
         words = [self._word(r["share"], r["low"], r["high"]) for r in self.edges(heavy).iter_rows(named=True)]
         return heavy.select(GROUP, pl.Series("wide", words, dtype=pl.String))
+
+    def distributions(self, table: pl.DataFrame) -> dict[str, tuple[Lattice, pl.DataFrame]]:
+        """Those of scores and labels."""
+        scores = table.select(GROUP, "shift", "bin", count=pl.col("neg") + pl.col("pos"))
+        labels = bins_of_labels(table, pl.sum("neg"), pl.sum("pos"))
+        return {"y_score": (self.lattice, scores), "y_true": (LABELS, labels)}
 
     @staticmethod
     def _word(share: float, low: float, high: float) -> str:

@@ -14,6 +14,7 @@ import polars as pl
 
 from streammetrics.counting import Counter
 from streammetrics.errors import Argument, Part, SpecificationError
+from streammetrics.kernels.lattice import Lattice
 from streammetrics.rows.roles import SEVERAL, Kind, Roles
 from streammetrics.statistics.view import GROUP, View, exact, nothing_wide
 
@@ -113,6 +114,11 @@ class Statistic(ABC):
         """Whether it can be kept in a task; binary ones are kept for each label of a task with several."""
         return self.task() in (None, kind) or (self.task() == "binary" and kind in SEVERAL)
 
+    @property
+    def labels(self) -> tuple[Any, ...]:
+        """The labels of the task, in order, where these options declare them."""
+        return ()
+
     def needs(self) -> tuple[str, ...]:
         """The roles that these options need."""
         return self.roles
@@ -201,6 +207,13 @@ class Statistic(ABC):
         columns = frozenset(self.schema(weighted=False)) - {GROUP}
         folds = len(self.kept) < len(self.keys)
         return (View(columns, self.kept, folds, self.cases, self.support, self.wide),)
+
+    def distributions(self, table: pl.DataFrame) -> dict[str, tuple[Lattice, pl.DataFrame]]:
+        """The distributions that a table holds, of ``y_score``, ``y_pred``, ``y_true`` or ``error``.
+
+        Each is a lattice and the columns group, shift, bin, and count. Labels are 0 or 1.
+        """
+        return {}
 
     def typed(self, schema: Mapping[str, pl.DataType], found: Mapping[str, pl.DataType]) -> dict[str, pl.DataType]:
         """The schema with types that come from the data taken from those found."""
