@@ -18,7 +18,8 @@ from streammetrics.rows.batches import read
 from streammetrics.rows.roles import Column, Columns, Kind, Names, Roles, several
 from streammetrics.state import storage
 from streammetrics.state import tables as states
-from streammetrics.state.content import MAX_GROUPS, NO_LIMIT, Content, GroupLimit
+from streammetrics.state.content import Content
+from streammetrics.state.limit import MAX_GROUPS, NO_LIMIT, GroupLimit
 from streammetrics.state.specification import brief, complete, kind_of, require_equal
 from streammetrics.state.storage import Saved
 from streammetrics.state.tables import State

@@ -13,7 +13,7 @@ from streammetrics.errors import Argument, SpecificationError
 from streammetrics.kernels.lattice import Domain
 from streammetrics.metrics import Metric
 from streammetrics.rows.roles import Column, Columns, several
-from streammetrics.state.content import MAX_GROUPS
+from streammetrics.state.limit import MAX_GROUPS
 from streammetrics.statistics import (
     CAPACITY,
     CAPACITY_OF_A_GROUP,

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from copy import copy
 from itertools import product
-from typing import Literal, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from streammetrics.errors import Argument, DataError, MergeError, StreamMetricsError
+from streammetrics.errors import MergeError, StreamMetricsError
 from streammetrics.rows.arrays import rows_by_model
 from streammetrics.rows.batches import Batch, append, no_rows
 from streammetrics.rows.frames import concat_groups, joint_types, types_of
 from streammetrics.rows.roles import LABEL, Roles
 from streammetrics.state import tables as states
+from streammetrics.state.limit import NO_LIMIT, GroupLimit, require_text
 from streammetrics.state.overflow import may_overflow, refuse_overflow, refuse_overflow_together, suspects
 from streammetrics.state.tables import State
 from streammetrics.state.tally import Tally, no_state
@@ -29,26 +28,6 @@ LARGE_BLOCK = 1_048_576  # so that rows of one group are several
 BUFFER = 524_288  # rows of small batches that are held until they are counted together
 ROWS_OF_A_GROUP = 4  # are held where groups are very many,
 MOST_ROWS = 4_194_304  # but no more than these
-MAX_GROUPS = 1_000_000  # unless a user says otherwise
-
-
-class GroupLimit(NamedTuple):
-    """How many groups there may be, models and folds apart, and what becomes of more: an error, or one group of others.
-
-    With ``overflow="other"`` the groups that come first in sort order keep a row of their own, whatever the order in
-    which rows come, so that parts merge to the same.
-    """
-
-    most: int | None = None
-    overflow: Literal["raise", "other"] = "raise"
-
-    def joint(self, other: GroupLimit) -> GroupLimit:
-        """The limit of a merge: this one, or the smallest under which a part has put groups together."""
-        others = [limit.most for limit in (self, other) if limit.overflow == "other" and limit.most is not None]
-        return GroupLimit(min(others), "other") if others else self
-
-
-NO_LIMIT = GroupLimit()
 
 
 class Content:
@@ -57,7 +36,7 @@ class Content:
     ``types`` has the types that come from the data, so far.
     """
 
-    def __init__(self, roles: Roles, state: State, limit: GroupLimit = NO_LIMIT) -> None:
+    def __init__(self, roles: Roles, state: State, limit: GroupLimit) -> None:
         self.roles = roles
         self.limit = limit
         self.types = _types(roles, state)
@@ -98,7 +77,7 @@ class Content:
         self._require_whole()
         types = self._joint_types(rows.types)
         if far := suspects(rows):
-            trial = Content(self.roles, self.state())
+            trial = Content(self.roles, self.state(), NO_LIMIT)
             with np.errstate(over="ignore"):
                 trial._count(rows)
                 refuse_overflow(trial.state(), far)
@@ -245,9 +224,9 @@ class Content:
             types: of the group columns.
             more: tables of the groups that come.
         """
-        by, (most, overflow) = self.roles.by, self.limit
-        if overflow == "other":
-            _require_text({name: types[name] for name in by})
+        by = self.roles.by
+        if self.limit.overflow == "other":
+            require_text(pl.Schema({name: types[name] for name in by}))
             return
         if self._known is None:
             held = [] if self._held is None else [self._held.by.head(self._held.height)]
@@ -255,33 +234,12 @@ class Content:
         else:
             tables = [self._known, *more]
         known = concat_groups([table.select(by) for table in tables]).unique()
-        if most is not None and known.height > most:
-            widest = max(by, key=lambda name: known[name].n_unique())
-            raise DataError(
-                f"Grouping by {', '.join(by)} gives more than {most:,} groups; {widest!r} has most values. "
-                "Group by fewer or coarser columns, raise ",
-                Argument("max_groups"),
-                ", or pass ",
-                Argument("overflow", "other"),
-                ".",
-            )
+        self.limit.require(known)
         self._known = known
 
     def _joint_types(self, types: pl.Schema) -> pl.Schema:
         """The types so far brought together with others."""
         return self.types if types == self.types else joint_types([self.types, types])
-
-
-def _require_text(types: Mapping[str, pl.DataType]) -> None:
-    """Reject group columns that could not name the group of others."""
-    for name, dtype in types.items():
-        if dtype not in (pl.String, pl.Null):
-            raise DataError(
-                Argument("overflow", "other"),
-                f" requires group columns of text, got {dtype} for {name!r}. Cast the column, or raise ",
-                Argument("max_groups"),
-                ".",
-            )
 
 
 def _types(roles: Roles, state: State) -> pl.Schema:

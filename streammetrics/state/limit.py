@@ -1,0 +1,63 @@
+"""The limit of groups, and what becomes of more."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import polars as pl
+
+from streammetrics.errors import Argument, DataError
+
+MAX_GROUPS = 1_000_000  # unless a user says otherwise
+
+
+class GroupLimit(NamedTuple):
+    """How many groups there may be, models and folds apart, and what becomes of more: an error, or one group of others.
+
+    With ``overflow="other"`` the groups that come first in sort order keep a row of their own, whatever the order in
+    which rows come, so that parts merge to the same.
+    """
+
+    most: int | None = None
+    overflow: Literal["raise", "other"] = "raise"
+
+    def joint(self, other: GroupLimit) -> GroupLimit:
+        """The limit of a merge: this one, or the smallest under which a part has put groups together."""
+        others = [limit.most for limit in (self, other) if limit.overflow == "other" and limit.most is not None]
+        return GroupLimit(min(others), "other") if others else self
+
+    def require(self, groups: pl.DataFrame) -> None:
+        """Reject groups, each given once, that are too many.
+
+        Raises:
+            DataError: If there are more than ``most``.
+        """
+        if self.most is not None and groups.height > self.most:
+            widest = max(groups, key=pl.Series.n_unique).name
+            raise DataError(
+                f"Grouping by {', '.join(groups.columns)} gives more than {self.most:,} groups; {widest!r} has most "
+                "values. Group by fewer or coarser columns, raise ",
+                Argument("max_groups"),
+                ", or pass ",
+                Argument("overflow", "other"),
+                ".",
+            )
+
+
+NO_LIMIT = GroupLimit()
+
+
+def require_text(types: pl.Schema) -> None:
+    """Reject group columns that cannot name a group of others.
+
+    Raises:
+        DataError: If one is not text.
+    """
+    for name, dtype in types.items():
+        if dtype not in (pl.String, pl.Null):
+            raise DataError(
+                Argument("overflow", "other"),
+                f" requires group columns of text, got {dtype} for {name!r}. Cast the column, or raise ",
+                Argument("max_groups"),
+                ".",
+            )
