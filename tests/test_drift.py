@@ -21,6 +21,15 @@ KEYS = ("of", "measure")
 INTERVALS = ("ci_lower", "ci_upper")
 
 
+class Margins(sm.Histogram):
+    """A statistic of one's own that says what its distribution is of."""
+
+    name = "margins"
+
+    def distributions(self, table):
+        return {"margin": (self.lattice, table)}
+
+
 def scores(values, **options):
     return sm.predictions(y_score="p", **options).update({"p": values})
 
@@ -416,3 +425,11 @@ def test_psi_by_chance_is_as_documented():
     one, other = (acc.empty().update({"p": rng.random(500 * n), "g": np.arange(500).repeat(n)}) for n in (800, 400))
     found = sm.drift(one, other).frame.filter(measure="psi")["value"]
     assert found.mean() == pytest.approx(9 * (1 / 800 + 1 / 400), rel=0.06)
+
+
+def test_a_statistic_of_ones_own_says_what_its_distribution_is_of():
+    one, other = np.arange(50.0), np.arange(20.0, 90.0)
+    accs = [sm.Accumulator(Margins(), y_score="p").update({"p": p}) for p in (one, other)]
+    found = sm.drift(*accs)
+    assert found.of == ("margin",)
+    assert value(found, "ks")["value"] == pytest.approx(ks_2samp(one, other).statistic)
