@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from streammetrics.kernels import errors
 from streammetrics.kernels import numpy as definition
-from streammetrics.kernels.lattice import MAGNITUDE, ONE
+from streammetrics.kernels.lattice import MAGNITUDE, ONE, Lattice
 from streammetrics.kernels.numpy import (
     BLOCK,
     CLIP,
