@@ -1,4 +1,6 @@
 import logging
+import os
+import subprocess
 import sys
 from datetime import date
 
@@ -308,3 +310,17 @@ def test_groups_are_the_same_compiled_and_not(fresh_choice, monkeypatch, chunk):
             acc.update(part)
         found = acc.finalize(["rows"]).frame.select("t", "d", "f", "value")
         assert found.sort(pl.all()).equals(expected.sort(pl.all()))
+
+
+def test_negative_zeros_are_zeros_whichever_kernel_is_compiled_first(tmp_path):
+    """Sums of errors may take -0.0 for 0.0; what they share with other kernels must not learn it from them."""
+    pytest.importorskip("numba")
+    script = """
+import numpy as np
+from streammetrics.kernels import compiled, errors
+compiled.sum_errors(np.ones(9), np.ones(9), None, 1, None, errors.FAMILIES, 1.5)
+print(compiled._key(-0.0, None))
+"""
+    env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=env, check=True)
+    assert done.stdout == "0\n"

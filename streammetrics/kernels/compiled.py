@@ -29,7 +29,7 @@ from streammetrics.kernels.numpy import (
     Scores,
 )
 
-exact = njit(cache=True, nogil=True, error_model="numpy")
+exact = njit(cache=True, nogil=True, error_model="numpy", fastmath=False)  # else it takes over that of its first caller
 fused = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 any_order = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 
