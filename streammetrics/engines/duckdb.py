@@ -44,8 +44,13 @@ def accumulate(relation: DuckDBPyRelation, acc: Accumulator, *, workers: int | N
     require(columns, relation.columns)
     used = relation.select(*map(column, columns)) if columns else relation  # volume alone needs rows of any column
 
+    readers: list[Any] = []
+
     def batches() -> Iterator[Any]:
-        return guarded(used.to_arrow_reader(pipeline.BATCH), "the relation")
+        while readers:  # a connection has one open result at a time
+            readers.pop().close()
+        readers.append(used.to_arrow_reader(pipeline.BATCH))
+        return guarded(readers[0], "the relation")
 
     stream = Stream(batches(), again=lambda: numbered(batches()), place="row {} of the relation".format)
     return pipeline.accumulate(stream, acc, workers=workers)

@@ -3,7 +3,6 @@ import polars as pl
 import pytest
 from strategies import estimates_by_group, stacked
 
-from streammetrics.counting.tdigest import from_frame
 from streammetrics.errors import MetricError
 from streammetrics.metrics.digests import digest_cdf, digest_median, digest_quantile
 
@@ -14,7 +13,7 @@ ROUNDING = 1e-14
 def digest(mean, weight, low, high):
     columns = {"mean": mean, "min": low, "max": high}
     table = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.Float64))
-    return from_frame(table.with_columns(weight=pl.Series(weight)))
+    return table.select(pl.lit(0, pl.UInt32).alias("group"), "mean", pl.Series("weight", weight), "min", "max")
 
 
 def single_values(values, weight=1):
@@ -30,7 +29,7 @@ def any_digests(rows, rng):
     table = centroids.group_by("group", "part").agg(
         mean=value.mean().clip(value.min(), value.max()), weight=pl.len(), min=value.min(), max=value.max()
     )
-    return from_frame(table.sort("group", "mean"))
+    return table.sort("group", "mean").select("group", "mean", pl.col("weight").cast(pl.Int64), "min", "max")
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 8])
