@@ -7,19 +7,22 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 from scipy import stats
+from scipy.special import logit
 from strategies import merge_in_any_order, shards, shuffled
 
 import streammetrics as sm
 from streammetrics.metrics import f1
-from streammetrics.metrics.ranking import ks
+from streammetrics.metrics.ranking import average_precision
 from streammetrics.rows.folds import fold
 from streammetrics.uncertainty import (
-    bootstrap_intervals,
-    delong_interval,
-    delta_intervals,
+    auc_intervals,
+    counted,
+    influence_intervals,
     mad_interval,
+    mean_interval,
     quantile_interval,
     root_mean_interval,
+    sliced,
     wilson_interval,
 )
 
@@ -76,7 +79,11 @@ def test_without_a_confidence_nothing_changes(make, options):
     plain, sampled = acc.finalize().frame, acc.finalize(confidence=0.9).frame
     assert not set(LIMITS) & set(plain.columns)
     assert sampled.columns == [*plain.columns[:-1], *LIMITS, "note"]
-    assert_frame_equal(sampled.drop(LIMITS), plain)
+    assert_frame_equal(sampled.drop(*LIMITS, "note"), plain.drop("note"))
+    without = sampled.select(pl.col("value").is_not_null() & pl.all_horizontal(pl.col(LIMITS).is_null())).to_series()
+    assert_frame_equal(sampled.filter(~without).select("note"), plain.filter(~without).select("note"))
+    for before, after in zip(plain.filter(without)["note"], sampled.filter(without)["note"], strict=True):
+        assert after.startswith("no interval: " if before is None else f"{before}; no interval: ")
 
 
 @task
@@ -125,6 +132,20 @@ def test_weighted_rows_of_units_have_intervals():
     assert lower < report["mae"].value < upper
 
 
+def by_influence(table, metric, counts, **options):
+    def read(copies):
+        value = metric.expression().alias(metric.name)
+        return copies.group_by("group", maintain_order=True).agg(value) if metric.aggregates else copies.select(value)
+
+    return influence_intervals(table, [metric], counted(*counts), read, 0.9, **options).select(LIMITS).row(0)
+
+
+def of_mean(losses, **options):
+    table = pl.DataFrame({"loss": losses})
+    total, squares = pl.col("loss").sum(), (pl.col("loss") ** 2).sum()
+    return table.select(mean_interval(total, squares, pl.len(), 0.9, **options)).row(0)
+
+
 def test_they_are_those_of_the_pure_functions():
     rows = data(1)
     report = sm.binary(**LABELS).update(rows).finalize(confidence=0.9)
@@ -135,20 +156,22 @@ def test_they_are_those_of_the_pure_functions():
     )
     wilson = pl.select(wilson_interval(pl.lit(tp + tn), pl.lit(tp + fp + fn + tn), 0.9)).row(0)
     assert limits(report, "accuracy", threshold=0.5) == wilson
-    cells = pl.DataFrame({"tp": [tp], "fp": [fp], "fn": [fn], "tn": [tn]})
-    assert limits(report, "f1", threshold=0.5) == delta_intervals(cells, [f1], (), 0.9).select(LIMITS).row(0)
-    bins = pl.DataFrame({"score": score, "neg": ~label, "pos": label}).sort("score")
-    delong = bins.select(delong_interval(pl.col("neg").cast(float), pl.col("pos").cast(float), 0.9)).row(0)
+    cells = pl.DataFrame({"group": [0], "tp": [tp], "fp": [fp], "fn": [fn], "tn": [tn]})
+    assert limits(report, "f1", threshold=0.5) == by_influence(cells, f1, ["tp", "fp", "fn", "tn"], added=0.5)
+    bins = pl.DataFrame({"group": 0, "score": score, "neg": ~label, "pos": label}).sort("score")
+    bins = bins.cast({"neg": pl.Int64, "pos": pl.Int64})
+    delong = auc_intervals(bins, confidence=0.9).row(0)
     assert limits(report, "roc_auc") == pytest.approx(delong, rel=1e-12)
-    few = rows.head(200).sort("score")  # so that no bins are joined
-    counts = few.select(neg=(~pl.col("label")).cast(pl.Int64), pos=pl.col("label").cast(pl.Int64))
-    drawn = bootstrap_intervals(counts, {"ks": ks.expression()}, ["neg", "pos"], confidence=0.9)
-    assert limits(sm.binary(**LABELS).update(few).finalize(confidence=0.9), "ks") == drawn.select(LIMITS).row(0)
+    assert limits(report, "gini") == pytest.approx([2 * x - 1 for x in delong], rel=1e-12)
+    few = bins.head(200)  # so that no bins are joined
+    ranked = sm.binary(y_true="pos", y_score="score").update(few).finalize(confidence=0.9)
+    slices = sliced(few, ["neg", "pos"])
+    assert limits(ranked, "average_precision") == by_influence(few, average_precision, ["neg", "pos"], cells=slices)
 
     report = sm.regression(**ERRORS).update(rows).finalize(confidence=0.9)
     e = (rows["p"] - rows["y"]).to_numpy()
-    mean = stats.norm.interval(0.9, abs(e).mean(), abs(e).std() / math.sqrt(len(e) - 1))
-    assert limits(report, "mae") == pytest.approx(mean, rel=1e-9)
+    assert limits(report, "mae") == pytest.approx(of_mean(abs(e), range=(0, math.inf)), rel=1e-9)
+    assert limits(report, "bias") == pytest.approx(of_mean(e), rel=1e-9)
     sums = pl.DataFrame({"two": e**2, "four": e**4}).sum()
     root = sums.select(root_mean_interval(pl.col("two"), pl.col("four"), pl.lit(len(e)), 0.9)).row(0)
     assert limits(report, "rmse") == pytest.approx(root, rel=1e-9)
@@ -164,9 +187,8 @@ def test_they_are_those_of_the_pure_functions():
     absolute = table.with_columns(pl.col("e").abs().sort())
     ranks = absolute.select(quantile_interval(pl.col("e"), pl.col("e"), pl.col("count"), 0.9, 0.9)).row(0)
     assert limits(report, "absolute_error_quantile(q=0.9)") == ranks
-    area = (1 - abs(e) / 2).clip(0)
-    mean = stats.norm.interval(0.9, area.mean(), area.std() / math.sqrt(len(e) - 1))
-    assert limits(report, "rec_auc(limit=2)") == pytest.approx(mean, rel=1e-9)
+    area = of_mean((1 - abs(e) / 2).clip(0), range=(0, 1))
+    assert limits(report, "rec_auc(limit=2)") == pytest.approx(area, rel=1e-9)
 
 
 @pytest.mark.thorough
@@ -182,23 +204,30 @@ def test_a_group_has_the_intervals_of_its_rows_alone(unit):
 
 
 @pytest.mark.thorough
-def test_joined_bins_change_intervals_less_than_chance_does():
+def test_intervals_of_joined_bins_are_as_wide_as_drawn_tables_spread():
     rng = np.random.default_rng(4)
     score = rng.beta(0.5, 5, 8_000)
     rows = pl.DataFrame({"label": rng.random(8_000) < score, "score": score})
     acc = sm.binary(**LABELS).update(rows)
     report = acc.finalize(["average_precision", "ks", "best_f1", "recall_at_fpr(fpr=0.1)"], confidence=0.95)
-    counts = acc.state.tables["score_histogram"].select("neg", "pos")
-    drawn = bootstrap_intervals(counts, {m.name: m.expression() for m in report.metrics}, ["neg", "pos"])
-    for metric, lower, upper in drawn.rows():
-        assert limits(report, metric) == pytest.approx((lower, upper), abs=0.15 * (upper - lower)), metric
+    counts = acc.state.tables["score_histogram"].select("neg", "pos").to_numpy()
+    drawn = rng.multinomial(counts.sum(), counts.ravel() / counts.sum(), 400).reshape(400, *counts.shape)
+    copies = pl.DataFrame({"copy": np.repeat(np.arange(400), len(counts))}).with_columns(
+        neg=drawn[..., 0].ravel(), pos=drawn[..., 1].ravel()
+    )
+    values = copies.group_by("copy").agg(m.expression().alias(m.name) for m in report.metrics)
+    for metric in report.metrics:
+        found = values[metric.name].to_numpy()
+        spread = np.std(logit(found))
+        lower, upper = (logit(x) for x in limits(report, metric.name))
+        assert (upper - lower) / (2 * 1.96) == pytest.approx(spread, rel=0.15), metric
 
 
 def test_units_change_no_value_and_widen_intervals():
     rows = data(3)
     for make, metrics in ((TASKS["binary"], ["log_loss", "brier_score"]), (TASKS["regression"], ["bias", "mae"])):
         plain, by_unit = (make(unit=u).update(rows).finalize(confidence=0.9) for u in (None, "u"))
-        assert_frame_equal(plain.frame.drop(LIMITS), by_unit.frame.drop(LIMITS), rel_tol=1e-12)
+        assert_frame_equal(*(report.frame.drop(*LIMITS, "note") for report in (plain, by_unit)), rel_tol=1e-12)
         for metric in metrics:
             assert width(by_unit, metric) > 1.3 * width(plain, metric)
     single = TASKS["regression"](unit=pl.int_range(pl.len()).alias("row")).update(rows).finalize(confidence=0.9)
@@ -250,10 +279,11 @@ def test_order_and_shards_change_nothing():
 
 
 def test_few_units():
-    for units, has in ((1, False), (2, True)):
-        rows = data(7, n=50, units=units)
+    for units, has in ((1, False), (4, False), (40, True)):  # the fewest folds are five
+        rows = data(7, n=200, units=units)
         found = sm.regression(**ERRORS, unit="u").update(rows).finalize(["mae"], confidence=0.9)["mae"]
         assert (found.ci_lower is not None) is has
+        assert found.note == (None if has else "no interval: too few units, or they do not vary")
     unknown = data(8, n=50).with_columns(u=pl.lit(None, pl.Int64))
     assert sm.regression(**ERRORS, unit="u").update(unknown).finalize(confidence=0.9)["mae"].ci_lower is None
 
@@ -284,8 +314,10 @@ def test_paired_by_hand():
     rows = data(9)
     a, b = pair(rows, unit="u")
     found = sm.compare(a, b, confidence=0.9)
-    assert found.frame.columns == ["metric", "a", "b", "difference", "lower", "upper", *LIMITS, "better"]
-    assert_frame_equal(found.frame.drop(LIMITS), sm.compare(a, b).frame)
+    assert found.frame.columns == ["metric", "a", "b", "difference", "lower", "upper", *LIMITS, "better", "note"]
+    assert_frame_equal(
+        found.frame.drop(*LIMITS, "note", "better"), sm.compare(a, b, confidence=None).frame.drop("better")
+    )
     own, y = fold(rows["u"]).to_numpy(), rows["y"].to_numpy()
     one, other = (abs(rows[c].to_numpy() - y) for c in ("p", "q"))
     without = np.array([(other - one)[own != k].mean() for k in np.unique(own)])

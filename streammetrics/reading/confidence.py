@@ -7,19 +7,29 @@ from dataclasses import replace
 
 import numpy as np
 import polars as pl
-import polars.selectors as cs
 from polars import Expr
 
 from streammetrics.metrics import Metric
 from streammetrics.metrics.metric import Range
 from streammetrics.reading.estimates import ESTIMATE, LIMITS, as_floats, by_group, by_view, estimate, with_label
-from streammetrics.reading.intervals import by_delta, drawn, interval, jackknifed
+from streammetrics.reading.intervals import (
+    MAXIMA,
+    OF_MATRIX,
+    Influence,
+    influence,
+    interval,
+    is_area,
+    jackknifed,
+    of_area,
+    of_matrix,
+    reason,
+)
 from streammetrics.rows.roles import FOLD
 from streammetrics.state.tables import State, roll_up
-from streammetrics.statistics import GROUP, Statistic, View
-from streammetrics.uncertainty import bootstrap_intervals, delta_intervals, jackknife_interval
+from streammetrics.statistics import GROUP, ConfusionMatrix, Statistic, View
+from streammetrics.uncertainty import auc_intervals, influence_intervals, jackknife_interval, sliced
 
-CELLS = 512  # of a group, or so, from which tables are drawn anew
+PAIRS_OF_LABELS = 600  # of a group, at most, whose influence is looked at one by one
 AT_ONCE = 1 << 20  # rows of tables, when folds are left out
 
 
@@ -41,7 +51,14 @@ def with_intervals(
     found = _of_rows(state, metrics, confidence) if folds is None else _of_folds(frame, folds, metrics, confidence)
     keys = [c for c in frame.columns if c in found.columns and c not in ESTIMATE[1:]]
     joined = frame.join(found, on=keys, how="left", nulls_equal=True, maintain_order="left")
-    return joined.select(pl.exclude("note"), "note")
+    weighted = any(t.schema[c].is_float() for s in state.statistics for c in s.counts for t in [state.tables[s.name]])
+    reasons = {m.name: reason(m, weighted, folds is not None) for m in metrics}
+    without = pl.col("value").is_not_null() & pl.col(LIMITS[0]).is_null() & pl.col(LIMITS[1]).is_null()
+    said = pl.format("no interval: {}", pl.col("metric").replace_strict(reasons, return_dtype=pl.String))
+    return joined.select(
+        pl.exclude("note"),
+        pl.concat_str("note", pl.when(without).then(said), separator="; ", ignore_nulls=True).replace("", None),
+    )
 
 
 def _of_rows(state: State, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:
@@ -58,68 +75,78 @@ def _of_rows(state: State, metrics: Sequence[Metric], confidence: float) -> pl.D
 def _of_view(
     statistic: Statistic, view: View, state: State, metrics: Sequence[Metric], confidence: float
 ) -> pl.DataFrame:
+    """Group, kept keys, metric and limits."""
     table, groups, index = state.tables[statistic.name], state.groups_of(statistic), [GROUP, *view.kept]
     first = next(iter(view.cases(table).values()))
-    nothing = (
-        first.select(index)
-        .clear()
-        .with_columns(
-            pl.lit(None, t).alias(c) for c, t in {"metric": pl.String(), **dict.fromkeys(LIMITS, pl.Float64())}.items()
-        )
-    )
+    parts = [_no_limits(first.with_columns(metric=pl.lit(None, pl.String)), [*index, "metric"])]
     if any(table.schema[c].is_float() for c in statistic.counts):
-        return nothing  # weights don't tell how many rows there are
+        return parts[0]  # weights don't tell how many rows there are
     closed = {m: limits for m in metrics if (limits := interval(m, confidence)) is not None}
     named = {f"{side} of {m}": e for m, pair in closed.items() for side, e in zip(LIMITS, pair, strict=True)}
-    parts = [nothing]
     if closed:
         wide = by_group(view, groups, as_floats(view, first), named)
         parts += [
             wide.select(*index, metric=pl.lit(m.name), **{side: pl.col(f"{side} of {m}") for side in LIMITS})
             for m in closed
         ]
-    if ratios := [m for m in metrics if by_delta(m)]:
-        parts.append(delta_intervals(first, ratios, index, confidence))
-    parts += [_drawn(view, groups, first, metrics, counts, confidence) for counts in {*map(drawn, metrics)} - {()}]
-    return pl.concat(parts, how="vertical_relaxed")
+    if areas := [m for m in metrics if is_area(m)]:
+        found = auc_intervals(first, index, confidence)
+        parts += [
+            found.select(*index, metric=pl.lit(m.name), **{side: of_area(m, pl.col(side)) for side in LIMITS})
+            for m in areas
+        ]
+    ways = {m: way for m in metrics if (way := influence(m)) is not None}
+    for way in dict.fromkeys(ways.values()):
+        own = [m for m in metrics if ways.get(m) == way]
+        parts.append(_by_influence(view, first, own, way, confidence))
+    if isinstance(statistic, ConfusionMatrix):
+        whole = [m for m in metrics if m not in closed and of_matrix(m)]
+        parts.append(_of_matrix(statistic, table, whole, confidence))
+    return pl.concat(parts, how="diagonal_relaxed")
 
 
-def _drawn(
-    view: View,
-    groups: pl.DataFrame,
-    table: pl.DataFrame,
-    metrics: Sequence[Metric],
-    counts: tuple[str, ...],
-    confidence: float,
+def _by_influence(
+    view: View, table: pl.DataFrame, metrics: Sequence[Metric], way: Influence, confidence: float
 ) -> pl.DataFrame:
-    """Intervals by a bootstrap, of a table with fewer bins: what these hide is small beside what another sample shows.
+    """Intervals of metrics that are read off the rows of each group and kept key."""
+    index, expressions = [GROUP, *view.kept], {m.name: m.expression() for m in metrics}
+    keys = table.select(index).unique(maintain_order=True)
+    numbered = as_floats(view, table).select(pl.struct(index).rle_id().alias(GROUP), pl.exclude(index))
 
-    Limits are moved by what the metric is moved by coarser bins.
-    """
-    index, expressions = [GROUP, *view.kept], {m.name: m.expression() for m in metrics if drawn(m) == counts}
-    coarse = _coarse(table, index, counts)
-    found = bootstrap_intervals(coarse, expressions, counts, index, confidence)
-    values, coarse_values = (
-        by_group(view, groups, as_floats(view, t), expressions).unpivot(index=index, variable_name="metric")
-        for t in (table, coarse)
+    def read(copies: pl.DataFrame) -> pl.DataFrame:
+        if not view.folds:
+            return copies.select(**expressions)
+        return copies.group_by(GROUP, maintain_order=True).agg(**expressions)
+
+    found = influence_intervals(
+        numbered,
+        metrics,
+        dict(way.products),
+        read,
+        confidence,
+        cells=sliced(numbered, sorted(way.columns)) if way.sliced else None,
+        added=way.added,
+        fewest=way.fewest,
+        maxima={m.name for m in metrics if m.formula in MAXIMA},
     )
-    moved = values.with_columns(moved=pl.col("value") - coarse_values["value"]).select(*index, "metric", "moved")
-    return (
-        found.join(moved, on=[*index, "metric"], how="left", nulls_equal=True, maintain_order="left")
-        .with_columns(pl.col(LIMITS) + pl.col("moved"))
-        .drop("moved")
-    )
+    return pl.concat([keys[found[GROUP]], found.drop(GROUP)], how="horizontal")
 
 
-def _coarse(table: pl.DataFrame, index: Sequence[str], counts: Sequence[str]) -> pl.DataFrame:
-    """The table with few cells in each group: bins side by side whose rows lie in the same slice of each count."""
-    slices = {
-        f"slice of {c}": ((pl.col(c).cum_sum() - pl.col(c) / 2) * (CELLS // len(counts)) / pl.col(c).sum()).over(index)
-        for c in counts
-    }
-    sliced = table.with_columns(**{name: place.fill_nan(0).floor() for name, place in slices.items()})
-    joined = sliced.group_by(*index, *slices, maintain_order=True)
-    return joined.agg(pl.sum(*counts), cs.ends_with("_low").first(), cs.ends_with("_high").last()).drop(*slices)
+def _of_matrix(
+    matrix: ConfusionMatrix, table: pl.DataFrame, metrics: Sequence[Metric], confidence: float
+) -> pl.DataFrame:
+    """Intervals of metrics of all labels, and of averages over labels, from the influence of each pair of labels."""
+    small = table.filter(pl.len().over(GROUP) <= PAIRS_OF_LABELS)
+
+    def read(copies: pl.DataFrame) -> pl.DataFrame:
+        groups = copies.select(pl.col(GROUP).unique(maintain_order=True)).with_columns(copy=GROUP)
+        found = estimate(State((matrix,), groups, {matrix.name: copies}), metrics)
+        values = found["value"].cast(pl.Float64).to_numpy().reshape(groups.height, len(metrics))
+        return pl.DataFrame(values, schema=[m.name for m in metrics])
+
+    if small.is_empty() or not metrics:
+        return _no_limits(table.with_columns(metric=pl.lit(None, pl.String)), [GROUP, "metric"])
+    return influence_intervals(small, metrics, dict(OF_MATRIX.products), read, confidence)
 
 
 def _of_folds(frame: pl.DataFrame, folds: State, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:

@@ -1,8 +1,9 @@
-"""Which sampling interval each metric has, where rows do not depend on each other."""
+"""Which confidence interval each metric has, if rows are independent."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import polars as pl
@@ -23,12 +24,13 @@ from streammetrics.metrics.order_statistics import absolute, bins_between
 from streammetrics.uncertainty import (
     Interval,
     as_proportion,
-    delong_interval,
+    counted,
     iqr_interval,
     mad_interval,
     mean_interval,
     quantile_interval,
     root_mean_interval,
+    sum_interval,
     wilson_interval,
 )
 
@@ -36,40 +38,88 @@ Method: TypeAlias = Callable[[Metric, float], Interval]
 
 COUNT = pl.col("count")
 OUTCOMES = {"tp", "fp", "fn", "tn"}
-DRAWN = ({"neg", "pos"}, {"error_low", "error_high", "count"}, {"value_low", "value_high", "count"})
+NEEDS_UNITS = "pass unit= for a confidence interval"
+FEWEST = 20  # rows of a class
+FEWEST_OF_STEPS = 100
+FEWEST_OF_LOSSES = 50
+
+
+@dataclass(frozen=True)
+class Influence:
+    """How the influence of a row on some metrics is found: see `influence_intervals`."""
+
+    products: tuple[tuple[tuple[str, str], str], ...]
+    added: float = 0.0
+    fewest: int = 2
+    sliced: bool = False
+
+    @property
+    def columns(self) -> set[str]:
+        """Those varied."""
+        return {c for pair, _ in self.products for c in pair}
 
 
 def interval(metric: Metric, confidence: float) -> Interval | None:
-    """The interval of a metric as expressions over its table; None where it has none, or is found in other ways.
+    """The interval of a metric as expressions over its table; None if it is found in other ways, or not at all.
 
     Tables hold counts of rows, not weights.
     """
     if metric.average is not None:
         return None
-    if set(metric.columns) <= OUTCOMES:
-        proportion = as_proportion(metric)
-        return None if proportion is None else wilson_interval(*proportion, confidence)
+    if set(metric.columns) <= OUTCOMES and (proportion := as_proportion(metric)) is not None:
+        return wilson_interval(*proportion, confidence)
     method = _METHODS.get(metric.formula)
     return None if method is None else method(metric, confidence)
 
 
-def by_delta(metric: Metric) -> bool:
-    """Whether the interval is that of the delta method: a ratio of the 2x2 table that is no proportion."""
-    fits = metric.average is None and set(metric.columns) <= OUTCOMES
-    return fits and metric.formula not in _COUNTS | _OF_THE_LARGER_CLASS and as_proportion(metric) is None
+def influence(metric: Metric) -> Influence | None:
+    """How the influence of a row on a metric is found; None if its interval is found in other ways, or not at all."""
+    if metric.average is not None or metric.formula in {*_METHODS, *_AREAS, *_WITHOUT}:
+        return None
+    if set(metric.columns) <= OUTCOMES:
+        return None if as_proportion(metric) is not None else _OF_OUTCOMES
+    if set(metric.columns) == {"neg", "pos"}:
+        return _OF_STEPS if metric.formula in _STEPS else _OF_SCORES
+    return next((way for way in _OTHERS if _fits(metric, way)), None)
 
 
-def drawn(metric: Metric) -> tuple[str, ...]:
-    """The columns of counts that a bootstrap draws anew for the interval of a metric; none where it has no use."""
-    fits = [columns for columns in DRAWN if set(metric.columns) <= columns]
-    if metric.average is not None or metric.formula in _METHODS or metric.formula in _EXTREMES or not fits:
-        return ()
-    return ("neg", "pos") if "neg" in fits[0] else ("count",)
+def _fits(metric: Metric, way: Influence) -> bool:
+    """Whether a metric reads columns that are varied, and besides only columns that are the same for all rows."""
+    return bool(way.columns & {*metric.columns}) and {*metric.columns} <= way.columns | _PLACES
+
+
+def is_area(metric: Metric) -> bool:
+    """Whether the interval follows from that of the ROC AUC."""
+    return metric.formula in _AREAS
+
+
+def of_area(metric: Metric, limit: Expr) -> Expr:
+    """The limit of a metric that follows from the ROC AUC."""
+    return limit if metric.formula is ranking.roc_auc.formula else 2 * limit - 1
+
+
+def of_matrix(metric: Metric) -> bool:
+    """Whether a metric of several classes, or an average over them, is smooth in the counts of pairs of labels."""
+    return metric.formula not in _WITHOUT and (metric.average is not None or "correct" in metric.columns)
 
 
 def jackknifed(metric: Metric) -> bool:
-    """Whether leaving out folds gives a sound interval: not of counts, which grow with the rows, nor of quantiles."""
-    return metric.formula not in _COUNTS | _QUANTILES | _EXTREMES
+    """Whether leaving out folds gives a sound interval."""
+    return metric.formula not in {**_WITHOUT, **_QUANTILES}
+
+
+def reason(metric: Metric, weighted: bool, units: bool) -> str:
+    """Why a metric has no interval, for the note of a report."""
+    if metric.formula in _WITHOUT:
+        return _WITHOUT[metric.formula]
+    if units:
+        return _QUANTILES.get(metric.formula, "too few units, or they do not vary")
+    if weighted:
+        return f"weights do not give the number of rows; {NEEDS_UNITS}"
+    if metric.formula in MAXIMA:
+        return "too few rows, or the maximum could come from noise"
+    known = interval(metric, 0.5) is not None or influence(metric) is not None or is_area(metric)
+    return "too few rows, or they do not vary" if known else NEEDS_UNITS
 
 
 def _share(count: Expr, total: Expr) -> Method:
@@ -114,9 +164,9 @@ def _iqr(low: Expr, high: Expr) -> Method:
     return lambda metric, confidence: iqr_interval(metric.expression(), low, high, COUNT, confidence)
 
 
-def _gini(metric: Metric, confidence: float) -> Interval:
-    lower, upper = delong_interval(pl.col("neg"), pl.col("pos"), confidence)
-    return 2 * lower - 1, 2 * upper - 1
+def _sum(factor: float, shift: float, *shares: tuple[str, str]) -> Method:
+    parts = [(pl.col(count), pl.col(count) + pl.col(rest)) for count, rest in shares]
+    return lambda metric, confidence: sum_interval(parts, factor, shift, confidence)
 
 
 def _losses(name: str, weight: str) -> Method:
@@ -135,8 +185,9 @@ _METHODS: dict[Callable[..., Expr], Method] = {
         binary.dropped_rate: _share(pl.col("dropped"), pl.col("rows") + pl.col("dropped")),
         predictions.predicted_positive_rate: _share(_PREDICTED, _PREDICTED + pl.col("predicted_negatives")),
         binary.observed_rate: _share(pl.sum("pos"), pl.sum("weight")),
-        ranking.roc_auc: lambda _, confidence: delong_interval(pl.col("neg"), pl.col("pos"), confidence),
-        ranking.gini: _gini,
+        binary.balanced_accuracy: _sum(0.5, 0.0, ("tp", "fn"), ("tn", "fp")),
+        binary.youden_j: _sum(1.0, -1.0, ("tp", "fn"), ("tn", "fp")),
+        binary.markedness: _sum(1.0, -1.0, ("tp", "fp"), ("tn", "fn")),
         binary.log_loss: _losses("log_loss", "weight"),
         binary.brier_score: _losses("brier", "weight"),
         class_probabilities.log_loss: _losses("log_loss", "class_weight"),
@@ -166,22 +217,68 @@ _METHODS: dict[Callable[..., Expr], Method] = {
         quantiles.cdf: _share_of_rows,
     }.items()
 }
-_COUNTS = {
+_AREAS = {ranking.roc_auc.formula, ranking.gini.formula}
+MAXIMA = {
     m.formula
     for m in (
-        *(binary.support, binary.positives, binary.negatives, binary.predicted_positives, binary.predicted_negatives),
-        *(binary.true_positives, binary.false_positives, binary.false_negatives, binary.true_negatives),
-        *(predictions.predicted_positives, predictions.predicted_negatives),
-        *(binary.rows, binary.dropped, errors.ss_res, errors.ss_tot),
+        *(ranking.ks, ranking.best_accuracy, ranking.best_f1, ranking.best_fbeta, ranking.best_kappa),
+        *(ranking.best_mcc, ranking.best_youden_j),
     )
 }
+_STEPS = MAXIMA | {ranking.equal_error_rate.formula, ranking.recall_at_fpr.formula}
+_PLACES = {"actual", *(f"{what}_{end}" for what in ("error", "value") for end in ("low", "high")), "weighted"}
+_OF_OUTCOMES = Influence(tuple(counted("tp", "fp", "fn", "tn").items()), added=0.5)
+_OF_SCORES = Influence(tuple(counted("neg", "pos").items()), fewest=FEWEST, sliced=True)
+_OF_STEPS = Influence(tuple(counted("neg", "pos").items()), fewest=FEWEST_OF_STEPS, sliced=True)
+OF_MATRIX = Influence(tuple(counted("count").items()))
+
+
+def _of_losses(weight: str, name: str) -> Influence:
+    total, squares = f"{name}_sum", f"{name}_square_sum"
+    products = (((weight, weight), weight), ((weight, total), total), ((total, total), squares))
+    return Influence(products, fewest=FEWEST_OF_LOSSES)
+
+
+_OTHERS = (
+    Influence(tuple(counted("count").items()), sliced=True),
+    _of_losses("weight", "log_loss"),
+    _of_losses("weight", "brier"),
+    Influence(
+        (
+            *((("weight", c), c) for c in ("weight", "pos", "score_sum")),
+            *((("pos", "pos"), "pos"), (("pos", "score_sum"), "pos_score_sum")),
+            (("score_sum", "score_sum"), "score_square_sum"),
+        ),
+        fewest=0,
+    ),
+)
+_QUANTILE = "the jackknife is not sound for quantiles"
 _QUANTILES = {
-    m.formula
+    m.formula: _QUANTILE
     for m in (
         *(quantiles.median_error, quantiles.median_absolute_error, quantiles.mad, quantiles.error_quantile),
         *(quantiles.absolute_error_quantile, quantiles.error_iqr, quantiles.median, quantiles.quantile, quantiles.iqr),
         *(binary.digest_quantile, binary.digest_median),
     )
 }
-_OF_THE_LARGER_CLASS = {binary.majority_accuracy.formula, binary.class_imbalance.formula}  # not smooth at 1 : 1
-_EXTREMES = {m.formula for m in (quantiles.minimum, quantiles.maximum, errors.max_error)}
+_WITHOUT = {
+    m.formula: text
+    for text, members in {
+        "a count": (
+            *(binary.support, binary.positives, binary.negatives, binary.true_positives, binary.false_positives),
+            *(binary.false_negatives, binary.true_negatives, binary.rows, binary.dropped, errors.ss_res, errors.ss_tot),
+            *(binary.predicted_positives, binary.predicted_negatives),
+            *(predictions.predicted_positives, predictions.predicted_negatives),
+        ),
+        "an extreme value": (quantiles.minimum, quantiles.maximum, errors.max_error),
+        "not smooth where classes are equally large": (
+            *(binary.majority_accuracy, binary.class_imbalance, binary.normalized_accuracy),
+            several_classes.majority_accuracy,
+        ),
+        "biased upwards by as much as it varies": (
+            *(binary.ece, binary.mce, binary.rmsce, binary.brier_reliability, binary.brier_resolution),
+        ),
+        "not smooth in the rows": (ranking.precision_at_recall,),
+    }.items()
+    for m in members
+}

@@ -7,42 +7,41 @@ once; a null means that the method is not sound there.
 | metric | interval |
 |---|---|
 | a proportion, such as accuracy or recall (see `as_proportion`) | `wilson_interval` |
-| any other metric of the 2x2 table, such as F1 or MCC | `delta_intervals` |
-| ROC AUC | `delong_interval` |
+| a sum of two proportions, such as balanced accuracy | `sum_interval` |
+| ROC AUC | `auc_intervals` |
 | a mean of losses, such as log loss or MAE; its root, such as RMSE | `mean_interval`, `root_mean_interval` |
 | a quantile | `quantile_interval` |
 | MAD, an interquartile range | `mad_interval`, `iqr_interval` |
-| any other metric that is read off counts | `bootstrap_intervals` |
-| any metric but counts, extremes and quantiles, of rows of units | `jackknife_interval` over `leave_one_out` |
+| any other smooth metric of counts, such as F1 or average precision | `influence_intervals` |
+| any metric but counts, extremes and quantiles, of rows of units | `jackknife_interval` |
 """
 
-from streammetrics.uncertainty.auc import delong_interval
-from streammetrics.uncertainty.bootstrap import bootstrap_intervals
-from streammetrics.uncertainty.delta import delta_intervals
+from streammetrics.uncertainty.auc import auc_intervals
 from streammetrics.uncertainty.distributions import normal_quantile, t_quantile
-from streammetrics.uncertainty.jackknife import jackknife_interval, leave_one_out
+from streammetrics.uncertainty.influence import counted, influence_intervals, sliced
+from streammetrics.uncertainty.jackknife import jackknife_interval
 from streammetrics.uncertainty.limits import Interval, limits
 from streammetrics.uncertainty.means import mean_interval, root_mean_interval
-from streammetrics.uncertainty.proportions import as_proportion, effective_rows, wilson_interval
+from streammetrics.uncertainty.proportions import as_proportion, sum_interval, wilson_interval
 from streammetrics.uncertainty.quantiles import quantile_interval
 from streammetrics.uncertainty.spread import iqr_interval, mad_interval
 
 __all__ = [
     "Interval",
     "as_proportion",
-    "bootstrap_intervals",
-    "delong_interval",
-    "delta_intervals",
-    "effective_rows",
+    "auc_intervals",
+    "counted",
+    "influence_intervals",
     "iqr_interval",
     "jackknife_interval",
-    "leave_one_out",
     "limits",
     "mad_interval",
     "mean_interval",
     "normal_quantile",
     "quantile_interval",
     "root_mean_interval",
+    "sliced",
+    "sum_interval",
     "t_quantile",
     "wilson_interval",
 ]

@@ -6,6 +6,9 @@ import math
 from functools import cache
 from statistics import NormalDist
 
+import numpy as np
+from numpy.typing import NDArray
+
 from streammetrics.errors import SpecificationError
 
 
@@ -52,6 +55,33 @@ def t_quantile(p: float, degrees: int) -> float:
         else:
             high = angle
     return math.sqrt(degrees) * math.tan(low)
+
+
+MANY = 30  # degrees of freedom, from which the expansion is right to six digits
+
+
+def t_quantiles(p: float, degrees: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Quantiles of Student's t for any degrees of freedom; few of them are rounded down.
+
+    From 30 on they follow from those of the normal distribution (Abramowitz & Stegun 1964, 26.7.5).
+
+    >>> t_quantiles(0.975, np.array([0.5, 19.9, 100.0, np.inf])).round(6)
+    array([     nan, 2.093024, 1.983972, 1.959964])
+    """
+    z, few = normal_quantile(p), np.floor(degrees)
+    terms = (
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92_160,
+    )
+    with np.errstate(all="ignore"):
+        found: NDArray[np.float64] = np.full_like(degrees, z)
+        for power, term in enumerate(terms, 1):
+            found += term / degrees**power
+    for number in range(MANY):
+        found[few == number] = t_quantile(p, number) if number else math.nan
+    return found
 
 
 def _share_within(angle: float, degrees: int) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from math import inf
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import polars as pl
@@ -16,9 +16,11 @@ from streammetrics.metrics.each import each
 from streammetrics.metrics.metric import Range
 
 Values = NDArray[np.float64]
+Number = TypeVar("Number", Expr, NDArray[np.float64])
 Interval: TypeAlias = tuple[Expr, Expr]
 
 EVERYWHERE: Range = (-inf, inf)
+FARTHEST = 5.0
 
 
 def limits(value: Expr, error: Expr, quantile: float | Expr, range: Range = EVERYWHERE) -> Interval:
@@ -78,17 +80,24 @@ def tidy(table: pl.DataFrame, by: Sequence[str], metrics: Sequence[str], lower: 
 
 def _limit(value: Expr, error: Expr, quantile: Expr, side: int, range: Range) -> Expr:
     sound = (error > 0) & error.is_finite() & value.is_between(*range, closed="none")
-    return pl.when(sound).then(_moved(value, side * quantile * error, *range))
+    if (range[0] == -inf) != (range[1] == inf):  # a step of many times the distance to the end says nothing
+        distance = value - range[0] if range[1] == inf else range[1] - value
+        sound &= quantile * error <= FARTHEST * distance
+    return pl.when(sound).then(moved(value, side * quantile * error, *range))
 
 
-def _moved(value: Expr, step: Expr, low: float, high: float) -> Expr:
-    """A value after a step on the scale of its range."""
+def moved(value: Number, step: Number, low: float, high: float) -> Number:
+    """A value after a step on the scale of its range; with arrays or expressions."""
     above, below = value - low, high - value
     if (low, high) == EVERYWHERE:
         return value + step
     if high == inf:
-        return low + above * (step / above).exp()
+        return low + above * _exp(step / above)
     if low == -inf:
-        return high - below * (-step / below).exp()
-    odds = above / below * (step / above + step / below).exp()
+        return high - below * _exp(-step / below)
+    odds = above / below * _exp(step / above + step / below)
     return low + (high - low) / (1 + 1 / odds)
+
+
+def _exp(value: Number) -> Number:
+    return value.exp() if isinstance(value, Expr) else np.exp(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 import polars as pl
@@ -15,24 +16,13 @@ CELLS = ("tp", "fp", "fn", "tn")
 PROBES = ((3, 5, 7, 13), (17, 2, 11, 4))  # tables on which no other metric is equal to a proportion by chance
 
 
-def effective_rows(weight_sum: Expr, weight_square_sum: Expr) -> Expr:
-    """The number of unweighted rows that tell as much as rows with weights: (Σw)² / Σw² (Kish 1965).
-
-    >>> pl.select(effective_rows(pl.lit(10.0), pl.lit(50.0))).item()
-    2.0
-    """
-    return weight_sum**2 / weight_square_sum
-
-
-def wilson_interval(count: Expr, total: Expr, confidence: float = 0.95, rows: Expr | None = None) -> Interval:
+def wilson_interval(count: Expr, total: Expr, confidence: float = 0.95) -> Interval:
     """Score interval of the proportion ``count / total`` (Wilson 1927): within [0, 1], and sound at 0 and 1 too.
 
     Args:
-        count: number of rows that count, or their weight.
-        total: number of all rows, or their weight.
+        count: number of rows that count.
+        total: number of all rows.
         confidence: probability with which the interval is to hold the proportion.
-        rows: where rows carry weights, `effective_rows` of all rows; a null where the squares of the weights were not
-            kept, since weights don't tell how many rows there are.
 
     Returns:
         ``ci_lower`` and ``ci_upper``; null where there are no rows.
@@ -45,12 +35,37 @@ def wilson_interval(count: Expr, total: Expr, confidence: float = 0.95, rows: Ex
     [(0.2553, 0.3662), (0.0, 0.1611)]
     """
     z = normal_quantile(upper_level(confidence))
-    rows = total if rows is None else rows
     share = count / total
-    # The roots of (p - share)² rows = z² p (1 - p), in the form in which nothing cancels.
-    both = 2 * rows * share + z**2 + z * (z**2 + 4 * rows * share * (1 - share)).sqrt()
-    upper = pl.when((share == 1) & (rows > 0)).then(1.0).otherwise(both / (2 * (rows + z**2)))
-    return named(2 * rows * share**2 / both, upper)
+    # The roots of (p - share)² total = z² p (1 - p), in the form in which nothing cancels.
+    both = 2 * count + z**2 + z * (z**2 + 4 * count * (1 - share)).sqrt()
+    upper = pl.when((share == 1) & (total > 0)).then(1.0).otherwise(both / (2 * (total + z**2)))
+    return named(2 * count * share / both, upper)
+
+
+def sum_interval(shares: Sequence[tuple[Expr, Expr]], factor: float, shift: float, confidence: float) -> Interval:
+    """Interval of ``factor`` times a sum of independent proportions, plus ``shift``, by MOVER (Zou & Donner 2008).
+
+    How far each proportion lies from its Wilson limits tells how far the sum can lie from its limits: the squares of
+    the distances add up.
+
+    >>> table = pl.DataFrame({"tp": [4], "fn": [0], "tn": [90], "fp": [10]})
+    >>> recall, specificity = (("tp", "fn"), ("tn", "fp"))
+    >>> shares = [(pl.col(a), pl.col(a) + pl.col(b)) for a, b in (recall, specificity)]
+    >>> table.select(x.round(4) for x in sum_interval(shares, 0.5, 0.0, 0.95)).row(0)
+    (0.7022, 0.9724)
+    """
+    limits = [wilson_interval(count, total, confidence) for count, total in shares]
+    value = shift + factor * pl.sum_horizontal(_share(*share) for share in shares)
+    below, above = (
+        pl.sum_horizontal((_share(*share) - pair[side]) ** 2 for share, pair in zip(shares, limits, strict=True)).sqrt()
+        for side in (0, 1)
+    )
+    whole = pl.all_horizontal(total > 0 for _, total in shares)
+    return named(pl.when(whole).then(value - factor * below), pl.when(whole).then(value + factor * above))
+
+
+def _share(count: Expr, total: Expr) -> Expr:
+    return count / total
 
 
 @cache

@@ -8,7 +8,6 @@ from scipy.special import expit, logit
 
 from streammetrics.errors import SpecificationError
 from streammetrics.uncertainty import (
-    delong_interval,
     jackknife_interval,
     limits,
     mean_interval,
@@ -17,6 +16,8 @@ from streammetrics.uncertainty import (
     t_quantile,
     wilson_interval,
 )
+from streammetrics.uncertainty.distributions import t_quantiles
+from streammetrics.uncertainty.limits import FARTHEST
 
 PROBABILITIES = [1e-6, 0.005, 0.025, 0.3, 0.5, 0.7, 0.9, 0.95, 0.975, 0.99, 0.995, 0.9995]
 
@@ -30,6 +31,16 @@ def test_normal_quantile(p):
 @pytest.mark.parametrize("p", PROBABILITIES[1:])
 def test_t_quantile(p, degrees):
     assert t_quantile(p, degrees) == pytest.approx(stats.t.ppf(p, degrees), rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("p", [0.7, 0.9, 0.975, 0.995])
+def test_t_quantiles_of_any_degrees(p):
+    few, many = np.arange(1.0, 30), np.geomspace(30, 1e9, 40)
+    assert t_quantiles(p, few) == pytest.approx(stats.t.ppf(p, few), rel=1e-12)
+    assert t_quantiles(p, few + 0.9) == pytest.approx(t_quantiles(p, few))  # rounded down: never narrower
+    assert t_quantiles(p, many) == pytest.approx(stats.t.ppf(p, many), rel=1e-6)
+    assert t_quantiles(p, np.array([np.inf])).item() == normal_quantile(p)
+    assert np.isnan(t_quantiles(p, np.array([0.0, 0.99, np.nan]))).all()
 
 
 def test_t_quantiles_of_published_tables():
@@ -64,16 +75,25 @@ def test_limits_are_taken_on_the_scale_of_the_range(scale, value, error):
     range, to, back, slope = SCALES[scale]
     step = 1.7 * error * slope(value)
     expected = [back(to(value) - step), back(to(value) + step)]
-    assert both(value, error, 1.7, range) == pytest.approx(expected, rel=1e-12, abs=1e-15)
+    found = both(value, error, 1.7, range)
+    if scale == "log" and step > FARTHEST:
+        assert found == (None, None)  # limits that far away say nothing
+    else:
+        assert found == pytest.approx(expected, rel=1e-12, abs=1e-15)
 
 
 def test_limits_stay_in_range_however_large_the_error_is():
     assert both(0.5, 1e300, 2, (0, 1)) == (0, 1)
     assert both(1e-300, 1, 2, (0, 1)) == (0, 1)
     assert both(0.9, 1e5, 2, (-1, 1)) == (-1, 1)
-    assert both(3, 1e5, 2, (0, math.inf)) == (0, math.inf)
     lower, upper = both(1e-12, 1e-13, 2, (0, 1))
     assert (lower, upper) == pytest.approx((1e-12 * math.exp(-0.2), 1e-12 * math.exp(0.2)), rel=1e-9)
+
+
+def test_steps_of_many_times_the_distance_to_the_only_end_have_no_limits():
+    for value, range in ((3, (0, math.inf)), (-3, (-math.inf, 0))):
+        assert None not in both(value, 0.999 * FARTHEST * 3 / 2, 2, range)
+        assert both(value, 1.001 * FARTHEST * 3 / 2, 2, range) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +121,7 @@ def test_where_there_are_no_limits(value, error, range):
 @pytest.mark.parametrize("confidence", [-0.5, 0, 1, 1 - 1e-16, 95, math.nan])
 def test_confidences_that_cannot_be(confidence):
     x = pl.col("x")
-    for interval in (wilson_interval, delong_interval, jackknife_interval):
+    for interval in (wilson_interval, jackknife_interval):
         with pytest.raises(SpecificationError, match="between 0 and 1"):
             interval(x, x, confidence=confidence)
     for interval in (mean_interval, quantile_interval):

@@ -1,15 +1,12 @@
-"""Intervals that are read off one table: AUC, means, quantiles."""
+"""Intervals that are read off one table: means, quantiles, spread."""
 
 import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
 from scipy.special import expit, logit
-from sklearn.metrics import roc_auc_score
 
-from streammetrics.metrics.ranking import roc_auc
 from streammetrics.uncertainty import (
-    delong_interval,
     iqr_interval,
     mad_interval,
     mean_interval,
@@ -18,80 +15,7 @@ from streammetrics.uncertainty import (
 )
 
 Z = 1.959963984540054
-NEG, POS, LOSS = pl.col("neg"), pl.col("pos"), pl.col("loss")
-
-
-def rows_of_two_classes(seed, rows, distinct):
-    random = np.random.default_rng(seed)
-    label = random.random(rows) < 0.3
-    score = np.round(random.normal(label * 1.0, 1, rows) * distinct) / distinct
-    return label, score
-
-
-def histogram(label, score):
-    rows = pl.DataFrame({"score": score, "neg": ~label, "pos": label})
-    return rows.group_by("score").agg(pl.sum("neg", "pos").cast(pl.Float64)).sort("score")
-
-
-def delong_error(label, score):
-    """The standard error, from the comparison of every positive with every negative."""
-    wins = np.sign(score[label][:, None] - score[~label]) / 2 + 0.5
-    return np.sqrt(wins.mean(1).var(ddof=1) / label.sum() + wins.mean(0).var(ddof=1) / (~label).sum())
-
-
-@pytest.mark.parametrize("distinct", [0.5, 1, 3, 20, 1e9])
-@pytest.mark.parametrize("rows", [12, 60, 900])
-def test_delong_on_a_histogram_is_delong_on_its_rows(rows, distinct):
-    label, score = rows_of_two_classes(rows, rows, distinct)
-    auc, error = roc_auc_score(label, score), delong_error(label, score)
-    expected = [expit(logit(auc) + side * Z * error / (auc * (1 - auc))) for side in (-1, 1)]
-    assert histogram(label, score).select(delong_interval(NEG, POS)).row(0) == pytest.approx(expected, rel=1e-12)
-
-
-def test_delong_of_the_ratings_of_hanley_and_mcneil_1982():
-    """Stata's manual shows the area 0.8932 with DeLong's standard error 0.0307 for these ratings ([R] roctab)."""
-    table = pl.DataFrame({"neg": [33, 6, 6, 11, 2], "pos": [3, 2, 2, 11, 33]})
-    lower, upper = (logit(x) for x in table.select(delong_interval(NEG, POS)).row(0))
-    auc = expit((lower + upper) / 2)
-    assert round(auc, 4) == 0.8932
-    assert round((upper - lower) / (2 * Z) * auc * (1 - auc), 4) == 0.0307
-
-
-def test_delong_agrees_with_a_bootstrap_of_the_rows():
-    table = histogram(*rows_of_two_classes(1, 2_000, 10))
-    cells = table.select("neg", "pos").to_numpy()
-    drawn = np.random.default_rng(2).multinomial(2_000, cells.ravel() / 2_000, 4_000).reshape(-1, *cells.shape)
-    neg, pos = drawn[..., 0], drawn[..., 1]
-    above = pos.sum(axis=1, keepdims=True) - pos.cumsum(axis=1) + pos / 2
-    spread = ((neg * above).sum(axis=1) / (neg.sum(axis=1) * pos.sum(axis=1))).std()
-    lower, upper = (logit(x) for x in table.select(delong_interval(NEG, POS)).row(0))
-    auc = table.select(roc_auc.expression()).item()
-    assert (upper - lower) / (2 * Z) * auc * (1 - auc) == pytest.approx(spread, rel=0.03)
-
-
-@pytest.mark.parametrize(
-    ("neg", "pos"),
-    [
-        ([], []),
-        ([3, 2], [0, 0]),
-        ([1, 0], [0, 5]),
-        ([1, 2, 0], [1, 0, 0]),
-        ([3, 2, 0], [0, 0, 4]),
-        ([0, 4], [3, 0]),
-        ([4], [5]),
-    ],
-)
-def test_where_delong_has_no_interval(neg, pos):
-    table = pl.DataFrame({"neg": neg, "pos": pos}, schema={"neg": pl.Float64, "pos": pl.Float64})
-    assert table.select(delong_interval(NEG, POS)).row(0) == (None, None)
-
-
-def test_groups_are_read_apart():
-    tables = [histogram(*rows_of_two_classes(seed, 50 + seed, 4)) for seed in range(5)]
-    expected = [t.select(delong_interval(NEG, POS)).row(0) for t in tables]
-    table = pl.concat(t.with_columns(group=pl.lit(i)) for i, t in enumerate(tables))
-    found = table.group_by("group", maintain_order=True).agg(delong_interval(NEG, POS))
-    assert found.drop("group").rows() == expected
+LOSS = pl.col("loss")
 
 
 def mean_of(losses, interval=mean_interval, **options):
@@ -109,8 +33,11 @@ def test_means(rows):
 def test_means_stay_in_range():
     losses = [0.0] * 9 + [1.0]
     assert mean_of(losses)[0] < 0
-    assert mean_of(losses, range=(0, 1)) == (0, mean_of(losses)[1])
-    assert mean_of([1 - x for x in losses], range=(0, 1))[1] == 1
+    error = stats.sem(losses)
+    on_the_logit = [expit(logit(0.1) + side * Z * error / (0.1 * 0.9)) for side in (-1, 1)]
+    assert mean_of(losses, range=(0, 1)) == pytest.approx(on_the_logit, rel=1e-9)
+    on_the_logarithm = [0.1 * np.exp(side * Z * error / 0.1) for side in (-1, 1)]
+    assert mean_of(losses, range=(0, np.inf)) == pytest.approx(on_the_logarithm, rel=1e-9)
 
 
 @pytest.mark.parametrize("losses", [[], [0.5], [0.0] * 5, [0.1] * 7, [np.log(2)] * 1_000, [1e6, 1e6 + 1e-9]])
@@ -122,20 +49,11 @@ def test_roots_of_means():
     errors = np.random.default_rng(0).normal(0, 2, 5_000)
     squares = errors**2
     rmse, error = np.sqrt(squares.mean()), stats.sem(squares) / (2 * np.sqrt(squares.mean()))
-    assert mean_of(squares, root_mean_interval) == pytest.approx((rmse - Z * error, rmse + Z * error), rel=1e-9)
+    expected = [rmse * np.exp(side * Z * error / rmse) for side in (-1, 1)]
+    assert mean_of(squares, root_mean_interval) == pytest.approx(expected, rel=1e-9)
     assert error == pytest.approx(2 / np.sqrt(2 * 5_000), rel=0.05)  # of a normal standard deviation
     assert mean_of([0.0, 0.0], root_mean_interval) == (None, None)
-    assert mean_of([0.0] * 9 + [1.0], root_mean_interval, confidence=0.99)[0] == 0
-
-
-def test_means_of_weighted_rows():
-    losses = np.random.default_rng(4).exponential(1, 100)
-    table = pl.DataFrame({"total": [3 * losses.sum()], "square": [3 * (losses**2).sum()], "weight": [300.0]})
-    columns = [pl.col(c) for c in table.columns]
-    for interval in (mean_interval, root_mean_interval):
-        found = table.select(interval(*columns, rows=pl.lit(100))).row(0)
-        assert found == pytest.approx(mean_of(losses, interval), rel=1e-9)
-        assert table.select(interval(*columns, rows=pl.lit(None, pl.Float64))).row(0) == (None, None)
+    assert mean_of([0.0] * 9 + [1.0], root_mean_interval, confidence=0.99)[0] > 0
 
 
 def ranks(sizes, q=0.5, confidence=0.95):

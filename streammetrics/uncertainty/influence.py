@@ -1,0 +1,240 @@
+"""Intervals of any smooth metric of a table: from the influence of a row in each of its cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from streammetrics.metrics.metric import Metric
+from streammetrics.uncertainty.distributions import t_quantiles, upper_level
+from streammetrics.uncertainty.limits import limits, tidy
+
+Values = NDArray[np.float64]
+Integers = NDArray[np.intp]
+Products = Mapping[tuple[str, str], str]
+Read = Callable[[pl.DataFrame], pl.DataFrame]
+
+GROUP = "group"
+SLICES = {"neg": 24, "pos": 64, "count": 64}  # of the rows of a histogram, whose order within them is left out
+STEP = 2**-10  # by which a cell is varied, as a share of it
+LEAST_STEP = 0.01  # of a row
+ROWS = 1 << 21  # of tables read at a time, so that memory stays bounded
+ROUNDING = 1e-9
+POSITIVES = {"pos", "tp", "fn"}  # counts of rows of the one class, beside those of the other
+DRAWS = 50  # tables, whose mean shows a bias
+MOST_BIAS = 0.75  # standard errors
+CLEAR = 4  # standard errors, that a maximum lies above 0; noise alone reaches three
+
+
+def counted(*counts: str) -> dict[tuple[str, str], str]:
+    """The products of columns that count different rows.
+
+    >>> counted("neg", "pos")
+    {('neg', 'neg'): 'neg', ('pos', 'pos'): 'pos'}
+    """
+    return {(c, c): c for c in counts}
+
+
+def influence_intervals(
+    table: pl.DataFrame,
+    metrics: Sequence[Metric],
+    products: Products,
+    read: Read,
+    confidence: float = 0.95,
+    *,
+    cells: pl.DataFrame | None = None,
+    added: float = 0.0,
+    fewest: int = 2,
+    maxima: Collection[str] = (),
+) -> pl.DataFrame:
+    """Intervals of metrics from the influence of one more row in each cell.
+
+    Every cell in turn gets a hundredth of a row more, or a thousandth of its rows, and the metrics are read again. The
+    change for each row is the influence of the rows of that cell; over all rows, the variance of the metric is the sum
+    of the squares of the influence about its mean (the infinitesimal jackknife of Jaeckel 1972; Efron 1982, chapter 6).
+    Rows of two classes have a mean each, and a part of the variance each, from which Welch (1947) finds the degrees of
+    freedom of Student's t. Limits stay within the range of the metric (see `limits`).
+
+    The variance of a maximum over thresholds is found in the same way. Its bias, which draws of the table show, is
+    taken off. There is no interval if the bias is large beside the standard error, or if the maximum could come from
+    noise.
+
+    Args:
+        table: the column ``group``, the columns of ``products``, and others that ``read`` needs. The rows of a group
+            follow each other.
+        metrics: those to read.
+        products: for pairs of the columns that are varied, the column that holds the sum, over all rows, of the product
+            of what a row adds to both. Pairs that are not named have products of 0.
+        read: makes a frame with a column for each metric, by name, and one row for each number from 0 that ``group``
+            has, in that order.
+        confidence: Confidence level.
+        cells: the same rows in fewer cells, such as those of `sliced`, whose influence is looked at.
+        added: rows added to each cell first, so that an empty one does not pass for an impossible one.
+        fewest: rows that each class needs; with sums among the columns, each row of the table.
+        maxima: names of the metrics that are maxima over thresholds.
+
+    Returns:
+        ``group``, ``metric``, ``ci_lower`` and ``ci_upper``, by group and then in the order of the metrics. Limits are
+        null where a metric is undefined, where a class has too few rows, and as of `limits`.
+
+    Raises:
+        SpecificationError: If ``confidence`` is not between 0 and 1.
+
+    >>> from streammetrics.metrics import average_precision
+    >>> table = pl.DataFrame({"group": [0] * 4, "neg": [40, 30, 20, 10], "pos": [5, 10, 15, 20]})
+    >>> def read(table):
+    ...     return table.group_by("group", maintain_order=True).agg(average_precision=average_precision.expression())
+    >>> found = influence_intervals(table, [average_precision], counted("neg", "pos"), read)
+    >>> found.with_columns(pl.col(pl.Float64).round(2)).rows()
+    [(0, 'average_precision', 0.42, 0.67)]
+    """
+    level, names = upper_level(confidence), [m.name for m in metrics]
+    groups = table.select(pl.col(GROUP).unique(maintain_order=True))
+    if groups.is_empty():
+        return tidy(groups, [GROUP], names, *np.empty((2, 0, len(names))))
+    columns = list(dict.fromkeys(c for pair in products for c in pair))
+    filled = [pl.col(columns).cast(pl.Float64) + added, pl.col(GROUP).rle_id()]
+    seen = _matrix(read(table.with_columns(pl.col(columns).cast(pl.Float64), pl.col(GROUP).rle_id())), names)
+    values = _matrix(read(table.with_columns(filled)), names) if added else seen.copy()
+    cells = (table if cells is None else cells).with_columns(filled)
+    slopes = _slopes(cells, columns, names, read)
+    errors, degrees, rows = _spread(cells, slopes, columns, products)
+    if biased := [name for name in names if name in maxima]:
+        own = [names.index(name) for name in biased]
+        bias = _bias(cells, columns, biased, read)
+        values[:, own] -= bias
+        clear = (np.abs(bias) <= MOST_BIAS * errors[:, own]) & (values[:, own] > CLEAR * errors[:, own])
+        errors[:, own] = np.where(clear, errors[:, own], np.nan)
+    errors[rows < fewest] = np.nan
+    errors[np.isnan(seen)] = np.nan
+    steps = errors * t_quantiles(level, degrees)
+    found = np.empty((2, *values.shape))
+    for i, metric in enumerate(metrics):
+        frame = pl.DataFrame({"value": values[:, i], "step": steps[:, i]})
+        found[..., i] = frame.select(limits(pl.col("value"), pl.col("step"), 1.0, metric.range)).to_numpy().T
+    lower, upper = found
+    lower, upper = np.where(seen < lower, seen, lower), np.where(seen > upper, seen, upper)
+    return tidy(groups, [GROUP], names, lower, upper)
+
+
+def sliced(table: pl.DataFrame, counts: Sequence[str]) -> pl.DataFrame:
+    """The table with few cells in each group: neighbours whose rows lie in the same slice of each count.
+
+    >>> table = pl.DataFrame({"group": 0, "count": [1] * 1_000})
+    >>> sliced(table, ["count"])["count"].to_list()[:3]
+    [16, 15, 16]
+    """
+    slices = {
+        f"slice of {c}": ((pl.col(c).cum_sum() - pl.col(c) / 2) * SLICES[c] / pl.col(c).sum()).over(GROUP)
+        for c in counts
+    }
+    placed = table.with_columns(**{name: place.fill_nan(0).floor() for name, place in slices.items()})
+    others = [c for c in table.columns if c not in (GROUP, *counts)]
+    ends = [pl.col(c).last() if c.endswith("_high") else pl.col(c).first() for c in others]
+    return placed.group_by(GROUP, *slices, maintain_order=True).agg(pl.sum(*counts), *ends).drop(*slices)
+
+
+def _slopes(table: pl.DataFrame, columns: Sequence[str], names: Sequence[str], read: Read) -> Values:
+    """How much each metric changes with each column of each row of the table: shape (rows, columns, metrics)."""
+    amounts, group = table.select(columns).to_numpy(), table[GROUP].to_numpy().astype(np.intp)
+    starts = np.flatnonzero(np.diff(group, prepend=-1))
+    sizes = np.diff(starts, append=len(group))
+    slopes = np.zeros((*amounts.shape, len(names)))
+    copies = sizes**2 * len(columns)
+    part = (np.cumsum(copies) - copies) // ROWS
+    for own in np.split(np.arange(len(starts)), np.flatnonzero(np.diff(part)) + 1):
+        _read_slopes(table, amounts, starts[own], sizes[own], columns, names, read, slopes)
+    return slopes
+
+
+def _read_slopes(
+    table: pl.DataFrame,
+    amounts: Values,
+    starts: Integers,
+    sizes: Integers,
+    columns: Sequence[str],
+    names: Sequence[str],
+    read: Read,
+    slopes: Values,
+) -> None:
+    """Of some groups: first a copy of each as it is, then one for each cell with something in it, varied."""
+    own = np.repeat(np.arange(len(starts)), sizes)
+    rows = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(len(own))
+    cell, column = np.nonzero(amounts[rows])
+    steps = np.maximum(LEAST_STEP, np.abs(amounts[rows][cell, column]) * STEP)
+    of_copy = np.concatenate([np.arange(len(starts)), own[cell]])
+    size = sizes[of_copy]
+    begin = np.cumsum(size) - size
+    index = np.repeat(starts[of_copy] - begin, size) + np.arange(size.sum())
+    varied = amounts[index]
+    varied[begin[len(starts) :] + rows[cell] - starts[own[cell]], column] += steps
+    number = pl.Series(GROUP, np.repeat(np.arange(len(of_copy)), size), dtype=pl.UInt32).set_sorted()
+    found = _matrix(
+        read(table[index].with_columns(number, *(pl.Series(c, varied[:, i]) for i, c in enumerate(columns)))), names
+    )
+    with np.errstate(invalid="ignore"):  # of metrics that are infinite
+        slopes[rows[cell], column] = (found[len(starts) :] - found[own[cell]]) / steps[:, np.newaxis]
+
+
+def _spread(
+    table: pl.DataFrame, slopes: Values, columns: Sequence[str], products: Products
+) -> tuple[Values, Values, Values]:
+    """Standard errors and degrees of freedom: shape (groups, metrics); the rows of the smaller class of each group."""
+    counts = columns if all(a == b == c for (a, b), c in products.items()) else columns[:1]
+    classes = [own for own in ([c for c in columns if (c in POSITIVES) == side] for side in (True, False)) if own]
+    if len(counts) < len(columns):
+        classes = [list(columns)]
+    group = table[GROUP].to_numpy()
+    starts = np.flatnonzero(np.diff(group.astype(np.intp), prepend=-1))
+    amounts = table.select(columns).to_numpy()
+    total, square, size = (np.zeros((len(classes), len(starts), n)) for n in (slopes.shape[2], slopes.shape[2], 1))
+    for i, own in enumerate(classes):
+        places = [columns.index(c) for c in own]
+        of_rows = [slopes[:, a] * amounts[:, a, np.newaxis] for a in places]
+        total[i] = np.add.reduceat(sum(of_rows, np.zeros_like(slopes[:, 0])), starts)
+        for (a, b), c in products.items():
+            if a in own and b in own:
+                both = slopes[:, columns.index(a)] * slopes[:, columns.index(b)] * table[c].to_numpy()[:, np.newaxis]
+                square[i] += np.add.reduceat(both, starts) * (1 if a == b else 2)
+        size[i] = np.add.reduceat(table.select(pl.sum_horizontal(c for c in own if c in counts)).to_numpy(), starts)
+    with np.errstate(all="ignore"):
+        within = square - total**2 / size
+        within = np.where(within > ROUNDING * square, within, 0) * size / (size - 1)
+        between = (total**2 / size).sum(axis=0) - total.sum(axis=0) ** 2 / size.sum(axis=0)
+        parts = np.concatenate([within, np.maximum(between, 0)[np.newaxis]])
+        freedom = np.concatenate([size, size.sum(axis=0, keepdims=True)]) - 1
+        variance = parts.sum(axis=0)
+        errors, degrees = (
+            np.sqrt(np.where(variance > 0, variance, np.nan)),
+            variance**2 / (parts**2 / freedom).sum(axis=0),
+        )
+    smallest = size.min(axis=0)[:, 0] if counts is columns else np.minimum.reduceat(amounts[:, 0], starts)
+    return errors, degrees, smallest
+
+
+def _bias(table: pl.DataFrame, counts: Sequence[str], names: Sequence[str], read: Read) -> Values:
+    """How much larger metrics are in tables drawn like this one: shape (groups, metrics)."""
+    amounts, group = table.select(counts).to_numpy(), table[GROUP].to_numpy().astype(np.intp)
+    starts, groups = np.flatnonzero(np.diff(group, prepend=-1)), group[-1] + 1
+    drawn = np.concatenate([_draws(own.ravel()) for own in np.split(amounts, starts[1:])], axis=1)
+    number = np.add.outer(np.arange(DRAWS) * groups, group).ravel()
+    tables = table[np.tile(np.arange(table.height), DRAWS)].with_columns(
+        pl.Series(GROUP, number, dtype=pl.UInt32).set_sorted(),
+        *(pl.Series(c, drawn[:, i :: len(counts)].ravel(), dtype=pl.Float64) for i, c in enumerate(counts)),
+    )
+    found = _matrix(read(tables), names).reshape(DRAWS, groups, len(names))
+    bias: Values = found.mean(axis=0) - _matrix(read(table), names)
+    return bias
+
+
+def _draws(counts: Values) -> NDArray[np.int64]:
+    """Tables of as many rows, drawn with replacement: shape (draws, cells). Equal counts have equal draws."""
+    return np.random.default_rng(0).multinomial(int(counts.sum()), counts / counts.sum(), DRAWS)
+
+
+def _matrix(frame: pl.DataFrame, names: Sequence[str]) -> Values:
+    """Values with NaN for nulls: shape (rows, metrics)."""
+    return frame.select(pl.col(names).cast(pl.Float64)).to_numpy(writable=True).reshape(frame.height, len(names))
