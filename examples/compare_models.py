@@ -20,7 +20,7 @@ with tempfile.TemporaryDirectory() as folder:
     write_predictions(Path(folder), rows=300_000)
     reports = sm.evaluate(f"{folder}/*.parquet", tasks)
 
-rounded, bold = (sm.compare(reports["model"], reports[name]) for name in ("rounded", "bold"))
+rounded, bold = (sm.compare(reports["model"], reports[name], confidence=None) for name in ("rounded", "bold"))
 wanted = pl.col("metric").is_in(["roc_auc", "average_precision", "log_loss", "ece"])
 with pl.Config(tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True, tbl_cols=-1, tbl_width_chars=120):
     print("The bold model (b) ranks as the model (a) does, so only its probabilities are worse for certain:\n")

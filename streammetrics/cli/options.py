@@ -45,7 +45,7 @@ metrics = click.option(
     "--metric", "metrics", multiple=True, help="Metric to show, such as 'fbeta(beta=2)'; repeat for more."
 )
 confidence = click.option(
-    "--confidence", type=float, help="Add sampling intervals that hold the metric with this probability, such as 0.95."
+    "--confidence", type=float, help="Confidence level, such as 0.95. Adds confidence intervals to the metrics."
 )
 output = click.option("-o", "--output", type=FileToWrite(), help="File to write instead of printing.")
 html = click.option("--html", type=FileToWrite(), help="File to write as an HTML page, with charts.")

@@ -84,7 +84,7 @@ def check_command(
 @options.by
 @options.total
 @options.metrics
-@options.confidence
+@click.option("--confidence", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
 @click.option("--independent", is_flag=True, help="The states are of different rows, so intervals need no --unit.")
 @options.form
 @options.output
@@ -94,12 +94,12 @@ def compare_command(
     by: tuple[str, ...],
     total: bool,
     metrics: tuple[str, ...],
-    confidence: float | None,
+    confidence: float,
     independent: bool,
     form: str,
     output: Path | None,
 ) -> None:
-    """Show the difference of each metric of two saved states, and which is better for certain."""
+    """Show the difference of each metric of two saved states, and which is better beyond doubt."""
     one, other = (_report(state, by, total, metrics) for state in (a, b))
     found = compare(one, other, confidence=confidence, independent=independent)
     write(found.frame, str(found), form, output)

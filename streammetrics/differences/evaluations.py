@@ -16,19 +16,20 @@ def compare(
     b: Accumulator | Report,
     *,
     metrics: Sequence[str | Metric] | None = None,
-    confidence: float | None = None,
+    confidence: float | None = 0.95,
     independent: bool = False,
 ) -> Comparison:
     """Compare two evaluations, such as two models on the same rows or one model on two days.
 
-    Sampling intervals of the differences need to know how the rows belong together. Where both have the same ``unit``,
-    they are paired: what makes a unit hard for both cancels. Else they are given for independent rows alone.
+    Confidence intervals of the differences need to know how the rows are related. If both have the same ``unit``, they
+    are paired: what makes a unit hard for both cancels. Otherwise there are intervals only for independent rows.
+    Without an interval, no model is called better: the note says which one is on these rows.
 
     Args:
         a: an accumulator, or a report.
         b: another one, of the same group columns, or of more: ``a`` is then compared with each of its groups.
         metrics: Metrics to compare. Defaults to those that both show.
-        confidence: add sampling intervals that hold the difference with this probability, such as 0.95.
+        confidence: Confidence level of the intervals. With None, ``better`` follows from the certified bounds alone.
         independent: whether the rows of one tell nothing of those of the other, such as those of two days of different
             users; not so for two models on the same rows.
 
@@ -40,8 +41,8 @@ def compare(
     >>> import streammetrics as sm
     >>> y = [1, 0, 1, 0]
     >>> a, b = (sm.binary(y_true="y", y_score="p").update({"y": y, "p": p}) for p in ([0.9, 0.6, 0.4, 0.1], y))
-    >>> compare(a, b).frame.filter(metric="roc_auc").select("a", "b", "difference", "better").row(0)
-    (0.75, 1.0, 0.25, 'b')
+    >>> compare(a, b).frame.filter(metric="roc_auc").select("a", "b", "difference", "better", "note").row(0)
+    (0.75, 1.0, 0.25, None, 'b on these rows; no confidence interval')
     """
     if wrong := [x for x in (a, b) if not isinstance(x, (Accumulator, Report))]:
         raise ReportError(f"accumulators or reports are compared, not a {type(wrong[0]).__name__}.")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Values = NDArray[np.float64]
 
 ESTIMATE = ("value", "lower", "upper")
-COLUMNS = ("a", "b", "difference", "better")
+COLUMNS = ("a", "b", "difference", "better", "note")
 ROUNDING = 1e-12
 
 
@@ -59,12 +59,13 @@ class Comparison:
         """The difference of each metric that both reports show, in the groups of either.
 
         Group columns, kept keys such as ``threshold``, metric, ``a``, ``b``, ``difference`` (b - a), ``lower`` and
-        ``upper`` (certified bounds of the difference) and ``better``: ``"a"`` or ``"b"`` where the bounds and the
-        metric's direction leave no doubt, ``"equal"`` where both are the same for certain, else null. A difference of
-        1e-12 of the values or less is rounding.
+        ``upper`` (certified bounds of the difference) and ``better``: ``"a"`` or ``"b"`` if the bounds and the metric's
+        direction leave no doubt, ``"equal"`` if both are certainly the same, else null. A difference of at most 1e-12
+        of the values is rounding.
 
-        With a confidence, ``ci_lower`` and ``ci_upper`` are the ends of the sampling interval of the difference, null
-        where none is sound.
+        With a confidence level, ``ci_lower`` and ``ci_upper`` are the confidence interval of the difference, null if
+        none is sound. ``better`` then also requires that the interval excludes 0. If it does not, or if there is no
+        interval, ``note`` tells which one is better on these rows.
 
         Raises:
             ColumnError: where a group column has different types.
@@ -103,8 +104,15 @@ class Comparison:
         if self.confidence is None:
             return found
         limits = self._limits(found.select(*keys, "a", "b"), self.confidence)
-        return found.join(limits, on=keys, how="left", nulls_equal=True, maintain_order="left").select(
-            pl.exclude("better"), "better"
+        with_limits = found.join(limits, on=keys, how="left", nulls_equal=True, maintain_order="left")
+        known = pl.col("ci_lower").is_not_null() & pl.col("ci_upper").is_not_null()
+        apart = known & ((pl.col("ci_lower") > 0) | (pl.col("ci_upper") < 0))
+        open_ = pl.col("better").is_in(["a", "b"]) & ~apart
+        why = pl.when(known).then(pl.lit("could be chance")).otherwise(pl.lit("no confidence interval"))
+        return with_limits.select(
+            pl.exclude("better"),
+            better=pl.when(~open_).then("better"),
+            note=pl.when(open_).then(pl.format("{} on these rows; {}", "better", why)),
         )
 
     @property
