@@ -16,6 +16,7 @@ from streammetrics import charts
 from streammetrics.charts import Picture, as_svg, swatch
 from streammetrics.charts.series import Drawn
 from streammetrics.errors import MetricError, ReportError
+from streammetrics.html.failures import Searched, failures
 from streammetrics.html.tables import Row, bounds, groups_table, metrics_table, of_all_labels, said
 from streammetrics.metrics import Metric
 from streammetrics.text import interval, markup, rows
@@ -33,8 +34,8 @@ FIRST: tuple[Callable[..., Picture], ...] = (
 LAST: tuple[Callable[..., Picture], ...] = (charts.gain, charts.lift, charts.det)
 
 
-def page(report: Drawn, title: str = "Evaluation") -> str:
-    """The page: what was seen, numbers with their bounds, charts, and a table of the groups.
+def page(report: Searched, title: str = "Evaluation") -> str:
+    """The page: what was seen, numbers with their bounds, charts, where the model fails, and a table of the groups.
 
     Numbers and charts at the top are of all rows together, of each model; the table has every group.
 
@@ -54,7 +55,7 @@ def page(report: Drawn, title: str = "Evaluation") -> str:
         lead=_lead(report, total, models),
         cards=_cards(total, models),
         charts="\n".join(_figures(report, total)),
-        groups=_groups(report, models),
+        groups=failures(report, models) + _groups(report, models),
         numbers=_numbers(total),
         bounded=_bounded(report),
         version=__version__,

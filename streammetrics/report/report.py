@@ -20,7 +20,7 @@ from streammetrics.errors import MetricError, ReportError
 from streammetrics.keys import matching, require_free, require_group_columns
 from streammetrics.metrics import Metric, find_metric, find_metrics
 from streammetrics.metrics.requirement import Requirement
-from streammetrics.reading import curves, error_curves, segments
+from streammetrics.reading import curves, error_curves, fairness, segments, slices
 from streammetrics.reading.estimates import at_threshold, columns_of, estimate
 from streammetrics.report.comparison import Comparison
 from streammetrics.rows.roles import FOLD, LABEL, MODEL, several
@@ -304,7 +304,8 @@ class Report:
             return False
         return True
 
-    worst, best, gaps, fairness = segments.worst, segments.best, segments.gaps, segments.fairness
+    worst, best, gaps, fairness = segments.worst, segments.best, fairness.gaps, fairness.fairness
+    slices = slices.slices
 
     def violations(self, requirements: str | Sequence[str]) -> list[str]:
         """Return a sentence for each group in which a requirement such as ``"roc_auc >= 0.8"`` is not certain to hold.
@@ -369,7 +370,7 @@ class Report:
         b: str,
         *,
         metrics: Sequence[str | Metric] | None = None,
-        confidence: float | None = None,
+        confidence: float | None = 0.95,
     ) -> Comparison:
         """Compare two models of the report, in each group of the other columns.
 
@@ -377,8 +378,8 @@ class Report:
             a: Name of a model.
             b: Name of the other model.
             metrics: Metrics to compare. Defaults to those shown.
-            confidence: Confidence level for intervals of the differences, such as 0.95, which need a ``unit``. Defaults
-                to no intervals.
+            confidence: Confidence level for intervals of the differences, which require a ``unit``. With None,
+                ``better`` follows from the certified bounds alone.
 
         Raises:
             ReportError: If the report has no such model.
@@ -388,8 +389,8 @@ class Report:
         >>> import streammetrics as sm
         >>> acc = sm.binary(y_true="y", y_score={"old": "p", "new": "q"})
         >>> report = acc.update({"y": [1, 0, 1], "p": [0.8, 0.3, 0.2], "q": [0.8, 0.3, 0.4]}).finalize()
-        >>> report.compare("old", "new").frame.filter(metric="roc_auc").select("a", "b", "better").row(0)
-        (0.5, 1.0, 'b')
+        >>> report.compare("old", "new").frame.filter(metric="roc_auc").select("a", "b", "note").row(0)
+        (0.5, 1.0, 'b on these rows; no confidence interval')
         """
         report = self if metrics is None else self.showing(metrics)
         return Comparison(report._of_model(a), report._of_model(b), confidence)

@@ -1,0 +1,55 @@
+"""The slices of a saved state in which a model fails."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from streammetrics import text
+from streammetrics.accumulator import Accumulator
+from streammetrics.cli import options
+from streammetrics.cli.output import write
+from streammetrics.cli.root import command
+
+
+@command("slices", "streammetrics slices week.state log_loss --depth 2 --min-rows 500")
+@click.argument("state", type=click.Path(path_type=Path))
+@click.argument("metric")
+@options.by
+@click.option("--depth", type=int, default=2, show_default=True, help="Maximum number of group columns of a slice.")
+@click.option("--min-rows", type=int, default=500, show_default=True, help="Minimum number of rows of a slice.")
+@click.option("--fdr", type=float, default=0.05, show_default=True, help="False discovery rate.")
+@click.option("--model", help="Model, if the state has several.")
+@click.option("--threshold", type=float, help="Threshold of the metric, if the state has several.")
+@click.option("--label", help="Label of the metric, if the state has several.")
+@options.confidence
+@options.form
+@options.output
+def slices_command(
+    state: Path,
+    metric: str,
+    by: tuple[str, ...],
+    depth: int,
+    min_rows: int,
+    fdr: float,
+    model: str | None,
+    threshold: float | None,
+    label: str | None,
+    confidence: float | None,
+    form: str,
+    output: Path | None,
+) -> None:
+    """Find the slices of a saved state where a metric is worse.
+
+    A slice is all rows with some values in up to --depth group columns. Listed are those in which the metric is
+    significantly worse than in the rest, and which no other slice explains. With --by, only these group columns are
+    used.
+    """
+    report = Accumulator.load(state).finalize([metric], confidence=confidence)
+    report = report.rollup(*by) if by else report
+    given: dict[str, Any] = {"model": model, "threshold": threshold, "label": label}
+    keys = {name: value for name, value in given.items() if value is not None}
+    found = report.slices(metric, depth=depth, min_rows=min_rows, fdr=fdr, **keys)
+    write(found, text.slices(found) if found.height else f"No slices in which {metric} is worse.", form, output)

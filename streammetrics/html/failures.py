@@ -1,0 +1,66 @@
+"""The section of the page on slices in which the model fails."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import polars as pl
+
+from streammetrics.charts.series import Drawn
+from streammetrics.errors import MetricError, ReportError
+from streammetrics.html.tables import Cell, table
+from streammetrics.text import interval, markup, number, rows
+
+LOSSES = ("log_loss", "mae", "accuracy")  # the first that can be searched, all of which are fast for many groups
+MANY = 10  # groups of a single column
+SHOWN = 20
+
+
+class Searched(Drawn, Protocol):
+    """A report whose slices can be searched."""
+
+    def slices(self, metric: str, **keys: Any) -> pl.DataFrame:
+        """Slices in which a metric is worse."""
+        ...
+
+
+def failures(report: Searched, models: list[str]) -> str:
+    """The worst slices of each model; nothing where groups are too few to search, or no metric can be."""
+    columns = [c for c in report.by if c not in models]
+    groups = report.rows("rows").select(report.by)
+    if not columns or (len(columns) == 1 and groups[columns[0]].n_unique() < MANY):
+        return ""
+    keys = groups.select(models).unique(maintain_order=True).to_dicts() if models else [{}]
+    for metric in LOSSES:
+        try:
+            found = [(key, report.slices(metric, **key)) for key in keys]
+        except (MetricError, ReportError):
+            continue
+        return _section(metric, found)
+    return ""
+
+
+def _section(metric: str, found: list[tuple[dict[str, Any], pl.DataFrame]]) -> str:
+    tables = "".join(_slices(metric, key, frame.head(SHOWN)) for key, frame in found)
+    return (
+        f'<section><h2 id="failures">Where it fails</h2><p>Slices of up to two group columns in which {metric} is '
+        "significantly worse than in all other rows, at a false discovery rate of 5%. Slices that another one explains "
+        f"are left out.</p>{tables}</section>"
+    )
+
+
+def _slices(metric: str, key: dict[str, Any], frame: pl.DataFrame) -> str:
+    of = "".join(f" of {value}" for value in key.values())
+    if frame.is_empty():
+        return f"<p>{markup(f'No slices in which {metric}{of} is worse.')}</p>"
+    header = ("slice", metric, "rest", "difference", "rows", "share of rows", "share of loss")
+    made = table(header, [_cells(row) for row in rows(frame)], f"Slices{of} in which {metric} is worse", sortable=True)
+    return f'<div class="scroll" tabindex="0" role="region" aria-label="table of slices">{made}</div>'
+
+
+def _cells(row: dict[str, Any]) -> list[Cell]:
+    numbers = [Cell(number(row[c], None, None), row[c]) for c in ("value", "rest")]
+    sampled = interval(row["ci_lower"], row["ci_upper"])
+    shares = [Cell("" if row[c] is None else f"{row[c]:.1%}", row[c]) for c in ("share_of_rows", "share_of_loss")]
+    difference = Cell(number(row["difference"], None, None), row["difference"], sampled)
+    return [Cell(row["slice"], head=True), *numbers, difference, Cell(f"{row['rows']:,}", row["rows"]), *shares]

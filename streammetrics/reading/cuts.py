@@ -1,0 +1,173 @@
+"""Slices of the rows of a state, and what a larger slice holds besides them: sums and differences of one table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from streammetrics.metrics import Metric
+from streammetrics.rows.codes import find
+from streammetrics.rows.roles import FOLD
+from streammetrics.state.tables import State, find_groups
+from streammetrics.statistics import GROUP, ErrorMoments, Statistic, TDigest
+from streammetrics.statistics.binned import Binned
+
+SLICE = "slice"
+AT_ONCE = 1 << 21  # rows of a table that is copied for each slice
+CELLS = 1 << 18  # of the histograms of all slices, or so, while these are searched
+FEWEST = 1_024  # bins of a histogram
+DENSE = 1 << 22  # cells of all slices, as long as each has a place
+SUMS_OF_ERRORS = {
+    *("weight", "over_sum", "under_sum", "square_error_sum", "error_fourth_sum", "absolute_actual_sum"),
+    *("percentage_sum", "percentage_square_sum", "symmetric_percentage_sum"),
+}
+
+Numbers = NDArray[np.integer[Any]]
+
+
+def subtracts(statistic: Statistic, metric: Metric) -> bool:
+    """Whether the columns that a metric reads can be subtracted: moments, extremes and centroids cannot."""
+    if isinstance(statistic, ErrorMoments):
+        return set(metric.columns) <= SUMS_OF_ERRORS
+    return not isinstance(statistic, TDigest)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The table of one statistic, from which slices are cut.
+
+    Args:
+        statistic: What the table holds.
+        table: Its column ``group`` is the number of the part: of the label, and of the fold.
+        owner: For each row of the table, the group of the report that it belongs to.
+        labels: Labels that the table keeps apart.
+        folds: Numbers of the folds; none if rows are independent.
+    """
+
+    statistic: Statistic
+    table: pl.DataFrame
+    owner: Numbers
+    labels: tuple[Any, ...]
+    folds: tuple[int, ...]
+
+    @classmethod
+    def of(cls, state: State, statistic: Statistic, groups: pl.DataFrame) -> Cut:
+        """The table of a state whose groups are those of a report, or these by fold."""
+        statistic = statistic.for_reports()
+        table, labels = state.tables[statistic.name], state.labels_of(statistic)
+        owner = find_groups(state.keys.select(groups.drop(GROUP).columns), groups)
+        folds: tuple[int, ...] = ()
+        fold = pl.zeros(state.groups.height, pl.UInt32, eager=True)
+        if FOLD in state.keys.columns:
+            folds = tuple(state.keys[FOLD].unique().sort())
+            fold = state.keys[FOLD].replace_strict({f: i for i, f in enumerate(folds)}, return_dtype=pl.UInt32)
+        apart = len(labels) or 1
+        group = table[GROUP] // apart
+        part = fold.gather(group) * apart + table[GROUP] % apart
+        kept = owner.gather(group)
+        table = table.with_columns(part.alias(GROUP)).filter(kept.is_not_null())
+        return cls(statistic, table, kept.drop_nulls().to_numpy(), labels, folds)
+
+    def coarse(self, slices: int) -> Cut:
+        """The same with bins so few that many slices can be searched."""
+        if not isinstance(self.statistic, Binned):
+            return self
+        least = max(FEWEST, 8 + 64 * len(self.statistic.atoms))
+        capacity = max(least, min(self.statistic.capacity, CELLS // max(slices * self.parts, 1)))
+        return replace(self, statistic=replace(self.statistic, capacity=capacity))
+
+    @property
+    def parts(self) -> int:
+        """How many tables a slice has."""
+        return (len(self.labels) or 1) * (len(self.folds) or 1)
+
+    def slices(self, numbers: Numbers) -> pl.DataFrame:
+        """The tables of slices, each group of the report in the one with its number; none for numbers below 0."""
+        number, count = numbers[self.owner], int(numbers.max(initial=-1)) + 1
+        if not isinstance(self.statistic, Binned) and count * len(self._cells) <= DENSE:
+            return self._sums(number, count)
+        inside = number >= 0
+        group = pl.Series(GROUP, number[inside], pl.UInt32) * self.parts + self.table[GROUP].filter(pl.Series(inside))
+        return self.statistic.merge(self.table.filter(pl.Series(inside)).with_columns(group))
+
+    def _sums(self, number: Numbers, count: int) -> pl.DataFrame:
+        """The same by adding up all cells of all slices, which is fast where they are few."""
+        cells = len(self._cells)
+        code = np.where(number < 0, count, number) * cells + self._codes
+        found = np.flatnonzero(np.bincount(code, minlength=count * cells)[: count * cells])
+        keys = self._cells[found % cells].with_columns(
+            pl.col(GROUP) + pl.Series(found // cells * self.parts, dtype=pl.UInt32)
+        )
+        sums = [
+            pl.Series(name, np.bincount(code, values, count * cells)[found]).cast(self.table.schema[name])
+            for name, values in self._values.items()
+        ]
+        return keys.with_columns(sums).select(self.table.columns)
+
+    @cached_property
+    def _values(self) -> dict[str, NDArray[np.float64]]:
+        """Columns of the table that add up, or are not read."""
+        columns = [c for c in self.table.columns if c not in (GROUP, *self.statistic.keys)]
+        return {c: self.table[c].cast(pl.Float64).to_numpy() for c in columns}
+
+    @cached_property
+    def _cells(self) -> pl.DataFrame:
+        """Part and keys of all cells, in order."""
+        keys = [GROUP, *self.statistic.keys]
+        return self.table.select(keys).unique().sort(keys)
+
+    @cached_property
+    def _codes(self) -> Numbers:
+        """The cell of each row."""
+        numbered = self._cells.with_row_index("cell").select("cell", pl.exclude("cell"))
+        return find(self.table.select(self._cells.columns), numbered).to_numpy().astype(np.int64)
+
+    def only(self, slices: pl.DataFrame, places: Numbers) -> pl.DataFrame:
+        """The tables of some slices, given the new number of each, in the same order, or below 0."""
+        group = slices[GROUP].to_numpy().astype(np.int64)
+        place = places[group // self.parts]
+        numbers = pl.Series(GROUP, place * self.parts + group % self.parts, pl.Int64)
+        return slices.with_columns(numbers).filter(pl.Series(place >= 0)).cast({GROUP: pl.UInt32})
+
+    def ranges(self, whole: pl.DataFrame, owner: Numbers) -> Iterator[tuple[int, int]]:
+        """Ranges of slices that can be compared at once, given the number of the whole that holds each slice."""
+        of_whole = whole[GROUP].to_numpy() // self.parts
+        sizes = np.cumsum(np.bincount(of_whole, minlength=int(owner.max(initial=0)) + 1)[owner])
+        first = 0
+        while first < len(owner):
+            before = sizes[first - 1] if first else 0
+            last = max(first + 1, int(np.searchsorted(sizes, before + AT_ONCE, side="right")))
+            yield first, last
+            first = last
+
+    def some(self, slices: pl.DataFrame, first: int, last: int) -> pl.DataFrame:
+        """The tables of a range of slices, numbered from 0."""
+        rows = np.searchsorted(slices[GROUP].to_numpy(), (first * self.parts, last * self.parts))
+        return slices[slice(*rows)].with_columns(pl.col(GROUP) - pl.lit(first * self.parts, pl.UInt32))
+
+    def without(self, whole: pl.DataFrame, slices: pl.DataFrame, owner: Numbers) -> pl.DataFrame:
+        """The whole of each slice without the slice, given the number of the whole."""
+        places = pl.DataFrame({"whole": owner}, {"whole": pl.UInt32}).with_row_index(SLICE)
+        copies = (
+            whole.with_columns(whole=pl.col(GROUP) // self.parts, part=pl.col(GROUP) % self.parts)
+            .join(places, on="whole")
+            .with_columns((pl.col(SLICE) * self.parts + pl.col("part")).cast(pl.UInt32).alias(GROUP))
+            .select(whole.columns)
+        )
+        keys = [GROUP, *self.statistic.keys]
+        left = self.statistic.merge(pl.concat([copies, slices.with_columns(-pl.exclude(keys))]))
+        return left.filter(pl.any_horizontal(pl.col(self.statistic.counts) > 0))
+
+    def state(self, table: pl.DataFrame, count: int) -> State:
+        """Tables of slices as a state whose group column is the number of the slice."""
+        groups = pl.DataFrame({SLICE: np.arange(count)}, {SLICE: pl.UInt32})
+        if self.folds:
+            groups = groups.join(pl.DataFrame({FOLD: self.folds}), how="cross", maintain_order="left_right")
+        tables = {self.statistic.name: table}
+        return State((self.statistic,), groups.with_row_index(GROUP), tables, self.labels)

@@ -1,0 +1,259 @@
+"""How far the values of a group column lie apart in a metric, and whether that is fair.
+
+`gaps` and `fairness` are methods of `streammetrics.Report`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import polars as pl
+from polars import Expr
+
+from streammetrics import text
+from streammetrics.errors import MetricError, ReportError
+from streammetrics.keys import matching, require_free, require_group_columns
+from streammetrics.metrics import Metric
+from streammetrics.reading.estimates import LIMITS
+from streammetrics.reading.segments import KEYS_END, Segmented, keys_of, with_rows
+
+Side: TypeAlias = tuple[Expr, tuple[Expr, Expr]]
+
+ENDS = ("highest", "lowest")
+MEASURES = tuple(f"{measure}{end}" for measure in ("difference", "ratio") for end in ("", "_lower", "_upper"))
+SAMPLED = tuple(f"{measure}_{end}" for measure in ("difference", "ratio") for end in LIMITS)
+FROM_REFERENCE = ("reference", "rows", "value", "reference_value")
+CRITERIA = {
+    "demographic_parity": ("predicted_positive_rate",),
+    "equal_opportunity": ("recall",),
+    "equalized_odds": ("recall", "fpr"),
+    "predictive_parity": ("precision",),
+}
+
+
+def gaps(
+    report: Segmented,
+    metric: str | Metric,
+    *,
+    over: str,
+    reference: Any = None,
+    min_rows: int = 1,
+    **keys: Any,
+) -> pl.DataFrame:
+    """Compare a metric between the values of a group column, in each group of the other columns.
+
+    Without a reference, the groups with the highest and the lowest value are compared. Of more than two groups, their
+    difference is large by chance alone, for which its confidence interval does not allow. With a reference, each
+    other group is compared with it.
+
+    If the report has a confidence level, differences and ratios have confidence intervals, from those of both groups
+    (MOVER: Zou & Donner 2008, Newcombe 2016). Groups are taken as independent.
+
+    Args:
+        report: The report.
+        metric: What to compare.
+        over: The group column whose values are compared, such as ``"gender"``.
+        reference: The value of this column that all others are compared with. Defaults to none.
+        min_rows: Minimum number of rows of a group that takes part.
+        keys: Values of group columns and key columns that rows must have.
+
+    Returns:
+        Without a reference: the other group columns and key columns, ``metric``, ``highest`` and ``lowest`` (the values
+        of the column where the metric is so), ``max`` and ``min`` (the metric there), ``difference`` (max - min) and
+        ``ratio`` (min / max; null if a value is negative, and for 0/0), each with its certified bounds ``_lower`` and
+        ``_upper`` and the endpoints ``_ci_lower`` and ``_ci_upper`` of its interval if there is a confidence level, and
+        a note if the metric is undefined for some values of the column, which are left out.
+
+        With a reference: all group columns and key columns, ``metric``, ``reference`` (the value of the column),
+        ``rows``, ``value``, ``reference_value``, ``difference`` (value - reference_value), ``ratio``
+        (value / reference_value), their bounds and intervals, and the note of the value.
+
+    Raises:
+        MetricError: If the metric is unknown.
+        ReportError: If ``over`` is not a group column, has no such reference, or if a group column has the name of one
+            of these columns.
+
+    >>> import streammetrics as sm
+    >>> batch = {"z": [1, 1, 1, 0, 0, 0], "gender": ["f", "f", "m", "m", "m", "m"]}
+    >>> report = sm.predictions(y_pred="z", by="gender").update(batch).finalize()
+    >>> report.gaps("predicted_positive_rate", over="gender").select("highest", "lowest", "difference", "ratio").row(0)
+    ('f', 'm', 0.75, 0.25)
+    >>> gap = report.gaps("predicted_positive_rate", over="gender", reference="m")
+    >>> gap.select("gender", "value", "reference_value", "difference", "ratio").row(0)
+    ('f', 1.0, 0.25, 0.75, 4.0)
+    """
+    require_group_columns([over], report.by)
+    require_free(report.by, {*ENDS, *MEASURES, *SAMPLED, *FROM_REFERENCE, "max", "min", "criterion"})
+    rows = with_rows(report, report.rows(metric, **keys)).filter(pl.col("rows") >= min_rows)
+    if reference is not None:
+        return _from_reference(rows, over, reference)
+    sampled = SAMPLED if "ci_lower" in rows.columns else ()
+    index = [c for c in keys_of(rows) if c != over] + [KEYS_END]
+    found = rows.group_by(index, maintain_order=True).agg(
+        *(_place(over, side) for side in ENDS),
+        pl.max("value").alias("max"),
+        pl.min("value").alias("min"),
+        *_bounds(),
+        *(_intervals([_end(side) for side in ENDS], [_end(side) for side in reversed(ENDS)]) if sampled else ()),
+        undefined=pl.col("value").null_count(),
+        of=pl.len(),
+    )
+    note = pl.format("undefined for {} of {} values of {}", "undefined", "of", pl.lit(over))
+    note = pl.when(pl.col("undefined") > 0).then(note)
+    return found.select(*index, *ENDS, "max", "min", *MEASURES, *sampled, note=note)
+
+
+def fairness(report: Segmented, *, over: str, reference: Any = None, min_rows: int = 1, **keys: Any) -> pl.DataFrame:
+    """How far a classifier treats the values of a group column alike, in each group of the other columns.
+
+    A row for each criterion whose metrics can be computed from the state:
+
+    - ``demographic_parity``: the predicted-positive rates are equal (Dwork et al. 2012); needs no labels;
+    - ``equal_opportunity``: the recalls are (Hardt, Price and Srebro 2016);
+    - ``equalized_odds``: the recalls and the false positive rates are (the same); the larger of both differences, and
+      the smaller of both ratios, as fairlearn has it;
+    - ``predictive_parity``: the precisions are (Chouldechova 2017).
+
+    They cannot all hold if the values of the column differ in prevalence, except for a perfect classifier (Kleinberg,
+    Mullainathan and Raghavan 2016).
+
+    Args:
+        report: The report, of a binary task or of one with several labels.
+        over: The group column whose values are compared, such as ``"gender"``.
+        reference: The value of this column that all others are compared with. Defaults to none: the highest value is
+            compared with the lowest.
+        min_rows: Minimum number of rows of a group that takes part.
+        keys: Values of group columns and key columns, such as ``threshold=0.5``, that rows must have.
+
+    Returns:
+        Without a reference: the other group columns and key columns, ``criterion``, ``metric`` (the one that differs
+        most), ``highest`` and ``lowest``, ``difference`` (0 is fair) and ``ratio`` (1 is fair), each with certified
+        bounds and, if the report has a confidence level, the endpoints of its confidence interval, and a note: the
+        columns of `gaps`. What is undefined for one of two metrics is null.
+
+        With a reference: the columns of `gaps` with ``criterion``, a row for each other group and each metric of each
+        criterion.
+
+    Raises:
+        MetricError: If none of the metrics can be computed from the state.
+        ReportError: If ``over`` is not a group column, or has no such reference.
+
+    >>> import streammetrics as sm
+    >>> batch = {"y": [1, 0, 1, 0, 1, 0], "z": [1, 1, 1, 0, 0, 0], "gender": ["f", "f", "m", "m", "m", "m"]}
+    >>> report = sm.binary(y_true="y", y_pred="z", by="gender").update(batch).finalize()
+    >>> report.fairness(over="gender").select("criterion", "metric", "difference", "ratio").rows()
+    [('demographic_parity', 'predicted_positive_rate', 0.75, 0.25),
+     ('equal_opportunity', 'recall', 0.5, 0.5),
+     ('equalized_odds', 'fpr', 1.0, 0.0),
+     ('predictive_parity', 'precision', 0.5, 0.5)]
+    """
+    metrics = dict.fromkeys(m for needed in CRITERIA.values() for m in needed)
+    readable = [m for m in metrics if report.readable(m)]
+    if not readable:
+        raise MetricError("fairness is read off predicted positives, which the accumulator does not keep.")
+    gap = {m: gaps(report, m, over=over, reference=reference, min_rows=min_rows, **keys) for m in readable}
+    table = pl.concat(
+        gap[m].with_columns(criterion=pl.lit(criterion))
+        for criterion, needed in CRITERIA.items()
+        if gap.keys() >= set(needed)
+        for m in needed
+    )
+    index = keys_of(table)
+    table = table.select(*index, "criterion", pl.exclude(*index, "criterion"))
+    found = table if reference is not None else _widest(table, index)
+    return found.sort(index, nulls_last=True, maintain_order=True) if index else found
+
+
+def _widest(table: pl.DataFrame, index: list[str]) -> pl.DataFrame:
+    """Of the metrics of a criterion the one that differs most, with the largest difference and the smallest ratio."""
+    ends = pl.col("metric", *ENDS).sort_by("difference", descending=True, nulls_last=True, maintain_order=True).first()
+    measures = []
+    for name in (c for c in (*MEASURES, *SAMPLED) if c in table.columns):
+        measure, largest = name.partition("_")[0], name.startswith("difference")
+        if name in SAMPLED:
+            value = pl.col(name).sort_by(measure, descending=largest, nulls_last=True, maintain_order=True).first()
+        else:
+            value = pl.col(name).max() if largest else pl.col(name).min()
+        measures.append(pl.when(pl.col(name).is_not_null().all()).then(value).alias(name))
+    note = pl.col("note").drop_nulls().first()
+    return table.group_by(*index, "criterion", maintain_order=True).agg(ends, *measures, note)
+
+
+def _from_reference(rows: pl.DataFrame, over: str, reference: Any) -> pl.DataFrame:
+    """Each group compared with the one that has a value in a column, and else the same keys."""
+    of_reference = matching(rows, [over], {over: reference})
+    if of_reference.is_empty():
+        raise ReportError(f"Unknown reference {reference!r}. Values of {over}: {text.few(rows[over].unique())}.")
+    index = [c for c in keys_of(rows) if c != over] + [KEYS_END]
+    estimates = [c for c in ("value", "lower", "upper", *LIMITS) if c in rows.columns]
+    both = rows.filter(pl.col(over).ne_missing(of_reference[over][0])).join(
+        of_reference.select(*index, pl.col(estimates).name.prefix("reference_")),
+        on=index,
+        how="left",
+        nulls_equal=True,
+        maintain_order="left",
+    )
+    sampled = SAMPLED if LIMITS[0] in estimates else ()
+    sides = [_sides(whose) for whose in ("", "reference_")]
+    a, b = ([pl.col(f"{whose}{c}") for c in ("value", "lower", "upper")] for whose in ("", "reference_"))
+    both = both.with_columns(
+        *(e.alias(n) for n, e in zip(MEASURES[:3], (a[0] - b[0], a[1] - b[2], a[2] - b[1]), strict=True)),
+        *(_ratio(e).alias(n) for n, e in zip(MEASURES[3:], (a[0] / b[0], a[1] / b[2], a[2] / b[1]), strict=True)),
+        *(_intervals(sides, sides) if sampled else ()),
+        reference=pl.lit(of_reference[over][0], rows.schema[over]),
+    )
+    return both.select(*keys_of(rows), KEYS_END, *FROM_REFERENCE, *MEASURES, *sampled, "note")
+
+
+def _ratio(ratio: Expr) -> Expr:
+    """A ratio of values that are not negative, and none of 0/0."""
+    return pl.when(pl.min_horizontal("lower", "reference_lower") >= 0).then(ratio).fill_nan(None)
+
+
+def _sides(whose: str) -> Side:
+    """A value and its interval."""
+    return pl.col(f"{whose}value"), (pl.col(f"{whose}ci_lower"), pl.col(f"{whose}ci_upper"))
+
+
+def _end(side: str) -> Side:
+    """The highest or the lowest value of a group, and its interval."""
+    value = pl.col("value")
+    place = value.arg_max() if side == "highest" else value.arg_min()
+    alone = pl.when(value.count() > 1)
+    return value.get(place), (alone.then(pl.col("ci_lower").get(place)), alone.then(pl.col("ci_upper").get(place)))
+
+
+def _intervals(difference: Sequence[Side], ratio: Sequence[Side]) -> list[Expr]:
+    """Intervals of the difference of two values and of the ratio of two values."""
+    from streammetrics.uncertainty.pairs import difference_interval, ratio_interval  # when it is needed
+
+    positive = pl.when(pl.min_horizontal(value for value, _ in ratio) >= 0)
+    (a, of_a), (b, of_b), (c, of_c), (d, of_d) = *difference, *ratio
+    limits = [*difference_interval(a, of_a, b, of_b), *(positive.then(x) for x in ratio_interval(c, of_c, d, of_d))]
+    return [limit.fill_nan(None).alias(name) for name, limit in zip(SAMPLED, limits, strict=True)]
+
+
+def _place(over: str, side: str) -> pl.Expr:
+    """The value of a column where the metric is highest or lowest."""
+    value = pl.col("value")
+    return pl.col(over).get(value.arg_max() if side == "highest" else value.arg_min()).alias(side)
+
+
+def _bounds() -> list[pl.Expr]:
+    """Difference and ratio of the highest and the lowest of some values, wherever these are within their bounds."""
+    value, lower, upper = (pl.col(c) for c in ("value", "lower", "upper"))
+    alone = value.count() == 1
+    difference, ratio = value.max() - value.min(), value.min() / value.max()
+    least, most = (lower.max() - upper.min()).clip(0), upper.max() - lower.min()
+    low, high = lower.min().clip(0) / upper.max(), (upper.min() / lower.max().clip(0)).fill_nan(1).clip(0, 1)
+    sound = value.min() >= 0
+    found = {"difference": difference, "difference_lower": least, "difference_upper": most}
+    found |= {"ratio": ratio, "ratio_lower": low, "ratio_upper": high}
+    return [
+        pl.when(sound if name.startswith("ratio") else True)
+        .then(pl.when(alone).then(found[name.partition("_")[0]]).otherwise(bound))
+        .fill_nan(None)
+        .alias(name)
+        for name, bound in found.items()
+    ]

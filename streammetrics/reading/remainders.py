@@ -1,0 +1,261 @@
+"""Slices compared with what a larger slice holds besides them: values, intervals of the difference, and p-values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from polars import Expr
+
+from streammetrics import text
+from streammetrics.errors import MetricError, ReportError
+from streammetrics.keys import matching
+from streammetrics.metrics import Metric
+from streammetrics.reading.confidence import independent_intervals, paired_intervals, with_intervals
+from streammetrics.reading.cuts import SLICE, Cut, Numbers, subtracts
+from streammetrics.reading.estimates import at_threshold, by_view, columns_of, estimate
+from streammetrics.rows.roles import LABEL
+from streammetrics.state.tables import State
+from streammetrics.statistics import GROUP
+from streammetrics.uncertainty import as_proportion, normal_quantile, t_quantile
+from streammetrics.uncertainty.discoveries import as_normal, difference_of_shares, upper_tail
+from streammetrics.uncertainty.distributions import upper_level
+from streammetrics.uncertainty.proportions import CELLS
+
+RESULT = dict.fromkeys(("value", "rest", "difference", "ci_lower", "ci_upper", "p_value"), pl.Float64())
+CLASSES = ((("tp", "fn"), ("fp", "tn")), (("pos",), ("neg",)))  # counts of positives and of negatives
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Slices: the number of their rows, and their tables, those by fold last."""
+
+    rows: Numbers
+    of: tuple[pl.DataFrame, ...]
+
+
+@dataclass(frozen=True)
+class Remainders:
+    """Compares slices with the rest of the slices that hold them.
+
+    Args:
+        metric: The metric, which is better high or low.
+        cut: The table that it is computed from.
+        folds: The same table by fold of units; None if rows are independent.
+        rows: Number of rows of each group.
+        keys: Keys such as ``threshold`` that leave one value.
+        confidence: Confidence level of the intervals.
+    """
+
+    metric: Metric
+    cut: Cut
+    folds: Cut | None
+    rows: Numbers
+    keys: Mapping[str, Any]
+    confidence: float
+
+    @classmethod
+    def of(
+        cls,
+        metric: Metric,
+        state: State,
+        folds: State | None,
+        rows: Numbers,
+        keys: Mapping[str, Any],
+        confidence: float,
+    ) -> Remainders:
+        """Comparisons of the slices of a state, given its rows by fold of units if these depend on each other.
+
+        Raises:
+            MetricError: If the metric cannot be computed for the rest of a slice.
+        """
+        cuts = [None if s is None else _cut(s, metric, keys, state.groups) for s in (state, folds)]
+        assert cuts[0] is not None
+        left = {k: v for k, v in keys.items() if k != LABEL or not state.labels_of(cuts[0].statistic)}
+        return cls(metric, cuts[0], cuts[1], rows, left, confidence)
+
+    def coarse(self, slices: int) -> Remainders:
+        """The same, fast enough for many slices: histograms have fewer bins, whose bounds are wider."""
+        folds = None if self.folds is None else self.folds.coarse(slices)
+        return replace(self, cut=self.cut.coarse(slices), folds=folds)
+
+    def overall(self) -> float | None:
+        """The value of all rows.
+
+        Raises:
+            ReportError: If the metric has several values or none.
+            MetricError: If it has no confidence intervals.
+        """
+        numbers = np.zeros(len(self.rows), np.int64)
+        state = self.cut.state(self.cut.slices(numbers), 1)
+        folds = None if self.folds is None else self.folds.state(self.folds.slices(numbers), 1)
+        frame = with_intervals(estimate(state, [self.metric]), state, [self.metric], self.confidence, folds)
+        names = frame.columns[1 : frame.columns.index("metric")]
+        found = matching(frame, names, self.keys)
+        if found.is_empty() and frame.height:
+            given = ", ".join(f"{k}={v!r}" for k, v in self.keys.items())
+            raise ReportError(f"No value of {self.metric.name} for {given}.")
+        if found.height > 1:
+            several = [c for c in names if found[c].n_unique() > 1]
+            known = "; ".join(f"{c}= ({text.few(found[c].unique(maintain_order=True))})" for c in several)
+            raise ReportError(f"{self.metric.name} has {found.height} values. Select one with {known}.")
+        if found.is_empty():
+            return None
+        value, sampled = found["value"].item(), found["ci_lower"].item()
+        low, high = self.metric.range
+        if sampled is None and value is not None and low < value < high:
+            raise MetricError(f"{self.metric.name} has no confidence intervals here, which slices need.")
+        return None if value is None else float(value)
+
+    def tables(self, numbers: Numbers, count: int) -> Tables:
+        """The tables of so many slices, given for each group the number of its slice, below 0 for none."""
+        inside = numbers >= 0
+        rows = np.bincount(numbers[inside], self.rows[inside], count).astype(np.int64)
+        return Tables(rows, tuple(cut.slices(numbers) for cut in self._cuts))
+
+    def only(self, tables: Tables, kept: NDArray[np.bool_]) -> Tables:
+        """The tables of some slices."""
+        places = np.where(kept, np.cumsum(kept) - 1, -1)
+        of = tuple(cut.only(table, places) for cut, table in zip(self._cuts, tables.of, strict=True))
+        return Tables(tables.rows[kept], of)
+
+    def compare(self, slices: Tables, wholes: Tables, owner: Numbers) -> pl.DataFrame:
+        """Value, rest, difference with its interval, and p-value of each slice.
+
+        The p-value is that of both directions; a slice that is no worse has 1, one that cannot be compared has null.
+
+        Args:
+            slices: Tables of slices.
+            wholes: Tables of larger slices.
+            owner: For each slice the number of the larger one that holds it.
+        """
+        held = np.isin(np.arange(len(wholes.rows)), owner)
+        wholes, owner = self.only(wholes, held), (np.cumsum(held) - 1)[owner]
+        least = np.minimum(slices.rows, wholes.rows[owner] - slices.rows)
+        parts = [pl.DataFrame(schema=RESULT)]
+        for first, last in self._cuts[-1].ranges(wholes.of[-1], owner):
+            pairs = []
+            for cut, table, whole in zip(self._cuts, slices.of, wholes.of, strict=True):
+                own = cut.some(table, first, last)
+                pairs.append((cut.without(whole, own, owner[first:last]), own))
+            parts.append(self._compared(pairs, least[first:last]))
+        return pl.concat(parts)
+
+    @property
+    def _cuts(self) -> list[Cut]:
+        return [self.cut] if self.folds is None else [self.cut, self.folds]
+
+    def _compared(self, pairs: list[tuple[pl.DataFrame, pl.DataFrame]], least: Numbers) -> pl.DataFrame:
+        """Some slices with their rests, of which the smaller has ``least`` rows."""
+        rest, own = pairs[0]
+        states = [self.cut.state(table, len(least)) for table in (rest, own)]
+        frames = [matching(f, f.columns, self.keys) for f in (estimate(s, [self.metric]) for s in states)]
+        keys = frames[0].columns[: frames[0].columns.index("value")]
+        named = zip(frames, ("a_", "b_"), strict=True)
+        a, b = (f.select(*keys, pl.col("value", "lower", "upper").name.prefix(name)) for f, name in named)
+        both = a.join(b, on=keys, nulls_equal=True)
+        values = both.select(*keys, a="a_value", b="b_value")
+        if self.folds is None:
+            sampled = map(self._with_intervals, frames, states)
+            limits = independent_intervals(values, *sampled)
+        else:
+            folds = [self.folds.state(table, len(least)) for table in pairs[1]]
+            limits = paired_intervals(values, folds[0], folds[1], [self.metric], self.confidence)
+        found = (
+            pl.DataFrame({SLICE: np.arange(len(least))}, {SLICE: pl.UInt32})
+            .join(both.join(limits, on=keys, nulls_equal=True), on=SLICE, how="left", maintain_order="left")
+            .with_columns(difference=pl.col("b_value") - pl.col("a_value"))
+        )
+        degrees = self._degrees(rest, own, least)
+        z = self._by_interval(found, degrees)
+        of_counts = set(self.metric.columns) <= set(CELLS) and not self.metric.average
+        if self.folds is None and of_counts and (proportion := as_proportion(self.metric)):
+            z = self._by_counts(states, proportion, z)
+        p = np.where(z > 0, 2 * upper_tail(z), np.where(np.isnan(z), np.nan, 1.0))
+        return found.select(
+            value="b_value",
+            rest="a_value",
+            difference="difference",
+            ci_lower="ci_lower",
+            ci_upper="ci_upper",
+            p_value=pl.Series(p, nan_to_null=True),
+        )
+
+    def _with_intervals(self, frame: pl.DataFrame, state: State) -> pl.DataFrame:
+        return with_intervals(frame, state, [self.metric], self.confidence)
+
+    @property
+    def _worse(self) -> int:
+        """The sign of a difference that is worse."""
+        return 1 if self.metric.better == "low" else -1
+
+    def _by_interval(self, found: pl.DataFrame, degrees: Values) -> Values:
+        """How far each slice is worse for certain, on the scale of the normal distribution; NaN if that is unknown."""
+        level = upper_level(self.confidence)
+        quantile = normal_quantile(level) if self.folds is None else t_quantile(level, len(self.folds.folds) - 1)
+        column = {c: found[c].fill_null(np.nan).to_numpy() for c in found.columns if found.schema[c].is_float()}
+        if self._worse > 0:
+            certain = column["b_lower"] - column["a_upper"]
+            half = column["difference"] - column["ci_lower"]
+        else:
+            certain = column["a_lower"] - column["b_upper"]
+            half = column["ci_upper"] - column["difference"]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return as_normal(np.where(half > 0, certain / half * quantile, np.nan), degrees)
+
+    def _degrees(self, rest: pl.DataFrame, own: pl.DataFrame, least: Numbers) -> Values:
+        """Degrees of freedom: no more than those of the smaller class of the smaller side, or of the folds."""
+        if self.folds is not None:
+            return np.full(len(least), len(self.folds.folds) - 1.0)
+        degrees = least.astype(np.float64) - 1
+        for classes in CLASSES:
+            if not {c for counts in classes for c in counts} <= set(self.cut.statistic.counts):
+                continue
+            for table in (rest, own):
+                counts = [pl.sum_horizontal(pl.col(c).sum() for c in of_class) for of_class in classes]
+                fewest = table.group_by(GROUP).agg(fewest=pl.min_horizontal(counts).cast(pl.Float64))
+                of_slice = np.zeros(len(least))
+                of_slice[fewest[GROUP].to_numpy()] = fewest["fewest"].to_numpy()
+                degrees = np.minimum(degrees, of_slice - 1)
+        return degrees
+
+    def _by_counts(self, states: Sequence[State], proportion: tuple[Expr, Expr], z: Values) -> Values:
+        """The same for proportions, by the likelihood ratio of their counts: right for small ones, too."""
+        rest, own = (self._counts(state) for state in states)
+        counted = [t.select(e.cast(pl.Float64)).to_series().fill_null(0) for t in (own, rest) for e in proportion]
+        return np.where(np.isnan(z), np.nan, self._worse * difference_of_shares(*counted))
+
+    def _counts(self, state: State) -> pl.DataFrame:
+        """The confusion counts of each slice."""
+        _, view, _ = next(found for found in by_view(state, [self.metric]) if found[2])
+        first = next(iter(view.cases(state.tables[self.cut.statistic.name]).values()))
+        counts = matching(first, view.kept, {k: v for k, v in self.keys.items() if k in view.kept})
+        return state.groups.select(GROUP).join(
+            counts.select(GROUP, *CELLS), on=GROUP, how="left", maintain_order="left"
+        )
+
+
+def _cut(state: State, metric: Metric, keys: Mapping[str, Any], groups: pl.DataFrame) -> Cut:
+    """The table that a metric is computed from, of one label or threshold if keys say which."""
+    threshold = keys.get("threshold")
+    elsewhere = at_threshold(state, float(threshold)) if isinstance(threshold, Real) else None
+    if elsewhere is not None and any(metric.readable(c) for c in columns_of(elsewhere.statistics, state.labels)):
+        state = elsewhere
+    statistic = next(statistic for statistic, _, own in by_view(state, [metric]) if own)
+    if not subtracts(statistic, metric):
+        raise MetricError(f"{metric.name} cannot be computed for the rest of a slice from {type(statistic).__name__}.")
+    table, labels = state.tables[statistic.name], state.labels_of(statistic)
+    if labels and LABEL in keys:
+        if keys[LABEL] not in labels:
+            raise ReportError(f"Unknown label {keys[LABEL]!r}. Labels: {text.few(labels)}.")
+        of_label = table.filter(pl.col(GROUP) % len(labels) == labels.index(keys[LABEL]))
+        table, labels = of_label.with_columns(pl.col(GROUP) // len(labels)), ()
+    table = matching(table, statistic.kept, {k: v for k, v in keys.items() if k in statistic.kept})
+    return Cut.of(replace(state, tables={statistic.name: table}, labels=labels), statistic, groups)

@@ -1,0 +1,123 @@
+"""Which of many slices are worse, and not because of larger or of worse ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from streammetrics.reading.lots import Columns, Lot
+from streammetrics.reading.remainders import Remainders, Tables
+from streammetrics.uncertainty.discoveries import discoveries
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The findings by the same columns: slices, p-values, and by how much they are worse."""
+
+    lot: Lot
+    p: pl.Series
+    effect: Values
+
+    @property
+    def of_groups(self) -> Values:
+        """For each group by how much its slice is worse, 0 outside of slices."""
+        found: Values = np.append(self.effect, 0.0)[self.lot.numbers]
+        return found
+
+    def only(self, kept: NDArray[np.bool_]) -> Finding:
+        """Some of the slices."""
+        return Finding(self.lot.only(kept), self.p.filter(pl.Series(kept)), self.effect[kept])
+
+
+@dataclass(frozen=True)
+class Search:
+    """The slices that are searched, those of all rows first, with their tables.
+
+    Args:
+        remainders: What compares slices.
+        lots: All slices, by their columns.
+        tables: Their tables.
+        fdr: False discovery rate.
+    """
+
+    remainders: Remainders
+    lots: Sequence[Lot]
+    tables: dict[Columns, Tables]
+    fdr: float
+
+    @classmethod
+    def of(cls, remainders: Remainders, lots: Sequence[Lot], fdr: float) -> Search:
+        """A search with the tables of all slices."""
+        return cls(remainders, lots, {lot.columns: remainders.tables(lot.numbers, len(lot.rows)) for lot in lots}, fdr)
+
+    def findings(self) -> list[Finding]:
+        """Slices that are worse than others."""
+        found = _ordered(self._significant())
+        return [self._unexplained(finding, found) for finding in found]
+
+    def _significant(self) -> list[Finding]:
+        """Slices that are worse than all other rows and than the rest of each larger slice."""
+        lots = self.lots[1:]
+        compared = [self._against(lot, self.lots[0], np.ones(len(lot.rows), bool)) for lot in lots]
+        p = [self._with_parents(lot, result["p_value"]) for lot, result in zip(lots, compared, strict=True)]
+        every = pl.concat([pl.Series(dtype=pl.Float64), *p])
+        stands = np.zeros(len(every), bool)
+        stands[every.is_not_null().to_numpy()] = discoveries(every.drop_nulls(), self.fdr)
+        parts = np.split(stands, np.cumsum([len(lot.rows) for lot in lots])[:-1])
+        return [
+            Finding(lot, of_lot, result["difference"].abs().to_numpy()).only(kept)
+            for lot, of_lot, result, kept in zip(lots, p, compared, parts, strict=False)
+            if kept.any()
+        ]
+
+    def _with_parents(self, lot: Lot, p: pl.Series) -> pl.Series:
+        """The largest p-value of each slice; one that cannot be a finding keeps the p-value it has."""
+        largest = p.fill_null(np.nan).to_numpy().copy()
+        for parent in self._parents(lot, self.lots[1:]):
+            candidates = largest <= self.fdr
+            found = self._against(lot, parent, candidates)["p_value"].fill_null(1)
+            largest[candidates] = np.maximum(largest[candidates], found.to_numpy())
+        return pl.Series(largest, nan_to_null=True)
+
+    def _unexplained(self, finding: Finding, found: Sequence[Finding]) -> Finding:
+        """Those that are still worse without the rows of worse findings in them or across them."""
+        lot = finding.lot
+        others = [other for other in found if not other.lot.holds(lot)]
+        nowhere = np.zeros(len(lot.numbers), bool)
+        elsewhere = np.any([nowhere, *(other.lot.numbers >= 0 for other in others)], axis=0)
+        worse = np.any([nowhere, *(other.of_groups > finding.of_groups for other in others)], axis=0)
+        touched = np.isin(np.arange(len(lot.rows)), lot.numbers[worse])
+        left = np.where(worse, -1, lot.numbers)
+        still = touched.copy()
+        for parent in self._parents(lot, self.lots) if touched.any() else ():
+            besides = np.where(elsewhere & (left < 0), -1, parent.numbers)
+            slices = self.remainders.tables(left, len(lot.rows))
+            wholes = self.remainders.tables(besides, len(parent.rows))
+            p = self.remainders.compare(slices, wholes, parent.numbers[lot.first])["p_value"]
+            still &= p.fill_null(1).to_numpy() <= self.fdr
+        return finding.only(still | ~touched)
+
+    def _against(self, lot: Lot, larger: Lot, kept: NDArray[np.bool_]) -> pl.DataFrame:
+        """Some slices of a lot compared with the rest of those of fewer columns that hold them."""
+        tables = self.remainders.only(self.tables[lot.columns], kept)
+        return self.remainders.compare(tables, self.tables[larger.columns], larger.numbers[lot.first[kept]])
+
+    @staticmethod
+    def _parents(lot: Lot, lots: Sequence[Lot]) -> list[Lot]:
+        """Of some lots those of all rows and of one column less, which hold the slices of a lot."""
+        return [other for other in lots if other.holds(lot) and len(other.columns) in {0, len(lot.columns) - 1}]
+
+
+def _ordered(found: Sequence[Finding]) -> list[Finding]:
+    """The same with distinct numbers in place of effects; of equal ones that of fewer columns is the worse."""
+    every = np.concatenate([np.zeros(0), *(finding.effect for finding in found)])
+    place = np.empty(len(every))
+    place[np.argsort(-every, kind="stable")] = np.arange(len(every), 0, -1)
+    parts = np.split(place, np.cumsum([len(finding.effect) for finding in found])[:-1])
+    return [replace(finding, effect=part) for finding, part in zip(found, parts, strict=False)]

@@ -1,0 +1,183 @@
+"""Where a model fails: conjunctions of values of group columns in which a metric is worse than in the other rows.
+
+`slices` is a method of `streammetrics.Report`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import polars as pl
+
+from streammetrics import text
+from streammetrics.errors import Argument, MetricError, ReportError
+from streammetrics.keys import matching, require_free
+from streammetrics.metrics import Metric
+from streammetrics.reading.cuts import SLICE, Numbers
+from streammetrics.reading.lots import Lot, all_lots
+from streammetrics.rows.roles import LABEL, MODEL
+from streammetrics.state.tables import State, select
+from streammetrics.statistics import GROUP, RowCounts
+
+if TYPE_CHECKING:
+    from streammetrics.reading.remainders import Remainders
+    from streammetrics.reading.search import Finding
+
+CONFIDENCE = 0.95  # of intervals, if a report has none
+COLUMNS = (
+    *(SLICE, "metric", "value", "rest", "difference", "ci_lower", "ci_upper", "p_value"),
+    *("rows", "share_of_rows", "share_of_loss"),
+)
+
+
+class Sliced(Protocol):
+    """What is needed of a report."""
+
+    confidence: float | None
+    folds: State | None
+
+    @property
+    def by(self) -> list[str]:
+        """The group columns."""
+        ...
+
+    @property
+    def state(self) -> State:
+        """Groups and tables."""
+        ...
+
+    def find(self, metric: str | Metric, of_label: bool = False) -> Metric:
+        """The metric of that name."""
+        ...
+
+
+def slices(
+    report: Sliced,
+    metric: str | Metric,
+    *,
+    depth: int = 2,
+    min_rows: int = 500,
+    fdr: float = 0.05,
+    **keys: Any,
+) -> pl.DataFrame:
+    """Find slices in which a metric is significantly worse than in all other rows.
+
+    A slice is all rows with some values in up to ``depth`` group columns, such as ``country = DE and device = phone``.
+    Each slice is compared with the rest of the rows, and with the rest of each slice of one column less that contains
+    it. It is a finding only if it is worse than all of these, so that no larger slice explains it. Its p-value is the
+    largest of these comparisons. The Benjamini–Hochberg procedure over all slices selects the findings, so that an
+    expected share of at most ``fdr`` of them is false. Last, a finding is dropped if it is no longer worse without the
+    rows that it shares with worse findings.
+
+    P-values are two-sided, although only worse slices are found. This leaves a factor of two for the dependence of
+    slices that overlap. If the certified bounds of a metric leave a difference open, its smallest value counts.
+
+    Args:
+        report: The report. Its ``confidence`` is that of the intervals, by default 0.95.
+        metric: Name of a metric that is better high or low, and that has confidence intervals.
+        depth: Maximum number of group columns of a slice.
+        min_rows: Minimum number of rows of a slice.
+        fdr: False discovery rate, between 0 and 1.
+        keys: Values of group columns, whose rows alone are searched, and of ``model``, ``threshold``, and ``label`` if
+            there are several.
+
+    Returns:
+        A row for each finding, largest share of the loss first: the group columns (null where the slice is of any
+        value), ``slice`` (the same as text), ``metric``, ``value``, ``rest`` (the metric of all other rows),
+        ``difference`` (value - rest) with ``ci_lower`` and ``ci_upper``, ``p_value``, ``rows``, ``share_of_rows``, and
+        ``share_of_loss``: the share of the distance of the metric of all rows from its best value that would vanish if
+        the slice were as good as the rest (null if there is no best value).
+
+    Raises:
+        MetricError: If the metric is unknown, has no preferred direction or no confidence intervals here, or is
+            computed from a state that cannot be subtracted.
+        ReportError: If there are no group columns, an argument is out of range, or keys do not leave one metric.
+
+    >>> import streammetrics as sm
+    >>> batch = {"y": [1, 0] * 500, "z": [1, 0] * 400 + [0, 1] * 100, "g": ["a"] * 800 + ["b"] * 200}
+    >>> report = sm.binary(y_true="y", y_pred="z", by="g").update(batch).finalize()
+    >>> report.slices("accuracy", min_rows=100).select("slice", "value", "rest", "rows", "share_of_loss").rows()
+    [('g = b', 0.0, 1.0, 200, 1.0)]
+    """
+    from streammetrics.reading.remainders import RESULT, Remainders  # when they are needed: they take a while to import
+    from streammetrics.reading.search import Search
+
+    found = report.find(metric, of_label=LABEL in keys)
+    _require(report, found, depth, min_rows, fdr)
+    own = {k: v for k, v in keys.items() if k in report.by}
+    state, folds = (None if s is None else _of_groups(s, own) for s in (report.state, report.folds))
+    assert state is not None
+    _require_one_model(state)
+    columns = [c for c in state.keys.columns if c not in own and c != MODEL]
+    if not columns:
+        raise ReportError(
+            "The report has no group columns to slice by. Name some with ", Argument("by"), " when you evaluate."
+        )
+    rows = _rows(state)
+    others = {k: v for k, v in keys.items() if k not in own}
+    remainders = Remainders.of(found, state, folds, rows, others, report.confidence or CONFIDENCE)
+    overall = remainders.overall()
+    everywhere, *_ = lots = all_lots(state.keys.select(columns), rows, depth, min_rows)
+    searched = state.keys.select(columns)
+    search = Search.of(remainders.coarse(sum(len(lot.rows) for lot in lots)), lots, fdr)
+    parts = [_described(searched, finding, remainders, everywhere) for finding in search.findings()]
+    schema = searched.schema | {SLICE: pl.String()} | RESULT | {"rows": pl.Int64()}
+    frame = pl.concat([pl.DataFrame(schema=schema), *parts]).with_columns(metric=pl.lit(found.name))
+    return _ranked(frame, found, overall, int(rows.sum())).select(*columns, *COLUMNS)
+
+
+def _require(report: Sliced, metric: Metric, depth: int, min_rows: int, fdr: float) -> None:
+    for name, value in (("depth", depth), ("min_rows", min_rows)):
+        if not value >= 1:
+            raise ReportError(Argument(name), f" must be at least 1, got {value!r}.")
+    if not 0 < fdr < 1:
+        raise ReportError(Argument("fdr"), f" must be between 0 and 1, got {fdr!r}.")
+    if metric.better is None:
+        raise MetricError(f"{metric.name} is neither better when high nor when low; no slice is worse.")
+    require_free(report.by, COLUMNS)
+
+
+def _of_groups(state: State, keys: Mapping[str, Any]) -> State:
+    """The groups that have some values."""
+    return select(state, matching(state.keys, state.keys.columns, keys)) if keys else state
+
+
+def _require_one_model(state: State) -> None:
+    models = state.keys[MODEL].unique(maintain_order=True) if MODEL in state.keys.columns else ()
+    if len(models) > 1:
+        raise ReportError(
+            "The report has several models. Select one with ", Argument("model"), f": {text.few(models)}."
+        )
+
+
+def _rows(state: State) -> Numbers:
+    """Number of rows of each group."""
+    table = state.tables[RowCounts.name]
+    found = np.zeros(state.groups.height, np.int64)
+    found[table[GROUP].to_numpy()] = table["rows"].to_numpy()
+    return found
+
+
+def _described(keys: pl.DataFrame, finding: Finding, remainders: Remainders, everywhere: Lot) -> pl.DataFrame:
+    """Findings by the same columns: values of these, text, comparison with all other rows, and number of rows."""
+    lot = finding.lot
+    values = keys[lot.first]
+    unused = [pl.lit(None, dtype).alias(c) for c, dtype in keys.schema.items() if c not in lot.columns]
+    names = [pl.lit(f"{c} = ") + text.written(values[c]).fill_null("null") for c in lot.columns]
+    name = pl.concat_str(names, separator=" and ")
+    slices, whole = (remainders.tables(of.numbers, len(of.rows)) for of in (lot, everywhere))
+    result = remainders.compare(slices, whole, np.zeros_like(lot.first)).with_columns(p_value=finding.p)
+    return values.with_columns(name.alias(SLICE), *unused).hstack(result).with_columns(pl.Series("rows", lot.rows))
+
+
+def _ranked(frame: pl.DataFrame, metric: Metric, overall: float | None, rows: int) -> pl.DataFrame:
+    """The findings with their shares, the first of which would gain most if they were as good as the rest."""
+    best = metric.range[metric.better == "high"]
+    gain = pl.lit(overall, pl.Float64) - pl.col("rest")
+    sound = overall is not None and math.isfinite(best) and overall != best
+    loss = pl.when(sound).then(gain / (pl.lit(overall, pl.Float64) - best))
+    shares = frame.with_columns(share_of_rows=pl.col("rows") / rows, share_of_loss=loss)
+    return shares.sort(gain.abs(), descending=True, nulls_last=True, maintain_order=True)

@@ -1,0 +1,392 @@
+"""Where a model fails: planted failures, noise, and every slice against the rows themselves."""
+
+import re
+from itertools import combinations
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import streammetrics as sm
+from streammetrics.cli import main
+from streammetrics.html import page
+
+COLUMNS = ("a", "b", "c")
+
+
+def rows_of(count=20_000, seed=0, failing=None, share=0.4):
+    """Calibrated scores by three columns, one with nulls; labels of the failing rows are flipped with a probability."""
+    rng = np.random.default_rng(seed)
+    data = pl.DataFrame(
+        {
+            "p": rng.random(count),
+            "a": rng.integers(0, 3, count),
+            "b": rng.integers(0, 5, count),
+            "c": pl.Series(["x", "y", "z", None]).gather(rng.integers(0, 4, count)),
+        }
+    ).with_columns(y=pl.Series(rng.random(count)) < pl.col("p"))
+    if failing is None:
+        return data
+    flipped = data.select(failing.fill_null(False)).to_series() & pl.Series(rng.random(count) < share)
+    return data.with_columns(y=pl.col("y") ^ flipped)
+
+
+def report_of(data, by=COLUMNS, confidence=None, **options):
+    return sm.binary(y_true="y", y_score="p", by=list(by), **options).update(data).finalize(confidence=confidence)
+
+
+def regression_of(data):
+    data = data.with_columns(v=pl.col("y").cast(pl.Float64))
+    return sm.regression(y_true="v", y_pred="p", by=list(COLUMNS)).update(data).finalize()
+
+
+@pytest.mark.parametrize("metric", ["log_loss", "accuracy", "f1"])
+@pytest.mark.parametrize(
+    ("failing", "name"),
+    [
+        (pl.col("a") == 1, "a = 1"),
+        (pl.col("c").is_null(), "c = null"),
+        ((pl.col("a") == 1) & (pl.col("b") == 2), "a = 1 and b = 2"),
+        ((pl.col("b") == 2) & pl.col("c").is_null(), "b = 2 and c = null"),
+    ],
+    ids=str,
+)
+def test_a_planted_failure_is_found_and_nothing_else(metric, failing, name):
+    found = report_of(rows_of(failing=failing)).slices(metric)
+    assert found["slice"].to_list() == [name]
+    assert found["p_value"].item() < 1e-6
+    worse = found["difference"] > 0 if metric == "log_loss" else found["difference"] < 0
+    assert worse.item()
+
+
+def test_a_planted_failure_of_a_ranking():
+    data = rows_of(8_000, failing=(pl.col("a") == 1) & (pl.col("c") == "z"), share=0.6)
+    found = report_of(data, ("a", "c")).slices("roc_auc")
+    assert found["slice"].to_list() == ["a = 1 and c = z"]
+
+
+@pytest.mark.parametrize("metric", ["mae", "rmse"])
+def test_a_planted_failure_of_a_regression(metric):
+    data = rows_of(failing=(pl.col("a") == 1) & (pl.col("c") == "z"))
+    assert regression_of(data).slices(metric)["slice"].to_list() == ["a = 1 and c = z"]
+
+
+def test_two_failures_that_overlap_are_both_found():
+    failing = (pl.col("a") == 0) | ((pl.col("b") == 3) & (pl.col("c") == "x"))
+    found = report_of(rows_of(60_000, failing=failing)).slices("log_loss")
+    assert set(found["slice"]) == {"a = 0", "b = 3 and c = x"}
+    assert found["share_of_loss"].is_sorted(descending=True)
+
+
+@pytest.mark.thorough
+def test_a_failure_of_three_columns_needs_that_depth():
+    failing = (pl.col("a") == 1) & (pl.col("b") == 2) & (pl.col("c") == "x")
+    report = report_of(rows_of(60_000, failing=failing, share=0.9))
+    assert report.slices("log_loss", depth=3)["slice"].to_list() == ["a = 1 and b = 2 and c = x"]
+    assert report.slices("log_loss", depth=1)["slice"].to_list() != []
+
+
+def split(data, row):
+    """The rows of a slice, and all others."""
+    inside = pl.all_horizontal(pl.col(c).eq_missing(pl.lit(row[c])) for c in row["columns"])
+    return data.filter(inside), data.filter(~inside)
+
+
+def every_slice(report, metric, monkeypatch, **options):
+    """All slices that are compared, as if each were a finding."""
+    from streammetrics.reading import search
+
+    def whatever(self):
+        compared = [self._against(lot, self.lots[0], np.ones(len(lot.rows), bool)) for lot in self.lots[1:]]
+        return [
+            search.Finding(lot, r["p_value"], r["difference"]) for lot, r in zip(self.lots[1:], compared, strict=True)
+        ]
+
+    monkeypatch.setattr(search.Search, "findings", whatever)
+    return report.slices(metric, **options)
+
+
+def plain(data, metric):
+    """A metric of rows."""
+    y, p = data["y"].to_numpy(), data["p"].to_numpy()
+    with np.errstate(all="ignore"):
+        return {
+            "accuracy": lambda: np.mean((p >= 0.5) == y),
+            "precision": lambda: y[p >= 0.5].mean() if (p >= 0.5).any() else None,
+            "log_loss": lambda: -np.log(np.where(y, p, 1 - p)).mean(),
+            "roc_auc": lambda: auc(y, p),
+            "mae": lambda: np.abs(p - y).mean(),
+            "rmse": lambda: np.sqrt(((p - y) ** 2).mean()),
+        }[metric]()
+
+
+def auc(y, p):
+    if y.all() or not y.any():
+        return None
+    above = p[y][:, None] - p[~y][None, :]
+    return ((above > 0) + 0.5 * (above == 0)).mean()
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "precision", "log_loss", "roc_auc", "mae", "rmse"])
+def test_every_slice_and_its_rest_against_the_rows(metric, monkeypatch):
+    data = rows_of(900, seed=3)
+    data = data.with_columns(y=pl.when(pl.col("a") == 0).then(True).otherwise("y"))  # of one class alone
+    report = regression_of(data) if metric in ("mae", "rmse") else report_of(data)
+    found = every_slice(report, metric, monkeypatch, min_rows=20)
+    counts = [data.group_by(by).len() for size in (1, 2) for by in combinations(COLUMNS, size)]
+    assert found.height == sum((c["len"] >= 20).sum() for c in counts)
+    for row in found.iter_rows(named=True):
+        row["columns"] = [part.partition(" = ")[0] for part in row["slice"].split(" and ")]
+        inside, outside = split(data, row)
+        assert row["rows"] == inside.height
+        assert row["share_of_rows"] == pytest.approx(inside.height / 900)
+        for part, value in ((inside, row["value"]), (outside, row["rest"])):
+            truth = plain(part, metric)
+            assert value == (None if truth is None else pytest.approx(truth, rel=1e-9))
+        if metric in ("log_loss", "mae"):  # as much of the loss as would vanish
+            as_the_rest = row["rest"] * 900 / (plain(data, metric) * 900)
+            assert row["share_of_loss"] == pytest.approx(1 - as_the_rest, abs=1e-9)
+
+
+@pytest.mark.thorough
+def test_differences_have_the_intervals_of_independent_groups(monkeypatch):
+    data = rows_of(2_000)
+    found = every_slice(report_of(data, confidence=0.9), "accuracy", monkeypatch, min_rows=100)
+    for a in range(3):
+        row = found.row(by_predicate=pl.col("slice") == f"a = {a}", named=True)
+        parts = [report_of(data.filter(e), (), 0.9)["accuracy"] for e in (pl.col("a") == a, pl.col("a") != a)]
+        one, other = parts
+        below = np.hypot(one.value - one.ci_lower, other.ci_upper - other.value)
+        above = np.hypot(one.ci_upper - one.value, other.value - other.ci_lower)
+        assert row["difference"] == pytest.approx(one.value - other.value)
+        assert row["ci_lower"] == pytest.approx(row["difference"] - below)
+        assert row["ci_upper"] == pytest.approx(row["difference"] + above)
+
+
+def test_coarse_histograms_give_the_slices_of_fine_ones():
+    data = rows_of(6_000, failing=pl.col("a") == 2)
+    fine, coarse = (report_of(data, capacity=c).slices("roc_auc") for c in (16_384, 64))
+    assert fine["slice"].to_list() == coarse["slice"].to_list() == ["a = 2"]
+    rest = data.filter(pl.col("a") != 2)
+    assert fine["rest"].item() == pytest.approx(auc(rest["y"].to_numpy(), rest["p"].to_numpy()), abs=1e-9)
+
+
+@pytest.mark.thorough
+def test_models_thresholds_labels_and_groups_are_keys():
+    data = rows_of(failing=pl.col("a") == 1).with_columns(q=1 - pl.col("p"))
+    acc = sm.binary(y_true="y", y_score={"one": "p", "two": "q"}, by=list(COLUMNS), thresholds=(0.2, 0.5)).update(data)
+    report = acc.finalize()
+    with pytest.raises(sm.ReportError, match=r"several models. Select one with model=: 'one', 'two'"):
+        report.slices("log_loss")
+    with pytest.raises(sm.ReportError, match=r"accuracy has 2 values. Select one with threshold= \(0.2, 0.5\)"):
+        report.slices("accuracy", model="one")
+    found = report.slices("accuracy", model="one", threshold=0.5)
+    assert found["slice"].to_list() == ["a = 1"]
+    assert found.drop("metric").equals(report_of(data).slices("accuracy").drop("metric"))
+    elsewhere = report.slices("accuracy", model="one", threshold=0.4)  # off the score histogram
+    assert elsewhere["value"].item() == pytest.approx(
+        report.rollup("a").get("accuracy", a=1, model="one", threshold=0.4).value
+    )
+    of_group = report.slices("log_loss", model="one", c="x", min_rows=100)
+    assert of_group.columns[:3] == ["a", "b", "slice"]
+    assert of_group.equals(report_of(data.filter(c="x"), ("a", "b")).slices("log_loss", min_rows=100))
+    with pytest.raises(sm.ReportError, match="there is no key 'land'"):
+        report.slices("log_loss", model="one", land="DE")
+    with pytest.raises(sm.ReportError, match="there is no key 'threshold'"):
+        report.slices("log_loss", model="one", threshold=0.5)
+    labels = sm.multilabel(y_true={"y": "y", "z": "z"}, y_score={"y": "p", "z": "q"}, by=list(COLUMNS))
+    labels = labels.update(data.with_columns(z=pl.col("q") > 0.5)).finalize()
+    with pytest.raises(sm.ReportError, match=r"Select one with label= \('y', 'z'\)"):
+        labels.slices("accuracy")
+    assert labels.slices("accuracy", label="y").equals(report_of(data).slices("accuracy"))
+    assert labels.slices("log_loss", label="z").is_empty()
+    with pytest.raises(sm.ReportError, match=r"Unknown label 'x'\. Labels: 'y', 'z'"):
+        labels.slices("log_loss", label="x")
+
+
+@pytest.mark.thorough
+def test_several_classes():
+    data = rows_of(failing=pl.col("b") == 1).with_columns(z=pl.col("p") > 0.5)
+    data = data.with_columns(pl.col("y", "z").replace_strict({True: "yes", False: "no"}, return_dtype=pl.String))
+    report = sm.multiclass(y_true="y", y_pred="z", by=list(COLUMNS)).update(data).finalize()
+    assert report.slices("accuracy")["slice"].to_list() == ["b = 1"]
+    assert report.slices("recall", label="yes")["slice"].to_list() == ["b = 1"]
+
+
+def test_rows_of_a_unit_are_compared_by_folds():
+    """Each user has one error or none, so that repeated rows prove nothing."""
+    rng = np.random.default_rng(1)
+    users = pl.DataFrame({"u": np.arange(600), "a": rng.integers(0, 3, 600), "b": rng.integers(0, 4, 600)})
+    users = users.with_columns(y=pl.Series(rng.random(600) < 0.5))
+    data = pl.concat([users] * 40).with_columns(p=pl.lit(0.7))
+    single = sm.binary(y_true="y", y_score="p", by=["a", "b"]).update(data).finalize()
+    assert single.slices("accuracy").height
+    units = sm.binary(y_true="y", y_score="p", by=["a", "b"], unit="u").update(data).finalize()
+    assert units.slices("accuracy").is_empty()
+    bad = data.with_columns(y=pl.col("y") & (pl.col("a") != 1))
+    found = sm.binary(y_true="y", y_score="p", by=["a", "b"], unit="u").update(bad).finalize()
+    assert found.slices("accuracy")["slice"].to_list() == ["a = 1"]
+
+
+def test_what_cannot_be_searched_is_refused():
+    report = report_of(rows_of(2_000))
+    with pytest.raises(sm.MetricError, match="prevalence is neither better when high nor when low"):
+        report.slices("prevalence")
+    with pytest.raises(sm.MetricError, match="ece has no confidence intervals here"):
+        report.slices("ece")
+    with pytest.raises(sm.MetricError, match="r2 cannot be computed for the rest of a slice from ErrorMoments"):
+        regression_of(rows_of(2_000)).slices("r2")
+    weighted = report_of(rows_of(2_000).with_columns(w=1.5), sample_weight="w")
+    with pytest.raises(sm.MetricError, match="log_loss has no confidence intervals here"):
+        weighted.slices("log_loss")
+    with pytest.raises(sm.ReportError, match="no group columns to slice by"):
+        report_of(rows_of(2_000), ()).slices("log_loss")
+    for options in ({"depth": 0}, {"min_rows": 0}, {"fdr": 0}, {"fdr": 1.0}):
+        with pytest.raises(sm.ReportError, match=f"{next(iter(options))}= must be"):
+            report.slices("log_loss", **options)
+    clash = report_of(rows_of(2_000).with_columns(rest=pl.lit(1)), ("a", "rest"))
+    with pytest.raises(sm.ReportError, match="'rest' has the name of a column of this table"):
+        clash.slices("log_loss")
+
+
+def test_nothing_to_search_gives_an_empty_frame():
+    data = rows_of(2_000)
+    columns = [*COLUMNS, "slice", "metric", "value", "rest", "difference", "ci_lower", "ci_upper", "p_value"]
+    columns += ["rows", "share_of_rows", "share_of_loss"]
+    for report in (report_of(data), report_of(data.clear()), report_of(data.with_columns(y=True))):
+        for metric in ("accuracy", "roc_auc"):
+            found = report.slices(metric, min_rows=5_000)
+            assert (found.columns, found.height) == (columns, 0)
+    single = report_of(data.with_columns(a=1, b=2, c=pl.lit("x")))  # all rows are one slice
+    assert single.slices("accuracy").is_empty()
+    assert found.schema["c"] == pl.String
+
+
+def test_a_slice_that_is_all_of_a_larger_one_is_not_told_twice():
+    data = rows_of(failing=pl.col("a") == 1).with_columns(
+        b=pl.when(pl.col("a") == 1).then(9).otherwise("b")  # b = 9 and a = 1 are the same rows
+    )
+    found = report_of(data).slices("log_loss")["slice"].to_list()
+    assert len(found) == 1
+    assert found[0] in ("a = 1", "b = 9")
+
+
+def noise(seed, count=4_000):
+    rng = np.random.default_rng(seed)
+    p = rng.beta(1, 12, count)
+    data = {name: rng.integers(0, n, count) for name, n in zip("abc", (2, 4, 8), strict=True)}
+    data |= {"p": p, "y": rng.random(count) < p, "v": rng.exponential(size=count), "w": np.zeros(count)}
+    return pl.DataFrame(data)
+
+
+def false_discoveries(seeds, metrics, fdr):
+    """In how many samples without a failure something is found, by metric."""
+    found = dict.fromkeys(metrics, 0)
+    for seed in seeds:
+        data = noise(seed)
+        reports = [sm.binary(y_true="y", y_score="p", by=["a", "b", "c"], thresholds=[0.15])]
+        reports += [sm.regression(y_true="v", y_pred="w", by=["a", "b", "c"])]
+        reports = [acc.update(data).finalize() for acc in reports]
+        for metric in metrics:
+            report = reports[metric in ("mae", "rmse")]
+            found[metric] += report.slices(metric, min_rows=100, fdr=fdr).height > 0
+    return found
+
+
+@pytest.mark.thorough
+def test_noise_gives_no_more_discoveries_than_promised():
+    """Where nothing fails every discovery is false, so some are found in a share fdr of samples at most."""
+    found = false_discoveries(range(8), ["accuracy", "log_loss"], 0.2)
+    assert all(count <= 4 for count in found.values()), found  # of 8 at a rate of 0.2, with probability 0.99
+
+
+@pytest.mark.long
+def test_noise_gives_no_more_discoveries_than_promised_at_length():
+    found = false_discoveries(range(50), ["accuracy", "recall", "log_loss", "f1", "mae"], 0.2)
+    assert all(count <= 17 for count in found.values()), found  # of 50, with probability 0.994
+
+
+def p_values(metric, rates, threshold, monkeypatch, slices):
+    """P-values of slices of 150 rows in which nothing fails; of those that are no better, half are worse."""
+    rng = np.random.default_rng(7)
+    p = rng.beta(*rates, slices * 150)
+    data = pl.DataFrame({"g": np.repeat(np.arange(slices), 150), "p": p, "y": rng.random(len(p)) < p})
+    data = data.with_columns(v=pl.Series(rng.exponential(size=len(p))), w=0.0)
+    acc = sm.binary(y_true="y", y_score="p", by="g", thresholds=[threshold])
+    if metric in ("mae", "rmse"):
+        acc = sm.regression(y_true="v", y_pred="w", by="g")
+    found = every_slice(acc.update(data).finalize(), metric, monkeypatch, min_rows=150)
+    assert found.height == slices
+    return found["p_value"].fill_null(1)
+
+
+CONFUSION = ["accuracy", "precision", "recall", "f1", "mcc", "balanced_accuracy"]
+
+
+@pytest.mark.parametrize("metric", [*CONFUSION, "log_loss", "brier_score", "mae", "rmse"])
+@pytest.mark.parametrize(("rates", "threshold"), [((1, 12), 0.15), ((2, 2), 0.5)], ids=["rare", "even"])
+def test_p_values_are_no_smaller_than_chance_makes_them(metric, rates, threshold, monkeypatch):
+    p = p_values(metric, rates, threshold, monkeypatch, 1_500)
+    for level, most in ((0.1, 0.12), (0.02, 0.03), (0.002, 0.008)):
+        assert (p <= level).mean() <= most
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("rates", [(1, 12), (2, 2)], ids=["rare", "even"])
+def test_p_values_of_rankings_are_no_smaller_than_chance_makes_them(rates, monkeypatch):
+    p = p_values("roc_auc", rates, 0.5, monkeypatch, 600)
+    for level, most in ((0.1, 0.12), (0.02, 0.03), (0.002, 0.008)):
+        assert (p <= level).mean() <= most
+
+
+def test_a_slice_in_which_nothing_is_right_is_found():
+    """F1 is 0 there, which has no interval."""
+    batch = {"y": [1, 0] * 500, "z": [1, 0] * 400 + [0, 1] * 100, "g": ["a"] * 800 + ["b"] * 200}
+    report = sm.binary(y_true="y", y_pred="z", by="g").update(batch).finalize()
+    for metric in ("f1", "mcc", "accuracy"):
+        assert report.slices(metric, min_rows=100)["slice"].to_list() == ["g = b"]
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    path = tmp_path_factory.mktemp("slices") / "week.state"
+    data = rows_of(failing=pl.col("a") == 1)
+    scores = {"one": "p", "two": "q"}
+    acc = sm.binary(y_true="y", y_score=scores, by=["a", "c"], thresholds=(0.2, 0.5))
+    acc.update(data.with_columns(q=pl.col("p"))).save(path)
+    return path
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(main, ["slices", *(str(a) for a in arguments)])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def test_the_command_equals_the_library(saved, tmp_path):
+    report = sm.Accumulator.load(saved).finalize()
+    shown = run(saved, "log_loss", "--model", "one")
+    assert re.search(r"^a = 1 .* 6,\d{3} .*33.\d%", shown, re.MULTILINE)
+    run(saved, "accuracy", "--model", "two", "--threshold", "0.2", "--format", "parquet", "-o", tmp_path / "found")
+    assert pl.read_parquet(tmp_path / "found").equals(report.slices("accuracy", model="two", threshold=0.2))
+    options = ["--by", "c", "--depth", 1, "--min-rows", 100, "--fdr", 0.01, "--confidence", 0.9]
+    assert run(saved, "log_loss", "--model", "one", *options) == "No slices in which log_loss is worse.\n"
+    assert "Select one with --model: 'one', 'two'" in run(saved, "log_loss", code=2)
+    assert "--depth must be at least 1, got 0." in run(saved, "log_loss", "--depth", 0, code=2)
+
+
+@pytest.mark.thorough
+def test_the_page_has_a_section_if_there_is_something_to_search(saved):
+    report = sm.Accumulator.load(saved).finalize()
+    made = page(report)
+    assert "Slices of one in which log_loss is worse" in made
+    assert made.count('<th scope="row">a = 1</th>') == 2
+    assert "Where it fails" not in page(report.rollup("a"))  # three groups
+    wide = report_of(rows_of().with_columns(d=pl.int_range(pl.len()) % 12), ["d"])
+    assert "No slices in which log_loss is worse." in page(wide)
+    classes = sm.multiclass(y_true="y", y_pred="z", by=["a", "c"])
+    data = rows_of(failing=pl.col("a") == 1).with_columns(z=(pl.col("p") > 0.5).cast(pl.String))
+    assert "in which accuracy is worse" in page(
+        classes.update(data.with_columns(pl.col("y").cast(pl.String))).finalize()
+    )
