@@ -26,14 +26,14 @@ def requests(day: date, rows: int = 6_000) -> pl.DataFrame:
 
 Path("scores.toml").write_text("""rule = [
     { require = "rows >= 5000" },
-    { require = "dropped_rate <= 0.02", by = "source" },
-    { require = "psi(of='y_score') <= 0.2", against = "28d", by = "source" },
+    { require = "dropped_rate <= 0.02", by = "source", alarm = "1 per year" },
+    { require = "psi(of='y_score') <= 0.2", against = "28d", by = "source", min_rows = 100 },
 ]""")
-Path("quality.toml").write_text('rule = [{ require = "roc_auc >= 0.78", over = "7d", by = "source" }]')
+Path("quality.toml").write_text('rule = [{ require = "roc_auc >= 0.78", by = "source", alarm = "1 per year" }]')
 scores, quality = sm.MetricStore("scores"), sm.MetricStore("quality")  # without labels, and with
 unlabelled = sm.predictions(y_score="score", by=["day", "source"])
 labelled = sm.binary(y_true="bought", y_score="score", by=["day", "source"], nulls="drop")
-breaches = []
+known: set[tuple[str, str]] = set()  # what was breached yesterday
 for today, before in zip(DAYS, [None] * 3 + DAYS, strict=False):
     requests(today).drop("bought").write_parquet(f"predictions/{today}.parquet", mkdir=True)
     scores.append(sm.accumulate(f"predictions/{today}.parquet", unlabelled.empty()), batch_id=str(today))
@@ -43,10 +43,12 @@ for today, before in zip(DAYS, [None] * 3 + DAYS, strict=False):
         quality.append(sm.accumulate(kept.join(come, on="id"), labelled.empty()), batch_id=str(before))
     if today >= DAYS[14]:  # two weeks make a reference
         found = [sm.check(store, sm.read_rules(f"{store.uri}.toml")) for store in (scores, quality)]
-        breaches += [each.frame.filter(verdict="breached").with_columns(day=today) for each in found]
+        breached = pl.concat(each.frame for each in found).filter(verdict="breached").rows(named=True)
+        for row in breached:
+            if (row["rule"], row["where"]) not in known:
+                print(f"{today}: {row['rule']} is breached for {row['where']}, at {row['value']:.3f}")
+        known = {(row["rule"], row["where"]) for row in breached}
 
-for first in pl.concat(breaches).unique(["rule", "where"], keep="first", maintain_order=True).rows(named=True):
-    print(f"{first['day']}: {first['rule']} is breached for {first['where']}, at {first['value']:.3f}")
 moved = sm.drift_over(scores.query(every="1d", by="source"), "day", reference=(DAYS[0], DAYS[14])).frame
 psi = moved.filter(pl.col("day").is_between(DAYS[17], DAYS[21]), measure="psi")
 with pl.Config(tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True, float_precision=3):

@@ -15,7 +15,8 @@ from streammetrics.errors import (
     StateWarning,
     StreamMetricsError,
 )
-from streammetrics.history.rules import Findings, Rule, check, read_rules
+from streammetrics.history.checks import Findings, check
+from streammetrics.history.rules import Rule, read_rules
 from streammetrics.history.store import MetricStore
 from streammetrics.metrics import Bounded, Metric, all_metrics, metric
 from streammetrics.pipeline import accumulate, evaluate

@@ -142,8 +142,9 @@ def render(frame: pl.DataFrame, by: list[str], width: int | None = None) -> str:
 
 def differences(frame: pl.DataFrame) -> str:
     """The frame of a comparison as text: a row for each metric, with its groups before it."""
-    columns = ("metric", "a", "b", "difference", "lower", "upper", "ci_lower", "ci_upper", "better")
+    columns = ("metric", "a", "b", "difference", "lower", "upper", "ci_lower", "ci_upper", "better", "note")
     sampled = "ci_lower" in frame.columns
+    noted = sampled and frame["note"].null_count() < frame.height
     keys = tuple(c for c in frame.columns if c not in columns and frame[c].null_count() < frame.height)
     cells = [
         (
@@ -154,10 +155,12 @@ def differences(frame: pl.DataFrame) -> str:
             bound(r["lower"], r["upper"]),
             *([interval(r["ci_lower"], r["ci_upper"])] if sampled else []),
             r["better"] or "",
+            *([r["note"] or ""] if noted else []),
         )
         for r in rows(frame)
     ]
     header = (*keys, "metric", "a", "b", "b - a", "bound", *(["interval"] if sampled else []), "better")
+    header += ("note",) if noted else ()
     left = (*range(len(keys) + 1), *range(len(keys) + 4, len(header)))
     return "\n".join(_align(header, cells, left))
 
@@ -174,6 +177,22 @@ def drifts(frame: pl.DataFrame) -> str:
     if frame.height > LONGEST * len(measures):
         lines.append(f"… and {frame.height // len(measures) - LONGEST:,} more rows")
     return "\n".join(lines)
+
+
+def slices(frame: pl.DataFrame) -> str:
+    """The frame of slices as text: a row for each finding, with the share of the loss it explains."""
+    header = ("slice", "value", "rest", "difference", "interval", "rows", "share of rows", "share of loss")
+    cells = [
+        (
+            *(r["slice"], number(r["value"], None, None), number(r["rest"], None, None)),
+            *(number(r["difference"], None, None), interval(r["ci_lower"], r["ci_upper"])),
+            *(f"{r['rows']:,}", f"{r['share_of_rows']:.1%}"),
+            "" if r["share_of_loss"] is None else f"{r['share_of_loss']:.1%}",
+        )
+        for r in rows(frame.head(LONGEST))
+    ]
+    more = [f"… and {frame.height - LONGEST:,} more slices"] if frame.height > LONGEST else []
+    return "\n".join([*_align(header, cells, left=(0, 4)), *more])
 
 
 def plain(frame: pl.DataFrame) -> str:
@@ -194,24 +213,45 @@ def plain(frame: pl.DataFrame) -> str:
 
 
 def findings(frame: pl.DataFrame) -> str:
-    """What came of some rules as text: a row for each, with its bound; of many, a row for each that does not hold."""
-    header = ("rule", "windows", "where", "value", "bound", "verdict")
-    telling = frame if frame.height <= LONGEST else frame.filter(pl.col("verdict") != "holds")
+    """What came of some rules as text: a row for each; of many, a row for each that does not hold, failures first."""
+    header = ("rule", "windows", "where", "value", "bound", "interval", "verdict")
+    telling = frame if frame.height <= LONGEST else frame.filter(pl.col("verdict") != "holds").sort("passes")
     told = [
         (
-            *(r["rule"], r["windows"], r["where"]),
-            *(_number(r), bound(r["lower"], r["upper"])),
-            r["verdict"] + (f": {r['note'].removeprefix('undefined: ')}" if r["value"] is None and r["note"] else ""),
+            f"{r['name']}: {r['rule']}" if r["name"] else r["rule"],
+            *(r["windows"], r["where"]),
+            *(_number(r), bound(r["lower"], r["upper"]), interval(r["ci_lower"], r["ci_upper"])),
+            ": ".join([r["verdict"], *filter(None, [", ".join(_remarks(r))])]),
         )
         for r in rows(telling.head(LONGEST))
     ]
-    shown = [i for i, name in enumerate(header) if name != "where" or frame["where"].str.len_chars().sum()]
+    empty = {"where": not frame["where"].str.len_chars().sum(), "interval": not any(row[5] for row in told)}
+    shown = [i for i, name in enumerate(header) if not empty.get(name)]
     cells = [tuple(row[i] for i in shown) for row in (header, *told)]
     lines = _align(cells[0], cells[1:], left=tuple(place for place, i in enumerate(shown) if header[i] != "value"))
     for more, what in ((telling.height - len(told), "do not hold"), (frame.height - telling.height, "hold")):
         if more:
             lines.append(f"… and {more:,} more that {what}")
     return "\n".join(lines)
+
+
+def _remarks(row: Mapping[str, Any]) -> Iterator[str]:
+    """What stands after a verdict: since when and how strongly, why there is none, and that it is a mere warning."""
+    if row["since"] is not None:
+        yield f"since {row['since']}, e-value {evidence(row['e_value'])}"
+    if row["note"] and (row["value"] is None or row["verdict"] == "undefined"):
+        yield row["note"].removeprefix("undefined: ")
+    if row["severity"] == "warn" and row["verdict"] != "holds":
+        yield "a warning"
+
+
+def evidence(e_value: float) -> str:
+    """An e-value with two digits.
+
+    >>> evidence(4123.4), evidence(0.123), evidence(1.2e30)
+    ('4,100', '0.12', '1.2e+30')
+    """
+    return f"{float(f'{e_value:.2g}'):,.0f}" if 10 <= e_value < 1e7 else f"{e_value:.2g}"
 
 
 def interval(lower: float | None, upper: float | None) -> str:

@@ -23,6 +23,44 @@ import streammetrics as sm
         ({"require": "rows >= 1", "by": {"a": 1}}, sm.SpecificationError, "its 'by' is none"),
         ({"require": "rows >= 1", "by": True}, sm.SpecificationError, "its 'by' is none"),
         *(
+            ({"require": "roc_auc >= 0.8", "by": "a", **fields}, sm.SpecificationError, message)
+            for fields, message in (
+                ({"name": 7}, "its 'name' is none"),
+                ({"name": 0}, "its 'name' is none"),
+                ({"description": ["a"]}, "its 'description' is none"),
+                ({"alarm": 1}, "its 'alarm' is none"),
+                ({"severity": "error"}, "'severity' must be 'page' or 'warn', got 'error'"),
+                ({"open": True}, "'open' must be 'pass' or 'fail', got True"),
+                ({"confidence": 0.5}, "'confidence' must be a number between 0.5 and 1, got 0.5"),
+                ({"confidence": 95}, "'confidence' must be a number between 0.5 and 1, got 95"),
+                ({"confidence": "95 %"}, "'confidence' must be a number"),
+                ({"min_rows": 0}, "'min_rows' must be a positive whole number, got 0"),
+                ({"min_rows": 1.5}, "'min_rows' must be a positive whole number"),
+                ({"min_rows": True}, "'min_rows' must be a positive whole number"),
+                ({"alarm": "yearly"}, "'alarm' must be a rate such as '1 per year', got 'yearly'"),
+                ({"alarm": "1 per years"}, "'alarm' must be a rate"),
+                ({"alarm": "0 per year"}, "'alarm' must be a rate"),
+                ({"alarm": "-1 per year"}, "'alarm' must be a rate"),
+                ({"alarm": ""}, "'alarm' must be a rate"),
+                ({"alarm": "1 per year", "segments": "5 %"}, "'segments' must be 'fdr 5 %' or a share, got '5 %'"),
+                ({"alarm": "1 per year", "segments": 1}, "'segments' must be"),
+                ({"alarm": "1 per year", "segments": "fdr 100 %"}, "'segments' must be"),
+                ({"alarm": "1 per year", "segments": 0.05, "by": ()}, "'segments' needs 'alarm' and 'by'"),
+                ({"segments": 0.05}, "'segments' needs 'alarm' and 'by'"),
+                ({"alarm": "1 per year", "over": "1mo1d"}, "'over' must be one unit of time beside 'alarm'"),
+                ({"always": True}, "number of rows at which the interval is tightest, .* fixed before the data"),
+                ({"always": 0}, "number of rows at which the interval is tightest"),
+                ({"always": 100, "over": "7d"}, "'always' is for all windows together"),
+                ({"always": 100, "against": "7d"}, "'always' is for all windows together"),
+                ({"always": 100, "alarm": "1 per year"}, "'always' is for all windows together"),
+            )
+        ),
+        (
+            {"require": "psi(of='y_score') <= 1", "against": "7d", "alarm": "1 per year"},
+            sm.SpecificationError,
+            "'alarm' needs a metric with a confidence interval, which psi has not",
+        ),
+        *(
             ({"require": "rows >= 1", key: length}, sm.SpecificationError, "is no length of time; write one like '7d'")
             for length in (
                 "week",
@@ -93,6 +131,32 @@ def test_forms_of_a_file(tmp_path):
         sm.Rule(**drift, by=("country",)),
         sm.Rule("rows >= 1e3"),
     ]
+    fields = """
+    name = "ranking"
+    description = "Ask the team of the app."
+    severity = "warn"
+    confidence = 0.99
+    min_rows = 500
+    open = "fail"
+    by = "country"
+    alarm = "2 per month"
+    segments = "fdr 5%"
+    """
+    assert read(tmp_path, f"[[rule]]\nrequire = 'roc_auc >= 0.8'\n{fields}") == [
+        sm.Rule(
+            "roc_auc >= 0.8",
+            by=("country",),
+            name="ranking",
+            description="Ask the team of the app.",
+            severity="warn",
+            confidence=0.99,
+            min_rows=500,
+            open="fail",
+            alarm="2 per month",
+            segments="fdr 5%",
+        )
+    ]
+    assert read(tmp_path, "rule = [{require = 'accuracy >= 0.8', always = 100_000}]")[0].always == 100_000
     one, other = read(tmp_path, text)[1:3]
     assert one.measure == other.measure == ("psi", {"of": "y_score"})
     assert sm.read_rules(str(tmp_path / "rules.toml")) == read(tmp_path, text)
@@ -155,3 +219,24 @@ def test_files_nested_without_end(text, tmp_path):
 def test_places_without_a_file(path):
     with pytest.raises(sm.SpecificationError, match="cannot be read: "):
         sm.read_rules(path)
+
+
+@pytest.mark.parametrize(
+    ("alarm", "days"),
+    [("1 per year", 365.25), ("2 per year", 365.25 / 2), ("0.5 per month", 365.25 / 6), ("1 per week", 7)],
+)
+def test_rates_of_alarms(alarm, days):
+    assert 1 / sm.Rule("roc_auc >= 0.8", alarm=alarm).alarms_per_day == pytest.approx(days)
+
+
+@pytest.mark.parametrize("segments", ["fdr 5 %", "fdr 5%", 0.05])
+def test_shares_of_false_alarms(segments):
+    assert sm.Rule("roc_auc >= 0.8", by="country", alarm="1 per year", segments=segments).fdr == pytest.approx(0.05)
+
+
+def test_rules_show_what_is_not_usual():
+    assert repr(sm.Rule("rows >= 1")) == "Rule(require='rows >= 1')"
+    rule = sm.Rule("roc_auc >= 0.8", over="7d", severity="warn", min_rows=50)
+    assert repr(rule) == "Rule(require='roc_auc >= 0.8', over='7d', severity='warn', min_rows=50)"
+    assert eval(repr(rule), {"Rule": sm.Rule}) == rule
+    assert str(sm.Rule("accuracy >= 0.8", always=1_000)) == "accuracy >= 0.8, always 1000"

@@ -105,7 +105,9 @@ def test_the_change_of_a_metric(store):
     for row in checked(store, rule):
         before, after = (side.get("log_loss", country=row["where"][-2:]).value for side in sides)
         assert row["value"] == pytest.approx(after - before, rel=1e-9)
-        assert row["verdict"] == ("holds" if after - before <= 0.02 else "breached")
+        assert row["ci_lower"] < row["value"] < row["ci_upper"]
+        ends = [row[side] <= 0.02 for side in ("value", "ci_lower", "ci_upper")]
+        assert row["verdict"] == {3: "holds", 0: "breached"}.get(sum(ends), "open")
 
 
 def test_ks_of_a_distribution_is_drift_and_without_one_the_metric(store):
@@ -152,7 +154,7 @@ def test_verdicts_are_those_of_the_certified_bounds(comparison, coarse):
         limits = [limit for limit in expected if expected[limit] == verdict]
         findings = sm.check(coarse, [sm.Rule(f"roc_auc {comparison} {limit!r}", over="28d") for limit in limits])
         assert findings.frame["verdict"].to_list() == [verdict] * len(limits)
-        assert findings.hold == (verdict == "holds")
+        assert findings.hold == (verdict != "breached")
 
 
 def test_all_rules_must_hold_everywhere(store):
@@ -212,12 +214,12 @@ def test_segments_that_are_new_or_gone(tmp_path):
     assert {row["where"]: row["verdict"] for row in moved} == verdicts
     assert {row["where"]: row["verdict"] for row in changed} == verdicts
     assert {row["where"]: row["note"] for row in moved} == {
-        "country DE": None,
+        "country DE": "on these rows",
         "country FR": "undefined: no rows but in the reference",
         "country null": "undefined: no rows in the reference",
     }
     assert {row["where"]: row["note"] for row in changed} == {
-        "country DE": None,
+        "country DE": "on these rows",
         "country FR": "undefined: no value but in the reference",
         "country null": "undefined: no value in the reference",
     }
@@ -412,7 +414,10 @@ def test_the_frame_has_the_same_columns_whatever_came(store):
         for until in (None, "2027-01-01")
     }
     assert len(schemas) == 1
-    assert [name for name, _ in schemas.pop()] == [*"rule windows where value lower upper verdict note".split()]
+    assert [name for name, _ in schemas.pop()] == [
+        *("rule", "name", "severity", "windows", "where", "rows", "value", "lower", "upper", "ci_lower", "ci_upper"),
+        *("verdict", "passes", "since", "e_value", "note", "description"),
+    ]
 
 
 def test_what_is_no_store_or_rule_is_refused(store):
@@ -430,6 +435,6 @@ def test_the_last_window_of_the_calendar_is_left_out_by_until(last, tmp_path):
     store = sm.MetricStore(tmp_path / "store")
     windows = [last.replace(year=2026), last]
     store.append(sm.Accumulator(y_true="y", by="w").update({"y": [1, 1], "w": windows}), batch_id="1")
-    with pytest.raises(sm.SpecificationError, match="no time comes after the newest window, 9999-12-31"):
+    with pytest.raises(sm.SpecificationError, match="No time comes after the newest window, 9999-12-31"):
         sm.check(store, sm.Rule("rows >= 1"))
     assert sm.check(store, sm.Rule("rows >= 1"), until="2027-01-01").hold

@@ -19,8 +19,8 @@ from streammetrics.text import escaped, written
 FORMATS = ("table", "json", "csv", "parquet")
 SAFE_CSV = "safe csv"  # without formulas
 FORMULA = r"^[=+@\t\r\n-]"  # how a cell starts that a spreadsheet runs
-COLOURS = {"holds": "green", "open": "yellow", "breached": "red"}
-VERDICT = re.compile(r"(?<=  )(holds|open|breached)(?=$|: )", re.MULTILINE)  # in the last column
+COLOURS = {"holds": "green", "open": "yellow", "too few rows": "yellow", "breached": "red"}
+VERDICT = re.compile(rf"(?<=  )({'|'.join(COLOURS)})(?=$|: )", re.MULTILINE)  # in the last column
 
 
 def show(report: Report, form: str, output: Path | None, html: Path | None = None) -> None:

@@ -11,7 +11,8 @@ from streammetrics.accumulator import Accumulator
 from streammetrics.cli import options
 from streammetrics.cli.output import show, with_colours, write
 from streammetrics.cli.root import Commands, command, epilog, main
-from streammetrics.history.rules import check, read_rules
+from streammetrics.history.checks import check
+from streammetrics.history.rules import read_rules
 from streammetrics.history.store import MetricStore
 from streammetrics.text import plain
 
@@ -92,7 +93,12 @@ def store_check(ctx: click.Context, uri: str, rules: Path, until: str | None, fo
     require = "psi(of='y_score') <= 0.2"
     against = "28d"
 
-    The exit code is 1 where a rule does not hold for certain.
+    \b
+    [[rule]]
+    require = "accuracy >= 0.8"
+    alarm = "1 per year"
+
+    The exit code is 1 if a rule is breached or undefined, unless its severity is "warn".
     """
     findings = check(MetricStore(uri), read_rules(rules), until=until)
     write(findings.frame, with_colours(str(findings)), form, output)

@@ -1,44 +1,33 @@
-"""Rules: what must hold of the newest windows of a history, as a small TOML file says it."""
+"""Rules: what must hold of the windows of a history, as a small TOML file says it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
 from dataclasses import dataclass, fields
-from datetime import date, datetime
-from functools import cache
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from streammetrics import text
-from streammetrics.accumulator import Accumulator
 from streammetrics.differences.distances import MEASURES
-from streammetrics.differences.drift import drift
-from streammetrics.differences.evaluations import compare
-from streammetrics.errors import SpecificationError, StateError, StreamMetricsError
-from streammetrics.history.store import MetricStore
+from streammetrics.errors import SpecificationError, StreamMetricsError
 from streammetrics.metrics import all_metrics, parse_metric
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.system.foreign import translated
-from streammetrics.times import earlier, moment
+from streammetrics.times import earlier
+from streammetrics.uncertainty.sequences import require_rows
 
-ESTIMATE = ("value", "lower", "upper", "note")
-COLUMNS = {
-    "rule": pl.String(),
-    "windows": pl.String(),
-    "where": pl.String(),
-    "value": pl.Float64(),
-    "lower": pl.Float64(),
-    "upper": pl.Float64(),
-    "verdict": pl.String(),
-    "note": pl.String(),
-}
+DAYS = {"day": 1.0, "week": 7.0, "month": 365.25 / 12, "quarter": 365.25 / 4, "year": 365.25}
+NUMBER = r"(\d{1,9}(?:\.\d{1,9})?)"
+ALARM = re.compile(rf"{NUMBER} per ({'|'.join(DAYS)})")
+FDR = re.compile(rf"fdr {NUMBER} ?%")
+CHOICES = {"severity": ("page", "warn"), "open": ("pass", "fail")}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Rule:
-    """A requirement on the newest windows of a history.
+    """A requirement on the windows of a history.
 
     Args:
         require: a metric and its limit, such as ``"roc_auc >= 0.8"``, or with ``against`` a measure of drift of one
@@ -47,34 +36,64 @@ class Rule:
         over: how much time the windows cover, up to the newest, such as ``"7d"``.
         against: how much time before that is the reference. Of a metric it is then the change that is limited.
         by: segments in each of which it must hold.
+        name: A short name, shown before the requirement.
+        description: What the rule is for, or what to do about a breach.
+        severity: ``"page"``, or ``"warn"`` for a rule that is reported and never fails the check.
+        confidence: Confidence of a verdict, between 0.5 and 1. The rule holds or is breached only if the certified
+            bounds and the one-sided confidence interval lie on one side of the limit.
+        min_rows: Rows that a segment needs for a verdict; with ``against`` the reference needs as many.
+        open: Whether the check passes where the verdict is open, or rows are too few: ``"pass"`` or ``"fail"``.
+        alarm: How many false alarms are acceptable, such as ``"1 per year"``. The rule is then breached only if the
+            windows of the whole history, each as long as ``over``, leave no doubt together.
+        segments: Acceptable share of false ones among the segments whose evidence suffices at a look, such as
+            ``"fdr 5 %"`` or 0.05. Defaults to an alarm of its own for each segment, which errs as often as ``alarm``
+            says.
+        always: Number of rows at which an interval that holds at every look is tightest, such as 100_000, fixed before
+            the data. The rule then looks at all windows of the history together.
 
     Raises:
         MetricError: where the requirement cannot be read.
         SpecificationError: for an unreadable length of time, a measure of drift without a distribution or a reference,
-            and for what is no text.
+            for fields of another type, and for fields that exclude each other.
 
     >>> Rule("rows >= 1000")
-    Rule(require='rows >= 1000', over='1d', against=None, by=())
+    Rule(require='rows >= 1000')
     >>> print(Rule("psi(of='y_score')<=0.2", over="7d", against="28d"))
     psi(of='y_score') <= 0.2 against 28d before
+    >>> print(Rule("roc_auc >= 0.8", alarm="1 per year"))
+    roc_auc >= 0.8, alarm 1 per year
     """
 
     require: str
     over: str = "1d"
     against: str | None = None
     by: tuple[str, ...] = ()
+    name: str | None = None
+    description: str | None = None
+    severity: str = "page"
+    confidence: float = 0.95
+    min_rows: int = 1
+    open: str = "pass"
+    alarm: str | None = None
+    segments: str | float | None = None
+    always: int | None = None
 
     def __post_init__(self) -> None:
         given: Any = self.by
         by = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, list | tuple) else (None,)
         object.__setattr__(self, "by", by)
-        for name, values in {"require": (self.require,), "over": (self.over, self.against or ""), "by": by}.items():
+        texts = {"require": (self.require,), "over": (self.over, self.against or ""), "by": by}
+        others = {name: getattr(self, name) for name in ("name", "description", "alarm")}
+        texts |= {name: () if value is None else (value,) for name, value in others.items()}
+        for name, values in texts.items():
             if not all(isinstance(value, str) for value in values):
                 raise SpecificationError(f"a rule is written as text, and its {name!r} is none.")
         for length in (self.over, self.against):
             if length is not None:
-                _before(pl.Series([datetime(2000, 1, 1)]), length)
+                before(pl.Series([datetime(2000, 1, 1)]), length)
         self._require_a_reference()
+        self._require_choices()
+        self._require_fields_that_go_together()
 
     def _require_a_reference(self) -> None:
         """Refuse a measure of drift that does not say of what, or against what."""
@@ -90,6 +109,42 @@ class Rule:
         if self.against is None:
             raise SpecificationError(f"{self.require!r} needs a reference: against = '28d'.")
 
+    def _require_choices(self) -> None:
+        """Refuse values that a field cannot have."""
+        for name, choices in CHOICES.items():
+            if getattr(self, name) not in choices:
+                allowed = " or ".join(map(repr, choices))
+                raise SpecificationError(f"Rule field {name!r} must be {allowed}, got {getattr(self, name)!r}.")
+        if not (_is_number(self.confidence) and 0.5 < self.confidence < 1):
+            raise SpecificationError(
+                f"Rule field 'confidence' must be a number between 0.5 and 1, got {self.confidence!r}."
+            )
+        if not (_is_number(self.min_rows) and self.min_rows == int(self.min_rows) and self.min_rows >= 1):
+            raise SpecificationError(f"Rule field 'min_rows' must be a positive whole number, got {self.min_rows!r}.")
+        if self.alarm is not None and not (self.alarms_per_day or 0) > 0:
+            raise SpecificationError(f"Rule field 'alarm' must be a rate such as '1 per year', got {self.alarm!r}.")
+        if self.segments is not None and not 0 < (self.fdr or 0) < 1:
+            raise SpecificationError(f"Rule field 'segments' must be 'fdr 5 %' or a share, got {self.segments!r}.")
+        if self.always is not None:
+            require_rows(self.always)
+
+    def _require_fields_that_go_together(self) -> None:
+        """Refuse fields that have no meaning beside another one."""
+        if self.segments is not None and not (self.alarm and self.by):
+            raise SpecificationError("Rule field 'segments' needs 'alarm' and 'by'.")
+        if self.alarm and self.measure is not None:
+            raise SpecificationError(
+                f"Rule field 'alarm' needs a metric with a confidence interval, which {self.measure[0]} has not."
+            )
+        if self.always is not None and (self.alarm or self.against or self.over != "1d"):
+            raise SpecificationError(
+                "Rule field 'always' is for all windows together, so 'over', 'against' and 'alarm' cannot be set. "
+                "Use 'alarm' to watch single windows."
+            )
+        if self.alarm:
+            with translated(SpecificationError, f"'over' must be one unit of time beside 'alarm', got {self.over!r}"):
+                pl.Series([datetime(2000, 1, 1)]).dt.truncate(self.over)
+
     @property
     def required(self) -> Requirement:
         """The requirement."""
@@ -101,38 +156,34 @@ class Rule:
         name, options = parse_metric(self.required.metric)
         return (name, options) if name in MEASURES and "of" in options else None
 
-    def __str__(self) -> str:
-        if self.against is None:
-            return str(self.required)
-        return f"{'' if self.measure else 'change of '}{self.required} against {self.against} before"
-
-
-@dataclass(frozen=True)
-class Findings:
-    """What came of some rules. ``frame`` has a row for each rule, segment, and key such as the threshold.
-
-    Columns: ``rule``, ``windows`` (the first and the last), ``where``, ``value``, ``lower``, ``upper``, ``verdict`` and
-    ``note``. The verdict is ``"holds"`` or ``"breached"`` where the certified bounds leave no doubt, ``"open"`` where
-    the limit lies between them, ``"undefined"`` where there is no value, such as without rows. Where there are more
-    than forty rows, text shows those alone that do not hold.
-
-    >>> found = Findings(pl.DataFrame({"verdict": ["holds", "open"]}))
-    >>> found.hold, found.frame["verdict"].to_list()
-    (False, ['holds', 'open'])
-    """
-
-    frame: pl.DataFrame
+    @property
+    def two_sided(self) -> float:
+        """The confidence of a two-sided interval, each of whose ends has the confidence of the rule by itself."""
+        return 2 * self.confidence - 1
 
     @property
-    def hold(self) -> bool:
-        """Whether every rule holds, everywhere."""
-        return bool((self.frame["verdict"] == "holds").all())
+    def alarms_per_day(self) -> float | None:
+        """How many false alarms are acceptable on a day; None for a rule without an alarm, or an unreadable one."""
+        match = ALARM.fullmatch(self.alarm or "")
+        return float(match[1]) / DAYS[match[2]] if match else None
+
+    @property
+    def fdr(self) -> float | None:
+        """Acceptable share of false alarms among segments; None if each is on its own, or for an unreadable one."""
+        if isinstance(self.segments, str):
+            match = FDR.fullmatch(self.segments)
+            return float(match[1]) / 100 if match else None
+        return self.segments if _is_number(self.segments) else None
 
     def __str__(self) -> str:
-        return text.findings(self.frame)
+        text = str(self.required)
+        if self.against is not None:
+            text = f"{'' if self.measure else 'change of '}{text} against {self.against} before"
+        return text + (f", alarm {self.alarm}" if self.alarm else f", always {self.always}" if self.always else "")
 
     def __repr__(self) -> str:
-        return str(self)
+        own = ((f.name, getattr(self, f.name), f.default) for f in fields(self))
+        return f"Rule({', '.join(f'{name}={value!r}' for name, value, default in own if value != default)})"
 
 
 def read_rules(path: str | Path) -> list[Rule]:
@@ -147,7 +198,7 @@ def read_rules(path: str | Path) -> list[Rule]:
     ...     path = Path(directory, "rules.toml")
     ...     written = path.write_text("[[rule]]\\nrequire = 'roc_auc >= 0.8'\\nover = '7d'\\nby = ['country']")
     ...     read_rules(path)
-    [Rule(require='roc_auc >= 0.8', over='7d', against=None, by=('country',))]
+    [Rule(require='roc_auc >= 0.8', over='7d', by=('country',))]
     """
     import tomllib  # when it is needed
 
@@ -175,133 +226,29 @@ def _rule(table: dict[str, Any], path: str | Path) -> Rule:
         raise type(error)(f"{path}: {error}") from error
 
 
-def check(store: MetricStore, rules: Rule | Sequence[Rule], *, until: date | str | None = None) -> Findings:
-    """Whether rules hold of the newest windows of a history.
-
-    Args:
-        store: the history.
-        rules: what must hold: one or several.
-        until: look at windows before this time instead of the newest: a date, a datetime or ISO text of one, in the
-            time zone of the window unless it has its own.
+def before(time: pl.Series, length: str) -> pl.Series:
+    """So much time earlier, and not at the same time.
 
     Raises:
-        StateError: where the history is empty or cannot be read.
-        SpecificationError: without rules, for what is no store, rule or time, or for a segment that is not kept.
-        MetricError: for a metric that is not kept.
-        ReportError: for a distribution that is not kept.
+        SpecificationError: for what is no length of time.
 
-    >>> from tempfile import TemporaryDirectory
-    >>> import streammetrics as sm
-    >>> days = {"day": [date(2026, 1, 1), date(2026, 1, 1), date(2026, 1, 2)], "p": [0.2, 0.6, 0.7]}
-    >>> with TemporaryDirectory() as directory:
-    ...     store = sm.MetricStore(directory)
-    ...     added = store.append(sm.predictions(y_score="p", by="day").update(days), batch_id="January")
-    ...     sm.check(store, [sm.Rule("rows >= 3", over="2d"), sm.Rule("mean <= 0.1", against="7d")])
-    rule                                     windows                   value  bound  verdict
-    ───────────────────────────────────────  ────────────────────────  ─────  ─────  ────────
-    rows >= 3                                2026-01-01 to 2026-01-02      3  exact  holds
-    change of mean <= 0.1 against 7d before  2026-01-02                  0.3  exact  breached
+    >>> before(pl.Series([datetime(2026, 1, 31)]), "7d").item()
+    datetime.datetime(2026, 1, 24, 0, 0)
     """
-    given: Sequence[Any] = rules if isinstance(rules, list | tuple) else [rules]
-    if not isinstance(store, MetricStore):
-        raise SpecificationError(f"store must be a MetricStore, got {type(store).__name__}.")
-    if wrong := [rule for rule in given if not isinstance(rule, Rule)]:
-        raise SpecificationError(f"rules must be of type Rule, got {type(wrong[0]).__name__}.")
-    if not given:
-        raise SpecificationError("there is no rule to check.")
-    windows = store.windows().to_series(0).drop_nulls().sort()
-    if windows.is_empty():
-        raise StateError(f"the history at {store.uri} has no windows.")
-    if until is None and str(windows[-1])[:10] == str(date.max):
-        raise SpecificationError(f"no time comes after the newest window, {windows[-1]}. Pass until= to leave it out.")
-    zone = getattr(windows.dtype, "time_zone", None)
-    end = _clock(windows).tail(1).dt.offset_by("1us") if until is None else _time(until, zone)
-
-    @cache  # rules often ask the same
-    def kept(since: datetime, until: datetime, by: tuple[str, ...]) -> Accumulator:
-        return store.query(since, until, by=by)
-
-    return Findings(pl.concat([_finding(kept, rule, windows, end) for rule in given]))
-
-
-def _finding(kept: Callable[..., Accumulator], rule: Rule, windows: pl.Series, end: pl.Series) -> pl.DataFrame:
-    """What came of a rule: a row for each segment and kept key."""
-    required, times = rule.required, _clock(windows)
-    start = _before(end, rule.over).clip(times[0])
-    since, until = start.item(), end.item()
-    current = kept(since, until, rule.by)
-    if rule.against is None:
-        found = current.finalize([required.metric]).frame.drop("metric")
-    else:
-        before = _before(start, rule.against).clip(times[0]).item()
-        found = _moved(rule, kept(before, since, rule.by), current)
-    if found.is_empty():
-        found = pl.DataFrame({"value": None, "lower": None, "upper": None, "note": "no rows"})
-    sure, possible = ("lower", "upper") if required.wants_high else ("upper", "lower")
-    verdict = (
-        pl.when(pl.col("value").is_null())
-        .then(pl.lit("undefined"))
-        .when(required.holds(pl.col(sure)))
-        .then(pl.lit("holds"))
-        .when(~required.holds(pl.col(possible)))
-        .then(pl.lit("breached"))
-        .otherwise(pl.lit("open"))
-    )
-    seen = windows.filter((times >= since) & (times < until))
-    return found.select(
-        rule=pl.lit(str(rule)),
-        windows=pl.lit(" to ".join(dict.fromkeys(str(seen[i]) for i in (0, -1))) if len(seen) else "none"),
-        where=_where(found.drop(ESTIMATE), rule.by),
-        value="value",
-        lower="lower",
-        upper="upper",
-        verdict=verdict,
-        note="note",
-    ).cast(pl.Schema(COLUMNS))
-
-
-def _moved(rule: Rule, reference: Accumulator, current: Accumulator) -> pl.DataFrame:
-    """The measure of drift, or the change of the metric: keys and estimate."""
-    if rule.measure is not None:
-        name, options = rule.measure
-        return drift(reference, current, **options).frame.filter(measure=name).drop("of", "measure")
-    changes = compare(reference, current, metrics=[rule.required.metric]).frame
-    note = (
-        pl.when(pl.col("a").is_null())
-        .then(pl.lit("undefined: no value in the reference"))
-        .when(pl.col("b").is_null())
-        .then(pl.lit("undefined: no value but in the reference"))
-    )
-    return changes.with_columns(note.alias("note")).drop("metric", "a", "b", "better").rename({"difference": "value"})
-
-
-def _where(keys: pl.DataFrame, by: Sequence[str]) -> pl.Expr:
-    """The segment, and the key such as the threshold, in words."""
-    values = {k: text.written(keys[k]) for k in keys.columns}
-    texts = [pl.lit(f"{k} ") + (v.fill_null("null") if k in by else v) for k, v in values.items()]
-    return pl.concat_str(texts, separator=", ", ignore_nulls=True) if texts else pl.lit("")
-
-
-def _clock(windows: pl.Series) -> pl.Series:
-    """Dates as times, so that all windows are times in microseconds."""
-    return windows.cast(pl.Datetime("us", getattr(windows.dtype, "time_zone", None)))
-
-
-def _time(given: date | str, zone: str | None) -> pl.Series:
-    """A time, in the zone of the window unless it has its own."""
-    found = moment(given, zone)
-    if found is None:
-        raise SpecificationError(f"{given!r} is no date or time; write one like '2026-01-31'.")
-    if zone is not None:
-        return pl.Series([found]).dt.convert_time_zone(zone)
-    if found.tzinfo:
-        raise SpecificationError(f"{given!r} has a time zone, and the windows have none.")
-    return pl.Series([found])
-
-
-def _before(time: pl.Series, length: str) -> pl.Series:
-    """So much time earlier, and not at the same time."""
     found = earlier(time, length)
     if not (found < time).all():
         raise SpecificationError(f"{length!r} is no length of time; write one like '7d' or '12h'.")
     return found
+
+
+def clock(windows: pl.Series) -> pl.Series:
+    """Dates as times, so that all windows are times in microseconds.
+
+    >>> clock(pl.Series([datetime(2026, 1, 31).date()])).item()
+    datetime.datetime(2026, 1, 31, 0, 0)
+    """
+    return windows.cast(pl.Datetime("us", getattr(windows.dtype, "time_zone", None)))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,172 @@
+"""Alarms: windows of a history added up as evidence, so that false alarms come no more often than promised.
+
+The Shiryaev-Roberts e-detector (Shin, Ramdas & Rinaldo 2022): with the e-value of each window, ``M = (M + 1) * e``, and
+an alarm at ``M >= 1 / rate``, there are ``1 / rate`` windows or more between false alarms on average. It is computed
+from the stored windows at each check and never stored, so late rows and backfills need no care.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from streammetrics.accumulator import Accumulator
+from streammetrics.differences.drift import drift_over
+from streammetrics.errors import SpecificationError
+from streammetrics.history.evidence import COLUMNS, ROWS, log_e_values, of_change, of_metric
+from streammetrics.history.rules import Rule, before, clock
+from streammetrics.reading.estimates import LIMITS
+from streammetrics.uncertainty.beta import Values
+from streammetrics.uncertainty.evalues import discoveries
+
+Ask: TypeAlias = Callable[[datetime, datetime, tuple[str, ...], str | None], Accumulator]
+
+AT_ONCE = 32  # windows of a history that are read together
+LARGEST = 700.0  # logarithm of an e-value that a float can hold
+DAY = 86_400e6  # in microseconds
+PLACE = "number of the segment"  # names that no group column has
+RAISED = SOUND, ALARM, SINCE, E_VALUE = "has an interval", "is in alarm", "breached since", "e-value"
+
+
+@dataclass(frozen=True)
+class Course:
+    """What a detector says of some segments after each window.
+
+    Attributes:
+        alarm: Whether each segment is in alarm: shape (windows, segments).
+        since: With which window the evidence of each segment began to grow.
+        log_e: Logarithm of the evidence against each segment after the last window.
+    """
+
+    alarm: NDArray[np.bool_]
+    since: NDArray[np.int64]
+    log_e: Values
+
+
+def detect(breach: Values, recovery: Values, rate: float, fdr: float | None = None) -> Course:
+    """Follow the evidence of some segments over time.
+
+    An alarm ends when as much evidence has come for the other side. While it lasts no other one is raised.
+
+    Args:
+        breach: Logarithms of e-values against "the limit is kept", NaN without a value: shape (windows, segments).
+        recovery: Those against "the limit is breached".
+        rate: Acceptable number of false alarms per window.
+        fdr: Acceptable share of false ones among the segments whose evidence suffices, at a look within the first
+            ``1 / rate`` windows. Defaults to an alarm of its own for each segment.
+
+    >>> e = np.log([[0.5], [4], [8], [0.5], [0.1]])
+    >>> course = detect(e, -e, rate=1 / 30)
+    >>> course.alarm[:, 0].tolist(), course.since.tolist()
+    ([False, False, True, True, True], [1])
+    """
+    needed, segments = -math.log(rate), breach.shape[1]
+    evidence, relief = (np.full(segments, -np.inf) for _ in range(2))
+    excursion, since = np.zeros(segments), np.zeros(segments, dtype=np.int64)
+    alarm, seen = (np.zeros(segments, dtype=np.bool_) for _ in range(2))
+    course = np.zeros(breach.shape, dtype=np.bool_)
+    for window, (worse, better) in enumerate(zip(breach, recovery, strict=True)):
+        known = ~np.isnan(worse)
+        seen |= known
+        since[known & ~alarm & (excursion <= 0)] = window
+        excursion = np.where(known, np.maximum(excursion, 0) + worse, excursion)
+        evidence = np.where(known, np.logaddexp(evidence, 0) + worse, evidence)
+        relief = np.where(known & alarm, np.logaddexp(relief, 0) + better, relief)
+        ended = alarm & (relief >= needed)
+        enough = evidence >= needed
+        if fdr is not None:
+            enough = np.zeros_like(seen)
+            enough[seen] = discoveries(evidence[seen] - needed, fdr)
+        alarm = (alarm & ~ended) | (known & ~alarm & enough)
+        evidence[ended], excursion[ended], relief[~alarm] = -np.inf, 0, -np.inf
+        course[window] = alarm
+    return Course(course, since, evidence)
+
+
+def blocks(windows: pl.Series, over: str, end: datetime) -> tuple[pl.Series, float]:
+    """The stretches of time that are whole before an end, as their beginnings, and how many days lie between two.
+
+    The newest one is left out as long as windows of the history can still be added to it.
+
+    Args:
+        windows: beginnings of the windows of the history, in order.
+        over: length of a stretch.
+        end: the time that windows lie before.
+
+    >>> hours = pl.datetime_range(datetime(2026, 1, 1), datetime(2026, 1, 3, 12), "1h", eager=True)
+    >>> found, days = blocks(hours, "1d", datetime(2027, 1, 1))
+    >>> found.dt.day().to_list(), days
+    ([1, 2], 1.0)
+    """
+    seen = windows.filter(clock(windows) < end)
+    starts = seen.dt.truncate(over).unique().sort()
+    if starts.is_empty():
+        return starts, 1.0
+    times, ends = clock(seen), clock(starts).dt.offset_by(over)
+    gaps = clock(starts).diff().drop_nulls() if len(starts) > 1 else ends - clock(starts)
+    days = float(gaps.to_physical().median()) / DAY  # type: ignore[arg-type]
+    if len(starts) < len(seen):
+        starts = starts.filter(ends <= times[-1] + times.diff().drop_nulls().median())
+    return starts, days
+
+
+def alarms(ask: Ask, rule: Rule, starts: pl.Series, days: float) -> pl.DataFrame:
+    """Which segments are in alarm after the last of some windows.
+
+    Args:
+        ask: the history: rows from one time to another, by segments, and by windows of some length.
+        rule: a rule with an alarm.
+        starts: beginnings of the windows, in order.
+        days: how many days lie between two.
+
+    Returns:
+        Keys, metric, and `RAISED`: whether there was a confidence interval in any window, whether the segment is in
+        alarm, with which window the evidence began to grow, and the evidence.
+
+    Raises:
+        SpecificationError: where alarms are to come as often as windows.
+    """
+    rate = (rule.alarms_per_day or 0) * days
+    if rate >= 1:
+        raise SpecificationError(
+            f"Rule field 'alarm' must be rarer than the windows, which begin every {days:g} days, got {rule.alarm!r}."
+        )
+    found = pl.concat(_by_window(ask, rule, starts), how="vertical_relaxed")
+    window, *keys = [c for c in found.columns if c not in COLUMNS]
+    sound = pl.any_horizontal(pl.col(LIMITS).is_not_null()).any()
+    groups = found.group_by(keys, maintain_order=True).agg(sound.alias(SOUND)).with_row_index(PLACE)
+    column = found.select(keys).join(groups, on=keys, how="left", nulls_equal=True, maintain_order="left")[PLACE]
+    row = starts.search_sorted(found[window].cast(starts.dtype))
+    enough = (found[ROWS] >= rule.min_rows).fill_null(False).to_numpy()
+    breach, recovery = (np.full((len(starts), groups.height), np.nan) for _ in range(2))
+    for matrix, values in zip((breach, recovery), log_e_values(rule, found), strict=True):
+        matrix[row.to_numpy(), column.to_numpy()] = np.where(enough, values, np.nan)
+    course = detect(breach, recovery, rate, rule.fdr)
+    return groups.drop(PLACE).with_columns(
+        pl.Series(ALARM, course.alarm[-1]),
+        pl.Series(SINCE, [str(starts[i]) for i in course.since.tolist()], dtype=pl.String),
+        pl.Series(E_VALUE, np.exp(np.minimum(course.log_e, LARGEST))),
+    )
+
+
+def _by_window(ask: Ask, rule: Rule, starts: pl.Series) -> Iterator[pl.DataFrame]:
+    """Estimates of all windows, of a few at a time: the window, keys, metric and what `evidence` has."""
+    metrics, confidence = [rule.required.metric], rule.two_sided
+    for i in range(0, len(starts), AT_ONCE):
+        part = starts[i : i + AT_ONCE]
+        since, until = clock(part.head(1)), clock(part.tail(1)).dt.offset_by(rule.over).item()
+        if rule.against is None:
+            acc = ask(since.item(), until, rule.by, rule.over)
+            yield of_metric(rule, acc.finalize(metrics, confidence=confidence))
+            continue
+        report = ask(before(since, rule.against).item(), until, rule.by, rule.over).finalize(metrics)
+        window = report.by[0]
+        moved = of_change(drift_over(report, window, reference=rule.against, confidence=confidence).metrics)
+        yield moved.filter(pl.col(window).cast(starts.dtype).is_in(part.implode()))

@@ -1,0 +1,117 @@
+"""Confidence sequences: intervals that hold at every look, however often one looks at a growing set of rows.
+
+The contract: one set of rows to which rows are added, and none is taken away. The number of rows at which the interval
+is tightest is fixed before the first look, since one that follows the data loses the guarantee.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from streammetrics.errors import SpecificationError
+from streammetrics.uncertainty.beta import Values, log_beta
+from streammetrics.uncertainty.evalues import log_e_value_of_share
+
+HALVINGS = 60
+EDGE = 1e-12
+
+
+def require_rows(always: object) -> None:
+    """Refuse what is no number of rows at which an interval can be tightest.
+
+    Raises:
+        SpecificationError: If ``always`` is not a whole number of at least 1.
+
+    >>> require_rows(True)
+    Traceback (most recent call last):
+    streammetrics.errors.SpecificationError: 'always' must be the number of rows at which the interval is tightest, ...
+    """
+    if isinstance(always, bool) or not isinstance(always, int) or always < 1:
+        raise SpecificationError(
+            "'always' must be the number of rows at which the interval is tightest, such as 100_000, "
+            f"fixed before the data, got {always!r}."
+        )
+
+
+def errors_wide(rows: ArrayLike, always: int, alpha: float, *, one_sided: bool = False) -> Values:
+    """Return how many standard errors an interval reaches to a side, if it is to hold at every look.
+
+    The asymptotic confidence sequence of Waudby-Smith, Arbour, Sinha, Kennedy & Ramdas (2021).
+
+    Args:
+        rows: Rows so far.
+        always: Number of rows at which the interval is tightest.
+        alpha: Probability with which it may miss at some look.
+        one_sided: Whether it is open to the other side.
+
+    >>> errors_wide([1_000, 10_000, 100_000], 10_000, 0.05).round(2).tolist()
+    [3.86, 3.04, 3.24]
+    >>> errors_wide(10_000, 10_000, 0.05, one_sided=True).round(2).tolist()
+    2.78
+    """
+    spread = np.asarray(rows, dtype=np.float64) * _density(always, 2 * alpha if one_sided else alpha)
+    either = np.log1p(spread) - 2 * math.log(alpha)
+    squared = 2 * np.log1p(np.sqrt(1 + spread) / (2 * alpha)) if one_sided else either
+    found: Values = np.sqrt((1 + spread) / spread * squared)
+    return found
+
+
+def share_limits(
+    successes: ArrayLike, rows: ArrayLike, always: int, alpha: float, *, one_sided: bool = False
+) -> tuple[Values, Values]:
+    """Return limits of a proportion that hold at every look, exactly: the beta-binomial mixture (Robbins 1970).
+
+    They contain each proportion against which the evidence has not reached ``1 / alpha``.
+
+    Args:
+        successes: Rows that count, so far.
+        rows: All rows, so far.
+        always: Number of rows at which the interval is tightest.
+        alpha: Probability with which it may miss at some look.
+        one_sided: Whether each limit is to be used alone.
+
+    >>> [x.round(4).tolist() for x in share_limits([80, 8_000], [100, 10_000], 10_000, 0.05)]
+    [[0.36, 0.7877], [0.9697, 0.812]]
+    """
+    successes, rows = np.broadcast_arrays(*(np.asarray(values, dtype=np.float64) for values in (successes, rows)))
+    weight = 1 / _density(always, 2 * alpha if one_sided else alpha)
+
+    def missed(share: Values, above: bool) -> NDArray[np.bool_]:
+        if one_sided:
+            evidence = log_e_value_of_share(successes, rows, share, above=above, weight=weight)
+        else:
+            evidence = _log_two_sided(successes, rows, share, weight)
+        return evidence >= -math.log(alpha)
+
+    middle = np.where(rows > 0, successes / np.maximum(rows, 1), 0.5)
+    lower = _limit(partial(missed, above=True), np.zeros_like(middle), middle)
+    upper = _limit(partial(missed, above=False), np.ones_like(middle), middle)
+    return lower, upper
+
+
+def _density(always: int, alpha: float) -> float:
+    """The square of rho: what a row adds to the variance of the mixture, so that the interval is tightest in time."""
+    double = -2 * math.log(alpha)
+    return (double + math.log1p(double)) / always
+
+
+def _log_two_sided(successes: Values, rows: Values, share: Values, weight: float) -> Values:
+    """The likelihood ratio of a beta distribution around a proportion to the proportion itself."""
+    a, b, failures = weight * share, weight * (1 - share), rows - successes
+    expected = successes * np.log(share) + failures * np.log1p(-share)
+    return log_beta(a + successes, b + failures) - log_beta(a, b) - expected
+
+
+def _limit(missed: Callable[[Values], NDArray[np.bool_]], outside: Values, inside: Values) -> Values:
+    """The end of an interval, by bisection; where all proportions up to the outermost are in it, that one."""
+    end = outside
+    for _ in range(HALVINGS):
+        between = (outside + inside) / 2
+        out = missed(between.clip(EDGE, 1 - EDGE))
+        outside, inside = np.where(out, between, outside), np.where(out, inside, between)
+    return np.where(np.abs(outside - end) < 2 * EDGE, end, outside)

@@ -1,0 +1,169 @@
+"""Verdicts of rules: bounds and intervals together, too few rows, and what fails a check."""
+
+from datetime import date, timedelta
+
+import numpy as np
+import polars as pl
+import pytest
+
+import streammetrics as sm
+from streammetrics.uncertainty.sequences import errors_wide, share_limits
+
+FIRST = date(2026, 1, 1)
+
+
+def store_of(directory, acc, rows, batch_id="all"):
+    store = sm.MetricStore(str(directory))
+    assert store.append(acc.update(rows), batch_id=batch_id)
+    return store
+
+
+def rows(right, wrong, day=FIRST, **columns):
+    """Right and wrong predictions."""
+    count = right + wrong
+    p = [1.0] * right + [0.0] * wrong
+    return pl.DataFrame({"day": [day] * count, "y": [True] * count, "p": p, **columns})
+
+
+def accuracy(*by, **options):
+    return sm.binary(y_true="y", y_score="p", by=["day", *by], **options)
+
+
+def found(store, rule):
+    return sm.check(store, rule).frame.row(0, named=True)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
+def test_a_verdict_needs_the_interval_on_one_side(confidence, tmp_path):
+    store = store_of(tmp_path, accuracy(), rows(80, 20))
+    ends = accuracy().update(rows(80, 20)).finalize(["accuracy"], confidence=2 * confidence - 1)["accuracy"]
+    row = found(store, sm.Rule("accuracy >= 0.5", confidence=confidence))
+    assert (row["ci_lower"], row["ci_upper"], row["rows"]) == (ends.ci_lower, ends.ci_upper, 100)
+    limits = {ends.ci_lower - 1e-6: "holds", ends.ci_lower + 1e-6: "open", 0.8: "open", ends.ci_upper - 1e-6: "open"}
+    limits |= {ends.ci_upper + 1e-6: "breached"}
+    turned = {"holds": "breached", "breached": "holds", "open": "open"}
+    for limit, verdict in limits.items():
+        assert found(store, sm.Rule(f"accuracy >= {limit!r}", confidence=confidence))["verdict"] == verdict
+        assert found(store, sm.Rule(f"accuracy <= {limit!r}", confidence=confidence))["verdict"] == turned[verdict]
+
+
+def test_a_limit_at_the_true_value_is_rarely_breached(tmp_path):
+    """One-sided: at most in 5 of 100 segments, and about that often."""
+    random = np.random.default_rng(0)
+    right = random.binomial(500, 0.8, 400)
+    parts = [rows(k, 500 - k, shop=n) for n, k in enumerate(right.tolist())]
+    store = store_of(tmp_path, accuracy("shop"), pl.concat(parts))
+    verdicts = sm.check(store, sm.Rule("accuracy >= 0.8", by="shop")).frame["verdict"]
+    assert 0.02 <= (verdicts == "breached").mean() <= 0.07
+    assert 0.02 <= (verdicts == "holds").mean() <= 0.08
+
+
+def test_where_there_is_no_interval_the_bounds_decide(tmp_path):
+    store = store_of(tmp_path, accuracy(), rows(80, 20))
+    row = found(store, sm.Rule("rows >= 100"))
+    assert (row["verdict"], row["note"], row["ci_lower"]) == ("holds", "no interval: a count; on these rows", None)
+    assert found(store, sm.Rule("rows >= 101"))["verdict"] == "breached"
+    weighted = rows(80, 20).with_columns(w=0.5)
+    heavy = store_of(tmp_path / "weighted", accuracy(sample_weight="w"), weighted)
+    assert found(heavy, sm.Rule("accuracy >= 0.79"))["verdict"] == "holds"
+
+
+def test_correlated_rows_widen_the_interval(tmp_path):
+    parts = pl.concat([rows(90 - 5 * (u % 3), 10 + 5 * (u % 3), user=u) for u in range(40)])
+    plain = store_of(tmp_path / "plain", accuracy(), parts)
+    units = store_of(tmp_path / "units", accuracy(unit="user"), parts)
+    for rule in (sm.Rule("accuracy >= 0.8"), sm.Rule("accuracy >= 0.8", alarm="1 per year")):
+        one, other = found(plain, rule), found(units, rule)
+        assert one["ci_upper"] - one["ci_lower"] != other["ci_upper"] - other["ci_lower"]
+        assert one["value"] == other["value"]
+        assert other["verdict"] == "holds"
+
+
+@pytest.mark.parametrize(("count", "verdict"), [(49, "too few rows"), (50, "breached")])
+def test_segments_with_few_rows_have_no_verdict(count, verdict, tmp_path):
+    store = store_of(tmp_path, accuracy(), rows(0, count))
+    row = found(store, sm.Rule("accuracy >= 0.8", min_rows=50))
+    assert (row["verdict"], row["passes"]) == (verdict, verdict != "breached")
+    assert row["rows"] == count
+
+
+@pytest.mark.thorough
+def test_the_reference_needs_as_many_rows(tmp_path):
+    parts = [rows(30, 10), rows(300, 100, day=FIRST + timedelta(days=1))]
+    store = store_of(tmp_path, accuracy(), pl.concat(parts))
+    for require in ("psi(of='y_score') <= 0.2", "accuracy >= -0.5"):
+        assert found(store, sm.Rule(require, against="1d", min_rows=50))["verdict"] == "too few rows"
+        assert found(store, sm.Rule(require, against="1d", min_rows=50))["rows"] == 40
+        assert found(store, sm.Rule(require, against="1d", min_rows=40))["verdict"] == "holds"
+
+
+def test_no_rows_are_not_too_few(tmp_path):
+    store = store_of(tmp_path, accuracy(), rows(30, 10))
+    findings = sm.check(store, sm.Rule("accuracy >= 0.8", min_rows=50), until=FIRST)
+    assert findings.frame["verdict"].item() == "undefined"
+    assert not findings.hold
+
+
+@pytest.mark.parametrize(
+    ("limit", "fields", "hold"),
+    [
+        (0.8, {}, True),
+        (0.8, {"open": "fail"}, False),
+        (0.8, {"open": "fail", "severity": "warn"}, True),
+        (0.99, {}, False),
+        (0.99, {"severity": "warn"}, True),
+        (0.8, {"min_rows": 500}, True),
+        (0.8, {"min_rows": 500, "open": "fail"}, False),
+    ],
+)
+def test_what_fails_a_check(limit, fields, hold, tmp_path):
+    store = store_of(tmp_path, accuracy(), rows(80, 20))
+    assert sm.check(store, sm.Rule(f"accuracy >= {limit}", **fields)).hold == hold
+
+
+def test_findings_name_rules_and_say_what_is_a_warning(tmp_path):
+    store = store_of(tmp_path, accuracy(), rows(80, 20))
+    rule = sm.Rule("accuracy >= 0.99", name="quality", severity="warn", description="Ask the team.")
+    findings = sm.check(store, [rule, sm.Rule("accuracy >= 0.5")])
+    first, second = findings.frame.rows(named=True)
+    assert (first["name"], first["description"], first["severity"]) == ("quality", "Ask the team.", "warn")
+    assert (second["name"], second["description"], second["severity"]) == (None, None, "page")
+    lines = str(findings).splitlines()
+    assert lines[0].split() == ["rule", "windows", "where", "value", "bound", "interval", "verdict"]
+    assert lines[2].startswith("quality: accuracy >= 0.99")
+    assert lines[2].endswith("breached: a warning")
+    assert " to 0." in lines[2]
+
+
+def test_group_columns_may_have_the_names_of_the_findings(tmp_path):
+    names = ["verdict", "alarm", "since", "name", "rows", "passes"]
+    parts = rows(80, 20).with_columns(pl.lit("x").alias(name) for name in names)
+    store = store_of(tmp_path, accuracy(*names), parts)
+    for rule in (sm.Rule("accuracy >= 0.5", by=names), sm.Rule("accuracy >= 0.5", by=names, alarm="1 per year")):
+        row = found(store, rule)
+        assert row["where"] == ", ".join([f"{name} x" for name in names] + ["threshold 0.5"])
+        assert row["verdict"] == "holds"
+
+
+def test_an_interval_that_holds_at_every_look(tmp_path):
+    days = [rows(80, 20, day=FIRST + timedelta(days=n)) for n in range(5)]
+    store = store_of(tmp_path, accuracy(), pl.concat(days))
+    row = found(store, sm.Rule("accuracy >= 0.7", always=1_000))
+    assert row["rows"] == 500
+    assert row["windows"] == "2026-01-01 to 2026-01-05"
+    expected = [float(x) for x in share_limits(400, 500, 1_000, 0.05, one_sided=True)]
+    assert [row["ci_lower"], row["ci_upper"]] == pytest.approx(expected)
+    assert row["rule"] == "accuracy >= 0.7, always 1000"
+
+
+def test_an_interval_of_a_mean_that_holds_at_every_look(tmp_path):
+    errors = np.random.default_rng(0).laplace(0, 1, 400)
+    frame = pl.DataFrame({"day": [FIRST] * 400, "y": 0.0, "e": errors})
+    store = store_of(tmp_path, sm.regression(y_true="y", y_pred="e", by="day"), frame)
+    row = found(store, sm.Rule("mae <= 2", always=1_000))
+    loss = np.abs(errors)
+    half = float(errors_wide(400, 1_000, 0.05, one_sided=True)) * loss.std(ddof=1) / 20
+    assert [row["ci_lower"], row["ci_upper"]] == pytest.approx(
+        [loss.mean() - half, loss.mean() + half], abs=0.05 * half
+    )
