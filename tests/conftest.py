@@ -10,14 +10,10 @@ settings.load_profile("patient")
 
 collect_ignore = ["benchmarks"]
 
-SPREAD = 2  # sets of parameters of one test that the base suite runs; `.ci/run` runs the others
-
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave sets of parameters beyond the first few, spread evenly, to the thorough run."""
+    """Leave all sets of parameters of a test but the first to the thorough run."""
     for _, own in groupby(items, key=lambda item: item.nodeid.partition("[")[0]):
-        cases = list(own)
-        for i, case in enumerate(cases):
-            if len(cases) > SPREAD and i and i * SPREAD // len(cases) == (i - 1) * SPREAD // len(cases):
-                case.add_marker(pytest.mark.thorough)
+        for case in list(own)[1:]:
+            case.add_marker(pytest.mark.thorough)
