@@ -28,6 +28,7 @@ from streammetrics.rows.roles import FOLD
 from streammetrics.state.tables import State, roll_up
 from streammetrics.statistics import GROUP, ConfusionMatrix, Statistic, View
 from streammetrics.uncertainty import auc_intervals, influence_intervals, jackknife_interval, sliced
+from streammetrics.uncertainty.pairs import difference_interval
 
 PAIRS_OF_LABELS = 600  # of a group, at most, whose influence is looked at one by one
 AT_ONCE = 1 << 20  # rows of tables, when folds are left out
@@ -203,8 +204,7 @@ def paired_intervals(
 def independent_intervals(frame: pl.DataFrame, a: pl.DataFrame, b: pl.DataFrame) -> pl.DataFrame:
     """Keys, metric and limits of ``b - a``, where the rows of one tell nothing of those of the other.
 
-    How far each value lies from its own limits tells how far their difference can lie from its limits (Zou & Donner
-    2008; Newcombe 1998 for proportions).
+    Limits are those of `difference_interval`.
 
     Args:
         frame: keys, metric, and the values ``a`` and ``b``.
@@ -217,11 +217,8 @@ def independent_intervals(frame: pl.DataFrame, a: pl.DataFrame, b: pl.DataFrame)
         named = {f"{name}_{side}": pl.col(side) for side in LIMITS}
         ends = limits.select(*keys, **named).cast(frame.select(keys).schema)
         both = both.join(ends, on=keys, how="left", nulls_equal=True, maintain_order="left")
-    below_a, below_b = (pl.col(x) - pl.col(f"{x}_ci_lower") for x in ("a", "b"))
-    above_a, above_b = (pl.col(f"{x}_ci_upper") - pl.col(x) for x in ("a", "b"))
-    difference = pl.col("b") - pl.col("a")
-    lower, upper = difference - (below_b**2 + above_a**2).sqrt(), difference + (above_b**2 + below_a**2).sqrt()
-    return both.select(*keys, ci_lower=lower.fill_nan(None), ci_upper=upper.fill_nan(None))
+    own, others = ((pl.col(x), (pl.col(f"{x}_ci_lower"), pl.col(f"{x}_ci_upper"))) for x in ("a", "b"))
+    return both.select(*keys, *difference_interval(*others, *own))
 
 
 def _left_of(without: str, total: str) -> Expr:

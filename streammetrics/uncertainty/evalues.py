@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.uncertainty.beta import Values, log_beta_below
+from streammetrics.uncertainty.discoveries import discoveries as of_p_values
 
 SCALE = 1.0
 """How far from the limit, in standard errors, a window is expected to lie when the claim is false."""
@@ -76,20 +77,13 @@ def discoveries(log_e: ArrayLike, rate: float) -> NDArray[np.bool_]:
     """Return for which of many claims the evidence suffices, if a share ``rate`` of those may be mistaken on average.
 
     The e-BH procedure (Wang & Ramdas 2022): the k largest of n e-values are discoveries if each is at least
-    ``n / (k * rate)``. The claims may depend on each other in any way.
+    ``n / (k * rate)``: Benjamini and Hochberg's procedure with their reciprocals for p-values. The claims may depend on
+    each other in any way.
 
     >>> discoveries(np.log([100, 50, 30, 1]), 0.05).tolist()
     [True, True, True, False]
     >>> discoveries(np.log([70, 1, 1, 1]), 0.05).tolist()
     [False, False, False, False]
     """
-    log_e = np.asarray(log_e, dtype=np.float64)
-    count = len(log_e)
-    if count == 0:
-        return np.zeros(0, dtype=np.bool_)
-    needed = np.log(count) - np.log(np.arange(1, count + 1)) - math.log(rate)
-    enough = np.flatnonzero(np.sort(log_e)[::-1] >= needed)
-    if not len(enough):
-        return np.zeros(count, dtype=np.bool_)
-    found: NDArray[np.bool_] = log_e >= np.sort(log_e)[::-1][enough[-1]]
-    return found
+    with np.errstate(over="ignore"):  # of no evidence at all
+        return of_p_values(np.exp(-np.asarray(log_e, dtype=np.float64)), rate)
