@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics import kernels
 from streammetrics.counting.counter import Counter
-from streammetrics.counting.fitting import add_up, fitting_shifts
+from streammetrics.counting.fitting import Cells, fit_cells, sort_order
+from streammetrics.counting.listed import Listed, count_listed
+from streammetrics.counting.tabled import Tabled
 from streammetrics.kernels import Codes
-from streammetrics.kernels.cells import EMPTY, FULL, NO_TABLE, Cells, Found, find, identify, lowest_keys
-from streammetrics.kernels.lattice import Keys, Lattice
+from streammetrics.kernels.lattice import Lattice
 from streammetrics.rows.arrays import Rows
 
-ROOMY = 0.45  # share of the slots of a new table that are taken at most
+FEWEST, MOST = 1 << 16, 1 << 21  # rows that are listed, unless there are many more bins
+ROWS_OF_A_BIN = 2  # that are listed, for each bin of the capacity of all groups
+AT_ONCE = 1 << 16  # rows and bins that are put together, to stay in the cache
+REPEATED = 2  # rows for each bin, from which on it pays to count them in a table
 
-Integers = NDArray[np.int64]
-Values = NDArray[Any]
 Read = Callable[[Rows], tuple[NDArray[np.float64], NDArray[np.uint8] | None]]
 
 
@@ -29,9 +31,9 @@ Read = Callable[[Rows], tuple[NDArray[np.float64], NDArray[np.uint8] | None]]
 class Bins(Counter):
     """Rows, or their weight, by group and bin, and by label if ``read`` gives one.
 
-    Each group has a hash table of its bins (see `streammetrics.kernels.cells`) at its shift, which rises when the table
-    is full: to the smallest at which the bins fit the capacity, never higher. So what is left when the table is merged
-    does not depend on the order of the rows.
+    A group with many rows has a table of bins, in which rows are counted at once. All other rows are listed. When these
+    have become many, they are counted together, at the smallest shift at which the bins of their group fit the
+    capacity. So what is left when the table is merged does not depend on the order of the rows.
     """
 
     read: Read
@@ -39,181 +41,91 @@ class Bins(Counter):
     capacity: int
     sides: int
     weighted: bool
-    cells: Cells = field(init=False)
+    most: int = MOST
+    tabled: Tabled = field(init=False)
+    loose: list[Cells] = field(init=False)
+    listed: list[Listed] = field(init=False)
+    held: int = 0
+    waiting: int = 0
 
     def __post_init__(self) -> None:
-        none, free = np.zeros(0, dtype=np.int64), np.zeros(64, dtype=np.int64)
-        content = np.full((NO_TABLE, 1 + self.sides), EMPTY)
-        self.cells = Cells(content, none, none, none, none, free, np.array([NO_TABLE]), self.weighted)
-
-    @property
-    def most_bits(self) -> int:
-        """Of the number of slots of a table, unless bins near atoms are very many."""
-        return (2 * self.capacity - 1).bit_length()
+        none = np.zeros(0, dtype=np.int64)
+        self.tabled = Tabled(self.lattice, self.sides, self.weighted)
+        self.loose = [self.tabled.bins(none)]
+        label, weight = None if self.sides == 1 else np.zeros(0, np.uint8), np.zeros(0) if self.weighted else None
+        self.listed = [Listed(none, none, label, weight)]
 
     def add(self, rows: Rows, groups: int) -> None:
         """Count more rows."""
-        self._know(groups)
+        self.tabled.know(groups)
         values, label = self.read(rows)
-        row = 0
-        while row < rows.size:
-            row, bins = kernels.count_bins(
-                values, label, rows.weight, rows.runs, self.lattice, self.capacity, self.cells, row
-            )
-            for found in bins:
-                self._add(found)
-            if row < rows.size:
-                self._extend(2 << max(self.most_bits, int(self.cells.bits.max())))
+        new: Any = self.tabled.count(values, label, rows.weight, rows.runs)
+        if len(new):
+            self.waiting += len(new)
+            new = slice(None) if len(new) == rows.size else new
+            label, weight = (None if column is None else column[new] for column in (label, rows.weight))
+            self.listed.append(Listed(rows.runs.codes()[new], self.lattice.keys(values[new]), label, weight))
+            self._settle_if_many()
 
     def absorb(self, other: Self, numbers: Codes, groups: int) -> None:
         """Count the rows of another."""
-        self._know(groups)
-        group, low, _, values = other._content(np.arange(len(other.cells.used)))
-        least = np.zeros(groups, dtype=np.int64)
-        least[numbers] = other.cells.shifts
-        self._rebuild(numbers, numbers[group], low, values, least)
+        self.tabled.know(groups)
+        cells = other._cells()
+        self.waiting += len(cells.low)
+        self.loose.append(cells._replace(group=numbers[cells.group]))
+        self._settle_if_many()
 
     def table(self) -> pl.DataFrame:
         """Columns group, shift, bin, and neg and pos, or count."""
-        group, low, shift, values = self._content(np.arange(len(self.cells.used)))
+        group, low, shift, values = self._cells()
         sides = ("count",) if self.sides == 1 else ("neg", "pos")
         return pl.DataFrame(
-            {"group": group, "shift": shift, "bin": low >> shift, **dict(zip(sides, values.T, strict=True))},
+            {"group": group, "shift": shift, "bin": low >> shift, **dict(zip(sides, values, strict=True))},
             schema_overrides={"group": pl.UInt32, "shift": pl.UInt8, "bin": pl.Int64},
         )
 
-    def _know(self, groups: int) -> None:
-        """Make room for more groups, which have no table yet."""
-        more = groups - len(self.cells.used)
-        if more > 0:
-            zeros = np.zeros(more, dtype=np.int64)
-            bits = zeros + NO_TABLE.bit_length() - 1
-            self.cells = self.cells._replace(
-                shifts=np.append(self.cells.shifts, zeros),
-                offsets=np.append(self.cells.offsets, zeros),
-                bits=np.append(self.cells.bits, bits),
-                used=np.append(self.cells.used, zeros),
-            )
+    def _settle_if_many(self) -> None:
+        few = min(max(FEWEST, ROWS_OF_A_BIN * self.capacity * self.tabled.groups), self.most)
+        if self.waiting >= max(few, self.held // 2):
+            self._settle()
 
-    def _add(self, found: Found) -> None:
-        """Add to the counts of bins."""
-        slots = find(found.groups, found.ids, self.cells)
-        new = self.cells.ids[slots] != found.ids
-        known = slots[~new]
-        self.cells.values[known, found.side] += found.amounts[~new]
-        if new.any():
-            more = np.zeros((np.count_nonzero(new), self.sides), dtype=self.cells.values.dtype)
-            more[:, found.side] = found.amounts[new]
-            self._insert(found.groups[new], found.ids[new], more)
+    def _settle(self) -> None:
+        """Count what is listed, and give tables to groups that have many rows for their bins."""
+        groups, parts = self.tabled.groups, list(self._joint())
+        rows, number, shifts = np.zeros((3, groups), dtype=np.int64)
+        for part in self.listed:
+            rows += np.bincount(part.group, minlength=groups)
+        for cells in parts:
+            number += np.bincount(cells.group, minlength=groups)
+            np.maximum.at(shifts, cells.group, cells.shift)
+        tabled = (number > 0) & (self.tabled.has | (shifts > 0) | (rows >= REPEATED * number))
+        self.tabled.give_tables(np.flatnonzero(tabled), number[tabled], shifts[tabled])
+        for cells in parts:
+            self.tabled.fill(cells.take(tabled[cells.group]))
+        loose = Cells.of([self.loose[0].take(slice(0)), *(cells.take(~tabled[cells.group]) for cells in parts)])
+        self.loose, self.listed, self.waiting = [loose], self.listed[:1], 0
+        self.held = int(self.tabled.sizes().sum()) + len(loose.low)
 
-    def _insert(self, group: Codes, ids: Integers, values: Values) -> None:
-        """Add bins that there were not."""
-        new = np.bincount(group, minlength=len(self.cells.used))
-        full = (self.cells.used + new > FULL * (1 << self.cells.bits)) | (self.cells.offsets == 0)
-        there = full[group]
-        if there.any():
-            low, _ = lowest_keys(ids[there], self.cells.shifts[group[there]], self.lattice)
-            self._rebuild(np.flatnonzero(full & (new > 0)), group[there], low, values[there])
-        if not there.all():
-            self._place(group[~there], ids[~there], values[~there])
+    def _cells(self) -> Cells:
+        """All bins."""
+        others = self.tabled.has
+        parts = list(self._joint())
+        for cells in parts:
+            others[cells.group] = False
+        return Cells.of([self.tabled.bins(np.flatnonzero(others)), *parts])
 
-    def _rebuild(self, groups: Codes, group: Codes, low: Keys, values: Values, least: Integers | None = None) -> None:
-        """Give groups new tables, with more bins than before, at a higher shift if they would be too many.
-
-        Args:
-            groups: which ones.
-            group: of each bin that comes.
-            low: its lowest key.
-            values: its counts.
-            least: shifts of all groups, which theirs must reach.
-        """
-        place = np.zeros(len(self.cells.used), dtype=np.int64)
-        place[groups] = np.arange(len(groups))
-        had, lows, _, counts = self._content(groups)
-        shifts = self.cells.shifts[groups]
-        if least is not None:
-            shifts = np.maximum(shifts, least[groups])
-        of = np.concatenate([place[had], place[group]])
-        key, amounts = np.concatenate([lows, low]), np.concatenate([counts, values])
-        number = np.bincount(of, minlength=len(groups))
-        if least is not None or (number > FULL * (1 << self.most_bits)).any():
-            of, key, amounts = self._at(shifts, of, key, amounts)
-            number = np.bincount(of, minlength=len(groups))
-        over = number > FULL * (1 << self.most_bits)
-        if over.any():
-            of_over = over[of]
-            fitting = fitting_shifts(of[of_over], key[of_over], len(groups), self.lattice, self.capacity)
-            shifts = np.maximum(shifts, fitting)
-            of, key, amounts = self._at(shifts, of, key, amounts)
-            number = np.bincount(of, minlength=len(groups))
-        self._give_tables(groups, number, shifts)
-        rows = amounts.sum(axis=1)
-        heavy = rows > rows.sum() / max(len(rows), 1)
-        order = np.argsort(heavy, kind="stable")  # of bins that meet in a slot, the last one gets it
-        self._place(groups[of[order]], identify(key[order], shifts[of[order]], self.lattice), amounts[order])
-
-    def _at(self, shifts: Integers, group: Codes, low: Keys, values: Values) -> tuple[Codes, Keys, Values]:
-        """Bins at the shifts of their groups, each once."""
-        shift = self.lattice.limit_shifts(low, shifts[group])
-        group, low, _, summed = add_up(group, (low >> shift) << shift, shift, list(values.T))
-        return group, low, np.stack(summed, axis=1)
-
-    def _place(self, groups: Codes, ids: Integers, values: Values) -> None:
-        """Add counts to bins, new ones or known, each of which comes once."""
-        content, counts = self.cells.ids, self.cells.values
-        left = np.arange(len(ids))
-        while len(left):
-            slots = find(groups[left], ids[left], self.cells)
-            known = content[slots] == ids[left]
-            counts[slots[known]] += values[left[known]]
-            left, slots = left[~known], slots[~known]
-            content[slots] = ids[left]  # of those that meet in a slot one gets it, and the others look again
-            won = content[slots] == ids[left]
-            counts[slots[won]] = values[left[won]]
-            self.cells.used[:] += np.bincount(groups[left[won]], minlength=len(self.cells.used))
-            left = left[~won]
-
-    def _content(self, groups: Codes) -> tuple[Codes, Keys, Integers, Values]:
-        """All bins of some groups: group, lowest key, shift, counts."""
-        has = groups[self.cells.offsets[groups] > 0]
-        slots = _slots(self.cells.offsets[has], self.cells.bits[has])
-        slots = slots[self.cells.ids[slots] != EMPTY]
-        group = np.repeat(has, self.cells.used[has])
-        low, shift = lowest_keys(self.cells.ids[slots], self.cells.shifts[group], self.lattice)
-        return group, low, shift, self.cells.values[slots]
-
-    def _give_tables(self, groups: Codes, number: Integers, shifts: Integers) -> None:
-        """Empty tables for so many bins, in place of those that groups have."""
-        bits = np.ceil(np.log2(np.maximum(number, 4) / ROOMY)).astype(np.int64)
-        # Near atoms bins may be more than the capacity at any shift.
-        bits = np.where(number > FULL * (1 << self.most_bits), bits, np.minimum(bits, self.most_bits))
-        content, free, end = self.cells.content, self.cells.free, self.cells.end
-        for group in groups[self.cells.offsets[groups] > 0].tolist():
-            own, offset = self.cells.bits[group], self.cells.offsets[group]
-            content[offset, 1], free[own] = free[own], offset
-        offsets = np.empty(len(groups), dtype=np.int64)
-        for i, own in enumerate(bits.tolist()):
-            if free[own]:
-                offsets[i], free[own] = free[own], content[free[own], 1]
-            else:
-                offsets[i] = end[0]
-                end[0] += 1 << own
-        self._extend(0)
-        self.cells.content[_slots(offsets, bits), 0] = EMPTY
-        self.cells.offsets[groups], self.cells.bits[groups], self.cells.shifts[groups] = offsets, bits, shifts
-        self.cells.used[groups] = 0
-
-    def _extend(self, slots: int) -> None:
-        """Room for so many slots more."""
-        content, needed = self.cells.content, int(self.cells.end[0]) + slots
-        if needed > len(content):
-            room = np.empty((max(needed, 5 * len(content) // 4), 1 + self.sides), dtype=np.int64)
-            room[: len(content)] = content
-            self.cells = self.cells._replace(content=room)
-
-
-def _slots(offsets: Integers, bits: Integers) -> Integers:
-    """All slots of some tables, one table after the other."""
-    sizes = 1 << bits
-    slots: Integers = np.arange(sizes.sum()) + np.repeat(offsets - (np.cumsum(sizes) - sizes), sizes)
-    return slots
+    def _joint(self) -> Iterator[Cells]:
+        """The bins of groups that wait, with those of their tables: each once, some groups at a time."""
+        listed, loose = Listed.of(self.listed), Cells.of(self.loose)
+        loose = loose.take(sort_order(loose.group))
+        number = np.bincount(np.concatenate([listed.group, loose.group]), minlength=self.tabled.groups)
+        touched = np.flatnonzero(number)
+        number[touched] += self.tabled.sizes()[touched]
+        ends = np.flatnonzero(np.diff(np.cumsum(number) // AT_ONCE, append=-1)) + 1
+        for groups in pairwise([0, *ends.tolist()]):
+            rows = listed.take(slice(*np.searchsorted(listed.group, groups)))
+            cells = loose.take(slice(*np.searchsorted(loose.group, groups)))
+            had = touched[slice(*np.searchsorted(touched, groups))]
+            bins = Cells.of([self.tabled.bins(had[self.tabled.has[had]]), cells, count_listed(rows)])
+            if len(bins.low):
+                yield fit_cells(bins, self.lattice, self.capacity)

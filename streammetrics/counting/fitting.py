@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -18,6 +19,27 @@ ROWS = 1 << 20  # of a table; a longer one is taken in parts of whole groups, wh
 
 Groups = NDArray[np.int64]
 Shifts = NDArray[np.int64]
+
+
+class Cells(NamedTuple):
+    """Bins of groups, each with its lowest key, its shift, and values to add up."""
+
+    group: Groups
+    low: Keys
+    shift: Shifts
+    values: Sequence[NDArray[np.generic]]
+
+    @classmethod
+    def of(cls, parts: Sequence[Cells]) -> Cells:
+        """The cells of all parts."""
+        group, low, shift, values = zip(*parts, strict=True)
+        sides = [np.concatenate(side) for side in zip(*values, strict=True)]
+        return cls(np.concatenate(group), np.concatenate(low), np.concatenate(shift), sides)
+
+    def take(self, places: Any) -> Cells:
+        """Some of the cells."""
+        group, low, shift, values = self
+        return Cells(group[places], low[places], shift[places], [value[places] for value in values])
 
 
 def fit(table: pl.DataFrame, lattice: Lattice, capacity: int, sharing: int = 1) -> pl.DataFrame:
@@ -50,26 +72,37 @@ def fit(table: pl.DataFrame, lattice: Lattice, capacity: int, sharing: int = 1) 
 
 def _fit(table: pl.DataFrame, lattice: Lattice, capacity: int, sharing: int) -> pl.DataFrame:
     group, shift, bin, *values = (c.to_numpy() for c in table.iter_columns())
-    group, shift = group.astype(np.int64), shift.astype(np.int64)
-    shifts = np.zeros(group.max() // sharing + 1, dtype=np.int64)
-    np.maximum.at(shifts, group // sharing, shift)
-    group, shift, low, values = _at(shifts[group // sharing], group, shift, bin << shift, values, lattice)
-    whole, of_whole = (group, low) if sharing == 1 else add_up(group // sharing, low, shift, [])[:2]
-    if np.bincount(whole).max() > capacity:
-        shifts = np.maximum(shifts, fitting_shifts(whole, of_whole, len(shifts), lattice, capacity))
-        group, shift, low, values = _at(shifts[group // sharing], group, shift, low, values, lattice)
-    columns = (group, shift, low >> shift, *values)
+    shift = shift.astype(np.int64)
+    cells = Cells(group.astype(np.int64), bin << shift, shift, values)
+    cells = fit_cells(cells, lattice, capacity, sharing)
+    columns = (cells.group, cells.shift, cells.low >> cells.shift, *cells.values)
     return pl.DataFrame([pl.Series(n, c, t) for (n, t), c in zip(table.schema.items(), columns, strict=True)])
 
 
-def _at(
-    wanted: Shifts, group: Groups, shift: Shifts, low: Keys, values: list[NDArray[np.generic]], lattice: Lattice
-) -> tuple[Groups, Shifts, Keys, list[NDArray[np.generic]]]:
+def fit_cells(cells: Cells, lattice: Lattice, capacity: int, sharing: int = 1) -> Cells:
+    """What `fit` does, with cells."""
+    shifts = np.zeros(cells.group.max() // sharing + 1, dtype=np.int64)
+    coarse = np.flatnonzero(cells.shift)
+    np.maximum.at(shifts, cells.group[coarse] // sharing, cells.shift[coarse])
+    cells = _at(shifts[cells.group // sharing], cells, lattice)
+    whole, of_whole = cells.group, cells.low
+    if sharing > 1:
+        whole, of_whole, *_ = add_up(Cells(cells.group // sharing, cells.low, cells.shift, []))
+    if np.bincount(whole).max() > capacity:
+        shifts = np.maximum(shifts, fitting_shifts(whole, of_whole, len(shifts), lattice, capacity))
+        cells = _at(shifts[cells.group // sharing], cells, lattice)
+    return cells
+
+
+def _at(wanted: Shifts, cells: Cells, lattice: Lattice) -> Cells:
     """Cells at the shifts that are wanted, or less where a bin would span an atom: sorted, each once."""
+    low, shift = cells.low, cells.shift
     finer = np.flatnonzero(shift < wanted)
-    shift[finer] = lattice.limit_shifts(low[finer], wanted[finer])
-    group, low, shift, values = add_up(group, (low >> shift) << shift, shift, values)
-    return group, shift, low, values
+    if len(finer):
+        shift = shift.copy()
+        shift[finer] = lattice.limit_shifts(low[finer], wanted[finer])
+        low = (low >> shift) << shift
+    return add_up(cells._replace(low=low, shift=shift))
 
 
 def fitting_shifts(group: Groups, low: Keys, groups: int, lattice: Lattice, capacity: int) -> Shifts:
@@ -90,31 +123,39 @@ def fitting_shifts(group: Groups, low: Keys, groups: int, lattice: Lattice, capa
     return shifts
 
 
-def add_up(
-    group: Groups, low: Keys, shift: Shifts, values: Sequence[NDArray[np.generic]]
-) -> tuple[Groups, Keys, Shifts, list[NDArray[np.generic]]]:
-    """Sums of values over equal cells, which a group and the lowest key of a bin tell apart.
+def add_up(cells: Cells) -> Cells:
+    """Equal cells added up, by group and then by key.
 
-    Returns:
-        The cells by group and then by key: group, key, shift, and the sum of each of the values.
-
-    >>> group, low, shift = np.array([1, 0, 1, 1]), np.array([5, 9, 3, 5]), np.zeros(4, dtype=np.int64)
-    >>> add_up(group, low, shift, [np.array([10, 20, 30, 40])])
-    (array([0, 1, 1]), array([9, 3, 5]), array([0, 0, 0]), [array([20, 30, 50])])
+    >>> cells = Cells(np.array([1, 0, 1, 1]), np.array([5, 9, 3, 5]), np.zeros(4, dtype=np.int64), [np.arange(4)])
+    >>> group, low, _, (count,) = add_up(cells)
+    >>> group.tolist(), low.tolist(), count.tolist()
+    ([0, 1, 1], [9, 3, 5], [1, 2, 3])
     """
+    group, low, shift, values = cells
     if not _in_order(group, low):
         floats = any(value.dtype.kind == "f" for value in values)
         order = np.argsort(low, kind="stable" if floats else None)  # equal bins add up in one order, to the last bit
-        if group.min() < group.max():
-            codes = group.astype(np.uint16) if group.max() < 1 << 16 else group  # small integers sort in linear time
-            order = order[np.argsort(codes[order], kind="stable")]
+        order = order[sort_order(group[order])]
         group, low, shift, values = group[order], low[order], shift[order], [value[order] for value in values]
     new = np.ones(len(low), dtype=bool)
     new[1:] = (low[1:] != low[:-1]) | (group[1:] != group[:-1])
     if new.all():
-        return group, low, shift, list(values)
+        return Cells(group, low, shift, list(values))
     first = np.flatnonzero(new)
-    return group[first], low[first], shift[first], [np.add.reduceat(value, first) for value in values]
+    return Cells(group[first], low[first], shift[first], [sums(value, first) for value in values])
+
+
+def sums(values: NDArray[Any], first: NDArray[np.intp]) -> NDArray[Any]:
+    """Sums from each of some places up to the next."""
+    if values.dtype.kind == "f":
+        return np.add.reduceat(values, first)
+    before = np.append(0, np.cumsum(values))  # exact, and faster than short sums one by one
+    return np.diff(before[first], append=before[-1])
+
+
+def sort_order(groups: Groups) -> NDArray[np.intp]:
+    """The order of groups, in which rows of one group stay as they are; small numbers take linear time."""
+    return np.argsort(groups.astype(np.uint16) if groups.max(initial=0) < 1 << 16 else groups, kind="stable")
 
 
 def _in_order(group: Groups, low: Keys) -> bool:

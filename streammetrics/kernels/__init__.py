@@ -3,19 +3,20 @@
 Which of the two runs is decided here, and nowhere else.
 """
 
-from streammetrics.kernels import cells, classes, errors
+from streammetrics.kernels import classes, errors, hash_tables
 from streammetrics.kernels import numpy as definition
 from streammetrics.kernels.choice import fastest
 from streammetrics.kernels.numpy import CLIP, NOTHING, Codes, Counts, Extent, Floats, Runs
 
 add_runs = definition.add_runs  # the library does it as fast as a loop
 arrange = fastest(definition.arrange)
-count_bins = fastest(cells.count_bins)
+count_bins = fastest(hash_tables.count_bins)
 count_outcomes = fastest(definition.count_outcomes)
 count_ranks = fastest(classes.count_ranks)
 extent = fastest(definition.extent)
 likeliest = fastest(classes.likeliest)
 number = fastest(definition.number)
+place_bins = fastest(hash_tables.place_bins)
 row_sums = classes.row_sums  # sorting takes most of it, which is compiled already
 sum_calibration = fastest(definition.sum_calibration)
 sum_class_losses = fastest(classes.sum_class_losses)
@@ -38,6 +39,7 @@ __all__ = [
     "extent",
     "likeliest",
     "number",
+    "place_bins",
     "row_sums",
     "sum_calibration",
     "sum_class_losses",

@@ -47,7 +47,7 @@ class Tally:
 
     def takes(self, groups: pl.DataFrame) -> bool:
         """Whether groups have columns of the types that these have."""
-        return bool(self.keys.schema == groups.schema)
+        return dict(self.groups.schema) == {GROUP: self.groups.schema[GROUP], **groups.schema}
 
     def add(self, rows: Sequence[Rows]) -> None:
         """Count one more block."""

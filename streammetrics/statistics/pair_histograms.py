@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from streammetrics.counting import Bins, Counter
+from streammetrics.counting.bins import MOST
 from streammetrics.counting.fitting import fit
 from streammetrics.kernels import Codes
 from streammetrics.kernels.lattice import Domain
@@ -175,7 +176,7 @@ class PairCounter(Counter):
 
     def _know(self, classes: int) -> None:
         if not self.counters:
-            statistic = self.statistic
+            of, most = self.statistic, MOST // classes  # every row is listed for each class
             self.counters = [
-                Bins(READ["y_score"], statistic.lattice, statistic.capacity, 1, self.weighted) for _ in range(classes)
+                Bins(READ["y_score"], of.lattice, of.capacity, 1, self.weighted, most) for _ in range(classes)
             ]

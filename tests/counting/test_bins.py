@@ -7,13 +7,20 @@ import numpy as np
 import polars as pl
 import pytest
 
+from streammetrics.counting import bins
 from streammetrics.counting.bins import Bins
 from streammetrics.counting.fitting import fit
-from streammetrics.kernels import Runs, cells, choice
+from streammetrics.kernels import Runs, choice, hash_tables
 from streammetrics.kernels.lattice import Lattice
 from streammetrics.rows.arrays import Rows
 
 GROUPS = 5
+
+
+@pytest.fixture(autouse=True, params=[1 << 20, 100], ids=["listed", "in tables"])
+def few_rows_are_listed(request, monkeypatch):
+    monkeypatch.setattr(bins, "FEWEST", request.param)
+    monkeypatch.setattr(bins, "ROWS_OF_A_BIN", 0)
 
 
 def values_of(kind, size, rng):
@@ -112,18 +119,6 @@ def test_the_table_is_that_of_all_values_however_rows_come(kind, capacity, atoms
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_new_bins_are_added_before_all_rows_are_looked_up(kind, monkeypatch):
-    monkeypatch.setattr(choice, "LARGE", 1 << 40)
-    monkeypatch.setattr(cells, "PROBED", 16)
-    monkeypatch.setattr(cells, "MISSED", 1)
-    rng = np.random.default_rng(11)
-    values, label, group = values_of(kind, 3000, rng), rng.integers(0, 2, 3000).astype(np.uint8), np.zeros(3000, int)
-    counter = made()
-    counter.add(rows_of(values, label, group), 1)
-    assert fitted(counter).equals(expected(values, label, group, counter.lattice, 16))
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_both_kernels_find_each_others_bins(kind, monkeypatch):
     pytest.importorskip("numba")
     rng = np.random.default_rng(12)
@@ -140,25 +135,25 @@ def test_both_kernels_find_each_others_bins(kind, monkeypatch):
 @pytest.mark.parametrize("bits", [1, 2, 6, 11])
 def test_a_bin_is_looked_for_in_every_slot(bits):
     last, id = np.uint64((1 << bits) - 1), np.random.default_rng(bits).integers(-(1 << 62), 1 << 62, 1)
-    place = cells.home(id, np.array([bits]))
+    place = hash_tables.home(id, np.array([bits]))
     tried = set()
     for _ in range(1 << bits):
         tried.add(int(place[0]))
-        place = cells.following(place, id) & last
+        place = hash_tables.following(place, id) & last
     assert tried == set(range(1 << bits))
 
 
 def test_bins_beside_many_others_are_found_soon():
     """Steps of a fixed length would go through a row of neighbours one by one."""
     bits, ids = 12, np.arange(1 << 11) << 17 | 1 << 40
-    homes = cells.home(ids, np.full(len(ids), bits))
+    homes = hash_tables.home(ids, np.full(len(ids), bits))
     taken = np.zeros(1 << bits, dtype=bool)
     taken[: 1 << 11] = True
     tries = 0
     while len(ids):
         left = taken[homes]
         homes, ids = homes[left], ids[left]
-        homes, tries = cells.following(homes, ids) & np.uint64((1 << bits) - 1), tries + 1
+        homes, tries = hash_tables.following(homes, ids) & np.uint64((1 << bits) - 1), tries + 1
     assert tries < 40
 
 
@@ -214,7 +209,7 @@ def test_ids_stand_for_bins(lattice):
     for shift in (0, 1, 40, 52, 62, 63):
         shifts = np.full(len(keys), shift)
         limited = lattice.limit_shifts(keys, shifts)
-        low, own = cells.lowest_keys(cells.identify(keys, shifts, lattice), shifts, lattice)
+        low, own = hash_tables.lowest_keys(hash_tables.identify(keys, shifts, lattice), shifts, lattice)
         np.testing.assert_array_equal(own, limited)
         np.testing.assert_array_equal(low, (keys >> limited) << limited)
 

@@ -1,0 +1,102 @@
+"""Bins of groups in hash tables, with room for those that have come so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics import kernels
+from streammetrics.counting.fitting import Cells
+from streammetrics.kernels import Codes, Counts, Floats, Runs
+from streammetrics.kernels.hash_tables import EMPTY, NO_TABLE, HashTables, identify, lowest_keys
+from streammetrics.kernels.lattice import Lattice
+from streammetrics.kernels.numpy import Labels
+
+FEWEST = 4  # bins that a table has room for
+ROOMY = 0.5  # share of the slots of a table that are taken at most
+
+Integers = NDArray[np.int64]
+
+
+@dataclass
+class Tabled:
+    """The bins of some groups, in a hash table for each (see `streammetrics.kernels.hash_tables`)."""
+
+    lattice: Lattice
+    sides: int
+    weighted: bool
+    tables: HashTables = field(init=False)
+
+    def __post_init__(self) -> None:
+        none = np.zeros(0, dtype=np.int64)
+        self.tables = HashTables(*self._empty(NO_TABLE), none, none, none)
+
+    @property
+    def groups(self) -> int:
+        """Number of groups, with a table or without."""
+        return len(self.tables.bits)
+
+    @property
+    def has(self) -> NDArray[np.bool_]:
+        """Which groups have a table."""
+        return self.tables.offsets > 0
+
+    def know(self, groups: int) -> None:
+        """Make room for more groups, which have no table yet."""
+        ids, counts, *by_group = self.tables
+        more = groups - self.groups
+        if more > 0:
+            beginning = (np.full(more, first) for first in (0, 0, NO_TABLE.bit_length() - 1))
+            self.tables = HashTables(ids, counts, *map(np.append, by_group, beginning))
+
+    def count(self, values: Floats, label: Labels | None, weight: Floats | None, runs: Runs) -> Codes:
+        """Count rows whose bins are there, and tell which are not."""
+        return kernels.count_bins(values, label, weight, runs, self.lattice, self.tables)
+
+    def sizes(self) -> Integers:
+        """The most bins that the table of each group holds."""
+        return np.where(self.has, ROOMY * (1 << self.tables.bits), 0).astype(np.int64)
+
+    def bins(self, groups: Codes) -> Cells:
+        """The bins of groups that have a table."""
+        ids, counts, shifts, offsets, bits = self.tables
+        slots = _slots(offsets[groups], bits[groups])
+        taken = ids[slots] != EMPTY
+        slots, group = slots[taken], np.repeat(groups, 1 << bits[groups])[taken]
+        low, shift = lowest_keys(ids[slots], shifts[group], self.lattice)
+        return Cells(group, low, shift, list(counts[slots].T))
+
+    def give_tables(self, groups: Codes, number: Integers, shifts: Integers) -> None:
+        """Empty tables for so many bins, in place of those that groups have."""
+        old, has = self.tables, self.has
+        kept = has.copy()
+        kept[groups], has[groups] = False, True
+        bits, of_group = old.bits.copy(), old.shifts.copy()
+        bits[groups], of_group[groups] = np.ceil(np.log2(np.maximum(number, FEWEST) / ROOMY)), shifts
+        sizes = np.where(has, 1 << bits, 0)
+        offsets = np.where(has, NO_TABLE + np.cumsum(sizes) - sizes, 0)
+        ids, counts = self._empty(NO_TABLE + int(sizes.sum()))
+        before, after = (_slots(of[kept], bits[kept]) for of in (old.offsets, offsets))
+        ids[after], counts[after] = old.ids[before], old.counts[before]
+        self.tables = HashTables(ids, counts, of_group, offsets, bits)
+
+    def fill(self, cells: Cells) -> None:
+        """Put bins into empty tables."""
+        counts = np.stack(cells.values, axis=1)
+        rows = counts.sum(axis=1)
+        order = np.argsort(rows * len(rows) <= rows.sum(), kind="stable")  # frequent bins first, to be found first
+        group = cells.group[order]
+        ids = identify(cells.low[order], self.tables.shifts[group], self.lattice)
+        kernels.place_bins(ids, group, counts[order], self.tables)
+
+    def _empty(self, slots: int) -> tuple[Integers, Counts]:
+        return np.full(slots, EMPTY), np.zeros((slots, self.sides), dtype=np.float64 if self.weighted else np.int64)
+
+
+def _slots(offsets: Integers, bits: Integers) -> Integers:
+    """All slots of some tables, one table after the other."""
+    sizes = 1 << bits
+    slots: Integers = np.arange(sizes.sum()) + np.repeat(offsets - (np.cumsum(sizes) - sizes), sizes)
+    return slots
