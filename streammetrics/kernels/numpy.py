@@ -37,6 +37,13 @@ class Runs(NamedTuple):
     starts: Codes
     groups: Codes
 
+    @classmethod
+    def of(cls, codes: Codes) -> Runs:
+        """The runs of rows whose groups are given."""
+        ends = np.flatnonzero(codes[1:] != codes[:-1]) + 1
+        starts = np.concatenate([[0], ends, [len(codes)]]) if len(codes) else np.zeros(1, dtype=np.intp)
+        return cls(starts, codes[starts[:-1]])
+
     def codes(self) -> Codes:
         """The group of each row."""
         return np.repeat(self.groups, np.diff(self.starts))
@@ -56,11 +63,9 @@ def arrange(codes: Codes, groups: int) -> tuple[Codes | None, Runs]:
     Rows stay if they come in runs already. They also stay, each a run of its own, if the groups are so many that runs
     would be short.
     """
-    rows = len(codes)
-    ends = np.flatnonzero(codes[1:] != codes[:-1]) + 1
-    if (len(ends) + 1) * SHORT <= rows or groups <= 1:
-        starts = np.concatenate([[0], ends, [rows]]) if rows else np.zeros(1, dtype=np.intp)
-        return None, Runs(starts, codes[starts[:-1]])
+    rows, runs = len(codes), Runs.of(codes)
+    if len(runs.groups) * SHORT <= rows or groups <= 1:
+        return None, runs
     if groups * SHORT > rows:
         return None, Runs(np.arange(rows + 1), codes)
     order = np.argsort(codes.astype(np.uint16) if groups <= 1 << 16 else codes, kind="stable")  # few bits: a radix sort
