@@ -56,6 +56,8 @@ def _extent_of_keys(low: int, high: int) -> Extent:
 
 def number(column: pl.Series) -> tuple[Codes, Codes]:
     """1.5 ns for few values, 40 ns where nearly every row has its own."""
+    high: NDArray[np.integer]
+    low: NDArray[np.integer]
     if column.dtype == pl.String:  # 16 bytes say where a text is, and which where it is short
         views = column.to_arrow(compat_level=pl.CompatLevel.newest())
         words = np.frombuffer(views.buffers()[1], dtype=np.int64).reshape(-1, 2)[views.offset :][: len(views)]

@@ -103,12 +103,12 @@ def number(column: pl.Series) -> tuple[Codes, Codes]:
     return numbers[places], row[found]
 
 
-def as_integers(column: pl.Series) -> NDArray[np.int64]:
+def as_integers(column: pl.Series) -> NDArray[np.integer]:
     """An integer for each value, the same for equal values alone."""
-    if column.dtype in (pl.Boolean, pl.Date):
+    if column.dtype == pl.Boolean:
         return column.cast(pl.Int64).to_numpy()
-    if isinstance(column.dtype, (pl.Categorical, pl.Enum)):
-        return column.to_physical().cast(pl.Int64).to_numpy()
+    if column.dtype == pl.Date or isinstance(column.dtype, (pl.Categorical, pl.Enum)):
+        return column.to_physical().to_numpy()
     if column.dtype.is_temporal() or column.dtype in (pl.Int64, pl.UInt64, pl.Float64):
         return column.to_physical().to_numpy().view(np.int64)
     text = column.bin.encode("hex") if column.dtype == pl.Binary else column.cast(pl.String)
