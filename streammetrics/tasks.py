@@ -25,12 +25,17 @@ from streammetrics.statistics import (
     ErrorMoments,
     Histogram,
     LabelSets,
+    PairedErrors,
+    PairedLosses,
+    PairedOutcomes,
+    PairedScores,
     PairHistograms,
     PredictedCounts,
     ProbabilityLoss,
     RankCounts,
     ScoreHistogram,
     Statistic,
+    model_pairs,
 )
 
 VOLUME = ("rows", "dropped")
@@ -83,6 +88,7 @@ def binary(
     capacity: int | None = None,
     atoms: Sequence[float] = (),
     calibration_bins: int = 10,
+    pairs: bool = True,
     metrics: Sequence[str | Metric] | None = None,
     max_groups: int | None = MAX_GROUPS,
     overflow: Literal["raise", "other"] = "raise",
@@ -101,9 +107,12 @@ def binary(
         nulls: ``"raise"`` or ``"drop"``.
         thresholds: where a score counts as positive: 0.5, or 0 in the real domain, unless given.
         domain: ``"probability"`` for scores in [0, 1]; ``"real"`` for margins, of which no loss or calibration is kept.
-        capacity: most bins of the score histogram: 16,384, or 4,096 for each group where ``by`` is given.
+        capacity: most bins of the score histogram, and cells of a pair of models: 16,384, or 4,096 for each group
+            where ``by`` is given.
         atoms: scores that many rows share.
         calibration_bins: number of calibration bins.
+        pairs: Keep what pairs of models have in common row by row, so that `Report.compare` has intervals and
+            `Report.flip_rate` an answer. Of more than four models, each is paired with the first alone.
         metrics: what reports show, instead of the usual ones. All others can still be asked for.
         max_groups: Maximum number of groups. Defaults to 1,000,000; None for no limit. See `Accumulator`.
         overflow: ``"raise"``, or ``"other"`` to put more groups into one named ``(other)``. See `Accumulator`.
@@ -118,15 +127,21 @@ def binary(
     if y_score is None and y_pred is None:
         raise SpecificationError("binary needs ", *SCORE_OR_LABEL)
     _require_one_decision(y_score, y_pred, thresholds)
-    statistics: list[Statistic] = [ConfusionCounts(() if y_pred is not None else _thresholds(thresholds, domain))]
+    decided = () if y_pred is not None else _thresholds(thresholds, domain)
+    statistics: list[Statistic] = [ConfusionCounts(decided)]
     shown: list[str] = []
+    capacity = _bins(capacity, by, CAPACITY)
     if y_score is not None:
-        capacity = _bins(capacity, by, CAPACITY)
         statistics.append(ScoreHistogram(capacity, domain, several(atoms)))
         shown += RANKING
         if domain == "probability":
             statistics += [ProbabilityLoss(), CalibrationBins(calibration_bins)]
             shown += PROBABILITIES
+    if pairs and (paired := _pairs(y_score, y_pred)):
+        statistics.append(PairedOutcomes(decided, paired))
+        if y_score is not None and sample_weight is None and unit is None:
+            statistics.append(PairedScores(paired, min(capacity, CAPACITY), domain))
+            statistics += [PairedLosses(paired)] if domain == "probability" else []
     return Accumulator(
         *statistics,
         y_true=y_true,
@@ -315,6 +330,7 @@ def regression(
     power: float = 1.5,
     capacity: int | None = None,
     atoms: Sequence[float] = (),
+    pairs: bool = True,
     metrics: Sequence[str | Metric] | None = None,
     max_groups: int | None = MAX_GROUPS,
     overflow: Literal["raise", "other"] = "raise",
@@ -333,6 +349,8 @@ def regression(
         power: of the Tweedie deviance.
         capacity: most bins of the error histogram: 16,384, or 4,096 for each group where ``by`` is given.
         atoms: errors that many rows share.
+        pairs: Keep what pairs of models have in common row by row, so that `Report.compare` has intervals. Of more than
+            four models, each is paired with the first alone.
         metrics: what reports show, instead of the usual ones. All others can still be asked for.
         max_groups: Maximum number of groups. Defaults to 1,000,000; None for no limit. See `Accumulator`.
         overflow: ``"raise"``, or ``"other"`` to put more groups into one named ``(other)``. See `Accumulator`.
@@ -348,9 +366,11 @@ def regression(
     capacity = _bins(capacity, by, CAPACITY)
     families = several(families)
     shown = [name for family in families for name in FAMILIES[family]] if set(families) <= set(FAMILIES) else []
+    statistics: list[Statistic] = [ErrorMoments(families, power), ErrorHistogram(capacity, atoms=several(atoms))]
+    if pairs and sample_weight is None and unit is None and (paired := _pairs(None, y_pred)):
+        statistics.append(PairedErrors(paired))
     return Accumulator(
-        ErrorMoments(families, power),
-        ErrorHistogram(capacity, atoms=several(atoms)),
+        *statistics,
         y_true=y_true,
         y_pred=y_pred,
         sample_weight=sample_weight,
@@ -446,6 +466,12 @@ def _require_one_decision(y_score: Any, y_pred: Any, thresholds: Sequence[float]
         raise SpecificationError(Argument("thresholds"), " apply to ", Argument("y_score"), ", which is not given.")
     if y_pred is not None and thresholds is not None:
         raise SpecificationError("Pass ", Argument("thresholds"), " or ", Argument("y_pred"), ", not both.")
+
+
+def _pairs(*columns: Any) -> tuple[tuple[str, str], ...]:
+    """The pairs of the models that columns are given for, if they are several."""
+    models = next((given for given in columns if isinstance(given, Mapping)), {})
+    return model_pairs(models) if len(models) > 1 and all(isinstance(name, str) for name in models) else ()
 
 
 def _thresholds(given: Sequence[float] | None, domain: Domain) -> tuple[float, ...]:

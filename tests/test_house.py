@@ -17,7 +17,7 @@ TABLE = (Path(__file__).parent.parent / "CONTRIBUTING.md").read_text(encoding="u
 # A file imports only what stands above it in the table. Files of a folder may also import one another, without circles.
 ORDER = [row.removesuffix("/").removesuffix(".py") for row in re.findall(r"^\| `([^`]*)`", TABLE, re.MULTILINE)]
 CORE = {"polars", "pyarrow", "numpy", "click", "streammetrics"}
-EXTRAS = {name: {"numba"} for name in ("compiled.py", "compiled_cells.py", "compiled_classes.py")}
+EXTRAS = {name: {"numba"} for name in ("compiled.py", "compiled_cells.py", "compiled_classes.py", "compiled_pairs.py")}
 FILES = sorted(ROOT.rglob("*.py"))
 
 
@@ -44,6 +44,7 @@ def test_public_names():
         "TDigest",
         *("CalibrationBins", "ClassLoss", "ConfusionCounts", "ConfusionMatrix", "ErrorHistogram", "ErrorMoments"),
         *("Histogram", "LabelSets", "PairHistograms", "PredictedCounts", "ProbabilityLoss"),
+        *("PairedErrors", "PairedLosses", "PairedOutcomes", "PairedScores"),
         *("RankCounts", "RowCounts", "RowSums", "ScoreHistogram"),
         *("ColumnError", "DataError", "MergeError", "MetricError", "ReportError", "SourceError"),
         *("SpecificationError", "StateError", "StateWarning", "StreamMetricsError"),

@@ -10,13 +10,15 @@ import pytest
 
 import streammetrics as sm
 from streammetrics import kernels
-from streammetrics.kernels import Runs, choice, classes
+from streammetrics.kernels import Runs, choice, classes, pairs
 from streammetrics.kernels import numpy as definition
+from streammetrics.kernels.lattice import Lattice
 
 pytestmark = pytest.mark.thorough  # compilation takes a minute
 
 compiled = pytest.importorskip("streammetrics.kernels.compiled", reason="numba is not installed")
 compiled_classes = pytest.importorskip("streammetrics.kernels.compiled_classes", reason="numba is not installed")
+compiled_pairs = pytest.importorskip("streammetrics.kernels.compiled_pairs", reason="numba is not installed")
 
 ROWS = 20_011
 RNG = np.random.default_rng(7)
@@ -163,6 +165,45 @@ def test_likeliest(several, monkeypatch):
     scores = several[1]
     assert_twins_agree("likeliest", scores, **TWINS)
     np.testing.assert_array_equal(classes.likeliest(scores), np.argmax(scores, axis=0))
+
+
+PAIRED = {"modules": (pairs, compiled_pairs)}
+OTHER = RNG.permutation(PROBABILITIES)
+
+
+@pytest.mark.parametrize(
+    ("domain", "one", "other"), [("probability", PROBABILITIES, OTHER), ("real", REALS, REALS[::-1].copy())]
+)
+def test_keys_of_pairs(domain, one, other):
+    keys = [np.empty(ROWS, dtype=np.int64) for _ in range(2)]
+    for module, own in zip((pairs, compiled_pairs), keys, strict=True):
+        module.interleave(one, other, Lattice(domain), own)
+    np.testing.assert_array_equal(*keys)
+    assert keys[0].min() >= 0
+    for values, side in zip((one, other), pairs.sides(keys[0]), strict=True):
+        order = np.argsort(values, kind="stable")
+        assert (np.diff(side[order]) >= 0).all()
+
+
+@grouped
+@weighted
+def test_pairs_of_decisions(runs, weight):
+    decisions = (PROBABILITIES > 0.1), (OTHER > 0.2)
+    assert_twins_add("count_pairs", (8,), LABEL, *decisions, weight=weight, runs=runs, integers=True, **PAIRED)
+
+
+@grouped
+@weighted
+def test_differences_of_losses(runs, weight):
+    scores = PROBABILITIES, OTHER
+    assert_twins_add("sum_loss_differences", (2, 3), LABEL, *scores, weight=weight, runs=runs, **PAIRED)
+
+
+@grouped
+@weighted
+def test_differences_of_errors(runs, weight):
+    values = PROBABILITIES + 1, OTHER * 3, OTHER - PROBABILITIES
+    assert_twins_add("sum_error_differences", (5,), *values, weight=weight, runs=runs, **PAIRED)
 
 
 def test_ranks_by_sorting(several):

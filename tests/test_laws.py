@@ -41,9 +41,30 @@ TASKS = {
     "models": lambda: sm.binary(capacity=16, by="g", y_true="y", y_score={"a": "p", "b": 1 - pl.col("q")}),
     "integer weights": lambda: sm.Accumulator(sm.ConfusionCounts(), SMALL, sample_weight="h", **COLUMNS),
     "weights": lambda: sm.binary(capacity=16, by="g", sample_weight="w", **COLUMNS),
+    "pairs of models": lambda: sm.Accumulator(
+        sm.PairedOutcomes((0.2, 0.5), [("a", "b")]),
+        sm.PairedScores([("a", "b")], 16),
+        sm.PairedLosses([("a", "b")]),
+        y_true="y",
+        y_score={"a": "p", "b": 1 - pl.col("q")},
+    ),
+    "pairs of margins of models": lambda: sm.Accumulator(
+        sm.PairedScores([("b", "a")], 8, "real"), y_true="y", y_score={"a": "margin", "b": "q"}, sample_weight="h"
+    ),
+    "pairs of predictions": lambda: sm.binary(by="g", y_true="y", y_pred={"a": "z", "b": "y"}, sample_weight="w"),
+    "five models": lambda: sm.binary(
+        capacity=16,
+        by="g",
+        nulls="drop",
+        y_true="y",
+        y_score={"a": "holes", "b": "p", "c": "q", "d": "a", "e": "b"},
+    ),
+    "pairs of errors": lambda: sm.regression(
+        capacity=16, by="g", nulls="drop", y_true="amount", y_pred={"a": "guess", "b": "q", "c": "holes"}
+    ),
     "nulls": lambda: sm.binary(capacity=16, by="g", nulls="drop", y_true="y", y_score={"a": "p", "b": "holes"}),
     "matrix": lambda: sm.multiclass(y_true="k", y_pred={"one": "l", "two": "k"}, by="g", nulls="drop"),
-    "pairs": lambda: sm.Accumulator(sm.PairHistograms(8), sm.RankCounts(), **CLASSES),
+    "pairs of classes": lambda: sm.Accumulator(sm.PairHistograms(8), sm.RankCounts(), **CLASSES),
     "pairs of margins": lambda: sm.Accumulator(sm.PairHistograms(8, "real"), by="g", y_true="k", y_score=MARGINS),
     "classes": lambda: sm.multiclass(capacity=80, atoms=(0.1,), sample_weight="h", one_vs_one=True, **CLASSES),
     "class models": lambda: sm.multiclass(
@@ -234,6 +255,7 @@ def test_values_do_not_depend_on_the_split(make, whole):
 
 BY_GROUP = {
     "binary": lambda **options: sm.binary(capacity=64, **COLUMNS, **options),
+    "models": lambda **options: sm.binary(capacity=64, y_true="y", y_score={"a": "p", "b": "q"}, **options),
     "without labels": lambda **options: sm.predictions(capacity=64, y_score="p", **options),
     "matrix": lambda **options: sm.multiclass(y_true="k", y_pred="l", nulls="drop", **options),
     "classes": lambda **options: sm.multiclass(capacity=16, one_vs_one=True, **CLASSES, **options),

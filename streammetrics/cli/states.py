@@ -80,7 +80,10 @@ def check_command(
 
 @command("compare", "streammetrics compare monday.state tuesday.state --metric roc_auc")
 @click.argument("a", type=click.Path(path_type=Path))
-@click.argument("b", type=click.Path(path_type=Path))
+@click.argument("b", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "--models", nargs=2, metavar="A B", help="Two models of one state to compare, in place of a second state."
+)
 @options.by
 @options.total
 @options.metrics
@@ -90,7 +93,8 @@ def check_command(
 @options.output
 def compare_command(
     a: Path,
-    b: Path,
+    b: Path | None,
+    models: tuple[str, str] | None,
     by: tuple[str, ...],
     total: bool,
     metrics: tuple[str, ...],
@@ -99,9 +103,11 @@ def compare_command(
     form: str,
     output: Path | None,
 ) -> None:
-    """Show the difference of each metric of two saved states, and which is better beyond doubt."""
-    one, other = (_report(state, by, total, metrics) for state in (a, b))
-    found = compare(one, other, confidence=confidence, independent=independent)
+    """Show the difference of each metric of two saved states, or of two models of one, and which is surely better."""
+    if (b is None) == (models is None):
+        raise click.UsageError("give a second state or --models, not both.")
+    one, *other = (_report(state, by, total, metrics) for state in (a, b) if state is not None)
+    found = compare(one, *other, models=models, confidence=confidence, independent=independent)
     write(found.frame, str(found), form, output)
 
 

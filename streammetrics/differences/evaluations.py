@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.errors import ReportError
+from streammetrics.errors import Argument, ReportError, SpecificationError
 from streammetrics.metrics import Metric
 from streammetrics.report.comparison import Comparison
 from streammetrics.report.report import Report
@@ -13,21 +13,24 @@ from streammetrics.report.report import Report
 
 def compare(
     a: Accumulator | Report,
-    b: Accumulator | Report,
+    b: Accumulator | Report | None = None,
     *,
+    models: tuple[str, str] | None = None,
     metrics: Sequence[str | Metric] | None = None,
     confidence: float | None = 0.95,
     independent: bool = False,
 ) -> Comparison:
     """Compare two evaluations, such as two models on the same rows or one model on two days.
 
-    Confidence intervals of the differences need to know how the rows are related. If both have the same ``unit``, they
-    are paired: what makes a unit hard for both cancels. Otherwise there are intervals only for independent rows.
-    Without an interval, no model is called better: the note says which one is on these rows.
+    Confidence intervals of the differences need to know how the rows are related. Two ``models`` of one accumulator
+    have seen the same rows, so intervals are paired: what makes a row hard for both cancels. The same holds for units,
+    if both have the same ``unit``. Otherwise there are intervals only for independent rows. Without an interval, no
+    model is called better: the note says which one is on these rows.
 
     Args:
         a: an accumulator, or a report.
         b: another one, of the same group columns, or of more: ``a`` is then compared with each of its groups.
+        models: Names of two models of ``a``, to compare in place of ``a`` and ``b``; see `Report.compare`.
         metrics: Metrics to compare. Defaults to those that both show.
         confidence: Confidence level of the intervals. With None, ``better`` follows from the certified bounds alone.
         independent: whether the rows of one tell nothing of those of the other, such as those of two days of different
@@ -36,7 +39,8 @@ def compare(
     Raises:
         ReportError: where the group columns differ, or one has the name of a column of the comparison.
         MetricError: for an unknown metric, or one that cannot be read off what either kept.
-        SpecificationError: for a confidence that is not between 0 and 1.
+        SpecificationError: for a confidence that is not between 0 and 1, and if both of ``b`` and ``models`` are given,
+            or neither is.
 
     >>> import streammetrics as sm
     >>> y = [1, 0, 1, 0]
@@ -44,8 +48,18 @@ def compare(
     >>> compare(a, b).frame.filter(metric="roc_auc").select("a", "b", "difference", "better", "note").row(0)
     (0.75, 1.0, 0.25, None, 'b on these rows; no confidence interval')
     """
-    if wrong := [x for x in (a, b) if not isinstance(x, (Accumulator, Report))]:
-        raise ReportError(f"accumulators or reports are compared, not a {type(wrong[0]).__name__}.")
-    reports = (x if isinstance(x, Report) else x.finalize(metrics) for x in (a, b))
-    one, other = (report if metrics is None else report.showing(metrics) for report in reports)
-    return Comparison(one, other, confidence, independent)
+    if (b is None) == (models is None):
+        raise SpecificationError("Pass either b or ", Argument("models"), ", not both.")
+    one = _report(a, metrics)
+    if b is not None:
+        return Comparison(one, _report(b, metrics), confidence, independent)
+    first, second = models or ("", "")
+    return one.compare(first, second, confidence=confidence)
+
+
+def _report(given: Accumulator | Report, metrics: Sequence[str | Metric] | None) -> Report:
+    """The report of an accumulator, or one that is given, of some metrics."""
+    if not isinstance(given, (Accumulator, Report)):
+        raise ReportError(f"accumulators or reports are compared, not a {type(given).__name__}.")
+    report = given if isinstance(given, Report) else given.finalize(metrics)
+    return report if metrics is None else report.showing(metrics)

@@ -17,10 +17,18 @@ SHOWN = 20
 
 
 class Searched(Drawn, Protocol):
-    """A report whose slices can be searched."""
+    """A report whose slices can be searched, and whose models can be compared."""
 
     def slices(self, metric: str, **keys: Any) -> pl.DataFrame:
         """Slices in which a metric is worse."""
+        ...
+
+    def rollup(self, *columns: str) -> Searched:
+        """The report over fewer groups."""
+        ...
+
+    def compare(self, a: str, b: str, *, confidence: float | None) -> Any:
+        """Two models side by side."""
         ...
 
 

@@ -17,6 +17,7 @@ from streammetrics.charts import Picture, as_svg, swatch
 from streammetrics.charts.series import Drawn
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.html.failures import Searched, failures
+from streammetrics.html.models import compared_models
 from streammetrics.html.tables import Row, bounds, groups_table, metrics_table, of_all_labels, said
 from streammetrics.metrics import Metric
 from streammetrics.text import interval, markup, rows
@@ -55,7 +56,7 @@ def page(report: Searched, title: str = "Evaluation") -> str:
         lead=_lead(report, total, models),
         cards=_cards(total, models),
         charts="\n".join(_figures(report, total)),
-        groups=failures(report, models) + _groups(report, models),
+        groups=compared_models(total) + failures(report, models) + _groups(report, models),
         numbers=_numbers(total),
         bounded=_bounded(report),
         version=__version__,

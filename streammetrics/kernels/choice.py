@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 P = ParamSpec("P")
 T = TypeVar("T")
 
-COMPILED = ("compiled", "compiled_hash_tables", "compiled_classes")
+COMPILED = ("compiled", "compiled_hash_tables", "compiled_classes", "compiled_pairs")
 LARGE = 262_144  # rows from which it pays to load compiled code
 log = logging.getLogger("streammetrics")
 

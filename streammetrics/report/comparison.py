@@ -20,6 +20,7 @@ from streammetrics.rows.frames import concat_groups
 
 if TYPE_CHECKING:
     from streammetrics.charts import Plot
+    from streammetrics.reading.same_rows import SameRows
     from streammetrics.report.report import Report
 
 Values = NDArray[np.float64]
@@ -44,6 +45,7 @@ class Comparison:
     b: Report
     confidence: float | None = None
     independent: bool = False
+    same_rows: SameRows | None = None
 
     def __post_init__(self) -> None:
         if not set(self.a.by) <= set(self.b.by):
@@ -140,10 +142,13 @@ class Comparison:
     def _limits(self, values: pl.DataFrame, confidence: float) -> pl.DataFrame:
         """Keys, metric and limits of the differences, as far as they are sound."""
         from streammetrics.reading.confidence import independent_intervals, paired_intervals  # when it is needed
+        from streammetrics.reading.same_rows import same_rows_intervals
 
         alike = self.a.unit == self.b.unit and self.a.by == self.b.by
         if self.a.folds is not None and self.b.folds is not None and alike:
             return paired_intervals(values, self.a.folds, self.b.folds, self._metrics, confidence)
+        if self.same_rows is not None:
+            return same_rows_intervals(values, self.same_rows, self._metrics, confidence)
         if self.independent:
             return independent_intervals(values, *self._frames(confidence))
         return values.drop("a", "b").with_columns(pl.lit(None, pl.Float64).alias(side) for side in LIMITS)

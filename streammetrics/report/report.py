@@ -6,7 +6,7 @@ import operator
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
@@ -32,6 +32,8 @@ from streammetrics.statistics import (
     ConfusionMatrix,
     ErrorHistogram,
     Histogram,
+    Paired,
+    PairedOutcomes,
     ScoreHistogram,
     Statistic,
     confusion,
@@ -42,6 +44,7 @@ from streammetrics.system.writing import write_file
 
 if TYPE_CHECKING:
     from streammetrics.charts import Plot
+    from streammetrics.reading.same_rows import SameRows
 
 S = TypeVar("S")
 
@@ -378,8 +381,9 @@ class Report:
             a: Name of a model.
             b: Name of the other model.
             metrics: Metrics to compare. Defaults to those shown.
-            confidence: Confidence level for intervals of the differences, which require a ``unit``. With None,
-                ``better`` follows from the certified bounds alone.
+            confidence: Confidence level for intervals of the differences: paired ones, from what is kept of both models
+                row by row, or from the folds of a ``unit``. With None, ``better`` follows from the certified bounds
+                alone.
 
         Raises:
             ReportError: If the report has no such model.
@@ -390,16 +394,75 @@ class Report:
         >>> acc = sm.binary(y_true="y", y_score={"old": "p", "new": "q"})
         >>> report = acc.update({"y": [1, 0, 1], "p": [0.8, 0.3, 0.2], "q": [0.8, 0.3, 0.4]}).finalize()
         >>> report.compare("old", "new").frame.filter(metric="roc_auc").select("a", "b", "note").row(0)
-        (0.5, 1.0, 'b on these rows; no confidence interval')
+        (0.5, 1.0, 'b on these rows; could be chance')
         """
         report = self if metrics is None else self.showing(metrics)
-        return Comparison(report._of_model(a), report._of_model(b), confidence)
+        one, other = report._of_model(a), report._of_model(b)
+        return Comparison(one, other, confidence, same_rows=report._same_rows(one, other, (a, b)))
+
+    def flip_rate(self, a: str, b: str, *, confidence: float = 0.95) -> pl.DataFrame:
+        """How often the decisions of two models differ, in each group of the other columns.
+
+        Rows count that both models have predicted. Intervals are those of a proportion, or by leaving out folds if rows
+        belong to units; rows with weights have none.
+
+        Args:
+            a: Name of a model.
+            b: Name of the other model.
+            confidence: Confidence level of the intervals.
+
+        Returns:
+            The group columns, ``threshold`` (null for predicted labels), ``rows``, ``flips``, ``value``, ``ci_lower``
+            and ``ci_upper``.
+
+        Raises:
+            ReportError: If the report has no such model.
+            MetricError: If the decisions of the two have not been kept together.
+            SpecificationError: If ``confidence`` is not between 0 and 1.
+
+        >>> import streammetrics as sm
+        >>> acc = sm.binary(y_true="y", y_score={"old": "p", "new": "q"})
+        >>> report = acc.update({"y": [1, 0, 1], "p": [0.8, 0.3, 0.2], "q": [0.8, 0.3, 0.6]}).finalize()
+        >>> report.flip_rate("old", "new").select("threshold", "rows", "flips").row(0)
+        (0.5, 3, 1)
+        """
+        from streammetrics.reading.flips import flip_rates  # when it is needed
+
+        self._require_models(a, b)
+        outcomes = self._kept(PairedOutcomes)
+        pairs = self._pairs_of(self.state, a, b) if self.folds is None else self._pairs_of(self.folds, a, b, FOLD)
+        found = flip_rates(pairs, outcomes, (a, b), confidence, self.folds is not None)
+        if found is None:
+            raise MetricError(f"The decisions of {a!r} and {b!r} have not been kept together.")
+        return found
+
+    def _same_rows(self, one: Report, other: Report, names: tuple[str, str]) -> SameRows | None:
+        """What is kept of the rows of two models together; None if rows belong to units."""
+        from streammetrics.reading.same_rows import SameRows  # when it is needed
+
+        if self.folds is not None:
+            return None
+        pairs = self._pairs_of(self.state, *names)
+        a, b = (select(report.state, pairs.keys) for report in (one, other))
+        return SameRows(a, b, pairs, names)
+
+    @staticmethod
+    def _pairs_of(state: State, a: str, b: str, *more: str) -> State:
+        """What statistics of pairs keep in the groups of two models, which become one."""
+        of_both = select(state, state.keys.filter(pl.col(MODEL).is_in([a, b])))
+        paired = tuple(s for s in of_both.statistics if isinstance(s, Paired))
+        columns = [c for c in state.keys.columns if c not in (MODEL, FOLD)]
+        return roll_up(replace(of_both, statistics=paired), [*columns, *more])
+
+    def _require_models(self, *names: str) -> None:
+        known = self.state.keys[MODEL].unique(maintain_order=True).to_list() if MODEL in self.by else []
+        for name in names:
+            if name not in known:
+                raise ReportError(f"Unknown model {name!r}. Models: {text.few(known) or 'none'}.")
 
     def _of_model(self, name: str) -> Report:
         """The report of one model."""
-        known = self.state.keys[MODEL].unique(maintain_order=True).to_list() if MODEL in self.by else []
-        if name not in known:
-            raise ReportError(f"Unknown model {name!r}. Models: {text.few(known) or 'none'}.")
+        self._require_models(name)
         columns = [c for c in self.by if c != MODEL]
 
         def alone(state: State, *more: str) -> State:

@@ -18,6 +18,7 @@ from streammetrics.rows.codes import find, number
 from streammetrics.rows.roles import MODEL, SINGLE, Roles
 
 Array: TypeAlias = NDArray[Any]
+Pair: TypeAlias = tuple[str, str]  # of models
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,9 @@ class Rows:
     class of a multiclass task, else one, or none where the role is not given. True and predicted values are 0 or 1,
     in a regression Float64, in a multiclass task numbers of ``labels``. Scores and weights are Float64. ``width`` is
     the type that each score came in. ``inputs`` are further columns as Float64, by name.
+
+    ``beside`` has, for the names of a pair of models of which this is the first, the rows that both have predicted:
+    with the prediction and the score of this one, then of the other.
     """
 
     groups: pl.DataFrame
@@ -46,6 +50,7 @@ class Rows:
     inputs: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     weight: NDArray[np.float64] | None = None
     labels: pl.Series | None = None
+    beside: Mapping[Pair, Rows] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -100,17 +105,36 @@ class Rows:
         )
 
 
-def rows_by_model(batch: Batch, roles: Roles, start: int, end: int) -> list[Rows]:
-    """Some rows of a batch as arrays, once for each model."""
-    return [_rows(batch, slice(start, end), model, roles) for model in roles.models]
+def rows_by_model(batch: Batch, roles: Roles, start: int, end: int, pairs: Sequence[Pair] = ()) -> list[Rows]:
+    """Some rows of a batch as arrays, once for each model, with those of pairs beside the first of the pair."""
+    part = slice(start, end)
+    of_model = {model: _rows(batch, part, (model,), roles) for model in roles.models}
+    whole = all(rows.size == end - start for rows in of_model.values())
+    for one, other in pairs:
+        both = _together(of_model[one], of_model[other]) if whole else _rows(batch, part, (one, other), roles)
+        of_model[one] = replace(of_model[one], beside={**of_model[one].beside, (one, other): both})
+    return list(of_model.values())
 
 
-def _rows(batch: Batch, part: slice, model: str, roles: Roles) -> Rows:
+def _together(one: Rows, other: Rows) -> Rows:
+    """The rows of two models that have predicted the same rows, which are arranged alike."""
+    return replace(
+        one,
+        predicted=one.predicted + other.predicted,
+        score=one.score + other.score,
+        width=one.width + other.width,
+        beside={},
+    )
+
+
+def _rows(batch: Batch, part: slice, models: tuple[str, ...], roles: Roles) -> Rows:
     groups, codes = batch.groups
     codes = None if codes is None else codes[part]
-    if model != SINGLE:
-        groups = groups.with_columns(pl.lit(model).alias(MODEL)) if groups.width else pl.DataFrame({MODEL: [model]})
-    columns = {field: s[part] for field, s in batch.columns.items() if field.model in (model, SINGLE)}
+    if models != (SINGLE,):
+        model = pl.lit(models[0]).alias(MODEL)
+        groups = groups.with_columns(model) if groups.width else pl.select(model)
+    own = [field for model in (SINGLE, *models) for field in batch.columns if field.model == model]
+    columns = {field: batch.columns[field][part] for field in own}
     group_count = max(groups.height, 1 - len(roles.keys))
     dropped = np.zeros(group_count, dtype=np.int64)
     keep = _rows_to_keep(columns)
@@ -131,7 +155,9 @@ def _rows(batch: Batch, part: slice, model: str, roles: Roles) -> Rows:
     if order is not None:
         arrays = {field: a[order] for field, a in arrays.items()}
     weight = arrays.pop(WEIGHT, None)
-    by_role = {role: tuple(a for field, a in arrays.items() if field.role == role) for role in ("truth", "predicted")}
+    by_role: dict[str, Any] = {
+        role: tuple(a for field, a in arrays.items() if field.role == role) for role in ("truth", "predicted")
+    }
     scores = [field for field in arrays if field.role == "score"]
     width = tuple(arrays[field].dtype for field in scores)
     by_role["score"] = tuple(arrays[field].astype(np.float64, copy=False) for field in scores)

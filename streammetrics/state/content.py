@@ -18,7 +18,7 @@ from streammetrics.state.limit import NO_LIMIT, GroupLimit, require_text
 from streammetrics.state.overflow import may_overflow, refuse_overflow, refuse_overflow_together, suspects
 from streammetrics.state.tables import State
 from streammetrics.state.tally import Tally, no_state
-from streammetrics.statistics import ConfusionMatrix, RowCounts, RowSums
+from streammetrics.statistics import ConfusionMatrix, RowCounts, RowSums, pairs_kept
 from streammetrics.statistics.row_counts import COUNTABLE
 from streammetrics.system.interrupts import uninterrupted
 
@@ -177,10 +177,11 @@ class Content:
 
     def _count(self, batch: Batch) -> None:
         start, self._whole = 0, False
+        pairs = pairs_kept(self.statistics)
         while True:
             block = FIRST_BLOCK if self._tally is None else LARGE_BLOCK if self._groups > MANY else BLOCK
             end = batch.end_of_piece(start, block)
-            rows = rows_by_model(batch, self.roles, start, min(end, batch.height))
+            rows = rows_by_model(batch, self.roles, start, min(end, batch.height), pairs)
             if self._tally is not None and not self._tally.takes(rows[0].groups):  # a group column has changed its type
                 self._pending, self._tally = [*self._pending, self._tally.state()], None
             if self._tally is None:

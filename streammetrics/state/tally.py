@@ -15,7 +15,7 @@ from streammetrics.rows import batches
 from streammetrics.rows.arrays import Rows, rows_by_model
 from streammetrics.rows.roles import Roles
 from streammetrics.state.tables import ONE_GROUP, State, Statistics, find_groups, numbered
-from streammetrics.statistics import GROUP
+from streammetrics.statistics import GROUP, pairs_kept
 from streammetrics.system.forks import require_threads
 
 
@@ -99,7 +99,7 @@ class Tally:
 def no_state(roles: Roles, statistics: Statistics) -> State:
     """The state before the first row."""
     require_threads()
-    rows = rows_by_model(batches.no_rows(roles), roles, 0, 0)
+    rows = rows_by_model(batches.no_rows(roles), roles, 0, 0, pairs_kept(statistics))
     return Tally.of(rows, statistics, roles.labels).state()
 
 

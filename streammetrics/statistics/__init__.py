@@ -10,6 +10,11 @@ from streammetrics.statistics.error_moments import ErrorMoments
 from streammetrics.statistics.histogram import ErrorHistogram, Histogram
 from streammetrics.statistics.label_sets import LabelSets
 from streammetrics.statistics.pair_histograms import PairHistograms
+from streammetrics.statistics.paired import Paired, model_pairs, pairs_kept
+from streammetrics.statistics.paired_errors import PairedErrors
+from streammetrics.statistics.paired_losses import PairedLosses
+from streammetrics.statistics.paired_outcomes import PairedOutcomes
+from streammetrics.statistics.paired_scores import PairedScores
 from streammetrics.statistics.predicted_counts import PredictedCounts
 from streammetrics.statistics.probability_loss import ProbabilityLoss
 from streammetrics.statistics.rank_counts import RankCounts
@@ -33,6 +38,11 @@ __all__ = [
     "Histogram",
     "LabelSets",
     "PairHistograms",
+    "Paired",
+    "PairedErrors",
+    "PairedLosses",
+    "PairedOutcomes",
+    "PairedScores",
     "PredictedCounts",
     "ProbabilityLoss",
     "RankCounts",
@@ -43,4 +53,6 @@ __all__ = [
     "TDigest",
     "View",
     "exact",
+    "model_pairs",
+    "pairs_kept",
 ]

@@ -1,0 +1,46 @@
+"""Rows that two models have predicted, counted for each pair of models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+import polars as pl
+
+from streammetrics.counting.counter import Counter
+from streammetrics.kernels import Codes
+from streammetrics.rows.arrays import Pair, Rows
+
+PAIR = "pair"
+
+
+@dataclass
+class Paired(Counter):
+    """A counter for each pair of models, in the groups of the first of them; ``make`` makes one of no rows yet."""
+
+    pairs: Sequence[Pair]
+    make: Callable[[], Counter]
+    counters: list[Counter] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.counters = [self.make() for _ in self.pairs]
+
+    def add(self, rows: Rows, groups: int) -> None:
+        """Count more rows, if they are those of the first model of a pair."""
+        for counter, pair in zip(self.counters, self.pairs, strict=True):
+            if pair in rows.beside:
+                counter.add(rows.beside[pair].counted_as(rows.numbers), groups)
+
+    def absorb(self, other: Self, numbers: Codes, groups: int) -> None:
+        """Count the rows of another."""
+        for own, more in zip(self.counters, other.counters, strict=True):
+            own.absorb(more, numbers, groups)
+
+    def table(self) -> pl.DataFrame:
+        """The tables of all pairs as one, with the number of the pair."""
+        tables = (counter.table() for counter in self.counters)
+        return pl.concat(
+            table.select("group", pl.lit(i, pl.UInt32).alias(PAIR), pl.exclude("group"))
+            for i, table in enumerate(tables)
+        )

@@ -1,0 +1,57 @@
+"""The section of the page on how models differ on the same rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from streammetrics.charts.series import Drawn
+from streammetrics.html.failures import Searched
+from streammetrics.html.tables import Cell, key_cell, table
+from streammetrics.statistics import pairs_kept
+from streammetrics.text import interval, number, rows
+
+MOST = 6  # pairs of models
+CONFIDENCE = 0.95  # unless the report has another
+KEYS = ("threshold",)
+
+
+def compared_models(total: Searched) -> str:
+    """The differences of each pair of models that is kept; nothing where none is."""
+    pairs = [pair for pair in pairs_kept(total.state.statistics) if {*pair} <= {*_names(total)}]
+    confidence = total.confidence or CONFIDENCE
+    tables = "".join(_pair(total, *pair, confidence) for pair in pairs[:MOST])
+    if not tables:
+        return ""
+    return (
+        '<section><h2 id="models">Models compared</h2><p>Differences of models on the same rows, with paired intervals '
+        f"of {confidence * 100:g} %. A model is named better only if bound and interval leave no doubt.</p>"
+        f"{tables}</section>"
+    )
+
+
+def _names(total: Drawn) -> list[Any]:
+    return total.frame["model"].unique().to_list() if "model" in total.by else []
+
+
+def _pair(total: Searched, a: str, b: str, confidence: float) -> str:
+    frame = total.compare(a, b, confidence=confidence).frame.filter(pl.col("ci_lower").is_not_null())
+    if frame.is_empty():
+        return ""
+    keys = [k for k in KEYS if k in frame.columns and frame[k].drop_nulls().n_unique() > 1]
+    header = ("metric", *keys, a, b, f"{b} - {a}", "interval", "better", "note")
+    names = {"a": a, "b": b}
+    listed = [
+        [
+            Cell(row["metric"], head=True),
+            *(Cell("") if row[k] is None else key_cell(row[k]) for k in keys),
+            *(Cell(number(row[c], None, None), row[c]) for c in ("a", "b", "difference")),
+            Cell(interval(row["ci_lower"], row["ci_upper"])),
+            Cell(names.get(row["better"] or "", row["better"] or "")),
+            Cell("could be chance" if row["note"] else ""),
+        ]
+        for row in rows(frame)
+    ]
+    made = table(header, listed, f"Differences of {b} from {a}", sortable=True)
+    return f'<div class="scroll" tabindex="0" role="region" aria-label="table of differences">{made}</div>'

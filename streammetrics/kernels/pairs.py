@@ -1,0 +1,139 @@
+"""The loops over rows that two models have predicted, in numpy: both scores as one key, and how far losses differ."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.kernels.lattice import Keys, Lattice
+from streammetrics.kernels.numpy import CLIP, Counts, Floats, Labels, Runs, add_each, blocks
+
+SIDE = 31  # bits of a key of the plane that come from each score
+DROPPED = 32  # the lowest bits of the key of a score, which are left out: it is told to six digits
+SPREAD = tuple(
+    (np.int64(step), np.int64(mask))
+    for step, mask in (
+        (16, 0x0000_FFFF_0000_FFFF),
+        (8, 0x00FF_00FF_00FF_00FF),
+        (4, 0x0F0F_0F0F_0F0F_0F0F),
+        (2, 0x3333_3333_3333_3333),
+        (1, 0x5555_5555_5555_5555),
+    )
+)
+OUTCOMES = 8  # decision of a, decision of b, label
+
+
+def interleave(one: Floats, other: Floats, lattice: Lattice, out: Keys) -> None:
+    """Write a key for each pair of values, whose bits are those of both in turns (Morton 1966); 20 ns.
+
+    Pairs that share a prefix of the key lie in one rectangle of the plane, so bins of keys are cells of the plane.
+
+    >>> keys, line = np.empty(2, dtype=np.int64), Lattice("probability")
+    >>> interleave(np.array([0.0, 0.25]), np.array([0.5, 0.75]), line, keys)
+    >>> [line.values(side << DROPPED).tolist() for side in sides(keys)]
+    [[0.0, 0.25], [0.5, 0.75]]
+    """
+    for block in blocks(len(one)):
+        own = out[block]
+        own[:] = _spread(_prefixes(one[block], lattice))
+        own <<= 1
+        own |= _spread(_prefixes(other[block], lattice))
+
+
+def sides(keys: Keys) -> tuple[Keys, Keys]:
+    """The bits of each of the two values of a key."""
+    return _gathered(keys >> 1), _gathered(keys)
+
+
+def count_pairs(
+    label: Labels, one: NDArray[np.bool_], other: NDArray[np.bool_], weight: Floats | None, runs: Runs, out: Counts
+) -> None:
+    """Add rows by both decisions and label: ``out`` is (groups, 8); 4 ns."""
+    for block, group in runs.blocks():
+        cells = one[block].view(np.uint8) << 2
+        cells |= other[block].view(np.uint8) << 1
+        cells |= label[block]
+        own = None if weight is None else weight[block]
+        if isinstance(group, int):
+            out[group] += np.bincount(cells, own, minlength=OUTCOMES).astype(out.dtype)
+        elif len(out) < len(cells):
+            sums = np.bincount(group * OUTCOMES + cells, own, minlength=out.size)
+            out += sums.reshape(out.shape).astype(out.dtype)
+        else:
+            np.add.at(out, (group, cells), 1 if own is None else own)
+
+
+def sum_loss_differences(
+    label: Labels, one: Floats, other: Floats, weight: Floats | None, runs: Runs, out: Floats
+) -> None:
+    """Add weight, squares of how far log and Brier losses differ, by label: ``out`` is (groups, 2, 3); 14 ns."""
+    for block, group in runs.blocks():
+        own, values = label[block], np.empty((3, block.stop - block.start))
+        rest = 1.0 - own
+        a, b = one[block], other[block]
+        values[0] = 1.0 if weight is None else weight[block]
+        ratio = np.abs((_clipped(a) - rest) / (_clipped(b) - rest))
+        np.square(np.log(ratio), out=values[1])
+        np.square((b - a) * (a + b - 2.0 * own), out=values[2])
+        if weight is not None:
+            values[1:] *= values[0]
+        if isinstance(group, int):
+            out[group] += np.stack([rest, own]) @ values.T
+        else:
+            add_each(out, group * 2 + own, values)
+
+
+def sum_error_differences(
+    actual: Floats, one: Floats, other: Floats, weight: Floats | None, runs: Runs, out: Floats
+) -> None:
+    """Add weight, and the squares of how far losses differ: ``out`` is (groups, 5); 10 ns.
+
+    The losses are the error, its absolute value, its square, and the absolute value as a share of the actual one.
+    """
+    for block, group in runs.blocks():
+        y, values = actual[block], np.empty((5, block.stop - block.start))
+        with np.errstate(all="ignore"):
+            a, b = one[block] - y, other[block] - y
+            values[0] = 1.0 if weight is None else weight[block]
+            absolute = np.abs(b) - np.abs(a)
+            np.square(b - a, out=values[1])
+            np.square(absolute, out=values[2])
+            np.square((b - a) * (a + b), out=values[3])
+            np.square(absolute / y, out=values[4])
+            if weight is not None:
+                values[1:] *= values[0]
+            if isinstance(group, int):
+                out[group] += values.sum(axis=1)
+            else:
+                add_each(out, group, values)
+
+
+def _clipped(score: Floats) -> Floats:
+    return np.minimum(np.maximum(score, CLIP), 1.0 - CLIP)
+
+
+def _prefixes(values: Floats, lattice: Lattice) -> Keys:
+    """The first bits of the keys of values, as numbers from 0."""
+    keys = lattice.keys(values)
+    keys >>= DROPPED
+    if lattice.domain == "real":  # where keys have a sign, which takes the place of the last bit
+        keys += 1 << SIDE
+        keys >>= 1
+    return keys
+
+
+def _spread(bits: Keys) -> Keys:
+    """Numbers with a 0 before each of their bits, in place."""
+    for step, mask in SPREAD:
+        bits |= bits << step
+        bits &= mask
+    return bits
+
+
+def _gathered(keys: Keys) -> Keys:
+    """Every other bit."""
+    bits = keys & SPREAD[-1][1]
+    for (step, _), (_, mask) in zip(SPREAD[::-1], [*SPREAD[-2::-1], (0, np.int64(0xFFFF_FFFF))], strict=True):
+        bits |= bits >> step
+        bits &= mask
+    return bits

@@ -1,0 +1,63 @@
+"""How often the decisions of two models differ."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from streammetrics.reading.estimates import LIMITS
+from streammetrics.rows.roles import FOLD
+from streammetrics.state.tables import State, roll_up
+from streammetrics.statistics import GROUP, PairedOutcomes
+from streammetrics.statistics.paired_outcomes import CELLS
+from streammetrics.uncertainty import jackknife_interval, wilson_interval
+
+SAME = ("tn_tn", "fn_fn", "fp_fp", "tp_tp")
+ROWS, FLIPS = pl.col("rows"), pl.col("flips")
+
+
+def flip_rates(
+    pairs: State, statistic: PairedOutcomes, names: tuple[str, str], confidence: float, folds: bool
+) -> pl.DataFrame | None:
+    """Group columns, threshold, rows, flips, value and limits; None if the two are no pair.
+
+    Args:
+        pairs: what is kept of pairs of models, by fold of units if there are ``folds``.
+        statistic: one of those in ``pairs``.
+        names: of the models.
+        confidence: probability with which an interval is to hold the rate.
+        folds: whether rows belong to units.
+    """
+    columns = [c for c in pairs.keys.columns if c != FOLD]
+    total = roll_up(pairs, columns) if folds else pairs
+    whole, parts = (_counted(state, statistic, names) for state in (total, pairs))
+    if whole is None or parts is None:
+        return None
+    whole = whole.with_columns(value=FLIPS / ROWS)
+    if folds:
+        numbers = (
+            pairs.groups.join(total.groups.rename({GROUP: "total"}), on=columns, nulls_equal=True)
+            if columns
+            else (pairs.groups.with_columns(pl.lit(0, pl.UInt32).alias("total")))
+        )
+        own = parts.join(numbers.select(GROUP, "total"), on=GROUP).select(
+            pl.col("total").alias(GROUP), "threshold", "rows", "flips"
+        )
+        left = own.join(whole, on=[GROUP, "threshold"], nulls_equal=True, suffix="_of_all")
+        without = (pl.col("flips_of_all") - FLIPS) / (pl.col("rows_of_all") - ROWS)
+        limits = left.group_by(GROUP, "threshold").agg(
+            jackknife_interval(without, pl.col("value").first(), confidence, range=(0, 1))
+        )
+        whole = whole.join(limits, on=[GROUP, "threshold"], how="left", nulls_equal=True, maintain_order="left")
+    elif whole.schema["rows"].is_float():  # weights do not tell how many rows there are
+        whole = whole.with_columns(pl.lit(None, pl.Float64).alias(side) for side in LIMITS)
+    else:
+        whole = whole.with_columns(wilson_interval(FLIPS, ROWS, confidence))
+    return total.groups.join(whole, on=GROUP, maintain_order="right").drop(GROUP)
+
+
+def _counted(state: State, statistic: PairedOutcomes, names: tuple[str, str]) -> pl.DataFrame | None:
+    table = statistic.between(state.tables[statistic.name], *names)
+    if table is None:
+        return None
+    differing = [cell for cell in CELLS if cell not in SAME]
+    return table.select(GROUP, "threshold", rows=pl.sum_horizontal(CELLS), flips=pl.sum_horizontal(differing))

@@ -1,0 +1,243 @@
+"""Intervals of differences of two models on the same rows, off what pairs of models keep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from streammetrics.metrics import Metric, errors
+from streammetrics.reading.estimates import LIMITS, by_view
+from streammetrics.reading.intervals import FEWEST_OF_LOSSES, MAXIMA, influence, interval, is_area, jackknifed, of_area
+from streammetrics.state.tables import State
+from streammetrics.statistics import (
+    GROUP,
+    ConfusionCounts,
+    ErrorMoments,
+    Paired,
+    PairedErrors,
+    PairedLosses,
+    PairedOutcomes,
+    PairedScores,
+    ProbabilityLoss,
+    RowCounts,
+    ScoreHistogram,
+    Statistic,
+)
+from streammetrics.statistics.paired_outcomes import CELLS
+from streammetrics.uncertainty import as_proportion
+from streammetrics.uncertainty.influence import Read
+from streammetrics.uncertainty.limits import tidy
+from streammetrics.uncertainty.paired_influence import OUTCOMES, of_areas, of_losses, of_outcomes, of_scores
+from streammetrics.uncertainty.paired_proportions import paired_proportion_limits
+
+Values: TypeAlias = NDArray[np.float64]
+Limits: TypeAlias = tuple[Values, Values]
+Found: TypeAlias = Iterator[tuple[pl.DataFrame, Sequence[Metric], Limits]]  # rows, metrics, and limits of these
+
+SIDES = ("a", "b")
+OVER, UNDER = pl.col("over_sum"), pl.col("under_sum")
+ERRORS = {  # the loss, the column that holds its total, the total, and that of its squares
+    errors.mae.formula: ("absolute", "over_sum", OVER + UNDER, "square_error_sum"),
+    errors.bias.formula: ("error", "over_sum", OVER - UNDER, "square_error_sum"),
+    errors.mse.formula: ("square", "square_error_sum", pl.col("square_error_sum"), "error_fourth_sum"),
+    errors.rmse.formula: ("square", "square_error_sum", pl.col("square_error_sum"), "error_fourth_sum"),
+    errors.mape.formula: ("percentage", "percentage_sum", pl.col("percentage_sum"), "percentage_square_sum"),
+}
+
+
+@dataclass(frozen=True)
+class SameRows:
+    """What is kept of two models, and of pairs of models. Groups have the same numbers in all three."""
+
+    a: State
+    b: State
+    pairs: State
+    names: tuple[str, str]
+
+    def table(self, kind: type[Paired]) -> pl.DataFrame:
+        """What a statistic keeps of the two, in groups where both have predicted the same rows.
+
+        Empty if it is not kept, or in weights, which do not tell how many rows there are.
+        """
+        for statistic in self.pairs.statistics:
+            if isinstance(statistic, kind):
+                table = statistic.between(self.pairs.tables[statistic.name], *self.names)
+                if table is not None and not any(table.schema[c].is_float() for c in statistic.counts):
+                    return self._of_same_rows(table, statistic)
+        return pl.DataFrame()
+
+    def _of_same_rows(self, table: pl.DataFrame, statistic: Paired) -> pl.DataFrame:
+        total = pl.sum_horizontal(statistic.counts).sum().alias("rows")
+        rows = table.group_by(GROUP, *statistic.again).agg(total).group_by(GROUP).agg(pl.max("rows"))
+        for state in (self.a, self.b):
+            rows = rows.join(state.tables[RowCounts.name], on=[GROUP, "rows"], how="semi")
+        return table.join(rows, on=GROUP, how="semi", maintain_order="left")
+
+    def totals(self, statistic: str, keys: pl.DataFrame, total: pl.Expr, squares: str) -> pl.DataFrame:
+        """A sum of each model, and that of its squares, for some groups and keys of a statistic."""
+        found = keys
+        for side, state in zip(SIDES, (self.a, self.b), strict=True):
+            sums = state.tables[statistic].select(
+                *keys.columns, total.alias(f"total_{side}"), pl.col(squares).alias(f"squares_{side}")
+            )
+            found = found.join(sums, on=keys.columns, how="left", maintain_order="left")
+        return found
+
+
+def same_rows_intervals(
+    frame: pl.DataFrame, found: SameRows, metrics: Sequence[Metric], confidence: float
+) -> pl.DataFrame:
+    """Keys, metric and limits of ``b - a``, for two models on the same independent rows.
+
+    Args:
+        frame: keys, metric, and the values ``a`` and ``b``.
+        found: what is kept of the models.
+        metrics: those compared.
+        confidence: probability with which an interval is to hold the difference.
+    """
+    keys, groups, by = frame.columns[: frame.columns.index("a")], found.a.groups, found.a.keys.columns
+    values = groups.join(frame, on=by, nulls_equal=True) if by else groups.join(frame, how="cross")
+    parts = [frame.select(keys).clear().with_columns(pl.lit(None, pl.Float64).alias(side) for side in LIMITS)]
+    for statistic, _, own in by_view(found.a, metrics):
+        smooth = [m for m in own if m.average is None and jackknifed(m)]
+        if smooth and type(statistic) in METHODS:
+            for rows, chosen, limits in METHODS[type(statistic)](found, smooth, values, confidence):
+                limited = tidy(rows, rows.columns, [m.name for m in chosen], *limits)
+                parts.append(groups.join(limited, on=GROUP, maintain_order="right").drop(GROUP))
+    return pl.concat(parts, how="diagonal_relaxed").select(parts[0].columns)
+
+
+def _outcomes(found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, confidence: float) -> Found:
+    """Ratios of the 2x2 table: proportions of the same rows by a score test, others by the influence of outcomes."""
+    table = found.table(PairedOutcomes)
+    if table.is_empty():
+        return
+    rows, counts = table.select(GROUP, "threshold"), table.select(CELLS).to_numpy().reshape(-1, 2, 2, 2)
+    shares = {m: share for m in metrics if (share := _of_same_rows(m)) is not None}
+    others = [m for m in metrics if m not in shares]
+    for metric, (counted, among) in shares.items():
+        gain = counted[np.newaxis] - counted[:, np.newaxis]  # by decision of a, decision of b, label
+        if not gain.any():  # a proportion of labels, which is the same for both
+            continue
+        more, less, total = ((counts * own).sum(axis=(1, 2, 3)) for own in (gain.clip(0), -gain.clip(None, 0), among))
+        yield rows, [metric], _columns(paired_proportion_limits(more, less, total, confidence))
+    if others:
+        difference = of_outcomes(counts, [m.name for m in others], _row_reader(others))
+        yield rows, others, difference.limits(others, confidence)
+
+
+def _of_same_rows(metric: Metric) -> tuple[Values, Values] | None:
+    """Which outcomes a proportion counts, and which it is of, by decision and label; None if it is of other rows.
+
+    The rows of both models are the same if they depend on the label alone.
+    """
+    proportion = as_proportion(metric)
+    if proportion is None:
+        return None
+    single = pl.DataFrame(np.eye(4), schema=OUTCOMES)
+    counted, among = (single.select(part).to_numpy().reshape(2, 2) for part in proportion)
+    return (counted, among) if (among[0] == among[1]).all() else None
+
+
+def _scores(found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, confidence: float) -> Found:
+    """Metrics of scores: ROC AUC by placements, others by the influence of slices of each score."""
+    table = found.table(PairedScores)
+    if table.is_empty():
+        return
+    rows, cells = table.select(pl.col(GROUP).unique(maintain_order=True)), _from_zero(table)
+    if areas := [m for m in metrics if is_area(m)]:
+        factors = [pl.select(of_area(m, pl.lit(1.0)) - of_area(m, pl.lit(0.0))).item() for m in areas]
+        difference = of_areas(cells, _differences(values, rows, areas), factors)
+        yield rows, areas, difference.limits(areas, confidence)
+    ways = {m: way for m in metrics if (way := influence(m)) is not None}
+    for way in dict.fromkeys(ways.values()):
+        own = [m for m in metrics if ways.get(m) == way]
+        maxima = {m.name for m in own if m.formula in MAXIMA}
+        difference = of_scores(
+            cells, _differences(values, rows, own), [m.name for m in own], _reader(own), way.fewest, maxima
+        )
+        yield rows, own, difference.limits(own, confidence)
+
+
+def _losses(found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, confidence: float) -> Found:
+    """Means of losses of probabilities, and what follows from them and the number of rows of each class."""
+    table = found.table(PairedLosses)
+    if table.is_empty():
+        return
+    rows, sums = table.select(pl.col(GROUP).unique(maintain_order=True)), _from_zero(table)
+    for loss in ("log_loss", "brier"):
+        column = f"{loss}_sum"
+        own = [m for m in metrics if column in m.columns and {*m.columns} <= {"actual", "weight", column}]
+        if not own:
+            continue
+        totals = found.totals(ProbabilityLoss.name, table.select(GROUP, "actual"), pl.col(column), f"{loss}_square_sum")
+        both = sums.select(GROUP, "actual", "weight", squares=f"{loss}_difference_square_sum")
+        both = both.hstack(totals.drop(GROUP, "actual"))
+        mean = [m for m in own if interval(m, confidence) is not None]
+        for chosen, fewest in ((mean, 2), ([m for m in own if m not in mean], FEWEST_OF_LOSSES)):
+            if chosen:
+                seen, names = _differences(values, rows, chosen), [m.name for m in chosen]
+                difference = of_losses(both, column, seen, names, _reader(chosen), fewest)
+                yield rows, chosen, difference.limits(chosen, confidence)
+
+
+def _errors(found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, confidence: float) -> Found:
+    """Means of losses of errors, and the root of one."""
+    table = found.table(PairedErrors)
+    if table.is_empty():
+        return
+    rows, sums = table.select(GROUP), _from_zero(table)
+    for metric in (m for m in metrics if m.formula in ERRORS):
+        loss, column, total, squares = ERRORS[metric.formula]
+        totals = found.totals(ErrorMoments.name, rows, total, squares)
+        both = sums.select(GROUP, "weight", squares=f"{loss}_difference_square_sum").hstack(totals.drop(GROUP))
+        both = both.with_columns(pl.lit(0.0).alias(c) for c in metric.columns if c not in ("weight", column))
+        seen = _differences(values, rows, [metric])
+        difference = of_losses(both, column, seen, [metric.name], _row_reader([metric]), 2)
+        yield rows, [metric], difference.limits([metric], confidence)
+
+
+def _reader(metrics: Sequence[Metric]) -> Read:
+    """Metrics of each group."""
+
+    def read(tables: pl.DataFrame) -> pl.DataFrame:
+        return tables.group_by(GROUP, maintain_order=True).agg(**{m.name: m.expression() for m in metrics})
+
+    return read
+
+
+def _row_reader(metrics: Sequence[Metric]) -> Read:
+    """Metrics of each row."""
+    return lambda tables: tables.select(**{m.name: m.expression() for m in metrics})
+
+
+def _differences(values: pl.DataFrame, rows: pl.DataFrame, metrics: Sequence[Metric]) -> Values:
+    """``b - a`` of metrics, in the groups of some rows: shape (rows, metrics), NaN where one is undefined."""
+    of_metric = values.select(GROUP, "metric", value=pl.col("b") - pl.col("a"))
+    columns = [
+        rows.join(of_metric.filter(metric=m.name), on=GROUP, how="left", maintain_order="left")["value"].to_numpy()
+        for m in metrics
+    ]
+    return np.stack(columns, axis=1).astype(np.float64)
+
+
+def _from_zero(table: pl.DataFrame) -> pl.DataFrame:
+    """The table with its groups numbered from 0."""
+    return table.with_columns(pl.col(GROUP).rle_id())
+
+
+def _columns(limits: Limits) -> Limits:
+    return limits[0][:, np.newaxis], limits[1][:, np.newaxis]
+
+
+METHODS: dict[type[Statistic], Callable[[SameRows, Sequence[Metric], pl.DataFrame, float], Found]] = {
+    ConfusionCounts: _outcomes,
+    ScoreHistogram: _scores,
+    ProbabilityLoss: _losses,
+    ErrorMoments: _errors,
+}

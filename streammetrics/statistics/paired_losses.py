@@ -1,0 +1,82 @@
+"""How far the losses of two models differ on the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from streammetrics import kernels
+from streammetrics.counting import Sums
+from streammetrics.counting.paired import PAIR
+from streammetrics.counting.paired import Paired as PairedCounter
+from streammetrics.rows.arrays import Rows
+from streammetrics.rows.roles import Kind
+from streammetrics.statistics.paired import Paired
+from streammetrics.statistics.probability_loss import LOG_LOSS
+from streammetrics.statistics.statistic import at_most
+
+
+@dataclass(frozen=True)
+class PairedLosses(Paired):
+    """Sums of the squared differences of the losses of predicted probabilities, for pairs of models on the same rows.
+
+    Keys: ``pair`` (its number), ``actual`` (0 or 1). Values: ``weight`` (the number of rows, or the sum of their
+    weights), ``log_loss_difference_square_sum``, ``brier_difference_square_sum``. Losses are those of
+    `ProbabilityLoss`, which has their sums. Rows that one of the two has not predicted are left out. Counts merge bit
+    for bit, sums within 1e-12.
+
+    `Report.compare` reads intervals of differences of log loss, Brier score and their skill off it. `binary` keeps it
+    if there are several models, and rows carry no weights and belong to no units.
+
+    Args:
+        pairs: Names of the models of each pair.
+
+    Raises:
+        SpecificationError: For pairs that are not of different models.
+
+    >>> PairedLosses([("new", "old")])
+    PairedLosses(pairs=(('new', 'old'),))
+    """
+
+    name: ClassVar[str] = "paired_losses"
+    kind: ClassVar[Kind | None] = "binary"
+    roles: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
+    keys: ClassVar[dict[str, pl.DataType]] = {PAIR: pl.UInt32(), "actual": pl.Int8()}
+    counts: ClassVar[tuple[str, ...]] = ("weight",)
+    sums: ClassVar[tuple[str, ...]] = ("log_loss_difference_square_sum", "brier_difference_square_sum")
+    most: ClassVar[Mapping[str, float]] = dict(zip(sums, (LOG_LOSS**2, 1), strict=True))  # of a row
+
+    def needs_probabilities(self) -> bool:
+        """Whether scores must lie in [0, 1]."""
+        return True
+
+    def counter(self, weighted: bool) -> PairedCounter:
+        """Sums over rows."""
+        return PairedCounter(self.pairs, lambda: Sums(self, weighted, integers=False))
+
+    def cells(self, rows: Rows) -> tuple[int, ...]:
+        """Values of each class."""
+        return 2, 3
+
+    def count(self, rows: Rows, out: NDArray[Any]) -> None:
+        """Sums over the rows of each class: shape (groups, 2, 3)."""
+        one, other = rows.score
+        kernels.sum_loss_differences(rows.truth[0], one, other, rows.weight, rows.runs, out)
+
+    def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
+        """The table of such sums."""
+        group, actual = np.nonzero(values[..., 0])
+        columns = dict(zip((*self.counts, *self.sums), values[group, actual].T, strict=True))
+        return self.of_a_pair(weighted, group=group, actual=actual, **columns)
+
+    def valid(self) -> pl.Expr:
+        """Whether a row of a table, read from a file, can be."""
+        limited = [
+            (pl.col(c) >= 0) & at_most(c, pl.col("weight").cast(pl.Float64) * most) for c, most in self.most.items()
+        ]
+        return super().valid() & pl.col("actual").is_in([0, 1]) & pl.all_horizontal(limited)

@@ -1,0 +1,93 @@
+"""The decisions of two models on the same rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from streammetrics import kernels
+from streammetrics.counting import Sums
+from streammetrics.counting.paired import PAIR
+from streammetrics.counting.paired import Paired as PairedCounter
+from streammetrics.kernels.pairs import OUTCOMES
+from streammetrics.rows.arrays import Rows
+from streammetrics.statistics.paired import Paired
+from streammetrics.statistics.thresholded import Thresholded
+
+# By decision of a, decision of b, label.
+CELLS = ("tn_tn", "fn_fn", "tn_fp", "fn_tp", "fp_tn", "tp_fn", "fp_fp", "tp_tp")
+
+
+@dataclass(frozen=True)
+class PairedOutcomes(Paired, Thresholded):
+    """How often each outcome of one model comes with each outcome of another, for pairs of models on the same rows.
+
+    Keys: ``pair`` (its number), ``threshold`` (null for hard predictions). Values: ``tn_tn``, ``fn_fn``, ``tn_fp``,
+    ``fn_tp``, ``fp_tn``, ``tp_fn``, ``fp_fp`` and ``tp_tp``: rows with the first outcome by the first model and the
+    second by the second. Rows that one of the two has not predicted are left out. Merges bit for bit where rows carry
+    no weights.
+
+    `Report.compare` reads the difference of each ratio of the 2x2 table with its interval off it, and
+    `Report.flip_rate` how often decisions differ. `binary` keeps it if there are several models.
+
+    Args:
+        thresholds: Thresholds on both scores; empty to count hard predictions.
+        pairs: Names of the models of each pair.
+
+    Raises:
+        SpecificationError: For thresholds that are not distinct numbers, and pairs that are not of different models.
+
+    >>> PairedOutcomes(pairs=[("new", "old")])
+    PairedOutcomes(thresholds=(0.5,), pairs=(('new', 'old'),))
+    """
+
+    name: ClassVar[str] = "paired_outcomes"
+    roles: ClassVar[tuple[str, ...]] = ("y_true",)
+    keys: ClassVar[dict[str, pl.DataType]] = {PAIR: pl.UInt32(), "threshold": pl.Float64()}
+    counts: ClassVar[tuple[str, ...]] = CELLS
+
+    def __post_init__(self) -> None:
+        Thresholded.__post_init__(self)
+        Paired.__post_init__(self)
+
+    def counter(self, weighted: bool) -> PairedCounter:  # type: ignore[override]
+        """Counts of rows by both decisions and label."""
+        return PairedCounter(self.pairs, lambda: Sums(self, weighted, integers=not weighted))
+
+    def cells(self, rows: Rows) -> tuple[int, ...]:
+        """Both decisions and the label, at each threshold."""
+        return max(len(self.thresholds), 1), OUTCOMES
+
+    def count(self, rows: Rows, out: NDArray[Any]) -> None:
+        """Rows by both decisions and label: shape (groups, thresholds, 8)."""
+        if self.thresholds:
+            limits = [rows.rounded(self.thresholds, score) for score in range(2)]
+            decided = [
+                [score >= limit[i] for score, limit in zip(rows.score, limits, strict=True)]
+                for i in range(len(self.thresholds))
+            ]
+        else:
+            decided = [[predicted.view(np.bool_) for predicted in rows.predicted]]
+        for i, (one, other) in enumerate(decided):
+            kernels.count_pairs(rows.truth[0], one, other, rows.weight, rows.runs, out[:, i])
+
+    def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
+        """Counts at each threshold, in the groups that have rows of the pair."""
+        group = np.flatnonzero(values.any(axis=(1, 2)))
+        thresholds = self.thresholds or (None,)
+        counts = values[group].reshape(-1, OUTCOMES).T
+        return self.of_a_pair(
+            weighted,
+            group=np.repeat(group, len(thresholds)),
+            threshold=[*thresholds] * len(group),
+            **dict(zip(CELLS, counts, strict=True)),
+        )
+
+    def turned(self, table: pl.DataFrame) -> pl.DataFrame:
+        """The part of a table that is of two models, as if they had come in the other order."""
+        turned = {cell: "_".join(reversed(cell.split("_"))) for cell in CELLS}
+        return table.rename(turned).select(table.columns)

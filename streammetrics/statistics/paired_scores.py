@@ -1,0 +1,113 @@
+"""The scores of two models on the same rows: a histogram in the plane."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from streammetrics import kernels
+from streammetrics.counting import Bins
+from streammetrics.counting.fitting import fit
+from streammetrics.counting.paired import PAIR
+from streammetrics.counting.paired import Paired as PairedCounter
+from streammetrics.kernels.lattice import Domain, Lattice
+from streammetrics.kernels.pairs import SIDE, sides
+from streammetrics.rows.arrays import Rows
+from streammetrics.rows.roles import Kind
+from streammetrics.statistics.binned import Binned
+from streammetrics.statistics.paired import Paired
+from streammetrics.statistics.score_histogram import ScoreHistogram
+from streammetrics.statistics.view import GROUP
+
+CELLS = 4_096
+PLANE = Lattice("real")  # of which the keys of pairs of scores are keys
+
+
+@dataclass(frozen=True)
+class PairedScores(Paired):
+    """Counts of negatives and positives in cells of the plane of two scores, for pairs of models on the same rows.
+
+    A pair of scores has one key, whose bits are those of both scores in turns, so a bin of keys is a rectangle of the
+    plane: as wide in one score as in the other, or twice as wide in the second. Each score is told to six digits.
+    Every pair of values has a cell of its own until there are more than ``capacity`` of them; then bins are as in
+    `ScoreHistogram`. The table is a pure function of the rows, however they were split; counts merge bit for bit where
+    rows carry no weights.
+
+    Keys: ``pair`` (its number), ``shift``, ``bin``. Values: ``neg``, ``pos``. Rows that one of the two models has not
+    predicted are left out.
+
+    `Report.compare` reads intervals of differences of ROC AUC, average precision, and other metrics of scores off it.
+    `binary` keeps it if there are several models, and rows carry no weights and belong to no units.
+
+    Args:
+        pairs: Names of the models of each pair.
+        capacity: Maximum number of cells for each group and pair.
+        domain: ``"probability"`` for scores in [0, 1], as fine near 1 as near 0; ``"real"`` for any other score.
+
+    Raises:
+        SpecificationError: For a capacity that is too small, an unknown domain, and pairs that are not of different
+            models.
+
+    >>> PairedScores([("new", "old")])
+    PairedScores(pairs=(('new', 'old'),), capacity=4096, domain='probability')
+    """
+
+    capacity: int = CELLS
+    domain: Domain = "probability"
+
+    name: ClassVar[str] = "paired_scores"
+    kind: ClassVar[Kind | None] = "binary"
+    roles: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
+    keys: ClassVar[dict[str, pl.DataType]] = {PAIR: pl.UInt32(), **Binned.keys}
+    counts: ClassVar[tuple[str, ...]] = ("neg", "pos")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "capacity", ScoreHistogram(self.capacity, self.domain).capacity)
+
+    def needs_probabilities(self) -> bool:
+        """Whether scores must lie in [0, 1]."""
+        return self.domain == "probability"
+
+    def counter(self, weighted: bool) -> PairedCounter:
+        """Counts by cell."""
+        return PairedCounter(self.pairs, lambda: Bins(self._read, PLANE, self.capacity, 2, weighted))
+
+    def _read(self, rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
+        keys, (one, other) = np.empty(rows.size, dtype=np.int64), rows.score
+        kernels.interleave(one, other, Lattice(self.domain), keys)
+        return PLANE.values(keys), rows.truth[0]
+
+    def merge(self, table: pl.DataFrame) -> pl.DataFrame:
+        """Every cell once, at the smallest shift that fits, in ascending order."""
+        pairs = len(self.pairs)
+        place = pl.col(GROUP).cast(pl.Int64) * pairs + pl.col(PAIR)
+        cells = fit(table.select(place.alias(GROUP), "shift", "bin", *self.counts), PLANE, self.capacity)
+        both = cells.select(pl.col(GROUP) // pairs, "shift", "bin", *self.counts, pair=pl.col(GROUP) % pairs)
+        return both.select(pl.col(name).cast(kind) for name, kind in table.schema.items())
+
+    def valid(self) -> pl.Expr:
+        """Whether a row of a table, read from a file, can be."""
+        known = pl.col("shift").is_not_null() & pl.col("bin").is_not_null()
+        on_plane = pl.struct("shift", "bin").map_batches(_on_plane, return_dtype=pl.Boolean)
+        return super().valid() & known & on_plane
+
+    def between(self, table: pl.DataFrame, one: str, other: str) -> pl.DataFrame | None:
+        """The part of a table that is of two models, with ``one`` and ``other``, which order cells along each score."""
+        along = sides(table["bin"].to_numpy() << table["shift"].to_numpy().astype(np.int64))
+        placed = (pl.Series(name, side, pl.Int64) for name, side in zip(("one", "other"), along, strict=True))
+        return super().between(table.with_columns(placed), one, other)
+
+    def turned(self, table: pl.DataFrame) -> pl.DataFrame:
+        """The part of a table that is of two models, as if they had come in the other order."""
+        return table.with_columns(one="other", other="one")
+
+
+def _on_plane(cells: pl.Series) -> pl.Series:
+    bins, shifts = (cells.struct.field(name).fill_null(0).to_numpy() for name in ("bin", "shift"))
+    low = bins << np.minimum(shifts, 2 * SIDE).astype(np.int64)
+    return pl.Series(PLANE.holds(bins, shifts) & (low >= 0) & (low < 1 << 2 * SIDE))

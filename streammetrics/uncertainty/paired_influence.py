@@ -1,0 +1,216 @@
+"""Intervals of differences of two models on the same rows: the influence of a row on the one, less that on the other.
+
+What makes a row hard for both models moves both metrics alike, and cancels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from streammetrics.metrics.metric import Metric
+from streammetrics.uncertainty.distributions import t_quantiles, upper_level
+from streammetrics.uncertainty.influence import (
+    CLEAR,
+    MOST_BIAS,
+    Read,
+    _bias,
+    _matrix,
+    _slopes,
+    _spread,
+    counted,
+    sliced,
+)
+from streammetrics.uncertainty.limits import limits
+
+Values = NDArray[np.float64]
+Integers = NDArray[np.intp]
+
+GROUP = "group"
+CLASSES = ["neg", "pos"]
+OUTCOMES = ["tn", "fn", "fp", "tp"]  # by decision and label
+ADDED = 0.25  # rows added to each pair of outcomes, so half a row to each outcome of either model
+NONE = 1e-300  # a total in place of 0, which can be varied
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Differences of metrics, with what their limits follow from: each of shape (groups, metrics)."""
+
+    values: Values
+    errors: Values
+    degrees: Values
+
+    def limits(self, metrics: Sequence[Metric], confidence: float) -> tuple[Values, Values]:
+        """Lower and upper limits of b - a, within the range that it can have; NaN where there are none."""
+        steps = self.errors * t_quantiles(upper_level(confidence), self.degrees)
+        found = np.empty((2, *self.values.shape))
+        for i, metric in enumerate(metrics):
+            (low, high), ends = metric.range, {"value": self.values[:, i], "step": steps[:, i]}
+            side = limits(pl.col("value"), pl.col("step"), 1.0, (low - high, high - low))
+            found[..., i] = pl.DataFrame(ends).select(x.cast(pl.Float64).fill_null(np.nan) for x in side).to_numpy().T
+        return found[0], found[1]
+
+
+def of_outcomes(counts: Values, names: Sequence[str], read: Read) -> Difference:
+    """Differences of ratios of the 2x2 table.
+
+    Args:
+        counts: Rows by decision of a, decision of b, and label: shape (groups, 2, 2, 2).
+        names: Of the metrics.
+        read: Makes a frame with a column for each metric from a frame of outcomes, row by row.
+    """
+    counts = counts + ADDED
+    tables = [_table(counts.sum(axis=axis).reshape(-1, 4), OUTCOMES) for axis in (2, 1)]
+    of_a, of_b = (_slopes(t, OUTCOMES, names, read).reshape(-1, 2, 2, len(names)) for t in tables)
+    slopes = of_b[:, np.newaxis] - of_a[:, :, np.newaxis]
+    cells = _table(counts.reshape(-1, 2), CLASSES, np.repeat(np.arange(len(counts)), 4))
+    errors, degrees, _ = _spread(cells, slopes.reshape(-1, 2, len(names)), CLASSES, counted(*CLASSES))
+    a, b = (_matrix(read(table), names) for table in tables)
+    return Difference(b - a, errors, degrees)
+
+
+def of_areas(cells: pl.DataFrame, differences: Values, factors: Sequence[float]) -> Difference:
+    """Differences of multiples of the ROC AUC, by the placements of rows (DeLong, DeLong & Clarke-Pearson 1988).
+
+    Args:
+        cells: ``group``, ``one`` and ``other``, which order cells along the score of a and of b, ``neg`` and ``pos``.
+        differences: Those of the metrics: shape (groups, metrics).
+        factors: How much each metric changes with the AUC.
+    """
+    sides = [Side.of(cells, name) for name in ("one", "other")]
+    of_a, of_b = (_placements(side.table)[side.row] for side in sides)
+    slopes = (of_b - of_a)[..., np.newaxis] * np.array(factors)
+    errors, degrees, _ = _spread(cells, slopes, CLASSES, counted(*CLASSES))
+    return Difference(differences, errors, degrees)
+
+
+def of_scores(
+    cells: pl.DataFrame,
+    differences: Values,
+    names: Sequence[str],
+    read: Read,
+    fewest: int,
+    maxima: Collection[str] = (),
+) -> Difference:
+    """Differences of other metrics of scores.
+
+    A maximum over thresholds is biased upwards, but so is the other. There is no interval where the bias of one of them
+    is large, or where it could come from noise.
+
+    Args:
+        cells: As in `of_areas`.
+        differences: Those of the metrics: shape (groups, metrics).
+        names: Of the metrics.
+        read: Makes a frame with a column for each metric, and a row for each group of a histogram.
+        fewest: Rows that each class needs.
+        maxima: Names of the metrics that are maxima over thresholds.
+    """
+    sides = [Side.of(cells, name).sliced() for name in ("one", "other")]
+    slopes = [_slopes(side.table, CLASSES, names, read) for side in sides]
+    products = counted(*CLASSES)
+    errors, degrees, rows = _spread(cells, slopes[1][sides[1].row] - slopes[0][sides[0].row], CLASSES, products)
+    errors[rows < fewest] = np.nan
+    if biased := [i for i, name in enumerate(names) if name in maxima]:
+        own = [names[i] for i in biased]
+        for side, slope in zip(sides, slopes, strict=True):
+            alone, _, _ = _spread(side.table, slope[..., biased], CLASSES, products)
+            bias = _bias(side.table, CLASSES, own, read)
+            clear = (np.abs(bias) <= MOST_BIAS * alone) & (_matrix(read(side.table), own) - bias > CLEAR * alone)
+            errors[:, biased] = np.where(clear, errors[:, biased], np.nan)
+    return Difference(differences, errors, degrees)
+
+
+def of_losses(
+    sums: pl.DataFrame, column: str, differences: Values, names: Sequence[str], read: Read, fewest: int
+) -> Difference:
+    """Differences of metrics of a mean loss.
+
+    A row adds its loss by each model to the totals; which is to say, their mean and their difference. The squares of
+    the difference have been added up row by row, so nothing is lost where models are nearly equal, and the other
+    products follow from them and from the squares of both losses.
+
+    Args:
+        sums: ``group``, ``weight``, other columns that metrics read, for both sides ``total_a``, ``squares_a``,
+            ``total_b`` and ``squares_b``, and ``squares``, of the differences. Rows of a group follow each other.
+        column: What metrics read a total as.
+        differences: Those of the metrics: shape (groups, metrics).
+        names: Of the metrics.
+        read: Makes a frame with a column for each metric, and a row for each group.
+        fewest: Rows that are needed.
+    """
+    parts = sums.select(
+        GROUP,
+        w=pl.col("weight").cast(pl.Float64),
+        d=pl.col("total_b") - pl.col("total_a"),
+        m=(pl.col("total_a") + pl.col("total_b")) / 2,
+        dd="squares",
+        dm=(pl.col("squares_b") - pl.col("squares_a")) / 2,
+        mm=(pl.col("squares_a") + pl.col("squares_b")) / 2 - pl.col("squares") / 4,
+    )
+    of_a, of_b = (
+        _slopes(
+            sums.with_columns(
+                pl.col("weight").cast(pl.Float64),
+                pl.when(pl.col(total) == 0).then(NONE).otherwise(total).alias(column),  # else it is not varied
+            ),
+            ["weight", column],
+            names,
+            read,
+        )
+        for total in ("total_a", "total_b")
+    )
+    slopes = np.stack([of_b[:, 0] - of_a[:, 0], (of_a[:, 1] + of_b[:, 1]) / 2, of_b[:, 1] - of_a[:, 1]], axis=1)
+    products = {("w", "w"): "w", ("w", "d"): "d", ("w", "m"): "m", ("d", "d"): "dd", ("d", "m"): "dm", ("m", "m"): "mm"}
+    errors, degrees, _ = _spread(parts, slopes, ["w", "d", "m"], products)
+    rows = parts.group_by(GROUP, maintain_order=True).agg(pl.sum("w"))["w"].to_numpy()
+    errors[rows < fewest] = np.nan
+    return Difference(differences, errors, degrees)
+
+
+@dataclass(frozen=True)
+class Side:
+    """The histogram of one of two scores, and the row of it in which each cell lies."""
+
+    table: pl.DataFrame
+    row: Integers
+
+    @classmethod
+    def of(cls, cells: pl.DataFrame, name: str) -> Side:
+        """The histogram along one score."""
+        table = (
+            cells.group_by(GROUP, name).agg(pl.sum(*CLASSES).cast(pl.Float64)).sort(GROUP, name).with_row_index("row")
+        )
+        row = cells.join(table, on=[GROUP, name], how="left", maintain_order="left")["row"]
+        return cls(table.with_columns(pl.lit(0, pl.UInt8).alias("shift")), row.to_numpy().astype(np.intp))
+
+    def sliced(self) -> Side:
+        """With few rows: neighbours put together (see `sliced`)."""
+        table = sliced(self.table, CLASSES)
+        first = table["row"].to_numpy()
+        return Side(table, np.searchsorted(first, self.row, side="right") - 1)
+
+
+def _placements(table: pl.DataFrame) -> Values:
+    """How much the ROC AUC changes with a negative and a positive of each bin: shape (rows, 2)."""
+    neg, pos = (pl.col(c).cast(pl.Float64) for c in CLASSES)
+    negatives, positives = (x.sum().over(GROUP) for x in (neg, pos))
+    placed = table.select(
+        GROUP,
+        neg,
+        pos,
+        below=(neg.cum_sum() - neg / 2).over(GROUP) / negatives,
+        above=(pos.cum_sum(reverse=True) - pos / 2).over(GROUP) / positives,
+    )
+    auc = (pl.col("below") * pos).sum().over(GROUP) / positives
+    found: Values = placed.select((pl.col("above") - auc) / negatives, (pl.col("below") - auc) / positives).to_numpy()
+    return found
+
+
+def _table(values: Values, names: Sequence[str], group: Integers | None = None) -> pl.DataFrame:
+    number = np.arange(len(values)) if group is None else group
+    return pl.DataFrame({GROUP: number} | dict(zip(names, values.T, strict=True)))

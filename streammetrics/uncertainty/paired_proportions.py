@@ -1,0 +1,73 @@
+"""Interval of the difference of two proportions of the same rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.uncertainty.beta import log_beta, log_beta_below
+from streammetrics.uncertainty.distributions import normal_quantile, upper_level
+
+Values = NDArray[np.float64]
+
+FEW = 30  # rows on which two models differ, below which the exact test has a say
+HALVINGS = 60
+
+
+def paired_proportion_limits(
+    more: Values, less: Values, rows: Values, confidence: float = 0.95
+) -> tuple[Values, Values]:
+    """Limits of the difference of two proportions of the same rows: those that a score test accepts (Tango 1998).
+
+    At a difference of 0 it is the test of McNemar (1947). Where the two differ on fewer than 30 rows, the limits also
+    cover those of the exact test, which takes the number of these rows as given.
+
+    Args:
+        more: Rows that the second counts and the first does not.
+        less: Rows that the first counts and the second does not.
+        rows: All rows of the proportions.
+        confidence: Confidence level.
+
+    Returns:
+        Lower and upper limits; NaN for no rows.
+
+    Raises:
+        SpecificationError: If ``confidence`` is not between 0 and 1.
+
+    >>> more, less, rows = np.array([2.0, 80.0]), np.array([9.0, 40.0]), np.array([44.0, 1000.0])
+    >>> [limits.round(4).tolist() for limits in paired_proportion_limits(more, less, rows)]
+    [[-0.3116, 0.0187], [0.0089, 0.0616]]
+    """
+    level = upper_level(confidence)
+    z = normal_quantile(level)
+    with np.errstate(all="ignore"):
+        lower, upper = (_tango_limit(more, less, rows, z, side) for side in (-1, 1))
+        few = (more + less < FEW) & (more + less > 0)
+        share = (more + less)[few] / rows[few]
+        least, most = (_least_share(own[few], (more + less)[few], 1 - level) for own in (more, less))
+    lower[few] = np.fmin(lower[few], (2 * least - 1) * share)
+    upper[few] = np.fmax(upper[few], (1 - 2 * most) * share)
+    return lower, upper
+
+
+def _tango_limit(more: Values, less: Values, rows: Values, z: float, side: int) -> Values:
+    """The lower (-1) or upper (1) limit: where the difference is z standard errors away."""
+    near, far = (more - less) / rows, np.full(len(rows), float(side))
+    for _ in range(HALVINGS):
+        middle = (near + far) / 2
+        b, c = (2 * rows - more + less) * middle - more - less, -less * middle * (1 - middle)
+        least = (np.sqrt(np.maximum(b**2 - 8 * rows * c, 0)) - b) / (4 * rows)  # share that only the first counts
+        variance = rows * np.maximum(2 * least + middle * (1 - middle), 0)
+        within = (more - less - rows * middle) ** 2 <= z**2 * variance
+        near, far = np.where(within, middle, near), np.where(within, far, middle)
+    return np.where(rows > 0, near, np.nan)
+
+
+def _least_share(count: Values, total: Values, tail: float) -> Values:
+    """The lower limit of a proportion after Clopper & Pearson (1934)."""
+    low, high, some = np.zeros(len(count)), np.ones(len(count)), np.maximum(count, 1)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        below = np.exp(log_beta_below(middle, some, total - some + 1) - log_beta(some, total - some + 1)) < tail
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return np.where(count > 0, low, 0.0)
