@@ -68,13 +68,19 @@ def partial_auc(neg: Expr, pos: Expr, *, max_fpr: float = 0.1, standardized: boo
     True
     """
     _check_share("max_fpr", max_fpr)
-    neg, pos = near_one(neg.sum() + pos.sum(), neg, pos)
     part = _reached(neg, max_fpr)
-    area = (neg * part * (_above(pos) + pos * part / 2)).sum() / (neg.sum() * pos.sum())
+    neg, pos = near_one(neg.sum() + pos.sum(), neg, pos)
+    pairs = each(_pairs, neg=neg, pos=pos, above=_above(pos), part=part)
+    area = pairs.sum() / (neg.sum() * pos.sum())
     if not standardized:
         return area
     chance = max_fpr**2 / 2
     return (1 + (area - chance) / (max_fpr - chance)) / 2
+
+
+def _pairs(neg: Expr, pos: Expr, above: Expr, part: Expr) -> Expr:
+    """Pairs of a part of each row's negatives with the positives above them, ties counted half."""
+    return neg * part * (above + pos * part / 2)
 
 
 @metric(range=(0, 1), better="high", aliases=("ap", "average_precision_score"))
@@ -90,8 +96,8 @@ def average_precision(neg: Expr, pos: Expr) -> Expr:
     >>> average_precision([2, 1], [0, 0]) is None
     True
     """
-    tp, fp = _above(pos) + pos, _above(neg) + neg
-    return _mean_over_positives(tp / (tp + fp), pos)
+    tp, rows = pos.cum_sum(reverse=True), (neg + pos).cum_sum(reverse=True)
+    return _mean_over_positives(tp / rows, pos)
 
 
 @average_precision.bounds
@@ -392,13 +398,17 @@ def _above(count: Expr) -> Expr:
 
 def _reached(count: Expr, level: float) -> Expr:
     """The part of each row that lies among the ``level`` share of all, counted from the highest score down."""
+
+    def part(start: Expr, end: Expr, share: Expr) -> Expr:
+        return pl.when(at_most(end, level)).then(1).otherwise(((level - start) / share).clip(0, 1))
+
     start, end, share = (c / count.sum() for c in (_above(count), count.cum_sum(reverse=True), count))
-    return pl.when(at_most(end, level)).then(1).otherwise(((level - start) / share).clip(0, 1))
+    return each(part, start=start, end=end, share=share)
 
 
 def _mean_over_positives(value: Expr, pos: Expr) -> Expr:
     """Mean of a value per row of the table, which may be undefined where the row holds no positive."""
-    return (pos * value).fill_nan(0).sum() / pos.sum()
+    return pl.when(pos > 0).then(pos * value).sum() / pos.sum()
 
 
 def _check_share(option: str, value: float) -> None:

@@ -16,6 +16,7 @@ from streammetrics.reading.intervals import (
     MAXIMA,
     OF_MATRIX,
     Influence,
+    fewest,
     influence,
     interval,
     is_area,
@@ -127,7 +128,7 @@ def _by_influence(
         confidence,
         cells=sliced(numbered, sorted(way.columns)) if way.sliced else None,
         added=way.added,
-        fewest=way.fewest,
+        fewest=[fewest(m, way) for m in metrics],
         maxima={m.name for m in metrics if m.formula in MAXIMA},
     )
     return pl.concat([keys[found[GROUP]], found.drop(GROUP)], how="horizontal")

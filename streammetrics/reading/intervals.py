@@ -79,8 +79,13 @@ def influence(metric: Metric) -> Influence | None:
     if set(metric.columns) <= OUTCOMES:
         return None if as_proportion(metric) is not None else _OF_OUTCOMES
     if set(metric.columns) == {"neg", "pos"}:
-        return _OF_STEPS if metric.formula in _STEPS else _OF_SCORES
+        return _OF_SCORES
     return next((way for way in _OTHERS if _fits(metric, way)), None)
+
+
+def fewest(metric: Metric, way: Influence) -> int:
+    """How many rows of each class the influence on a metric needs."""
+    return FEWEST_OF_STEPS if metric.formula in _STEPS else way.fewest
 
 
 def _fits(metric: Metric, way: Influence) -> bool:
@@ -229,7 +234,6 @@ _STEPS = MAXIMA | {ranking.equal_error_rate.formula, ranking.recall_at_fpr.formu
 _PLACES = {"actual", *(f"{what}_{end}" for what in ("error", "value") for end in ("low", "high")), "weighted"}
 _OF_OUTCOMES = Influence(tuple(counted("tp", "fp", "fn", "tn").items()), added=0.5)
 _OF_SCORES = Influence(tuple(counted("neg", "pos").items()), fewest=FEWEST, sliced=True)
-_OF_STEPS = Influence(tuple(counted("neg", "pos").items()), fewest=FEWEST_OF_STEPS, sliced=True)
 OF_MATRIX = Influence(tuple(counted("count").items()))
 
 

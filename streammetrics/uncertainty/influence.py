@@ -18,7 +18,7 @@ Products = Mapping[tuple[str, str], str]
 Read = Callable[[pl.DataFrame], pl.DataFrame]
 
 GROUP = "group"
-SLICES = {"neg": 24, "pos": 64, "count": 64}  # of the rows of a histogram, whose order within them is left out
+SLICES = {"neg": 16, "pos": 48, "count": 64}  # of the rows of a histogram, whose order within them is left out
 STEP = 2**-10  # by which a cell is varied, as a share of it
 LEAST_STEP = 0.01  # of a row
 ROWS = 1 << 21  # of tables read at a time, so that memory stays bounded
@@ -47,7 +47,7 @@ def influence_intervals(
     *,
     cells: pl.DataFrame | None = None,
     added: float = 0.0,
-    fewest: int = 2,
+    fewest: int | Sequence[int] = 2,
     maxima: Collection[str] = (),
 ) -> pl.DataFrame:
     """Intervals of metrics from the influence of one more row in each cell.
@@ -73,7 +73,7 @@ def influence_intervals(
         confidence: Confidence level.
         cells: the same rows in fewer cells, such as those of `sliced`, whose influence is looked at.
         added: rows added to each cell first, so that an empty one does not pass for an impossible one.
-        fewest: rows that each class needs; with sums among the columns, each row of the table.
+        fewest: rows that each class needs, of each metric or of all; with sums among the columns, each row of the table.
         maxima: names of the metrics that are maxima over thresholds.
 
     Returns:
@@ -108,7 +108,7 @@ def influence_intervals(
         values[:, own] -= bias
         clear = (np.abs(bias) <= MOST_BIAS * errors[:, own]) & (values[:, own] > CLEAR * errors[:, own])
         errors[:, own] = np.where(clear, errors[:, own], np.nan)
-    errors[rows < fewest] = np.nan
+    errors = np.where(rows[:, np.newaxis] < np.asarray(fewest), np.nan, errors)
     errors[np.isnan(seen)] = np.nan
     steps = errors * t_quantiles(level, degrees)
     found = np.empty((2, *values.shape))
