@@ -116,14 +116,6 @@ def test_what_has_no_interval():
     by_unit = sm.regression(**ERRORS, unit="u").update(data()).finalize(confidence=0.9)
     for metric in ("median_error", "mad", "absolute_error_quantile(q=0.9)", "error_iqr", "max_error", "rows"):
         assert limits(by_unit, metric) == (None, None)
-    for acc in (sm.regression(**ERRORS, sample_weight="w"), sm.binary(**LABELS, sample_weight="w")):
-        assert (
-            acc.update(data()).finalize(confidence=0.9).frame.select(LIMITS).null_count().row(0) == (acc_rows(acc),) * 2
-        )
-
-
-def acc_rows(acc):
-    return acc.finalize().frame.height
 
 
 def test_weighted_rows_of_units_have_intervals():

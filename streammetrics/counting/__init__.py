@@ -2,7 +2,8 @@
 
 from streammetrics.counting.bins import Bins
 from streammetrics.counting.counter import Counter
+from streammetrics.counting.squares import WithSquares
 from streammetrics.counting.sums import Sums
 from streammetrics.counting.tables import Tables
 
-__all__ = ["Bins", "Counter", "Sums", "Tables"]
+__all__ = ["Bins", "Counter", "Sums", "Tables", "WithSquares"]

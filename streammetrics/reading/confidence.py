@@ -18,6 +18,7 @@ from streammetrics.reading.intervals import (
     Influence,
     fewest,
     influence,
+    influence_of_weights,
     interval,
     is_area,
     jackknifed,
@@ -53,14 +54,25 @@ def with_intervals(
     found = _of_rows(state, metrics, confidence) if folds is None else _of_folds(frame, folds, metrics, confidence)
     keys = [c for c in frame.columns if c in found.columns and c not in ESTIMATE[1:]]
     joined = frame.join(found, on=keys, how="left", nulls_equal=True, maintain_order="left")
-    weighted = any(t.schema[c].is_float() for s in state.statistics for c in s.counts for t in [state.tables[s.name]])
-    reasons = {m.name: reason(m, weighted, folds is not None) for m in metrics}
+    reasons = {
+        m.name: reason(m, folds is not None, *_weights(statistic, state.tables[statistic.name]))
+        for statistic, _, own in by_view(state, metrics)
+        for m in own
+    }
     without = pl.col("value").is_not_null() & pl.col(LIMITS[0]).is_null() & pl.col(LIMITS[1]).is_null()
     said = pl.format("no interval: {}", pl.col("metric").replace_strict(reasons, return_dtype=pl.String))
     return joined.select(
         pl.exclude("note"),
         pl.concat_str("note", pl.when(without).then(said), separator="; ", ignore_nulls=True).replace("", None),
     )
+
+
+def _weights(statistic: Statistic, table: pl.DataFrame) -> tuple[dict[str, str] | None, bool]:
+    """Columns of squared weights, None where rows have no weights; and whether those of all rows are known."""
+    if not is_weighted(statistic, table):
+        return None, True
+    twins = [c for c in statistic.twins.values() if c in table.columns]
+    return statistic.twins, not any(table[c].is_nan().any() for c in twins)
 
 
 def _of_rows(state: State, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:
@@ -81,8 +93,8 @@ def _of_view(
     table, groups, index = state.tables[statistic.name], state.groups_of(statistic), [GROUP, *view.kept]
     first = next(iter(view.cases(table).values()))
     parts = [_no_limits(first.with_columns(metric=pl.lit(None, pl.String)), [*index, "metric"])]
-    if any(table.schema[c].is_float() for c in statistic.counts):
-        return parts[0]  # weights don't tell how many rows there are
+    if is_weighted(statistic, table):
+        return pl.concat([*parts, *_of_weights(statistic, view, table, metrics, confidence)], how="diagonal_relaxed")
     closed = {m: limits for m in metrics if (limits := interval(m, confidence)) is not None}
     named = {f"{side} of {m}": e for m, pair in closed.items() for side, e in zip(LIMITS, pair, strict=True)}
     if closed:
@@ -103,8 +115,49 @@ def _of_view(
         parts.append(_by_influence(view, first, own, way, confidence))
     if isinstance(statistic, ConfusionMatrix):
         whole = [m for m in metrics if m not in closed and of_matrix(m)]
-        parts.append(_of_matrix(statistic, table, whole, confidence))
+        parts.append(_of_matrix(statistic, table, whole, OF_MATRIX, confidence))
     return pl.concat(parts, how="diagonal_relaxed")
+
+
+def is_weighted(statistic: Statistic, table: pl.DataFrame) -> bool:
+    """Whether counts of a table are sums of weights."""
+    return any(table.schema[c].is_float() for c in statistic.counts)
+
+
+def _of_weights(
+    statistic: Statistic, view: View, table: pl.DataFrame, metrics: Sequence[Metric], confidence: float
+) -> Iterator[pl.DataFrame]:
+    """Intervals of weighted rows, all of them from the influence of a row, whose weight is squared."""
+    if isinstance(statistic, ConfusionMatrix):
+        whole, way = [m for m in metrics if of_matrix(m)], OF_MATRIX.of_weights(statistic.twins)
+        yield _of_matrix(statistic, _in_rows(statistic, table, [GROUP]), whole, way, confidence)
+        return
+    ways = {m: found for m in metrics if (found := influence_of_weights(m, statistic.twins)) is not None}
+    first = next(iter(view.cases(table).values()))
+    for way in dict.fromkeys(ways.values()):
+        own = [m for m in metrics if ways.get(m) == way]
+        yield _by_influence(view, _in_rows(statistic, first, [GROUP, *view.kept]), own, way, confidence)
+
+
+def _in_rows(statistic: Statistic, table: pl.DataFrame, index: Sequence[str]) -> pl.DataFrame:
+    """The table with weights such that their sum is that of their squares: the rows of equal weight they are worth.
+
+    Groups whose squared weights are not known, as in states of earlier versions, or infinite, are left out.
+    """
+    weight, squares = (
+        pl.sum_horizontal(columns).sum().over(index) for columns in (statistic.held, _held_squares(statistic))
+    )
+    scale = pl.col("scale")
+    return (
+        table.with_columns(scale=weight / squares)
+        .filter(scale.is_finite() & (scale > 0))
+        .with_columns(pl.col(list(statistic.twins)) * scale, pl.col(list(statistic.twins.values())) * scale**2)
+        .drop("scale")
+    )
+
+
+def _held_squares(statistic: Statistic) -> list[str]:
+    return [statistic.twins[c] for c in statistic.held]
 
 
 def _by_influence(
@@ -126,7 +179,7 @@ def _by_influence(
         dict(way.products),
         read,
         confidence,
-        cells=sliced(numbered, sorted(way.columns)) if way.sliced else None,
+        cells=sliced(numbered, sorted(way.columns), way.squares) if way.sliced else None,
         added=way.added,
         fewest=[fewest(m, way) for m in metrics],
         maxima={m.name for m in metrics if m.formula in MAXIMA},
@@ -135,7 +188,7 @@ def _by_influence(
 
 
 def _of_matrix(
-    matrix: ConfusionMatrix, table: pl.DataFrame, metrics: Sequence[Metric], confidence: float
+    matrix: ConfusionMatrix, table: pl.DataFrame, metrics: Sequence[Metric], way: Influence, confidence: float
 ) -> pl.DataFrame:
     """Intervals of metrics of all labels, and of averages over labels, from the influence of each pair of labels."""
     small = table.filter(pl.len().over(GROUP) <= PAIRS_OF_LABELS)
@@ -148,7 +201,7 @@ def _of_matrix(
 
     if small.is_empty() or not metrics:
         return _no_limits(table.with_columns(metric=pl.lit(None, pl.String)), [GROUP, "metric"])
-    return influence_intervals(small, metrics, dict(OF_MATRIX.products), read, confidence)
+    return influence_intervals(small, metrics, dict(way.products), read, confidence)
 
 
 def _of_folds(frame: pl.DataFrame, folds: State, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:

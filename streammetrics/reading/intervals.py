@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import polars as pl
@@ -58,6 +58,16 @@ class Influence:
         """Those varied."""
         return {c for pair, _ in self.products for c in pair}
 
+    @property
+    def squares(self) -> list[str]:
+        """Columns of products that are not varied."""
+        return [column for _, column in self.products if column not in self.columns]
+
+    def of_weights(self, twins: Mapping[str, str]) -> Influence:
+        """The same for weighted rows: a product adds up over rows times the squares of their weights."""
+        products = tuple((pair, twins[column]) for pair, column in self.products)
+        return replace(self, products=products, fewest=2 * self.fewest)
+
 
 def interval(metric: Metric, confidence: float) -> Interval | None:
     """The interval of a metric as expressions over its table; None if it is found in other ways, or not at all.
@@ -83,9 +93,23 @@ def influence(metric: Metric) -> Influence | None:
     return next((way for way in _OTHERS if _fits(metric, way)), None)
 
 
+def influence_of_weights(metric: Metric, twins: Mapping[str, str]) -> Influence | None:
+    """How the influence of a weighted row is found, which serves all metrics; None if squared weights are not kept."""
+    if metric.average is not None or metric.formula in _WITHOUT:
+        return None
+    ways = (_OF_OUTCOMES, _OF_PREDICTIONS, _OF_SCORES, *_OTHERS, *_OF_WEIGHTED_SUMS)
+    known = (way for way in ways if {column for _, column in way.products} <= twins.keys() and _fits(metric, way))
+    way = next(known, None)
+    return None if way is None else way.of_weights(twins)
+
+
 def fewest(metric: Metric, way: Influence) -> int:
     """How many rows of each class the influence on a metric needs."""
-    return FEWEST_OF_STEPS if metric.formula in _STEPS else way.fewest
+    if metric.formula in _STEPS:
+        return FEWEST_OF_STEPS
+    if metric.formula in _AREAS:
+        return FEWEST
+    return 2 if metric.formula in _METHODS else way.fewest
 
 
 def _fits(metric: Metric, way: Influence) -> bool:
@@ -113,18 +137,27 @@ def jackknifed(metric: Metric) -> bool:
     return metric.formula not in {**_WITHOUT, **_QUANTILES}
 
 
-def reason(metric: Metric, weighted: bool, units: bool) -> str:
-    """Why a metric has no interval, for the note of a report."""
+def reason(metric: Metric, units: bool, weights: Mapping[str, str] | None = None, known: bool = True) -> str:
+    """Why a metric has no interval, for the note of a report.
+
+    Args:
+        metric: that without an interval.
+        units: whether rows belong to units.
+        weights: of weighted rows, the columns of squared weights.
+        known: whether these are known.
+    """
     if metric.formula in _WITHOUT:
         return _WITHOUT[metric.formula]
     if units:
         return _QUANTILES.get(metric.formula, "too few units, or they do not vary")
-    if weighted:
-        return f"weights do not give the number of rows; {NEEDS_UNITS}"
+    if weights is not None and not (of_matrix(metric) or influence_of_weights(metric, weights)):
+        return "not available for weighted rows" + ("" if metric.formula in _QUANTILES else f"; {NEEDS_UNITS}")
+    if not known:
+        return "the state has no sums of squared weights"
     if metric.formula in MAXIMA:
         return "too few rows, or the maximum could come from noise"
-    known = interval(metric, 0.5) is not None or influence(metric) is not None or is_area(metric)
-    return "too few rows, or they do not vary" if known else NEEDS_UNITS
+    has = weights is not None or interval(metric, 0.5) or influence(metric) or is_area(metric)
+    return "too few rows, or they do not vary" if has else NEEDS_UNITS
 
 
 def _share(count: Expr, total: Expr) -> Method:
@@ -234,6 +267,7 @@ _STEPS = MAXIMA | {ranking.equal_error_rate.formula, ranking.recall_at_fpr.formu
 _PLACES = {"actual", *(f"{what}_{end}" for what in ("error", "value") for end in ("low", "high")), "weighted"}
 _OF_OUTCOMES = Influence(tuple(counted("tp", "fp", "fn", "tn").items()), added=0.5)
 _OF_SCORES = Influence(tuple(counted("neg", "pos").items()), fewest=FEWEST, sliced=True)
+_OF_PREDICTIONS = Influence(tuple(counted("predicted_positives", "predicted_negatives").items()), added=0.5)
 OF_MATRIX = Influence(tuple(counted("count").items()))
 
 
@@ -254,6 +288,28 @@ _OTHERS = (
             (("score_sum", "score_sum"), "score_square_sum"),
         ),
         fewest=0,
+    ),
+)
+_OF_WEIGHTED_SUMS = (
+    _of_losses("class_weight", "log_loss"),
+    _of_losses("class_weight", "brier"),
+    Influence(
+        (
+            *((("weight", c), c) for c in ("weight", "over_sum", "under_sum")),
+            (("over_sum", "over_sum"), "square_error_sum"),  # and of the other side: the influence on both is as large
+        )
+    ),
+    Influence(
+        (
+            *((("weight", c), c) for c in ("weight", "square_error_sum")),
+            (("square_error_sum", "square_error_sum"), "error_fourth_sum"),
+        )
+    ),
+    Influence(
+        (
+            *((("weight", c), c) for c in ("weight", "percentage_sum")),
+            (("percentage_sum", "percentage_sum"), "percentage_square_sum"),
+        )
     ),
 )
 _QUANTILE = "the jackknife is not sound for quantiles"

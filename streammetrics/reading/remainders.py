@@ -16,7 +16,7 @@ from streammetrics import text
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.keys import matching
 from streammetrics.metrics import Metric
-from streammetrics.reading.confidence import independent_intervals, paired_intervals, with_intervals
+from streammetrics.reading.confidence import independent_intervals, is_weighted, paired_intervals, with_intervals
 from streammetrics.reading.cuts import SLICE, Cut, Numbers, subtracts
 from streammetrics.reading.estimates import at_threshold, by_view, columns_of, estimate
 from streammetrics.rows.roles import LABEL
@@ -110,7 +110,8 @@ class Remainders:
             return None
         value, sampled = found["value"].item(), found["ci_lower"].item()
         low, high = self.metric.range
-        if sampled is None and value is not None and low < value < high:
+        weighted = self.folds is None and is_weighted(self.cut.statistic, state.tables[self.cut.statistic.name])
+        if (sampled is None or weighted) and value is not None and low < value < high:
             raise MetricError(f"{self.metric.name} has no confidence intervals here, which slices need.")
         return None if value is None else float(value)
 

@@ -71,6 +71,13 @@ class Rows:
         """The rows with the numbers that their groups have where they are counted."""
         return replace(self, numbers=numbers)
 
+    @cached_property
+    def with_squared_weights(self) -> Rows:
+        """The rows with the squares of their weights, which may be infinite."""
+        assert self.weight is not None
+        with np.errstate(over="ignore"):
+            return replace(self, weight=np.square(self.weight))
+
     def of_label(self, i: int) -> Rows:
         """The rows as those of a binary task: the i-th label against the rest."""
         if self.labels is None:

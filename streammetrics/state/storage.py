@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields
+from math import nan
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -473,7 +474,8 @@ def _cells(frame: pl.DataFrame, statistic: Statistic, roles: Roles) -> pl.DataFr
     )
     table = _as_today(table, cell, statistic)
     table = table.with_columns(_keys_from_data(table, statistic, roles))
-    valid = statistic.valid() & statistic.valid_for(roles.labels)
+    squares = [pl.col(c) >= 0 for c in statistic.twins.values() if c in cell]  # NaN in states of earlier versions
+    valid = pl.all_horizontal(statistic.valid(), statistic.valid_for(roles.labels), *squares)
     if labels:
         valid &= pl.col(LABEL) < labels
     wrong = table.filter(~valid.fill_null(False))
@@ -487,7 +489,12 @@ def _cells(frame: pl.DataFrame, statistic: Statistic, roles: Roles) -> pl.DataFr
 def _as_found(cell: Mapping[str, Any], found: Mapping[str, Any], statistic: Statistic) -> dict[str, Any]:
     """The fields that a cell must have: counts may be stored as floats, and those added later be missing."""
     floats: dict[str, Any] = {c: pl.Float64() for c in statistic.counts if found.get(c) == pl.Float64()}
-    return {c: floats.get(c, kind) for c, kind in cell.items() if c in found or c not in statistic.added}
+    return {c: floats.get(c, kind) for c, kind in cell.items() if c in found or c not in _later(statistic)}
+
+
+def _later(statistic: Statistic) -> dict[str, float]:
+    """Fields that states of earlier versions do not have, and what they are there."""
+    return {**statistic.added, **dict.fromkeys(statistic.twins.values(), nan)}
 
 
 def _as_today(table: pl.DataFrame, cell: Mapping[str, Any], statistic: Statistic) -> pl.DataFrame:
@@ -501,8 +508,9 @@ def _as_today(table: pl.DataFrame, cell: Mapping[str, Any], statistic: Statistic
                 f"whole in {parts.height} cells (first: {parts[name][0]!r})."
             )
         table = table.with_columns(whole)
-    missing = [pl.lit(None, pl.Float64()).alias(c) for c in statistic.added if c not in table.columns]
-    filled = [pl.col(c).fill_null(value) for c, value in statistic.added.items()]
+    later = {c: value for c, value in _later(statistic).items() if c in cell}
+    missing = [pl.lit(None, pl.Float64()).alias(c) for c in later if c not in table.columns]
+    filled = [pl.col(c).fill_null(value) for c, value in later.items()]
     return table.with_columns(missing).select(GROUP, *cell).with_columns(filled)
 
 

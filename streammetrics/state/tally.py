@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from streammetrics.counting import Counter
+from streammetrics.counting import Counter, WithSquares
 from streammetrics.kernels import Codes
 from streammetrics.rows import batches
 from streammetrics.rows.arrays import Rows, rows_by_model
 from streammetrics.rows.roles import Roles
 from streammetrics.state.tables import ONE_GROUP, State, Statistics, find_groups, numbered
-from streammetrics.statistics import GROUP, pairs_kept
+from streammetrics.statistics import GROUP, Statistic, pairs_kept
 from streammetrics.system.forks import require_threads
 
 
@@ -34,7 +34,7 @@ class Tally:
         """The tally of a block, given as the rows of each model."""
         weighted = rows[0].weight is not None
         counters = tuple(
-            tuple(s.counter(weighted) for _ in range(len(labels) if labels and s.of_label else 1)) for s in statistics
+            tuple(_counter(s, weighted) for _ in range(len(labels) if labels and s.of_label else 1)) for s in statistics
         )
         tally = cls(statistics, labels, numbered(rows[0].groups.clear()), counters)
         tally.add(rows)
@@ -94,6 +94,13 @@ class Tally:
             codes[new.to_numpy()] = self.groups.height + np.arange(numbers.null_count())
             self.groups = numbered(pl.concat([self.keys, keys.filter(new)]))
         return codes
+
+
+def _counter(statistic: Statistic, weighted: bool) -> Counter:
+    made = statistic.counter(weighted)
+    if weighted and statistic.squared and not statistic.squares_itself:
+        return WithSquares(statistic, made, statistic.counter(weighted))
+    return made
 
 
 def no_state(roles: Roles, statistics: Statistics) -> State:

@@ -48,6 +48,7 @@ class CalibrationBins(Statistic):
     limits: ClassVar[Mapping[str, float]] = {"pos": 1, "score_sum": 1, "score_square_sum": 1, "pos_score_sum": 1}
     support: ClassVar[pl.Expr | None] = pl.sum("pos")
     sums: ClassVar[tuple[str, ...]] = ("score_sum", "score_square_sum", "pos_score_sum")
+    squared: ClassVar[tuple[str, ...]] = (*counts, *sums)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bins", whole("the number of calibration bins", self.bins, most=1_000_000))

@@ -37,6 +37,7 @@ class ConfusionCounts(Thresholded):
     roles: ClassVar[tuple[str, ...]] = ("y_true",)
     counts: ClassVar[tuple[str, ...]] = ("tp", "fp", "fn", "tn")
     held: ClassVar[tuple[str, ...]] = counts
+    squared: ClassVar[tuple[str, ...]] = counts
     support: ClassVar[pl.Expr | None] = (pl.col("tp") + pl.col("fn")).first()
 
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
@@ -61,6 +62,7 @@ class CutCounts(ConfusionCounts):
     """
 
     counts: ClassVar[tuple[str, ...]] = (*ConfusionCounts.counts, "cut_neg", "cut_pos")
+    squared: ClassVar[tuple[str, ...]] = ()
 
     def cases(self, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
         """Half of the rows of the bin reach the threshold, or all or none of a class."""

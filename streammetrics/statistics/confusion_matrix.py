@@ -51,6 +51,7 @@ class ConfusionMatrix(Statistic):
     keys: ClassVar[dict[str, pl.DataType]] = {"actual": pl.Null(), "predicted": pl.Null()}
     counts: ClassVar[tuple[str, ...]] = ("count",)
     held: ClassVar[tuple[str, ...]] = counts
+    squared: ClassVar[tuple[str, ...]] = counts
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "order", plain_labels(self.order))

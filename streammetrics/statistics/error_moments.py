@@ -32,6 +32,10 @@ SUMMED = (
     *("weight", "over_sum", "under_sum", "square_error_sum", "absolute_actual_sum"),
     *("actual_m2", "predicted_m2", "comoment"),
 )
+SQUARED = (
+    *("weight", "over_sum", "under_sum", "square_error_sum", "error_fourth_sum"),
+    *("percentage_sum", "percentage_square_sum"),
+)
 HIGHEST = ("actual_max", "predicted_max", "absolute_error_max")
 
 
@@ -80,6 +84,8 @@ class ErrorMoments(Statistic):
     kind: ClassVar[Kind | None] = "regression"
     roles: ClassVar[tuple[str, ...]] = ("y_true", "y_pred")
     counts: ClassVar[tuple[str, ...]] = ("weight",)
+    squared: ClassVar[tuple[str, ...]] = SQUARED
+    squares_itself: ClassVar[bool] = True
     held: ClassVar[tuple[str, ...]] = counts
     added: ClassVar[Mapping[str, float]] = MappingProxyType(dict.fromkeys(RESTS, 0.0))
 
@@ -99,7 +105,8 @@ class ErrorMoments(Statistic):
     def schema(self, weighted: bool) -> dict[str, pl.DataType]:
         """Columns and types of the table. The number of weighted rows is the sum of their weights."""
         count = pl.Float64() if weighted else pl.Int64()
-        return {GROUP: pl.UInt32()} | dict.fromkeys(self.columns, pl.Float64()) | {"weight": count}
+        columns = (*self.columns, *(self.twins.values() if weighted else ()))
+        return {GROUP: pl.UInt32()} | dict.fromkeys(columns, pl.Float64()) | {"weight": count}
 
     def counter(self, weighted: bool) -> Tables:
         """Moments of chunks."""
@@ -111,10 +118,12 @@ class ErrorMoments(Statistic):
         A group without rows has minima of infinity, maxima of minus infinity, and zeros.
         """
         (actual,), (predicted,) = rows.truth, rows.predicted
-        sums = kernels.sum_errors(
-            actual, predicted, rows.codes, len(rows.dropped), rows.weight, self.families, self.power
-        )
+        values = (actual, predicted, rows.codes, len(rows.dropped))
+        sums = kernels.sum_errors(*values, rows.weight, self.families, self.power)
         columns = dict(zip(self.columns, sums.T, strict=True))
+        if rows.weight is not None:
+            squares = dict(zip(MOMENTS, kernels.sum_errors(*values, rows.with_squared_weights.weight).T, strict=True))
+            columns |= {twin: squares[name] for name, twin in self.twins.items()}
         return self.table(rows.weight is not None, group=np.arange(len(rows.dropped)), **columns)
 
     def merge(self, table: pl.DataFrame) -> pl.DataFrame:
@@ -126,7 +135,7 @@ class ErrorMoments(Statistic):
         starts = table.select(pl.col(GROUP).ne_missing(pl.col(GROUP).shift()).arg_true()).to_series().to_numpy()
         if len(starts) == table.height:
             return table
-        parts = {name: table[name].to_numpy() for name in self.columns}
+        parts = {name: table[name].to_numpy() for name in table.columns if name != GROUP}
         with np.errstate(all="ignore"):
             means = self._move(parts, starts)
             ways = dict.fromkeys(LOWEST, np.minimum) | dict.fromkeys(HIGHEST, np.maximum)

@@ -34,6 +34,7 @@ class PredictedCounts(Thresholded):
     name: ClassVar[str] = "predicted_counts"
     counts: ClassVar[tuple[str, ...]] = ("predicted_positives", "predicted_negatives")
     held: ClassVar[tuple[str, ...]] = counts
+    squared: ClassVar[tuple[str, ...]] = counts
 
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
         """Rows by rank, all under one label: shape (groups, thresholds + 1, 2)."""

@@ -41,6 +41,7 @@ class ProbabilityLoss(Statistic):
     held: ClassVar[tuple[str, ...]] = counts
     support: ClassVar[pl.Expr | None] = pl.col("weight").filter(pl.col("actual") == 1).sum()
     sums: ClassVar[tuple[str, ...]] = ("log_loss_sum", "log_loss_square_sum", "brier_sum", "brier_square_sum")
+    squared: ClassVar[tuple[str, ...]] = (*counts, *sums)
     limits: ClassVar[Mapping[str, float]] = dict(zip(sums, (LOG_LOSS, LOG_LOSS**2, 1, 1), strict=True))
 
     def needs_probabilities(self) -> bool:

@@ -48,6 +48,7 @@ class ScoreHistogram(Binned):
     roles: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
     counts: ClassVar[tuple[str, ...]] = ("neg", "pos")
     held: ClassVar[tuple[str, ...]] = counts
+    squared: ClassVar[tuple[str, ...]] = counts
     support: ClassVar[pl.Expr | None] = pl.sum("pos")
 
     def needs_probabilities(self) -> bool:

@@ -67,6 +67,8 @@ class Statistic(ABC):
       values of the keys ``again``;
     - ``limits``: the most that a row of weight 1 adds to a count or a sum, to which none adds less than 0;
     - ``added``: floats that states saved by earlier versions do not have, and what they are there;
+    - ``squared``: the counts and sums that tables of weighted rows also hold with squared weights, in columns beside
+      them whose names end in ``_w2``; ``squares_itself`` if the statistic fills these columns;
     - ``inputs``: further columns of numbers that it needs, which become keyword arguments of the accumulator.
     """
 
@@ -82,6 +84,8 @@ class Statistic(ABC):
     again: ClassVar[tuple[str, ...]] = ()
     limits: ClassVar[Mapping[str, float]] = MappingProxyType({})
     added: ClassVar[Mapping[str, float]] = MappingProxyType({})
+    squared: ClassVar[tuple[str, ...]] = ()
+    squares_itself: ClassVar[bool] = False
     inputs: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -147,11 +151,13 @@ class Statistic(ABC):
 
     def table(self, weighted: bool, /, **columns: Any) -> pl.DataFrame:
         """A table of these columns."""
-        return pl.DataFrame([pl.Series(name, columns[name], dtype) for name, dtype in self.schema(weighted).items()])
+        types = self.schema(weighted)
+        return pl.DataFrame([pl.Series(name, columns[name], types[name]) for name in types if name in columns])
 
     def merge(self, table: pl.DataFrame) -> pl.DataFrame:
         """The table with every cell once, sorted by group and keys. Equal tables give equal sums, to the last bit."""
-        cell, values = (GROUP, *self.keys), (*self.counts, *self.sums)
+        cell = (GROUP, *self.keys)
+        values = [name for name in table.columns if name not in cell]
         if not _ascending(table.select(cell)):  # a group-by would add up in an order that varies
             table = table.sort(cell, maintain_order=True)
             first = table.select(pl.any_horizontal(pl.col(c).ne_missing(pl.col(c).shift()) for c in cell).arg_true())
@@ -183,7 +189,8 @@ class Statistic(ABC):
 
     def overflown(self) -> pl.Expr:
         """Whether a total of the table, over all groups, is not finite."""
-        floats = [c for c, kind in self.schema(weighted=True).items() if kind.is_float() and c not in self.keys]
+        aside = {*self.keys, *self.twins.values()}
+        floats = [c for c, kind in self.schema(weighted=True).items() if kind.is_float() and c not in aside]
         totals = [pl.col(c).sum().over(self.kept) if self.kept else pl.col(c).sum() for c in floats]
         if self.held:  # which are added up
             rows = pl.sum_horizontal(pl.col(self.held).cast(pl.Float64())).sum()
@@ -219,6 +226,11 @@ class Statistic(ABC):
         """The schema with types that come from the data taken from those found."""
         return dict(schema)
 
+    @property
+    def twins(self) -> dict[str, str]:
+        """For columns of weighted tables, the one that holds the same sums with squared weights."""
+        return {name: f"{name}_w2" for name in self.squared}
+
     def schema(self, weighted: bool) -> dict[str, pl.DataType]:
         """Columns and types of the table. Counts of weighted rows are sums of their weights."""
         count = pl.Float64() if weighted else pl.Int64()
@@ -227,6 +239,7 @@ class Statistic(ABC):
             | self.keys
             | dict.fromkeys(self.counts, count)
             | dict.fromkeys(self.sums, pl.Float64())
+            | (dict.fromkeys(self.twins.values(), pl.Float64()) if weighted else {})
         )
 
 

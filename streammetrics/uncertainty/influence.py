@@ -73,7 +73,8 @@ def influence_intervals(
         confidence: Confidence level.
         cells: the same rows in fewer cells, such as those of `sliced`, whose influence is looked at.
         added: rows added to each cell first, so that an empty one does not pass for an impossible one.
-        fewest: rows that each class needs, of each metric or of all; with sums among the columns, each row of the table.
+        fewest: rows that each class needs, for each metric or for all; with sums among the columns, each row of the
+            table.
         maxima: names of the metrics that are maxima over thresholds.
 
     Returns:
@@ -96,8 +97,9 @@ def influence_intervals(
     if groups.is_empty():
         return tidy(groups, [GROUP], names, *np.empty((2, 0, len(names))))
     columns = list(dict.fromkeys(c for pair in products for c in pair))
-    filled = [pl.col(columns).cast(pl.Float64) + added, pl.col(GROUP).rle_id()]
-    seen = _matrix(read(table.with_columns(pl.col(columns).cast(pl.Float64), pl.col(GROUP).rle_id())), names)
+    amounts = pl.col(list({*columns, *products.values()})).cast(pl.Float64)
+    filled = [amounts + added, pl.col(GROUP).rle_id()]
+    seen = _matrix(read(table.with_columns(amounts, pl.col(GROUP).rle_id())), names)
     values = _matrix(read(table.with_columns(filled)), names) if added else seen.copy()
     cells = (table if cells is None else cells).with_columns(filled)
     slopes = _slopes(cells, columns, names, read)
@@ -120,8 +122,13 @@ def influence_intervals(
     return tidy(groups, [GROUP], names, lower, upper)
 
 
-def sliced(table: pl.DataFrame, counts: Sequence[str]) -> pl.DataFrame:
+def sliced(table: pl.DataFrame, counts: Sequence[str], others: Sequence[str] = ()) -> pl.DataFrame:
     """The table with few cells in each group: neighbours whose rows lie in the same slice of each count.
+
+    Args:
+        table: the column ``group``, counts, and the edges of bins.
+        counts: those of which there are slices.
+        others: further columns to add up.
 
     >>> table = pl.DataFrame({"group": 0, "count": [1] * 1_000})
     >>> sliced(table, ["count"])["count"].to_list()[:3]
@@ -132,9 +139,9 @@ def sliced(table: pl.DataFrame, counts: Sequence[str]) -> pl.DataFrame:
         for c in counts
     }
     placed = table.with_columns(**{name: place.fill_nan(0).floor() for name, place in slices.items()})
-    others = [c for c in table.columns if c not in (GROUP, *counts)]
-    ends = [pl.col(c).last() if c.endswith("_high") else pl.col(c).first() for c in others]
-    return placed.group_by(GROUP, *slices, maintain_order=True).agg(pl.sum(*counts), *ends).drop(*slices)
+    edges = [c for c in table.columns if c not in (GROUP, *counts, *others)]
+    ends = [pl.col(c).last() if c.endswith("_high") else pl.col(c).first() for c in edges]
+    return placed.group_by(GROUP, *slices, maintain_order=True).agg(pl.sum(*counts, *others), *ends).drop(*slices)
 
 
 def _slopes(table: pl.DataFrame, columns: Sequence[str], names: Sequence[str], read: Read) -> Values:
@@ -182,37 +189,51 @@ def _read_slopes(
 def _spread(
     table: pl.DataFrame, slopes: Values, columns: Sequence[str], products: Products
 ) -> tuple[Values, Values, Values]:
-    """Standard errors and degrees of freedom: shape (groups, metrics); the rows of the smaller class of each group."""
-    counts = columns if all(a == b == c for (a, b), c in products.items()) else columns[:1]
+    """Standard errors and degrees of freedom: shape (groups, metrics); the rows of the smaller class of each group.
+
+    A row of weight w has w times the influence of its cell. Means over rows are weighted, and rows of unequal weight
+    count as fewer: the square of their weight over the sum of the squared weights (Kish 1965).
+    """
+    counts = columns if len(products) == len(columns) else columns[:1]
     classes = [own for own in ([c for c in columns if (c in POSITIVES) == side] for side in (True, False)) if own]
     if len(counts) < len(columns):
         classes = [list(columns)]
-    group = table[GROUP].to_numpy()
-    starts = np.flatnonzero(np.diff(group.astype(np.intp), prepend=-1))
-    amounts = table.select(columns).to_numpy()
-    total, square, size = (np.zeros((len(classes), len(starts), n)) for n in (slopes.shape[2], slopes.shape[2], 1))
+    squares = {c: products[(c, c) if c in counts else (columns[0], c)] for c in columns}
+    starts = np.flatnonzero(np.diff(table[GROUP].to_numpy().astype(np.intp), prepend=-1))
+
+    def added_up(values: Values) -> Values:
+        return np.add.reduceat(values, starts)
+
+    def column(name: str) -> Values:
+        return table[name].to_numpy()[:, np.newaxis]
+
+    total, total_of_squares, square = (np.zeros((len(classes), len(starts), slopes.shape[2])) for _ in range(3))
+    weight, weight_of_squares = np.zeros((2, len(classes), len(starts), 1))
     for i, own in enumerate(classes):
-        places = [columns.index(c) for c in own]
-        of_rows = [slopes[:, a] * amounts[:, a, np.newaxis] for a in places]
-        total[i] = np.add.reduceat(sum(of_rows, np.zeros_like(slopes[:, 0])), starts)
+        for c in own:
+            slope = slopes[:, columns.index(c)]
+            total[i] += added_up(slope * column(c))
+            total_of_squares[i] += added_up(slope * column(squares[c]))
+            if c in counts:
+                weight[i] += added_up(column(c))
+                weight_of_squares[i] += added_up(column(squares[c]))
         for (a, b), c in products.items():
             if a in own and b in own:
-                both = slopes[:, columns.index(a)] * slopes[:, columns.index(b)] * table[c].to_numpy()[:, np.newaxis]
-                square[i] += np.add.reduceat(both, starts) * (1 if a == b else 2)
-        size[i] = np.add.reduceat(table.select(pl.sum_horizontal(c for c in own if c in counts)).to_numpy(), starts)
+                both = slopes[:, columns.index(a)] * slopes[:, columns.index(b)] * column(c)
+                square[i] += added_up(both) * (1 if a == b else 2)
     with np.errstate(all="ignore"):
-        within = square - total**2 / size
+        size, mean = weight**2 / weight_of_squares, total / weight
+        within = square - 2 * mean * total_of_squares + mean**2 * weight_of_squares
         within = np.where(within > ROUNDING * square, within, 0) * size / (size - 1)
-        between = (total**2 / size).sum(axis=0) - total.sum(axis=0) ** 2 / size.sum(axis=0)
-        parts = np.concatenate([within, np.maximum(between, 0)[np.newaxis]])
-        freedom = np.concatenate([size, size.sum(axis=0, keepdims=True)]) - 1
+        whole = total.sum(axis=0) / weight.sum(axis=0)
+        between = (weight_of_squares * (mean - whole) ** 2).sum(axis=0, keepdims=True)
+        parts = np.concatenate([within, between])
+        freedom = np.concatenate([size, weight.sum(axis=0, keepdims=True) ** 2 / weight_of_squares.sum(axis=0)]) - 1
         variance = parts.sum(axis=0)
-        errors, degrees = (
-            np.sqrt(np.where(variance > 0, variance, np.nan)),
-            variance**2 / (parts**2 / freedom).sum(axis=0),
-        )
-    smallest = size.min(axis=0)[:, 0] if counts is columns else np.minimum.reduceat(amounts[:, 0], starts)
-    return errors, degrees, smallest
+        degrees = variance**2 / (parts**2 / freedom).sum(axis=0)
+    errors = np.sqrt(np.where(variance > 0, variance, np.nan))
+    smallest = size.min(axis=0) if counts is columns else np.minimum.reduceat(column(columns[0]), starts)
+    return errors, degrees, smallest[:, 0]
 
 
 def _bias(table: pl.DataFrame, counts: Sequence[str], names: Sequence[str], read: Read) -> Values:

@@ -62,6 +62,17 @@ def binary(share: float, distance: float = 1.2, sharpness: float = 1.3):
     return draw
 
 
+def weighted(draw):
+    """The same rows with weights that follow the score or the prediction, and chance."""
+
+    def with_weights(random: Random, samples: int, rows: int) -> dict[str, np.ndarray]:
+        columns = draw(random, samples, rows)
+        rank = columns["p"].argsort(axis=1).argsort(axis=1) / rows
+        return columns | {"w": np.exp(rank + 0.7 * random.normal(size=rank.shape))}
+
+    return with_weights
+
+
 def clustered(random: Random, samples: int, rows: int, units: int = 40) -> dict[str, np.ndarray]:
     """Units of different difficulty, of as many rows each, and with weights."""
     unit = np.tile(np.arange(rows) % units, (samples, 1))
@@ -85,6 +96,14 @@ def of_scores(**options):
     return sm.binary(y_true="y", y_score="p", metrics=BINARY, **options)
 
 
+def of_errors(**options):
+    return sm.regression(y_true="y", y_pred="p", metrics=ERRORS, **options)
+
+
+def of_labels(**options):
+    return sm.multiclass(y_true="y", y_pred="z", metrics=CLASSES, **options)
+
+
 SETTINGS = [
     Setting("200 rows", 200, binary(0.3), of_scores, BINARY),
     Setting("2,000 rows", 2_000, binary(0.3), of_scores, BINARY),
@@ -96,13 +115,18 @@ SETTINGS = [
     Setting("calibrated", 2_000, binary(0.3, 1.2, 1.0), of_scores, BINARY),
     Setting("40 units", 2_000, clustered, lambda **o: of_scores(unit="u", **o), BINARY),
     Setting("40 units, weighted", 2_000, clustered, lambda **o: of_scores(unit="u", sample_weight="w", **o), BINARY),
+    Setting("weighted", 2_000, weighted(binary(0.3)), partial(of_scores, sample_weight="w"), BINARY),
     Setting(
-        "10 classes", 2_000, classes, lambda **o: sm.multiclass(y_true="y", y_pred="z", metrics=CLASSES, **o), CLASSES
+        "weighted, 2% positive",
+        2_000,
+        weighted(binary(0.02)),
+        partial(of_scores, sample_weight="w", thresholds=0.04),
+        BINARY,
     ),
-    Setting("200 errors", 200, values, lambda **o: sm.regression(y_true="y", y_pred="p", metrics=ERRORS, **o), ERRORS),
-    Setting(
-        "2,000 errors", 2_000, values, lambda **o: sm.regression(y_true="y", y_pred="p", metrics=ERRORS, **o), ERRORS
-    ),
+    Setting("10 classes", 2_000, classes, of_labels, CLASSES),
+    Setting("200 errors", 200, values, of_errors, ERRORS),
+    Setting("2,000 errors", 2_000, values, of_errors, ERRORS),
+    Setting("2,000 errors, weighted", 2_000, weighted(values), partial(of_errors, sample_weight="w"), ERRORS),
 ]
 
 

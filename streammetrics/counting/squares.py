@@ -1,0 +1,61 @@
+"""Sums with squared weights beside sums with weights, which confidence intervals of weighted metrics need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+import numpy as np
+import polars as pl
+
+from streammetrics.counting.counter import Counter
+from streammetrics.kernels import Codes
+from streammetrics.rows.arrays import Rows
+
+
+class Squaring(Protocol):
+    """What keeps sums with squared weights."""
+
+    @property
+    def keys(self) -> Mapping[str, Any]:
+        """The columns that say which cell."""
+        ...
+
+    @property
+    def twins(self) -> Mapping[str, str]:
+        """For some columns, the one that holds the same sums with squared weights."""
+        ...
+
+    def merge(self, table: pl.DataFrame) -> pl.DataFrame:
+        """The table with every cell once."""
+        ...
+
+
+@dataclass
+class WithSquares(Counter):
+    """Two counters of the same rows: one of them takes the squares of their weights."""
+
+    statistic: Squaring
+    weights: Counter
+    squares: Counter
+
+    def add(self, rows: Rows, groups: int) -> None:
+        """Count more rows."""
+        self.weights.add(rows, groups)
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.squares.add(rows.with_squared_weights, groups)
+
+    def absorb(self, other: Self, numbers: Codes, groups: int) -> None:
+        """Count the rows of another."""
+        self.weights.absorb(other.weights, numbers, groups)
+        self.squares.absorb(other.squares, numbers, groups)
+
+    def table(self) -> pl.DataFrame:
+        """The table of weights, with the columns of squared weights."""
+        cells = ["group", *self.statistic.keys]
+        with np.errstate(invalid="ignore"):
+            squares = self.squares.table()
+        squares = squares.select(*cells, **{twin: pl.col(c) for c, twin in self.statistic.twins.items()})
+        both = pl.concat([self.weights.table(), squares], how="diagonal")
+        return self.statistic.merge(both.with_columns(pl.exclude(cells).fill_null(0.0)))

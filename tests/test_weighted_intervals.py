@@ -1,0 +1,146 @@
+"""Confidence intervals of weighted rows, off sums with squared weights."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.special import logit
+
+import streammetrics as sm
+
+Z = 1.959963984540054
+LIMITS = ["ci_lower", "ci_upper"]
+SCORES = {"y_true": "label", "y_score": "score"}
+ERRORS = {"y_true": "y", "y_pred": "p"}
+OLD = Path(__file__).parent / "golden" / "0.1.0-without-checksum" / "regression.parquet"
+
+
+def data(seed=0, n=2_000):
+    """Weights that follow scores and errors."""
+    r = np.random.default_rng(seed)
+    label = r.random(n) < 0.35
+    score = 1 / (1 + np.exp(-r.normal(1.2 * label, 1)))
+    y = r.normal(size=n)
+    p = y + r.normal(0.1, 0.5, n)
+    w = np.exp(r.normal(size=n) * 0.6 + score + 0.4 * np.abs(p - y))
+    return pl.DataFrame({"label": label, "score": score, "y": y, "p": p, "w": w, "one": 1.0, "g": np.arange(n) % 3})
+
+
+def report(kind, rows, *, weight="w", metrics=None, **options):
+    columns = SCORES if kind is sm.binary else ERRORS
+    return kind(**columns, sample_weight=weight, **options).update(rows).finalize(metrics, confidence=0.95)
+
+
+def limits(found, metric, **keys):
+    estimate = found.get(metric, **keys)
+    return estimate.ci_lower, estimate.ci_upper
+
+
+@pytest.mark.parametrize(
+    ("metric", "loss"),
+    [
+        ("bias", lambda e: e),
+        ("mae", np.abs),
+        ("mse", np.square),
+        ("mape", None),
+    ],
+)
+def test_means_of_errors(metric, loss):
+    rows = data()
+    error, w = (rows["p"] - rows["y"]).to_numpy(), rows["w"].to_numpy()
+    losses = np.abs(error / rows["y"].to_numpy()) if loss is None else loss(error)
+    mean = np.average(losses, weights=w)
+    step = Z * np.sqrt(np.sum(w**2 * (losses - mean) ** 2)) / w.sum()
+    expected = (
+        (mean - step, mean + step) if metric == "bias" else (mean * np.exp(-step / mean), mean * np.exp(step / mean))
+    )
+    assert limits(report(sm.regression, rows), metric) == pytest.approx(expected, rel=3e-3)
+
+
+@pytest.mark.parametrize("metric", ["log_loss", "brier_score"])
+def test_means_of_losses(metric):
+    rows = data()
+    y, p, w = (rows[c].cast(pl.Float64).to_numpy() for c in ("label", "score", "w"))
+    losses = -np.log(np.where(y == 1, p, 1 - p)) if metric == "log_loss" else (y - p) ** 2
+    mean = np.average(losses, weights=w)
+    error = np.sqrt(np.sum(w**2 * (losses - mean) ** 2)) / w.sum()
+    lower, upper = limits(report(sm.binary, rows), metric)
+    scale = mean if metric == "log_loss" else mean * (1 - mean)
+    spread = np.log(upper / lower) if metric == "log_loss" else logit(upper) - logit(lower)
+    assert spread / (2 * Z) == pytest.approx(error / scale, rel=3e-3)
+
+
+def test_they_are_as_wide_as_metrics_of_rows_drawn_again_spread():
+    rows, names = data(1), ["accuracy", "precision", "recall", "f1", "roc_auc", "average_precision", "prevalence"]
+    found = report(sm.binary, rows, metrics=names)
+    chosen = np.random.default_rng(2).integers(0, rows.height, (600, rows.height))
+    again = rows[chosen.ravel()].with_columns(copy=np.repeat(np.arange(600), rows.height))
+    copies = sm.binary(**SCORES, sample_weight="w", by="copy").update(again).finalize(names).frame
+    for name in names:
+        spread = logit(copies.filter(metric=name)["value"].to_numpy()).std()
+        lower, upper = limits(found, name)
+        assert (logit(upper) - logit(lower)) / (2 * Z) == pytest.approx(spread, rel=0.12), name
+
+
+@pytest.mark.parametrize("kind", [sm.binary, sm.regression])
+def test_equal_weights_give_nearly_the_intervals_of_rows_without(kind):
+    rows = data(3)
+    equal, without = (report(kind, rows, weight=weight).frame for weight in ("one", None))
+    both = equal.join(without, on="metric", suffix="_without").drop_nulls(LIMITS)
+    assert both.height >= (19 if kind is sm.binary else 4)
+    width = pl.col("ci_upper_without") - pl.col("ci_lower_without")
+    apart = both.select("metric", *((pl.col(c) - pl.col(f"{c}_without")).abs() / width for c in LIMITS))
+    assert apart.filter(pl.max_horizontal(LIMITS) > 0.02).rows() == []
+
+
+def test_the_unit_of_weights_makes_no_difference():
+    rows = data(4)
+    for kind in (sm.binary, sm.regression):
+        frames = [report(kind, rows.with_columns(pl.col("w") * unit), by="g").frame for unit in (1, 1e9, 1e-9)]
+        for found in frames[1:]:
+            same = [
+                frames[0][c].fill_null(-9).to_numpy() == pytest.approx(found[c].fill_null(-9).to_numpy())
+                for c in LIMITS
+            ]
+            assert all(same)
+
+
+def test_labels_and_averages_over_them():
+    rows = data(5).with_columns(z=pl.col("label") ^ (pl.col("score") > 0.7))
+    acc = sm.multiclass(y_true="label", y_pred="z", sample_weight="w").update(rows)
+    found = acc.finalize(["accuracy", "kappa", "f1(average=macro)"], confidence=0.95)
+    hit, w = (rows["label"] == rows["z"]).to_numpy(), rows["w"].to_numpy()
+    accuracy = np.average(hit, weights=w)
+    error = np.sqrt(np.sum(w**2 * (hit - accuracy) ** 2)) / w.sum() / (accuracy * (1 - accuracy))
+    lower, upper = limits(found, "accuracy")
+    assert (logit(upper) - logit(lower)) / (2 * Z) == pytest.approx(error, rel=0.01)
+    for metric in ("kappa", "f1(average=macro)"):
+        lower, upper = limits(found, metric)
+        assert lower < found[metric].value < upper
+
+
+@pytest.mark.parametrize("weight", [1e200, 1e-200])
+def test_weights_whose_squares_are_no_floats_have_none(weight):
+    found = report(sm.binary, data().with_columns(w=pl.lit(weight)))
+    assert limits(found, "accuracy") == (None, None)
+    assert "no interval" in found["accuracy"].note
+
+
+def test_states_of_earlier_versions_have_none():
+    with pytest.warns(sm.StateWarning):
+        old = sm.Accumulator.load(OLD)
+    again = sm.Accumulator.from_bytes(old.to_bytes())
+    for acc in (old, again, again + again):
+        found = acc.finalize(["mae", "median_error"], confidence=0.95).frame
+        assert found.select(LIMITS).null_count().row(0) == (found.height,) * 2
+        notes = found.select("metric", "note").unique().sort("metric").rows()
+        assert notes == [
+            ("mae", "no interval: the state has no sums of squared weights"),
+            ("median_error", "no interval: not available for weighted rows"),
+        ]
+
+
+def test_what_is_not_available_for_weighted_rows():
+    found = report(sm.regression, data())
+    assert found["r2"].note == "no interval: not available for weighted rows; pass unit= for a confidence interval"
