@@ -27,6 +27,7 @@ from streammetrics.state.tally import no_state
 from streammetrics.statistics import RowCounts, Statistic
 from streammetrics.system.forks import new_lock, require_threads
 from streammetrics.system.lazy import pa
+from streammetrics.uncertainty.sequences import require_rows
 
 
 class Accumulator:
@@ -297,15 +298,26 @@ class Accumulator:
             raise SpecificationError(f"groups can be filtered by their columns ({known}): {error}") from error
         return self._of(Saved(self.roles, self.metrics, states.select(state, keys)), self._content.limit)
 
-    def finalize(self, metrics: Sequence[str | Metric] | None = None, *, confidence: float | None = None) -> Report:
+    def finalize(
+        self,
+        metrics: Sequence[str | Metric] | None = None,
+        *,
+        confidence: float | None = None,
+        always: int | None = None,
+    ) -> Report:
         """Read the metrics off what has been kept, which stays as it is.
 
         Args:
             metrics: names, with options as in ``"fbeta(beta=2)"``, or metrics; those of the task where None.
-            confidence: add sampling intervals that hold the metric with this probability, such as 0.95.
+            confidence: Confidence level of intervals to add, such as 0.95. Without it there are none.
+            always: Number of rows at which intervals are tightest, such as 100_000. The intervals then hold at every
+                look, however often you look, and are 1.5 to 2 times as wide. Choose the number before the first look
+                and keep it. The contract: rows are added to one set, and none is removed. Each group and each rollup
+                is such a set; a moving window is not. Requires ``confidence``.
 
         Raises:
-            SpecificationError: for a confidence that is not between 0 and 1.
+            SpecificationError: If ``confidence`` is not between 0 and 1, or if ``always`` is not a positive integer or
+                is combined with ``unit``.
             MetricError: for an unknown metric, or one that cannot be read off what is kept.
         """
         tables = columns_of(self.statistics, self.roles.labels)
@@ -315,10 +327,16 @@ class Accumulator:
         found = find_metrics(wanted, tables)
         if confidence is not None and not 0 < confidence < 1:
             raise SpecificationError(f"confidence must lie between 0 and 1, not {confidence!r}.")
+        if always is not None:
+            require_rows(always)
+            if confidence is None:
+                raise SpecificationError(Argument("always"), " requires ", Argument("confidence"), ", such as 0.95.")
+            if self.roles.unit is not None:
+                raise SpecificationError(Argument("always"), " cannot be combined with ", Argument("unit"), ".")
         total, folds = self.state, None
         if self.roles.unit is not None:
             total, folds = self._rolled_up(total, replace(self.roles, unit=None)), total
-        return Report(states.in_order(total), found, confidence, folds, self.roles.unit)
+        return Report(states.in_order(total), found, confidence, folds, self.roles.unit, always)
 
     def to_arrow(self) -> pa.Table:
         """The state as an Arrow table: a row per group, a nested column per statistic."""

@@ -88,7 +88,7 @@ def test_monitoring_runs_from_the_top_and_prints_what_it_says():
 @pytest.mark.usefixtures("directory")
 def test_decisions_runs_from_the_top_and_prints_what_it_says():
     outputs = [(block, printed) for language, block, printed in played("docs/decisions.md") if language == "text"]
-    assert len(outputs) == 2
+    assert len(outputs) == 3
     for block, printed in outputs:
         assert block in printed
 

@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from streammetrics.accumulator import Accumulator
 from streammetrics.differences.drift import drift_over
 from streammetrics.errors import SpecificationError
-from streammetrics.history.evidence import COLUMNS, ROWS, log_e_values, of_change, of_metric
+from streammetrics.history.evidence import COLUMNS, log_e_values, of_change, of_metric
 from streammetrics.history.rules import Rule, before, clock
 from streammetrics.reading.estimates import LIMITS
+from streammetrics.reading.looks import ROWS
 from streammetrics.uncertainty.beta import Values
 from streammetrics.uncertainty.evalues import discoveries
 

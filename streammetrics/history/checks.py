@@ -15,10 +15,11 @@ from streammetrics.accumulator import Accumulator
 from streammetrics.errors import Argument, SpecificationError, StateError
 from streammetrics.history.alarms import ALARM, E_VALUE, SINCE, SOUND, Ask, alarms, blocks
 from streammetrics.history.evidence import COLUMNS as EVIDENCE
-from streammetrics.history.evidence import ROWS, estimated
+from streammetrics.history.evidence import estimated
 from streammetrics.history.rules import Rule, before, clock
 from streammetrics.history.store import MetricStore
 from streammetrics.reading.estimates import LIMITS
+from streammetrics.reading.looks import ROWS
 from streammetrics.times import moment
 
 COLUMNS = {

@@ -9,21 +9,18 @@ from streammetrics.accumulator import Accumulator
 from streammetrics.differences.drift import drift
 from streammetrics.differences.evaluations import compare
 from streammetrics.history.rules import Rule
-from streammetrics.metrics.metric import Range
 from streammetrics.reading.estimates import LIMITS
-from streammetrics.reading.shares import counted_by
+from streammetrics.reading.looks import ROWS, TOTAL, widened, with_count, with_total
 from streammetrics.report.comparison import Comparison
 from streammetrics.report.report import Report
 from streammetrics.uncertainty import normal_quantile
 from streammetrics.uncertainty.beta import Values
 from streammetrics.uncertainty.evalues import log_e_value, log_e_value_of_share
-from streammetrics.uncertainty.sequences import errors_wide, share_limits
 
-ROWS, OTHER_ROWS, TOTAL = "number of rows", "rows of the reference", "rows of the share"  # names of no group column
+OTHER_ROWS = "rows of the reference"  # the name of no group column
 BOUNDS = ("value", "lower", "upper", *LIMITS)
 COLUMNS = (*BOUNDS, "note", ROWS, TOTAL)
 NUMBERS = pl.Schema(dict.fromkeys((*BOUNDS, ROWS, TOTAL), pl.Float64()))
-ROUNDING = 1e-6
 
 
 def estimated(rule: Rule, current: Accumulator, reference: Accumulator | None = None) -> pl.DataFrame:
@@ -47,11 +44,12 @@ def estimated(rule: Rule, current: Accumulator, reference: Accumulator | None = 
 
 def of_metric(rule: Rule, report: Report) -> pl.DataFrame:
     """Estimates of the metric of a rule, the only one in the report."""
-    found = _with_count(report.frame, report, "rows", ROWS)
+    (metric,) = report.metrics
+    found = with_count(report.frame, report.state, "rows", ROWS)
     if report.unit is None and (rule.alarm or rule.always):
-        found = _with_total(found, report)
+        found = with_total(found, report.state, metric)
     found = _whole(found)
-    return _at_every_look(rule, found, report.metrics[0].range) if rule.always else found
+    return widened(found, metric.range, rule.confidence, rule.always, one_sided=True) if rule.always else found
 
 
 def of_change(sides: Comparison) -> pl.DataFrame:
@@ -91,48 +89,11 @@ def log_e_values(rule: Rule, found: pl.DataFrame) -> tuple[Values, Values]:
     return beyond(above=not high), beyond(above=high)
 
 
-def _at_every_look(rule: Rule, found: pl.DataFrame, range: Range) -> pl.DataFrame:
-    """The same estimates, with intervals that hold at every look."""
-    always, alpha = rule.always or 1, 1 - rule.confidence
-    value, _, _, ci_lower, ci_upper, rows, total = found.select(NUMBERS.names()).to_numpy().T
-    wider = errors_wide(np.maximum(rows, 1), always, alpha, one_sided=True) / normal_quantile(rule.confidence)
-    limits = np.stack([value - wider * (value - ci_lower), value + wider * (ci_upper - value)]).clip(*range)
-    shares = (total > 0) & ~np.isnan(ci_lower)
-    successes = np.round(value * total)[shares]
-    limits[:, shares] = share_limits(successes, total[shares], always, alpha, one_sided=True)
-    columns = (pl.Series(name, own, nan_to_null=True) for name, own in zip(LIMITS, limits, strict=True))
-    return found.with_columns(columns)
-
-
-def _with_total(frame: pl.DataFrame, report: Report) -> pl.DataFrame:
-    """The number of rows that the metric is a share of, if it is one."""
-    names = counted_by(report.metrics[0])
-    if not names or not all(map(report.readable, names)):
-        return frame
-    for name in names:
-        frame = _with_count(frame, report, name, f"{TOTAL}: {name}")
-    counts = [f"{TOTAL}: {name}" for name in names]
-    successes = pl.col("value") * pl.sum_horizontal(counts)
-    whole = (successes - successes.round()).abs() <= ROUNDING * pl.max_horizontal(successes, 1.0)
-    return frame.with_columns(pl.when(whole).then(pl.sum_horizontal(counts)).alias(TOTAL)).drop(counts)
-
-
 def _with_rows(frame: pl.DataFrame, sides: Comparison) -> pl.DataFrame:
     """The number of rows of each group, on the side that has fewer."""
     for report, name in ((sides.a, OTHER_ROWS), (sides.b, ROWS)):
-        frame = _with_count(frame, report, "rows", name)
+        frame = with_count(frame, report.state, "rows", name)
     return frame.with_columns(pl.min_horizontal(ROWS, OTHER_ROWS).alias(ROWS)).drop(OTHER_ROWS)
-
-
-def _with_count(frame: pl.DataFrame, report: Report, metric: str, name: str) -> pl.DataFrame:
-    """A metric that counts rows, as one more column."""
-    counts = report.rows(metric)
-    keys = counts.columns[: counts.columns.index("metric")]
-    keys = [c for c in keys if c in frame.columns and (c in report.by or not counts[c].null_count())]
-    own = counts.select(*keys, pl.col("value").alias(name)).cast(frame.select(keys).schema)
-    if not keys:
-        return frame.join(own, how="cross")
-    return frame.join(own, on=keys, how="left", nulls_equal=True, maintain_order="left")
 
 
 def _whole(frame: pl.DataFrame) -> pl.DataFrame:

@@ -157,8 +157,10 @@ class Report:
         confidence: float | None = None,
         folds: State | None = None,
         unit: str | None = None,
+        always: int | None = None,
     ) -> None:
         self._state = state
+        self.always = always
         self.folds = folds
         self.unit = unit
         self.metrics = tuple(metrics)
@@ -166,7 +168,7 @@ class Report:
         self._elsewhere: tuple[Any, Report | None] = (None, None)  # the threshold asked for last
 
     def with_confidence(self, confidence: float | None) -> Report:
-        """The same report with sampling intervals of another confidence, or without them."""
+        """The same report with confidence intervals of another level, for a single look, or without them."""
         return Report(self.state, self.metrics, confidence, self.folds, self.unit)
 
     @cached_property
@@ -185,7 +187,12 @@ class Report:
             return frame
         from streammetrics.reading.confidence import with_intervals  # when it is needed: it takes a while to import
 
-        return with_intervals(frame, self.state, metrics, self.confidence, self.folds)
+        frame = with_intervals(frame, self.state, metrics, self.confidence, self.folds)
+        if self.always is None:
+            return frame
+        from streammetrics.reading.looks import at_every_look
+
+        return at_every_look(frame, self.state, metrics, self.confidence, self.always)
 
     @property
     def state(self) -> State:
@@ -203,7 +210,7 @@ class Report:
             [metrics] if isinstance(metrics, (str, Metric)) else metrics,
             columns_of(self.state.statistics, self.state.labels),
         )
-        return Report(self.state, found, self.confidence, self.folds, self.unit)
+        return Report(self.state, found, self.confidence, self.folds, self.unit, self.always)
 
     @property
     def by(self) -> list[str]:
@@ -280,7 +287,7 @@ class Report:
         last, found = self._elsewhere
         if last != threshold:
             state, folds = (None if s is None else at_threshold(s, float(threshold)) for s in (self.state, self.folds))
-            found = None if state is None else Report(state, (), self.confidence, folds, self.unit)
+            found = None if state is None else Report(state, (), self.confidence, folds, self.unit, self.always)
             self._elsewhere = threshold, found
         return found
 
@@ -365,7 +372,8 @@ class Report:
         require_group_columns(names, self.by)
         kept = list(dict.fromkeys([*names, *(c for c in self.by if c == MODEL)]))
         folds = None if self.folds is None else roll_up(for_reports(self.folds), [*kept, FOLD])
-        return Report(roll_up(for_reports(self.state), kept), self.metrics, self.confidence, folds, self.unit)
+        state = roll_up(for_reports(self.state), kept)
+        return Report(state, self.metrics, self.confidence, folds, self.unit, self.always)
 
     def compare(
         self,
@@ -469,7 +477,7 @@ class Report:
             return roll_up(select(state, state.keys.filter(pl.col(MODEL) == name)), [*columns, *more])
 
         folds = None if self.folds is None else alone(self.folds, FOLD)
-        return Report(alone(self.state), self.metrics, self.confidence, folds, self.unit)
+        return Report(alone(self.state), self.metrics, self.confidence, folds, self.unit, self.always)
 
     def curve(self, kind: str, order: Literal["tied", "best", "worst"] = "tied") -> pl.DataFrame:
         """A curve of every group as a frame.

@@ -1,0 +1,96 @@
+"""Confidence intervals that hold at every look at a growing set of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from streammetrics.errors import MetricError
+from streammetrics.metrics import Metric, find_metrics
+from streammetrics.metrics.metric import Range
+from streammetrics.reading.confidence import is_weighted
+from streammetrics.reading.estimates import LIMITS, columns_of, estimate
+from streammetrics.reading.shares import counted_by
+from streammetrics.state.tables import State
+from streammetrics.uncertainty.distributions import normal_quantile, upper_level
+from streammetrics.uncertainty.sequences import errors_wide, share_limits
+
+ROWS, TOTAL = "number of rows", "rows of the share"  # names of no group column
+NUMBERS = ["value", *LIMITS, ROWS, TOTAL]
+PLACE = "place in the frame"
+CONTRACT = "valid at every look at one growing set of rows"
+ROUNDING = 1e-6
+
+
+def at_every_look(
+    frame: pl.DataFrame, state: State, metrics: Sequence[Metric], confidence: float, always: int
+) -> pl.DataFrame:
+    """The frame of estimates with intervals that hold at every look, as their notes say.
+
+    Args:
+        frame: Estimates with confidence intervals for one look.
+        state: Groups and tables.
+        metrics: The metrics of the frame.
+        confidence: Confidence level.
+        always: Number of rows at which the intervals are tightest.
+    """
+    columns, numbered = frame.columns, with_count(frame.with_row_index(PLACE), state, "rows", ROWS)
+    parts = [
+        widened(with_total(numbered.filter(metric=m.name), state, m), m.range, confidence, always) for m in metrics
+    ]
+    found = pl.concat([numbered.clear(), *parts], how="diagonal_relaxed").sort(PLACE).select(columns)
+    said = pl.when(pl.any_horizontal(pl.col(LIMITS).is_not_null())).then(pl.lit(CONTRACT))
+    return found.with_columns(note=pl.concat_str("note", said, separator="; ", ignore_nulls=True).replace("", None))
+
+
+def widened(
+    found: pl.DataFrame, range: Range, confidence: float, always: int, *, one_sided: bool = False
+) -> pl.DataFrame:
+    """Estimates of a metric with intervals for every look, from those for one look, `ROWS`, and `TOTAL`.
+
+    Intervals of shares are exact. All others are as many standard errors wide as `errors_wide` says.
+
+    Args:
+        found: Estimates of one metric.
+        range: Smallest and largest possible value.
+        confidence: Confidence level; of each limit by itself if ``one_sided``.
+        always: Number of rows at which the intervals are tightest.
+        one_sided: Whether each limit is used alone.
+    """
+    alpha, level = 1 - confidence, confidence if one_sided else upper_level(confidence)
+    value, ci_lower, ci_upper, rows, total = found.select(pl.col(NUMBERS).cast(pl.Float64)).to_numpy().T
+    wider = errors_wide(np.maximum(rows, 1), always, alpha, one_sided=one_sided) / normal_quantile(level)
+    limits = np.stack([value - wider * (value - ci_lower), value + wider * (ci_upper - value)]).clip(*range)
+    shares = (total > 0) & ~np.isnan(ci_lower)
+    successes = np.round(value * total)[shares]
+    limits[:, shares] = share_limits(successes, total[shares], always, alpha, one_sided=one_sided)
+    return found.with_columns(pl.Series(n, own, nan_to_null=True) for n, own in zip(LIMITS, limits, strict=True))
+
+
+def with_total(frame: pl.DataFrame, state: State, metric: Metric) -> pl.DataFrame:
+    """Estimates of a metric with `TOTAL`: of how many rows it is a share, if it is one and rows have no weights."""
+    names = counted_by(metric)
+    if not names or any(is_weighted(s, state.tables[s.name]) for s in state.statistics):
+        return frame.with_columns(pl.lit(None, pl.Float64).alias(TOTAL))
+    own = [f"{TOTAL}: {name}" for name in names]
+    try:
+        for name, column in zip(names, own, strict=True):
+            frame = with_count(frame, state, name, column)
+    except MetricError:  # nothing that is kept has these counts
+        return frame.with_columns(pl.lit(None, pl.Float64).alias(TOTAL))
+    successes = pl.col("value") * pl.sum_horizontal(own)
+    whole = (successes - successes.round()).abs() <= ROUNDING * pl.max_horizontal(successes, 1.0)
+    return frame.with_columns(pl.when(whole).then(pl.sum_horizontal(own)).alias(TOTAL)).drop(own)
+
+
+def with_count(frame: pl.DataFrame, state: State, metric: str, name: str) -> pl.DataFrame:
+    """The frame with a metric that counts rows, as one more column."""
+    counts = estimate(state, find_metrics([metric], columns_of(state.statistics, state.labels)))
+    keys = counts.columns[: counts.columns.index("metric")]
+    keys = [c for c in keys if c in frame.columns and (c in state.keys.columns or not counts[c].null_count())]
+    own = counts.select(*keys, pl.col("value").alias(name)).cast(frame.select(keys).schema)
+    if not keys:
+        return frame.join(own, how="cross")
+    return frame.join(own, on=keys, how="left", nulls_equal=True, maintain_order="left")
