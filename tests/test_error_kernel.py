@@ -55,6 +55,10 @@ def assert_close(found, expected, rtol=1e-12):
         scale = 0.0
         if name == "comoment":
             scale = np.sqrt(expected["actual_m2"]) * np.sqrt(expected["predicted_m2"])
+        elif name.startswith("moment_"):
+            i, j = map(int, name.removeprefix("moment_"))
+            wide = (expected["actual_max"] - expected["actual_min"]) ** i
+            scale = expected["weight"] * wide * (2 * expected["absolute_error_max"]) ** j
         elif "_mean" in name:
             side, _ = name.split("_mean")
             scale = np.maximum(np.abs(expected[f"{side}_min"]), np.abs(expected[f"{side}_max"]))

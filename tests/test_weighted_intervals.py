@@ -100,7 +100,7 @@ def test_the_unit_of_weights_makes_no_difference():
         frames = [report(kind, rows.with_columns(pl.col("w") * unit), by="g").frame for unit in (1, 1e9, 1e-9)]
         for found in frames[1:]:
             same = [
-                frames[0][c].fill_null(-9).to_numpy() == pytest.approx(found[c].fill_null(-9).to_numpy())
+                frames[0][c].fill_null(-9).to_numpy() == pytest.approx(found[c].fill_null(-9).to_numpy(), rel=1e-5)
                 for c in LIMITS
             ]
             assert all(same)
@@ -136,7 +136,7 @@ def test_states_of_earlier_versions_have_none():
         assert found.select(LIMITS).null_count().row(0) == (found.height,) * 2
         notes = found.select("metric", "note").unique().sort("metric").rows()
         assert notes == [
-            ("mae", "no interval: the state has no sums of squared weights"),
+            ("mae", "no interval: the state lacks sums that it needs, as those of earlier versions do"),
             ("median_error", "no interval: not available for weighted rows"),
         ]
 

@@ -373,7 +373,8 @@ def _sum_errors_of_block(actual, predicted, weight, y0, p0, sums):
     a = b = c = d = e = f = g = h = i = j = k = q = r = s = 0.0
     low = high = _key(actual[0], None)
     lowest = highest = _key(predicted[0], None)
-    largest = np.int64(0)
+    largest, e0 = np.int64(0), p0 - y0
+    m30 = m21 = m12 = m03 = m40 = m31 = m22 = m13 = m04 = 0.0
     for row in range(len(actual)):
         y, p = actual[row], predicted[row]
         error, over, under, percentage, symmetric = _error(y, p)
@@ -384,11 +385,16 @@ def _sum_errors_of_block(actual, predicted, weight, y0, p0, sums):
         g, h, i, j = g + w * over, h + w * under, i + w * square, j + w * square * square
         k, q = k + w * abs(y), q + w * percentage
         r, s = r + w * percentage * percentage, s + w * symmetric
+        de = _minus(error, e0)
+        yy, ye, ee, y_weight, e_weight = dy * dy, dy * de, de * de, w * dy, w * de
+        m30, m21, m12, m03 = m30 + y_weight * yy, m21 + e_weight * yy, m12 + y_weight * ee, m03 + e_weight * ee
+        m40, m31, m22 = m40 + w * yy * yy, m31 + w * yy * ye, m22 + w * yy * ee
+        m13, m04 = m13 + w * ye * ee, m04 + w * ee * ee
         one, other = _key(y, None), _key(p, None)
         low, high = min(low, one), max(high, one)
         lowest, highest = min(lowest, other), max(highest, other)
         largest = max(largest, _key(abs(error), None))
-    block = (a, b, c, d, e, f, g, h, i, j, k, q, r, s)
+    block = (a, b, c, d, e, f, g, h, i, j, k, q, r, s, m30, m21, m12, m03, m40, m31, m22, m13, m04)
     for term in range(len(sums)):
         sums[term] += block[term]
     return low, lowest, high, highest, largest

@@ -7,6 +7,8 @@ is NaN.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from math import comb
 from typing import TypeVar
 
 import numpy as np
@@ -21,6 +23,7 @@ MOMENTS = (
     *("actual_min", "actual_max", "predicted_min", "predicted_max"),
     *("over_sum", "under_sum", "square_error_sum", "error_fourth_sum", "absolute_error_max", "absolute_actual_sum"),
     *("percentage_sum", "percentage_square_sum", "symmetric_percentage_sum"),
+    *(f"moment_{i}{order - i}" for order in (3, 4) for i in range(order, -1, -1)),
 )
 FAMILIES: dict[str, tuple[str, ...]] = {
     "log": ("squared_log_error_sum",),
@@ -30,7 +33,8 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "tweedie": ("tweedie_deviance_sum", "tweedie_null_deviance_sum"),
 }
 POWERS = {"poisson": 1.0, "gamma": 2.0}
-TERMS = 14  # values of a row that are added up: 1, five of its distances to the references, those of its error
+HIGHER = tuple((i, order - i) for order in (3, 4) for i in range(order, -1, -1))  # powers of distances
+TERMS = 14 + len(HIGHER)  # values of a row that are added up: 1, those of its distances to the references, of its error
 ONES = np.ones(BLOCK)
 NEAR = 0.5  # relative distance within which log1p keeps more digits than log
 STEEP = 700.0  # error from which log cosh is a straight line
@@ -85,8 +89,8 @@ def no_extremes(groups: int) -> Floats:
 
 def _terms(y: Floats, p: Floats, error: Floats, reference: Floats, out: Floats) -> Floats:
     """What is added up of each row: shape (TERMS, rows). The first is left as it is."""
-    _, dy, dp, dy_square, dp_square, product, over, under, square, fourth, size, *percentages = out
-    percentage, percentage_square, symmetric = percentages
+    _, dy, dp, dy_square, dp_square, product, over, under, square, fourth, size, *others = out
+    percentage, percentage_square, symmetric, *higher = others
     np.subtract(y, reference[0], out=dy)
     np.subtract(p, reference[1], out=dp)
     np.square(dy, out=dy_square)
@@ -106,6 +110,12 @@ def _terms(y: Floats, p: Floats, error: Floats, reference: Floats, out: Floats) 
     np.divide(percentage, ratio, out=symmetric)
     symmetric[np.isinf(percentage)] = 1.0
     symmetric[error == 0.0] = 0.0
+    de = error - (reference[1] - reference[0])
+    de_square = np.square(de)
+    powers = ((1.0, de, de_square), (dy, dy * de), (dy_square,))
+    for (i, j), moment in zip(HIGHER, higher, strict=True):
+        a, b = min(i, 2), min(j, 2 - min(i, 2))
+        np.multiply(powers[a][b], powers[min(i - a, 2)][j - b], out=moment)
     return out
 
 
@@ -130,7 +140,7 @@ def _sum(values: Floats, codes: Codes | None, groups: int, weight: Floats | None
 def centred(reference: Floats, sums: Floats, extremes: Floats) -> Floats:
     """The columns `MOMENTS`, from sums of terms and extremes: shape (groups, columns)."""
     total, shift, squares, product = sums[0], sums[1:3], sums[3:5], sums[5]
-    over, under, square, fourth, size, percentage, percentage_square, symmetric = sums[6:]
+    over, under, square, fourth, size, percentage, percentage_square, symmetric = sums[6:14]
     extremes = extremes + 0.0  # there is one zero
     low, high, largest = extremes[:2], extremes[2:4], extremes[4]
     with np.errstate(all="ignore"):
@@ -141,9 +151,33 @@ def centred(reference: Floats, sums: Floats, extremes: Floats) -> Floats:
         mean, rest = np.where(constant, low, mean), np.where(np.isfinite(rest), rest, 0.0)
         m2 = np.where(constant, 0.0, np.maximum(squares - total * shift**2, 0.0))
         comoment = np.where(constant.any(axis=0) & finite.all(axis=0), 0.0, product - total * shift[0] * shift[1])
+        of_error = (over + under) / total - (reference[1] - reference[0])
+        about = {(0, 0): total, (1, 0): sums[1], (0, 1): total * of_error, (2, 0): squares[0]}
+        about |= {(1, 1): product - squares[0], (0, 2): squares[0] + squares[1] - 2 * product}
+        about |= dict(zip(HIGHER, sums[14:], strict=True))
+        higher = [
+            np.where(constant[0] & (i > 0), 0.0, moved_moment(about, i, j, -shift[0], -of_error)) for i, j in HIGHER
+        ]
+        higher = [np.where(total > 0, moment, 0.0) for moment in higher]
     ranges = (low[0], high[0], low[1], high[1])
     errors = (over, 0.0 - under, square, fourth, largest, size, percentage, percentage_square, 2 * symmetric)
-    return np.stack([total, *mean, *rest, *m2, comoment, *ranges, *errors], axis=1)
+    return np.stack([total, *mean, *rest, *m2, comoment, *ranges, *errors, *higher], axis=1)
+
+
+def moved_moment(moments: Mapping[tuple[int, int], Floats], i: int, j: int, dy: Floats, de: Floats) -> Floats:
+    """The moment of order i in y and j in the error about a point from which the one of ``moments`` is dy and de away.
+
+    It is a binomial sum of the moments of lower order; those that are missing are 0.
+
+    >>> about = {(0, 0): np.array([2.0]), (1, 0): np.array([4.0]), (2, 0): np.array([10.0])}
+    >>> moved_moment(about, 2, 0, np.array([-2.0]), np.array([0.0]))  # of 1 and 3, from about 0 to about 2
+    array([2.])
+    """
+    found = np.zeros_like(dy)
+    for (a, b), moment in moments.items():
+        if a <= i and b <= j:
+            found = found + comb(i, a) * comb(j, b) * dy ** (i - a) * de ** (j - b) * moment
+    return found
 
 
 def two_sum(a: T, b: T) -> tuple[T, T]:

@@ -68,11 +68,10 @@ def with_intervals(
 
 
 def _weights(statistic: Statistic, table: pl.DataFrame) -> tuple[dict[str, str] | None, bool]:
-    """Columns of squared weights, None where rows have no weights; and whether those of all rows are known."""
-    if not is_weighted(statistic, table):
-        return None, True
-    twins = [c for c in statistic.twins.values() if c in table.columns]
-    return statistic.twins, not any(table[c].is_nan().any() for c in twins)
+    """Columns of squared weights, None where rows have no weights; and whether all sums of today are known."""
+    later = [c for c in (*statistic.twins.values(), *statistic.added) if c in table.columns]
+    known = not any(table[c].is_nan().any() for c in later)
+    return statistic.twins if is_weighted(statistic, table) else None, known
 
 
 def _of_rows(state: State, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:
@@ -167,6 +166,9 @@ def _by_influence(
     index, expressions = [GROUP, *view.kept], {m.name: m.expression() for m in metrics}
     keys = table.select(index).unique(maintain_order=True)
     numbered = as_floats(view, table).select(pl.struct(index).rle_id().alias(GROUP), pl.exclude(index))
+
+    if way.prepared is not None:
+        numbered = way.prepared(numbered)
 
     def read(copies: pl.DataFrame) -> pl.DataFrame:
         if not view.folds:

@@ -32,12 +32,15 @@ from streammetrics.uncertainty import (
     root_mean_interval,
     sum_interval,
     wilson_interval,
+    with_products,
 )
+from streammetrics.uncertainty.moments import PRODUCTS
 
 Method: TypeAlias = Callable[[Metric, float], Interval]
 
 COUNT = pl.col("count")
 OUTCOMES = {"tp", "fp", "fn", "tn"}
+OLD = "the state lacks sums that it needs, as those of earlier versions do"
 NEEDS_UNITS = "pass unit= for a confidence interval"
 FEWEST = 20  # rows of a class
 FEWEST_OF_STEPS = 100
@@ -52,6 +55,7 @@ class Influence:
     added: float = 0.0
     fewest: int = 2
     sliced: bool = False
+    prepared: Callable[[pl.DataFrame], pl.DataFrame] | None = None  # where products follow from the table
 
     @property
     def columns(self) -> set[str]:
@@ -90,6 +94,8 @@ def influence(metric: Metric) -> Influence | None:
         return None if as_proportion(metric) is not None else _OF_OUTCOMES
     if set(metric.columns) == {"neg", "pos"}:
         return _OF_SCORES
+    if metric.formula in _MOMENTS:
+        return _OF_MOMENTS
     return next((way for way in _OTHERS if _fits(metric, way)), None)
 
 
@@ -97,7 +103,9 @@ def influence_of_weights(metric: Metric, twins: Mapping[str, str]) -> Influence 
     """How the influence of a weighted row is found, which serves all metrics; None if squared weights are not kept."""
     if metric.average is not None or metric.formula in _WITHOUT:
         return None
-    ways = (_OF_OUTCOMES, _OF_PREDICTIONS, _OF_SCORES, *_OTHERS, *_OF_WEIGHTED_SUMS)
+    ways = [_OF_OUTCOMES, _OF_PREDICTIONS, _OF_SCORES, *_OTHERS]
+    if metric.formula in _METHODS:
+        ways += _OF_WEIGHTED_SUMS
     known = (way for way in ways if {column for _, column in way.products} <= twins.keys() and _fits(metric, way))
     way = next(known, None)
     return None if way is None else way.of_weights(twins)
@@ -144,7 +152,7 @@ def reason(metric: Metric, units: bool, weights: Mapping[str, str] | None = None
         metric: that without an interval.
         units: whether rows belong to units.
         weights: of weighted rows, the columns of squared weights.
-        known: whether these are known.
+        known: whether the state has all sums of today.
     """
     if metric.formula in _WITHOUT:
         return _WITHOUT[metric.formula]
@@ -152,12 +160,12 @@ def reason(metric: Metric, units: bool, weights: Mapping[str, str] | None = None
         return _QUANTILES.get(metric.formula, "too few units, or they do not vary")
     if weights is not None and not (of_matrix(metric) or influence_of_weights(metric, weights)):
         return "not available for weighted rows" + ("" if metric.formula in _QUANTILES else f"; {NEEDS_UNITS}")
+    if weights is None and not (interval(metric, 0.5) or influence(metric) or is_area(metric)):
+        return NEEDS_UNITS
     if not known:
-        return "the state has no sums of squared weights"
-    if metric.formula in MAXIMA:
-        return "too few rows, or the maximum could come from noise"
-    has = weights is not None or interval(metric, 0.5) or influence(metric) or is_area(metric)
-    return "too few rows, or they do not vary" if has else NEEDS_UNITS
+        return OLD
+    noise = metric.formula in MAXIMA
+    return "too few rows, or " + ("the maximum could come from noise" if noise else "they do not vary")
 
 
 def _share(count: Expr, total: Expr) -> Method:
@@ -290,6 +298,14 @@ _OTHERS = (
         fewest=0,
     ),
 )
+_MOMENTS = {
+    metric.formula
+    for metric in (
+        *(errors.r2, errors.adjusted_r2, errors.explained_variance, errors.pearson_r, errors.concordance),
+        errors.error_sd,
+    )
+}
+_OF_MOMENTS = Influence(tuple(PRODUCTS.items()), prepared=with_products)
 _OF_WEIGHTED_SUMS = (
     _of_losses("class_weight", "log_loss"),
     _of_losses("class_weight", "brier"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import inf
+from math import inf, nan
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -16,7 +16,7 @@ from polars import Expr
 from streammetrics import kernels
 from streammetrics.counting import Tables
 from streammetrics.errors import SpecificationError
-from streammetrics.kernels.errors import FAMILIES, MOMENTS, POWERS, null_deviance, two_sum
+from streammetrics.kernels.errors import FAMILIES, HIGHER, MOMENTS, POWERS, moved_moment, null_deviance, two_sum
 from streammetrics.kernels.numpy import Floats
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
@@ -27,6 +27,7 @@ Starts = NDArray[np.integer[Any]]
 WEIGHT = pl.col("weight")
 MEANS = ("actual_mean", "predicted_mean")
 RESTS = tuple(f"{mean}_rest" for mean in MEANS)
+HIGHER_MOMENTS = tuple(f"moment_{i}{j}" for i, j in HIGHER)
 LOWEST = ("actual_min", "predicted_min")
 SUMMED = (
     *("weight", "over_sum", "under_sum", "square_error_sum", "absolute_actual_sum"),
@@ -52,7 +53,9 @@ class ErrorMoments(Statistic):
     - ``over_sum``, of errors above zero, and ``under_sum``, of those below, counted positive;
     - ``square_error_sum``, ``error_fourth_sum``, ``absolute_error_max``;
     - ``absolute_actual_sum``, of ``|y|``; ``percentage_sum``, of ``|e / y|``; ``percentage_square_sum``, of its square;
-    - ``symmetric_percentage_sum``, of ``2 |e| / (|y| + |p|)``, or 0 where y and p are 0.
+    - ``symmetric_percentage_sum``, of ``2 |e| / (|y| + |p|)``, or 0 where y and p are 0;
+    - ``moment_30`` to ``moment_04``, of order i in y and j in e about the means of both, for i + j of 3 and 4, which
+      confidence intervals of R² and correlations need.
 
     Each family adds columns, at the cost of a logarithm or a power for every row:
 
@@ -87,7 +90,9 @@ class ErrorMoments(Statistic):
     squared: ClassVar[tuple[str, ...]] = SQUARED
     squares_itself: ClassVar[bool] = True
     held: ClassVar[tuple[str, ...]] = counts
-    added: ClassVar[Mapping[str, float]] = MappingProxyType(dict.fromkeys(RESTS, 0.0))
+    added: ClassVar[Mapping[str, float]] = MappingProxyType(
+        dict.fromkeys(RESTS, 0.0) | dict.fromkeys(HIGHER_MOMENTS, nan)
+    )
 
     def __post_init__(self) -> None:
         if unknown := sorted(set(self.families) - set(FAMILIES)):
@@ -164,6 +169,9 @@ class ErrorMoments(Statistic):
             found[rest_name] = np.where(np.isfinite(left), left, 0.0)
             distances.append(distance - step[group])
         dy, dp = distances
+        moments = _moments(parts)
+        moved = {f"moment_{i}{j}": moved_moment(moments, i, j, dy, dp - dy) for i, j in HIGHER}
+        parts |= {name: np.where(weight > 0, moment, 0.0) for name, moment in moved.items()}
         for name, product in (("actual_m2", dy * dy), ("predicted_m2", dp * dp), ("comoment", dy * dp)):
             parts[name] = parts[name] + weight * product
         for family in (f for f in self.families if f in (*POWERS, "tweedie")):
@@ -178,7 +186,7 @@ class ErrorMoments(Statistic):
 
     def valid(self) -> Expr:
         """Whether a row of a table, read from a file, can be. NaN can."""
-        signed = (*MEANS, *RESTS, "comoment", *LOWEST, *HIGHEST[:2])
+        signed = (*MEANS, *RESTS, "comoment", *LOWEST, *HIGHEST[:2], *HIGHER_MOMENTS)
         ordered = [pl.col(low) <= pl.col(high) for low, high in zip(LOWEST, HIGHEST[:2], strict=True)]
         weight, largest = WEIGHT.cast(pl.Float64), pl.col("absolute_error_max")
         within = [
@@ -193,6 +201,13 @@ class ErrorMoments(Statistic):
             WEIGHT.is_finite(),
             (WEIGHT == 0) | pl.all_horizontal(*ordered, *within),
         )
+
+
+def _moments(parts: Mapping[str, Any]) -> dict[tuple[int, int], Any]:
+    """Moments of parts by their order in y and in the error; those of order 1 are 0."""
+    of_actual, of_predicted, product = (parts[name] for name in ("actual_m2", "predicted_m2", "comoment"))
+    second = {(2, 0): of_actual, (1, 1): product - of_actual, (0, 2): of_actual + of_predicted - 2 * product}
+    return {(0, 0): parts["weight"]} | second | {(i, j): parts[f"moment_{i}{j}"] for i, j in HIGHER}
 
 
 def _is_mean(mean: str, rest: str, low: str, high: str) -> Expr:

@@ -22,6 +22,7 @@ from streammetrics.uncertainty.influence import counted, influence_intervals, sl
 from streammetrics.uncertainty.jackknife import jackknife_interval
 from streammetrics.uncertainty.limits import Interval, limits
 from streammetrics.uncertainty.means import mean_interval, root_mean_interval
+from streammetrics.uncertainty.moments import with_products
 from streammetrics.uncertainty.proportions import as_proportion, sum_interval, wilson_interval
 from streammetrics.uncertainty.quantiles import quantile_interval
 from streammetrics.uncertainty.spread import iqr_interval, mad_interval
@@ -44,4 +45,5 @@ __all__ = [
     "sum_interval",
     "t_quantile",
     "wilson_interval",
+    "with_products",
 ]

@@ -21,6 +21,7 @@ GROUP = "group"
 SLICES = {"neg": 16, "pos": 48, "count": 64}  # of the rows of a histogram, whose order within them is left out
 STEP = 2**-10  # by which a cell is varied, as a share of it
 LEAST_STEP = 0.01  # of a row
+STEP_OF_SUMS = 2**-20  # as a share; influence that nearly cancels, as on a correlation near 1, needs a small one
 ROWS = 1 << 21  # of tables read at a time, so that memory stays bounded
 ROUNDING = 1e-9
 POSITIVES = {"pos", "tp", "fn"}  # counts of rows of the one class, beside those of the other
@@ -102,7 +103,7 @@ def influence_intervals(
     seen = _matrix(read(table.with_columns(amounts, pl.col(GROUP).rle_id())), names)
     values = _matrix(read(table.with_columns(filled)), names) if added else seen.copy()
     cells = (table if cells is None else cells).with_columns(filled)
-    slopes = _slopes(cells, columns, names, read)
+    slopes = _slopes(cells, columns, _counts(columns, products), names, read)
     errors, degrees, rows = _spread(cells, slopes, columns, products)
     if biased := [name for name in names if name in maxima]:
         own = [names.index(name) for name in biased]
@@ -144,22 +145,32 @@ def sliced(table: pl.DataFrame, counts: Sequence[str], others: Sequence[str] = (
     return placed.group_by(GROUP, *slices, maintain_order=True).agg(pl.sum(*counts, *others), *ends).drop(*slices)
 
 
-def _slopes(table: pl.DataFrame, columns: Sequence[str], names: Sequence[str], read: Read) -> Values:
+def _counts(columns: Sequence[str], products: Products) -> Sequence[str]:
+    """The columns that count different rows: all of them, or the first beside sums over the same rows."""
+    return columns if len(products) == len(columns) else columns[:1]
+
+
+def _slopes(
+    table: pl.DataFrame, columns: Sequence[str], counts: Sequence[str], names: Sequence[str], read: Read
+) -> Values:
     """How much each metric changes with each column of each row of the table: shape (rows, columns, metrics)."""
     amounts, group = table.select(columns).to_numpy(), table[GROUP].to_numpy().astype(np.intp)
     starts = np.flatnonzero(np.diff(group, prepend=-1))
     sizes = np.diff(starts, append=len(group))
     slopes = np.zeros((*amounts.shape, len(names)))
+    of_counts = np.maximum(LEAST_STEP, np.abs(amounts) * STEP)
+    steps = np.where([c in counts for c in columns], of_counts, np.abs(amounts) * STEP_OF_SUMS)
     copies = sizes**2 * len(columns)
     part = (np.cumsum(copies) - copies) // ROWS
     for own in np.split(np.arange(len(starts)), np.flatnonzero(np.diff(part)) + 1):
-        _read_slopes(table, amounts, starts[own], sizes[own], columns, names, read, slopes)
+        _read_slopes(table, amounts, steps, starts[own], sizes[own], columns, names, read, slopes)
     return slopes
 
 
 def _read_slopes(
     table: pl.DataFrame,
     amounts: Values,
+    steps: Values,
     starts: Integers,
     sizes: Integers,
     columns: Sequence[str],
@@ -171,19 +182,19 @@ def _read_slopes(
     own = np.repeat(np.arange(len(starts)), sizes)
     rows = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(len(own))
     cell, column = np.nonzero(amounts[rows])
-    steps = np.maximum(LEAST_STEP, np.abs(amounts[rows][cell, column]) * STEP)
+    step = steps[rows[cell], column]
     of_copy = np.concatenate([np.arange(len(starts)), own[cell]])
     size = sizes[of_copy]
     begin = np.cumsum(size) - size
     index = np.repeat(starts[of_copy] - begin, size) + np.arange(size.sum())
     varied = amounts[index]
-    varied[begin[len(starts) :] + rows[cell] - starts[own[cell]], column] += steps
+    varied[begin[len(starts) :] + rows[cell] - starts[own[cell]], column] += step
     number = pl.Series(GROUP, np.repeat(np.arange(len(of_copy)), size), dtype=pl.UInt32).set_sorted()
     found = _matrix(
         read(table[index].with_columns(number, *(pl.Series(c, varied[:, i]) for i, c in enumerate(columns)))), names
     )
     with np.errstate(invalid="ignore"):  # of metrics that are infinite
-        slopes[rows[cell], column] = (found[len(starts) :] - found[own[cell]]) / steps[:, np.newaxis]
+        slopes[rows[cell], column] = (found[len(starts) :] - found[own[cell]]) / step[:, np.newaxis]
 
 
 def _spread(
@@ -194,7 +205,7 @@ def _spread(
     A row of weight w has w times the influence of its cell. Means over rows are weighted, and rows of unequal weight
     count as fewer: the square of their weight over the sum of the squared weights (Kish 1965).
     """
-    counts = columns if len(products) == len(columns) else columns[:1]
+    counts = _counts(columns, products)
     classes = [own for own in ([c for c in columns if (c in POSITIVES) == side] for side in (True, False)) if own]
     if len(counts) < len(columns):
         classes = [list(columns)]

@@ -1,0 +1,87 @@
+"""Intervals of R² and correlations, from moments up to order 4."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import streammetrics as sm
+
+Z = 1.959963984540054
+METRICS = ["r2", "explained_variance", "pearson_r", "concordance", "error_sd"]
+SCALES = {  # on which limits are as far from the value to both sides
+    "r2": lambda x: -np.log(1 - x),
+    "explained_variance": lambda x: -np.log(1 - x),
+    "pearson_r": np.arctanh,
+    "concordance": np.arctanh,
+    "error_sd": np.log,
+}
+
+
+def rows(seed, n=1_500, noise=0.5, offset=0.0):
+    """A skewed target, and errors with a bias that grow with it."""
+    r = np.random.default_rng(seed)
+    y = r.gamma(2, 1, n)
+    return pl.DataFrame({"y": y + offset, "p": y + offset + noise * (0.3 + r.standard_t(8, n) * (1 + 0.3 * y))})
+
+
+def report(frame, **options):
+    return sm.regression(y_true="y", y_pred="p", **options).update(frame).finalize(METRICS, confidence=0.95)
+
+
+def errors(found):
+    """Standard errors on the scale of each metric."""
+    ends = {name: (found[name].ci_lower, found[name].ci_upper) for name in METRICS}
+    return {name: float(SCALES[name](upper) - SCALES[name](lower)) / (2 * Z) for name, (lower, upper) in ends.items()}
+
+
+@pytest.mark.parametrize("noise", [1.0, 0.01])
+def test_they_are_as_wide_as_metrics_of_rows_drawn_again_spread(noise):
+    """With little noise correlations are 0.9999, where the influence of a row nearly cancels."""
+    frame = rows(1, noise=noise)
+    found = errors(report(frame))
+    chosen = np.random.default_rng(2).integers(0, frame.height, (2_000, frame.height))
+    again = frame[chosen.ravel()].with_columns(copy=np.repeat(np.arange(2_000), frame.height))
+    copies = sm.Accumulator(sm.ErrorMoments(), y_true="y", y_pred="p", by="copy").update(again).finalize(METRICS).frame
+    for name in METRICS:
+        spread = SCALES[name](copies.filter(metric=name)["value"].to_numpy()).std()
+        assert found[name] == pytest.approx(spread, rel=0.08), name
+
+
+def test_the_correlation_of_normal_rows_has_the_error_of_fisher():
+    r = np.random.default_rng(3)
+    y = r.normal(size=100_000)
+    found = errors(report(pl.DataFrame({"y": y, "p": 0.6 * y + 0.8 * r.normal(size=len(y))})))
+    assert found["pearson_r"] == pytest.approx(1 / np.sqrt(len(y)), rel=0.02)
+
+
+@pytest.mark.parametrize("offset", [1e6, 1.7e9])
+def test_large_values_that_vary_little(offset):
+    near, far = (errors(report(rows(4, offset=x))) for x in (0.0, offset))
+    assert far == pytest.approx(near, rel=1e-4)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_the_unit_of_values_makes_no_difference(unit):
+    one, other = (errors(report(rows(5).select(pl.all() * x))) for x in (1.0, unit))
+    assert other == pytest.approx(one, rel=1e-5)
+
+
+def test_groups_merged_in_parts_are_as_one():
+    frame = rows(6).with_columns(day=pl.int_range(pl.len()) % 7)
+    parts = sm.regression(y_true="y", y_pred="p", by="day").update(frame.sort("y")).rollup()
+    assert errors(parts.finalize(METRICS, confidence=0.95)) == pytest.approx(errors(report(frame)), rel=1e-7)
+
+
+def test_where_there_is_none():
+    nothing = {"y": [1.0, 1.0, 1.0], "p": [1.0, 2.0, 3.0]}
+    perfect = {"y": [1.0, 2.0, 3.0], "p": [1.0, 2.0, 3.0]}
+    for data in (nothing, perfect, {"y": [1.0], "p": [2.0]}):
+        found = report(pl.DataFrame(data))
+        assert [found[m].ci_lower for m in METRICS if m != "error_sd" or data is perfect].count(None) >= 4
+    weighted = report(rows(7).with_columns(w=1.0), sample_weight="w")
+    assert weighted["r2"].note == "no interval: not available for weighted rows; pass unit= for a confidence interval"
+
+
+def test_a_metric_of_errors_of_one_sign_is_not_taken_for_one_of_all():
+    found = sm.regression(y_true="y", y_pred="p", sample_weight="w").update(rows(8).with_columns(w=1.0))
+    assert found.finalize("pinball_loss(q=0.9)", confidence=0.95)["pinball_loss(q=0.9)"].ci_lower is None
