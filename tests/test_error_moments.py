@@ -88,7 +88,7 @@ def assert_same(found, expected, merges):
             with np.errstate(all="ignore"):
                 wide = (expected["actual_max"] - expected["actual_min"]).to_numpy() ** i
                 scale = expected["weight"].to_numpy() * wide * (2 * expected["absolute_error_max"].to_numpy()) ** j
-            one, other = (np.where(np.isfinite(moment), moment, np.nan) for moment in (one, other))
+            one, other = (np.where(scale < 1e300, moment, np.nan) for moment in (one, other))  # others overflow
         if "_mean" in name:
             side, rest = name.split("_mean")
             low, high = (expected[f"{side}_{end}"].to_numpy() for end in ("min", "max"))
