@@ -386,7 +386,7 @@ def test_groups_thresholds_and_rollups():
     one, other = (r.compare("a", "b", metrics=metrics).frame for r in (report.rollup(), whole))
     assert one.height == 6
     for side in ("ci_lower", "ci_upper"):
-        assert one[side].to_list() == pytest.approx(other[side].to_list(), abs=1e-12)
+        assert one[side].to_list() == pytest.approx(other[side].to_list(), abs=1e-9)
 
 
 def test_other_rows_have_no_paired_interval():

@@ -100,14 +100,14 @@ def influence_intervals(
     columns = list(dict.fromkeys(c for pair in products for c in pair))
     amounts = pl.col(list({*columns, *products.values()})).cast(pl.Float64)
     filled = [amounts + added, pl.col(GROUP).rle_id()]
-    seen = _matrix(read(table.with_columns(amounts, pl.col(GROUP).rle_id())), names)
-    values = _matrix(read(table.with_columns(filled)), names) if added else seen.copy()
+    seen = matrix_of(read(table.with_columns(amounts, pl.col(GROUP).rle_id())), names)
+    values = matrix_of(read(table.with_columns(filled)), names) if added else seen.copy()
     cells = (table if cells is None else cells).with_columns(filled)
-    slopes = _slopes(cells, columns, _counts(columns, products), names, read)
-    errors, degrees, rows = _spread(cells, slopes, columns, products)
+    slopes = slopes_of(cells, columns, _counts(columns, products), names, read)
+    errors, degrees, rows = spread_of(cells, slopes, columns, products)
     if biased := [name for name in names if name in maxima]:
         own = [names.index(name) for name in biased]
-        bias = _bias(cells, columns, biased, read)
+        bias = bias_of(cells, columns, biased, read)
         values[:, own] -= bias
         clear = (np.abs(bias) <= MOST_BIAS * errors[:, own]) & (values[:, own] > CLEAR * errors[:, own])
         errors[:, own] = np.where(clear, errors[:, own], np.nan)
@@ -150,7 +150,7 @@ def _counts(columns: Sequence[str], products: Products) -> Sequence[str]:
     return columns if len(products) == len(columns) else columns[:1]
 
 
-def _slopes(
+def slopes_of(
     table: pl.DataFrame, columns: Sequence[str], counts: Sequence[str], names: Sequence[str], read: Read
 ) -> Values:
     """How much each metric changes with each column of each row of the table: shape (rows, columns, metrics)."""
@@ -190,14 +190,14 @@ def _read_slopes(
     varied = amounts[index]
     varied[begin[len(starts) :] + rows[cell] - starts[own[cell]], column] += step
     number = pl.Series(GROUP, np.repeat(np.arange(len(of_copy)), size), dtype=pl.UInt32).set_sorted()
-    found = _matrix(
+    found = matrix_of(
         read(table[index].with_columns(number, *(pl.Series(c, varied[:, i]) for i, c in enumerate(columns)))), names
     )
     with np.errstate(invalid="ignore"):  # of metrics that are infinite
         slopes[rows[cell], column] = (found[len(starts) :] - found[own[cell]]) / step[:, np.newaxis]
 
 
-def _spread(
+def spread_of(
     table: pl.DataFrame, slopes: Values, columns: Sequence[str], products: Products
 ) -> tuple[Values, Values, Values]:
     """Standard errors and degrees of freedom: shape (groups, metrics); the rows of the smaller class of each group.
@@ -247,7 +247,7 @@ def _spread(
     return errors, degrees, smallest[:, 0]
 
 
-def _bias(table: pl.DataFrame, counts: Sequence[str], names: Sequence[str], read: Read) -> Values:
+def bias_of(table: pl.DataFrame, counts: Sequence[str], names: Sequence[str], read: Read) -> Values:
     """How much larger metrics are in tables drawn like this one: shape (groups, metrics)."""
     amounts, group = table.select(counts).to_numpy(), table[GROUP].to_numpy().astype(np.intp)
     starts, groups = np.flatnonzero(np.diff(group, prepend=-1)), group[-1] + 1
@@ -257,8 +257,8 @@ def _bias(table: pl.DataFrame, counts: Sequence[str], names: Sequence[str], read
         pl.Series(GROUP, number, dtype=pl.UInt32).set_sorted(),
         *(pl.Series(c, drawn[:, i :: len(counts)].ravel(), dtype=pl.Float64) for i, c in enumerate(counts)),
     )
-    found = _matrix(read(tables), names).reshape(DRAWS, groups, len(names))
-    bias: Values = found.mean(axis=0) - _matrix(read(table), names)
+    found = matrix_of(read(tables), names).reshape(DRAWS, groups, len(names))
+    bias: Values = found.mean(axis=0) - matrix_of(read(table), names)
     return bias
 
 
@@ -267,6 +267,6 @@ def _draws(counts: Values) -> NDArray[np.int64]:
     return np.random.default_rng(0).multinomial(int(counts.sum()), counts / counts.sum(), DRAWS)
 
 
-def _matrix(frame: pl.DataFrame, names: Sequence[str]) -> Values:
+def matrix_of(frame: pl.DataFrame, names: Sequence[str]) -> Values:
     """Values with NaN for nulls: shape (rows, metrics)."""
     return frame.select(pl.col(names).cast(pl.Float64)).to_numpy(writable=True).reshape(frame.height, len(names))

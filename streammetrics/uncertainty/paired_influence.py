@@ -18,12 +18,12 @@ from streammetrics.uncertainty.influence import (
     CLEAR,
     MOST_BIAS,
     Read,
-    _bias,
-    _matrix,
-    _slopes,
-    _spread,
+    bias_of,
     counted,
+    matrix_of,
     sliced,
+    slopes_of,
+    spread_of,
 )
 from streammetrics.uncertainty.limits import limits
 
@@ -66,11 +66,11 @@ def of_outcomes(counts: Values, names: Sequence[str], read: Read) -> Difference:
     """
     counts = counts + ADDED
     tables = [_table(counts.sum(axis=axis).reshape(-1, 4), OUTCOMES) for axis in (2, 1)]
-    of_a, of_b = (_slopes(t, OUTCOMES, names, read).reshape(-1, 2, 2, len(names)) for t in tables)
+    of_a, of_b = (slopes_of(t, OUTCOMES, OUTCOMES, names, read).reshape(-1, 2, 2, len(names)) for t in tables)
     slopes = of_b[:, np.newaxis] - of_a[:, :, np.newaxis]
     cells = _table(counts.reshape(-1, 2), CLASSES, np.repeat(np.arange(len(counts)), 4))
-    errors, degrees, _ = _spread(cells, slopes.reshape(-1, 2, len(names)), CLASSES, counted(*CLASSES))
-    a, b = (_matrix(read(table), names) for table in tables)
+    errors, degrees, _ = spread_of(cells, slopes.reshape(-1, 2, len(names)), CLASSES, counted(*CLASSES))
+    a, b = (matrix_of(read(table), names) for table in tables)
     return Difference(b - a, errors, degrees)
 
 
@@ -85,7 +85,7 @@ def of_areas(cells: pl.DataFrame, differences: Values, factors: Sequence[float])
     sides = [Side.of(cells, name) for name in ("one", "other")]
     of_a, of_b = (_placements(side.table)[side.row] for side in sides)
     slopes = (of_b - of_a)[..., np.newaxis] * np.array(factors)
-    errors, degrees, _ = _spread(cells, slopes, CLASSES, counted(*CLASSES))
+    errors, degrees, _ = spread_of(cells, slopes, CLASSES, counted(*CLASSES))
     return Difference(differences, errors, degrees)
 
 
@@ -111,16 +111,16 @@ def of_scores(
         maxima: Names of the metrics that are maxima over thresholds.
     """
     sides = [Side.of(cells, name).sliced() for name in ("one", "other")]
-    slopes = [_slopes(side.table, CLASSES, names, read) for side in sides]
+    slopes = [slopes_of(side.table, CLASSES, CLASSES, names, read) for side in sides]
     products = counted(*CLASSES)
-    errors, degrees, rows = _spread(cells, slopes[1][sides[1].row] - slopes[0][sides[0].row], CLASSES, products)
+    errors, degrees, rows = spread_of(cells, slopes[1][sides[1].row] - slopes[0][sides[0].row], CLASSES, products)
     errors[rows < fewest] = np.nan
     if biased := [i for i, name in enumerate(names) if name in maxima]:
         own = [names[i] for i in biased]
         for side, slope in zip(sides, slopes, strict=True):
-            alone, _, _ = _spread(side.table, slope[..., biased], CLASSES, products)
-            bias = _bias(side.table, CLASSES, own, read)
-            clear = (np.abs(bias) <= MOST_BIAS * alone) & (_matrix(read(side.table), own) - bias > CLEAR * alone)
+            alone, _, _ = spread_of(side.table, slope[..., biased], CLASSES, products)
+            bias = bias_of(side.table, CLASSES, own, read)
+            clear = (np.abs(bias) <= MOST_BIAS * alone) & (matrix_of(read(side.table), own) - bias > CLEAR * alone)
             errors[:, biased] = np.where(clear, errors[:, biased], np.nan)
     return Difference(differences, errors, degrees)
 
@@ -153,12 +153,13 @@ def of_losses(
         mm=(pl.col("squares_a") + pl.col("squares_b")) / 2 - pl.col("squares") / 4,
     )
     of_a, of_b = (
-        _slopes(
+        slopes_of(
             sums.with_columns(
                 pl.col("weight").cast(pl.Float64),
                 pl.when(pl.col(total) == 0).then(NONE).otherwise(total).alias(column),  # else it is not varied
             ),
             ["weight", column],
+            ["weight"],
             names,
             read,
         )
@@ -166,7 +167,7 @@ def of_losses(
     )
     slopes = np.stack([of_b[:, 0] - of_a[:, 0], (of_a[:, 1] + of_b[:, 1]) / 2, of_b[:, 1] - of_a[:, 1]], axis=1)
     products = {("w", "w"): "w", ("w", "d"): "d", ("w", "m"): "m", ("d", "d"): "dd", ("d", "m"): "dm", ("m", "m"): "mm"}
-    errors, degrees, _ = _spread(parts, slopes, ["w", "d", "m"], products)
+    errors, degrees, _ = spread_of(parts, slopes, ["w", "d", "m"], products)
     rows = parts.group_by(GROUP, maintain_order=True).agg(pl.sum("w"))["w"].to_numpy()
     errors[rows < fewest] = np.nan
     return Difference(differences, errors, degrees)
