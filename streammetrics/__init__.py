@@ -1,6 +1,7 @@
 """Evaluate model predictions of any size in one pass: exact metrics or certified bounds, from tables that add up."""
 
 from streammetrics.accumulator import Accumulator, merge
+from streammetrics.before_labels.expectation import Expectation, expect
 from streammetrics.differences.drift import Drift, drift, drift_over
 from streammetrics.differences.evaluations import compare
 from streammetrics.errors import (
@@ -62,6 +63,7 @@ __all__ = [
     "ErrorHistogram",
     "ErrorMoments",
     "Estimate",
+    "Expectation",
     "Findings",
     "Histogram",
     "LabelSets",
@@ -99,6 +101,7 @@ __all__ = [
     "drift",
     "drift_over",
     "evaluate",
+    "expect",
     "merge",
     "metric",
     "multiclass",

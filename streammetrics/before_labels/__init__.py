@@ -1,0 +1,1 @@
+"""Metrics of rows whose labels have not arrived, expected from rows that have labels."""

@@ -1,0 +1,50 @@
+"""Confusion-count metrics of rows whose numbers of positives by bin are only known within bounds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from streammetrics.before_labels.positives import Positives
+from streammetrics.before_labels.rates import Values
+from streammetrics.metrics import Metric
+from streammetrics.metrics.ratios import accuracy, balanced_accuracy, f1, precision, recall, specificity
+
+DECISIONS: dict[str, Metric] = {
+    metric.name: metric for metric in (accuracy, balanced_accuracy, precision, recall, specificity, f1)
+}
+"""Metrics that rise with each positive that reaches the threshold, and fall with each that does not."""
+
+
+def share_above(rows: Values, predicted: float) -> Values:
+    """The share of each bin, by ascending score, that is among so many rows of highest score.
+
+    >>> share_above(np.array([2.0, 0, 4, 3, 0]), 5)
+    array([0. , 0. , 0.5, 1. , 1. ])
+    """
+    down = np.cumsum(rows[::-1])[::-1]
+    reaching = np.clip(predicted - (down - rows), 0, rows)
+    return np.where(rows > 0, reaching / np.where(rows > 0, rows, 1), down <= predicted)
+
+
+def counts(rows: Values, positives: Values, above: Values) -> dict[str, Values]:
+    """The confusion counts if the positives of each bin reach the threshold in the same share as its rows."""
+    reaching, predicted = (positives * above).sum(axis=-1), (rows * above).sum(axis=-1)
+    return _counts(reaching, positives.sum(axis=-1) - reaching, predicted, rows.sum(axis=-1))
+
+
+def corners(bins: Positives, above: Values) -> tuple[dict[str, Values], dict[str, Values]]:
+    """The worst and the best confusion counts.
+
+    Worst are the fewest positives above the threshold and the most below it. In a bin that the threshold cuts,
+    positives may be on either side, as far as its rows there allow.
+    """
+    reach = bins.rows * above
+    miss = bins.rows - reach
+    fewest = [np.maximum(bins.fewest - other, 0).sum() for other in (miss, reach)]
+    most = [np.minimum(bins.most, side).sum() for side in (reach, miss)]
+    predicted, total = reach.sum(), bins.rows.sum()
+    return _counts(fewest[0], most[1], predicted, total), _counts(most[0], fewest[1], predicted, total)
+
+
+def _counts(reaching: Values, missing: Values, predicted: Values, rows: Values) -> dict[str, Values]:
+    return {"tp": reaching, "fp": predicted - reaching, "fn": missing, "tn": rows - predicted - missing}

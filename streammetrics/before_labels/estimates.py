@@ -1,0 +1,99 @@
+"""What is expected of each group: values, bounds, intervals, and the odds that labels would have needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import exp, inf, isnan, log
+from typing import Any
+
+import numpy as np
+
+from streammetrics.before_labels.decisions import DECISIONS
+from streammetrics.before_labels.losses import LOSSES
+from streammetrics.before_labels.noise import standard_errors
+from streammetrics.before_labels.positives import Positives
+from streammetrics.before_labels.values import RANGES, Group, bounds
+from streammetrics.errors import MetricError
+from streammetrics.uncertainty.limits import moved
+
+Wanted = tuple[str, float | None]  # a metric, and a threshold if it needs one
+Numbers = dict[str, Any]
+
+MOST_ODDS = 1e6  # that are looked for
+HALVINGS = 25  # of their logarithm
+ROUNDING = 1e-9
+
+
+def available(metrics: Sequence[str], group: Group, probabilities: bool, *, strict: bool) -> list[Wanted]:
+    """The metrics that a group has, those of confusion counts at each threshold.
+
+    Raises:
+        MetricError: If one of them is not available, and ``strict``.
+    """
+    missing = [m for m in metrics if (m in LOSSES and not probabilities) or (m in DECISIONS and not group.predicted)]
+    if strict and missing:
+        needs = "probabilities" if missing[0] in LOSSES else "thresholds on the score"
+        raise MetricError(f"{missing[0]} needs {needs}, which the rows without labels do not have.")
+    plain: list[Wanted] = [(m, None) for m in metrics if m not in DECISIONS and m not in missing]
+    return [*plain, *((m, t) for t in sorted(group.predicted) for m in metrics if m in DECISIONS)]
+
+
+def estimates(group: Group, wanted: Sequence[Wanted], odds: float, quantile: float | None) -> Iterator[Numbers]:
+    """Value, bounds, limits of the interval, and a note for each metric.
+
+    Args:
+        group: the rows, beside those of the reference.
+        wanted: metrics and thresholds.
+        odds: the largest factor between odds.
+        quantile: of the normal distribution, for the interval; none without it.
+    """
+    if group.undefined:
+        yield from ({"note": f"undefined: {group.undefined}"} for _ in wanted)
+        return
+    positives = Positives.of(group.rows, group.rates, odds, group.hidden)
+    errors = np.zeros(len(wanted)) if quantile is None else quantile * standard_errors(group, wanted)
+    for (metric, threshold), error in zip(wanted, errors, strict=True):
+        value = float(group.bins.value(metric, threshold, positives.expected))
+        if isnan(value):
+            yield {"note": "undefined: 0/0"}
+            continue
+        low, high = bounds(metric, threshold, group, positives)
+        low, high = min(low, value), max(high, value)
+        found = {"value": value, "lower": low, "upper": high, "note": group.note}
+        if error > 0:
+            found |= {"ci_lower": _limit(metric, low, -error), "ci_upper": _limit(metric, high, error)}
+        yield found
+
+
+def _limit(metric: str, bound: float, step: float) -> float:
+    """A bound moved by a step on the scale of the metric; one at the end of its range stays there."""
+    low, high = RANGES.get(metric, (0.0, 1.0))
+    return float(moved(np.array(bound), np.array(step), low, high)) if low < bound < high else bound
+
+
+def needed_odds(group: Group, wanted: Sequence[Wanted], shown: Mapping[Wanted, float | None]) -> Iterator[Numbers]:
+    """For each metric what labels have shown, what was expected, and the smallest odds whose bounds hold the former."""
+    for metric, threshold in wanted:
+        value = shown.get((metric, threshold))
+        if group.undefined or value is None:
+            yield {"value": value}
+            continue
+        expected = float(group.bins.value(metric, threshold, group.rows * group.rates))
+        yield {"value": value, "expected": expected, "needed_odds": _needed(group, metric, threshold, value)}
+
+
+def _needed(group: Group, metric: str, threshold: float | None, value: float) -> float:
+    def suffices(odds: float) -> bool:
+        positives = Positives.of(group.rows, group.rates, odds, group.hidden)
+        low, high = bounds(metric, threshold, group, positives)
+        return low - ROUNDING * abs(low) <= value <= high + ROUNDING * abs(high)
+
+    if suffices(1.0):
+        return 1.0
+    if not suffices(MOST_ODDS):
+        return inf
+    too_small, enough = 0.0, log(MOST_ODDS)
+    for _ in range(HALVINGS):
+        middle = (too_small + enough) / 2
+        too_small, enough = (too_small, middle) if suffices(exp(middle)) else (middle, enough)
+    return exp(enough)

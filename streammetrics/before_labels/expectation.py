@@ -1,0 +1,231 @@
+"""Metrics of rows whose labels have not arrived, with bounds under an assumption and confidence intervals."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from math import inf
+from typing import Any
+
+import polars as pl
+
+from streammetrics import text
+from streammetrics.accumulator import Accumulator
+from streammetrics.before_labels.estimates import Wanted, available, estimates, needed_odds
+from streammetrics.before_labels.tables import labels_shown, probabilities, side_by_side, weighted
+from streammetrics.before_labels.values import METRICS, Group
+from streammetrics.errors import Argument, MetricError, ReportError, SpecificationError
+from streammetrics.keys import matching, require_free
+from streammetrics.report.report import Estimate, Report
+from streammetrics.rows.roles import several
+from streammetrics.uncertainty import normal_quantile
+from streammetrics.uncertainty.distributions import upper_level
+
+ESTIMATE = ("value", "lower", "upper")
+LIMITS = ("ci_lower", "ci_upper")
+NEEDED = ("value", "expected", "needed_odds")
+OWN = ("threshold", "metric", "note", *ESTIMATE, *LIMITS, *NEEDED)
+
+
+def expect(
+    scores: Accumulator | Report,
+    reference: Accumulator | Report,
+    *,
+    odds: float = 1.0,
+    metrics: str | Sequence[str] | None = None,
+    confidence: float | None = None,
+) -> Expectation:
+    """Estimate the metrics of rows whose labels have not arrived, from rows with labels.
+
+    The positive rate at each score is that of the reference, fitted by isotonic regression. With these rates, each bin
+    of scores has an expected number of positives, and every metric follows. ``lower`` and ``upper`` are certified under
+    one assumption: at each score, the odds of a positive differ from those of the reference by a factor of at most
+    ``odds``. At ``odds=1``, they only contain what bins hide.
+
+    With ``confidence``, ``ci_lower`` and ``ci_upper`` contain the metric that the labels will show with that
+    probability if the assumption holds. To the bounds, they add the noise of the labels of the reference and of the
+    labels that have not arrived. They require independent rows without weights.
+
+    Args:
+        scores: Rows without labels, as of `predictions`. Labels, as of `binary`, are ignored.
+        reference: Rows with labels and scores, as of `binary`, with the same group columns or fewer.
+        odds: Largest factor between the odds of a positive and those of the reference, at least 1.
+        metrics: ``"expected_positives"``, ``"roc_auc"``, ``"average_precision"``, ``"log_loss"``, ``"brier_score"``,
+            and at each threshold of ``scores`` ``"accuracy"``, ``"balanced_accuracy"``, ``"precision"``, ``"recall"``,
+            ``"specificity"`` and ``"f1"``. Defaults to all.
+        confidence: Confidence level, such as 0.95. Defaults to no intervals.
+
+    Raises:
+        ReportError: If a side does not keep scores, the reference keeps no labels, or groups, models or domains do not
+            fit.
+        MetricError: If a metric is unknown or needs what is not kept.
+        SpecificationError: If ``odds`` is below 1, or ``confidence`` is not between 0 and 1.
+
+    >>> import streammetrics as sm
+    >>> january = {"y": [0, 0, 0, 1] * 50 + [0, 1, 1, 1] * 50, "p": [0.25] * 200 + [0.75] * 200}
+    >>> reference = sm.binary(y_true="y", y_score="p").update(january)
+    >>> february = sm.predictions(y_score="p").update({"p": [0.25] * 30 + [0.75] * 10})
+    >>> sm.expect(february, reference, odds=1.5, metrics=["expected_positives", "accuracy", "recall"])
+    metric              value  bound    note
+    ──────────────────  ─────  ───────  ────
+    expected_positives     15  ± 3
+    accuracy             0.75  ± 0.076
+    recall               0.50  ± 0.1
+    """
+    one, other = (x.finalize() if isinstance(x, Accumulator) else x for x in (scores, reference))
+    if not 1 <= odds < inf:
+        raise SpecificationError(Argument("odds"), f" must be a number of at least 1, got {odds!r}.")
+    if confidence is not None:
+        upper_level(confidence)
+    require_free(one.by, OWN)
+    wanted = METRICS if metrics is None else _known(several(metrics))
+    found = Expectation(one, other, float(odds), wanted, confidence, strict=metrics is not None)
+    assert found.frame is not None  # computed now, so that errors are raised here
+    return found
+
+
+@dataclass(frozen=True, repr=False)
+class Expectation:
+    """Metrics that rows without labels are expected to have.
+
+    ``found[metric]`` and `get` return an `Estimate`, `frame` has all of them.
+
+    >>> import streammetrics as sm
+    >>> acc = sm.binary(y_true="y", y_score="p").update({"y": [0, 0, 0, 1] * 25, "p": [0.1, 0.1, 0.6, 0.6] * 25})
+    >>> found = sm.expect(sm.predictions(y_score="p").update({"p": [0.1, 0.6, 0.6]}), acc)
+    >>> found["precision"].value
+    0.5
+    """
+
+    scores: Report
+    reference: Report
+    odds: float
+    metrics: tuple[str, ...]
+    confidence: float | None = None
+    strict: bool = False
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        """All estimates: group columns, ``threshold``, ``metric``, ``value``, ``lower``, ``upper``, ``note``.
+
+        With a confidence level also ``ci_lower`` and ``ci_upper``, before the note.
+        """
+        reason = None if self.confidence is None else self._no_interval()
+        sampled = self.confidence is not None and not reason
+        quantile = normal_quantile(upper_level(self.confidence)) if sampled and self.confidence else None
+        rows = [
+            (*group.keys, threshold, metric, numbers)
+            for group, wanted in self._groups(self.scores)
+            for (metric, threshold), numbers in zip(wanted, estimates(group, wanted, self.odds, quantile), strict=True)
+        ]
+        limits = () if self.confidence is None else LIMITS
+        frame = _frame(self.scores, rows, (*ESTIMATE, *limits, "note"))
+        without = pl.col("value").is_not_null() if reason else pl.lit(False)
+        said = pl.when(without).then(pl.lit(f"no interval: {reason}"))
+        return frame.with_columns(pl.concat_str("note", said, separator="; ", ignore_nulls=True).replace("", None))
+
+    def needed_odds(self, labeled: Accumulator | Report) -> pl.DataFrame:
+        """Return the smallest ``odds`` whose bounds contain the metrics that labels have shown.
+
+        This checks the assumption on rows whose labels have arrived, such as the last weeks. The reference stays the
+        same. Noise of the labels counts, so small groups need larger odds.
+
+        Args:
+            labeled: Rows with labels and scores, with the group columns of the reference or more.
+
+        Returns:
+            The group columns, ``threshold``, ``metric``, ``value`` (as the labels show it), ``expected`` (at
+            ``odds=1``), and ``needed_odds``: 1 if the bounds at ``odds=1`` contain the value, infinite if no factor up
+            to a million suffices.
+
+        Raises:
+            ReportError: As of `expect`.
+
+        >>> import streammetrics as sm
+        >>> reference = sm.binary(y_true="y", y_score="p").update({"y": [0, 1] * 50, "p": [0.4] * 100})
+        >>> labeled = sm.binary(y_true="y", y_score="p").update({"y": [0, 1, 1], "p": [0.4] * 3})
+        >>> found = sm.expect(labeled, reference, metrics="expected_positives").needed_odds(labeled)
+        >>> found.select("value", "expected", pl.col("needed_odds").round(6)).row(0)
+        (2.0, 1.5, 2.0)
+        """
+        report = labeled.finalize() if isinstance(labeled, Accumulator) else labeled
+        require_free(report.by, OWN)
+        shown = labels_shown(report, self.metrics)
+        rows = [
+            (*group.keys, threshold, metric, numbers)
+            for group, wanted in self._groups(report)
+            for (metric, threshold), numbers in zip(
+                wanted, needed_odds(group, wanted, shown.get(group.keys, {})), strict=True
+            )
+        ]
+        return _frame(report, rows, NEEDED)
+
+    def _groups(self, report: Report) -> Iterable[tuple[Group, list[Wanted]]]:
+        """Groups beside those of the reference, and the metrics that each has."""
+        losses = probabilities(report.state)
+        for group in side_by_side(self.reference.state, report.state):
+            yield group, available(self.metrics, group, losses, strict=self.strict)
+
+    def _no_interval(self) -> str | None:
+        """Why there are no intervals, if so."""
+        sides = (self.scores, self.reference)
+        if any(side.unit is not None for side in sides):
+            return "the rows of a unit are correlated"
+        return "weights do not give the number of rows" if any(weighted(side.state) for side in sides) else None
+
+    def rows(self, metric: str, **keys: Any) -> pl.DataFrame:
+        """The rows of `frame` for one metric, of the groups and the threshold that match.
+
+        Raises:
+            MetricError: If the metric is not among those expected.
+            ReportError: If a key is not a column of the frame, or the rows without labels do not keep the threshold.
+        """
+        if metric not in self.metrics:
+            raise MetricError(f"Metric {metric!r} is not expected. Expected metrics: {', '.join(self.metrics)}.")
+        found = self.frame.filter(pl.col("metric") == metric)
+        thresholds = found["threshold"].unique(maintain_order=True).to_list()
+        if "threshold" in keys and keys["threshold"] not in thresholds:
+            kept = text.few(thresholds)
+            raise ReportError(f"Rows without labels do not keep the threshold {keys['threshold']!r}, but {kept}.")
+        return matching(found, [*self.scores.by, "threshold"], keys)
+
+    def get(self, metric: str, **keys: Any) -> Estimate:
+        """The estimate of a metric, such as ``found.get("recall", threshold=0.5, country="DE")``.
+
+        Raises:
+            MetricError: If the metric is not among those expected.
+            ReportError: If no row, or more than one, matches; and as of `rows`.
+        """
+        rows = self.rows(metric, **keys)
+        if rows.height != 1:
+            known = ", ".join([*self.scores.by, "threshold"])
+            raise ReportError(f"{metric} has {rows.height} values for these keys. Select one by: {known}.")
+        return Estimate(**rows.select(f.name for f in fields(Estimate) if f.name in rows.columns).row(0, named=True))
+
+    def __getitem__(self, metric: str) -> Estimate:
+        return self.get(metric)
+
+    def __str__(self) -> str:
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        return text.render(self.frame, self.scores.by, width)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _known(metrics: Sequence[str]) -> tuple[str, ...]:
+    if unknown := [m for m in metrics if m not in METRICS]:
+        raise MetricError(f"Metric {unknown[0]!r} cannot be expected before labels. Metrics: {', '.join(METRICS)}.")
+    return tuple(metrics)
+
+
+def _frame(report: Report, rows: Sequence[tuple[Any, ...]], columns: Sequence[str]) -> pl.DataFrame:
+    """Keys, threshold, metric and numbers as columns."""
+    keys = report.state.keys.schema
+    types = {**keys, "threshold": pl.Float64(), "metric": pl.String()}
+    numbers = {c: pl.String() if c == "note" else pl.Float64() for c in columns}
+    data = [(*own, *(found.get(c) for c in columns)) for *own, found in rows]
+    return pl.DataFrame(data, schema={**types, **numbers}, orient="row")

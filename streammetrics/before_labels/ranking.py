@@ -1,0 +1,173 @@
+"""ROC AUC and average precision of rows whose numbers of positives by bin are only known within bounds.
+
+Values take each bin as one score. Bounds hold for all numbers of positives within theirs, and for all orders of the
+rows of a bin whose order is hidden.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from streammetrics.before_labels.positives import Positives
+from streammetrics.before_labels.rates import Values
+
+ROUNDING = 1e-12
+STEPS = 200  # towards the smallest average precision
+CLOSE = 1e-7  # enough
+
+
+def roc_auc(rows: Values, positives: Values) -> Values:
+    """ROC AUC of bins by ascending score, along the last axis.
+
+    >>> roc_auc(np.array([2.0, 2]), np.array([1.0, 2])).item()
+    0.8333333333333334
+    """
+    negatives = rows - positives
+    below = np.cumsum(negatives, axis=-1) - negatives / 2
+    found: Values = (positives * below).sum(axis=-1) / (positives.sum(axis=-1) * negatives.sum(axis=-1))
+    return found
+
+
+def average_precision(rows: Values, positives: Values) -> Values:
+    """Average precision of bins by ascending score, along the last axis.
+
+    >>> average_precision(np.array([2.0, 2]), np.array([1.0, 1])).item()
+    0.5
+    """
+    above, positives_above = (np.cumsum(side[..., ::-1], axis=-1)[..., ::-1] for side in (rows, positives))
+    with np.errstate(invalid="ignore"):
+        precision = np.where(above > 0, positives_above / above, 0.0)
+    found: Values = (positives * precision).sum(axis=-1) / positives.sum(axis=-1)
+    return found
+
+
+def roc_auc_bounds(bins: Positives) -> tuple[float, float]:
+    """The smallest and the largest ROC AUC.
+
+    With rows as shares of all, P positives in total, and c the rows below each bin with half of its own, the pairs that
+    are in order are ``sum(c * positives) - P**2 / 2``. For a fixed P this is linear, with weights that ascend with the
+    score. So it is largest with the most positives in all bins above some bin, the fewest in all bins below it, and any
+    number in that bin: over the P it allows, a fraction of two quadratic functions, whose extremes are at the ends or
+    at a root. A bin whose order is hidden adds at most half the product of its positives and negatives.
+    """
+    upside_down = [side[::-1] for side in (bins.rows, bins.fewest, bins.most, bins.mixed)]
+    return 1 - _largest_auc(*upside_down), _largest_auc(bins.rows, bins.fewest, bins.most, bins.mixed)
+
+
+def _largest_auc(rows: Values, fewest: Values, most: Values, mixed: Values) -> float:
+    total = rows.sum()
+    hidden = mixed.sum() / total**2 / 2
+    rows, fewest, most = rows / total, fewest / total, most / total
+    below = np.cumsum(rows) - rows / 2
+    others = (np.cumsum(fewest) - fewest) + (most.sum() - np.cumsum(most))
+    weighted, weighted_most = below * fewest, below * most
+    pairs = (np.cumsum(weighted) - weighted) + (weighted_most.sum() - np.cumsum(weighted_most))
+    constant = pairs - below * others + hidden
+    square = below - 0.5
+    with np.errstate(divide="ignore", invalid="ignore"):
+        root = np.sqrt(np.maximum(constant**2 + square * constant, 0))
+        stationary = [constant / (constant + root), constant / (constant - root)]  # stable where square is near 0
+    largest = 0.0
+    for positives in (others + fewest, others + most, *stationary):
+        inside = np.clip(np.nan_to_num(positives), others + fewest, others + most)
+        auc = (constant + below * inside - inside**2 / 2) / (inside * (1 - inside))
+        largest = max(largest, float(auc.max()))
+    return min(largest + ROUNDING, 1.0)
+
+
+def average_precision_bounds(bins: Positives) -> tuple[float, float]:
+    """The smallest and the largest average precision, the smallest within 1e-7 or, after many steps, a little more.
+
+    From the highest bin down, with M rows and T positives down to a bin, average precision is Q / P with
+    ``Q = sum(positives * T / M)``. The denominators M are known, so Q is a quadratic form of the positives.
+    """
+    some = bins.rows[::-1] > 0
+    rows, fewest, most, mixed = (side[::-1][some] for side in (bins.rows, bins.fewest, bins.most, bins.mixed))
+    down = np.cumsum(rows)
+    own = np.where(bins.hidden[::-1][some], 0.0, 1 / down)
+    return _smallest_ap(1 / down, own, fewest, most), _largest_ap(rows, down, fewest, most, mixed)
+
+
+def _largest_ap(rows: Values, down: Values, fewest: Values, most: Values, mixed: Values) -> float:
+    """The largest average precision, if the fewest positives per row never rise from the highest bin down.
+
+    ``Q - a * P`` is convex along each bin, so every bin is at an end where Q / P is largest. If a bin were at its
+    fewest and the next one down at its most, then to move neither up nor down could pay: with r positives per row in
+    the upper bin at its most, m rows in it and M down to it, this says ``(precision down to the upper bin - fewest per
+    row in the lower bin) * m' / M' + r * m / M <= 0``. But that precision is no less than the fewest per row, and so no
+    sum of these is negative or 0. So the bins at their most are the highest ones: one case for each number of them.
+
+    Instead of ``T / M``, positives on top of the m rows of a bin whose order is hidden have a precision of at most
+    ``T / (M - m + positives)`` each, and of at most 1.
+    """
+    before = down - rows
+    extra = (mixed / down * np.minimum(1.0, np.cumsum(most) / (before + fewest))).sum()
+    amount, positives = _cases(1 / down, most, fewest)
+    return min(float(((amount + extra) / positives).max()) + ROUNDING, 1.0)
+
+
+def _smallest_ap(weight: Values, own: Values, fewest: Values, most: Values) -> float:
+    """A number that no average precision is below.
+
+    Without the part that positives of one bin have in each other's precision, which a hidden order can take away,
+    ``2 * Q = sum((1/M - 1/M') * T**2)``, where M' belongs to the next bin down; bins of one score add
+    ``sum(positives**2 / M)``. No coefficient is negative: Q is convex, and lies above its tangents. A tangent at any
+    point gives a bound: the smallest fraction of two linear functions, with the most positives in the bins of the
+    smallest slopes. The point moves to where the tangent is smallest (Frank & Wolfe 1956) until the two agree.
+    """
+    falls = weight - np.append(weight[1:], 0.0)
+
+    def slopes(point: Values) -> Values:
+        found: Values = np.cumsum((falls * np.cumsum(point))[::-1])[::-1] + own * point
+        return found
+
+    amount, positives = _cases(weight, fewest, most)
+    first = int(np.argmin(amount / positives))
+    point = np.concatenate([fewest[:first], most[first:]])
+    bound = 0.0
+    for _ in range(STEPS):
+        slope = slopes(point)
+        value = _dot(slope, point) / 2
+        order = np.argsort(slope, kind="stable")
+        gained = (most - fewest)[order]
+        numerators = _dot(slope, fewest) - value + np.append(0.0, np.cumsum(slope[order] * gained))
+        fractions = numerators / (fewest.sum() + np.append(0.0, np.cumsum(gained)))
+        number = int(np.argmin(fractions))
+        bound = max(bound, float(fractions[number]))
+        if value / point.sum() - bound <= CLOSE:
+            break
+        corner = fewest.copy()
+        corner[order[:number]] = most[order[:number]]
+        point = _best_between(point, corner, slopes)
+    return max(bound - ROUNDING, 0.0)
+
+
+def _best_between(point: Values, corner: Values, slopes: Callable[[Values], Values]) -> Values:
+    """The point between two where Q / P is smallest: a quadratic function of the step over a linear one."""
+    step = corner - point
+    slope, bend = slopes(point), slopes(step)
+    a, b, c = _dot(step, bend) / 2, _dot(step, slope), _dot(point, slope) / 2
+    d, e = step.sum(), point.sum()
+    square, half, rest = a * d, a * e, b * e - d * c  # of the derivative
+    root = max(half**2 - square * rest, 0.0) ** 0.5
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = np.divide([-rest, -rest], [half + root, half - root])
+    steps = np.array([1.0, *found[(found > 0) & (found < 1)]])
+    best: Values = point + steps[np.argmin((a * steps**2 + b * steps + c) / (d * steps + e))] * step
+    return best
+
+
+def _dot(one: Values, other: Values) -> float:
+    """The sum of products; by BLAS its threads would cost more than they save."""
+    return float((one * other).sum())
+
+
+def _cases(weight: Values, upper: Values, lower: Values) -> tuple[Values, Values]:
+    """Q and P for each number of highest bins that have the positives ``upper``, all others ``lower``."""
+    upper_sum, lower_sum = (np.append(0.0, np.cumsum(side)) for side in (upper, lower))
+    own_upper, own_lower = (np.append(0.0, np.cumsum(weight * side * np.cumsum(side))) for side in (upper, lower))
+    reach = np.append(0.0, np.cumsum(weight * lower))
+    amount = own_upper + (own_lower[-1] - own_lower) + (upper_sum - lower_sum) * (reach[-1] - reach)
+    return amount, upper_sum + lower_sum[-1] - lower_sum

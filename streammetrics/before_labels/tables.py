@@ -1,0 +1,130 @@
+"""Groups of two states side by side: rows without labels, and rows with labels in the same bins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import polars as pl
+
+from streammetrics import text
+from streammetrics.before_labels.values import POSITIVES, Group
+from streammetrics.errors import ReportError
+from streammetrics.reading.distributions import ALL, Distribution, distributions, paired
+from streammetrics.report.report import Report
+from streammetrics.rows.roles import LABEL, MODEL
+from streammetrics.state.tables import State
+from streammetrics.statistics import GROUP, ConfusionCounts, Histogram, PredictedCounts, ScoreHistogram
+
+SCORE = "y_score"
+BINS = {GROUP: pl.UInt32(), **Histogram.keys} | dict.fromkeys(("neg", "pos", "count"), pl.Int64())
+
+
+def probabilities(state: State) -> bool:
+    """Whether scores are probabilities, which have a loss."""
+    return _scores(state).lattice.domain == "probability"
+
+
+def side_by_side(reference: State, scores: State) -> Iterator[Group]:
+    """The groups of a state that counts scores, beside those of a reference with labels.
+
+    Raises:
+        ReportError: If either does not keep what is needed, or groups, models, or domains of scores do not fit.
+    """
+    ours, theirs = _labeled(reference), _scores(scores)
+    _require_groups(ours, theirs)
+    histogram = next(s for s in reference.statistics if isinstance(s, ScoreHistogram))
+    common = Histogram(ALL, ours.lattice.domain, tuple({*ours.lattice.atoms} & {*theirs.lattice.atoms}))
+    labels, counts = (_by_group(table) for table in (reference.tables[histogram.name], theirs.bins))
+    predicted, of_weights = _predicted(scores), weighted(scores)
+    pairs = paired(ours, theirs).filter(pl.col("current").is_not_null())
+    for pair in pairs.iter_rows(named=True):
+        parts = [
+            found[pair[side]] for side, found in (("reference", labels), ("current", counts)) if pair[side] in found
+        ]
+        bins = [pl.DataFrame(schema=BINS), *parts]
+        table = common.edges(common.merge(pl.concat(bins, how="diagonal_relaxed").fill_null(0)))
+        rows, neg, pos = (table[c].cast(pl.Float64).to_numpy() for c in ("count", "neg", "pos"))
+        hidden = (table["shift"].to_numpy() > 0) & (rows > (0 if of_weights else 1))
+        low, high = (table[c].to_numpy() for c in ("low", "high"))
+        keys = tuple(pair[c] for c in theirs.keys)
+        yield Group(keys, rows, neg, pos, low, high, hidden, predicted.get(pair["current"], {}))
+
+
+def _by_group(table: pl.DataFrame) -> dict[int, pl.DataFrame]:
+    """The bins of each group, all as group 0."""
+    parts = table.partition_by(GROUP, as_dict=True)
+    return {number: part.with_columns(pl.lit(0, pl.UInt32).alias(GROUP)) for (number,), part in parts.items()}
+
+
+def _labeled(state: State) -> Distribution:
+    """The scores of a reference, which must have labels."""
+    if not any(isinstance(s, ScoreHistogram) for s in state.statistics):
+        raise ReportError("The reference must keep scores with labels, as sm.binary(y_true=..., y_score=...) does.")
+    return _scores(state)
+
+
+def _scores(state: State) -> Distribution:
+    found = distributions(state).get(SCORE)
+    if found is None:
+        raise ReportError("Rows without labels must keep their scores, as sm.predictions(y_score=...) does.")
+    if LABEL in found.keys:
+        raise ReportError("Metrics can be expected of binary tasks only, not of several labels.")
+    return found
+
+
+def _require_groups(reference: Distribution, scores: Distribution) -> None:
+    """Refuse references for other groups, models, or domains."""
+    domains = [d.lattice.domain for d in (reference, scores)]
+    if domains[0] != domains[1]:
+        raise ReportError(f"Scores have the domain {domains[1]!r}, and those of the reference {domains[0]!r}.")
+    models = [d.groups[MODEL].unique().sort().to_list() if MODEL in d.keys else [] for d in (reference, scores)]
+    if bool(models[0]) != bool(models[1]):
+        raise ReportError(f"Only one side has models: {text.few(models[0] or models[1])}. Evaluate both by model.")
+    if missing := [m for m in models[1] if m not in models[0]]:
+        raise ReportError(f"The reference does not have the model {missing[0]!r}. Models: {text.few(models[0])}.")
+    if foreign := [c for c in reference.keys if c not in scores.keys]:
+        raise ReportError(f"The reference is grouped by {foreign[0]!r}, and the scores are not. Roll it up.")
+
+
+def _predicted(state: State) -> dict[int, dict[float, float]]:
+    """The rows of each group that reach each threshold."""
+    for statistic in state.statistics:
+        if isinstance(statistic, ConfusionCounts):
+            positives = pl.col("tp") + pl.col("fp")
+        elif isinstance(statistic, PredictedCounts):
+            positives = pl.col("predicted_positives")
+        else:
+            continue
+        table = state.tables[statistic.name].drop_nulls("threshold")  # where labels were predicted elsewhere
+        found: dict[int, dict[float, float]] = {}
+        for group, threshold, number in table.select(GROUP, "threshold", positives.cast(pl.Float64)).iter_rows():
+            found.setdefault(group, {})[threshold] = number
+        return found
+    return {}
+
+
+def labels_shown(report: Report, metrics: Sequence[str]) -> dict[tuple[Any, ...], dict[Any, float | None]]:
+    """What labels show: for each group the values by metric and threshold.
+
+    Raises:
+        ReportError: If there are no scores with labels.
+    """
+    _labeled(report.state)
+    found: dict[tuple[Any, ...], dict[Any, float | None]] = {}
+    for metric in metrics:
+        if metric != POSITIVES and report.readable(metric):
+            rows = report.rows(metric)
+            threshold = pl.col("threshold") if "threshold" in rows.columns else pl.lit(None)
+            for *keys, at, value in rows.select(*report.by, threshold.alias("threshold"), "value").iter_rows():
+                found.setdefault(tuple(keys), {})[metric, at] = value
+    histogram = next(s for s in report.state.statistics if isinstance(s, ScoreHistogram))
+    positives = report.state.tables[histogram.name].group_by(GROUP).agg(pl.sum("pos").cast(pl.Float64))
+    for _, *keys, pos in report.state.groups.join(positives, on=GROUP, how="left").iter_rows():
+        found.setdefault(tuple(keys), {})[POSITIVES, None] = pos
+    return found
+
+
+def weighted(state: State) -> bool:
+    """Whether bins hold weights instead of numbers of rows."""
+    return _scores(state).bins.schema["count"].is_float()

@@ -1,0 +1,124 @@
+"""Metrics of bins from the number of positives in each, and their bounds where it is only known within bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from streammetrics.before_labels.decisions import DECISIONS, corners, counts, share_above
+from streammetrics.before_labels.losses import LOSSES, loss_bounds, mean_loss
+from streammetrics.before_labels.positives import Positives
+from streammetrics.before_labels.ranking import (
+    average_precision,
+    average_precision_bounds,
+    roc_auc,
+    roc_auc_bounds,
+)
+from streammetrics.before_labels.rates import Values, fitted
+from streammetrics.metrics.metric import Range
+
+RANKING = {"roc_auc": roc_auc, "average_precision": average_precision}
+RANKING_BOUNDS = {"roc_auc": roc_auc_bounds, "average_precision": average_precision_bounds}
+POSITIVES = "expected_positives"
+RANGES: dict[str, Range] = {POSITIVES: (0, inf), "log_loss": (0, inf)}
+METRICS = (POSITIVES, *RANKING, *LOSSES, *DECISIONS)
+FOREIGN = 0.01  # share of scores outside the range of the reference that is worth a note
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Rows by ascending score.
+
+    ``above`` has, for each threshold, the share of the rows of each bin that reach it; ``losses`` the mean losses of a
+    negative and of a positive in each bin.
+    """
+
+    rows: Values
+    above: Mapping[float, Values]
+    losses: Mapping[str, tuple[Values, Values]]
+
+    def value(self, metric: str, threshold: float | None, positives: Values) -> Values:
+        """A metric for numbers of positives, which lie along the last axis."""
+        if metric == POSITIVES:
+            total: Values = positives.sum(axis=-1)
+            return total
+        if metric in RANKING:
+            return RANKING[metric](self.rows, positives)
+        if metric in LOSSES:
+            return mean_loss(self.rows, positives, *self.losses[metric])
+        assert threshold is not None
+        return _read(metric, counts(self.rows, positives, self.above[threshold]))
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows of a group in bins by ascending score, beside the negatives and positives of its reference.
+
+    ``low`` and ``high`` are the smallest and the largest score of each bin, ``predicted`` the rows that reach each
+    threshold. Rows with different scores can be in a bin that is ``hidden``.
+    """
+
+    keys: tuple[Any, ...]
+    rows: Values
+    neg: Values
+    pos: Values
+    low: Values
+    high: Values
+    hidden: NDArray[np.bool_]
+    predicted: dict[float, float]
+
+    @property
+    def undefined(self) -> str | None:
+        """Why nothing can be expected, if so."""
+        if not self.rows.sum():
+            return "no rows"
+        missing = [name for name, side in (("positives", self.pos), ("negatives", self.neg)) if not side.sum()]
+        return f"no {' and no '.join(missing)} in the reference" if missing else None
+
+    @cached_property
+    def rates(self) -> Values:
+        """The rate of positives in each bin."""
+        return fitted(self.neg, self.pos)
+
+    @cached_property
+    def bins(self) -> Bins:
+        """The rows of each bin, each with the score in the middle."""
+        middle = self.low / 2 + self.high / 2
+        losses = {name: loss(middle) for name, loss in LOSSES.items()}
+        above = {threshold: share_above(self.rows, n) for threshold, n in self.predicted.items()}
+        return Bins(self.rows, above, losses)
+
+    @property
+    def note(self) -> str | None:
+        """A word on scores that the reference knows nothing of."""
+        known = np.flatnonzero(self.neg + self.pos)
+        foreign = self.rows[: known[0]].sum() + self.rows[known[-1] + 1 :].sum()
+        share = foreign / self.rows.sum()
+        return f"{share:.1%} of scores are outside the range of the reference" if share > FOREIGN else None
+
+
+def bounds(metric: str, threshold: float | None, group: Group, positives: Positives) -> tuple[float, float]:
+    """The smallest and the largest value of a metric, for all positives and scores that the bins allow."""
+    if metric == POSITIVES:
+        return float(positives.fewest.sum()), float(positives.most.sum())
+    if metric in RANKING:
+        return RANKING_BOUNDS[metric](positives)
+    if metric in LOSSES:
+        return loss_bounds(positives, group.low, group.high, LOSSES[metric])
+    assert threshold is not None
+    worst, best = (float(_read(metric, case)) for case in corners(positives, group.bins.above[threshold]))
+    return worst, best
+
+
+def _read(metric: str, confusion: dict[str, Values]) -> Values:
+    """A metric of confusion counts, NaN where it is undefined."""
+    table = pl.DataFrame({name: np.atleast_1d(np.maximum(side, 0)) for name, side in confusion.items()})
+    found: Values = table.select(DECISIONS[metric].expression().cast(pl.Float64)).to_series().to_numpy()
+    return found.reshape(np.shape(confusion["tp"]))
