@@ -137,6 +137,23 @@ def test_predictions_without_labels(folder):
     assert "binary needs --y-true" in run("evaluate", folder / "days", "--y-score", "p_click", code=2)
 
 
+def test_expect(folder, tmp_path):
+    one, other = (sm.Accumulator.load(folder / f"{day}.state") for day in ("monday", "tuesday"))
+    state = [folder / "tuesday.state", "--reference", folder / "monday.state", "--by", "country"]
+    found = run("expect", *state, "--odds", 1.5, "--metric", "roc_auc", "--confidence", 0.9, "--format", "csv")
+    report, reference = (acc.finalize().rollup("country") for acc in (other, one))
+    expected = sm.expect(report, reference, odds=1.5, metrics="roc_auc", confidence=0.9)
+    assert pl.read_csv(found.encode())["ci_lower"].round(9).equals(expected.frame["ci_lower"].round(9))
+    total = [*state[:3], "--total"]
+    whole = sm.expect(other.finalize().rollup(), one.finalize().rollup(), odds=2)
+    assert run("expect", *total, "--odds", 2).strip() == str(whole)
+    needed = whole.needed_odds(other.finalize().rollup())
+    told = pl.read_csv(run("expect", *total, "--needed", "--format", "csv").encode())
+    assert told["needed_odds"].round(6).equals(needed["needed_odds"].round(6))
+    assert "needed_odds" in run("expect", *total, "--needed", "--metric", "f1")
+    assert "--odds must be a number of at least 1" in run("expect", *total, "--odds", 0.5, code=2)
+
+
 def test_drift(folder):
     state = sm.Accumulator.load(folder / "state")
     found = run("drift", folder / "state", folder / "state", "--by", "country", "--of", "y_score", "--format", "csv")

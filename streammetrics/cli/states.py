@@ -45,7 +45,7 @@ def show_command(
     output: Path | None,
 ) -> None:
     """Show the metrics of a saved state, rolled up to some of its group columns."""
-    show(_report(state, by, total, metrics, confidence), form, output, html)
+    show(report_of(state, by, total, metrics, confidence), form, output, html)
 
 
 @command("check", "streammetrics check week.state --require 'roc_auc>=0.80' --require 'ece<=0.02'")
@@ -68,7 +68,7 @@ def check_command(
     A requirement holds where the certified bounds leave no doubt: with >= the lower one decides, with <= the upper one.
     The exit code is 1 where one fails.
     """
-    report = _report(state, by, total)
+    report = report_of(state, by, total)
     failures = report.violations(requirements)
     for sentence in failures:
         echo(click.style(sentence, fg="red"))
@@ -106,7 +106,7 @@ def compare_command(
     """Show the difference of each metric of two saved states, or of two models of one, and which is surely better."""
     if (b is None) == (models is None):
         raise click.UsageError("give a second state or --models, not both.")
-    one, *other = (_report(state, by, total, metrics) for state in (a, b) if state is not None)
+    one, *other = (report_of(state, by, total, metrics) for state in (a, b) if state is not None)
     found = compare(one, *other, models=models, confidence=confidence, independent=independent)
     write(found.frame, str(found), form, output)
 
@@ -131,14 +131,19 @@ def drift_command(
     output: Path | None,
 ) -> None:
     """Show how far the distributions of a saved state have moved from those of a reference."""
-    one, other = (_report(state, by, total) for state in (reference, current))
+    one, other = (report_of(state, by, total) for state in (reference, current))
     found = drift(one, other, of=of or None, bins=bins)
     write(found.frame, str(found), form, output)
 
 
-def _report(
-    state: Path, by: tuple[str, ...], total: bool, metrics: tuple[str, ...] = (), confidence: float | None = None
+def report_of(
+    state: Path,
+    by: tuple[str, ...] = (),
+    total: bool = False,
+    metrics: tuple[str, ...] = (),
+    confidence: float | None = None,
 ) -> Report:
+    """The report of a saved state, rolled up to some of its group columns, or to one group."""
     if by and total:
         raise click.UsageError("give --by or --total, not both.")
     acc = Accumulator.load(state)
