@@ -77,10 +77,13 @@ def store_report(
 @click.argument("uri")
 @click.argument("rules", type=click.Path(path_type=Path))
 @until
+@click.option("--scores", help="URI of the history of scores, for rules with before_labels = true.")
 @options.form
 @options.output
 @click.pass_context
-def store_check(ctx: click.Context, uri: str, rules: Path, until: str | None, form: str, output: Path | None) -> None:
+def store_check(
+    ctx: click.Context, uri: str, rules: Path, until: str | None, scores: str | None, form: str, output: Path | None
+) -> None:
     """Check the newest windows of the history at URI against the rules of a TOML file.
 
     \b
@@ -100,7 +103,8 @@ def store_check(ctx: click.Context, uri: str, rules: Path, until: str | None, fo
 
     The exit code is 1 if a rule is breached or undefined, unless its severity is "warn".
     """
-    findings = check(MetricStore(uri), read_rules(rules), until=until)
+    unlabeled = None if scores is None else MetricStore(scores)
+    findings = check(MetricStore(uri), read_rules(rules), until=until, scores=unlabeled)
     write(findings.frame, with_colours(str(findings)), form, output)
     if not findings.hold:
         ctx.exit(1)

@@ -27,7 +27,7 @@ from streammetrics.reading.looks import ROWS
 from streammetrics.uncertainty.beta import Values
 from streammetrics.uncertainty.evalues import discoveries
 
-Ask: TypeAlias = Callable[[datetime, datetime, tuple[str, ...], str | None], Accumulator]
+Ask: TypeAlias = Callable[[datetime | None, datetime, tuple[str, ...], str | None], Accumulator]
 
 AT_ONCE = 32  # windows of a history that are read together
 LARGEST = 700.0  # logarithm of an e-value that a float can hold

@@ -80,7 +80,13 @@ class Findings:
         return str(self)
 
 
-def check(store: MetricStore, rules: Rule | Sequence[Rule], *, until: date | str | None = None) -> Findings:
+def check(
+    store: MetricStore,
+    rules: Rule | Sequence[Rule],
+    *,
+    until: date | str | None = None,
+    scores: MetricStore | None = None,
+) -> Findings:
     """Whether rules hold of the newest windows of a history.
 
     Args:
@@ -88,6 +94,8 @@ def check(store: MetricStore, rules: Rule | Sequence[Rule], *, until: date | str
         rules: what must hold: one or several.
         until: look at windows before this time instead of the newest: a date, a datetime or ISO text of one, in the
             time zone of the window unless it has its own.
+        scores: The history of scores, such as of `predictions`, whose newest windows rules with ``before_labels``
+            look at. ``store`` then holds the windows with labels.
 
     Raises:
         StateError: where the history is empty or cannot be read.
@@ -114,6 +122,20 @@ def check(store: MetricStore, rules: Rule | Sequence[Rule], *, until: date | str
         raise SpecificationError(f"rules must be of type Rule, got {type(wrong[0]).__name__}.")
     if not given:
         raise SpecificationError("there is no rule to check.")
+    if scores is None and any(rule.before_labels for rule in given):
+        raise SpecificationError(
+            "Rules with 'before_labels' need the history of scores. Pass ", Argument("scores"), "."
+        )
+    labels, sides = _asking(store), {}
+    for rule in given:
+        if rule.before_labels not in sides:
+            own = scores if scores is not None and rule.before_labels else store
+            sides[rule.before_labels] = (labels if own is store else _asking(own), *_newest(own, until))
+    return Findings(pl.concat([_finding(*sides[rule.before_labels], rule, labels) for rule in given]))
+
+
+def _newest(store: MetricStore, until: date | str | None) -> tuple[pl.Series, pl.Series]:
+    """All windows of a history, and when those end that rules look at."""
     windows = store.windows().to_series(0).drop_nulls().sort()
     if windows.is_empty():
         raise StateError(f"the history at {store.uri} has no windows.")
@@ -123,16 +145,21 @@ def check(store: MetricStore, rules: Rule | Sequence[Rule], *, until: date | str
         )
     zone = getattr(windows.dtype, "time_zone", None)
     end = clock(windows).tail(1).dt.offset_by("1us") if until is None else _time(until, zone)
+    return windows, end
 
-    @cache  # rules often ask the same
-    def ask(since: datetime, until: datetime, by: tuple[str, ...], every: str | None) -> Accumulator:
+
+def _asking(store: MetricStore) -> Ask:
+    """Queries of a history, each asked once: rules often ask the same."""
+
+    @cache
+    def ask(since: datetime | None, until: datetime, by: tuple[str, ...], every: str | None) -> Accumulator:
         return store.query(since, until, by=by, every=every)
 
-    return Findings(pl.concat([_finding(ask, rule, windows, end) for rule in given]))
+    return ask
 
 
-def _finding(ask: Ask, rule: Rule, windows: pl.Series, end: pl.Series) -> pl.DataFrame:
-    """What came of a rule: a row for each segment and kept key."""
+def _finding(ask: Ask, windows: pl.Series, end: pl.Series, rule: Rule, labels: Ask) -> pl.DataFrame:
+    """What came of a rule: a row for each segment and kept key. Its reference, if any, is among those with labels."""
     times = clock(windows)
     start = times.head(1) if rule.always else before(end, rule.over).clip(times[0])
     raised = None
@@ -145,8 +172,9 @@ def _finding(ask: Ask, rule: Rule, windows: pl.Series, end: pl.Series) -> pl.Dat
             end = start.dt.offset_by(rule.over)
             raised = alarms(ask, rule, starts, days)
     since, until = start.item(), end.item()
-    earlier = None if rule.against is None else before(start, rule.against).clip(times[0]).item()
-    reference = None if earlier is None else ask(earlier, since, rule.by, None)
+    first = None if rule.before_labels else times[0]
+    earlier = None if rule.against is None else before(start, rule.against).clip(first).item()
+    reference = labels(earlier, since, rule.by, None) if earlier or rule.before_labels else None
     found = _with_verdicts(rule, estimated(rule, ask(since, until, rule.by, None), reference))
     if raised is not None:
         found = _with_alarms(found, raised)

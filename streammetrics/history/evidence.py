@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from streammetrics.accumulator import Accumulator
+from streammetrics.before_labels.expectation import expect
 from streammetrics.differences.drift import drift
 from streammetrics.differences.evaluations import compare
 from streammetrics.history.rules import Rule
@@ -29,8 +30,12 @@ def estimated(rule: Rule, current: Accumulator, reference: Accumulator | None = 
     Args:
         rule: the rule, whose confidence the intervals have, each end by itself.
         current: rows of its windows.
-        reference: rows of the time before, of a rule with ``against``.
+        reference: rows of the time before, of a rule with ``against``; rows with labels, of one ``before_labels``.
     """
+    if reference is not None and rule.before_labels:
+        metric, confidence = rule.required.metric, rule.two_sided
+        expected = expect(current, reference, odds=rule.odds, metrics=metric, confidence=confidence)
+        return _whole(_with_count(expected.frame, expected.scores, "rows", ROWS))
     if reference is None:
         return of_metric(rule, current.finalize([rule.required.metric], confidence=rule.two_sided))
     if rule.measure is None:

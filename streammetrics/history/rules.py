@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, fields
 from datetime import datetime
+from math import inf
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from streammetrics.before_labels.values import METRICS as EXPECTED
 from streammetrics.differences.distances import MEASURES
 from streammetrics.errors import SpecificationError, StreamMetricsError
 from streammetrics.metrics import all_metrics, parse_metric
@@ -50,6 +52,9 @@ class Rule:
             says.
         always: Number of rows at which an interval that holds at every look is tightest, such as 100_000, fixed before
             the data. The rule then looks at all windows of the history together.
+        before_labels: Whether the metric is the one expected of windows whose labels have not arrived (see `expect`).
+            The reference is all windows with labels before them, or with ``against`` the last ones for so long.
+        odds: Largest factor between the odds of a positive and those of the reference, with ``before_labels``.
 
     Raises:
         MetricError: where the requirement cannot be read.
@@ -77,6 +82,8 @@ class Rule:
     alarm: str | None = None
     segments: str | float | None = None
     always: int | None = None
+    before_labels: bool = False
+    odds: float = 1.0
 
     def __post_init__(self) -> None:
         given: Any = self.by
@@ -127,6 +134,10 @@ class Rule:
             raise SpecificationError(f"Rule field 'segments' must be 'fdr 5 %' or a share, got {self.segments!r}.")
         if self.always is not None:
             require_rows(self.always)
+        if not isinstance(self.before_labels, bool):
+            raise SpecificationError(f"Rule field 'before_labels' must be true or false, got {self.before_labels!r}.")
+        if not (_is_number(self.odds) and 1 <= self.odds < inf):
+            raise SpecificationError(f"Rule field 'odds' must be a number of at least 1, got {self.odds!r}.")
 
     def _require_fields_that_go_together(self) -> None:
         """Refuse fields that have no meaning beside another one."""
@@ -141,6 +152,13 @@ class Rule:
                 "Rule field 'always' is for all windows together, so 'over', 'against' and 'alarm' cannot be set. "
                 "Use 'alarm' to watch single windows."
             )
+        if self.before_labels and (self.alarm or self.always):
+            raise SpecificationError("Rule field 'before_labels' cannot be set beside 'alarm' or 'always'.")
+        if self.before_labels and self.required.metric not in EXPECTED:
+            metrics = ", ".join(EXPECTED)
+            raise SpecificationError(f"{self.required.metric} cannot be expected before labels. Metrics: {metrics}.")
+        if self.odds != 1 and not self.before_labels:
+            raise SpecificationError("Rule field 'odds' needs 'before_labels'.")
         if self.alarm:
             with translated(SpecificationError, f"'over' must be one unit of time beside 'alarm', got {self.over!r}"):
                 pl.Series([datetime(2000, 1, 1)]).dt.truncate(self.over)
@@ -177,8 +195,11 @@ class Rule:
 
     def __str__(self) -> str:
         text = str(self.required)
+        if self.before_labels:
+            text += " before labels" + (f", odds {self.odds:g}" if self.odds != 1 else "")
         if self.against is not None:
-            text = f"{'' if self.measure else 'change of '}{text} against {self.against} before"
+            change = "" if self.measure or self.before_labels else "change of "
+            text = f"{change}{text} against {self.against} before"
         return text + (f", alarm {self.alarm}" if self.alarm else f", always {self.always}" if self.always else "")
 
     def __repr__(self) -> str:
