@@ -55,13 +55,15 @@ def estimates(group: Group, wanted: Sequence[Wanted], odds: float, quantile: flo
     for (metric, threshold), error in zip(wanted, errors, strict=True):
         value = float(group.bins.value(metric, threshold, positives.expected))
         if isnan(value):
-            yield {"note": "undefined: 0/0"}
+            yield {"note": "undefined: no predicted positives"}
             continue
         low, high = bounds(metric, threshold, group, positives)
         low, high = min(low, value), max(high, value)
-        found = {"value": value, "lower": low, "upper": high, "note": group.note}
+        found: Numbers = {"value": value, "lower": low, "upper": high, "note": group.note}
         if error > 0:
             found |= {"ci_lower": _limit(metric, low, -error), "ci_upper": _limit(metric, high, error)}
+        elif quantile:
+            found["note"] = "; ".join(filter(None, [group.note, "no interval: too few rows"]))
         yield found
 
 

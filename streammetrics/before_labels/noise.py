@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from streammetrics.before_labels.rates import Values, cells, isotonic
 from streammetrics.before_labels.values import Bins, Group
 
 DRAWS = 200
+PAIRS = 1 << 22  # of slices, over draws, looked at together
 
 
 def standard_errors(group: Group, wanted: Sequence[tuple[str, float | None]]) -> Values:
@@ -26,10 +27,16 @@ def standard_errors(group: Group, wanted: Sequence[tuple[str, float | None]]) ->
     known = np.flatnonzero(coarse.reference)
     size = coarse.reference[known]
     positives = _draws(random, size, rates[known])
-    refitted = np.stack([np.interp(np.arange(len(rows)), known, r) for r in isotonic(size - positives, positives)])
+    refitted = np.stack([np.interp(np.arange(len(rows)), known, r) for r in _refitted(size, positives)])
     with np.errstate(invalid="ignore", divide="ignore"):
         errors = [coarse.bins.value(*one, labels) - coarse.bins.value(*one, rows * refitted) for one in wanted]
     return np.array([_spread(error) for error in errors])
+
+
+def _refitted(size: Values, positives: Values) -> Iterator[Values]:
+    """Isotonic rates of each draw, some draws at a time, since every pair of slices is looked at."""
+    for part in np.array_split(positives, min(DRAWS, DRAWS * size.size**2 // PAIRS + 1)):
+        yield from isotonic(size - part, part)
 
 
 class _Slices:

@@ -36,7 +36,7 @@ def side_by_side(reference: State, scores: State) -> Iterator[Group]:
     histogram = next(s for s in reference.statistics if isinstance(s, ScoreHistogram))
     common = Histogram(ALL, ours.lattice.domain, tuple({*ours.lattice.atoms} & {*theirs.lattice.atoms}))
     labels, counts = (_by_group(table) for table in (reference.tables[histogram.name], theirs.bins))
-    predicted, of_weights = _predicted(scores), weighted(scores)
+    (thresholds, reaching), of_weights = _predicted(scores), weighted(scores)
     pairs = paired(ours, theirs).filter(pl.col("current").is_not_null())
     for pair in pairs.iter_rows(named=True):
         parts = [
@@ -48,7 +48,8 @@ def side_by_side(reference: State, scores: State) -> Iterator[Group]:
         hidden = (table["shift"].to_numpy() > 0) & (rows > (0 if of_weights else 1))
         low, high = (table[c].to_numpy() for c in ("low", "high"))
         keys = tuple(pair[c] for c in theirs.keys)
-        yield Group(keys, rows, neg, pos, low, high, hidden, predicted.get(pair["current"], {}))
+        predicted = {threshold: reaching.get((pair["current"], threshold), 0.0) for threshold in thresholds}
+        yield Group(keys, rows, neg, pos, low, high, hidden, predicted)
 
 
 def _by_group(table: pl.DataFrame) -> dict[int, pl.DataFrame]:
@@ -87,21 +88,15 @@ def _require_groups(reference: Distribution, scores: Distribution) -> None:
         raise ReportError(f"The reference is grouped by {foreign[0]!r}, and the scores are not. Roll it up.")
 
 
-def _predicted(state: State) -> dict[int, dict[float, float]]:
-    """The rows of each group that reach each threshold."""
+def _predicted(state: State) -> tuple[tuple[float, ...], dict[tuple[int, float], float]]:
+    """The thresholds on scores, and the rows of each group that reach each of them."""
     for statistic in state.statistics:
-        if isinstance(statistic, ConfusionCounts):
-            positives = pl.col("tp") + pl.col("fp")
-        elif isinstance(statistic, PredictedCounts):
-            positives = pl.col("predicted_positives")
-        else:
-            continue
-        table = state.tables[statistic.name].drop_nulls("threshold")  # where labels were predicted elsewhere
-        found: dict[int, dict[float, float]] = {}
-        for group, threshold, number in table.select(GROUP, "threshold", positives.cast(pl.Float64)).iter_rows():
-            found.setdefault(group, {})[threshold] = number
-        return found
-    return {}
+        if isinstance(statistic, ConfusionCounts | PredictedCounts):
+            labeled = isinstance(statistic, ConfusionCounts)
+            positives = pl.col("tp") + pl.col("fp") if labeled else pl.col("predicted_positives")
+            table = state.tables[statistic.name].select(GROUP, "threshold", positives.cast(pl.Float64))
+            return statistic.thresholds, {(group, at): number for group, at, number in table.iter_rows()}
+    return (), {}
 
 
 def labels_shown(report: Report, metrics: Sequence[str]) -> dict[tuple[Any, ...], dict[Any, float | None]]:

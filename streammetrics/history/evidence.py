@@ -7,6 +7,7 @@ import polars as pl
 
 from streammetrics.accumulator import Accumulator
 from streammetrics.before_labels.expectation import expect
+from streammetrics.before_labels.values import RANGES as EXPECTED_RANGES
 from streammetrics.differences.drift import drift
 from streammetrics.differences.evaluations import compare
 from streammetrics.history.rules import Rule
@@ -35,7 +36,9 @@ def estimated(rule: Rule, current: Accumulator, reference: Accumulator | None = 
     if reference is not None and rule.before_labels:
         metric, confidence = rule.required.metric, rule.two_sided
         expected = expect(current, reference, odds=rule.odds, metrics=metric, confidence=confidence)
-        return _whole(_with_count(expected.frame, expected.scores, "rows", ROWS))
+        ends = (pl.col(c).fill_null(end) for c, end in zip(LIMITS, EXPECTED_RANGES.get(metric, (0, 1)), strict=True))
+        frame = expected.frame.with_columns(pl.when(pl.col("value").is_not_null()).then(end) for end in ends)
+        return _whole(_with_count(frame, expected.scores, "rows", ROWS))
     if reference is None:
         return of_metric(rule, current.finalize([rule.required.metric], confidence=rule.two_sided))
     if rule.measure is None:

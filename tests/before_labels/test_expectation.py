@@ -160,12 +160,29 @@ def test_groups_without_what_is_needed_say_why():
     scores = unlabeled(rows.extend(pl.DataFrame({"y": [0], "p": [0.5], "c": ["d"]})), by="c")
     found = sm.expect(scores, labeled(rows.filter(pl.col("c") != "d"), by="c"), metrics="roc_auc", confidence=0.9)
     assert dict(found.frame.select("c", "note").iter_rows()) == {
-        "a": None,
+        "a": "no interval: too few rows",
         "b": "undefined: no positives in the reference",
         "c": "undefined: no negatives in the reference",
         "d": "undefined: no positives and no negatives in the reference",
     }
     assert sm.expect(unlabeled(rows.clear()), labeled(rows))["recall"].note == "undefined: no rows"
+
+
+def test_a_group_whose_rows_were_dropped_and_a_threshold_that_none_reaches():
+    reference = labeled(drawn(16, 1_000))
+    scores = unlabeled({"p": [0.2, 0.3, None], "c": ["a", "a", "b"]}, by="c")
+    found = sm.expect(scores, reference, metrics=["precision", "recall"], confidence=0.9)
+    assert found.get("precision", c="a").note == "undefined: no predicted positives"
+    assert found.get("recall", c="a").value == 0
+    assert found.get("recall", c="b").note == "undefined: no rows"
+
+
+def test_intervals_at_many_thresholds_need_little_memory():
+    rows = drawn(17, 5_000)
+    thresholds = [i / 400 for i in range(1, 400)]
+    found = sm.expect(unlabeled(rows, thresholds=thresholds), labeled(rows), metrics="recall", confidence=0.9).frame
+    assert found["ci_lower"].is_not_null().sum() > 390
+    assert (found["ci_lower"] <= found["value"]).sum() > 390
 
 
 def test_scores_outside_the_range_of_the_reference_are_noted():

@@ -56,6 +56,16 @@ def test_verdicts_need_bounds_and_intervals(histories):
     assert sm.check(labels, rules[1], scores=scores, until="2026-01-09").frame["windows"].item() == "2026-01-08"
 
 
+def test_without_an_interval_a_verdict_is_open(tmp_path):
+    labels, scores = (sm.MetricStore(tmp_path / name) for name in ("labels", "scores"))
+    weighted = sm.binary(y_true="y", y_score="p", by="day", sample_weight=pl.lit(0.5).alias("w"))
+    labels.append(weighted.update(ROWS.filter(pl.col("day") < ARRIVED)), batch_id="labels")
+    scores.append(sm.predictions(y_score="p", by="day").update(ROWS), batch_id="scores")
+    found = sm.check(labels, sm.Rule("roc_auc >= 0.1", before_labels=True), scores=scores).frame
+    assert found.select("verdict", "ci_lower", "ci_upper").row(0) == ("open", 0, 1)
+    assert found["note"].item() == "no interval: weights do not give the number of rows"
+
+
 def test_against_limits_the_reference(histories):
     labels, scores = histories
     rule = sm.Rule("accuracy >= 0.5", over="3d", against="2d", before_labels=True)
