@@ -70,7 +70,10 @@ def estimates(group: Group, wanted: Sequence[Wanted], odds: float, quantile: flo
 def _limit(metric: str, bound: float, step: float) -> float:
     """A bound moved by a step on the scale of the metric; one at the end of its range stays there."""
     low, high = RANGES.get(metric, (0.0, 1.0))
-    return float(moved(np.array(bound), np.array(step), low, high)) if low < bound < high else bound
+    if not low < bound < high:
+        return bound
+    with np.errstate(divide="ignore", over="ignore"):  # far from the bound lies an end of the range
+        return float(moved(np.array(bound), np.array(step), low, high))
 
 
 def needed_odds(group: Group, wanted: Sequence[Wanted], shown: Mapping[Wanted, float | None]) -> Iterator[Numbers]:
