@@ -50,14 +50,15 @@ def estimates(group: Group, wanted: Sequence[Wanted], odds: float, quantile: flo
     if group.undefined:
         yield from ({"note": f"undefined: {group.undefined}"} for _ in wanted)
         return
-    positives = Positives.of(group.rows, group.rates, odds, group.hidden)
     errors = np.zeros(len(wanted)) if quantile is None else quantile * standard_errors(group, wanted)
+    scored = group.scored
+    positives = Positives.of(scored.rows, scored.rates, odds, scored.hidden)
     for (metric, threshold), error in zip(wanted, errors, strict=True):
-        value = float(group.bins.value(metric, threshold, positives.expected))
+        value = float(scored.bins.value(metric, threshold, positives.expected))
         if isnan(value):
             yield {"note": "undefined: no predicted positives"}
             continue
-        low, high = bounds(metric, threshold, group, positives)
+        low, high = bounds(metric, threshold, scored, positives)
         low, high = min(low, value), max(high, value)
         found: Numbers = {"value": value, "lower": low, "upper": high, "note": group.note}
         if error > 0:
@@ -83,8 +84,9 @@ def needed_odds(group: Group, wanted: Sequence[Wanted], shown: Mapping[Wanted, f
         if group.undefined or value is None:
             yield {"value": value}
             continue
-        expected = float(group.bins.value(metric, threshold, group.rows * group.rates))
-        yield {"value": value, "expected": expected, "needed_odds": _needed(group, metric, threshold, value)}
+        scored = group.scored
+        expected = float(scored.bins.value(metric, threshold, scored.rows * scored.rates))
+        yield {"value": value, "expected": expected, "needed_odds": _needed(scored, metric, threshold, value)}
 
 
 def _needed(group: Group, metric: str, threshold: float | None, value: float) -> float:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from streammetrics import text
+from streammetrics.before_labels.rates import fitted
 from streammetrics.before_labels.values import POSITIVES, Group
 from streammetrics.errors import ReportError
 from streammetrics.reading.distributions import ALL, Distribution, distributions, paired
@@ -49,7 +51,8 @@ def side_by_side(reference: State, scores: State) -> Iterator[Group]:
         low, high = (table[c].to_numpy() for c in ("low", "high"))
         keys = tuple(pair[c] for c in theirs.keys)
         predicted = {threshold: reaching.get((pair["current"], threshold), 0.0) for threshold in thresholds}
-        yield Group(keys, rows, neg, pos, low, high, hidden, predicted)
+        rates = fitted(neg, pos) if neg.any() and pos.any() else np.zeros_like(rows)
+        yield Group(keys, rows, neg, pos, low, high, hidden, predicted, rates)
 
 
 def _by_group(table: pl.DataFrame) -> dict[int, pl.DataFrame]:

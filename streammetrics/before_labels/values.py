@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
 from typing import Any
@@ -21,7 +21,7 @@ from streammetrics.before_labels.ranking import (
     roc_auc,
     roc_auc_bounds,
 )
-from streammetrics.before_labels.rates import Values, fitted
+from streammetrics.before_labels.rates import Values
 from streammetrics.metrics.metric import Range
 
 RANKING = {"roc_auc": roc_auc, "average_precision": average_precision}
@@ -29,6 +29,7 @@ RANKING_BOUNDS = {"roc_auc": roc_auc_bounds, "average_precision": average_precis
 POSITIVES = "expected_positives"
 RANGES: dict[str, Range] = {POSITIVES: (0, inf), "log_loss": (0, inf)}
 METRICS = (POSITIVES, *RANKING, *LOSSES, *DECISIONS)
+BY_BIN = ("rows", "neg", "pos", "low", "high", "hidden", "rates")
 FOREIGN = 0.01  # share of scores outside the range of the reference that is worth a note
 
 
@@ -62,7 +63,8 @@ class Group:
     """Rows of a group in bins by ascending score, beside the negatives and positives of its reference.
 
     ``low`` and ``high`` are the smallest and the largest score of each bin, ``predicted`` the rows that reach each
-    threshold. Rows with different scores can be in a bin that is ``hidden``.
+    threshold, and ``rates`` the fitted rates of positives. Rows with different scores can be in a bin that is
+    ``hidden``.
     """
 
     keys: tuple[Any, ...]
@@ -73,6 +75,7 @@ class Group:
     high: Values
     hidden: NDArray[np.bool_]
     predicted: dict[float, float]
+    rates: Values
 
     @property
     def undefined(self) -> str | None:
@@ -83,9 +86,10 @@ class Group:
         return f"no {' and no '.join(missing)} in the reference" if missing else None
 
     @cached_property
-    def rates(self) -> Values:
-        """The rate of positives in each bin."""
-        return fitted(self.neg, self.pos)
+    def scored(self) -> Group:
+        """The same in the bins that have rows."""
+        sides = {name: getattr(self, name)[self.rows > 0] for name in BY_BIN}
+        return replace(self, **sides)
 
     @cached_property
     def bins(self) -> Bins:

@@ -21,8 +21,7 @@ def a_group(random, bins):
     edges = np.sort(random.random(2 * bins))
     low, high = edges[::2], np.where(hidden, edges[1::2], edges[::2])
     rates = np.sort(random.random(bins) ** random.integers(1, 4)).clip(0.001, 0.999)
-    group = Group((), rows, rows * (1 - rates), rows * rates, low, high, hidden, {})
-    group.__dict__["rates"] = rates
+    group = Group((), rows, rows * (1 - rates), rows * rates, low, high, hidden, {}, rates)
     cut = random.integers(bins)
     reaching = random.random() if hidden[cut] else 1.0
     group.predicted[0.5] = float(rows[cut + 1 :].sum() + reaching * rows[cut])
@@ -144,7 +143,7 @@ def test_the_smallest_average_precision_is_found_over_many_bins():
     random = np.random.default_rng(3)
     rows = random.integers(1, 50, 2_000).astype(float)
     rates = 1 / (1 + np.exp(-np.linspace(-4, 2, 2_000)))
-    group = Group((), rows, rows, rows, rates, rates, np.zeros(2_000, bool), {})
+    group = Group((), rows, rows, rows, rates, rates, np.zeros(2_000, bool), {}, rates)
     positives = Positives.of(rows, rates, 3.0, group.hidden)
     lower, upper = bounds("average_precision", None, group, positives)
     switched = [np.where(np.arange(2_000) < i, *ends) for i in range(0, 2_001, 10) for ends in _ends(positives)]
