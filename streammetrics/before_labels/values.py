@@ -9,7 +9,6 @@ from math import inf
 from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.before_labels.decisions import DECISIONS, corners, counts, share_above
@@ -122,7 +121,8 @@ def bounds(metric: str, threshold: float | None, group: Group, positives: Positi
 
 
 def _read(metric: str, confusion: dict[str, Values]) -> Values:
-    """A metric of confusion counts, NaN where it is undefined."""
-    table = pl.DataFrame({name: np.atleast_1d(np.maximum(side, 0)) for name, side in confusion.items()})
-    found: Values = table.select(DECISIONS[metric].expression().cast(pl.Float64)).to_series().to_numpy()
-    return found.reshape(np.shape(confusion["tp"]))
+    """A metric of confusion counts, NaN where it is undefined. Its formula is the same for arrays."""
+    formula = DECISIONS[metric]
+    with np.errstate(invalid="ignore"):
+        found: Values = formula.formula(*(np.maximum(confusion[c], 0.0) for c in formula.columns))
+    return found
