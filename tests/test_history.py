@@ -18,8 +18,7 @@ from polars.testing import assert_frame_equal
 from test_laws import assert_same
 
 import streammetrics as sm
-from streammetrics.history import layout
-from streammetrics.history import store as history
+from streammetrics.history import layout, table
 from streammetrics.state import storage
 
 SCORES = {label: label for label in "abc"}
@@ -629,6 +628,7 @@ def test_what_is_appended_meanwhile_is_neither_lost_nor_doubled(step, first, sto
     kept = pl.col("day") >= date(2026, 1, 3 if step == "retain" else 1)
     rest = pl.concat([*(frame.filter(kept) for frame in frames[:2]), frames[2]])  # late rows are none of those dropped
     (second,) = steps.keys() - {first}
+    store._retire_batches()  # so that the next commit is that of the step
     with rival(monkeypatch, steps[second]):
         steps[first]()
     assert_same(store.query(by=["day", "country"]), make().update(rest))
@@ -688,6 +688,7 @@ class Tried:
         """One writer comes between what another has read and what it writes."""
         steps = [self.append, self.append, self.append_again, lambda: self.store.compact(vacuum=False), self.retain]
         first, second = self.rng.sample(steps, 2)
+        self.store._retire_batches()  # so that the next commit is that of the step
         with rival(self.monkeypatch, second):
             first()
 
@@ -696,7 +697,7 @@ class Tried:
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 12))])
 def test_any_interleaving_answers_like_one_evaluation(seed, tmp_path, monkeypatch):
     monkeypatch.setattr(layout, "GROUPS", 9)
-    monkeypatch.setattr(history, "PAUSE", 0.001)
+    monkeypatch.setattr(table, "PAUSE", 0.001)
     tried = Tried(str(tmp_path / "store"), seed, monkeypatch)
     actions = [tried.append] * 2 + [tried.append_again, tried.compact, tried.retain, tried.race, tried.race, tried.race]
     actions += [tried.crash_while_appending, tried.crash_while_compacting]
@@ -726,7 +727,7 @@ def test_a_crash_before_the_first_batch_leaves_nothing_of_it(store, monkeypatch)
 
 def test_two_that_make_the_table_at_once(store, monkeypatch):
     acc = TASKS["binary"]().update(predictions(9, 0))
-    find = sm.MetricStore._find
+    find = table.Table.find
     rivals = iter([lambda: store.append(acc, batch_id="theirs")])
 
     def late(self):
@@ -734,7 +735,7 @@ def test_two_that_make_the_table_at_once(store, monkeypatch):
         next(rivals, lambda: None)()
         return found
 
-    monkeypatch.setattr(sm.MetricStore, "_find", late)
+    monkeypatch.setattr(table.Table, "find", late)
     assert store.append(acc, batch_id="ours")
     assert store.query().seen == 18
 

@@ -192,6 +192,27 @@ class Layout:
         lower = [] if since is None else [window >= self.moment(since)]
         return lower if until is None else [*lower, window < self.moment(until)]
 
+    def only(self, acc: Accumulator, given: Any) -> str:
+        """Which rows of the table have a window, or one of several from a start to an end, as SQL.
+
+        Raises:
+            DataError: If the accumulator has groups of other windows.
+            SpecificationError: for what is neither a window nor a pair of times.
+        """
+        ends = given if isinstance(given, tuple) else (given, given)
+        if len(ends) != 2:
+            raise SpecificationError(Argument("window"), f" must be a time or a (start, end) pair, got {given!r}.")
+        start, end = map(self.moment, ends)
+        if ends == (given, given) and isinstance(self.schema[self.window], pl.Date) and moment(start) != moment(given):
+            raise SpecificationError(Argument("window"), f" must be a date, as in the store, got {given!r}.")
+        window, upper = pl.col(self.window), "<" if isinstance(given, tuple) else "<="
+        inside = (window >= start) & ((window < end) if upper == "<" else (window <= end))
+        others = self.rows(acc).filter(~inside.fill_null(False)).height
+        if others:
+            raise DataError(f"{others:,} groups have another window {self.window!r} than the one that is replaced.")
+        column = quoted(self.window)
+        return f"{column} >= '{start.isoformat()}' AND {column} {upper} '{end.isoformat()}'"
+
     def truncated(self, every: str) -> pl.Expr:
         """The window, truncated to multiples of a length of time.
 

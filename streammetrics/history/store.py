@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import random
-import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, date, datetime
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import unquote
 
 import polars as pl
 
 from streammetrics.accumulator import Accumulator, merge
-from streammetrics.errors import Argument, SpecificationError, StateError
+from streammetrics.errors import Argument, SpecificationError
+from streammetrics.history.batches import RETENTION, Batches, Named, Origin, Stretch, offset
 from streammetrics.history.layout import OWN, Layout, one_of, one_of_sql, quoted
+from streammetrics.history.table import Table, deltalake, files, missing, write
 from streammetrics.rows.roles import several
-from streammetrics.system.disk import directory, require_whole_commits, require_whole_files, settle
-from streammetrics.system.foreign import translated
+from streammetrics.system.disk import directory
 from streammetrics.system.lazy import pa
 
 ROWS = 1_024  # of the table that are read together
-ATTEMPTS = 50  # to commit, where others are first
-PAUSE = 1.0  # seconds between attempts, at most
 T = TypeVar("T")
 
 
@@ -69,60 +64,131 @@ class MetricStore:
     storage_options: dict[str, str] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        _deltalake()
+        deltalake()
         if not isinstance(self.uri, str | Path) or not str(self.uri):
             raise SpecificationError(f"uri= must be a directory or the URI of an object store, got {self.uri!r}.")
         directory(self.uri)
 
-    def append(self, acc: Accumulator, *, batch_id: str) -> bool:
-        """Add what an accumulator has kept, in one commit. A batch that is known already changes nothing.
+    def append(
+        self,
+        acc: Accumulator,
+        *,
+        batch_id: str | None = None,
+        source: str | None = None,
+        start: int | None = None,
+        upto: int | None = None,
+    ) -> bool:
+        """Add what an accumulator has kept, in one commit. What is there already changes nothing.
 
         Batches may come late, and in any order. In a directory, what was added is on the disk when this returns.
+
+        A batch has either an ID of its own, or is a stretch of a source whose rows are numbered, such as a partition of
+        a Kafka topic. The offset of a source is stored with the rows, so a job that died goes on from `offset` and
+        neither loses nor doubles a row. Batches of a source come in order.
 
         Args:
             acc: an accumulator that is grouped by the window, and by segments if you like.
             batch_id: what tells this batch from all others, such as its hour and the number of the worker. It stays
                 known when rows are added up or dropped.
+            source: Name of the source, such as ``"topic/3"``.
+            start: Offset of the first row of the batch. If it is given and not the stored offset, nothing is added:
+                another job has read the source meanwhile. Defaults to the stored offset.
+            upto: Offset after the last row of the batch.
 
         Returns:
-            Whether something was added: not where the batch is known, nor where the accumulator has seen no row.
+            True if the batch was added. False if it is known: a known ``batch_id``, or a source stored up to ``upto``
+            or beyond. False also if the accumulator has seen no row; of a source, only if there is no table yet.
 
         Raises:
             MergeError: where the specification is not that of the table.
             ColumnError: where a column is of another type than in the table.
-            DataError: where a date or time of a group lies outside of the years 1 to 9999.
+            DataError: where a date or time of a group lies outside of the years 1 to 9999, and where ``start`` is not
+                the stored offset.
             SpecificationError: where the first batch has no window, or several and none is named, and for what is no
                 accumulator.
             StateError: where the table cannot be read or written, or a commit of it was cut off by a power loss.
         """
+        if (batch_id is None) == (source is None):
+            raise SpecificationError("Pass either ", Argument("batch_id"), " or ", Argument("source"), ".")
+        if source is None:
+            if start is not None or upto is not None:
+                raise SpecificationError(Argument("start"), " and ", Argument("upto"), " belong to a source.")
+            return self._bring(acc, Named(batch_id or ""))
+        return self._bring(acc, Stretch(source, start, -1 if upto is None else upto))
+
+    def replace(self, acc: Accumulator, *, window: date | str | tuple[date | str, date | str], batch_id: str) -> bool:
+        """Put an accumulator in place of all that the history has of a window, in one commit.
+
+        For a day that was processed again: nobody ever sees the window empty, or doubled. Batches that were replaced
+        stay known.
+
+        Args:
+            acc: What the window holds from now on. Without rows, the window is dropped.
+            window: The window, or a ``(start, end)`` pair, ``end`` exclusive. Dates, datetimes, or ISO 8601 strings.
+            batch_id: Unique ID of this replacement, among those of all batches.
+
+        Returns:
+            True if the window was replaced; False if ``batch_id`` is known.
+
+        Raises:
+            DataError: If the accumulator has groups of other windows.
+            MergeError: If the specification is not that of the table.
+            SpecificationError: If ``window`` is not a time or a pair of times.
+            StateError: If there is no table yet, or it cannot be read or written.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> import streammetrics as sm
+        >>> acc = sm.binary(y_true="y", y_score="p", by="day")
+        >>> day = {"y": [1, 0], "p": [0.2, 0.9], "day": [date(2026, 1, 31)] * 2}
+        >>> with TemporaryDirectory() as directory:
+        ...     store = sm.MetricStore(directory)
+        ...     added = store.append(acc.empty().update(day), batch_id="2026-01-31")
+        ...     corrected = acc.empty().update(day | {"p": [0.9, 0.2]})
+        ...     replaced = store.replace(corrected, window="2026-01-31", batch_id="2026-01-31, corrected")
+        ...     print(store.query().finalize()["roc_auc"].value)
+        1.0
+        """
+        return self._bring(acc, Named(batch_id), window)
+
+    def offset(self, source: str) -> int | None:
+        """Return the offset up to which all rows of a source are stored, or None if there are none yet.
+
+        Raises:
+            StateError: If the table cannot be read.
+        """
+        table = self._table.find()
+        return None if table is None else offset(table, source)
+
+    def _bring(self, acc: Accumulator, origin: Origin, replacing: Any = None) -> bool:
+        """Add what an accumulator has kept, once, or put it in place of some windows."""
         if not isinstance(acc, Accumulator):
             raise SpecificationError(f"acc must be an Accumulator, got {type(acc).__name__}.")
-        if not isinstance(batch_id, str) or not batch_id:
-            raise SpecificationError(Argument("batch_id"), f" must be a text that is not empty, not {batch_id!r}.")
-        if acc.state.groups.is_empty():
+        none, newest = acc.state.groups.is_empty(), self._table.find()
+        if none and replacing is None and (newest is None or isinstance(origin, Named)):
             return False
-        newest = self._find()
         if newest is None:
+            if replacing is not None:
+                raise missing(self.uri)
             self._create(Layout.of(acc, self.window))
 
-        def add(table: Any, layout: Layout) -> bool:
-            if table.transaction_version(batch_id) is not None:
+        def bring(table: Any, layout: Layout) -> bool:
+            if origin.is_known(table, Batches.of(self._table)):
                 return False
-            version = table.version() + 1
-            own = {"batch_id": batch_id, "ingested": datetime.now(UTC), "version": version}
-            rows = layout.rows(acc).with_columns(pl.lit(own[name], kind).alias(name) for name, kind in OWN.items())
-            delta = _deltalake()
-            known = delta.Transaction(app_id=batch_id, version=version)
-            delta.write_deltalake(
+            version, rows = table.version() + 1, layout.rows(acc)
+            name = origin.batch_id if isinstance(origin, Named) else None
+            own = {"batch_id": name, "ingested": datetime.now(UTC), "version": version}
+            rows = rows.with_columns(pl.lit(own[column], kind).alias(column) for column, kind in OWN.items())
+            write(
                 table,
                 rows.select(layout.columns).to_arrow(),
-                mode="append",
-                writer_properties=_files(),
-                commit_properties=delta.CommitProperties(max_commit_retries=0, app_transactions=[known]),
+                mode="append" if replacing is None else "overwrite",
+                predicate=None if replacing is None else layout.only(acc, replacing),
+                transactions=[origin.transaction(version)],
+                together=ROWS,
             )
             return True
 
-        return self._commit(add, newest)
+        return self._commit(bring, newest)
 
     def query(
         self,
@@ -160,8 +226,8 @@ class MetricStore:
         empty = layout.empty.rollup(*columns)
         if where is not None:
             layout.empty.filter(where)  # which says what is wrong with it
-        with self._reading():
-            rows = self._scan(table).filter(*layout.between(since, until))
+        with self._table.reading():
+            rows = self._table.scan(table).filter(*layout.between(since, until))
             keys = rows.select(layout.groups).unique().collect()
             if where is not None:
                 keys = keys[layout.keys(keys).with_row_index("group").filter(where)["group"]]
@@ -179,8 +245,8 @@ class MetricStore:
         seen = pl.col("row_counts").list.first().struct.field("rows").sum() // len(layout.empty.roles.models)
         groups = pl.struct(layout.groups).n_unique().alias("groups")
         found = {"parts": pl.len(), "ingested": pl.max("ingested")}
-        with self._reading():
-            parts = self._scan(table).group_by(layout.window).agg(groups, seen, **found)
+        with self._table.reading():
+            parts = self._table.scan(table).group_by(layout.window).agg(groups, seen, **found)
             return layout.keys(parts.sort(layout.window).collect())
 
     def compact(self, *, vacuum: bool = True) -> None:
@@ -196,7 +262,7 @@ class MetricStore:
         """
 
         def add_up(table: Any, layout: Layout) -> None:
-            rows = self._scan(table)
+            rows = self._table.scan(table)
             several = rows.group_by(layout.groups).len("group").filter(pl.col("group") > 1)
             windows = several.select(layout.window).unique().collect()[layout.window]
             if windows.is_empty():
@@ -205,16 +271,13 @@ class MetricStore:
             parts = (layout.added_up(part).to_arrow() for part in layout.parts(rows, keys))
             first = next(parts)
             batches = (batch for part in chain([first], parts) for batch in part.to_batches())
-            _deltalake().write_deltalake(
-                table,
-                pa.RecordBatchReader.from_batches(first.schema, batches),
-                mode="overwrite",
-                predicate=f"version <= {table.version()} AND ({one_of_sql(windows)})",  # at odds with no append
-                writer_properties=_files(),
-            )
+            rows_added_up = pa.RecordBatchReader.from_batches(first.schema, batches)
+            before = f"version <= {table.version()} AND ({one_of_sql(windows)})"  # at odds with no append
+            write(table, rows_added_up, mode="overwrite", predicate=before, together=ROWS)
 
+        self._retire_batches()
         self._commit(add_up)
-        self._commit(lambda table, layout: table.optimize.compact(writer_properties=_files()))
+        self._commit(lambda table, layout: table.optimize.compact(writer_properties=files(ROWS)))
         self._vacuum(vacuum)
 
     def retain(self, since: date | str, *, vacuum: bool = True) -> None:
@@ -231,106 +294,45 @@ class MetricStore:
 
         def drop(table: Any, layout: Layout) -> None:
             before = f"{quoted(layout.window)} < '{layout.moment(since).isoformat()}'"
-            table.delete(f"version <= {table.version()} AND {before}", writer_properties=_files())
+            table.delete(f"version <= {table.version()} AND {before}", writer_properties=files(ROWS))
 
+        self._retire_batches()
         self._commit(drop)
         self._vacuum(vacuum)
+
+    @property
+    def _table(self) -> Table:
+        return Table(self.uri, self.storage_options)
 
     def _vacuum(self, wanted: bool) -> None:
         if wanted:
             self._commit(lambda table, layout: table.vacuum(dry_run=False, full=True))
 
-    def _scan(self, table: Any) -> pl.LazyFrame:
-        if folder := directory(self.uri):
-            require_whole_files(folder, table)
-        if "%" not in table.table_uri:
-            return pl.scan_delta(table, storage_options=self.storage_options)
-        files = [unquote(file) for file in table.file_uris()]  # Polars looks for a directory with %20 in its name
-        if not files:
-            return pl.LazyFrame(schema=pl.Schema(table.schema()))
-        return pl.scan_parquet(files, storage_options=self.storage_options, glob=False)
+    def _retire_batches(self) -> None:
+        """Keep the transactions of the table few."""
+        table, _ = self._open()
+        self._table.settle(table)  # what is known must not be lost
+        with self._table.reading():
+            ids = self._table.scan(table).select(pl.col("batch_id").drop_nulls().unique()).collect()["batch_id"]
+        Batches.of(self._table).retire(self._table, ids)
 
-    def _find(self) -> Any:
-        """The newest version of the table; None where there is none."""
-        delta = _deltalake()
-        with self._reading():
-            if folder := directory(self.uri):
-                require_whole_commits(folder)
-            try:
-                return delta.DeltaTable(self.uri, storage_options=self.storage_options)
-            except delta.exceptions.TableNotFoundError:
-                return None
-
-    def _open(self, newest: Any = None) -> tuple[Any, Layout]:
-        table = self._find() if newest is None else newest
+    def _open(self) -> tuple[Any, Layout]:
+        table = self._table.find()
         if table is None:
-            raise StateError(f"there is no table at {self.uri} yet; the first append makes it.")
-        with self._reading():
+            raise missing(self.uri)
+        return table, self._layout(table)
+
+    def _layout(self, table: Any) -> Layout:
+        with self._table.reading():
             layout = Layout.read(table.metadata().configuration)
         if self.window not in (None, layout.window):
             raise SpecificationError(f"the window of the table is {layout.window!r}, not {self.window!r}.")
-        return table, layout
+        return layout
 
     def _create(self, layout: Layout) -> None:
         """Make a table without rows, unless another process has made it."""
-        delta = _deltalake()
         none = layout.rows(layout.empty).with_columns(pl.lit(None, kind).alias(name) for name, kind in OWN.items())
-        with self._writing():
-            try:
-                delta.DeltaTable.create(
-                    self.uri,
-                    none.select(layout.columns).to_arrow().schema,
-                    configuration=layout.configuration,
-                    storage_options=self.storage_options,
-                    raise_if_key_not_exists=False,
-                )
-                self._settle(range(1))
-            except (delta.exceptions.DeltaError, OSError):
-                if self._find() is None:
-                    raise
+        self._table.create(none.select(layout.columns).to_arrow().schema, layout.configuration | RETENTION)
 
     def _commit(self, step: Callable[[Any, Layout], T], newest: Any = None) -> T:
-        """Run a step that commits; where another writer was first, run it again on what that has left.
-
-        The table that was just found need not be opened again.
-        """
-        delta = _deltalake()
-        for attempt in range(ATTEMPTS):
-            with self._writing():
-                try:
-                    table, layout = self._open(newest)
-                    before, done = table.version(), step(table, layout)
-                    self._settle(range(before + 1, table.version() + 1))
-                    return done
-                except delta.exceptions.CommitFailedError as error:
-                    failure, newest = error, None
-            time.sleep(random.uniform(0, min(PAUSE, 0.005 * 2**attempt)))
-        raise StateError(f"{ATTEMPTS} commits to {self.uri} have failed: {failure}") from failure
-
-    def _settle(self, versions: range) -> None:
-        """Wait until commits are on the disk, where the table is in a directory."""
-        if versions and (folder := directory(self.uri)):
-            settle(folder, versions)
-
-    def _reading(self) -> AbstractContextManager[None]:
-        """Say which table it is that cannot be read."""
-        return translated(StateError, f"the table at {self.uri} cannot be read")
-
-    def _writing(self) -> AbstractContextManager[None]:
-        """Say which table it is that cannot be written."""
-        return translated(StateError, f"the table at {self.uri} cannot be written")
-
-
-def _files() -> Any:
-    """How data files are written."""
-    return _deltalake().WriterProperties(compression="ZSTD", max_row_group_size=ROWS)
-
-
-def _deltalake() -> Any:
-    try:
-        import deltalake
-    except ImportError as error:
-        raise SpecificationError(
-            "a store of states needs the extra 'store': pip install 'streammetrics[store]'."
-        ) from error
-    return deltalake
+        return self._table.commit(lambda table: step(table, self._layout(table)), newest)

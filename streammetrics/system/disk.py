@@ -98,8 +98,9 @@ def settle(folder: Path, versions: Iterable[int]) -> None:
         for path in (folder / LOG).glob(f"{version:020}.*"):
             if path.suffix == ".json":
                 actions = map(json.loads, path.read_bytes().splitlines())
-                for file in [unquote(action["add"]["path"]) for action in actions if "add" in action]:
-                    _sync(folder / file)
+                for file in [folder / unquote(action["add"]["path"]) for action in actions if "add" in action]:
+                    if file.exists():  # no longer, if it was deleted since
+                        _sync(file)
             _sync(path)
     if hasattr(os, "O_DIRECTORY"):  # elsewhere directories cannot be opened
         for path in (folder, folder / LOG):

@@ -1,0 +1,160 @@
+"""A Delta Lake table: found, made, read, and changed by commits that happen entirely or not at all."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+from urllib.parse import unquote
+
+import polars as pl
+
+from streammetrics.errors import SpecificationError, StateError
+from streammetrics.system.disk import directory, require_whole_commits, require_whole_files, settle
+from streammetrics.system.foreign import translated
+from streammetrics.system.lazy import pa
+
+ATTEMPTS = 50  # to commit, where others are first
+RECENT = 200  # commits, twice as many as there are between checkpoints
+PAUSE = 1.0  # seconds between attempts, at most
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Where a Delta Lake table is, or will be. What its methods take and give as ``table`` is one version of it."""
+
+    uri: str | Path
+    storage_options: dict[str, str] | None = field(default=None, repr=False)
+
+    def find(self) -> Any:
+        """The newest version of the table; None where there is none."""
+        delta = deltalake()
+        with self.reading():
+            if folder := directory(self.uri):
+                require_whole_commits(folder)
+            try:
+                return delta.DeltaTable(self.uri, storage_options=self.storage_options)
+            except delta.exceptions.TableNotFoundError:
+                return None
+
+    def create(self, schema: pa.Schema, configuration: Mapping[str, str]) -> None:
+        """Make a table without rows, unless another process has made it."""
+        delta = deltalake()
+        with self.writing():
+            try:
+                delta.DeltaTable.create(
+                    self.uri,
+                    schema,
+                    configuration=dict(configuration),
+                    storage_options=self.storage_options,
+                    raise_if_key_not_exists=False,
+                )
+                self._settle(range(1))
+            except (delta.exceptions.DeltaError, OSError):
+                if self.find() is None:
+                    raise
+
+    def scan(self, table: Any) -> pl.LazyFrame:
+        """The rows of one version."""
+        if folder := directory(self.uri):
+            require_whole_files(folder, table)
+        if "%" not in table.table_uri:
+            return pl.scan_delta(table, storage_options=self.storage_options)
+        files = [unquote(file) for file in table.file_uris()]  # Polars looks for a directory with %20 in its name
+        if not files:
+            return pl.LazyFrame(schema=pl.Schema(table.schema()))
+        return pl.scan_parquet(files, storage_options=self.storage_options, glob=False)
+
+    def commit(self, step: Callable[[Any], T], newest: Any = None) -> T:
+        """Run a step that commits; where another writer was first, run it again on what that has left.
+
+        The table that was just found need not be opened again.
+        """
+        delta = deltalake()
+        for attempt in range(ATTEMPTS):
+            with self.writing():
+                try:
+                    table = self.find() if newest is None else newest
+                    if table is None:
+                        raise missing(self.uri)
+                    before, done = table.version(), step(table)
+                    self._settle(range(before + 1, table.version() + 1))
+                    return done
+                except delta.exceptions.CommitFailedError as error:
+                    failure, newest = error, None
+            time.sleep(random.uniform(0, min(PAUSE, 0.005 * 2**attempt)))
+        raise StateError(f"{ATTEMPTS} commits to {self.uri} have failed: {failure}") from failure
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Say which table it is that cannot be read."""
+        return translated(StateError, f"the table at {self.uri} cannot be read")
+
+    def writing(self) -> AbstractContextManager[None]:
+        """Say which table it is that cannot be written."""
+        return translated(StateError, f"the table at {self.uri} cannot be written")
+
+    def settle(self, table: Any) -> None:
+        """Wait until the last commits of a version are on the disk, those of other processes included."""
+        with self.writing():
+            self._settle(range(max(0, table.version() - RECENT), table.version() + 1))
+
+    def _settle(self, versions: range) -> None:
+        """Wait until commits are on the disk, where the table is in a directory."""
+        if versions and (folder := directory(self.uri)):
+            settle(folder, versions)
+
+
+def write(
+    table: Any,
+    rows: Any,
+    *,
+    mode: Literal["append", "overwrite"] = "append",
+    predicate: str | None = None,
+    transactions: Sequence[Any] = (),
+    together: int = 1_024,
+) -> None:
+    """Write rows in one commit; to overwrite puts them in place of all rows, or of those that a condition chooses.
+
+    With transactions, the commit is the next version of the table or fails. Else others may commit meanwhile what is
+    not at odds with it.
+    """
+    delta = deltalake()
+    once = {"max_commit_retries": 0, "app_transactions": list(transactions)}
+    delta.write_deltalake(
+        table,
+        rows,
+        mode=mode,
+        predicate=predicate,
+        writer_properties=files(together),
+        commit_properties=delta.CommitProperties(**once) if transactions else None,
+    )
+
+
+def files(together: int) -> Any:
+    """How data files are written: so many rows are read together."""
+    return deltalake().WriterProperties(compression="ZSTD", max_row_group_size=together)
+
+
+def missing(uri: str | Path) -> StateError:
+    """The error where there is no table."""
+    return StateError(f"there is no table at {uri} yet; the first append makes it.")
+
+
+def deltalake() -> Any:
+    """The library that reads and writes Delta Lake.
+
+    Raises:
+        SpecificationError: If it is not installed.
+    """
+    try:
+        import deltalake
+    except ImportError as error:
+        raise SpecificationError(
+            "a store of states needs the extra 'store': pip install 'streammetrics[store]'."
+        ) from error
+    return deltalake

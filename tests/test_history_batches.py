@@ -1,0 +1,188 @@
+"""What comes into a history once: batches with names, stretches of a source, replaced windows."""
+
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import deltalake
+import polars as pl
+import pytest
+
+import streammetrics as sm
+from streammetrics.history import batches
+
+DAYS = [date(2026, 1, 1), date(2026, 1, 2), date(2026, 1, 3)]
+
+
+def rows(count, day=DAYS[0]):
+    """As many rows of one day."""
+    acc = sm.Accumulator(sm.ErrorMoments(), y_true="y", y_pred="p", by="day")
+    return acc.update({"y": [1.0] * count, "p": [0.5] * count, "day": [day] * count})
+
+
+def by_day(store):
+    """How many rows each day has."""
+    found = store.query(every="1d").finalize(["rows"]).frame
+    return dict(found.select(pl.col("day"), pl.col("value").cast(int)).iter_rows())
+
+
+@pytest.fixture
+def store(tmp_path):
+    return sm.MetricStore(tmp_path / "store")
+
+
+def transactions(store):
+    """The batches that every commit reads."""
+    table = deltalake.DeltaTable(store.uri)
+    table.create_checkpoint()
+    found = pl.read_parquet(Path(store.uri, "_delta_log", f"{table.version():020}.checkpoint.parquet"))
+    return found["txn"].struct.field("appId").drop_nulls().to_list()
+
+
+def test_batches_are_known_after_they_were_taken_from_the_transactions(store):
+    names = [f"batch {number}" for number in range(6)]
+    for name in names:
+        assert store.append(rows(1), batch_id=name)
+    assert set(transactions(store)) == set(names)
+    store.compact()
+    assert transactions(store) == []
+    assert not any(store.append(rows(1), batch_id=name) for name in names)
+    assert store.append(rows(1), batch_id="batch 6")
+    store.retain(DAYS[1])
+    assert transactions(store) == []
+    assert not store.append(rows(1), batch_id="batch 6")
+    assert store.query().seen == 0
+
+
+def test_a_batch_is_known_however_often_the_table_of_batches_was_put_together(store, monkeypatch):
+    monkeypatch.setattr(batches, "FILES", 2)
+    names = [f"{number:03}" for number in range(0, 60, 2)]
+    for name in names:
+        store.append(rows(1), batch_id=name)
+        if int(name) % 10 == 8:
+            store.compact(vacuum=False)
+    assert len(deltalake.DeltaTable(Path(store.uri, batches.FOLDER)).file_uris()) <= 2
+    assert not any(store.append(rows(1), batch_id=name) for name in names)
+    assert store.append(rows(1), batch_id="003")
+    assert store.query().seen == len(names) + 1
+
+
+def test_a_store_of_before_learns_to_forget_transactions(store):
+    store.append(rows(1), batch_id="1")
+    table = deltalake.DeltaTable(store.uri)
+    (name,) = batches.RETENTION
+    table.alter.set_table_properties({name: "interval 1000000 days"})
+    store.append(rows(1), batch_id="2")
+    store.compact()
+    assert deltalake.DeltaTable(store.uri).metadata().configuration[name] == batches.RETENTION[name]
+    assert transactions(store) == []
+    assert not store.append(rows(1), batch_id="1")
+
+
+def test_a_source_goes_on_where_it_was_left(store):
+    assert store.offset("topic/3") is None
+    assert store.append(rows(10), source="topic/3", upto=10)
+    assert store.offset("topic/3") == 10
+    assert not store.append(rows(10), source="topic/3", upto=10)
+    assert not store.append(rows(4), source="topic/3", upto=4)
+    assert store.append(rows(2, DAYS[1]), source="topic/3", start=10, upto=12)
+    assert store.append(rows(7), source="topic/4", start=500, upto=507)
+    assert [store.offset(name) for name in ("topic/3", "topic/4", "topic/5")] == [12, 507, None]
+    store.compact()
+    store.retain(DAYS[1])
+    assert not store.append(rows(10), source="topic/3", upto=12)
+    assert by_day(store) == {DAYS[1]: 2}
+    assert store.append(rows(1), batch_id="topic/3")  # names and sources do not meet
+    assert store.offset("topic/3") == 12
+
+
+@pytest.mark.parametrize(("start", "upto"), [(0, 15), (8, 15), (12, 15)])
+def test_a_stretch_that_overlaps_or_leaves_a_gap_is_refused(start, upto, store):
+    store.append(rows(10), source="s", upto=10)
+    with pytest.raises(sm.DataError, match=f"offsets {start} to {upto} of source 's', and the history goes up to 10"):
+        store.append(rows(upto - start), source="s", start=start, upto=upto)
+    assert store.query().seen == store.offset("s") == 10
+
+
+def test_a_stretch_without_rows_moves_the_offset(store):
+    empty = rows(1).empty()
+    assert not store.append(empty, source="s", upto=5)
+    assert store.offset("s") is None
+    store.append(rows(1), source="s", upto=6)
+    assert store.append(empty, source="s", start=6, upto=9)
+    assert store.offset("s") == 9
+    assert store.query().seen == 1
+
+
+@pytest.mark.parametrize(
+    ("origin", "word"),
+    [
+        ({}, "either batch_id= or source="),
+        ({"batch_id": "1", "source": "s"}, "either batch_id= or source="),
+        ({"batch_id": "1", "upto": 3}, "belong to a source"),
+        ({"batch_id": batches.SOURCE + "s"}, "batch_id="),
+        ({"source": ""}, "source="),
+        ({"source": "s"}, "upto="),
+        ({"source": "s", "upto": True}, "upto="),
+        ({"source": "s", "upto": 1 << 63}, "upto="),
+        ({"source": "s", "upto": 5, "start": -1}, "start="),
+        ({"source": "s", "upto": 5, "start": 2.0}, "start="),
+    ],
+)
+def test_origins_that_cannot_be(origin, word, store):
+    with pytest.raises(sm.SpecificationError, match=word):
+        store.append(rows(1), **origin)
+
+
+def test_a_replaced_window_holds_what_came_last_and_the_others_stay(store):
+    for number, day in enumerate(DAYS):
+        store.append(rows(number + 1, day), batch_id=f"{day}")
+    store.append(rows(5, DAYS[1]), batch_id="late")
+    assert store.replace(rows(9, DAYS[1]), window=DAYS[1], batch_id="again")
+    assert by_day(store) == {DAYS[0]: 1, DAYS[1]: 9, DAYS[2]: 3}
+    assert not store.replace(rows(8, DAYS[1]), window=DAYS[1], batch_id="again")
+    assert not store.append(rows(5, DAYS[1]), batch_id="late")
+    store.append(rows(1, DAYS[1]), batch_id="later")
+    store.compact()
+    assert by_day(store) == {DAYS[0]: 1, DAYS[1]: 10, DAYS[2]: 3}
+    both = rows(1, DAYS[0]) + rows(2, DAYS[1])
+    assert store.replace(both, window=("2026-01-01", "2026-01-03"), batch_id="both")
+    assert store.replace(rows(1).empty(), window=DAYS[2], batch_id="none")
+    assert not store.replace(both, window=DAYS[0], batch_id="again")
+    assert by_day(store) == {DAYS[0]: 1, DAYS[1]: 2}
+
+
+def test_windows_of_hours_are_replaced_by_the_hour_or_from_hour_to_hour(store):
+    hours = [datetime(2026, 3, 29, hour, tzinfo=UTC) for hour in range(4)]
+    acc = sm.Accumulator(y_true="y", by="hour")
+    of = lambda *hours: acc.empty().update({"y": [1] * len(hours), "hour": list(hours)})  # noqa: E731
+    store.append(of(*hours, *hours), batch_id="1")
+    store.replace(of(hours[1]), window="2026-03-29T01:00+00:00", batch_id="2")
+    store.replace(of(hours[2]), window=(hours[2], hours[3]), batch_id="3")
+    assert store.windows()["rows"].to_list() == [2, 1, 1, 2]
+    with pytest.raises(sm.DataError, match="1 groups have another window 'hour'"):
+        store.replace(of(*hours[:2]), window=(hours[0], hours[1]), batch_id="4")
+    assert store.windows()["rows"].to_list() == [2, 1, 1, 2]
+
+
+def test_replacements_that_cannot_be(store):
+    with pytest.raises(sm.StateError, match="there is no table"):
+        store.replace(rows(1), window=DAYS[0], batch_id="1")
+    store.append(rows(1), batch_id="1")
+    for window, word in (((DAYS[0],), "pair"), ("soon", "'soon'"), (7, "not 7"), ((DAYS[0], "x"), "'x'")):
+        with pytest.raises(sm.SpecificationError, match=word):
+            store.replace(rows(1), window=window, batch_id="2")
+    with pytest.raises(sm.DataError, match="another window"):
+        store.replace(rows(1), window=DAYS[1], batch_id="2")
+    with pytest.raises(sm.SpecificationError, match="batch_id="):
+        store.replace(rows(1), window=DAYS[0], batch_id="")
+    other = sm.Accumulator(y_true="y", by="day").update({"y": [1], "day": [DAYS[0]]})
+    with pytest.raises(sm.MergeError):
+        store.replace(other, window=DAYS[0], batch_id="2")
+    assert by_day(store) == {DAYS[0]: 1}
+
+
+def test_a_date_window_is_no_time_of_a_day(store):
+    store.append(rows(1), batch_id="1")
+    with pytest.raises(sm.SpecificationError, match="window"):
+        store.replace(rows(1).empty(), window=datetime(2026, 1, 1, 12), batch_id="2")
+    assert by_day(store) == {DAYS[0]: 1}
