@@ -14,6 +14,7 @@ import polars as pl
 import polars.selectors as cs
 
 from streammetrics.accumulator import Accumulator, merge
+from streammetrics.counting import Sums
 from streammetrics.errors import Argument, ColumnError, DataError, SpecificationError, StateError
 from streammetrics.rows.codes import find
 from streammetrics.system.foreign import translated
@@ -32,7 +33,9 @@ STORED = {  # for types that Delta Lake has not
     pl.Duration: pl.Int64(),
 }
 TIMES = (pl.Date, pl.Datetime)
-GROUPS = 1_024  # about as many groups are held in memory at once
+GROUPS = 1_024  # about as many groups are held in memory at once,
+SMALL_GROUPS = 1_048_576  # if each has the same few cells, which take 300 bytes
+TOGETHER = 1_024, 8_192  # rows of a file that are read together, likewise
 PLACE = "group"  # a name that no group column has
 
 
@@ -111,6 +114,17 @@ class Layout:
         return rows.cast({name: self.schema[name] for name in self.groups if name in rows.columns})
 
     @cached_property
+    def is_small(self) -> bool:
+        """Whether each group has the same few cells."""
+        weighted = self.empty.roles.sample_weight is not None
+        return all(isinstance(s.counter(weighted), Sums) for s in self.empty.statistics)
+
+    @property
+    def together(self) -> int:
+        """How many rows of a file are read together."""
+        return TOGETHER[self.is_small]
+
+    @cached_property
     def columns(self) -> list[str]:
         """The columns of the table, those first that its files are skipped by."""
         return [*self.groups, *OWN, *(name for name in self.schema if name not in self.groups)]
@@ -154,8 +168,12 @@ class Layout:
 
         So it makes no difference, to the last bit, whether the first ones of a group have been added up before.
         """
+        rows = rows.sort(*self.groups, "version", nulls_last=True)
+        again = pl.all_horizontal(pl.col(c).eq_missing(pl.col(c).shift()) for c in self.groups).slice(1)
+        if not rows.select(again.any()).item():
+            return self.accumulator(rows)
         place = pl.int_range(pl.len()).over(self.groups).alias(PLACE)
-        parts = rows.sort("version").with_columns(place).partition_by(PLACE, maintain_order=True)
+        parts = rows.with_columns(place).partition_by(PLACE, maintain_order=True)
         total, finished = self.accumulator(parts[0]), []
         for part in parts[1:]:
             more = self.accumulator(part)
@@ -170,13 +188,20 @@ class Layout:
         own = rows.group_by(self.groups).agg(single, pl.max("ingested", "version"))
         return self.rows(self.fold(rows)).join(own, on=self.groups, nulls_equal=True).select(self.columns)
 
-    def parts(self, rows: pl.LazyFrame, keys: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    def parts(self, rows: pl.LazyFrame, where: pl.Expr | None = None) -> Iterator[pl.DataFrame]:
         """The rows of some groups, those of a few windows at a time.
 
         Which windows come together depends on the groups that are there, not on how many rows they have.
         """
+        most = SMALL_GROUPS if self.is_small else GROUPS
+        if where is None and rows.select(pl.len()).collect().item() <= most:  # and so are the groups
+            yield rows.collect()
+            return
+        keys = rows.select(self.groups).unique().collect()
+        if where is not None:
+            keys = keys[self.keys(keys).with_row_index(PLACE).filter(where)[PLACE]]
         sizes = keys.group_by(self.window).len(PLACE).sort(self.window)
-        sizes = sizes.with_columns(pl.col(PLACE).cum_sum() // GROUPS)
+        sizes = sizes.with_columns(pl.col(PLACE).cum_sum() // most)
         for windows in sizes.partition_by(PLACE, maintain_order=True):
             part = keys.join(windows, on=self.window, how="semi", nulls_equal=True)
             needed = [one_of(part[name]) for name in self.groups]

@@ -20,7 +20,6 @@ from streammetrics.rows.roles import several
 from streammetrics.system.disk import directory
 from streammetrics.system.lazy import pa
 
-ROWS = 1_024  # of the table that are read together
 T = TypeVar("T")
 
 
@@ -184,7 +183,7 @@ class MetricStore:
                 mode="append" if replacing is None else "overwrite",
                 predicate=None if replacing is None else layout.only(acc, replacing),
                 transactions=[origin.transaction(version)],
-                together=ROWS,
+                together=layout.together,
             )
             return True
 
@@ -228,10 +227,7 @@ class MetricStore:
             layout.empty.filter(where)  # which says what is wrong with it
         with self._table.reading():
             rows = self._table.scan(table).filter(*layout.between(since, until))
-            keys = rows.select(layout.groups).unique().collect()
-            if where is not None:
-                keys = keys[layout.keys(keys).with_row_index("group").filter(where)["group"]]
-            parts = map(layout.fold, layout.parts(rows, keys))
+            parts = map(layout.fold, layout.parts(rows.select("version", *layout.schema), where))
             return merge(chain([empty], (part.rollup(*columns) for part in parts)))
 
     def windows(self) -> pl.DataFrame:
@@ -267,17 +263,16 @@ class MetricStore:
             windows = several.select(layout.window).unique().collect()[layout.window]
             if windows.is_empty():
                 return
-            keys = rows.select(layout.groups).filter(one_of(windows)).unique().collect()
-            parts = (layout.added_up(part).to_arrow() for part in layout.parts(rows, keys))
+            parts = (layout.added_up(part).to_arrow() for part in layout.parts(rows.filter(one_of(windows))))
             first = next(parts)
             batches = (batch for part in chain([first], parts) for batch in part.to_batches())
             rows_added_up = pa.RecordBatchReader.from_batches(first.schema, batches)
             before = f"version <= {table.version()} AND ({one_of_sql(windows)})"  # at odds with no append
-            write(table, rows_added_up, mode="overwrite", predicate=before, together=ROWS)
+            write(table, rows_added_up, mode="overwrite", predicate=before, together=layout.together)
 
         self._retire_batches()
         self._commit(add_up)
-        self._commit(lambda table, layout: table.optimize.compact(writer_properties=files(ROWS)))
+        self._commit(lambda table, layout: table.optimize.compact(writer_properties=files(layout.together)))
         self._vacuum(vacuum)
 
     def retain(self, since: date | str, *, vacuum: bool = True) -> None:
@@ -294,7 +289,7 @@ class MetricStore:
 
         def drop(table: Any, layout: Layout) -> None:
             before = f"{quoted(layout.window)} < '{layout.moment(since).isoformat()}'"
-            table.delete(f"version <= {table.version()} AND {before}", writer_properties=files(ROWS))
+            table.delete(f"version <= {table.version()} AND {before}", writer_properties=files(layout.together))
 
         self._retire_batches()
         self._commit(drop)

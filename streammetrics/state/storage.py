@@ -519,23 +519,23 @@ def _require_equal_rows(statistics: Sequence[Statistic], tables: Mapping[str, pl
 
     Weighted ones hold sums of weights: equal in all tables, rounding aside, and greater than 0 if there are rows.
     """
-    counts = tables[RowCounts.name].select(GROUP, pl.col("rows", "dropped").cast(pl.Float64))
-    if counts.select((pl.col("rows") + pl.col("dropped")).sum()).item() > COUNTABLE:
+    counts = tables[RowCounts.name]
+    rows, dropped = (counts[name].cast(pl.Float64).to_numpy() for name in ("rows", "dropped"))
+    if rows.sum() + dropped.sum() > COUNTABLE:
         raise StateError(f"the state counts more than {COUNTABLE:,} rows.")
-    expected, rounding = counts.group_by(GROUP).agg(total=pl.sum("rows")), 0.0
+    total, rounding = np.bincount(counts[GROUP].to_numpy(), weights=rows), 0.0
     for statistic in (s for s in statistics if s.held):
-        held = statistic.rows_held(tables[statistic.name])
+        held, (fewest, most) = statistic.rows_held(tables[statistic.name]), np.zeros((2, len(total)))
         if statistic.of_label and roles.labels:
             held = held.group_by(pl.col(GROUP) // len(roles.labels)).agg(pl.min("fewest"), pl.max("most"))
-        found = expected.join(held, on=GROUP, how="left").with_columns(pl.col("fewest", "most").fill_null(0.0))
+        groups = held[GROUP].to_numpy()
+        fewest[groups], most[groups] = held["fewest"].to_numpy(), held["most"].to_numpy()
         if roles.sample_weight is not None and not rounding:
-            found = found.with_columns(total=pl.when((pl.col("total") > 0) == (pl.col("most") > 0)).then("most"))
-            expected, rounding = found.select(GROUP, "total"), ROUNDING
-        low, high = pl.col("total") * (1 - rounding), pl.col("total") * (1 + rounding)
-        wrong = found.filter(~((pl.col("fewest") >= low) & (pl.col("most") <= high)).fill_null(False))
-        if wrong.height:
+            total, rounding = np.where((total > 0) == (most > 0), most, np.nan), ROUNDING
+        low, high = total * (1 - rounding), total * (1 + rounding)
+        if wrong := int((~((fewest >= low) & (most <= high))).sum()):
             raise StateError(
-                f"the state's column {statistic.name!r} holds other rows than are counted, in {wrong.height} groups."
+                f"the state's column {statistic.name!r} holds other rows than are counted, in {wrong} groups."
             )
 
 

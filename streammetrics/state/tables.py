@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from streammetrics.errors import ColumnError, SpecificationError
-from streammetrics.rows.codes import find
+from streammetrics.rows.codes import ascending, find
 from streammetrics.rows.frames import concat_groups, group_column
 from streammetrics.rows.roles import LABEL
 from streammetrics.statistics import GROUP, Statistic
@@ -86,9 +86,12 @@ def _together(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
 def roll_up(state: State, columns: Sequence[str]) -> State:
     """The state over some of the group columns."""
     keys = state.groups.select(columns)
-    groups = numbered(keys.unique(maintain_order=True)) if columns else ONE_GROUP
-    numbers = find_groups(keys, groups) if columns else pl.zeros(state.groups.height, pl.UInt32, eager=True)
-    tables = _renumber(state, numbers)
+    if columns and ascending(keys):  # all stay as they are
+        groups, tables = numbered(keys), state.tables
+    else:
+        groups = numbered(keys.unique(maintain_order=True)) if columns else ONE_GROUP
+        numbers = find_groups(keys, groups) if columns else pl.zeros(state.groups.height, pl.UInt32, eager=True)
+        tables = _renumber(state, numbers)
     return replace(state, groups=groups, tables={s.name: s.merge(tables[s.name]) for s in state.statistics})
 
 
@@ -135,7 +138,9 @@ def select(state: State, keys: pl.DataFrame) -> State:
 def in_order(state: State) -> State:
     """The same state with its groups sorted, so that equal contents make equal tables."""
     keys = state.keys
-    return select(state, keys.sort(keys.columns, nulls_last=True)) if keys.width else state
+    if not keys.width or ascending(keys):
+        return replace(state, tables={n: t.sort(GROUP, maintain_order=True) for n, t in state.tables.items()})
+    return select(state, keys.sort(keys.columns, nulls_last=True))
 
 
 def numbered(keys: pl.DataFrame) -> pl.DataFrame:

@@ -15,6 +15,7 @@ import polars as pl
 from streammetrics.counting import Counter
 from streammetrics.errors import Argument, Part, SpecificationError
 from streammetrics.kernels.lattice import Lattice
+from streammetrics.rows.codes import ascending, in_order
 from streammetrics.rows.roles import SEVERAL, Kind, Roles
 from streammetrics.statistics.view import GROUP, View, exact, nothing_wide
 
@@ -157,13 +158,11 @@ class Statistic(ABC):
     def merge(self, table: pl.DataFrame) -> pl.DataFrame:
         """The table with every cell once, sorted by group and keys. Equal tables give equal sums, to the last bit."""
         cell = (GROUP, *self.keys)
-        values = [name for name in table.columns if name not in cell]
-        if not _ascending(table.select(cell)):  # a group-by would add up in an order that varies
-            table = table.sort(cell, maintain_order=True)
-            first = table.select(pl.any_horizontal(pl.col(c).ne_missing(pl.col(c).shift()) for c in cell).arg_true())
-            starts = first.to_series().to_numpy()
-            sums = [pl.Series(v, np.add.reduceat(table[v].to_numpy(), starts)) for v in values]
-            table = table[starts].with_columns(sums)
+        if not ascending(table.select(cell)):  # a group-by would add up in an order that varies
+            order, starts = in_order(table.select(cell))
+            values = [name for name in table.columns if name not in cell]
+            sums = [pl.Series(v, np.add.reduceat(table[v].to_numpy()[order], starts)) for v in values]
+            table = table[order[starts]].with_columns(sums)
         return table.with_columns(pl.col(GROUP).set_sorted())
 
     def for_reports(self) -> Self:
@@ -175,9 +174,14 @@ class Statistic(ABC):
 
         As floats, since integers of a file could overflow.
         """
-        held = pl.sum_horizontal(pl.col(self.held).cast(pl.Float64)).sum()
-        parts = table.group_by(GROUP, *self.again).agg(held=held)
-        return parts.group_by(GROUP).agg(fewest=pl.min("held"), most=pl.max("held"))
+        if table.is_empty():
+            return table.select(GROUP, fewest=pl.lit(0.0), most=pl.lit(0.0))
+        order, starts = in_order(table.select(GROUP, *self.again))
+        held = table.select(pl.sum_horizontal(pl.col(self.held).cast(pl.Float64))).to_series().to_numpy()
+        parts, group = np.add.reduceat(held[order], starts), table[GROUP].to_numpy()[order[starts]]
+        first = np.flatnonzero(np.diff(group, prepend=-1))
+        ends = {"fewest": np.minimum.reduceat(parts, first), "most": np.maximum.reduceat(parts, first)}
+        return pl.DataFrame({GROUP: group[first], **ends})
 
     def valid(self) -> pl.Expr:
         """Whether a row of a table, read from a file, can be."""
@@ -241,13 +245,3 @@ class Statistic(ABC):
             | dict.fromkeys(self.sums, pl.Float64())
             | (dict.fromkeys(self.twins.values(), pl.Float64()) if weighted else {})
         )
-
-
-def _ascending(cells: pl.DataFrame) -> bool:
-    """Whether every cell comes once, in order."""
-    below, equal = pl.lit(False), pl.lit(True)
-    for name in cells.columns:
-        this, before = pl.col(name), pl.col(name).shift()
-        below |= equal & (before < this)
-        equal &= before == this
-    return cells.height < 2 or bool(cells.select(below.slice(1).fill_null(False).all()).item())
