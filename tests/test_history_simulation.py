@@ -1,0 +1,87 @@
+"""Simulated histories agree with the truth; stores that are broken on purpose do not."""
+
+import contextlib
+
+import deltalake
+import pytest
+from history_simulation import World, patched
+
+import streammetrics as sm
+from streammetrics.history import batches, store
+
+CHUNK = 10  # seeds of one test, so that a failure comes soon
+SUITE, LONG = range(0, 100, CHUNK), range(1_000, 5_000, CHUNK)
+
+
+def simulate(folder, seeds, steps, make=sm.MetricStore):
+    for seed in seeds:
+        try:
+            World(folder / f"{seed}", seed, make).run(steps)
+        except AssertionError as error:
+            raise AssertionError(f"seed {seed}, {steps} steps:\n  {error}") from error
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("first", SUITE)
+def test_simulated_histories_agree_with_the_truth(first, tmp_path):
+    simulate(tmp_path, range(first, first + CHUNK), steps=4)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", LONG)
+def test_thousands_of_simulated_histories_agree_with_the_truth(first, tmp_path):
+    simulate(tmp_path, range(first, first + CHUNK), steps=8)
+
+
+@contextlib.contextmanager
+def nameless():
+    """Commits that do not say which batch they bring."""
+
+    def write(table, rows, transactions=(), **how):
+        unnamed = [deltalake.Transaction(app_id="some batch", version=known.version) for known in transactions]
+        original(table, rows, transactions=unnamed, **how)
+
+    original = store.write
+    with patched(store, write=write):
+        yield
+
+
+@contextlib.contextmanager
+def forgotten_first():
+    """Batches are taken from the transactions before they are put down."""
+
+    def retire(self, history, ids):
+        new = ids.filter(~ids.is_in(self._among(ids).implode()))
+        if new.len():
+            with patched(batches.Batches, _add=lambda self, ids: None):
+                original(self, history, ids)
+            self._add(new)
+
+    original = batches.Batches.retire
+    with patched(batches.Batches, retire=retire):
+        yield
+
+
+class InTwo(sm.MetricStore):
+    """A store that replaces in two commits."""
+
+    def replace(self, acc, *, window, batch_id):
+        table = self._table.find()
+        if table.transaction_version(batch_id) is None:
+            super().replace(acc.empty(), window=window, batch_id=batch_id + ", dropped")
+        return self.append(acc, batch_id=batch_id)
+
+
+FAULTS = {
+    "nameless": (nameless, sm.MetricStore),
+    "forgotten first": (forgotten_first, sm.MetricStore),
+    "replaced in two": (contextlib.nullcontext, InTwo),
+}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_store_that_is_broken_on_purpose_is_caught(fault, tmp_path):
+    broken, make = FAULTS[fault]
+    with broken(), pytest.raises(AssertionError, match=r"seed \d+, 6 steps:\n  append '0'(.*\n)+.*AssertionError"):
+        simulate(tmp_path, range(60), 6, make)
