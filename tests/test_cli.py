@@ -271,8 +271,32 @@ def test_append_names_its_batches(days):
     (days / "monday.state").rename(days / "other" / "tuesday.state")
     both = ["store", "append", "history", "tuesday.state", "other/tuesday.state"]
     assert "two files have the same name; append them one by one, with --batch-id" in run(*both, code=2)
-    assert "--batch-id names one state" in run(*both, "--batch-id", "x", code=2)
+    assert "--batch-id and --source name one state" in run(*both, "--batch-id", "x", code=2)
     assert not (days / "history").exists()
+
+
+def test_a_source_is_appended_up_to_its_offset(days):
+    append = ["store", "append", "history", "monday.state", "--source", "topic/3"]
+    assert run("store", "offset", "history", "topic/3") == "0\n"
+    assert run(*append, "--start", 0, "--upto", 667) == "topic/3: added\n"
+    assert run(*append, "--upto", 667) == "topic/3: nothing to add\n"
+    assert run("store", "offset", "history", "topic/3") == "667\n"
+    assert "the history goes up to 667" in run(*append, "--start", 600, "--upto", 700, code=2)
+    assert "--upto" in run(*append, code=2)
+    assert "--batch-id or --source" in run(*append, "--upto", 800, "--batch-id", "x", code=2)
+
+
+def test_a_window_is_replaced(days):
+    run("store", "append", "history", "monday.state", "tuesday.state", "--window", "day")
+    run("store", "append", "history", "monday.state", "--batch-id", "again")
+    replace = ["store", "replace", "history", "monday.state", "--window"]
+    assert run(*replace, "2026-01-05", "--batch-id", "corrected") == "corrected: replaced\n"
+    assert run(*replace, "2026-01-05", "--batch-id", "corrected") == "corrected: nothing to replace\n"
+    assert sm.MetricStore(days / "history").windows()["rows"].to_list() == [667, 667]
+    assert "--batch-id" in run(*replace, "2026-01-05", code=2)
+    assert "6 groups have another window" in run(*replace, "2026-01-06", "--batch-id", "wrong", code=2)
+    assert run(*replace, "2026-01-05", "--until", "2026-01-07", "--batch-id", "both") == "both: replaced\n"
+    assert sm.MetricStore(days / "history").windows()["rows"].to_list() == [667]
 
 
 def test_the_window_of_a_history(days):

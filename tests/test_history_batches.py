@@ -1,6 +1,6 @@
 """What comes into a history once: batches with names, stretches of a source, replaced windows."""
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 
 import deltalake
@@ -186,3 +186,48 @@ def test_a_date_window_is_no_time_of_a_day(store):
     with pytest.raises(sm.SpecificationError, match="window"):
         store.replace(rows(1).empty(), window=datetime(2026, 1, 1, 12), batch_id="2")
     assert by_day(store) == {DAYS[0]: 1}
+
+
+CHANGES = {"spring": (date(2026, 3, 29), 23), "autumn": (date(2026, 10, 25), 25)}
+
+
+@pytest.mark.parametrize(("day", "length"), CHANGES.values(), ids=CHANGES)
+def test_a_day_on_which_the_clocks_change_has_all_its_hours(day, length, store):
+    """Hours of Berlin, with late ones in UTC: a day has 23 or 25 of them, and a repeated hour is two windows."""
+    midnights = pl.Series([datetime.combine(day + timedelta(days=n), time()) for n in (-1, 0, 1, 2)])
+    first, today, tomorrow, last = midnights.dt.replace_time_zone("Europe/Berlin")
+    hours = pl.datetime_range(first, last, "1h", closed="left", time_zone="Europe/Berlin", eager=True).alias("hour")
+    acc = sm.Accumulator(y_true="y", by="hour")
+    of = lambda hours: acc.empty().update(pl.DataFrame({"hour": hours}).with_columns(y=1))  # noqa: E731
+    store.append(of(hours), batch_id="in time")
+    store.append(of(hours.dt.convert_time_zone("UTC")), batch_id="late")
+    for _ in range(2):
+        days = store.query(every="1d").finalize(["rows"]).frame
+        assert days["value"].to_list() == [48, 2 * length, 48]
+        assert store.windows()["rows"].to_list() == [2] * (48 + length)
+        assert store.query(str(day), str(day + timedelta(days=1))).seen == 2 * length
+        store.compact()
+    again = hours.filter(hours.is_between(today, tomorrow, closed="left"))
+    assert store.replace(of(again), window=(str(day), str(day + timedelta(days=1))), batch_id="again")
+    assert store.windows()["rows"].to_list() == [2] * 24 + [1] * length + [2] * 24
+    repeated = again.dt.convert_time_zone("UTC")[2]
+    assert store.replace(of([repeated] * 5), window=repeated, batch_id="one hour")
+    assert store.query(str(day), str(day + timedelta(days=1))).seen == length + 4
+    store.retain(str(day))
+    assert store.windows().height == 24 + length
+
+
+def test_a_window_that_comes_after_newer_ones_were_compacted_or_dropped(store):
+    """Late windows are added wherever they belong, and those before a retention are there until the next one."""
+    for day in DAYS[1:]:
+        store.append(rows(2, day), batch_id=f"{day}")
+    store.compact()
+    store.append(rows(3, DAYS[0]), batch_id="late")
+    store.append(rows(4, DAYS[2]), batch_id="late, known window")
+    assert by_day(store) == {DAYS[0]: 3, DAYS[1]: 2, DAYS[2]: 6}
+    assert list(by_day(store)) == DAYS
+    store.retain(DAYS[1])
+    store.append(rows(1, DAYS[0]), batch_id="later")
+    assert by_day(store) == {DAYS[0]: 1, DAYS[1]: 2, DAYS[2]: 6}
+    store.retain(DAYS[1])
+    assert by_day(store) == {DAYS[1]: 2, DAYS[2]: 6}

@@ -33,18 +33,54 @@ def store_commands() -> None:
 @click.argument("uri")
 @click.argument("states", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--batch-id", help="What tells this batch from all others; the name of the file unless given.")
+@click.option("--source", help="Source that the rows come from, in order, instead of a batch ID.")
+@click.option("--start", type=int, help="Offset of the first row. If it is not the stored offset, nothing is added.")
+@click.option("--upto", type=int, help="Offset after the last row, stored with the rows.")
 @click.option("--window", help="Group column that is the window; the only one of dates or times unless given.")
-def store_append(uri: str, states: tuple[Path, ...], batch_id: str | None, window: str | None) -> None:
+def store_append(
+    uri: str,
+    states: tuple[Path, ...],
+    batch_id: str | None,
+    source: str | None,
+    start: int | None,
+    upto: int | None,
+    window: str | None,
+) -> None:
     """Add saved states to the history at URI. A batch that is known already changes nothing."""
-    if batch_id is not None and len(states) > 1:
-        raise click.UsageError("--batch-id names one state; without it each has the name of its file.")
+    if (batch_id is not None or source is not None) and len(states) > 1:
+        raise click.UsageError("--batch-id and --source name one state; without them each has the name of its file.")
     if len({path.name for path in states}) < len(states):
         raise click.UsageError("two files have the same name; append them one by one, with --batch-id.")
     store = MetricStore(uri, window=window)
     for path in states:
-        name = batch_id or path.name
-        added = store.append(Accumulator.load(path), batch_id=name)
-        click.echo(f"{name}: {'added' if added else 'nothing to add'}")
+        name = batch_id or (path.name if source is None else None)
+        added = store.append(Accumulator.load(path), batch_id=name, source=source, start=start, upto=upto)
+        click.echo(f"{name or source}: {'added' if added else 'nothing to add'}")
+
+
+@command("offset", "streammetrics store offset history topic/3", of=store_commands)
+@click.argument("uri")
+@click.argument("source")
+def store_offset(uri: str, source: str) -> None:
+    """Show up to which offset the history at URI has the rows of SOURCE. Prints 0 if it has none."""
+    click.echo(MetricStore(uri).offset(source) or 0)
+
+
+@command(
+    "replace",
+    "streammetrics store replace history monday.state --window 2026-01-05 --batch-id corrected",
+    of=store_commands,
+)
+@click.argument("uri")
+@click.argument("state", type=click.Path(path_type=Path))
+@click.option("--window", required=True, help="Window that is replaced, such as 2026-01-31, or the first of several.")
+@click.option("--until", help="End of the windows that are replaced, exclusive. Default: only one.")
+@click.option("--batch-id", required=True, help="Unique ID of this replacement, among those of all batches.")
+def store_replace(uri: str, state: Path, window: str, until: str | None, batch_id: str) -> None:
+    """Put a saved state in place of what the history at URI has of a window, in one commit."""
+    given = window if until is None else (window, until)
+    done = MetricStore(uri).replace(Accumulator.load(state), window=given, batch_id=batch_id)
+    click.echo(f"{batch_id}: {'replaced' if done else 'nothing to replace'}")
 
 
 @command("report", "streammetrics store report history --since 2026-01-01 --every 1w", of=store_commands)
