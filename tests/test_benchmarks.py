@@ -22,6 +22,8 @@ def test_benchmarks_run_on_few_rows(tmp_path):
             "regression_out_of_core",
             "ten_classes",
             "many_groups",
+            "read_histories",
+            "compact_histories",
         )
     ]
     command = [
@@ -36,5 +38,5 @@ def test_benchmarks_run_on_few_rows(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     figures = json.loads((tmp_path / "out.json").read_text())["figures"]
-    assert len(figures) == 32
+    assert len(figures) == 39
     assert done.stdout.count("\n") == len(figures) + 2

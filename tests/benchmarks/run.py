@@ -16,11 +16,12 @@ import click
 import data
 import engines
 import groups
+import histories
 import measure
 import multiclass
 import regression
 
-CASES = (*cases.CASES, *regression.CASES, *multiclass.CASES, *groups.CASES, *engines.CASES)
+CASES = (*cases.CASES, *regression.CASES, *multiclass.CASES, *groups.CASES, *histories.CASES, *engines.CASES)
 
 
 @click.command()
