@@ -1,8 +1,5 @@
 """Bounds hold for every order and every tie of the rows inside coarse bins, by brute force over small histograms."""
 
-import itertools
-import math
-
 import numpy as np
 import polars as pl
 import pytest
@@ -33,6 +30,8 @@ from streammetrics.metrics.ranking import (
 from streammetrics.metrics.ratios import cost, fbeta
 from streammetrics.reading.curves import operating_point, threshold_table
 from streammetrics.statistics.cases import order_cases
+from streammetrics.testing.metrics import promised
+from streammetrics.testing.rankings import all_rankings, random_bins, table_of
 
 RANKING = [
     roc_auc,
@@ -75,68 +74,12 @@ CONSTRAINTS = {
 ROUNDING = 1e-12
 
 
-def table_of(bins):
-    return pl.DataFrame(bins, schema={"shift": pl.UInt8, "neg": pl.Float64, "pos": pl.Float64}, orient="row")
-
-
-def random_histogram(seed, most=400):
-    """A few bins, exact and coarse, that hide some orders but few enough to try them all."""
-    random = np.random.default_rng(seed)
-    while True:
-        shifts = random.choice([0, 9], random.integers(1, 5))
-        bins = [(shift, *random.integers(0, 4, 2)) for shift in shifts.tolist()]
-        if 1 < math.prod(len(rankings_of(*b)) for b in bins) <= most:
-            return bins
-
-
-def orders(neg, pos):
-    """Every sequence of ties that so many rows of each class can form, ascending."""
-    if neg == pos == 0:
-        yield ()
-    for tie in itertools.product(range(neg + 1), range(pos + 1)):
-        if tie != (0, 0):
-            yield from ((tie, *rest) for rest in orders(neg - tie[0], pos - tie[1]))
-
-
-def rankings_of(shift, neg, pos):
-    return list(orders(neg, pos)) if shift else [((neg, pos),)]
-
-
-def all_rankings(bins):
-    """Every ranking that a histogram may stand for, each an exact table, told apart by ``ranking``."""
-    rows = [
-        (number, *tie)
-        for number, ranking in enumerate(itertools.product(*(rankings_of(*b) for b in bins)))
-        for tie in itertools.chain(*ranking)
-    ]
-    schema = {"ranking": pl.UInt32, "neg": pl.Float64, "pos": pl.Float64}
-    return pl.DataFrame(rows, schema=schema, orient="row")
-
-
-def all_bounds(metrics, table, weighted=False):
-    """What the cases, or metrics themselves, promise."""
-    cases = order_cases(table, weighted)
-    own = {metric: ends for metric in metrics if (ends := metric.bounds_expressions())}
-    named = {f"{side} {metric}": end for metric, ends in own.items() for side, end in zip("<>", ends, strict=True)}
-    promised = cases["tied"].select(**named).row(0, named=True) if own else {}
-    rest = [metric for metric in metrics if metric not in own]
-    read = [case.select(**{m.name: m.expression() for m in rest}).row(0, named=True) for case in cases.values() if rest]
-    found = {metric: (promised[f"< {metric}"], promised[f"> {metric}"]) for metric in own}
-    for metric in rest:
-        values = [row[metric.name] for row in read]
-        found[metric] = (None, None) if None in values else (min(values), max(values))
-    return found
-
-
-def bounds(metric, table, weighted=False):
-    return all_bounds([metric], table, weighted)[metric]
-
-
 @pytest.mark.parametrize("seed", range(25))
 def test_every_order_lies_within_the_bounds_and_the_cases_attain_them(seed):
-    bins = random_histogram(seed)
+    bins = random_bins(seed)
     truth = all_rankings(bins).group_by("ranking").agg(m.expression().alias(m.name) for m in RANKING)
-    for metric, (lower, upper) in all_bounds(RANKING, table_of(bins)).items():
+    for metric in RANKING:
+        lower, upper = promised(metric, table_of(bins))
         lowest, highest = truth[metric.name].min(), truth[metric.name].max()
         if lower is None:
             assert highest is None, metric
@@ -168,18 +111,18 @@ def test_larger_bins(seed, weighted):
     label, score, weight = random_rows(seed, weighted)
     table = histogram(label, np.floor(score), weight, 9)
     exact = histogram(label, score, weight, 0)
-    promised = all_bounds(RANKING, table, weighted)
     truth = exact.select(**{metric.name: metric.expression() for metric in RANKING}).row(0, named=True)
-    for metric, (lower, upper) in promised.items():
+    for metric in RANKING:
+        lower, upper = promised(metric, table, weighted)
         assert lower - ROUNDING <= truth[metric.name] <= upper + ROUNDING, metric
     for metric, reference in [(roc_auc, roc_auc_score), (average_precision, average_precision_score)]:
-        lower, upper = promised[metric]
+        lower, upper = promised(metric, table, weighted)
         assert lower - ROUNDING <= reference(label, score, sample_weight=weight) <= upper + ROUNDING
 
 
 def test_average_precision_bounds_are_nearly_attained():
     bins = [(9, 50, 30), (9, 20, 40), (9, 3, 7)]
-    lower, upper = bounds(average_precision, table_of(bins))
+    lower, upper = promised(average_precision, table_of(bins))
     worst = [row for _, neg, pos in bins for row in [(0, 0, 1)] * pos + [(0, neg, 0)]]
     best = [row for _, neg, pos in bins for row in [(0, neg, 0), (0, 0, pos)]]
     assert table_of(best).select(average_precision.expression()).item() == pytest.approx(upper, abs=ROUNDING)
@@ -189,14 +132,14 @@ def test_average_precision_bounds_are_nearly_attained():
 def test_average_precision_is_exact_where_bins_hold_one_value():
     bins = [(9, 1, 0), (9, 0, 1), (0, 2, 3), (9, 0, 1)]
     value = table_of(bins).select(average_precision.expression()).item()
-    assert bounds(average_precision, table_of(bins)) == (value, value)
-    assert bounds(average_precision, table_of(bins), weighted=True)[0] < value
+    assert promised(average_precision, table_of(bins)) == (value, value)
+    assert promised(average_precision, table_of(bins), weighted=True)[0] < value
 
 
 @pytest.mark.parametrize("where", CONSTRAINTS)
 @pytest.mark.parametrize("seed", range(3))
 def test_no_order_has_a_better_threshold_than_the_operating_point_promises(seed, where):
-    bins = random_histogram(seed, most=100)
+    bins = random_bins(seed, most=100)
     cases = order_cases(with_low(table_of(bins)), weighted=False)
     points = threshold_table(with_low(all_rankings(bins)), ["ranking"]).filter(CONSTRAINTS[where])
     values = points.select("ranking", **{metric.name: at_thresholds(metric, COUNTS) for metric in OBJECTIVES})
@@ -204,14 +147,14 @@ def test_no_order_has_a_better_threshold_than_the_operating_point_promises(seed,
     truth = values.group_by("ranking").agg(best[metric](metric.name) for metric in OBJECTIVES)
     for metric in OBJECTIVES:
         goal = "maximize" if metric.better == "high" else "minimize"
-        promised = operating_point(cases, **{goal: metric}, where=where).row(0, named=True)
+        found = operating_point(cases, **{goal: metric}, where=where).row(0, named=True)
         lowest, highest = truth[metric.name].min(), truth[metric.name].max()
-        if promised["value"] is None:
+        if found["value"] is None:
             continue
-        assert promised["lower"] - ROUNDING <= lowest, metric
-        assert highest <= promised["upper"] + ROUNDING, metric
+        assert found["lower"] - ROUNDING <= lowest, metric
+        assert highest <= found["upper"] + ROUNDING, metric
         if where is None:
-            bound = (promised["lower"], promised["upper"])
+            bound = (found["lower"], found["upper"])
             assert (lowest, highest) == pytest.approx(bound, abs=ROUNDING), metric
 
 

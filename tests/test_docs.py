@@ -5,8 +5,10 @@ import io
 import re
 import runpy
 import shlex
+import sys
 import textwrap
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from click.testing import CliRunner
@@ -18,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 
 
 @pytest.fixture
-def directory(tmp_path, monkeypatch):
+def directory(tmp_path, monkeypatch, forgotten):
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -36,11 +38,12 @@ def played(page):
     Of commands those of streammetrics are run; only a check of a history may fail. A block of TOML is a file, whose
     name is its first line.
     """
-    names, printed = {"__name__": page}, io.StringIO()
+    module, printed = ModuleType(re.sub(r"\W", "_", page)), io.StringIO()
+    sys.modules[module.__name__] = module  # so that what it defines can be pickled
     for language, block in blocks(page):
         if language == "python":
             with contextlib.redirect_stdout(printed):
-                exec(compile(block, page, "exec"), names)
+                exec(compile(block, page, "exec"), vars(module))
         if language == "toml":
             Path(re.match(r"# (\S+\.toml)\n", block).group(1)).write_text(block)
         for command in block.splitlines() if language == "sh" else ():
@@ -103,7 +106,7 @@ PAGES.remove(ROOT / "docs" / "scale.md")  # tests/engines run it
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 @pytest.mark.usefixtures("directory")
 def test_pages_run_from_the_top(page):
-    assert any(language == "python" for language, _, _ in played(f"docs/{page.name}"))
+    assert "python" in [language for language, _, _ in played(f"docs/{page.name}")]
 
 
 def test_the_reference_tells_of_every_metric():

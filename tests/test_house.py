@@ -91,7 +91,7 @@ def test_an_import_brings_in_no_extras():
 
 
 PUBLIC = {"streammetrics"} | {
-    f"streammetrics.{name}" for name in ("demo", "engines", "errors", "metrics", "statistics")
+    f"streammetrics.{name}" for name in ("demo", "engines", "errors", "metrics", "statistics", "testing")
 }
 PAGES = [*sorted((ROOT.parent / "docs").glob("*.md")), ROOT.parent / "README.md"]
 EXAMPLES = sorted((ROOT.parent / "examples").rglob("*.py"))

@@ -1,16 +1,13 @@
 """The law: what is kept of A, plus what is kept of B, is what is kept of A and B, however the rows are split."""
 
-from functools import cache
-
 import numpy as np
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 from strategies import merge_in_any_order, shards, shuffled, use_small_chunks
-from test_error_moments import assert_same as assert_same_moments
 
 import streammetrics as sm
-from streammetrics.state.tables import in_order
+from streammetrics.testing import check
+from streammetrics.testing.same import require_same
 
 COLUMNS = {"y_true": "y", "y_score": "p"}
 ODD = (pl.col("h") % 2).alias("odd")
@@ -92,12 +89,10 @@ TASKS = {
     ),
     "units of labels": lambda: sm.binary(capacity=16, unit="u", **COLUMNS),
 }
-task = pytest.mark.parametrize("make", TASKS.values(), ids=TASKS.keys())
 
 
-def rows(count, seed):
+def rows(count, rng):
     """Scores of all kinds: continuous, rounded, saturated, tiny, and exactly 0 and 1."""
-    rng = np.random.default_rng(seed)
     kinds = [
         rng.random(count),
         rng.random(count).round(1),
@@ -129,128 +124,24 @@ def rows(count, seed):
     )
 
 
-def assert_same(one, other):
-    """Groups, keys and counts bit for bit; sums of floats within 1e-12, of what may cancel to nothing; moments."""
-    a, b = in_order(one.state), in_order(other.state)
-    assert_frame_equal(a.groups, b.groups)
-    for name in a.tables:
-        if name == sm.ErrorMoments.name:
-            assert_same_moments(a.tables[name], b.tables[name], merges=300)
-        else:
-            assert_frame_equal(a.tables[name], b.tables[name], rel_tol=1e-12, abs_tol=1e-290)
-    kinds = [kind for s in a.statistics for kind in a.tables[s.name].drop("group", *s.keys).dtypes]
-    if pl.Float64 not in kinds:
-        assert content(one) == content(other)
-
-
-def content(acc):
-    """All that is saved of an accumulator."""
-    table = acc.to_arrow()
-    return table, table.schema.metadata
-
-
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
     use_small_chunks(monkeypatch, rows=60)
 
 
-DATA = rows(300, seed=1)
-
-
-@cache
-def at_once(make):
-    """What is kept of all rows, in one large chunk."""
-    with pytest.MonkeyPatch.context() as patch:
-        use_small_chunks(patch, rows=10**6)
-        acc = make().update(DATA)
-        acc.to_bytes()
-    return acc
-
-
-@pytest.fixture
-def whole(make):
-    """Rows, and what is kept of them at once."""
-    return DATA, at_once(make).copy()
-
-
-@task
+@pytest.mark.parametrize("make", TASKS.values(), ids=TASKS.keys())
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 6))])
-def test_any_split_any_order_any_tree(make, seed):
-    rng = np.random.default_rng([seed, *make().to_bytes()])  # each task is split in another way
-    data = rows(rng.integers(0, 200), seed)
-    with pytest.MonkeyPatch.context() as patch:
-        use_small_chunks(patch, rows=10**6)
-        whole = make().update(data)
-        whole.to_bytes()
-    parts = [*shards(shuffled(data, rng), rng, rng.integers(1, 7)), data[:0]]
-    batches = make()
-    for part in parts:
-        batches.update(part)
-    assert_same(batches, whole)
-    states = [make().update(part) for part in parts]
-    assert_same(merge_in_any_order(states, rng), whole)
-    assert_same(sm.merge(states), states[-1].merge(*states[-2::-1]))
+def test_laws(make, seed):
+    check(make(), rows=rows, seed=seed)
 
 
-@task
-def test_one_row_at_a_time(make):
-    data = rows(30, seed=1)
-    acc = make()
-    for n in range(data.height):
-        acc.update(data[n : n + 1]).update(data[:0])
-    assert_same(acc, make().update(data))
-
-
-@task
-def test_what_is_read_on_the_way_changes_nothing(make, whole):
-    data, acc = whole
-    stepwise = make()
-    for n in range(5):
-        stepwise.update(data[n::5])
-        assert stepwise.seen == 60 * (n + 1) * len(stepwise.roles.models)
-    assert_same(stepwise, acc)
-
-
-@task
-def test_merging_with_itself_doubles(make, whole):
-    data, acc = whole
-    assert_same(acc + acc, make().update(pl.concat([data, data])))
-
-
-@task
-def test_save_and_load_midway(make, whole, tmp_path):
-    data, acc = whole
-    made = data.with_columns(e.alias(name) for name, e in acc.roles.expressions.items())
-    half = make().update(data[:90])
-    before = content(half)
-    loaded = [sm.Accumulator.from_bytes(half.to_bytes())]
-    for suffix in (".parquet", ".arrow"):
-        half.save(tmp_path / f"state{suffix}")
-        loaded.append(sm.Accumulator.load(tmp_path / f"state{suffix}"))
-    assert [content(one) for one in loaded] == [before] * 3
-    of_bytes, of_parquet, of_arrow = loaded
-    assert_same(of_bytes + make().update(data[90:]), acc)
-    assert_same(of_parquet.update(made[90:]), acc)
-    assert_same(of_arrow.update(made[90:]), acc)
-
-
-@task
-def test_readers_change_nothing(make, whole):
-    data, acc = whole
-    half = make().update(data[:50])
-    before = content(half.copy())
-    copy = half.copy()
-    half.finalize().frame, repr(half), half.empty().update(data), half + half, copy.update(data), half.rollup()
-    assert content(half) == before
-    assert content(half.empty()) == content(make())
-    assert_same(half.update(data[50:]), acc)
-
-
-@task
-def test_values_do_not_depend_on_the_split(make, whole):
-    data, acc = whole
-    parts = sm.merge(make().update(data[n::4]) for n in range(4))
-    assert_frame_equal(acc.finalize().frame, parts.finalize().frame, rel_tol=1e-11)
+@pytest.mark.parametrize("make", TASKS.values(), ids=TASKS.keys())
+def test_blocks_leave_no_trace(make, monkeypatch):
+    data = rows(300, np.random.default_rng(1))
+    in_small_chunks = make().update(data)
+    in_small_chunks.flush()
+    use_small_chunks(monkeypatch, rows=10**6)
+    require_same(in_small_chunks, make().update(data))
 
 
 BY_GROUP = {
@@ -267,27 +158,15 @@ by_group = pytest.mark.parametrize("make", BY_GROUP.values(), ids=BY_GROUP.keys(
 
 
 @by_group
-@pytest.mark.parametrize("weight", [None, "h", "w"])
-def test_rollup_is_the_direct_view(make, weight):
-    data, columns = rows(250, seed=6), {"g": "g", "odd": ODD}
-    fine = make(by=["g", ODD], sample_weight=weight).update(data)
-    parts = sm.merge(fine.empty().update(data[n::3]) for n in range(3))
-    for views in ((), ("g",), ("odd",), ("odd", "g")):
-        direct = make(by=[columns[v] for v in views], sample_weight=weight).update(data)
-        assert_same(fine.rollup(*views), direct)
-        assert_same(parts.rollup(*views), direct)
-
-
-@by_group
 def test_rollup_to_expressions_is_the_direct_view(make):
-    data = rows(400, seed=6)
+    data = rows(400, np.random.default_rng(6))
     fine = make(by=["h", "g", "odd"]).update(data.with_columns(ODD))
     half, both = (pl.col("h") // 2).alias("half"), pl.concat_str("g", "odd", ignore_nulls=True).alias("g")
     coarse, direct = fine.rollup(half, "g"), make(by=[half, "g"])
-    assert_same(coarse, direct.update(data))
-    assert_same(coarse.update(data), direct.update(data))
-    assert_same(fine.rollup(both), make(by=both).update(data.with_columns(ODD)))
-    assert_same(fine.empty().rollup(half, "g") + coarse, coarse)
+    require_same(coarse, direct.update(data))
+    require_same(coarse.update(data), direct.update(data))
+    require_same(fine.rollup(both), make(by=both).update(data.with_columns(ODD)))
+    require_same(fine.empty().rollup(half, "g") + coarse, coarse)
 
 
 def test_rollup_takes_later_batches_by_the_coarser_column_alone():
@@ -314,33 +193,16 @@ def test_rollup_takes_later_batches_by_the_coarser_column_alone():
     ],
 )
 def test_rollup_to_what_cannot_be(column, word):
-    acc = sm.Accumulator(y_true="y", by=["g", "h"]).update(rows(20, seed=0))
+    acc = sm.Accumulator(y_true="y", by=["g", "h"]).update(rows(20, np.random.default_rng(0)))
     with pytest.raises(sm.SpecificationError, match=word):
         acc.rollup(column)
 
 
 def test_equal_groups_are_rolled_up_to_equal_bytes():
-    data = rows(3000, seed=5).with_columns(n=pl.int_range(3000) % 900)
+    data = rows(3000, np.random.default_rng(5)).with_columns(n=pl.int_range(3000) % 900)
     one = sm.binary(capacity=16, by="n", **COLUMNS).update(data)
     other = one.filter(pl.col("n") >= 450) + one.filter(pl.col("n") < 450)
     assert len({acc.rollup().to_bytes() for acc in (one, other) for _ in range(10)}) == 1
-
-
-def test_rollup_keeps_models_apart():
-    data, make = rows(300, seed=8), TASKS["models"]
-    direct = sm.binary(capacity=16, y_true="y", y_score={"a": "p", "b": 1 - pl.col("q")}).update(data)
-    assert_same(make().update(data).rollup(), direct)
-
-
-@by_group
-@pytest.mark.parametrize("weight", [None, "w"])
-def test_filter_keeps_some_groups(make, weight):
-    data = rows(300, seed=7)
-    acc = make(by="g", sample_weight=weight).update(data)
-    for of in (pl.col("g") == "x", pl.col("g").is_null(), pl.lit(False)):
-        some = acc.filter(of)
-        assert_same(some, acc.empty().update(data.filter(of)))
-        assert_same(some + acc.filter(~of | of.is_null()), acc)
 
 
 def centroids(acc):
@@ -351,7 +213,7 @@ def centroids(acc):
 def test_a_digest_keeps_its_weight_and_its_bounds(by):
     """It depends on the order of the rows; what it certifies must hold in any order."""
     rng = np.random.default_rng(2)
-    data = rows(400, seed=3)
+    data = rows(400, np.random.default_rng(3))
     digest = sm.Accumulator(sm.TDigest(compression=20), by=by, **ERRORS)
     errors = data.select("g", error=pl.col("guess") - pl.col("amount"))
     for seed in range(3):

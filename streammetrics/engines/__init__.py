@@ -1,9 +1,10 @@
 """Evaluate where the rows are: thin adapters for engines of many workers, which send home states and never rows.
 
 Each engine has a module with the same functions, imported when it is used, such as `streammetrics.engines.dask`. For
-any other engine, `partial` is what a worker does with its rows, and `merge` what is done with the tables of workers.
+any other engine, `partial` is what a worker does with its rows, `merge` what is done with the tables of workers, and
+`evaluated` makes the report.
 """
 
-from streammetrics.engines.tables import merge, partial, restored
+from streammetrics.engines.tables import evaluated, merge, partial, restored
 
-__all__ = ["merge", "partial", "restored"]
+__all__ = ["evaluated", "merge", "partial", "restored"]

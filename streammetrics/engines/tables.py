@@ -152,16 +152,29 @@ def evaluated(
     accumulate: Callable[..., Accumulator],
     source: Any,
     acc: Any,
-    metrics: Metrics,
-    confidence: float | None,
+    metrics: Metrics = None,
+    confidence: float | None = None,
     **options: Any,
 ) -> Report:
-    """The report of an engine that accumulates a source.
+    """Return the report of an engine that accumulates a source.
+
+    Args:
+        accumulate: Function of the engine that fills an accumulator with the rows of a source, and returns it.
+        source: The source.
+        acc: An accumulator, which is not filled.
+        metrics: Metrics of the report, as in `Accumulator.finalize`. Defaults to those of the task.
+        confidence: Confidence level of intervals, such as 0.95. Defaults to no intervals.
+        **options: Further arguments of ``accumulate``.
 
     Raises:
         SourceError: If the source has no rows.
         SpecificationError: If ``acc`` is not an accumulator, or ``confidence`` is not between 0 and 1.
         MetricError: If a metric is unknown or not available.
+
+    >>> import streammetrics as sm
+    >>> clicks = sm.binary(y_true="y", y_score="p")
+    >>> evaluated(sm.accumulate, [{"y": [1, 0], "p": [0.9, 0.2]}], clicks)["accuracy"].value
+    1.0
     """
     require_accumulator(source, acc)
     acc.empty().finalize(metrics, confidence=confidence)  # what is wrong with them is told before anything is read

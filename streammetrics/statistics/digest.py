@@ -46,6 +46,7 @@ class TDigest(Statistic):
     name: ClassVar[str] = "tdigest"
     counts: ClassVar[tuple[str, ...]] = ("weight",)
     held: ClassVar[tuple[str, ...]] = counts
+    depends_on_order: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         tdigest.check_compression(self.compression)

@@ -70,7 +70,9 @@ class Statistic(ABC):
     - ``added``: floats that states saved by earlier versions do not have, and what they are there;
     - ``squared``: the counts and sums that tables of weighted rows also hold with squared weights, in columns beside
       them whose names end in ``_w2``; ``squares_itself`` if the statistic fills these columns;
-    - ``inputs``: further columns of numbers that it needs, which become keyword arguments of the accumulator.
+    - ``inputs``: further columns of numbers that it needs, which become keyword arguments of the accumulator;
+    - ``depends_on_order``: whether its table depends on the order of rows and merges, as that of a sketch may. Its
+      bounds hold in any order.
     """
 
     name: ClassVar[str]
@@ -88,6 +90,7 @@ class Statistic(ABC):
     squared: ClassVar[tuple[str, ...]] = ()
     squares_itself: ClassVar[bool] = False
     inputs: ClassVar[tuple[str, ...]] = ()
+    depends_on_order: ClassVar[bool] = False
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)

@@ -1,22 +1,24 @@
-"""Files that all engines read."""
+"""Files that all engines read, and the laws that each obeys."""
 
 import os
 import shutil
 
 import pytest
-from conformance import FEW, write
+
+from streammetrics.testing.engine_tasks import FEW
+from streammetrics.testing.engine_tasks import files as written
 
 os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")  # workers take this environment, and don't make their own
 
 
 @pytest.fixture(scope="session")
-def files(tmp_path_factory):
-    return write(tmp_path_factory.mktemp("files"))
+def files():
+    return written()
 
 
 @pytest.fixture(scope="session")
-def few_files(tmp_path_factory):
-    return write(tmp_path_factory.mktemp("few_files"), FEW)
+def few_files():
+    return written(FEW)
 
 
 @pytest.fixture(scope="session")

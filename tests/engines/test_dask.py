@@ -3,9 +3,11 @@
 import polars as pl
 import pyarrow as pa
 import pytest
-from conformance import BY, EXACT, FEW, Conformance, Grouped, alone, assert_same, rows
 
 import streammetrics as sm
+from streammetrics.engines import dask as engine
+from streammetrics.testing import Engine, checks
+from streammetrics.testing.engine_tasks import BY, EXACT, FEW, alone, require_close, rows
 
 pytestmark = pytest.mark.engine
 
@@ -20,73 +22,80 @@ def cluster():
         yield
 
 
-class TestDask(Conformance, Grouped):
-    @property
-    def engine(self):
-        from streammetrics.engines import dask
+def read(folder):
+    return pytest.importorskip("dask.dataframe").read_parquet(str(folder / "*.parquet"))
 
-        return dask
 
-    def source(self, folder):
-        return pytest.importorskip("dask.dataframe").read_parquet(str(folder / "*.parquet"))
+def states(source, acc):
+    return engine.states(source, acc, buckets=3).compute()
 
-    def states(self, folder, acc):
-        return self.engine.states(self.source(folder), acc, buckets=3).compute()
 
-    @pytest.mark.parametrize("grouped", [False, True])
-    def test_files(self, files, grouped):
-        found = self.engine.accumulate(str(files / "*.parquet"), EXACT["binary"](BY if grouped else []))
-        assert found.to_bytes() == alone(files, "binary", grouped, exact=True).to_bytes()
+@pytest.mark.parametrize("check", checks(Engine(engine, read, states, retries=True, reorders=False)), ids=str)
+def test_laws(check):
+    check()
 
-    def test_a_bag_of_batches(self, files):
-        bag = pytest.importorskip("dask.bag")
-        paths = sorted(map(str, files.glob("*.parquet")))
-        found = self.engine.accumulate(bag.from_sequence(paths, npartitions=3), EXACT["binary"]([]))
-        assert found.to_bytes() == alone(files, "binary", False, exact=True).to_bytes()
 
-    def test_other_sources_are_refused(self):
-        with pytest.raises(sm.SourceError, match="of type int cannot be read here"):
-            self.engine.accumulate(3, EXACT["binary"]([]))
+@pytest.mark.parametrize("grouped", [False, True])
+def test_files(files, grouped):
+    found = engine.accumulate(str(files / "*.parquet"), EXACT["binary"](BY if grouped else []))
+    assert found.to_bytes() == alone(files, "binary", grouped, exact=True).to_bytes()
 
-    def test_a_bad_row_is_named_by_its_partition_or_file(self, tmp_path):
-        for number, bad in enumerate((0.5, 1.25)):
-            frame = rows(300, number).with_columns(p=pl.when(pl.int_range(300) == 207).then(bad).otherwise("p"))
-            frame.write_parquet(tmp_path / f"{number}.parquet")
-        acc = sm.binary(y_true="clicked", y_score="p")
-        frames = pytest.importorskip("dask.dataframe").from_pandas(
-            pl.read_parquet(tmp_path).to_pandas().convert_dtypes(dtype_backend="pyarrow"), npartitions=2
-        )
-        two_each = pytest.importorskip("dask.bag").from_sequence(
-            [pl.read_parquet(tmp_path / "0.parquet"), pl.read_parquet(tmp_path / "1.parquet")], npartitions=1
-        )
-        for source, place in (
-            (frames, "row 207 of partition 1"),
-            (two_each, "row 507 of partition 0"),
-            (str(tmp_path), f"row 207 of {tmp_path / '1.parquet'}"),
-        ):
-            with pytest.raises(sm.DataError) as caught:
-                self.engine.accumulate(source, acc)
-            assert f"(the first is 1.25, in {place})" in str(caught.value)
 
-    @pytest.mark.parametrize("split_every", [1, 0, -1, 2.5])
-    def test_a_task_adds_up_at_least_two_states(self, split_every, few_files):
-        with pytest.raises(sm.SpecificationError, match=f"split_every= must be .* at least 2, got {split_every}"):
-            self.engine.accumulate(str(few_files), EXACT["binary"]([]), split_every=split_every)
-        found = self.engine.evaluate(str(few_files), EXACT["binary"]([]), split_every=2)
-        assert found["rows"].value == sum(FEW)
+def test_a_bag_of_batches(files):
+    bag = pytest.importorskip("dask.bag")
+    paths = sorted(map(str, files.glob("*.parquet")))
+    found = engine.accumulate(bag.from_sequence(paths, npartitions=3), EXACT["binary"]([]))
+    assert found.to_bytes() == alone(files, "binary", False, exact=True).to_bytes()
 
-    def test_groups_of_decimals(self, few_files):
-        by = [pl.col("country"), pl.col("user").cast(pl.Decimal(10, 2)).alias("price")]
-        found = self.engine.states(str(few_files), EXACT["binary"](by), buckets=3).compute()
-        total = sm.Accumulator.from_arrow(pa.concat_tables(found))
-        assert_same(total, sm.accumulate(few_files, EXACT["binary"](by)))
 
-    def test_a_delta_table_is_one_part(self, tmp_path):
-        pytest.importorskip("deltalake")
-        rows(10, 0).write_delta(tmp_path)
-        rows(20, 0).write_delta(tmp_path, mode="overwrite")
-        assert self.engine.accumulate(str(tmp_path), EXACT["binary"]([])).seen == 20
+def test_other_sources_are_refused():
+    with pytest.raises(sm.SourceError, match="of type int cannot be read here"):
+        engine.accumulate(3, EXACT["binary"]([]))
 
-    def test_there_are_at_least_two_buckets(self, files):
-        with pytest.raises(sm.SpecificationError, match="2 to 256 buckets, not 1"):
-            self.engine.states(self.source(files), EXACT["binary"](["country"]), buckets=1)
+
+def test_a_bad_row_is_named_by_its_partition_or_file(tmp_path):
+    for number, bad in enumerate((0.5, 1.25)):
+        frame = rows(300, number).with_columns(p=pl.when(pl.int_range(300) == 207).then(bad).otherwise("p"))
+        frame.write_parquet(tmp_path / f"{number}.parquet")
+    acc = sm.binary(y_true="clicked", y_score="p")
+    frames = pytest.importorskip("dask.dataframe").from_pandas(
+        pl.read_parquet(tmp_path).to_pandas().convert_dtypes(dtype_backend="pyarrow"), npartitions=2
+    )
+    two_each = pytest.importorskip("dask.bag").from_sequence(
+        [pl.read_parquet(tmp_path / "0.parquet"), pl.read_parquet(tmp_path / "1.parquet")], npartitions=1
+    )
+    for source, place in (
+        (frames, "row 207 of partition 1"),
+        (two_each, "row 507 of partition 0"),
+        (str(tmp_path), f"row 207 of {tmp_path / '1.parquet'}"),
+    ):
+        with pytest.raises(sm.DataError) as caught:
+            engine.accumulate(source, acc)
+        assert f"(the first is 1.25, in {place})" in str(caught.value)
+
+
+@pytest.mark.parametrize("split_every", [1, 0, -1, 2.5])
+def test_a_task_adds_up_at_least_two_states(split_every, few_files):
+    with pytest.raises(sm.SpecificationError, match=f"split_every= must be .* at least 2, got {split_every}"):
+        engine.accumulate(str(few_files), EXACT["binary"]([]), split_every=split_every)
+    found = engine.evaluate(str(few_files), EXACT["binary"]([]), split_every=2)
+    assert found["rows"].value == sum(FEW)
+
+
+def test_groups_of_decimals(few_files):
+    by = [pl.col("country"), pl.col("user").cast(pl.Decimal(10, 2)).alias("price")]
+    found = engine.states(str(few_files), EXACT["binary"](by), buckets=3).compute()
+    total = sm.Accumulator.from_arrow(pa.concat_tables(found))
+    require_close(total, sm.accumulate(few_files, EXACT["binary"](by)))
+
+
+def test_a_delta_table_is_one_part(tmp_path):
+    pytest.importorskip("deltalake")
+    rows(10, 0).write_delta(tmp_path)
+    rows(20, 0).write_delta(tmp_path, mode="overwrite")
+    assert engine.accumulate(str(tmp_path), EXACT["binary"]([])).seen == 20
+
+
+def test_there_are_at_least_two_buckets(files):
+    with pytest.raises(sm.SpecificationError, match="2 to 256 buckets, not 1"):
+        engine.states(read(files), EXACT["binary"](["country"]), buckets=1)

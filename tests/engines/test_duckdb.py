@@ -1,19 +1,17 @@
 """DuckDB as an engine."""
 
 import pytest
-from conformance import Conformance
+
+from streammetrics.engines import duckdb as engine
+from streammetrics.testing import Engine, checks
 
 pytestmark = pytest.mark.engine
 
 
-class TestDuckDB(Conformance):
-    retries = False
+def read(folder):
+    return pytest.importorskip("duckdb").read_parquet(str(folder / "*.parquet"))
 
-    @property
-    def engine(self):
-        from streammetrics.engines import duckdb
 
-        return duckdb
-
-    def source(self, folder):
-        return pytest.importorskip("duckdb").read_parquet(str(folder / "*.parquet"))
+@pytest.mark.parametrize("check", checks(Engine(engine, read, reorders=False)), ids=str)
+def test_laws(check):
+    check()

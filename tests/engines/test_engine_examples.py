@@ -2,9 +2,12 @@
 
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+import streammetrics as sm
 
 pytestmark = pytest.mark.engine
 ROOT = Path(__file__).parent.parent.parent
@@ -23,3 +26,12 @@ def test_examples_run(path, request, tmp_path):
         ran = subprocess.run([sys.executable, str(path)], stdout=output, stderr=output, check=False, timeout=180)
     assert ran.returncode == 0, log.read_text()
     assert "roc_auc" in log.read_text()
+
+
+@pytest.mark.parametrize("name", NEEDS)
+def test_swapped_arguments_are_told(name):
+    pytest.importorskip(NEEDS[name])
+    engine, acc = import_module(f"streammetrics.engines.{name}"), sm.Accumulator()
+    for function in (engine.accumulate, engine.evaluate):
+        with pytest.raises(sm.SpecificationError, match="swapped"):
+            function(acc, "rows")

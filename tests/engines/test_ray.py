@@ -6,7 +6,10 @@ from functools import cache
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
-from conformance import BY, EXACT, SIZES, Conformance, Grouped, alone
+
+from streammetrics.engines import ray as engine
+from streammetrics.testing import Engine, checks
+from streammetrics.testing.engine_tasks import BY, EXACT, SIZES, alone
 
 pytestmark = pytest.mark.engine
 
@@ -35,43 +38,44 @@ def blocks(folder):
     return from_arrow([pq.read_table(path) for path in sorted(folder.glob("*.parquet"))])
 
 
-class TestRay(Conformance, Grouped):
-    @property
-    def engine(self):
-        from streammetrics.engines import ray
+def states(source, acc):
+    return [engine.collect(engine.states(source, acc, tasks=2), acc).to_arrow()]
 
-        return ray
 
-    def source(self, folder):
-        return blocks(folder)
+LAWS = checks(Engine(engine, blocks, states, retries=True, prunes_columns=False))  # blocks are there before it is asked
 
-    def states(self, folder, acc):
-        found = self.engine.states(self.source(folder), acc, tasks=2)
-        return [self.engine.collect(found, acc).to_arrow()]
 
-    def test_states_are_a_row_for_each_group(self, files):
-        acc = EXACT["binary"](BY)
-        found = self.engine.states(self.source(files), acc, tasks=2)
-        assert found.schema().names == acc.to_arrow().column_names
-        assert found.count() == 4 * 4
+@pytest.mark.parametrize("check", LAWS, ids=str)
+def test_laws(check):
+    check()
 
-    def test_states_are_united_and_rolled_up(self, files):
-        acc = EXACT["binary"](BY)
-        found = self.engine.states(self.source(files), acc, tasks=2).materialize()
-        expected = alone(files, "binary", True, exact=True)
-        twice = self.engine.collect(self.engine.merge(found.union(found), acc, tasks=2), acc)
-        assert twice.to_bytes() == (expected + expected).to_bytes()
-        by_week = acc.rollup("week")
-        rolled_up = self.engine.merge(found.drop_columns(["country"]), by_week, tasks=2)
-        assert self.engine.collect(rolled_up, by_week).to_bytes() == expected.rollup("week").to_bytes()
-        german = self.engine.collect(found.filter(expr="country == 'DE'"), acc)
-        assert german.to_bytes() == expected.filter(pl.col("country") == "DE").to_bytes()
 
-    def test_a_block_for_each_file(self, files):
-        assert [b.num_rows for b in self.source(files).iter_batches(batch_size=None, batch_format="pyarrow")] == [
-            size for size in SIZES if size
-        ]
+def test_states_are_a_row_for_each_group(files):
+    acc = EXACT["binary"](BY)
+    found = engine.states(blocks(files), acc, tasks=2)
+    assert found.schema().names == acc.to_arrow().column_names
+    assert found.count() == 4 * 4
 
-    def test_files_as_the_engine_splits_them(self, files):
-        found = self.engine.accumulate(pytest.importorskip("ray.data").read_parquet(str(files)), EXACT["binary"]([]))
-        assert found.to_bytes() == alone(files, "binary", False, exact=True).to_bytes()
+
+def test_states_are_united_and_rolled_up(files):
+    acc = EXACT["binary"](BY)
+    found = engine.states(blocks(files), acc, tasks=2).materialize()
+    expected = alone(files, "binary", True, exact=True)
+    twice = engine.collect(engine.merge(found.union(found), acc, tasks=2), acc)
+    assert twice.to_bytes() == (expected + expected).to_bytes()
+    by_week = acc.rollup("week")
+    rolled_up = engine.merge(found.drop_columns(["country"]), by_week, tasks=2)
+    assert engine.collect(rolled_up, by_week).to_bytes() == expected.rollup("week").to_bytes()
+    german = engine.collect(found.filter(expr="country == 'DE'"), acc)
+    assert german.to_bytes() == expected.filter(pl.col("country") == "DE").to_bytes()
+
+
+def test_a_block_for_each_file(files):
+    assert [b.num_rows for b in blocks(files).iter_batches(batch_size=None, batch_format="pyarrow")] == [
+        size for size in SIZES if size
+    ]
+
+
+def test_files_as_the_engine_splits_them(files):
+    found = engine.accumulate(pytest.importorskip("ray.data").read_parquet(str(files)), EXACT["binary"]([]))
+    assert found.to_bytes() == alone(files, "binary", False, exact=True).to_bytes()

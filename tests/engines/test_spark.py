@@ -8,11 +8,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from conformance import BY, EXACT, TASKS, Conformance, Grouped, alone, assert_same
 from polars.testing import assert_frame_equal
 
 import streammetrics as sm
 from streammetrics.demo import write_predictions
+from streammetrics.engines import spark as engine
+from streammetrics.testing import Engine, checks
+from streammetrics.testing.engine_tasks import BY, EXACT, TASKS, alone, require_close
 
 pytestmark = pytest.mark.engine
 
@@ -38,77 +40,79 @@ def session(java):
     session.stop()
 
 
-class TestSpark(Conformance, Grouped):
-    @pytest.fixture(autouse=True)
-    def _session(self, session):
-        self.session = session
+def read(folder):
+    return pytest.importorskip("pyspark.sql").SparkSession.active().read.parquet(str(folder))
 
-    @property
-    def engine(self):
-        from streammetrics.engines import spark
 
-        return spark
+def states(source, acc):
+    return [engine.collect(engine.states(source, acc), acc).to_arrow()]
 
-    def source(self, folder):
-        return self.session.read.parquet(str(folder))
 
-    def states(self, folder, acc):
-        found = self.engine.states(self.source(folder), acc)
-        return [self.engine.collect(found, acc).to_arrow()]
+@pytest.mark.parametrize("check", checks(Engine(engine, read, states, retries=True)), ids=str)
+@pytest.mark.usefixtures("session")
+def test_laws(check):
+    check()
 
-    def test_a_partition_for_each_file(self, files):
-        assert self.source(files).rdd.getNumPartitions() >= 7
 
-    def test_tasks_add_up_before_the_driver(self, files):
-        found = self.engine.accumulate(self.source(files), EXACT["binary"](BY), tasks=2)
-        assert found.to_bytes() == alone(files, "binary", True, exact=True).to_bytes()
+def test_a_partition_for_each_file(session, files):
+    assert read(files).rdd.getNumPartitions() >= 7
 
-    def test_states_are_a_row_for_each_group(self, files):
-        acc = TASKS["binary"](BY)
-        found = self.engine.states(self.source(files), acc)
-        assert found.columns == acc.to_arrow().column_names
-        assert found.count() == found.select("country", "week").distinct().count() == 4 * 4
 
-    def test_states_are_filtered_united_and_rolled_up(self, files):
-        acc = EXACT["binary"](BY)
-        found = self.engine.states(self.source(files), acc).cache()
-        expected = alone(files, "binary", True, exact=True)
-        german = self.engine.collect(found.filter("country = 'DE'"), acc)
-        assert german.to_bytes() == expected.filter(pl.col("country") == "DE").to_bytes()
-        twice = self.engine.collect(self.engine.merge(found.union(found), acc), acc)
-        assert twice.to_bytes() == (expected + expected).to_bytes()
-        by_week = acc.rollup("week")
-        rolled_up = self.engine.merge(found, by_week, tasks=2)
-        assert self.engine.collect(rolled_up, by_week).to_bytes() == expected.rollup("week").to_bytes()
+def test_tasks_add_up_before_the_driver(session, files):
+    found = engine.accumulate(read(files), EXACT["binary"](BY), tasks=2)
+    assert found.to_bytes() == alone(files, "binary", True, exact=True).to_bytes()
 
-    def test_names_with_dots_and_times(self):
-        rows = [{"y.true": i % 3 == 0, "p`": i / 10, "at": f"2026-01-0{1 + i % 3} 10:00:00"} for i in range(10)]
-        df = self.session.createDataFrame(rows).selectExpr("`y.true`", "`p```", "cast(at as timestamp) at")
-        acc = sm.binary(y_true="y.true", y_score="p`", by=["at", pl.col("at").dt.date().alias("day")])
-        expected = sm.accumulate(df.toArrow(), acc.empty())
-        assert_same(self.engine.accumulate(df, acc.empty()), expected)
-        assert_same(self.engine.collect(self.engine.states(df, acc), acc), expected)
 
-    def test_a_folder_of_states_that_spark_wrote_is_loaded(self, tmp_path):
-        rows = [{"y": i % 3 == 0, "p": i / 10, "at": f"2026-01-0{1 + i % 3} 10:00:00"} for i in range(10)]
-        df = self.session.createDataFrame(rows).selectExpr("y", "p", "cast(at as timestamp) at")
-        acc = sm.binary(y_true="y", y_score="p", by=["at", pl.col("at").dt.date().alias("day")])
-        states = self.engine.states(df, acc)
-        states.write.parquet(f"{tmp_path}/states")
-        assert_same(sm.Accumulator.load(f"{tmp_path}/states"), sm.accumulate(df.toArrow(), acc.empty()))
-        by_day = acc.rollup("day")
-        self.engine.merge(self.session.read.parquet(f"{tmp_path}/states"), by_day).write.parquet(f"{tmp_path}/days")
-        assert_same(sm.Accumulator.load(f"{tmp_path}/days"), sm.accumulate(df.toArrow(), acc.empty()).rollup("day"))
+def test_states_are_a_row_for_each_group(session, files):
+    acc = TASKS["binary"](BY)
+    found = engine.states(read(files), acc)
+    assert found.columns == acc.to_arrow().column_names
+    assert found.count() == found.select("country", "week").distinct().count() == 4 * 4
 
-    def test_a_bad_row_of_many_groups_is_named(self, files):
-        acc = sm.binary(y_true="clicked", y_score="actual", by="country")
-        with pytest.raises(sm.DataError, match=r"column 'actual' has scores outside \[0, 1\] in "):
-            self.engine.collect(self.engine.states(self.source(files), acc), acc)
+
+def test_states_are_filtered_united_and_rolled_up(session, files):
+    acc = EXACT["binary"](BY)
+    found = engine.states(read(files), acc).cache()
+    expected = alone(files, "binary", True, exact=True)
+    german = engine.collect(found.filter("country = 'DE'"), acc)
+    assert german.to_bytes() == expected.filter(pl.col("country") == "DE").to_bytes()
+    twice = engine.collect(engine.merge(found.union(found), acc), acc)
+    assert twice.to_bytes() == (expected + expected).to_bytes()
+    by_week = acc.rollup("week")
+    rolled_up = engine.merge(found, by_week, tasks=2)
+    assert engine.collect(rolled_up, by_week).to_bytes() == expected.rollup("week").to_bytes()
+
+
+def test_names_with_dots_and_times(session):
+    rows = [{"y.true": i % 3 == 0, "p`": i / 10, "at": f"2026-01-0{1 + i % 3} 10:00:00"} for i in range(10)]
+    df = session.createDataFrame(rows).selectExpr("`y.true`", "`p```", "cast(at as timestamp) at")
+    acc = sm.binary(y_true="y.true", y_score="p`", by=["at", pl.col("at").dt.date().alias("day")])
+    expected = sm.accumulate(df.toArrow(), acc.empty())
+    require_close(engine.accumulate(df, acc.empty()), expected)
+    require_close(engine.collect(engine.states(df, acc), acc), expected)
+
+
+def test_a_folder_of_states_that_spark_wrote_is_loaded(session, tmp_path):
+    rows = [{"y": i % 3 == 0, "p": i / 10, "at": f"2026-01-0{1 + i % 3} 10:00:00"} for i in range(10)]
+    df = session.createDataFrame(rows).selectExpr("y", "p", "cast(at as timestamp) at")
+    acc = sm.binary(y_true="y", y_score="p", by=["at", pl.col("at").dt.date().alias("day")])
+    states = engine.states(df, acc)
+    states.write.parquet(f"{tmp_path}/states")
+    require_close(sm.Accumulator.load(f"{tmp_path}/states"), sm.accumulate(df.toArrow(), acc.empty()))
+    by_day = acc.rollup("day")
+    engine.merge(session.read.parquet(f"{tmp_path}/states"), by_day).write.parquet(f"{tmp_path}/days")
+    require_close(sm.Accumulator.load(f"{tmp_path}/days"), sm.accumulate(df.toArrow(), acc.empty()).rollup("day"))
+
+
+def test_a_bad_row_of_many_groups_is_named(session, files):
+    acc = sm.binary(y_true="clicked", y_score="actual", by="country")
+    with pytest.raises(sm.DataError, match=r"column 'actual' has scores outside \[0, 1\] in "):
+        engine.collect(engine.states(read(files), acc), acc)
 
 
 CONNECT = """
 import sys
-from conformance import EXACT, BY
+from streammetrics.testing.engine_tasks import EXACT, BY
 from pathlib import Path
 from pyspark.sql import SparkSession
 import streammetrics as sm

@@ -1,0 +1,86 @@
+"""A named check, and known gaps: checks that fail today and are told as soon as they pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from streammetrics.errors import SpecificationError
+from streammetrics.text import few
+
+
+@dataclass(frozen=True)
+class Check:
+    """One law that a thing must obey. Call it: it raises an error if the law is broken.
+
+    Its text is its name, so that a test runner shows it: ``pytest.mark.parametrize("check", checks(thing), ids=str)``.
+
+    >>> Check("one is one", lambda: None)
+    Check('one is one')
+    """
+
+    name: str
+    run: Callable[[], None]
+
+    def __call__(self) -> None:
+        """Run the check."""
+        self.run()
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"Check({self.name!r})"
+
+
+def require(law: bool, broken: str) -> None:
+    """Hold a law, also where Python leaves out assertions.
+
+    Raises:
+        AssertionError: If it is broken.
+    """
+    if not law:
+        raise AssertionError(broken)
+
+
+def with_gaps(checks: Iterable[Check], gaps: Mapping[str, str]) -> list[Check]:
+    """The checks, those of known gaps turned round: they pass while the gap is there, and fail once it is mended.
+
+    Raises:
+        SpecificationError: If a gap is not the name of a check.
+    """
+    found = list(checks)
+    if unknown := [name for name in gaps if name not in {check.name for check in found}]:
+        raise SpecificationError(f"Unknown check {unknown[0]!r}. The checks are: {few([c.name for c in found])}.")
+    return [_gap(check, gaps[check.name]) if check.name in gaps else check for check in found]
+
+
+def _gap(check: Check, reason: str) -> Check:
+    def run() -> None:
+        try:
+            check()
+        except Exception:
+            return
+        raise AssertionError(f"{check.name!r} passes now. Remove it from the known gaps ({reason}).")
+
+    return replace(check, run=run)
+
+
+def run_all(checks: Iterable[Check]) -> None:
+    """Run every check.
+
+    Raises:
+        AssertionError: If some fail. It names all of them and says what the first found.
+    """
+    failed = list(_failed(checks))
+    if failed:
+        names = "; ".join(name for name, _ in failed)
+        raise AssertionError(f"{len(failed)} broken: {names}.\n{failed[0][1]}") from failed[0][1]
+
+
+def _failed(checks: Iterable[Check]) -> Iterator[tuple[str, Exception]]:
+    for check in checks:
+        try:
+            check()
+        except Exception as error:
+            yield check.name, error

@@ -1,0 +1,113 @@
+"""What engines are tried with: files of rows, tasks over them, and what one process makes of these."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+import numpy as np
+import polars as pl
+from polars.testing import assert_frame_equal
+
+from streammetrics import tasks
+from streammetrics.accumulator import Accumulator
+from streammetrics.pipeline import accumulate
+from streammetrics.statistics import ConfusionCounts, ConfusionMatrix, ErrorHistogram, ScoreHistogram, TDigest
+
+SIZES = (180_000, 100_000, 0, 60_000, 40_000, 20_000, 1)  # rows of each file
+FEW = (900, 500, 0, 1)
+SUMS = 1e-9
+METRICS = 1e-7
+CLASSES = {"cat": "p_cat", "cow": "p_cow", "dog": "p_dog"}
+BY = ["country", pl.col("day").dt.truncate("1w").alias("week")]
+
+MakeTask = Callable[[list[Any]], Accumulator]
+Tasks = dict[str, MakeTask]
+TASKS: Tasks = {
+    "binary": lambda by: tasks.binary(y_true="clicked", y_score=(pl.col("p") ** 2).alias("p_square"), by=by),
+    "multiclass": lambda by: tasks.multiclass(y_true="animal", y_score=CLASSES, by=by),
+    "regression": lambda by: tasks.regression(y_true="actual", y_pred="predicted", by=by),
+}
+MORE: Tasks = {
+    "models": lambda by: tasks.binary(y_true="clicked", y_score={"a": "p", "b": "p_cat"}, by=by),
+    "units": lambda by: tasks.binary(y_true="clicked", y_score="p", by=by, unit="user"),
+    "labels": lambda by: tasks.multiclass(y_true="animal", y_pred="guess", by=by),
+    "label sets": lambda by: tasks.multilabel(y_true={"a": "clicked"}, y_score={"a": "p"}, by=by),
+    "weights": lambda by: tasks.binary(y_true="clicked", y_score="p", sample_weight="p_cow", by=by),
+    "digests": lambda by: Accumulator(TDigest(of="y_score"), y_score="p", by=by),
+    "volume": lambda by: Accumulator(by=by),
+}
+EXACT: Tasks = {
+    "binary": lambda by: Accumulator(
+        ConfusionCounts((0.3, 0.5)), ScoreHistogram(), y_true="clicked", y_score="p", by=by
+    ),
+    "multiclass": lambda by: Accumulator(ConfusionMatrix(), y_true="animal", y_pred="guess", by=by),
+    "regression": lambda by: Accumulator(ErrorHistogram(), y_true="actual", y_pred="predicted", by=by),
+}
+BOTH: dict[str, list[Any]] = {"whole": [], "by two columns": BY}
+
+
+@cache
+def files(sizes: tuple[int, ...] = SIZES) -> Path:
+    """A folder of Parquet files of so many rows, made once and deleted at the end."""
+    folder = Path(mkdtemp(prefix="streammetrics-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    for number, size in enumerate(sizes):
+        rows(size, number).write_parquet(folder / f"{number}.parquet")
+    return folder
+
+
+def rows(size: int, seed: int) -> pl.DataFrame:
+    """Rows for every kind of task; a group column has nulls, and one file ends in them."""
+    r = np.random.default_rng(seed)
+    p = r.beta(2, 8, size)
+    actual = r.normal(1e6, 10, size)
+    animals = pl.Series(list(CLASSES), dtype=pl.String)
+    return pl.DataFrame(
+        {
+            "clicked": r.random(size) < p,
+            "p": p,
+            "animal": animals.gather(r.integers(0, 3, size)),
+            "guess": animals.gather(r.integers(0, 3, size)),
+            **dict(zip(CLASSES.values(), r.dirichlet((1, 2, 3), size).T, strict=True)),
+            "actual": actual,
+            "predicted": (actual + r.normal(0, 5, size)).astype(np.float32),
+            "country": pl.Series(["DE", "FR", None, "US"], dtype=pl.String).gather(
+                r.integers(0, min(size, 4) or 1, size)
+            ),
+            "day": pl.Series(r.integers(20_000, 20_021, size), dtype=pl.Int32).cast(pl.Date),
+            "user": r.integers(0, 1000, size),
+            "unused": ["text"] * size,
+        }
+    )
+
+
+@cache
+def alone(folder: Path, task: str, grouped: bool, exact: bool = False) -> Accumulator:
+    """What one process keeps of the files."""
+    acc = (EXACT if exact else {**TASKS, **MORE})[task](BY if grouped else [])
+    return accumulate(str(folder / "*.parquet"), acc)
+
+
+def require_close(found: Accumulator, expected: Accumulator) -> None:
+    """Compare keys and counts, which are equal, and sums and metrics, equal to rounding, in order of the groups.
+
+    Raises:
+        AssertionError: If they differ.
+    """
+    for one, other in zip(_tables(found), _tables(expected), strict=True):
+        assert_frame_equal(one, other, rel_tol=SUMS, abs_tol=SUMS)
+    assert_frame_equal(found.finalize().frame, expected.finalize().frame, rel_tol=METRICS)
+
+
+def _tables(acc: Accumulator) -> Iterator[pl.DataFrame]:
+    """The group columns, and the table of each statistic with the number of the group, as they are saved."""
+    frame = pl.DataFrame(acc.to_arrow())
+    yield frame.select(acc.roles.group_columns)
+    for statistic in acc.statistics:
+        yield frame.select(statistic.name).with_row_index("group").explode(statistic.name).unnest(statistic.name)

@@ -1,0 +1,240 @@
+"""The laws of an engine: the tables and metrics of one process, however rows reach its workers."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeAlias
+
+import polars as pl
+
+from streammetrics import tasks
+from streammetrics.accumulator import Accumulator
+from streammetrics.errors import ColumnError, DataError, SourceError, SpecificationError, StreamMetricsError
+from streammetrics.statistics import ConfusionCounts, ScoreHistogram
+from streammetrics.system.lazy import pa
+from streammetrics.testing.check import Check, require
+from streammetrics.testing.engine_tasks import (
+    BOTH,
+    BY,
+    EXACT,
+    FEW,
+    MORE,
+    SIZES,
+    TASKS,
+    alone,
+    files,
+    require_close,
+    rows,
+)
+
+Source: TypeAlias = Callable[[Path], Any]
+States: TypeAlias = Callable[[Any, Any], Iterable[Any]]
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An engine to be checked: what it is, how it reads files, and what it can do.
+
+    Args:
+        module: Has ``accumulate(source, acc)``, which fills and returns ``acc``, and
+            ``evaluate(source, acc, metrics=None, confidence=None)``, which returns a report.
+        source: Makes a source of the engine of a folder of Parquet files.
+        states: Makes tables of `Accumulator.to_arrow`, in which each group comes once, of a source and an accumulator,
+            if the engine keeps states of many groups where the workers are.
+        retries: Whether a task whose worker process dies is run again. The check kills one.
+        reorders: Whether rows can reach a worker in another order than that of the files, so that an error can't say
+            which row is bad.
+        prunes_columns: Whether columns that are not used are not read. The check damages one.
+
+    >>> import streammetrics as sm
+    >>> Engine(sm, source=str)
+    Engine(streammetrics)
+    """
+
+    module: Any
+    source: Source
+    states: States | None = None
+    retries: bool = False
+    reorders: bool = True
+    prunes_columns: bool = True
+
+    def accumulate(self, folder: Path, acc: Accumulator) -> Accumulator:
+        """Fill an accumulator with the rows of the files of a folder."""
+        found: Accumulator = self.module.accumulate(self.source(folder), acc)
+        return found
+
+    def __repr__(self) -> str:
+        return f"Engine({getattr(self.module, '__name__', repr(self.module))})"
+
+
+def of_engine(engine: Engine) -> Iterator[Check]:
+    """The laws of an engine, and of what it says that it can do."""
+    for task, by in product(TASKS, BOTH):
+        yield Check(f"the tables of one process ({task}, {by})", partial(_same_tables, engine, task, BOTH[by]))
+    for task in MORE:
+        yield Check(f"the tables of one process ({task})", partial(_same_tables, engine, task, BY, few=True))
+    for task, by in product(EXACT, BOTH):
+        yield Check(f"the same bytes ({task}, {by})", partial(_same_bytes, engine, task, BOTH[by]))
+    for law in LAWS:
+        yield Check(law.__name__.replace("_", " "), partial(law, engine))
+    if engine.retries:
+        yield Check("a killed worker is counted once", partial(a_killed_worker_is_counted_once, engine))
+    if engine.prunes_columns:
+        yield Check("unused columns are not read", partial(unused_columns_are_not_read, engine))
+    if engine.states is not None:
+        for task in ("binary", "regression", "models", "units", "labels"):
+            yield Check(f"each group has one state ({task})", partial(_one_state, engine.source, engine.states, task))
+        yield Check("states are of groups", partial(_states_are_of_groups, engine.source, engine.states))
+
+
+def _same_tables(engine: Engine, task: str, by: list[Any], few: bool = False) -> None:
+    folder, acc = files(FEW if few else SIZES), (TASKS | MORE)[task](by)
+    found = engine.accumulate(folder, acc)
+    require(found is acc, "accumulate returns another accumulator than the one it was given")
+    require_close(found, alone(folder, task, bool(by)))
+
+
+def _same_bytes(engine: Engine, task: str, by: list[Any]) -> None:
+    found = engine.accumulate(files(), EXACT[task](by))
+    require(found.to_bytes() == alone(files(), task, bool(by), exact=True).to_bytes(), "tables of counts differ")
+
+
+def rows_are_added_to_those_that_are_there(engine: Engine) -> None:
+    """An accumulator is filled, and not started anew."""
+    acc = EXACT["binary"]([])
+    for _ in range(2):
+        engine.accumulate(files(), acc)
+    require(acc.seen == 2 * sum(SIZES), f"{acc.seen:,} rows of {2 * sum(SIZES):,}")
+
+
+def a_report_leaves_the_accumulator_empty(engine: Engine) -> None:
+    """All rows are in the report."""
+    acc = EXACT["binary"]([])
+    report = engine.module.evaluate(engine.source(files()), acc)
+    require(report["rows"].value == sum(SIZES), f"the report is of {report['rows'].value} rows")
+    require(not acc.seen, "evaluate has filled the accumulator")
+
+
+def a_report_of_some_metrics_with_intervals(engine: Engine) -> None:
+    """What is asked for is in the report; several accumulators are refused."""
+    source = engine.source(files(FEW))
+    report = engine.module.evaluate(source, EXACT["binary"]([]), metrics=["recall"], confidence=0.9)
+    require(report.frame["metric"].unique().to_list() == ["recall"], "metrics= is not obeyed")
+    require("ci_lower" in report.frame.columns, "confidence= is not obeyed")
+    _require_error(SpecificationError, "", partial(engine.module.accumulate, source, {"a": EXACT["binary"]([])}))
+
+
+def a_source_without_rows_has_no_report(engine: Engine) -> None:
+    """It is an error of the source."""
+    with TemporaryDirectory() as folder:
+        rows(0, 0).write_parquet(Path(folder, "0.parquet"))
+        source = engine.source(Path(folder))
+        _require_error(SourceError, "no rows", lambda: engine.module.evaluate(source, EXACT["binary"](BY)))
+
+
+def a_bad_row_is_named(engine: Engine) -> None:
+    """The library's own error comes home: the column, the fault and the first value, in one line."""
+    with TemporaryDirectory() as folder:
+        for number, bad in enumerate((0.5, 1.25)):
+            frame = rows(1000, number).with_columns(p=pl.when(pl.int_range(1000) == 7).then(bad).otherwise("p"))
+            frame.write_parquet(Path(folder, f"{number}.parquet"))
+        said = _require_error(DataError, "1.25", lambda: engine.accumulate(Path(folder), MORE["models"]([])))
+    require(said.startswith("column 'p' "), said)
+    require("\n" not in said, said)
+    require(engine.reorders or "row 1,007" in said or "row 1007" in said or "row 7 of " in said, said)
+
+
+def a_missing_column_is_named(engine: Engine) -> None:
+    """It is an error of the column."""
+    acc = tasks.binary(y_true="clicked", y_score="nothing")
+    _require_error(ColumnError, "'nothing'", lambda: engine.accumulate(files(FEW), acc))
+
+
+LAWS = (
+    rows_are_added_to_those_that_are_there,
+    a_report_leaves_the_accumulator_empty,
+    a_report_of_some_metrics_with_intervals,
+    a_source_without_rows_has_no_report,
+    a_bad_row_is_named,
+    a_missing_column_is_named,
+)
+
+
+def a_killed_worker_is_counted_once(engine: Engine) -> None:
+    """A worker dies in the middle of its rows, and another takes its place."""
+    with TemporaryDirectory() as folder:
+        marker = Path(folder, "died")
+        acc = Accumulator(ConfusionCounts((0.3, 0.5)), ScoreHistogram(), y_true="clicked", y_score=_dying(marker))
+        found = engine.accumulate(files(), acc)
+        require(marker.exists(), "no worker has died")
+    require(found.to_bytes() == alone(files(), "binary", False, exact=True).to_bytes(), "rows are lost or doubled")
+
+
+def unused_columns_are_not_read(engine: Engine) -> None:
+    """A damaged column is no error if it is not used."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "0.parquet")
+        frame = rows(1000, 0)
+        frame.write_parquet(path, compression="zstd")
+        _damage(path, "unused")
+        found = engine.accumulate(Path(folder), EXACT["binary"]([]))
+    require(found.to_bytes() == EXACT["binary"]([]).update(frame).to_bytes(), "rows are lost")
+
+
+def _one_state(source: Source, states: States, task: str) -> None:
+    acc = (TASKS | MORE)[task](BY)
+    found = pa.concat_tables(states(source(files(FEW)), acc), promote_options="default")
+    keys = pl.DataFrame(found.select(acc.roles.group_columns))
+    require(keys.n_unique() == keys.height, "a group has several states")
+    require_close(Accumulator.from_arrow(found), alone(files(FEW), task, True))
+
+
+def _states_are_of_groups(source: Source, states: States) -> None:
+    few = source(files(FEW))
+    for acc in (TASKS["binary"]([]), "binary"):
+        _require_error(SpecificationError, "", partial(states, few, acc))
+
+
+def _dying(marker: Path) -> pl.Expr:
+    """A score that kills the process which computes it, once."""
+
+    def score(p: pl.Series) -> pl.Series:
+        if len(p):
+            try:
+                marker.touch(exist_ok=False)
+                os.kill(os.getpid(), signal.SIGKILL)
+            except FileExistsError:
+                pass
+        return p
+
+    return pl.col("p").map_batches(score, return_dtype=pl.Float64).alias("p")
+
+
+def _damage(path: Path, column: str) -> None:
+    """Overwrite the data of a column of a Parquet file."""
+    import pyarrow.parquet as pq
+
+    group = pq.ParquetFile(path).metadata.row_group(0)
+    chunk = next(c for c in map(group.column, range(group.num_columns)) if c.path_in_schema == column)
+    start = chunk.dictionary_page_offset or chunk.data_page_offset
+    content = bytearray(path.read_bytes())
+    content[start : start + chunk.total_compressed_size] = b"\xff" * chunk.total_compressed_size
+    path.write_bytes(content)
+
+
+def _require_error(kind: type[StreamMetricsError], word: str, run: Callable[[], Any]) -> str:
+    """The text of the error that is raised."""
+    said = None
+    try:
+        run()
+    except kind as error:
+        said = str(error)
+    require(said is not None and word in said, f"a {kind.__name__} that says {word!r} is due, not {said!r}")
+    return said or ""

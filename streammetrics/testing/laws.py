@@ -1,0 +1,230 @@
+"""The laws of an accumulator: what it keeps depends on the rows, and not on how they come."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from streammetrics.accumulator import Accumulator, merge
+from streammetrics.state.tables import in_order
+from streammetrics.statistics import RowCounts, Statistic
+from streammetrics.testing.check import Check, require
+from streammetrics.testing.rows import MakeRows, merged_as_a_tree, rows_of, splits, task_of
+from streammetrics.testing.same import require_same, require_same_metrics
+
+ROWS = 300
+FEW = 30
+DOUBLINGS = 27  # of 300 rows: more than 32 bits count
+VARIANTS: dict[str, dict[str, Any]] = {
+    "": {},
+    "by group": {"by": ["part", "half"]},
+    "by group, weighted": {"by": ["part", "half"], "sample_weight": "weight"},
+    "with units": {"unit": "unit"},
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """An accumulator without rows, and rows for it."""
+
+    acc: Accumulator
+    rows: MakeRows
+    seed: int
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """A new generator, the same each time."""
+        return np.random.default_rng([self.seed, *self.acc.to_bytes()])
+
+    @cached_property
+    def data(self) -> pl.DataFrame:
+        """All rows."""
+        return self.rows(ROWS, self.rng)
+
+    def of(self, data: pl.DataFrame) -> Accumulator:
+        """What is kept of rows, taken in at once."""
+        return self.acc.empty().update(data)
+
+    @cached_property
+    def _whole(self) -> Accumulator:
+        return self.of(self.data)
+
+    @property
+    def whole(self) -> Accumulator:
+        """What is kept of all rows."""
+        return self._whole.copy()
+
+
+def of_statistic(statistic: Statistic, rows: MakeRows | None, seed: int) -> Iterator[Check]:
+    """The laws of a statistic: alone, with weights, by group, and with units."""
+    for variant, options in VARIANTS.items():
+        acc = task_of(statistic, **options)
+        yield from of_accumulator(acc, rows, seed, variant)
+
+
+def of_accumulator(acc: Accumulator, rows: MakeRows | None, seed: int, variant: str = "") -> Iterator[Check]:
+    """The laws of an accumulator as it is specified; its own rows take no part."""
+    case = Case(acc.empty(), rows or rows_of(acc), seed)
+    for law in (*LAWS, *(BY_GROUP if acc.roles.by else ())):
+        name = law.__name__.replace("_", " ")
+        yield Check(f"{name} ({variant})" if variant else name, partial(law, case))
+
+
+def any_split_and_any_tree(case: Case) -> None:
+    """However rows are split and parts merged, what is kept is the same."""
+    rng = case.rng
+    for number, parts in enumerate(splits(case.data[rng.permutation(ROWS)], rng)):
+        states = [case.of(part) for part in parts]
+        require_same(merged_as_a_tree(states, rng), case.whole)
+        in_turn = case.acc.empty()
+        for part in parts:
+            in_turn.update(part)
+        require_same(in_turn, case.whole)
+        if number == 0:
+            require_same(merge(states), states[-1].merge(*states[-2::-1]))
+
+
+def metrics_and_bounds_do_not_depend_on_the_split(case: Case) -> None:
+    """What is computed from merged parts is what is computed from all rows."""
+    require_same_metrics(merge(case.of(case.data[n::4]) for n in range(4)), case.whole)
+    require_same_metrics(
+        merged_as_a_tree((case.of(part) for part in next(splits(case.data, case.rng))), case.rng), case.whole
+    )
+
+
+def one_row_at_a_time(case: Case) -> None:
+    """Batches of one row that are counted as they come, and empty ones between them."""
+    data, acc = case.data[:FEW], case.acc.empty()
+    for row in range(data.height):
+        acc.update(data[row : row + 1]).flush().update(data[:0])
+    require_same(acc, case.of(data))
+
+
+def a_read_in_between(case: Case) -> None:
+    """What is read, copied, or made of a state on the way changes nothing."""
+    data, acc = case.data, case.of(case.data[:50])
+    before = _content(acc.copy())
+    copy, models = acc.copy(), len(acc.roles.models)
+    acc.finalize(), repr(acc), acc.empty().update(data), acc + acc, copy.update(data), acc.rollup()
+    require(_content(acc) == before, "reading has changed what is kept")
+    require(_content(acc.empty()) == _content(case.acc), "empty() differs from the accumulator before the first row")
+    for start in range(50, ROWS, 50):
+        acc.update(data[start : start + 50])
+        require(acc.seen == (start + 50) * models, f"{acc.seen} rows are seen, not {(start + 50) * models}")
+    require_same(acc, case.whole)
+
+
+def merging_with_itself_doubles(case: Case) -> None:
+    """A state is its own summand."""
+    require_same(case.whole + case.whole, case.of(pl.concat([case.data, case.data])))
+
+
+def counts_are_exact_however_large(case: Case) -> None:
+    """One row more is one row more, beyond 24 and 32 bits too."""
+    large, few = case.whole, case.of(case.data[:7])
+    for _ in range(DOUBLINGS):
+        large = large + large
+    for statistic in case.acc.statistics:
+        if not statistic.depends_on_order:
+            whole, more, of_large, with_few = (
+                _integers(statistic, acc) for acc in (case.whole, case.whole + few, large, large + few)
+            )
+            require((of_large == whole << DOUBLINGS).all(), f"{statistic.name} loses counts of many rows")
+            require((with_few - of_large == more - whole).all(), f"{statistic.name} loses a few of many rows")
+
+
+def saving_midway(case: Case) -> None:
+    """A state goes to bytes, to a file or to another process, and comes back as it was."""
+    data, half = case.data, case.of(case.data[:90])
+    before = _content(half)
+    with TemporaryDirectory() as folder:
+        loaded = [Accumulator.from_bytes(half.to_bytes()), pickle.loads(pickle.dumps(half))]
+        for suffix in (".parquet", ".arrow"):
+            path = Path(folder, f"state{suffix}")
+            half.save(path)
+            loaded.append(Accumulator.load(path))
+    made = data.with_columns(e.alias(name) for name, e in case.acc.roles.expressions.items())
+    for acc in loaded:
+        require(_content(acc) == before, "what is loaded differs from what was saved")
+        require_same(acc + case.of(data[90:]), case.whole)
+        require_same(acc.update(made[90:]), case.whole)
+
+
+def tables_have_their_schema(case: Case) -> None:
+    """A table has the columns and types that its statistic declares, with rows and without."""
+    weighted = case.acc.roles.sample_weight is not None
+    for statistic in case.acc.statistics:
+        for acc in (case.acc, case.whole):
+            table = acc.state.tables[statistic.name]
+            declared = statistic.typed(statistic.schema(weighted), table.schema)
+            require(dict(table.schema) == declared, f"{statistic.name} has {table.schema} instead of {declared}")
+
+
+def rows_of_weight_0_count_for_nothing(case: Case) -> None:
+    """They are dropped."""
+    weight = case.acc.roles.sample_weight
+    if weight is None or weight in case.acc.roles.expressions:
+        return
+    without = case.data.with_columns(pl.lit(0).cast(case.data.schema[weight]).alias(weight))
+    one, other = (in_order(acc.state).tables for acc in (case.of(pl.concat([case.data, without])), case.whole))
+    for statistic in case.acc.statistics:
+        if not isinstance(statistic, RowCounts) and not statistic.depends_on_order:
+            require(one[statistic.name].equals(other[statistic.name]), f"{statistic.name} counts rows of weight 0")
+
+
+def a_rollup_is_the_direct_view(case: Case) -> None:
+    """Groups rolled up are what the rows give by fewer group columns."""
+    parts = merge(case.of(case.data[n::3]) for n in range(3))
+    for view in dict.fromkeys([(), *((column,) for column in case.acc.roles.by), case.acc.roles.by[::-1]]):
+        direct = case.acc.empty().rollup(*view).update(_with_group_columns(case))
+        require_same(case.whole.rollup(*view), direct)
+        require_same(parts.rollup(*view), direct)
+
+
+def a_filter_is_the_view_of_some_rows(case: Case) -> None:
+    """Groups that are kept are what their rows alone give; with the others they are all."""
+    data, column = _with_group_columns(case), pl.col(case.acc.roles.by[0])
+    for predicate in (column == data.select(column).to_series().drop_nulls()[0], column.is_null(), pl.lit(False)):
+        some = case.whole.filter(predicate)
+        require_same(some, case.of(data.filter(predicate)))
+        require_same(some + case.whole.filter(~predicate | predicate.is_null()), case.whole)
+
+
+LAWS: tuple[Callable[[Case], None], ...] = (
+    any_split_and_any_tree,
+    metrics_and_bounds_do_not_depend_on_the_split,
+    one_row_at_a_time,
+    a_read_in_between,
+    merging_with_itself_doubles,
+    counts_are_exact_however_large,
+    saving_midway,
+    tables_have_their_schema,
+    rows_of_weight_0_count_for_nothing,
+)
+BY_GROUP = (a_rollup_is_the_direct_view, a_filter_is_the_view_of_some_rows)
+
+
+def _with_group_columns(case: Case) -> pl.DataFrame:
+    """The rows with the group columns that are expressions."""
+    made = case.acc.roles.expressions
+    return case.data.with_columns(made[name].alias(name) for name in case.acc.roles.by if name in made)
+
+
+def _content(acc: Accumulator) -> tuple[Any, Any]:
+    """All that is saved of an accumulator."""
+    table = acc.to_arrow()
+    return table, table.schema.metadata
+
+
+def _integers(statistic: Statistic, acc: Accumulator) -> Any:
+    """The whole numbers of a table, besides its cells."""
+    table = in_order(acc.state).tables[statistic.name]
+    return table.select(name for name in statistic.counts if table.schema[name] == pl.Int64).to_numpy()

@@ -1,0 +1,128 @@
+"""Rows to try a statistic or a metric on, and ways to split them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+import polars as pl
+
+from streammetrics.accumulator import Accumulator
+from streammetrics.errors import SpecificationError
+from streammetrics.rows.roles import SEVERAL, Roles
+from streammetrics.statistics import Statistic
+
+MakeRows: TypeAlias = Callable[[int, np.random.Generator], pl.DataFrame]
+LABELS = ("a", "b", "c")
+GROUPS = (("part", ("x", "y", None)), ("half", (0, 1)))
+
+
+def task_of(statistic: Statistic, **options: Any) -> Accumulator:
+    """An accumulator of a statistic, whose columns are named as their roles."""
+    kind = statistic.task()
+    labels = statistic.labels or LABELS
+    options |= {name: name for name in statistic.inputs}
+    needs = {*statistic.needs(), *({"y_pred"} if kind in SEVERAL and "y_score" not in statistic.needs() else ())}
+    if kind == "multilabel":
+        options |= {role: {label: f"{role}_{label}" for label in labels} for role in needs}
+    else:
+        options |= {role: role for role in needs}
+        if kind == "multiclass" and "y_score" in needs:
+            options["y_score"] = {label: f"y_score_{label}" for label in labels}
+    return Accumulator(statistic, **options)
+
+
+def rows_of(acc: Accumulator) -> MakeRows:
+    """Makes rows for an accumulator: scores of all kinds, weights of which some are 0, groups of which one is null.
+
+    Raises:
+        SpecificationError: If its columns are expressions, or its labels given.
+    """
+    if acc.roles.expressions or acc.roles.positive is not None:
+        raise SpecificationError("Pass rows=, a function of a number and a generator that makes rows.")
+    return lambda count, rng: _rows(acc.roles, count, rng)
+
+
+def _rows(roles: Roles, count: int, rng: np.random.Generator) -> pl.DataFrame:
+    columns: dict[str, Any] = dict(_targets(roles, count, rng))
+    columns |= {column: rng.gamma(2, 2, count) for column in roles.inputs.values()}
+    if roles.sample_weight:
+        columns[roles.sample_weight] = rng.integers(0, 5, count) / 2
+    if roles.unit:
+        columns[roles.unit] = rng.integers(0, 40, count)
+    values = dict(GROUPS)
+    for column in roles.by:
+        columns[column] = pl.Series(values.get(column, LABELS)).gather(
+            rng.integers(0, len(values.get(column, LABELS)), count)
+        )
+    return pl.DataFrame(columns or {"row": np.arange(count)})
+
+
+def _targets(roles: Roles, count: int, rng: np.random.Generator) -> Iterator[tuple[str, Any]]:
+    """Columns of true values, predictions and scores, by their names."""
+    predicted = [name for names in roles.y_pred.values() for name in names]
+    scores = roles.y_score.values()
+    score = _probabilities(count, rng)
+    if roles.kind == "regression":
+        for name in [*roles.y_true, *predicted]:
+            yield name, rng.gamma(2, 10, count) + 0.01
+    elif roles.kind == "multiclass":
+        for name in [*roles.y_true, *predicted]:
+            yield name, pl.Series(roles.labels or LABELS).gather(rng.integers(0, len(roles.labels or LABELS), count))
+    else:
+        for name in [*roles.y_true, *predicted]:
+            yield name, rng.random(count) < score
+    for names in scores:
+        if roles.kind == "multiclass":
+            yield from zip(names, _shares(count, len(names), rng).T, strict=True)
+        elif roles.probability or roles.kind in SEVERAL:
+            yield from ((name, np.where(rng.random(count) < 0.8, score, rng.random(count))) for name in names)
+        else:
+            yield from ((name, _margins(count, rng)) for name in names)
+
+
+def _probabilities(count: int, rng: np.random.Generator) -> Any:
+    """Continuous, rounded, tiny, saturated, and exactly 0 and 1."""
+    kinds = [
+        rng.random(count),
+        rng.random(count).round(1),
+        10.0 ** -rng.uniform(0, 300, count),
+        1 - 10.0 ** -rng.uniform(0, 17, count),
+        rng.integers(0, 2, count).astype(float),
+    ]
+    return np.choose(rng.integers(0, len(kinds), count), kinds)
+
+
+def _shares(count: int, labels: int, rng: np.random.Generator) -> Any:
+    """Probabilities of labels, some of them 0 and 1."""
+    sure = np.eye(labels)[rng.integers(0, labels, count)]
+    return np.where(rng.random((count, 1)) < 0.2, sure, rng.dirichlet(np.ones(labels), count))
+
+
+def _margins(count: int, rng: np.random.Generator) -> Any:
+    """Numbers of both signs and of any size."""
+    return rng.choice([-1.0, 1.0], count) * 10.0 ** rng.uniform(-300, 300, count)
+
+
+def splits(data: pl.DataFrame, rng: np.random.Generator) -> Iterator[list[pl.DataFrame]]:
+    """Even parts, parts each twice as large as the one before, and any; empty ones come first and last."""
+    rows = data.height
+    cuts = [
+        np.linspace(0, rows, 6).astype(int)[1:-1],
+        np.unique(rows >> np.arange(1, 1 + rows.bit_length())),
+        np.sort(rng.integers(0, rows + 1, 4)),
+    ]
+    for inner in cuts:
+        ends = [0, 0, *inner.tolist(), rows, rows]
+        yield [data[a:b] for a, b in pairwise(ends)]
+
+
+def merged_as_a_tree(parts: Iterable[Accumulator], rng: np.random.Generator) -> Accumulator:
+    """Merge two of them, any, until one is left."""
+    left = list(parts)
+    while len(left) > 1:
+        one, other = (left.pop(rng.integers(len(left))) for _ in range(2))
+        left.append(one + other)
+    return left[0]

@@ -1,0 +1,61 @@
+"""When two accumulators hold the same: keys and counts bit for bit, sums and metrics to rounding."""
+
+from __future__ import annotations
+
+import polars as pl
+from polars.testing import assert_frame_equal
+
+from streammetrics.accumulator import Accumulator
+from streammetrics.reading.estimates import ESTIMATE
+from streammetrics.state.tables import in_order
+from streammetrics.statistics import GROUP, Statistic
+from streammetrics.testing.check import require
+
+SUMS = 1e-12  # of float sums, relative
+SMALLEST = 1e-290  # of what may cancel to nothing
+METRICS = 1e-9  # relative, and absolute where they are next to 0
+
+
+def require_same(found: Accumulator, expected: Accumulator) -> None:
+    """Compare what two accumulators keep of the same rows.
+
+    Groups, keys and integers are equal bit for bit, float sums within 1e-12. Other floats, such as moments, and tables
+    that depend on the order of rows, are compared by their metrics: see `require_same_metrics`.
+
+    Raises:
+        AssertionError: If they differ.
+    """
+    one, other = in_order(found.state), in_order(expected.state)
+    assert_frame_equal(one.groups, other.groups)
+    for statistic in other.statistics:
+        if not statistic.depends_on_order:
+            tables = (_compared(statistic, state.tables[statistic.name]) for state in (one, other))
+            assert_frame_equal(*tables, rel_tol=SUMS, abs_tol=SMALLEST)
+
+
+def _compared(statistic: Statistic, table: pl.DataFrame) -> pl.DataFrame:
+    """The columns of a table that merge by adding up, and all that are not floats."""
+    return table.select(
+        name
+        for name, dtype in table.schema.items()
+        if not dtype.is_float() or name in (GROUP, *statistic.keys, *statistic.counts, *statistic.sums)
+    )
+
+
+def require_same_metrics(found: Accumulator, expected: Accumulator) -> None:
+    """Compare the metrics of the same rows: values, bounds and notes; bounds alone if the order of rows matters.
+
+    Both bounds hold the truth then, and so they overlap.
+
+    Raises:
+        AssertionError: If they differ.
+    """
+    one, other = found.finalize().frame, expected.finalize().frame
+    if not any(statistic.depends_on_order for statistic in expected.statistics):
+        assert_frame_equal(one, other, rel_tol=METRICS, abs_tol=METRICS)
+        return
+    keys = [c for c in one.columns if c not in ESTIMATE[1:]]
+    both = one.join(other, on=keys, how="full", nulls_equal=True, coalesce=True, suffix="_other")
+    require(both.height == one.height == other.height, "the reports have different groups or metrics")
+    apart = both.filter((pl.col("lower") > pl.col("upper_other")) | (pl.col("lower_other") > pl.col("upper")))
+    require(apart.is_empty(), f"bounds of the same rows do not overlap:\n{apart}")
