@@ -47,7 +47,7 @@ def reference() -> Iterator[str]:
     """The lines of the reference, by theme."""
     by_theme: dict[str, list[Metric]] = {}
     for metric in declared():
-        by_theme.setdefault(metric.__module__.rsplit(".", 1)[-1], []).append(metric)
+        by_theme.setdefault(metric.formula.__module__.rsplit(".", 1)[-1], []).append(metric)
     for theme in sorted(by_theme, key=lambda t: list(THEMES).index(t) if t in THEMES else len(THEMES)):
         yield f"## {THEMES.get(theme, theme.replace('_', ' ').capitalize())}\n"
         for metric in sorted(by_theme[theme], key=lambda m: m.name):

@@ -46,6 +46,7 @@ from streammetrics.statistics import (
     Statistic,
     TDigest,
 )
+from streammetrics.system.public import publish
 from streammetrics.tasks import binary, multiclass, multilabel, predictions, regression
 from streammetrics.version import __version__
 
@@ -110,6 +111,10 @@ __all__ = [
     "read_rules",
     "regression",
 ]
+
+publish(__name__, Accumulator, Comparison, Drift, Estimate, Findings, MetricStore, Report, Rule)
+publish(__name__, accumulate, binary, check, compare, drift, drift_over, evaluate, merge, multiclass, multilabel)
+publish(__name__, predictions, read_rules, regression)
 
 
 def __dir__() -> list[str]:

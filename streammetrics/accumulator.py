@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -403,7 +403,13 @@ class Accumulator:
         return Saved(self.roles, self.metrics, self.state, limit.most if limit.overflow == "other" else None)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return self._of, (self._saved(), self._content.limit)  # a lock can be neither pickled nor copied
+        saved = self._saved()  # a lock can be neither pickled nor copied
+        roles = {role.name: getattr(saved.roles, role.name) for role in fields(Roles)}
+        return self._unpickled, (roles, saved.metrics, saved.state.parts, saved.named, tuple(self._content.limit))
+
+    @classmethod
+    def _unpickled(cls, roles: dict[str, Any], metrics: Any, state: Any, named: Any, limit: Any) -> Accumulator:
+        return cls._of(Saved(Roles(**roles), metrics, State(*state), named), GroupLimit(*limit))
 
     def _repr_html_(self) -> str:
         from streammetrics.html import accumulator_html  # when it is needed

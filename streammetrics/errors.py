@@ -15,6 +15,19 @@ from typing import Any, TypeAlias
 
 from streammetrics.text import escaped
 
+__all__ = [
+    "ColumnError",
+    "DataError",
+    "MergeError",
+    "MetricError",
+    "ReportError",
+    "SourceError",
+    "SpecificationError",
+    "StateError",
+    "StateWarning",
+    "StreamMetricsError",
+]
+
 
 @dataclass(frozen=True)
 class Argument:

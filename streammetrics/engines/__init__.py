@@ -6,5 +6,8 @@ any other engine, `partial` is what a worker does with its rows, `merge` what is
 """
 
 from streammetrics.engines.tables import evaluated, merge, partial, restored
+from streammetrics.system.public import publish
 
 __all__ = ["evaluated", "merge", "partial", "restored"]
+
+publish(__name__, evaluated, merge, partial, restored)

@@ -36,8 +36,15 @@ from streammetrics.metrics import predictions as predictions
 from streammetrics.metrics import several_classes as several_classes
 from streammetrics.metrics.class_probabilities import roc_auc_ovo as roc_auc_ovo
 from streammetrics.metrics.class_probabilities import top_k_accuracy as top_k_accuracy
+from streammetrics.system.public import publish
 
 
 def __dir__() -> list[str]:
     modules = ["class_probabilities", "predictions", "several_classes"]
     return sorted(["Bounded", "Metric", "all_metrics", "metric", *modules, *(m.__name__ for m in all_metrics())])
+
+
+for _metric in declared_metrics():
+    if globals().get(_metric.__name__) is _metric:
+        _metric.__module__ = __name__
+publish(__name__, Bounded, Metric, all_metrics, metric)

@@ -143,7 +143,7 @@ class Metric:
 
     def _made(self, options: Mapping[str, Option], average: str | None) -> Metric:
         made = Metric(self.formula, self.range, self.better, self.aliases, options, average)
-        made._bounds, made._note = self._bounds, self._note
+        made._bounds, made._note, made.__module__ = self._bounds, self._note, self.__module__
         return made
 
     def readable(self, columns: Collection[str]) -> bool:
@@ -220,7 +220,13 @@ class Metric:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _declared, (self.__module__, self.__name__, self._bound, self.average)  # as functions are pickled
+        return Metric.declared, (self.__module__, self.__name__, self._bound, self.average)  # as functions are pickled
+
+    @classmethod
+    def declared(cls, module: str, name: str, options: Mapping[str, Option], average: str | None) -> Metric:
+        """Return the metric of that name in a module, with options bound: what a pickled metric is read by."""
+        found: Metric = getattr(import_module(module), name)
+        return found._made(options, average)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Metric) and self._identity == other._identity
@@ -231,12 +237,6 @@ class Metric:
     @property
     def _identity(self) -> tuple[Any, ...]:
         return self.formula, tuple(self.options.items()), self.average
-
-
-def _declared(module: str, name: str, options: Mapping[str, Option], average: str | None) -> Metric:
-    """The metric of that name in a module, with options bound."""
-    declared: Metric = getattr(import_module(module), name)
-    return declared._made(options, average)
 
 
 def without_nan(value: Expr) -> Expr:

@@ -167,6 +167,15 @@ class Report:
         self.confidence = confidence
         self._elsewhere: tuple[Any, Report | None] = (None, None)  # the threshold asked for last
 
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {
+            name: state and state.parts for name, state in (("_state", self._state), ("folds", self.folds))
+        }
+
+    def __setstate__(self, content: dict[str, Any]) -> None:
+        states = {name: content[name] and State(*content[name]) for name in ("_state", "folds")}
+        vars(self).update(content | states)
+
     def with_confidence(self, confidence: float | None) -> Report:
         """The same report with confidence intervals of another level, for a single look, or without them."""
         return Report(self.state, self.metrics, confidence, self.folds, self.unit)

@@ -51,6 +51,11 @@ class State:
         )
 
     @property
+    def parts(self) -> tuple[Any, ...]:
+        """What it is made of, for pickles, which name no class that may move."""
+        return self.statistics, self.groups, self.tables, self.labels
+
+    @property
     def keys(self) -> pl.DataFrame:
         """The group columns."""
         return self.groups.drop(GROUP)

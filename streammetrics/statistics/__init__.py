@@ -23,6 +23,7 @@ from streammetrics.statistics.row_sums import RowSums
 from streammetrics.statistics.score_histogram import ScoreHistogram
 from streammetrics.statistics.statistic import STATISTICS, Statistic
 from streammetrics.statistics.view import GROUP, View, exact
+from streammetrics.system.public import publish
 
 __all__ = [
     "CAPACITY",
@@ -56,3 +57,5 @@ __all__ = [
     "model_pairs",
     "pairs_kept",
 ]
+
+publish(__name__, *STATISTICS.values(), RowSums, Statistic, View, exact)

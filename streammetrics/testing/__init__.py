@@ -15,6 +15,7 @@ from streammetrics.accumulator import Accumulator
 from streammetrics.errors import SpecificationError
 from streammetrics.metrics import Metric
 from streammetrics.statistics import Statistic
+from streammetrics.system.public import publish
 from streammetrics.testing.check import Check, run_all, with_gaps
 from streammetrics.testing.engines import Engine, of_engine
 from streammetrics.testing.laws import of_accumulator, of_statistic
@@ -91,3 +92,6 @@ def check(thing: Thing, **how: Any) -> None:
     >>> check(f1)
     """
     run_all(checks(thing, **how))
+
+
+publish(__name__, Check, Engine)

@@ -18,7 +18,7 @@ from streammetrics.metrics.metric import find_metric
 from streammetrics.statistics.error_moments import ErrorMoments
 
 STATISTIC = ErrorMoments(families=tuple(FAMILIES), power=1.7)
-METRICS = [x for x in sm.all_metrics() if x.__module__.rpartition(".")[2] in ("errors", "deviances")]
+METRICS = [x for x in sm.all_metrics() if x.formula.__module__.rpartition(".")[2] in ("errors", "deviances")]
 RNG = np.random.default_rng(0)
 Y = RNG.gamma(2, 50, 500)
 P = Y * RNG.gamma(20, 0.06, 500)

@@ -79,7 +79,7 @@ def test_every_module_of_metrics_is_collected():
 
 def test_of_one_name_the_package_has_the_metric_of_two_classes():
     for metric in declared_metrics():
-        theme = metric.__module__.rpartition(".")[2]
+        theme = metric.formula.__module__.rpartition(".")[2]
         if metric.__module__.startswith("streammetrics.") and getattr(metrics, metric.__name__) is not metric:
             assert theme in ("several_classes", "class_probabilities", "predictions"), metric.columns
 

@@ -1,6 +1,10 @@
 """Settings of the whole suite."""
 
+import ast
+import doctest
+from functools import cache
 from itertools import groupby
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -11,7 +15,26 @@ from streammetrics.statistics import STATISTICS
 settings.register_profile("patient", deadline=None)  # a busy machine is no failure
 settings.load_profile("patient")
 
-collect_ignore = ["benchmarks"]
+collect_ignore = ["tests/benchmarks"]
+elsewhere = doctest.DocTestFinder._from_module
+
+
+@cache
+def defined(path):
+    """Names of the classes and functions of a file."""
+    tree = ast.parse(Path(path).read_text(encoding="utf-8"))
+    return {node.name for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+
+
+def of_file(finder, module, thing):
+    """Whether a thing belongs to a file: public ones say where users find them, and not where they are defined."""
+    name = getattr(thing, "__name__", None)
+    if module is not None and module.__name__.startswith("streammetrics") and vars(module).get(name) is thing:
+        return name in defined(module.__file__)
+    return elsewhere(finder, module, thing)
+
+
+doctest.DocTestFinder._from_module = of_file
 
 
 @pytest.hookimpl(tryfirst=True)
