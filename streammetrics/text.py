@@ -11,8 +11,9 @@ from typing import Any
 
 import polars as pl
 
+from streammetrics.frame import ESTIMATE
+
 LONGEST = 40  # groups, or rows of a metric
-ESTIMATE = ("metric", "value", "lower", "upper", "ci_lower", "ci_upper", "note")
 MODEST = 6  # digits shown where a value is exact
 UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that a terminal obeys, that turn the direction of text, or that it cannot write."""

@@ -26,9 +26,13 @@ def room(path):
 
 
 def imports(path, deferred=False):
-    """Modules imported when the file is, or at any time."""
+    """Modules imported when the file is, or at any time; not those of types alone."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
+    blocks = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    of_types = {node for block in blocks for node in block.body}
     for node in ast.walk(tree) if deferred else tree.body:
+        if node in of_types:
+            continue
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

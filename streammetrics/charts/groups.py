@@ -10,6 +10,7 @@ from streammetrics import text
 from streammetrics.charts.picture import MOST, Axis, Layer, Picture, extent
 from streammetrics.charts.series import PLACE, Drawn, Series, series_of
 from streammetrics.errors import ReportError
+from streammetrics.frame import ESTIMATE
 from streammetrics.keys import require_group_columns
 from streammetrics.metrics import Metric
 from streammetrics.rows.roles import several
@@ -157,7 +158,7 @@ def _window(report: Drawn) -> str:
 
 def _key_columns(rows: pl.DataFrame) -> list[str]:
     """The columns that tell rows of one metric apart."""
-    return [c for c in rows.columns if c not in text.ESTIMATE and rows[c].null_count() != rows.height]
+    return [c for c in rows.columns if c not in ESTIMATE and rows[c].null_count() != rows.height]
 
 
 def _reach(metric: Metric, *columns: pl.Series) -> tuple[float, float]:

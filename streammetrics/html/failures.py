@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from streammetrics.charts.series import Drawn
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.html.tables import Cell, table
 from streammetrics.text import interval, markup, number, rows
+
+if TYPE_CHECKING:
+    from streammetrics.report.report import Report
 
 LOSSES = ("log_loss", "mae", "accuracy")  # the first that can be searched, all of which are fast for many groups
 MANY = 10  # groups of a single column
 SHOWN = 20
 
 
-class Searched(Drawn, Protocol):
-    """A report whose slices can be searched, and whose models can be compared."""
-
-    def slices(self, metric: str, **keys: Any) -> pl.DataFrame:
-        """Slices in which a metric is worse."""
-        ...
-
-    def rollup(self, *columns: str) -> Searched:
-        """The report over fewer groups."""
-        ...
-
-    def compare(self, a: str, b: str, *, confidence: float | None) -> Any:
-        """Two models side by side."""
-        ...
-
-
-def failures(report: Searched, models: list[str]) -> str:
+def failures(report: Report, models: list[str]) -> str:
     """The worst slices of each model; nothing where groups are too few to search, or no metric can be."""
     columns = [c for c in report.by if c not in models]
     groups = report.rows("rows").select(report.by)

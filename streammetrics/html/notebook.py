@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from streammetrics.charts.series import Drawn
+from typing import TYPE_CHECKING
+
 from streammetrics.html.tables import Cell, groups_table, metrics_table, of_all_labels, table
 from streammetrics.text import markup
+
+if TYPE_CHECKING:
+    from streammetrics.report.report import Report
 
 LONGEST = 40  # groups, or rows
 
 
-def report_html(report: Drawn) -> str:
+def report_html(report: Report) -> str:
     """The report as a table: metrics below each other, or where there are groups a row for each."""
     frame = report.frame
     if not report.by:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.resources import files
 from string import Template
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -16,12 +16,15 @@ from streammetrics import charts
 from streammetrics.charts import Picture, as_svg, swatch
 from streammetrics.charts.series import Drawn
 from streammetrics.errors import MetricError, ReportError
-from streammetrics.html.failures import Searched, failures
+from streammetrics.html.failures import failures
 from streammetrics.html.models import compared_models
 from streammetrics.html.tables import Row, bounds, groups_table, metrics_table, of_all_labels, said
 from streammetrics.metrics import Metric
 from streammetrics.text import interval, markup, rows
 from streammetrics.version import __version__
+
+if TYPE_CHECKING:
+    from streammetrics.report.report import Report
 
 CARDS = 8
 LINES = 4  # values on a card
@@ -35,7 +38,7 @@ FIRST: tuple[Callable[..., Picture], ...] = (
 LAST: tuple[Callable[..., Picture], ...] = (charts.gain, charts.lift, charts.det)
 
 
-def page(report: Searched, title: str = "Evaluation") -> str:
+def page(report: Report, title: str = "Evaluation") -> str:
     """The page: what was seen, numbers with their bounds, charts, where the model fails, and a table of the groups.
 
     Numbers and charts at the top are of all rows together, of each model; the table has every group.

@@ -9,7 +9,8 @@ from typing import Any
 import polars as pl
 
 from streammetrics import text
-from streammetrics.text import ESTIMATE, markup
+from streammetrics.frame import ESTIMATE
+from streammetrics.text import markup
 
 Row = dict[str, Any]
 

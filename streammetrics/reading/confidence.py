@@ -9,9 +9,10 @@ import numpy as np
 import polars as pl
 from polars import Expr
 
+from streammetrics.frame import ESTIMATE, LIMITS
 from streammetrics.metrics import Metric
 from streammetrics.metrics.metric import Range
-from streammetrics.reading.estimates import ESTIMATE, LIMITS, as_floats, by_group, by_view, estimate, with_label
+from streammetrics.reading.estimates import as_floats, by_group, by_view, estimate, with_label
 from streammetrics.reading.intervals import (
     MAXIMA,
     OF_MATRIX,

@@ -8,6 +8,8 @@ from typing import Any
 
 import polars as pl
 
+from streammetrics.frame import ESTIMATE, METRIC, VALUE
+from streammetrics.frame import LIMITS as LIMITS
 from streammetrics.metrics import Metric, find_metric
 from streammetrics.reading.curves import counts_at
 from streammetrics.rows.roles import LABEL
@@ -17,8 +19,6 @@ from streammetrics.statistics.confusion_counts import CutCounts
 
 WIDE = 1e-3
 UNDEFINED = "undefined: 0/0"
-ESTIMATE = ("metric", "value", "lower", "upper", "note")
-LIMITS = ("ci_lower", "ci_upper")  # of sampling intervals, where they are asked for
 
 
 def columns_of(statistics: Sequence[Statistic], labels: Sequence[Any] = ()) -> list[frozenset[str]]:
@@ -42,7 +42,7 @@ def estimate(state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
     keys = [c for c in frame.columns if c not in (GROUP, *ESTIMATE)]
     place = {label: i for i, label in enumerate(state.labels)}
     label = [pl.col(LABEL).replace_strict(place, default=0)] if place and LABEL in keys else []
-    frame = frame.sort(GROUP, order, *label, maintain_order=True).select(GROUP, *keys, *ESTIMATE)
+    frame = frame.sort(GROUP, order, *label, maintain_order=True).select(GROUP, *keys, METRIC, *VALUE, "note")
     return state.groups.join(frame, on=GROUP, maintain_order="right").drop(GROUP)
 
 

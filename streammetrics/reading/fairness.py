@@ -6,17 +6,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 from polars import Expr
 
 from streammetrics import text
 from streammetrics.errors import MetricError, ReportError
+from streammetrics.frame import LIMITS, METRIC, VALUE, keys_of
 from streammetrics.keys import matching, require_free, require_group_columns
 from streammetrics.metrics import Metric
-from streammetrics.reading.estimates import LIMITS
-from streammetrics.reading.segments import KEYS_END, Segmented, keys_of, with_rows
+from streammetrics.reading.segments import with_rows
+
+if TYPE_CHECKING:
+    from streammetrics.report.report import Report
 
 Side: TypeAlias = tuple[Expr, tuple[Expr, Expr]]
 
@@ -33,7 +36,7 @@ CRITERIA = {
 
 
 def gaps(
-    report: Segmented,
+    report: Report,
     metric: str | Metric,
     *,
     over: str,
@@ -89,7 +92,7 @@ def gaps(
     if reference is not None:
         return _from_reference(rows, over, reference)
     sampled = SAMPLED if "ci_lower" in rows.columns else ()
-    index = [c for c in keys_of(rows) if c != over] + [KEYS_END]
+    index = [c for c in keys_of(rows) if c != over] + [METRIC]
     found = rows.group_by(index, maintain_order=True).agg(
         *(_place(over, side) for side in ENDS),
         pl.max("value").alias("max"),
@@ -104,7 +107,7 @@ def gaps(
     return found.select(*index, *ENDS, "max", "min", *MEASURES, *sampled, note=note)
 
 
-def fairness(report: Segmented, *, over: str, reference: Any = None, min_rows: int = 1, **keys: Any) -> pl.DataFrame:
+def fairness(report: Report, *, over: str, reference: Any = None, min_rows: int = 1, **keys: Any) -> pl.DataFrame:
     """How far a classifier treats the values of a group column alike, in each group of the other columns.
 
     A row for each criterion whose metrics can be computed from the state:
@@ -185,8 +188,8 @@ def _from_reference(rows: pl.DataFrame, over: str, reference: Any) -> pl.DataFra
     of_reference = matching(rows, [over], {over: reference})
     if of_reference.is_empty():
         raise ReportError(f"Unknown reference {reference!r}. Values of {over}: {text.few(rows[over].unique())}.")
-    index = [c for c in keys_of(rows) if c != over] + [KEYS_END]
-    estimates = [c for c in ("value", "lower", "upper", *LIMITS) if c in rows.columns]
+    index = [c for c in keys_of(rows) if c != over] + [METRIC]
+    estimates = [c for c in (*VALUE, *LIMITS) if c in rows.columns]
     both = rows.filter(pl.col(over).ne_missing(of_reference[over][0])).join(
         of_reference.select(*index, pl.col(estimates).name.prefix("reference_")),
         on=index,
@@ -203,7 +206,7 @@ def _from_reference(rows: pl.DataFrame, over: str, reference: Any) -> pl.DataFra
         *(_intervals(sides, sides) if sampled else ()),
         reference=pl.lit(of_reference[over][0], rows.schema[over]),
     )
-    return both.select(*keys_of(rows), KEYS_END, *FROM_REFERENCE, *MEASURES, *sampled, "note")
+    return both.select(*keys_of(rows), METRIC, *FROM_REFERENCE, *MEASURES, *sampled, "note")
 
 
 def _ratio(ratio: Expr) -> Expr:
@@ -242,7 +245,7 @@ def _place(over: str, side: str) -> pl.Expr:
 
 def _bounds() -> list[pl.Expr]:
     """Difference and ratio of the highest and the lowest of some values, wherever these are within their bounds."""
-    value, lower, upper = (pl.col(c) for c in ("value", "lower", "upper"))
+    value, lower, upper = (pl.col(c) for c in VALUE)
     alone = value.count() == 1
     difference, ratio = value.max() - value.min(), value.min() / value.max()
     least, most = (lower.max() - upper.min()).clip(0), upper.max() - lower.min()

@@ -14,6 +14,7 @@ from polars import Expr
 
 from streammetrics import text
 from streammetrics.errors import MetricError, ReportError
+from streammetrics.frame import keys_of
 from streammetrics.keys import matching
 from streammetrics.metrics import Metric
 from streammetrics.reading.confidence import independent_intervals, is_weighted, paired_intervals, with_intervals
@@ -97,7 +98,7 @@ class Remainders:
         state = self.cut.state(self.cut.slices(numbers), 1)
         folds = None if self.folds is None else self.folds.state(self.folds.slices(numbers), 1)
         frame = with_intervals(estimate(state, [self.metric]), state, [self.metric], self.confidence, folds)
-        names = frame.columns[1 : frame.columns.index("metric")]
+        names = keys_of(frame)[1:]
         found = matching(frame, names, self.keys)
         if found.is_empty() and frame.height:
             given = ", ".join(f"{k}={v!r}" for k, v in self.keys.items())

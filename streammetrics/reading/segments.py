@@ -5,40 +5,21 @@ These functions are methods of `streammetrics.Report`.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from streammetrics.errors import MetricError, ReportError
+from streammetrics.frame import METRIC, keys_of
 from streammetrics.keys import require_free
 from streammetrics.metrics import Metric
 
-KEYS_END = "metric"  # the columns before it in a frame are the keys of its rows
-
-
-class Segmented(Protocol):
-    """What is needed of a report."""
-
-    @property
-    def by(self) -> list[str]:
-        """The group columns."""
-        ...
-
-    def find(self, metric: str | Metric) -> Metric:
-        """The metric of that name."""
-        ...
-
-    def readable(self, metric: str | Metric) -> bool:
-        """Whether a metric can be read."""
-        ...
-
-    def rows(self, metric: str | Metric, **keys: Any) -> pl.DataFrame:
-        """The rows of one metric."""
-        ...
+if TYPE_CHECKING:
+    from streammetrics.report.report import Report
 
 
 def worst(
-    report: Segmented,
+    report: Report,
     metric: str | Metric,
     n: int = 10,
     *,
@@ -77,7 +58,7 @@ def worst(
 
 
 def best(
-    report: Segmented,
+    report: Report,
     metric: str | Metric,
     n: int = 10,
     *,
@@ -97,7 +78,7 @@ def best(
 
 
 def _ranked(
-    report: Segmented,
+    report: Report,
     metric: str | Metric,
     n: int,
     min_rows: int,
@@ -123,19 +104,14 @@ def _ranked(
         .filter(pl.col("rows") >= min_rows, pl.col(column).is_not_null())
         .sort(column, "rows", descending=[descending, True], maintain_order=True)
         .head(n)
-        .select(*own, KEYS_END, "rows", pl.exclude(*own, KEYS_END, "rows"))
+        .select(*own, METRIC, "rows", pl.exclude(*own, METRIC, "rows"))
     )
 
 
-def with_rows(report: Segmented, frame: pl.DataFrame) -> pl.DataFrame:
+def with_rows(report: Report, frame: pl.DataFrame) -> pl.DataFrame:
     """The frame with the number of rows of each group."""
     require_free(report.by, ["rows"])
     counts = report.rows("rows").select(*report.by, rows=pl.col("value").cast(pl.Int64))
     if not report.by:
         return frame.join(counts, how="cross")
     return frame.join(counts, on=report.by, how="left", nulls_equal=True, maintain_order="left")
-
-
-def keys_of(frame: pl.DataFrame) -> list[str]:
-    """The group columns and key columns of a frame of estimates."""
-    return frame.columns[: frame.columns.index(KEYS_END)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -25,6 +25,7 @@ from streammetrics.statistics import GROUP, RowCounts
 if TYPE_CHECKING:
     from streammetrics.reading.remainders import Remainders
     from streammetrics.reading.search import Finding
+    from streammetrics.report.report import Report
 
 CONFIDENCE = 0.95  # of intervals, if a report has none
 COLUMNS = (
@@ -33,29 +34,8 @@ COLUMNS = (
 )
 
 
-class Sliced(Protocol):
-    """What is needed of a report."""
-
-    confidence: float | None
-    folds: State | None
-
-    @property
-    def by(self) -> list[str]:
-        """The group columns."""
-        ...
-
-    @property
-    def state(self) -> State:
-        """Groups and tables."""
-        ...
-
-    def find(self, metric: str | Metric, of_label: bool = False) -> Metric:
-        """The metric of that name."""
-        ...
-
-
 def slices(
-    report: Sliced,
+    report: Report,
     metric: str | Metric,
     *,
     depth: int = 2,
@@ -129,7 +109,7 @@ def slices(
     return _ranked(frame, found, overall, int(rows.sum())).select(*columns, *COLUMNS)
 
 
-def _require(report: Sliced, metric: Metric, depth: int, min_rows: int, fdr: float) -> None:
+def _require(report: Report, metric: Metric, depth: int, min_rows: int, fdr: float) -> None:
     for name, value in (("depth", depth), ("min_rows", min_rows)):
         if not value >= 1:
             raise ReportError(Argument(name), f" must be at least 1, got {value!r}.")

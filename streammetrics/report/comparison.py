@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from streammetrics import text
 from streammetrics.errors import ReportError
+from streammetrics.frame import LIMITS, METRIC, VALUE, keys_of
 from streammetrics.keys import require_free
 from streammetrics.metrics import Metric
-from streammetrics.reading.estimates import LIMITS
 from streammetrics.rows.frames import concat_groups
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 Values = NDArray[np.float64]
 
-ESTIMATE = ("value", "lower", "upper")
 COLUMNS = ("a", "b", "difference", "better", "note")
 ROUNDING = 1e-12
 
@@ -73,9 +72,9 @@ class Comparison:
             ColumnError: where a group column has different types.
         """
         one, other = self._frames(None)
-        keys = one.columns[: one.columns.index("metric") + 1]
+        keys = [*keys_of(one), METRIC]
         one, other = (
-            frame.select(*keys, pl.col(ESTIMATE).cast(pl.Float64).name.suffix(side))
+            frame.select(*keys, pl.col(VALUE).cast(pl.Float64).name.suffix(side))
             for frame, side in ((one, " of a"), (other, " of b"))
         )
         joined = one.join(other, on=keys, how="full", coalesce=True, nulls_equal=True, maintain_order="left_right")
@@ -129,8 +128,8 @@ class Comparison:
         Where ``a`` has fewer group columns, its rows come once for each group of ``b``.
         """
         one, other = (r.with_confidence(confidence).frame if confidence else r.frame for r in (self.a, self.b))
-        own = one.columns[: one.columns.index("metric") + 1]
-        keys = [c for c in other.columns[: other.columns.index("metric") + 1] if c in own or c in self.b.by]
+        own = [*keys_of(one), METRIC]
+        keys = [c for c in [*keys_of(other), METRIC] if c in own or c in self.b.by]
         shared = [c for c in keys if c in own]
         types = concat_groups([frame.select(shared).clear() for frame in (one, other)]).schema
         one, other = one.cast(types), other.cast(types)
@@ -231,7 +230,7 @@ class Comparison:
 
 
 def _estimates(frame: pl.DataFrame) -> list[str]:
-    return [c for c in (*ESTIMATE, *LIMITS) if c in frame.columns]
+    return [c for c in (*VALUE, *LIMITS) if c in frame.columns]
 
 
 def _minus(one: str, other: str) -> pl.Expr:

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from streammetrics import text
 from streammetrics.errors import MetricError, ReportError
+from streammetrics.frame import keys_of
 from streammetrics.keys import matching, require_free, require_group_columns
 from streammetrics.metrics import Metric, find_metric, find_metrics
 from streammetrics.metrics.requirement import Requirement
@@ -287,7 +288,7 @@ class Report:
         found = self.find(metric, of_label=LABEL in keys)
         shown = next((m for m in self.metrics if m == found), None)  # its default options may be written out
         frame = self.frame.filter(pl.col("metric") == shown.name) if shown else self._estimates([found])
-        return matching(frame, frame.columns[: frame.columns.index("metric")], keys)
+        return matching(frame, keys_of(frame), keys)
 
     def _at_threshold(self, threshold: Any) -> Report | None:
         """The report of the confusion counts at a threshold outside of the frame; None where they are not known."""
@@ -348,7 +349,7 @@ class Report:
     def _violations(self, required: Requirement) -> list[str]:
         deciding = "lower" if required.wants_high else "upper"
         rows = self.rows(required.metric)
-        columns = rows.columns[: rows.columns.index("metric")]
+        columns = keys_of(rows)
         failing = rows.filter(~required.holds(pl.col(deciding)).fill_null(False))
         return [self._sentence(required, deciding, columns, row) for row in text.rows(failing)]
 
@@ -647,7 +648,7 @@ class Report:
     def _advice(rows: pl.DataFrame, keys: dict[str, Any]) -> str:
         if not rows.height:
             return "no row has them."
-        columns = rows.columns[: rows.columns.index("metric")]
+        columns = keys_of(rows)
         first = next(text.rows(rows))
         differing = [f"{c}= (such as {first[c]!r})" for c in columns if c not in keys and rows[c].n_unique() > 1]
         return f"say which with {' and '.join(differing)}."

@@ -6,7 +6,7 @@ import polars as pl
 from polars.testing import assert_frame_equal
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.reading.estimates import ESTIMATE
+from streammetrics.frame import ESTIMATE
 from streammetrics.state.tables import in_order
 from streammetrics.statistics import GROUP, Statistic
 from streammetrics.testing.check import require

@@ -1,0 +1,19 @@
+"""The columns of a frame of estimates: keys, then the metric, its value with bounds, its interval, and a note."""
+
+from __future__ import annotations
+
+import polars as pl
+
+METRIC = "metric"  # the columns before it are the keys of a row
+VALUE = ("value", "lower", "upper")
+LIMITS = ("ci_lower", "ci_upper")  # of sampling intervals, where they are asked for
+ESTIMATE = (METRIC, *VALUE, *LIMITS, "note")
+
+
+def keys_of(frame: pl.DataFrame) -> list[str]:
+    """The columns that tell the rows of one metric apart.
+
+    >>> keys_of(pl.DataFrame(schema=["country", "threshold", *ESTIMATE]))
+    ['country', 'threshold']
+    """
+    return frame.columns[: frame.columns.index(METRIC)]
