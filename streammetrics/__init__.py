@@ -112,9 +112,9 @@ __all__ = [
     "regression",
 ]
 
-publish(__name__, Accumulator, Comparison, Drift, Estimate, Findings, MetricStore, Report, Rule)
-publish(__name__, accumulate, binary, check, compare, drift, drift_over, evaluate, merge, multiclass, multilabel)
-publish(__name__, predictions, read_rules, regression)
+publish(__name__, Accumulator, Comparison, Drift, Estimate, Expectation, Findings, MetricStore, Report, Rule)
+publish(__name__, accumulate, binary, check, compare, drift, drift_over, evaluate, expect, merge, multiclass)
+publish(__name__, multilabel, predictions, read_rules, regression)
 
 
 def __dir__() -> list[str]:

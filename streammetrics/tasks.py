@@ -35,8 +35,8 @@ from streammetrics.statistics import (
     RankCounts,
     ScoreHistogram,
     Statistic,
-    model_pairs,
 )
+from streammetrics.statistics.paired import model_pairs
 
 VOLUME = ("rows", "dropped")
 COUNTS = (

@@ -38,7 +38,7 @@ def estimated(rule: Rule, current: Accumulator, reference: Accumulator | None = 
         expected = expect(current, reference, odds=rule.odds, metrics=metric, confidence=confidence)
         ends = (pl.col(c).fill_null(end) for c, end in zip(LIMITS, EXPECTED_RANGES.get(metric, (0, 1)), strict=True))
         frame = expected.frame.with_columns(pl.when(pl.col("value").is_not_null()).then(end) for end in ends)
-        return _whole(with_count(frame, expected.scores, "rows", ROWS))
+        return _whole(with_count(frame, expected.scores.state, "rows", ROWS))
     if reference is None:
         return of_metric(rule, current.finalize([rule.required.metric], confidence=rule.two_sided))
     if rule.measure is None:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from streammetrics.charts.series import Drawn
-from streammetrics.html.failures import Searched
 from streammetrics.html.tables import Cell, key_cell, table
-from streammetrics.statistics import pairs_kept
+from streammetrics.statistics.paired import pairs_kept
 from streammetrics.text import interval, number, rows
+
+if TYPE_CHECKING:
+    from streammetrics.report.report import Report
 
 MOST = 6  # pairs of models
 CONFIDENCE = 0.95  # unless the report has another
 KEYS = ("threshold",)
 
 
-def compared_models(total: Searched) -> str:
+def compared_models(total: Report) -> str:
     """The differences of each pair of models that is kept; nothing where none is."""
     pairs = [pair for pair in pairs_kept(total.state.statistics) if {*pair} <= {*_names(total)}]
     confidence = total.confidence or CONFIDENCE
@@ -31,11 +32,11 @@ def compared_models(total: Searched) -> str:
     )
 
 
-def _names(total: Drawn) -> list[Any]:
+def _names(total: Report) -> list[Any]:
     return total.frame["model"].unique().to_list() if "model" in total.by else []
 
 
-def _pair(total: Searched, a: str, b: str, confidence: float) -> str:
+def _pair(total: Report, a: str, b: str, confidence: float) -> str:
     frame = total.compare(a, b, confidence=confidence).frame.filter(pl.col("ci_lower").is_not_null())
     if frame.is_empty():
         return ""

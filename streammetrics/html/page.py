@@ -14,7 +14,6 @@ import polars as pl
 
 from streammetrics import charts
 from streammetrics.charts import Picture, as_svg, swatch
-from streammetrics.charts.series import Drawn
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.html.failures import failures
 from streammetrics.html.models import compared_models
@@ -70,7 +69,7 @@ def _resource(name: str) -> str:
     return (files("streammetrics.html") / name).read_text(encoding="utf-8")
 
 
-def _lead(report: Drawn, total: Drawn, models: list[str]) -> str:
+def _lead(report: Report, total: Report, models: list[str]) -> str:
     """How many rows were seen, in how many groups, and how many were left out and why."""
     rows, dropped = (int(total.rows(name)["value"].max() or 0) for name in VOLUME)  # type: ignore[arg-type]
     by = [c for c in report.by if c not in models]
@@ -89,7 +88,7 @@ def _lead(report: Drawn, total: Drawn, models: list[str]) -> str:
     return "".join(f"<li>{part}</li>" for part in parts)
 
 
-def _cards(total: Drawn, models: list[str]) -> str:
+def _cards(total: Report, models: list[str]) -> str:
     """The first metrics, each with its bounds."""
     frame, made = total.frame, []
     confidence = f"{total.confidence * 100:g} % interval" if total.confidence else ""
@@ -130,18 +129,18 @@ def _prose(summary: str) -> str:
     return markup(summary.replace("``", "").replace("`", ""))
 
 
-def _listed(report: Drawn) -> list[Metric]:
+def _listed(report: Report) -> list[Metric]:
     names = report.frame["metric"].unique(maintain_order=True)
     return [report.find(name) for name in names]
 
 
-def _figures(report: Drawn, total: Drawn) -> Iterator[str]:
+def _figures(report: Report, total: Report) -> Iterator[str]:
     """Every chart that can be drawn of what was kept."""
     for number, picture in enumerate(_pictures(report, total)):
         yield _figure(picture, f"c{number}")
 
 
-def _pictures(report: Drawn, total: Drawn) -> Iterator[Picture]:
+def _pictures(report: Report, total: Report) -> Iterator[Picture]:
     makers: list[Callable[[], Picture]] = [partial(chart, total) for chart in FIRST]
     makers += [partial(charts.confusion, total, **keys) for keys in _matrices(total)]
     if (metric := _headline(total)) is not None:
@@ -162,7 +161,7 @@ def _pictures(report: Drawn, total: Drawn) -> Iterator[Picture]:
             yield picture
 
 
-def _matrices(total: Drawn) -> list[dict[str, Any]]:
+def _matrices(total: Report) -> list[dict[str, Any]]:
     """The keys of the confusion matrices to draw."""
     for read in (total.confusion_matrix, total.confusion_counts):
         try:
@@ -174,7 +173,7 @@ def _matrices(total: Drawn) -> list[dict[str, Any]]:
     return []
 
 
-def _headline(total: Drawn) -> Metric | None:
+def _headline(total: Report) -> Metric | None:
     """The first metric that is better high or low, of all labels and at one threshold."""
     frame = total.frame
     for metric in _listed(total):
@@ -198,7 +197,7 @@ def _figure(picture: Picture, identity: str) -> str:
     )
 
 
-def _groups(report: Drawn, models: list[str]) -> str:
+def _groups(report: Report, models: list[str]) -> str:
     """The table of the groups, with the field that filters it."""
     if report.by == models:
         return ""
@@ -220,7 +219,7 @@ def _groups(report: Drawn, models: list[str]) -> str:
     )
 
 
-def _numbers(total: Drawn) -> str:
+def _numbers(total: Report) -> str:
     """All metrics of all rows, with how each is bounded and what it is."""
     meaning = {m.name: m.summary.replace("`", "") for m in _listed(total)}
     made = metrics_table(total.frame.head(GROUPS), meaning, "Metrics of all rows", sortable=True)
@@ -237,7 +236,7 @@ def _filtered(made: str, name: str, label: str) -> str:
     )
 
 
-def _bounded(report: Drawn) -> str:
+def _bounded(report: Report) -> str:
     """What the words on bounds mean."""
     points = [
         "<b>Exact</b>: the value is that of the rows seen, nothing was rounded into bins.",

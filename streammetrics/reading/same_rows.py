@@ -18,7 +18,6 @@ from streammetrics.statistics import (
     GROUP,
     ConfusionCounts,
     ErrorMoments,
-    Paired,
     PairedErrors,
     PairedLosses,
     PairedOutcomes,
@@ -28,6 +27,7 @@ from streammetrics.statistics import (
     ScoreHistogram,
     Statistic,
 )
+from streammetrics.statistics.paired import Paired
 from streammetrics.statistics.paired_outcomes import CELLS
 from streammetrics.uncertainty import as_proportion
 from streammetrics.uncertainty.influence import Read

@@ -33,13 +33,13 @@ from streammetrics.statistics import (
     ConfusionMatrix,
     ErrorHistogram,
     Histogram,
-    Paired,
     PairedOutcomes,
     ScoreHistogram,
     Statistic,
     confusion,
 )
 from streammetrics.statistics.binned import Binned
+from streammetrics.statistics.paired import Paired
 from streammetrics.system.forks import require_threads
 from streammetrics.system.writing import write_file
 

@@ -18,7 +18,8 @@ from streammetrics.state.limit import NO_LIMIT, GroupLimit, require_text
 from streammetrics.state.overflow import may_overflow, refuse_overflow, refuse_overflow_together, suspects
 from streammetrics.state.tables import State
 from streammetrics.state.tally import Tally, no_state
-from streammetrics.statistics import ConfusionMatrix, RowCounts, RowSums, pairs_kept
+from streammetrics.statistics import ConfusionMatrix, RowCounts, RowSums
+from streammetrics.statistics.paired import pairs_kept
 from streammetrics.statistics.row_counts import COUNTABLE
 from streammetrics.system.interrupts import uninterrupted
 

@@ -15,7 +15,8 @@ from streammetrics.rows import batches
 from streammetrics.rows.arrays import Rows, rows_by_model
 from streammetrics.rows.roles import Roles
 from streammetrics.state.tables import ONE_GROUP, State, Statistics, find_groups, numbered
-from streammetrics.statistics import GROUP, Statistic, pairs_kept
+from streammetrics.statistics import GROUP, Statistic
+from streammetrics.statistics.paired import pairs_kept
 from streammetrics.system.forks import require_threads
 
 

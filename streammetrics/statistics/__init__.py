@@ -10,7 +10,6 @@ from streammetrics.statistics.error_moments import ErrorMoments
 from streammetrics.statistics.histogram import ErrorHistogram, Histogram
 from streammetrics.statistics.label_sets import LabelSets
 from streammetrics.statistics.pair_histograms import PairHistograms
-from streammetrics.statistics.paired import Paired, model_pairs, pairs_kept
 from streammetrics.statistics.paired_errors import PairedErrors
 from streammetrics.statistics.paired_losses import PairedLosses
 from streammetrics.statistics.paired_outcomes import PairedOutcomes
@@ -39,7 +38,6 @@ __all__ = [
     "Histogram",
     "LabelSets",
     "PairHistograms",
-    "Paired",
     "PairedErrors",
     "PairedLosses",
     "PairedOutcomes",
@@ -54,8 +52,6 @@ __all__ = [
     "TDigest",
     "View",
     "exact",
-    "model_pairs",
-    "pairs_kept",
 ]
 
 publish(__name__, *STATISTICS.values(), RowSums, Statistic, View, exact)
