@@ -44,6 +44,22 @@ def test_baseball_games_by_season(games):
     assert total.value == pytest.approx(sk.roc_auc_score(games["prob1_outcome"], games["prob1"]), rel=1e-12)
 
 
+def test_baseball_seasons_before_their_labels(games):
+    """Each season from the ones before: nearer than the last season on average, and within odds of 1.25."""
+    acc = sm.accumulate(games, sm.binary(y_true="prob1_outcome", y_score="prob1", by="season"))
+    errors = {metric: ([], []) for metric in ("roc_auc", "accuracy", "log_loss", "recall")}
+    for season in range(2017, 2023):
+        current, last = (acc.filter(pl.col("season") == s).rollup() for s in (season, season - 1))
+        found = sm.expect(current, acc.filter(pl.col("season") < season).rollup(), odds=1.25)
+        shown, before = current.finalize(), last.finalize()
+        for metric, (of_expected, of_before) in errors.items():
+            truth, estimate = shown[metric].value, found[metric]
+            assert estimate.lower <= truth <= estimate.upper
+            of_expected.append(abs(estimate.value - truth))
+            of_before.append(abs(before[metric].value - truth))
+    assert all(sum(of_expected) < 0.8 * sum(of_before) for of_expected, of_before in errors.values())
+
+
 def test_baseball_games_by_month(games):
     month = pl.col("date").str.to_date().dt.truncate("1mo").alias("month")
     acc = sm.accumulate(games, sm.binary(y_true="prob1_outcome", y_score="prob1", by=month))
