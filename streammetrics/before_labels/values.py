@@ -94,7 +94,8 @@ class Group:
     def bins(self) -> Bins:
         """The rows of each bin, each with the score in the middle."""
         middle = self.low / 2 + self.high / 2
-        losses = {name: loss(middle) for name, loss in LOSSES.items()}
+        probable = bool(((middle >= 0) & (middle <= 1)).all())  # margins have no losses
+        losses = {name: loss(middle) for name, loss in LOSSES.items() if probable}
         above = {threshold: share_above(self.rows, n) for threshold, n in self.predicted.items()}
         return Bins(self.rows, above, losses)
 

@@ -137,8 +137,10 @@ def test_margins_have_no_losses():
     rows = drawn(11, 2_000).with_columns(m=(pl.col("p") / (1 - pl.col("p"))).log())
     reference = sm.binary(y_true="y", y_score="m", domain="real").update(rows)
     scores = sm.predictions(y_score="m", domain="real").update(rows)
-    found = sm.expect(scores, reference)
+    extremes = pl.DataFrame({"m": [-np.inf, np.inf, 1e300], "y": [0, 1, 1]})
+    found = sm.expect(scores.copy().update(extremes), reference.copy().update(extremes), confidence=0.9)
     assert "log_loss" not in found.frame["metric"]
+    assert found.frame["ci_upper"].is_finite().all()
     assert found["roc_auc"].value == pytest.approx(reference.finalize()["roc_auc"].value, abs=0.01)
     with pytest.raises(sm.MetricError, match="log_loss needs probabilities"):
         sm.expect(scores, reference, metrics="log_loss")
