@@ -122,12 +122,18 @@ class Batches:
         over = [deltalake().Transaction(app_id=name, version=0, last_updated=OVER) for name in new]
 
         def forget(found: Any) -> None:
+            """They are over for whoever reads the next version."""
             if not RETENTION.items() <= found.metadata().configuration.items():
                 found.alter.set_table_properties(RETENTION)
             write(found, pl.DataFrame(schema=pl.Schema(found.schema())).to_arrow(), transactions=over)
 
+        def leave_out(found: Any) -> None:
+            """They are not even read, since the log before a checkpoint is not."""
+            found.create_checkpoint()
+            history.settle(found)
+
         history.commit(forget)
-        history.commit(lambda found: found.create_checkpoint())  # which has the transactions that are left alone
+        history.commit(leave_out)
 
     def _among(self, ids: pl.Series) -> pl.Series:
         """Which of some batches are here."""
