@@ -56,9 +56,9 @@ import streammetrics as sm
             )
         ),
         (
-            {"require": "psi(of='y_score') <= 1", "against": "7d", "alarm": "1 per year"},
+            {"require": "wasserstein(of='y_score') <= 1", "against": "7d", "alarm": "1 per year"},
             sm.SpecificationError,
-            "'alarm' needs a metric with a confidence interval, which psi has not",
+            "'alarm' needs a metric with a confidence interval, which wasserstein has not",
         ),
         *(
             ({"require": "rows >= 1", key: length}, sm.SpecificationError, "is no length of time; write one like '7d'")

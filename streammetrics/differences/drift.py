@@ -14,9 +14,12 @@ from streammetrics import text
 from streammetrics.accumulator import Accumulator
 from streammetrics.differences.distances import MEASURES, distances
 from streammetrics.differences.evaluations import compare
+from streammetrics.differences.sampling import CENTER, drift_intervals
 from streammetrics.errors import ReportError, SpecificationError
 from streammetrics.keys import require_free
+from streammetrics.reading.confidence import is_weighted
 from streammetrics.reading.distributions import PAIRED, Distribution, distributions, paired, side_by_side
+from streammetrics.reading.estimates import LIMITS
 from streammetrics.report.comparison import Comparison
 from streammetrics.report.report import Report
 from streammetrics.rows.roles import several
@@ -64,7 +67,9 @@ def drift(
         current: what is compared with it.
         of: one or several of the distributions; all that both sides keep unless given.
         bins: Number of quantile bins of PSI and JS, at least 2.
-        confidence: add sampling intervals to the changes of metrics, such as 0.95.
+        confidence: Confidence level of intervals of PSI, JS, KS, and the changes of metrics, such as 0.95. Without it
+            there are none. Intervals of PSI and JS are around the value without its bias, and begin at 0 if chance
+            alone could be the cause. They take rows to be independent, so weighted rows and rows of units have none.
 
     Raises:
         ReportError: where the reference has other group columns, or a distribution is not kept by both sides.
@@ -87,7 +92,7 @@ def drift(
     names = dict.fromkeys(m.name for m in (*other.metrics, *one.metrics))
     shown = [m for m in names if one.readable(m) and other.readable(m)]
     sides = compare(one.showing(shown), other.showing(shown), confidence=confidence, independent=True)
-    return Drift(sides, _wanted(one, other, of), bins)
+    return Drift(sides, _wanted(one, other, of), bins, confidence)
 
 
 def drift_over(
@@ -152,21 +157,39 @@ class Drift:
     metrics: Comparison
     of: tuple[str, ...]
     bins: int = 10
+    confidence: float | None = None
 
-    @cached_property
+    @property
     def frame(self) -> pl.DataFrame:
         """The measures: group columns, ``of``, ``measure``, ``value``, ``lower``, ``upper``, ``note``.
 
         Groups are those of either side, or where the reference has fewer group columns those of the current side. A
-        measure is null where one side has no rows, and the note says which.
+        measure is null where one side has no rows, and the note says which. With a confidence level, also ``ci_lower``
+        and ``ci_upper``; without an interval the note says why.
         """
+        return self._frame.drop(CENTER, strict=False)
+
+    def without_bias(self, measure: str) -> pl.DataFrame:
+        """The rows of `frame` of one measure, with the bias of small samples taken off the value and its bounds.
+
+        The confidence interval reaches as far to both sides.
+        """
+        bias, center = pl.coalesce(pl.col("value") - pl.col(CENTER), 0.0), pl.col(CENTER)
+        return self._frame.filter(measure=measure).select(
+            pl.exclude("value", "lower", "upper", "ci_lower", CENTER),
+            pl.col("value", "lower", "upper") - bias,
+            ci_lower=2 * center - pl.col("ci_upper"),
+        )
+
+    @cached_property
+    def _frame(self) -> pl.DataFrame:
         one, other = (distributions(r.state) for r in (self.metrics.a, self.metrics.b))
         return pl.concat([self._measured(of, one[of], other[of]) for of in self.of], how="diagonal_relaxed")
 
     def _measured(self, of: str, reference: Distribution, current: Distribution) -> pl.DataFrame:
         pairs = paired(reference, current)
         both = side_by_side(reference, current, pairs)
-        found = pl.concat([distances(table, self.bins) for table in both])
+        found = pl.concat([self._distances(table) for table in both])
         note = (
             pl.when(pl.col("reference_rows").is_null())
             .then(pl.lit("undefined: no rows in the reference"))
@@ -174,11 +197,33 @@ class Drift:
             .then(pl.lit("undefined: no rows but in the reference"))
         )
         measures = pl.DataFrame({"of": of, "measure": MEASURES})
+        limits: list[str] = []
+        if self.confidence is not None:
+            limits = [CENTER, *LIMITS]
+            missing = pl.format("no interval: {}", pl.lit(self._without_intervals or "not available for this measure"))
+            note = note.when(pl.col("ci_upper").is_null()).then(missing)
         return (
             pairs.join(measures, how="cross", maintain_order="left_right")
             .join(found, left_on=["pair", "measure"], right_on=[GROUP, "measure"], how="left", maintain_order="left")
-            .select(*current.keys, "of", "measure", "value", "lower", "upper", note=note)
+            .select(*current.keys, "of", "measure", "value", "lower", "upper", *limits, note=note)
         )
+
+    def _distances(self, table: pl.DataFrame) -> pl.DataFrame:
+        found = distances(table, self.bins)
+        if self.confidence is None:
+            return found
+        known = table.clear() if self._without_intervals else table
+        sampled = drift_intervals(known, self.bins, self.confidence)
+        return found.join(sampled, on=[GROUP, "measure"], how="left", maintain_order="left")
+
+    @cached_property
+    def _without_intervals(self) -> str | None:
+        """Why no measure has an interval."""
+        sides = (self.metrics.a, self.metrics.b)
+        if any(side.unit is not None for side in sides):
+            return "rows of a unit are not independent"
+        weighted = any(is_weighted(s, side.state.tables[s.name]) for side in sides for s in side.state.statistics)
+        return "weights do not count rows" if weighted else None
 
     def __str__(self) -> str:
         return text.drifts(self.frame)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from streammetrics.accumulator import Accumulator
 from streammetrics.differences.drift import drift_over
 from streammetrics.errors import SpecificationError
-from streammetrics.history.evidence import COLUMNS, log_e_values, of_change, of_metric
+from streammetrics.history.evidence import COLUMNS, log_e_values, of_change, of_measure, of_metric
 from streammetrics.history.rules import Rule, before, clock
 from streammetrics.reading.estimates import LIMITS
 from streammetrics.reading.looks import ROWS
@@ -159,7 +159,8 @@ def alarms(ask: Ask, rule: Rule, starts: pl.Series, days: float) -> pl.DataFrame
 
 def _by_window(ask: Ask, rule: Rule, starts: pl.Series) -> Iterator[pl.DataFrame]:
     """Estimates of all windows, of a few at a time: the window, keys, metric and what `evidence` has."""
-    metrics, confidence = [rule.required.metric], rule.two_sided
+    confidence, (measure, options) = rule.two_sided, rule.measure or (None, {})
+    metrics = ["rows"] if measure else [rule.required.metric]
     for i in range(0, len(starts), AT_ONCE):
         part = starts[i : i + AT_ONCE]
         since, until = clock(part.head(1)), clock(part.tail(1)).dt.offset_by(rule.over).item()
@@ -169,5 +170,6 @@ def _by_window(ask: Ask, rule: Rule, starts: pl.Series) -> Iterator[pl.DataFrame
             continue
         report = ask(before(since, rule.against).item(), until, rule.by, rule.over).finalize(metrics)
         window = report.by[0]
-        moved = of_change(drift_over(report, window, reference=rule.against, confidence=confidence).metrics)
+        drifted = drift_over(report, window, reference=rule.against, confidence=confidence, **options)
+        moved = of_measure(drifted, measure) if measure else of_change(drifted.metrics)
         yield moved.filter(pl.col(window).cast(starts.dtype).is_in(part.implode()))

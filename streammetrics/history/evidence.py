@@ -8,7 +8,7 @@ import polars as pl
 from streammetrics.accumulator import Accumulator
 from streammetrics.before_labels.expectation import expect
 from streammetrics.before_labels.values import RANGES as EXPECTED_RANGES
-from streammetrics.differences.drift import drift
+from streammetrics.differences.drift import Drift, drift
 from streammetrics.differences.evaluations import compare
 from streammetrics.history.rules import Rule
 from streammetrics.reading.estimates import LIMITS
@@ -70,6 +70,12 @@ def of_change(sides: Comparison) -> pl.DataFrame:
     )
     found = sides.frame.with_columns(note=note).drop("a", "b", "better").rename({"difference": "value"})
     return _whole(_with_rows(found, sides))
+
+
+def of_measure(moved: Drift, measure: str) -> pl.DataFrame:
+    """Estimates of a measure of drift, without the bias of small samples."""
+    found = moved.without_bias(measure).drop("of").rename({"measure": "metric"})
+    return _whole(_with_rows(found, moved.metrics))
 
 
 def log_e_values(rule: Rule, found: pl.DataFrame) -> tuple[Values, Values]:

@@ -13,6 +13,7 @@ import polars as pl
 
 from streammetrics.before_labels.values import METRICS as EXPECTED
 from streammetrics.differences.distances import MEASURES
+from streammetrics.differences.sampling import WITH_INTERVALS
 from streammetrics.errors import SpecificationError, StreamMetricsError
 from streammetrics.metrics import all_metrics, parse_metric
 from streammetrics.metrics.requirement import Requirement
@@ -143,7 +144,7 @@ class Rule:
         """Refuse fields that have no meaning beside another one."""
         if self.segments is not None and not (self.alarm and self.by):
             raise SpecificationError("Rule field 'segments' needs 'alarm' and 'by'.")
-        if self.alarm and self.measure is not None:
+        if self.alarm and self.measure is not None and self.measure[0] not in WITH_INTERVALS:
             raise SpecificationError(
                 f"Rule field 'alarm' needs a metric with a confidence interval, which {self.measure[0]} has not."
             )
