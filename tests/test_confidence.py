@@ -415,3 +415,24 @@ def test_paired_intervals_hold_the_true_difference_as_often_as_they_say():
     apart = sm.compare(*accs, confidence=0.9).frame["ci_upper"] - found["ci_lower"]
     each = accs[0].finalize(confidence=0.9).frame
     assert apart.mean() < (each["ci_upper"] - each["ci_lower"]).mean()
+
+
+def test_quantiles_of_digests():
+    """While each row has a centroid of its own they are those of a histogram, and then a little wider."""
+    random = np.random.default_rng(9)
+    rows = pl.DataFrame({"y": random.gamma(2, size=5_000)})
+
+    def interval(rows, statistic, metric):
+        acc = sm.Accumulator(statistic, task="regression", y_true="y").update(rows)
+        return limits(acc.finalize(metric, confidence=0.95), metric)
+
+    digest, histogram = sm.TDigest(compression=200, of="y_true"), sm.Histogram(of="y_true")
+    for q in (0.1, 0.5, 0.9):
+        few = [
+            interval(rows[:150], digest, f"digest_quantile(q={q})"),
+            interval(rows[:150], histogram, f"quantile(q={q})"),
+        ]
+        assert few[0] == pytest.approx(few[1])
+        wide, narrow = interval(rows, digest, f"digest_quantile(q={q})"), interval(rows, histogram, f"quantile(q={q})")
+        assert wide[0] <= narrow[0] < narrow[1] <= wide[1]
+        assert wide[1] - wide[0] < 2 * (narrow[1] - narrow[0])

@@ -181,9 +181,9 @@ def _mean(total: Expr, square_total: Expr, weight: Expr) -> Method:
     return lambda metric, confidence: mean_interval(total, square_total, weight, confidence, range=metric.range)
 
 
-def _quantile(low: Expr, high: Expr, q: float | None = None) -> Method:
+def _quantile(low: Expr, high: Expr, q: float | None = None, count: Expr = COUNT) -> Method:
     def method(metric: Metric, confidence: float) -> Interval:
-        return quantile_interval(low, high, COUNT, float(metric.options["q"] or 0) if q is None else q, confidence)
+        return quantile_interval(low, high, count, float(metric.options["q"] or 0) if q is None else q, confidence)
 
     return method
 
@@ -223,6 +223,7 @@ _OVER, _UNDER, _SQUARES, _WEIGHT = (pl.col(c) for c in ("over_sum", "under_sum",
 _FOURTHS = pl.col("error_fourth_sum")
 _PREDICTED = pl.col("predicted_positives")
 _ERRORS, _VALUES = ((pl.col(f"{what}_low"), pl.col(f"{what}_high")) for what in ("error", "value"))
+_CENTROIDS = (pl.col("min"), pl.col("max"))
 _MIDDLE = bins_between(*_VALUES, COUNT).middle
 
 _METHODS: dict[Callable[..., Expr], Method] = {
@@ -258,6 +259,8 @@ _METHODS: dict[Callable[..., Expr], Method] = {
         quantiles.mean: _mean((_MIDDLE * COUNT).sum(), (_MIDDLE**2 * COUNT).sum(), COUNT.sum()),
         quantiles.median: _quantile(*_VALUES, q=0.5),
         quantiles.quantile: _quantile(*_VALUES),
+        binary.digest_median: _quantile(*_CENTROIDS, q=0.5, count=pl.col("weight")),
+        binary.digest_quantile: _quantile(*_CENTROIDS, count=pl.col("weight")),
         quantiles.within: _share_of_rows,
         quantiles.error_cdf: _share_of_rows,
         quantiles.cdf: _share_of_rows,
