@@ -101,7 +101,7 @@ def bound() -> str:
     parts += [
         band(158, BOUNDS),
         text(0, 163, "certified bounds"),
-        text(place(BOUNDS[1]) + 12, 163, "certain for these rows"),
+        text(place(BOUNDS[1]) + 12, 163, "guaranteed for these rows"),
         scale(184),
     ]
     told = (
@@ -134,7 +134,7 @@ def interval() -> str:
     parts += [
         text(0, 82, "each dot: one day"),
         *(whisker(152, INTERVAL), dot(152, VALUE), text(0, 157, "our day, with its interval")),
-        text(place(INTERVAL[1]) + 12, 157, "95% sure for the model"),
+        text(place(INTERVAL[1]) + 12, 157, "for the model, at 95%"),
         scale(184),
     ]
     told = (
