@@ -1,4 +1,4 @@
-"""Three models on the same rows, in one pass: which metrics differ for certain, and whose ROC curve is above where."""
+"""Three models on the same rows, in one pass: which metrics differ beyond chance, and whose ROC curve lies above."""
 
 import tempfile
 from pathlib import Path
@@ -14,18 +14,17 @@ scores = {
     "rounded": score.round_sig_figs(1).alias("p_rounded"),  # kept with one digit
     "bold": (score**1.2).alias("p_bold"),  # the same ranking, but too sure that nobody clicks
 }
-tasks = {name: sm.binary(y_true="clicked", y_score=column) for name, column in scores.items()}
-
 with tempfile.TemporaryDirectory() as folder:
     write_predictions(Path(folder), rows=300_000)
-    reports = sm.evaluate(f"{folder}/*.parquet", tasks)
+    report = sm.evaluate(f"{folder}/*.parquet", sm.binary(y_true="clicked", y_score=scores))
 
-rounded, bold = (sm.compare(reports["model"], reports[name], confidence=None) for name in ("rounded", "bold"))
-wanted = pl.col("metric").is_in(["roc_auc", "average_precision", "log_loss", "ece"])
+rounded, bold = (report.compare("model", name) for name in ("rounded", "bold"))
+wanted = pl.col("metric").is_in(["roc_auc", "average_precision", "log_loss", "accuracy"])
+shown = pl.col("metric", "a", "b", "difference", "ci_lower", "ci_upper", "better")
 with pl.Config(tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True, tbl_cols=-1, tbl_width_chars=120):
-    print("The bold model (b) ranks as the model (a) does, so only its probabilities are worse for certain:\n")
-    print(bold.frame.filter(wanted).drop("threshold"))
+    print("The bold model (b) ranks as the model (a) does, so only its probabilities are worse:\n")
+    print(bold.frame.filter(wanted).select(shown))
     print("\nRounding to one digit ties scores, and costs ranking too:\n")
-    print(rounded.frame.filter(wanted).drop("threshold"))
+    print(rounded.frame.filter(wanted).select(shown))
     print("\nThe longest stretches of false positive rates over which one of the two ROC curves is above the other:\n")
     print(rounded.roc().sort(pl.col("to_fpr") - pl.col("from_fpr"), descending=True).head(5).sort("from_fpr"))

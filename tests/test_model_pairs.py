@@ -14,6 +14,11 @@ from sklearn.metrics import average_precision_score, f1_score, matthews_corrcoef
 import streammetrics as sm
 from streammetrics.__main__ import main
 from streammetrics.kernels.lattice import Lattice
+from streammetrics.rows.arrays import rows_by_model
+from streammetrics.rows.batches import read
+from streammetrics.state.tables import combine, in_order
+from streammetrics.state.tally import Tally
+from streammetrics.statistics import pairs_kept
 from streammetrics.uncertainty.distributions import normal_quantile
 from streammetrics.uncertainty.paired_proportions import paired_proportion_limits
 
@@ -118,6 +123,18 @@ def test_outcomes_are_those_of_rows_that_both_have_predicted():
             assert row[cell] == own.filter(y=bool(label), a=bool(a), b=bool(b)).height
 
 
+def test_both_sides_of_a_pair_are_the_counts_of_each_model():
+    """Also for scores of 32 bits, to which thresholds are rounded."""
+    frame = scores(400).with_columns(pl.col("a").round(1).cast(pl.Float32), pl.col("b").round(1))
+    state = sm.binary(thresholds=(0.2, 0.7), **MODELS).update(frame).state
+    pairs = state.tables["paired_outcomes"]
+    for place, model in enumerate("ab"):
+        counts = state.tables["confusion_counts"].join(state.groups.filter(model=model), on="group").sort("threshold")
+        for cell in ("tp", "fp", "fn", "tn"):
+            own = [c for c in pairs.columns if "_" in c and c.split("_")[place] == cell]
+            assert pairs.select(pl.sum_horizontal(own)).to_series().to_list() == counts[cell].to_list()
+
+
 def test_squared_differences_of_losses():
     frame = scores(300).with_columns(a=pl.Series([0.0, 1.0, *np.linspace(0.1, 0.9, 298)]))
     y, a, b = (frame[c].to_numpy().astype(float) for c in "yab")
@@ -157,6 +174,25 @@ def test_the_order_of_models_does_not_matter():
     assert there["ci_lower"].count() == 20
     assert (there["ci_lower"] + back["ci_upper"]).abs().max() < 1e-12
     assert (there["ci_upper"] + back["ci_lower"]).abs().max() < 1e-12
+
+
+@pytest.mark.parametrize("by", [(), "g"])
+def test_workers_that_have_counted_one_block_each_add_up(by):
+    """The counters of a pair know of no groups but those that came before its first model."""
+    frame = scores(600).with_columns(c=pl.col("a").sqrt(), g=pl.int_range(600) % 4)
+    acc = sm.binary(y_true="y", y_score={"m": "a", "z": "b", "k": "c"}, by=by)
+
+    def tally(part):
+        batch = read(part, acc.roles)
+        rows = rows_by_model(batch, acc.roles, 0, part.height, pairs_kept(acc.statistics))
+        return Tally.of(rows, acc.statistics, ())
+
+    total = tally(frame[:200])
+    for part in (frame[200:300], frame[300:]):
+        total.absorb(tally(part))
+    found, whole = (in_order(combine([state])) for state in (total.state(), acc.update(frame).state))
+    for name, table in found.tables.items():
+        assert_frame_equal(table, whole.tables[name], rel_tol=1e-12)
 
 
 def test_a_refused_batch_changes_nothing():

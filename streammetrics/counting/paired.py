@@ -22,20 +22,23 @@ class Paired(Counter):
     pairs: Sequence[Pair]
     make: Callable[[], Counter]
     counters: list[Counter] = field(init=False)
+    known: list[int] = field(init=False)  # groups of each counter, which sees those of its first model alone
 
     def __post_init__(self) -> None:
-        self.counters = [self.make() for _ in self.pairs]
+        self.counters, self.known = [self.make() for _ in self.pairs], [0] * len(self.pairs)
 
     def add(self, rows: Rows, groups: int) -> None:
         """Count more rows, if they are those of the first model of a pair."""
-        for counter, pair in zip(self.counters, self.pairs, strict=True):
+        for i, pair in enumerate(self.pairs):
             if pair in rows.beside:
-                counter.add(rows.beside[pair].counted_as(rows.numbers), groups)
+                self.counters[i].add(rows.beside[pair].counted_as(rows.numbers), groups)
+                self.known[i] = groups
 
     def absorb(self, other: Self, numbers: Codes, groups: int) -> None:
         """Count the rows of another."""
-        for own, more in zip(self.counters, other.counters, strict=True):
-            own.absorb(more, numbers, groups)
+        for i, more in enumerate(other.counters):
+            self.counters[i].absorb(more, numbers[: other.known[i]], groups)
+            self.known[i] = groups
 
     def table(self) -> pl.DataFrame:
         """The tables of all pairs as one, with the number of the pair."""
