@@ -39,8 +39,17 @@ def signature(thing):
     return re.sub(r"<function (\w+) at \w+>|<class '(\w+)'>", r"\1\2", text)
 
 
+def members(thing):
+    """What a class has of its own, or from classes that are not public."""
+    things = (getattr(module, name) for module in MODULES for name in names_of(module))
+    public = {other for other in things if inspect.isclass(other)}
+    bases = [base for base in thing.__mro__ if base.__module__.startswith("streammetrics")]
+    own = [base for base in bases if base is thing or base not in public]
+    return {name: value for base in reversed(own) for name, value in vars(base).items()}
+
+
 def lines():
-    """Every public name with its signature; of classes the members of their own, and of Python alone none."""
+    """Every public name with its signature; of classes the members that no other public class tells of."""
     adapters = [import_module(f"streammetrics.engines.{name}") for name in ADAPTERS]
     for module in (*MODULES, *adapters):
         for name in names_of(module):
@@ -49,7 +58,7 @@ def lines():
                 continue
             yield f"{module.__name__}.{name}{signature(thing)}"
             if inspect.isclass(thing) and thing.__module__ == module.__name__:
-                for member, value in sorted(vars(thing).items()):
+                for member, value in sorted(members(thing).items()):
                     if member[0] != "_":
                         function = value.__func__ if isinstance(value, classmethod | staticmethod) else value
                         yield f"{module.__name__}.{name}.{member}{signature(function) if callable(function) else ''}"

@@ -11,16 +11,16 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import kernels
-from streammetrics.counting import Sums
 from streammetrics.errors import SpecificationError
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
-from streammetrics.statistics.statistic import ROUNDING, Statistic, at_most, whole
+from streammetrics.statistics.statistic import ROUNDING, at_most, whole
+from streammetrics.statistics.summed import Summed
 from streammetrics.statistics.view import GROUP
 
 
 @dataclass(frozen=True)
-class CalibrationBins(Statistic):
+class CalibrationBins(Summed):
     """Rows, positives and scores in bins of equal width over [0, 1].
 
     Keys: ``bin`` (0 to ``bins - 1``; a bin is open below and closed above, the first one holds 0 too, which are the
@@ -63,10 +63,6 @@ class CalibrationBins(Statistic):
     def needs_probabilities(self) -> bool:
         """Whether scores must lie in [0, 1]."""
         return True
-
-    def counter(self, weighted: bool) -> Sums:
-        """Sums over rows."""
-        return Sums(self, weighted, integers=False)
 
     def cells(self, rows: Rows) -> tuple[int, ...]:
         """Values of each bin and class."""

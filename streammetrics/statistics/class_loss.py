@@ -11,15 +11,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import kernels
-from streammetrics.counting import Sums
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
-from streammetrics.statistics.probability_loss import LOG_LOSS
-from streammetrics.statistics.statistic import Statistic
+from streammetrics.statistics.probability_loss import LOG_LOSS, Losses
 
 
 @dataclass(frozen=True)
-class ClassLoss(Statistic):
+class ClassLoss(Losses):
     """Sums of the losses of predicted class probabilities, by actual class.
 
     Keys: ``actual`` (the number of the label). Values: ``class_weight`` (the number of rows, or the sum of their
@@ -38,16 +36,7 @@ class ClassLoss(Statistic):
     keys: ClassVar[dict[str, pl.DataType]] = {"actual": pl.UInt32()}
     counts: ClassVar[tuple[str, ...]] = ("class_weight",)
     held: ClassVar[tuple[str, ...]] = counts
-    sums: ClassVar[tuple[str, ...]] = ("log_loss_sum", "log_loss_square_sum", "brier_sum", "brier_square_sum")
-    limits: ClassVar[Mapping[str, float]] = dict(zip(sums, (LOG_LOSS, LOG_LOSS**2, 2, 4), strict=True))
-
-    def needs_probabilities(self) -> bool:
-        """Whether scores must lie in [0, 1]."""
-        return True
-
-    def counter(self, weighted: bool) -> Sums:
-        """Sums over rows."""
-        return Sums(self, weighted, integers=False)
+    limits: ClassVar[Mapping[str, float]] = dict(zip(Losses.sums, (LOG_LOSS, LOG_LOSS**2, 2, 4), strict=True))
 
     def cells(self, rows: Rows) -> tuple[int, ...]:
         """Values of each class."""
@@ -56,12 +45,6 @@ class ClassLoss(Statistic):
     def count(self, rows: Rows, out: NDArray[np.float64]) -> None:
         """Sums over the rows of each class: shape (groups, classes, 5)."""
         kernels.sum_class_losses(rows.truth[0], rows.score, rows.weight, rows.runs, out)
-
-    def tabulate(self, values: NDArray[np.float64], weighted: bool) -> pl.DataFrame:
-        """The table of such sums."""
-        group, actual = np.nonzero(values[..., 0])
-        columns = dict(zip((*self.counts, *self.sums), values[group, actual].T, strict=True))
-        return self.table(weighted, group=group, actual=actual, **columns)
 
     def valid_for(self, labels: Sequence[Any]) -> pl.Expr:
         """The number of a label is below that of labels."""

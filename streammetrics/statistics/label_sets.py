@@ -11,15 +11,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import kernels
-from streammetrics.counting import Sums
 from streammetrics.errors import SpecificationError
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
-from streammetrics.statistics.statistic import Statistic, at_most
+from streammetrics.statistics.statistic import at_most
+from streammetrics.statistics.summed import Summed
 
 
 @dataclass(frozen=True)
-class LabelSets(Statistic):
+class LabelSets(Summed):
     """How the set of predicted labels of a row agrees with the set of true ones.
 
     Values: ``row_weight`` (the number of rows, or the sum of their weights), ``exact_match`` (rows with every label
@@ -52,10 +52,6 @@ class LabelSets(Statistic):
         if not isinstance(self.threshold, int | float) or self.threshold != self.threshold:
             raise SpecificationError(f"threshold must be a number, not {self.threshold!r}.")
 
-    def counter(self, weighted: bool) -> Sums:
-        """Sums over rows."""
-        return Sums(self, weighted, integers=False)
-
     def cells(self, rows: Rows) -> tuple[int, ...]:
         """Counts and sums."""
         return (5,)
@@ -74,11 +70,6 @@ class LabelSets(Statistic):
         values = [np.ones(rows.size), wrong == 0, wrong, np.full(rows.size, len(rows.truth)), jaccard]
         weight = 1.0 if rows.weight is None else rows.weight
         kernels.add_runs(out, np.stack(values) * weight, rows.runs)
-
-    def tabulate(self, values: NDArray[np.float64], weighted: bool) -> pl.DataFrame:
-        """The table of such sums."""
-        columns = dict(zip((*self.counts, *self.sums), values.T, strict=True))
-        return self.table(weighted, group=np.arange(len(values)), **columns)
 
     def valid(self) -> pl.Expr:
         """Whether a row of a table, read from a file, can be."""

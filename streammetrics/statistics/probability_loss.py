@@ -5,23 +5,39 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import kernels
-from streammetrics.counting import Sums
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
-from streammetrics.statistics.statistic import Statistic
+from streammetrics.statistics.summed import Summed
 
 LOG_LOSS = -log(1 - (1 - kernels.CLIP))  # of a row, at most: that of a negative, whose 1e-15 is rounded down
 
 
 @dataclass(frozen=True)
-class ProbabilityLoss(Statistic):
+class Losses(Summed):
+    """Sums of log loss and Brier loss, and of their squares, by actual class."""
+
+    sums: ClassVar[tuple[str, ...]] = ("log_loss_sum", "log_loss_square_sum", "brier_sum", "brier_square_sum")
+
+    def needs_probabilities(self) -> bool:
+        """Whether scores must lie in [0, 1]."""
+        return True
+
+    def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
+        """A row for each class that has rows."""
+        group, actual = np.nonzero(values[..., 0])
+        columns = dict(zip((*self.counts, *self.sums), values[group, actual].T, strict=True))
+        return self.table(weighted, group=group, actual=actual, **columns)
+
+
+@dataclass(frozen=True)
+class ProbabilityLoss(Losses):
     """Sums of the losses of predicted probabilities, apart for negatives and positives.
 
     Keys: ``actual`` (0 or 1). Values: ``weight`` (the number of rows, or the sum of their weights), ``log_loss_sum``,
@@ -40,17 +56,8 @@ class ProbabilityLoss(Statistic):
     counts: ClassVar[tuple[str, ...]] = ("weight",)
     held: ClassVar[tuple[str, ...]] = counts
     support: ClassVar[pl.Expr | None] = pl.col("weight").filter(pl.col("actual") == 1).sum()
-    sums: ClassVar[tuple[str, ...]] = ("log_loss_sum", "log_loss_square_sum", "brier_sum", "brier_square_sum")
-    squared: ClassVar[tuple[str, ...]] = (*counts, *sums)
-    limits: ClassVar[Mapping[str, float]] = dict(zip(sums, (LOG_LOSS, LOG_LOSS**2, 1, 1), strict=True))
-
-    def needs_probabilities(self) -> bool:
-        """Whether scores must lie in [0, 1]."""
-        return True
-
-    def counter(self, weighted: bool) -> Sums:
-        """Sums over rows."""
-        return Sums(self, weighted, integers=False)
+    squared: ClassVar[tuple[str, ...]] = (*counts, *Losses.sums)
+    limits: ClassVar[Mapping[str, float]] = dict(zip(Losses.sums, (LOG_LOSS, LOG_LOSS**2, 1, 1), strict=True))
 
     def cells(self, rows: Rows) -> tuple[int, ...]:
         """Values of each class."""
@@ -59,12 +66,6 @@ class ProbabilityLoss(Statistic):
     def count(self, rows: Rows, out: NDArray[np.float64]) -> None:
         """Sums over the rows of each class: shape (groups, 2, 5)."""
         kernels.sum_losses(rows.truth[0], rows.score[0], rows.weight, rows.runs, out)
-
-    def tabulate(self, values: NDArray[np.float64], weighted: bool) -> pl.DataFrame:
-        """The table of such sums."""
-        group, actual = np.nonzero(values[..., 0])
-        columns = dict(zip((*self.counts, *self.sums), values[group, actual].T, strict=True))
-        return self.table(weighted, group=group, actual=actual, **columns)
 
     def valid(self) -> pl.Expr:
         """Whether a row of a table, read from a file, can be."""

@@ -11,14 +11,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import kernels
-from streammetrics.counting import Sums
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
-from streammetrics.statistics.statistic import Statistic
+from streammetrics.statistics.summed import Summed
 
 
 @dataclass(frozen=True)
-class RankCounts(Statistic):
+class RankCounts(Summed):
     """How often the actual class has the highest score, the second highest, and so on.
 
     Keys: ``rank`` (1 for the highest score; of equal scores the first label comes first). Values: ``count``. Merges bit
@@ -34,10 +33,6 @@ class RankCounts(Statistic):
     keys: ClassVar[dict[str, pl.DataType]] = {"rank": pl.UInt32()}
     counts: ClassVar[tuple[str, ...]] = ("count",)
     held: ClassVar[tuple[str, ...]] = counts
-
-    def counter(self, weighted: bool) -> Sums:
-        """Counts of rows by rank."""
-        return Sums(self, weighted, integers=not weighted)
 
     def cells(self, rows: Rows) -> tuple[int, ...]:
         """Ranks."""

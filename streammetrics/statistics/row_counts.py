@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from streammetrics.counting import Sums
 from streammetrics.rows.arrays import Rows
-from streammetrics.statistics.statistic import Statistic
+from streammetrics.statistics.summed import Summed
 
 COUNTABLE = 1 << 53  # of a state: up to so many, floats tell whole numbers apart
 
 
 @dataclass(frozen=True)
-class RowCounts(Statistic):
+class RowCounts(Summed):
     """Rows evaluated and rows left out: plain counts, whatever the weights. Every accumulator keeps them.
 
     Values: ``rows``, ``dropped`` (rows with a null under ``nulls="drop"``, and rows of zero weight).
@@ -41,10 +41,6 @@ class RowCounts(Statistic):
         """Rows and dropped rows: shape (groups, 2)."""
         np.add.at(out[:, 0], rows.runs.groups, np.diff(rows.starts))
         out[rows.numbers, 1] += rows.dropped
-
-    def tabulate(self, values: NDArray[np.int64], weighted: bool) -> pl.DataFrame:
-        """The table of such counts."""
-        return self.table(weighted, group=np.arange(len(values)), rows=values[:, 0], dropped=values[:, 1])
 
     def valid(self) -> pl.Expr:
         """Whether a row of a table, read from a file, can be."""

@@ -13,10 +13,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import kernels
-from streammetrics.counting import Sums
 from streammetrics.errors import DataError, SpecificationError
 from streammetrics.rows.arrays import Rows
-from streammetrics.statistics.statistic import STATISTICS, Statistic
+from streammetrics.statistics.statistic import STATISTICS
+from streammetrics.statistics.summed import Summed
 
 ROLES = {"y_true": "truth", "y_pred": "predicted", "y_score": "score"}
 TAKEN = frozenset(
@@ -28,7 +28,7 @@ TAKEN = frozenset(
 
 
 @dataclass(frozen=True)
-class RowSums(Statistic):
+class RowSums(Summed):
     """A statistic that adds up some numbers of each row, times its weight.
 
     A subclass says which columns it needs and what a row gives. ``y_true``, ``y_pred`` and ``y_score`` mean what they
@@ -89,10 +89,6 @@ class RowSums(Statistic):
                 raise SpecificationError(
                     f"{other.__name__} has a column {min(shared)!r} already. Rename that of {cls.__name__}."
                 )
-
-    def counter(self, weighted: bool) -> Sums:
-        """Sums by group."""
-        return Sums(self, weighted, integers=not weighted and not self.sums)
 
     def cells(self, rows: Rows) -> tuple[int, ...]:
         """A cell for each column."""

@@ -12,16 +12,16 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import kernels
-from streammetrics.counting import Sums
 from streammetrics.errors import SpecificationError
 from streammetrics.kernels.numpy import Labels
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind, several
-from streammetrics.statistics.statistic import Statistic, whole
+from streammetrics.statistics.statistic import whole
+from streammetrics.statistics.summed import Summed
 
 
 @dataclass(frozen=True)
-class Thresholded(Statistic):
+class Thresholded(Summed):
     """What statistics that count at thresholds have in common.
 
     Args:
@@ -52,10 +52,6 @@ class Thresholded(Statistic):
     def needs(self) -> tuple[str, ...]:
         """A score for thresholds, else a prediction."""
         return (*self.roles, "y_score" if self.thresholds else "y_pred")
-
-    def counter(self, weighted: bool) -> Sums:
-        """Counts of rows by rank, the number of thresholds that lie at or below their score."""
-        return Sums(self, weighted, integers=not weighted)
 
     def cells(self, rows: Rows) -> tuple[int, ...]:
         """Ranks and labels."""

@@ -1,0 +1,37 @@
+"""Statistics that add up values of rows in cells that every group has."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from streammetrics.counting import Sums
+from streammetrics.rows.arrays import Rows
+from streammetrics.statistics.statistic import Statistic
+
+
+@dataclass(frozen=True)
+class Summed(Statistic):
+    """A statistic that adds up values of rows in cells that every group has."""
+
+    def counter(self, weighted: bool) -> Sums:
+        """Sums of the cells: integers if all of them count rows."""
+        return Sums(self, weighted, integers=not weighted and not self.sums)
+
+    @abstractmethod
+    def cells(self, rows: Rows) -> tuple[int, ...]:
+        """The shape of the cells of a group."""
+
+    @abstractmethod
+    def count(self, rows: Rows, out: NDArray[Any]) -> None:
+        """Add rows to the cells of their groups: shape (groups, ...)."""
+
+    def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
+        """The table of the cells of all groups: here one row for each, whose cells are its counts and sums."""
+        columns = dict(zip((*self.counts, *self.sums), values.T, strict=True))
+        return self.table(weighted, group=np.arange(len(values)), **columns)
