@@ -26,15 +26,6 @@ def bins_of(acc):
     return acc.state.tables["score_histogram"]
 
 
-def merge_in_any_order(parts, rng):
-    """Merge as a random tree."""
-    parts = list(parts)
-    while len(parts) > 1:
-        one, other = (parts.pop(rng.integers(len(parts))) for _ in range(2))
-        parts.append(one + other)
-    return parts[0]
-
-
 def shards(frame, rng, count):
     """Split rows at random places; some parts may be empty."""
     ends = np.sort(rng.integers(0, frame.height + 1, count - 1)).tolist()

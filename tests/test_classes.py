@@ -10,10 +10,11 @@ import polars as pl
 import pytest
 import sklearn.metrics as sk
 from polars.testing import assert_frame_equal
-from strategies import merge_in_any_order, shards, use_small_chunks
+from strategies import shards, use_small_chunks
 
 import streammetrics as sm
 from streammetrics import kernels
+from streammetrics.testing.rows import merged_as_a_tree
 
 LABELS = ["cow", "ant", "cat", "dog"]
 SCORES = {label: f"p_{label}" for label in LABELS}
@@ -142,7 +143,7 @@ def test_labels_that_are_no_plain_values(column):
 def test_labels_appear_as_they_come_and_unite():
     parts = [pl.DataFrame({"y": y, "z": z}) for y, z in ((["a"], ["b"]), (["c", "a"], ["c", "a"]), ([], []))]
     accs = [sm.multiclass(y_true="y", y_pred="z").update(p.cast(pl.String)) for p in parts]
-    total = merge_in_any_order(accs, np.random.default_rng(0))
+    total = merged_as_a_tree(accs, np.random.default_rng(0))
     assert total.to_bytes() == evaluated_state(pl.concat(p.cast(pl.String) for p in parts))
     assert total.finalize().rows("recall")["label"].to_list() == ["a", "b", "c"]
 

@@ -8,12 +8,13 @@ import pytest
 from polars.testing import assert_frame_equal
 from scipy import stats
 from scipy.special import logit
-from strategies import merge_in_any_order, shards, shuffled
+from strategies import shards, shuffled
 
 import streammetrics as sm
 from streammetrics.metrics import f1
 from streammetrics.metrics.ranking import average_precision
 from streammetrics.rows.folds import fold
+from streammetrics.testing.rows import merged_as_a_tree
 from streammetrics.uncertainty import (
     auc_intervals,
     counted,
@@ -266,7 +267,7 @@ def test_order_and_shards_change_nothing():
     expected = acc.empty().update(rows).finalize(FEW, confidence=0.9).frame
     for _ in range(3):
         parts = [acc.empty().update(part) for part in shards(shuffled(rows, rng), rng, 5)]
-        merged = sm.Accumulator.from_bytes(merge_in_any_order(parts, rng).to_bytes())
+        merged = sm.Accumulator.from_bytes(merged_as_a_tree(parts, rng).to_bytes())
         assert_frame_equal(merged.finalize(FEW, confidence=0.9).frame, expected, rel_tol=1e-9)
 
 

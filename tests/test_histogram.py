@@ -6,9 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
-from strategies import bins_of, histogram, merge_in_any_order, shards, shuffled, use_small_chunks
+from strategies import bins_of, histogram, shards, shuffled, use_small_chunks
 
 import streammetrics as sm
+from streammetrics.testing.rows import merged_as_a_tree
 
 METRICS = ("roc_auc", "average_precision", "ks")
 ROUNDING = 1e-12
@@ -93,7 +94,7 @@ def test_the_table_is_the_same_however_rows_are_split(make, domain, capacity, mo
     assert expected.select(pl.sum("neg", "pos")).row(0) == (N - frame["y"].sum(), frame["y"].sum())
     for order in (shuffled(frame, rng), frame.sort("p", descending=True)):
         parts = shards(order, rng, 5)
-        merged = merge_in_any_order((whole.empty().update(part) for part in parts), rng)
+        merged = merged_as_a_tree((whole.empty().update(part) for part in parts), rng)
         assert bins_of(merged).equals(expected)
         batches = whole.empty()
         for part in parts:
@@ -108,7 +109,7 @@ def test_groups_do_not_depend_on_the_split(make, domain, monkeypatch):
     whole = sm.Accumulator(sm.ScoreHistogram(16, domain), y_true="y", y_score="p", by="g").update(frame)
     use_small_chunks(monkeypatch)
     parts = [whole.empty().update(part) for part in shards(frame.sort("p"), rng, 5)]
-    assert merge_in_any_order(parts, rng).to_bytes() == whole.to_bytes()
+    assert merged_as_a_tree(parts, rng).to_bytes() == whole.to_bytes()
     for group in range(3):
         rows = frame.filter(g=group)
         alone = histogram(rows["p"], rows["y"], 16, domain)
@@ -187,7 +188,7 @@ def test_atoms_keep_their_bins(capacity, monkeypatch):
     assert_bounds_hold(whole, frame["y"].to_numpy(), score)
     use_small_chunks(monkeypatch)
     parts = [whole.empty().update(part) for part in shards(shuffled(frame, rng), rng, 7)]
-    assert merge_in_any_order(parts, rng).to_bytes() == whole.to_bytes()
+    assert merged_as_a_tree(parts, rng).to_bytes() == whole.to_bytes()
 
 
 def test_fine_groups_over_all_floats():

@@ -3,10 +3,11 @@
 import numpy as np
 import polars as pl
 import pytest
-from strategies import merge_in_any_order, shards, shuffled, use_small_chunks
+from strategies import shards, shuffled, use_small_chunks
 
 import streammetrics as sm
 from streammetrics.testing import check
+from streammetrics.testing.rows import merged_as_a_tree
 from streammetrics.testing.same import require_same
 
 COLUMNS = {"y_true": "y", "y_score": "p"}
@@ -218,7 +219,7 @@ def test_a_digest_keeps_its_weight_and_its_bounds(by):
     errors = data.select("g", error=pl.col("guess") - pl.col("amount"))
     for seed in range(3):
         parts = shards(shuffled(data, rng), rng, 6)
-        merged = merge_in_any_order((digest.empty().update(part) for part in parts), rng)
+        merged = merged_as_a_tree((digest.empty().update(part) for part in parts), rng)
         merged = sm.Accumulator.from_bytes(merged.to_bytes())
         assert centroids(merged)["weight"].sum() == 400
         for table in centroids(merged).partition_by("group"):

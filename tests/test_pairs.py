@@ -6,9 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 import sklearn.metrics as sk
-from strategies import merge_in_any_order, shards, shuffled, use_small_chunks
+from strategies import shards, shuffled, use_small_chunks
 
 import streammetrics as sm
+from streammetrics.testing.rows import merged_as_a_tree
 
 LABELS = [*"abcd"]
 MEASURES = {average: f"roc_auc_ovo(average={average})" for average in ("macro", "weighted")}
@@ -126,7 +127,7 @@ def test_the_table_is_the_same_however_rows_are_split(spread, capacity, monkeypa
         for rest in parts:
             batches.update(rest)
         assert batches.to_bytes() == whole.to_bytes()
-        assert merge_in_any_order([whole.empty().update(rest) for rest in parts], rng).to_bytes() == whole.to_bytes()
+        assert merged_as_a_tree([whole.empty().update(rest) for rest in parts], rng).to_bytes() == whole.to_bytes()
     table = whole.state.tables["pair_histograms"]
     assert table.group_by("group", "scored").agg(pl.col("count").sum()).height == 8
     assert table["count"].sum() == 4 * 900

@@ -8,12 +8,13 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 from sklearn.metrics import median_absolute_error
-from strategies import estimates_by_group, merge_in_any_order, stacked
+from strategies import estimates_by_group, stacked
 
 import streammetrics as sm
 from streammetrics.counting.tdigest import SCHEMA, cluster, observe
 from streammetrics.errors import SpecificationError
 from streammetrics.metrics import digest_cdf, digest_median, digest_quantile
+from streammetrics.testing.rows import merged_as_a_tree
 
 COMPRESSION = 16
 HUGE, TINY = 1.7e308, 5e-324
@@ -74,7 +75,7 @@ def sharded(values, rng, weight=None):
     places = np.sort(rng.integers(0, len(values) + 1, 12))
     weights = [None] * 13 if weight is None else np.split(weight, places)
     shards = [Digest(digest(v, w)) for v, w in zip(np.split(values, places), weights, strict=True)]
-    return merge_in_any_order(shards, rng).table
+    return merged_as_a_tree(shards, rng).table
 
 
 @pytest.fixture(scope="module")

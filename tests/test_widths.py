@@ -4,9 +4,10 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
-from strategies import merge_in_any_order, shards, use_small_chunks
+from strategies import shards, use_small_chunks
 
 import streammetrics as sm
+from streammetrics.testing.rows import merged_as_a_tree
 
 TENTHS = np.arange(1, 10) / 10
 HUNDREDTHS = np.arange(101) / 100
@@ -76,7 +77,7 @@ def test_widths_that_differ_between_batches_obey_the_law(small, monkeypatch):
     for batch in rng.permutation(len(batches)):
         one.update(batches[batch])
     assert one.to_bytes() == whole.to_bytes()
-    assert merge_in_any_order([task().update(batch) for batch in batches], rng).to_bytes() == whole.to_bytes()
+    assert merged_as_a_tree([task().update(batch) for batch in batches], rng).to_bytes() == whole.to_bytes()
     assert sm.accumulate(iter(batches), task(), workers=3).to_bytes() == whole.to_bytes()
 
 
