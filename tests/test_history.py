@@ -125,6 +125,16 @@ def test_batches_add_up_to_all_rows_and_compaction_changes_no_bit(make, store, m
         assert_same(store.query(by=whole.roles.by), whole)
 
 
+@pytest.mark.parametrize("most", [15, 14, 16, 30])
+def test_compaction_changes_no_bit_however_many_groups_come_together(most, store, monkeypatch):
+    for limit in ("GROUPS", "SMALL_GROUPS"):
+        monkeypatch.setattr(layout, limit, most)
+    appended(store, TASKS["regression"], [predictions(200, 0), predictions(200, 1)])  # of 15 groups
+    before = [store.query(**query).to_bytes() for query in ({}, {"by": "country"}, {"every": "3d"})]
+    store.compact()
+    assert [store.query(**query).to_bytes() for query in ({}, {"by": "country"}, {"every": "3d"})] == before
+
+
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
 def test_questions_are_answered_as_by_one_accumulator_of_all_rows(query, store):
     frames = [predictions(60, seed) for seed in range(3)]

@@ -194,14 +194,14 @@ class Layout:
         Which windows come together depends on the groups that are there, not on how many rows they have.
         """
         most = SMALL_GROUPS if self.is_small else GROUPS
-        if where is None and rows.select(pl.len()).collect().item() <= most:  # and so are the groups
+        if where is None and rows.select(pl.len()).collect().item() <= most:  # so are the groups: one part
             yield rows.collect()
             return
         keys = rows.select(self.groups).unique().collect()
         if where is not None:
             keys = keys[self.keys(keys).with_row_index(PLACE).filter(where)[PLACE]]
         sizes = keys.group_by(self.window).len(PLACE).sort(self.window)
-        sizes = sizes.with_columns(pl.col(PLACE).cum_sum() // most)
+        sizes = sizes.with_columns((pl.col(PLACE).cum_sum() - 1) // most)
         for windows in sizes.partition_by(PLACE, maintain_order=True):
             part = keys.join(windows, on=self.window, how="semi", nulls_equal=True)
             needed = [one_of(part[name]) for name in self.groups]
