@@ -6,7 +6,7 @@ import polars as pl
 
 from streammetrics.reading.estimates import LIMITS
 from streammetrics.rows.roles import FOLD
-from streammetrics.state.tables import State, roll_up
+from streammetrics.state.tables import State, find_groups, roll_up
 from streammetrics.statistics import GROUP, PairedOutcomes
 from streammetrics.statistics.paired_outcomes import CELLS
 from streammetrics.uncertainty import jackknife_interval, wilson_interval
@@ -34,14 +34,13 @@ def flip_rates(
         return None
     whole = whole.with_columns(value=FLIPS / ROWS)
     if folds:
+        height = pairs.groups.height
         numbers = (
-            pairs.groups.join(total.groups.rename({GROUP: "total"}), on=columns, nulls_equal=True)
+            find_groups(pairs.keys.select(columns), total.groups)
             if columns
-            else (pairs.groups.with_columns(pl.lit(0, pl.UInt32).alias("total")))
+            else pl.zeros(height, pl.UInt32, eager=True)
         )
-        own = parts.join(numbers.select(GROUP, "total"), on=GROUP).select(
-            pl.col("total").alias(GROUP), "threshold", "rows", "flips"
-        )
+        own = parts.with_columns(numbers.gather(parts[GROUP]).alias(GROUP))
         left = own.join(whole, on=[GROUP, "threshold"], nulls_equal=True, suffix="_of_all")
         without = (pl.col("flips_of_all") - FLIPS) / (pl.col("rows_of_all") - ROWS)
         limits = left.group_by(GROUP, "threshold").agg(

@@ -36,7 +36,7 @@ def paired_proportion_limits(
 
     >>> more, less, rows = np.array([2.0, 80.0]), np.array([9.0, 40.0]), np.array([44.0, 1000.0])
     >>> [limits.round(4).tolist() for limits in paired_proportion_limits(more, less, rows)]
-    [[-0.3116, 0.0187], [0.0089, 0.0616]]
+    [[-0.3116, 0.0188], [0.0089, 0.062]]
     """
     level = upper_level(confidence)
     z = normal_quantile(level)
