@@ -100,10 +100,10 @@ def test_what_cannot_be_ranked_is_refused():
         report.worst("roc_auc", by_bound=True)
     with pytest.raises(sm.ReportError, match="there is no key 'land'"):
         report.worst("roc_auc", land="x")
-    weighted = report_of(labelled().with_columns(w=1.5), sample_weight="w", confidence=0.9)
-    with pytest.raises(sm.ReportError, match="roc_auc has no sampling intervals here"):
-        weighted.worst("roc_auc", by_bound=True)
-    assert weighted.worst("roc_auc").height == 7
+    sampled = report_of(labelled(), confidence=0.9)
+    with pytest.raises(sm.ReportError, match="ece has no sampling intervals here"):
+        sampled.worst("ece", by_bound=True)
+    assert sampled.worst("ece").height == 7
 
 
 def test_a_group_column_called_rows_is_refused():

@@ -40,7 +40,9 @@ KNOWN: dict[str, list[tuple[set[str], float, float]]] = {
     "no skill": [({"mcc", "diagnostic_odds_ratio"}, 0.91, 1.0)],  # a few rows reach the threshold
     "40 units": [({"log_loss", "log_loss_skill"}, 0.91, MOST)],  # few units of very different size of loss
     "40 units, weighted": [({*simulation.BINARY}, 0.90, MOST)],
-    "200 errors": [({"mse", "rmse"}, 0.90, MOST)],  # heavy tails
+    "weighted": [({"recall_at_fpr(fpr=0.1)", "best_f1"} | AREAS, 0.90, MOST)],
+    "weighted, 2% positive": [({*simulation.BINARY}, 0.91, MOST)],  # worth 25 positives of equal weight
+    "200 errors": [({"mse", "rmse", "r2", "pearson_r"}, 0.90, MOST)],  # heavy tails
 }
 
 
