@@ -458,7 +458,8 @@ def test_a_store_goes_on_without_the_fields_that_were_added_after_it_was_made(st
         """As a state was saved when means had no rests, and weights of a digest were floats."""
         table = now(saved)
         frame = pl.DataFrame(pl.from_arrow(table))
-        kept = [name for name in frame.schema["error_moments"].inner.to_schema() if not name.endswith("_rest")]
+        fields = frame.schema["error_moments"].inner.to_schema()
+        kept = [name for name in fields if not (name.endswith("_rest") or name.startswith("moment_"))]
         moments = pl.col("error_moments").list.eval(pl.struct(pl.element().struct.field(c) for c in kept))
         weight = pl.element().struct.with_fields(pl.field("weight").cast(pl.Float64))
         frame = frame.with_columns(moments, pl.col("tdigest").list.eval(weight))
@@ -479,6 +480,35 @@ def test_a_store_goes_on_without_the_fields_that_were_added_after_it_was_made(st
         assert float(found.finalize(["r2"])["r2"]) == pytest.approx(
             float(whole.finalize(["r2"]).rollup()["r2"]), rel=1e-12
         )
+        store.compact()
+
+
+def test_a_store_of_weighted_rows_goes_on_without_squared_weights(tmp_path, monkeypatch):
+    """Rows of earlier versions have none, and so neither has what is added to them: a report says so."""
+    now = storage.to_arrow
+
+    def before(saved):
+        table = now(saved)
+        frame = pl.DataFrame(pl.from_arrow(table))
+        nested = {name: kind.inner.to_schema() for name, kind in frame.schema.items() if kind == pl.List}
+        fields = {
+            name: pl.struct(pl.element().struct.field(c) for c in schema if not c.endswith("_w2"))
+            for name, schema in nested.items()
+        }
+        frame = frame.with_columns(pl.col(name).list.eval(kept) for name, kept in fields.items())
+        return frame.to_arrow().replace_schema_metadata(table.schema.metadata)
+
+    spec = sm.binary(y_true="y", y_score="p", sample_weight="w", by="day")
+    day = {"y": [0, 1] * 50, "p": [i / 100 for i in range(100)], "w": [0.5, 1.5] * 50}
+    store = sm.MetricStore(tmp_path / "weighted")
+    with monkeypatch.context() as earlier:
+        earlier.setattr(storage, "to_arrow", before)
+        store.append(spec.empty().update(day | {"day": [date(2026, 1, 1)] * 100}), batch_id="0")
+    store.append(spec.empty().update(day | {"day": [date(2026, 1, 2)] * 100}), batch_id="1")
+    for _ in range(2):
+        found = store.query().finalize(confidence=0.95)
+        assert found["roc_auc"].ci_lower is None
+        assert "the state lacks sums" in found["roc_auc"].note
         store.compact()
 
 
