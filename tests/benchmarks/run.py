@@ -19,9 +19,18 @@ import groups
 import histories
 import measure
 import multiclass
+import peers
 import regression
 
-CASES = (*cases.CASES, *regression.CASES, *multiclass.CASES, *groups.CASES, *histories.CASES, *engines.CASES)
+CASES = (
+    *cases.CASES,
+    *regression.CASES,
+    *multiclass.CASES,
+    *groups.CASES,
+    *histories.CASES,
+    *peers.CASES,
+    *engines.CASES,
+)
 
 
 @click.command()
@@ -42,15 +51,13 @@ def main(rows: int, only: tuple[str, ...], folder: Path | None, output: Path, ro
         if only and case.__name__ not in only:
             continue
         try:
-            found = list(case(path))
+            for figure in case(path):
+                figures.append(figure)
+                verdict = "" if figure.met else " (missed)"
+                target = "" if figure.target is None else f"{figure.sense} {figure.target:,g}"
+                click.echo(f"| {figure.what} | {figure.value:,.3g} {figure.unit}{verdict} | {target} |")
         except ModuleNotFoundError as error:
             click.echo(f"{case.__name__} is left out: {error.name} is not installed", err=True)
-            continue
-        figures += found
-        for figure in found:
-            verdict = "" if figure.met else " (missed)"
-            target = "" if figure.target is None else f"{figure.sense} {figure.target:,g}"
-            click.echo(f"| {figure.what} | {figure.value:,.3g} {figure.unit}{verdict} | {target} |")
     machine = {"python": platform.python_version(), "machine": platform.machine(), "rows": rows}
     output.write_text(json.dumps(machine | {"figures": [asdict(f) | {"met": f.met} for f in figures]}, indent=1))
 
