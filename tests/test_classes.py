@@ -197,7 +197,8 @@ def test_null_labels_are_dropped_whatever_the_type_of_the_batch():
 def test_rows_without_weight_leave_no_trace():
     acc = sm.multiclass(y_true="y", y_pred="z", sample_weight="w")
     acc.update({"y": ["a", "c", "b"], "z": ["a", "c", "d"], "w": [2.0, 0.0, 0.5]})
-    assert acc.state.tables["confusion_matrix"].rows() == [(0, "a", "a", 2.0), (0, "b", "d", 0.5)]
+    cells = acc.state.tables["confusion_matrix"].select("actual", "predicted", "count").rows()
+    assert cells == [("a", "a", 2.0), ("b", "d", 0.5)]
     assert acc.finalize()["accuracy"].value == 0.8
 
 

@@ -15,11 +15,11 @@ import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
-from test_laws import assert_same
 
 import streammetrics as sm
 from streammetrics.history import layout, table
 from streammetrics.state import storage
+from streammetrics.testing.same import require_same
 
 SCORES = {label: label for label in "abc"}
 COLUMNS = {"y_true": "y", "y_score": "p", "by": ["day", "country"]}
@@ -122,7 +122,7 @@ def test_batches_add_up_to_all_rows_and_compaction_changes_no_bit(make, store, m
     assert answers(store) == after
     if make is not DIGEST:
         whole = make().update(pl.concat([*frames, late]))
-        assert_same(store.query(by=whole.roles.by), whole)
+        require_same(store.query(by=whole.roles.by), whole)
 
 
 @pytest.mark.parametrize("most", [15, 14, 16, 30])
@@ -139,7 +139,7 @@ def test_compaction_changes_no_bit_however_many_groups_come_together(most, store
 def test_questions_are_answered_as_by_one_accumulator_of_all_rows(query, store):
     frames = [predictions(60, seed) for seed in range(3)]
     appended(store, TASKS["binary"], frames)
-    assert_same(store.query(**query), asked(TASKS["binary"]().update(pl.concat(frames)), **query))
+    require_same(store.query(**query), asked(TASKS["binary"]().update(pl.concat(frames)), **query))
 
 
 def test_sums_of_many_groups_are_rounded_alike_each_time(store):
@@ -175,7 +175,7 @@ def test_the_order_of_batches_makes_no_difference_to_counts(tmp_path):
         appended(sm.MetricStore(str(tmp_path / name)), make, order)
         for name, order in (("one", frames), ("other", frames[::-1]))
     )
-    assert_same(one.query(by=["day", "country"]), other.query(by=["day", "country"]))
+    require_same(one.query(by=["day", "country"]), other.query(by=["day", "country"]))
 
 
 def test_an_accumulator_without_rows_adds_nothing(store):
@@ -217,7 +217,7 @@ def test_segments_come_back_in_the_types_that_they_had(values, store):
         assert store.query(where=chosen).seen == 1
     store.append(acc, batch_id="2")
     store.compact()
-    assert_same(store.query(by="s"), (acc + acc).rollup("s"))
+    require_same(store.query(by="s"), (acc + acc).rollup("s"))
     none = acc.update(frame.with_columns(s=pl.lit(None)))
     assert store.append(none, batch_id="of null, in no type")
 
@@ -672,7 +672,7 @@ def test_what_is_appended_meanwhile_is_neither_lost_nor_doubled(step, first, sto
     store._retire_batches()  # so that the next commit is that of the step
     with rival(monkeypatch, steps[second]):
         steps[first]()
-    assert_same(store.query(by=["day", "country"]), make().update(rest))
+    require_same(store.query(by=["day", "country"]), make().update(rest))
     assert store.query().seen == rest.height
     late = pl.read_delta(store.uri).filter(batch_id="late")
     assert late["version"].unique().to_list() == [deltalake.DeltaTable(store.uri).transaction_version("late")]
@@ -746,9 +746,9 @@ def test_any_interleaving_answers_like_one_evaluation(seed, tmp_path, monkeypatc
     for action in tried.rng.choices(actions, k=9):
         action()
         whole = TASKS["regression"]().update(pl.concat(tried.frames.values()))
-        assert_same(tried.store.query(by=["day", "country"]), whole)
+        require_same(tried.store.query(by=["day", "country"]), whole)
         assert pl.read_delta(tried.uri).select("day", "country", "version").is_unique().all()
-    assert_same(tried.store.query("2026-01-03", every="1w"), asked(whole, since="2026-01-03", every="1w"))
+    require_same(tried.store.query("2026-01-03", every="1w"), asked(whole, since="2026-01-03", every="1w"))
 
 
 def test_a_crash_before_the_first_batch_leaves_nothing_of_it(store, monkeypatch):
@@ -805,13 +805,13 @@ def test_equal_instants_of_any_time_zone_are_equal_windows(first, late, store):
     store.append(of_hours(hours.dt.convert_time_zone(first)), batch_id="1")
     alone = store.query(by=["hour", "s"])
     store.append(of_hours(hours.dt.convert_time_zone(late)), batch_id="2")
-    assert_same(store.query(by=["hour", "s"]), alone + alone)
+    require_same(store.query(by=["hour", "s"]), alone + alone)
     assert store.windows()["rows"].to_list() == [2, 2, 2]
     assert store.windows()["hour"].dtype == pl.Datetime("us", first)
     days = store.query(every="1d").finalize(["rows"]).frame["value"].to_list()
     assert days == {"UTC": [4, 2], "Europe/Berlin": [2, 4], "Asia/Kolkata": [6]}[first]
     store.compact()
-    assert_same(store.query(by=["hour", "s"]), alone + alone)
+    require_same(store.query(by=["hour", "s"]), alone + alone)
     assert store.query("2026-03-28T23:00Z", "2026-03-29T00:00Z").seen == 2
 
 

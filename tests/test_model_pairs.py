@@ -18,7 +18,7 @@ from streammetrics.rows.arrays import rows_by_model
 from streammetrics.rows.batches import read
 from streammetrics.state.tables import combine, in_order
 from streammetrics.state.tally import Tally
-from streammetrics.statistics import pairs_kept
+from streammetrics.statistics.paired import pairs_kept
 from streammetrics.uncertainty.distributions import normal_quantile
 from streammetrics.uncertainty.paired_proportions import paired_proportion_limits
 

@@ -36,7 +36,7 @@ def drift_intervals(table: pl.DataFrame, bins: int, confidence: float) -> pl.Dat
     >>> table = pl.DataFrame({"group": 0, "low": [0.2, 0.8], "high": [0.2, 0.8], "reference": [500, 500]})
     >>> found = drift_intervals(table.with_columns(current=pl.Series([450, 550])), 10, 0.95)
     >>> found.select("measure", pl.col(pl.Float64).round(4)).rows()
-    [('psi', 0.008, 0.0, 0.0269), ('js', 0.0014, 0.0, 0.0048), ('ks', 0.05, 0.0, 0.1107)]
+    [('psi', 0.008, 0.0, 0.0264), ('js', 0.0014, 0.0, 0.0048), ('ks', 0.05, 0.0, 0.1107)]
     """
     z = normal_quantile(upper_level(confidence))
     kept, either = pl.max_horizontal(A, SMALLEST_SHARE), pl.max_horizontal(B, SMALLEST_SHARE)
