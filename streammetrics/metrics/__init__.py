@@ -41,7 +41,8 @@ from streammetrics.system.public import publish
 
 def __dir__() -> list[str]:
     modules = ["class_probabilities", "predictions", "several_classes"]
-    return sorted(["Bounded", "Metric", "all_metrics", "metric", *modules, *(m.__name__ for m in all_metrics())])
+    own = (m.__name__ for m in all_metrics() if m.__name__ in globals())
+    return sorted(["Bounded", "Metric", "all_metrics", "metric", *modules, *own])
 
 
 for _metric in declared_metrics():
