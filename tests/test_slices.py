@@ -95,7 +95,7 @@ def split(data, row):
 
 def every_slice(report, metric, monkeypatch, **options):
     """All slices that are compared, as if each were a finding."""
-    from streammetrics.reading import search
+    from streammetrics.slices import search
 
     def whatever(self):
         compared = [self._against(lot, self.lots[0], np.ones(len(lot.rows), bool)) for lot in self.lots[1:]]

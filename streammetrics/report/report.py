@@ -21,10 +21,11 @@ from streammetrics.frame import keys_of
 from streammetrics.keys import matching, require_free, require_group_columns
 from streammetrics.metrics import Metric, find_metric, find_metrics
 from streammetrics.metrics.requirement import Requirement
-from streammetrics.reading import curves, error_curves, fairness, segments, slices
+from streammetrics.reading import curves, error_curves, fairness, segments
 from streammetrics.reading.estimates import at_threshold, columns_of, estimate
 from streammetrics.report.comparison import Comparison
 from streammetrics.rows.roles import FOLD, LABEL, MODEL, several
+from streammetrics.slices import slices
 from streammetrics.state.tables import State, for_reports, roll_up, select
 from streammetrics.statistics import (
     GROUP,

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.reading.lots import Columns, Lot
-from streammetrics.reading.remainders import Remainders, Tables
+from streammetrics.slices.lots import Columns, Lot
+from streammetrics.slices.remainders import Remainders, Tables
 from streammetrics.uncertainty.discoveries import discoveries
 
 Values = NDArray[np.float64]

@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.reading.cuts import Numbers
 from streammetrics.rows.codes import encode, number
+from streammetrics.slices.cuts import Numbers
 
 Columns: TypeAlias = tuple[str, ...]
 

@@ -16,16 +16,16 @@ from streammetrics import text
 from streammetrics.errors import Argument, MetricError, ReportError
 from streammetrics.keys import matching, require_free
 from streammetrics.metrics import Metric
-from streammetrics.reading.cuts import SLICE, Numbers
-from streammetrics.reading.lots import Lot, all_lots
 from streammetrics.rows.roles import LABEL, MODEL
+from streammetrics.slices.cuts import SLICE, Numbers
+from streammetrics.slices.lots import Lot, all_lots
 from streammetrics.state.tables import State, select
 from streammetrics.statistics import GROUP, RowCounts
 
 if TYPE_CHECKING:
-    from streammetrics.reading.remainders import Remainders
-    from streammetrics.reading.search import Finding
     from streammetrics.report.report import Report
+    from streammetrics.slices.remainders import Remainders
+    from streammetrics.slices.search import Finding
 
 CONFIDENCE = 0.95  # of intervals, if a report has none
 COLUMNS = (
@@ -82,8 +82,8 @@ def slices(
     >>> report.slices("accuracy", min_rows=100).select("slice", "value", "rest", "rows", "share_of_loss").rows()
     [('g = b', 0.0, 1.0, 200, 1.0)]
     """
-    from streammetrics.reading.remainders import RESULT, Remainders  # when they are needed: they take a while to import
-    from streammetrics.reading.search import Search
+    from streammetrics.slices.remainders import RESULT, Remainders  # when they are needed: they take a while to import
+    from streammetrics.slices.search import Search
 
     found = report.find(metric, of_label=LABEL in keys)
     _require(report, found, depth, min_rows, fdr)

@@ -1,0 +1,1 @@
+"""Where a model fails: slices of the rows in which a metric is worse than in the other rows."""
