@@ -6,7 +6,7 @@ import polars as pl
 
 METRIC = "metric"  # the columns before it are the keys of a row
 VALUE = ("value", "lower", "upper")
-LIMITS = ("ci_lower", "ci_upper")  # of sampling intervals, where they are asked for
+LIMITS = ("ci_lower", "ci_upper")  # of confidence intervals, where they are asked for
 ESTIMATE = (METRIC, *VALUE, *LIMITS, "note")
 
 

@@ -256,7 +256,7 @@ def evidence(e_value: float) -> str:
 
 
 def interval(lower: float | None, upper: float | None) -> str:
-    """A sampling interval, with two digits of its width.
+    """A confidence interval, with two digits of its width.
 
     >>> interval(0.74733, 0.76156), interval(0.5, None), interval(None, None)
     ('0.747 to 0.762', '0.5 to ?', '')

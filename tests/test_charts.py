@@ -267,7 +267,7 @@ def test_segments_are_sorted_with_their_intervals(segmented):
     rows = segmented.rollup("g").rows("roc_auc").sort("value", descending=True)
     assert list(picture.y.names) == rows["g"].to_list()
     assert layer(picture, "interval").sort("y")["x"].to_list() == pytest.approx(rows.sort("g")["ci_lower"].to_list())
-    assert "95 % sampling interval" in picture.subtitle
+    assert "95 % confidence interval" in picture.subtitle
     losses = charts.segments(segmented, "log_loss", "g")
     assert list(losses.y.names) == segmented.rollup("g").rows("log_loss").sort("value")["g"].to_list()
     with pytest.raises(sm.ReportError, match="no groups to compare"):

@@ -564,3 +564,13 @@ def test_one_threshold_and_positive_labels_of_models(typed):
     assert values(*score, "--threshold", 0.6, metric="recall") == [0.0]
     predicted = ["--task", "predictions", "--y-pred", "a=number", "--y-pred", "b=3 - number", "--positive", "1"]
     assert values(typed, *predicted, metric="predicted_positive_rate") == [0.5, 0.5]
+
+
+def test_intervals_for_every_look_are_wider(tmp_path):
+    frame = pl.DataFrame({"y": [0, 1, 1, 0] * 500, "p": [0.1, 0.8, 0.2, 0.7] * 500})
+    state = tmp_path / "a.state"
+    sm.binary(y_true="y", y_score="p").update(frame).save(state)
+    options = ["show", str(state), "--metric", "accuracy", "--confidence", "0.95", "--format", "json"]
+    (once,), (always,) = (json.loads(run(*options, *more)) for more in ((), ("--always", "1000")))
+    assert always["ci_lower"] < once["ci_lower"] < once["ci_upper"] < always["ci_upper"]
+    assert "--always requires --confidence" in run("show", state, "--always", "1000", code=2)

@@ -1,4 +1,4 @@
-"""Sampling intervals in reports and comparisons, off the tables and by leaving out folds of units."""
+"""Confidence intervals in reports and comparisons, off the tables and by leaving out folds of units."""
 
 import math
 

@@ -101,7 +101,7 @@ def test_what_cannot_be_ranked_is_refused():
     with pytest.raises(sm.ReportError, match="there is no key 'land'"):
         report.worst("roc_auc", land="x")
     sampled = report_of(labelled(), confidence=0.9)
-    with pytest.raises(sm.ReportError, match="ece has no sampling intervals here"):
+    with pytest.raises(sm.ReportError, match="ece has no confidence intervals here"):
         sampled.worst("ece", by_bound=True)
     assert sampled.worst("ece").height == 7
 

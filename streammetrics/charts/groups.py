@@ -24,7 +24,7 @@ SIDES = ("model", "report")  # group columns whose values lie over one another
 def segments(report: Drawn, metric: str | Metric, by: str | None = None, **keys: Any) -> Picture:
     """A metric of each group as a dot with its interval, the best on top.
 
-    Where groups are many the worst are shown. The interval is the sampling interval where the report has a confidence,
+    If groups are many, the worst are shown. The interval is the confidence interval if the report has a confidence,
     else the certified bounds.
 
     Args:
@@ -138,7 +138,7 @@ def _ribbon(frame: pl.DataFrame, low: str, high: str, y: Axis) -> Layer:
 def interval_columns(frame: pl.DataFrame, confidence: float | None) -> tuple[str, str, str]:
     """The columns of the interval to draw, and what it is."""
     if confidence is not None and "ci_lower" in frame.columns and frame["ci_lower"].count():
-        return "ci_lower", "ci_upper", f"{confidence * 100:g} % sampling interval"
+        return "ci_lower", "ci_upper", f"{confidence * 100:g} % confidence interval"
     return "lower", "upper", "certified bounds" if (frame["lower"] != frame["upper"]).any() else ""
 
 

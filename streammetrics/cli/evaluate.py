@@ -66,6 +66,7 @@ TASKS: dict[str, Callable[..., Accumulator]] = {
 @click.option("--save", type=options.FileToWrite(), help="File to save the state to, for merge, show and check.")
 @click.option("--workers", type=click.IntRange(min=1), help="Threads; one for each core unless given.")
 @options.confidence
+@options.always
 @options.html
 @options.form
 @options.output
@@ -78,6 +79,7 @@ def evaluate_command(
     save: Path | None,
     workers: int | None,
     confidence: float | None,
+    always: int | None,
     html: Path | None,
     form: str,
     output: Path | None,
@@ -89,7 +91,7 @@ def evaluate_command(
     """
     files = open_files(paths, None if where is None else expression(where), null_values)
     acc = _task(task, Columns.of(files), given)
-    acc.finalize(metrics or None)  # an unknown metric is refused before the data are read
+    acc.finalize(metrics or None, confidence=confidence, always=always)  # refuse it before the data are read
     progress = sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None
     accumulate(files, acc, workers=workers, progress=progress)
     if where is not None and not acc.seen:
@@ -97,7 +99,7 @@ def evaluate_command(
     require_rows([acc])
     if save:
         acc.save(save)
-    report = acc.finalize(metrics or None, confidence=confidence)
+    report = acc.finalize(metrics or None, confidence=confidence, always=always)
     if task == "binary" and not report.rows("positives")["value"].sum():
         click.echo(f"Warning: no row has the positive label {given['positive'] or 1}.", err=True)
     show(report, form, output, html)

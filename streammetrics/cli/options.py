@@ -47,6 +47,11 @@ metrics = click.option(
 confidence = click.option(
     "--confidence", type=float, help="Confidence level, such as 0.95. Adds confidence intervals to the metrics."
 )
+always = click.option(
+    "--always",
+    type=int,
+    help="Number of rows, such as 100000: intervals hold at every look at growing data, and are tightest there.",
+)
 output = click.option("-o", "--output", type=FileToWrite(), help="File to write instead of printing.")
 html = click.option("--html", type=FileToWrite(), help="File to write as an HTML page, with charts.")
 total = click.option("--total", is_flag=True, help="Roll up all groups into one.")

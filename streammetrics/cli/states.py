@@ -31,6 +31,7 @@ def merge_command(states: tuple[Path, ...], output: Path) -> None:
 @options.total
 @options.metrics
 @options.confidence
+@options.always
 @options.html
 @options.form
 @options.output
@@ -40,12 +41,13 @@ def show_command(
     total: bool,
     metrics: tuple[str, ...],
     confidence: float | None,
+    always: int | None,
     html: Path | None,
     form: str,
     output: Path | None,
 ) -> None:
     """Show the metrics of a saved state, rolled up to some of its group columns."""
-    show(report_of(state, by, total, metrics, confidence), form, output, html)
+    show(report_of(state, by, total, metrics, confidence, always), form, output, html)
 
 
 @command("check", "streammetrics check week.state --require 'roc_auc>=0.80' --require 'ece<=0.02'")
@@ -142,6 +144,7 @@ def report_of(
     total: bool = False,
     metrics: tuple[str, ...] = (),
     confidence: float | None = None,
+    always: int | None = None,
 ) -> Report:
     """The report of a saved state, rolled up to some of its group columns, or to one group."""
     if by and total:
@@ -150,5 +153,5 @@ def report_of(
     rolled_up = bool(by or total)
     if rolled_up and not acc.seen:  # a report without groups has no total, an accumulator has one of 0 rows
         acc, rolled_up = acc.rollup(*by), False
-    report = acc.finalize(metrics or None, confidence=confidence)
+    report = acc.finalize(metrics or None, confidence=confidence, always=always)
     return report.rollup(*by) if rolled_up else report

@@ -211,7 +211,7 @@ def _groups(report: Report, models: list[str]) -> str:
     made = groups_table(frame, report.by, "Metrics of each group", sortable=True)
     below = "± is the certified bound of a value; one without is exact."
     if report.confidence:
-        below = "Below a value stands its sampling interval, or ± its certified bound where it has none."
+        below = "Below a value stands its confidence interval, or ± its certified bound where it has none."
     return (
         f'<section><h2 id="groups">Groups</h2><p>{below}{note} '
         "Press the head of a column to sort by it.</p>"

@@ -133,7 +133,7 @@ def plainly(end: float, row: Row) -> str:
 
 
 def uncertainty(row: Row) -> str:
-    """The sampling interval where there is one, else how far the truth can be from the value; nothing if exact."""
+    """The confidence interval where there is one, else how far the truth can be from the value; nothing if exact."""
     if row.get("ci_lower") is not None or row.get("ci_upper") is not None:
         return text.interval(row["ci_lower"], row["ci_upper"])
     return text.bound(row["lower"], row["upper"]).replace("exact", "")

@@ -1,4 +1,4 @@
-"""Sampling intervals of estimates: off the tables themselves, or by leaving out folds of units."""
+"""Confidence intervals of estimates: off the tables themselves, or by leaving out folds of units."""
 
 from __future__ import annotations
 

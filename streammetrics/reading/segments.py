@@ -29,8 +29,8 @@ def worst(
 ) -> pl.DataFrame:
     """The groups in which a metric is worst, the worst first; of equal ones the larger group.
 
-    A tiny group can lead by chance. ``min_rows`` leaves it out; ``by_bound`` ranks by the end of the sampling interval
-    that is nearer to good, so that the groups come first that are bad even if chance was against them.
+    A tiny group can lead by chance. ``min_rows`` leaves it out; ``by_bound`` ranks by the end of the confidence
+    interval that is nearer to good, so that the groups come first that are bad even if chance was against them.
 
     Args:
         report: the report.
@@ -45,7 +45,7 @@ def worst(
 
     Raises:
         MetricError: for an unknown metric, and for one that is neither better high nor low.
-        ReportError: for a key that is no column, for ``by_bound`` where there are no sampling intervals, and where a
+        ReportError: for a key that is no column, for ``by_bound`` where there are no confidence intervals, and where a
             group column is called ``rows``.
 
     >>> import streammetrics as sm
@@ -95,9 +95,9 @@ def _ranked(
     column = ("ci_lower" if descending else "ci_upper") if by_bound else "value"
     rows = report.rows(metric, **keys)
     if column not in rows.columns:
-        raise ReportError("by_bound= ranks by sampling intervals; finalize(confidence=0.95) gives them.")
+        raise ReportError("by_bound= ranks by confidence intervals; finalize(confidence=0.95) gives them.")
     if by_bound and rows["value"].count() and not rows[column].count():
-        raise ReportError(f"{found.name} has no sampling intervals here; rank by value, with min_rows=.")
+        raise ReportError(f"{found.name} has no confidence intervals here; rank by value, with min_rows=.")
     own = keys_of(rows)
     return (
         with_rows(report, rows)

@@ -69,7 +69,7 @@ class Estimate:
     """A value with certified bounds for the rows seen.
 
     ``value`` is None where it is undefined; ``lower == value == upper`` where it is exact. ``note`` is a word about it,
-    or None. ``ci_lower`` and ``ci_upper`` are the ends of its sampling interval, where one was asked for and is sound.
+    or None. ``ci_lower`` and ``ci_upper`` are the ends of its confidence interval, if one was asked for and is sound.
 
     As a number an estimate is its value: ``float(estimate)``, ``estimate >= 0.8`` and ``f"{estimate:.3f}"``. To decide
     on the certified bounds instead, compare ``estimate.lower`` or call `Report.violations`.
@@ -187,7 +187,7 @@ class Report:
         """All estimates: group columns, kept keys such as ``threshold``, metric, value, lower, upper, note.
 
         One row for each group, kept key and metric. ``lower`` and ``upper`` are certified bounds for the rows seen;
-        with a confidence, ``ci_lower`` and ``ci_upper`` are the ends of the sampling interval, for other rows like
+        with a confidence, ``ci_lower`` and ``ci_upper`` are the ends of the confidence interval, for other rows like
         them. The schema follows from the specification, never from the data but for the types of groups and labels.
         """
         return self._estimates(self.metrics)
