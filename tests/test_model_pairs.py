@@ -409,6 +409,16 @@ def test_proportions_of_the_same_rows():
     assert compared(frame, "prevalence")["ci_lower"] is None
 
 
+def test_undefined_differences_have_no_interval_and_others_lie_in_theirs():
+    """Although ratios are read with rows added, of which all are defined."""
+    found = sm.binary(**MODELS).update({"y": [1, 1] + [0] * 64, "a": [0.1] * 66, "b": [0.9] * 2 + [0.1] * 64})
+    frame = found.finalize().compare("a", "b", metrics=["precision", "mcc", "f1", "npv"]).frame
+    limits = {metric: limits for metric, *limits in frame.select("metric", "ci_lower", "ci_upper").rows()}
+    assert limits["precision"] == limits["mcc"] == [None, None]
+    assert limits["f1"][0] < 0 < limits["f1"][1] == 1
+    assert limits["npv"][0] < 2 / 66 < limits["npv"][1]
+
+
 def test_groups_thresholds_and_rollups():
     frame = pl.concat([scores(800, seed=s).with_columns(g=pl.lit(f"g{s}"), h=pl.lit(s % 2)) for s in range(3)])
     report = sm.binary(by=["g", "h"], thresholds=(0.3, 0.5), **MODELS).update(frame).finalize()

@@ -109,7 +109,15 @@ def same_rows_intervals(
             for rows, chosen, limits in METHODS[type(statistic)](found, smooth, values, confidence):
                 limited = tidy(rows, rows.columns, [m.name for m in chosen], *limits)
                 parts.append(groups.join(limited, on=GROUP, maintain_order="right").drop(GROUP))
-    return pl.concat(parts, how="diagonal_relaxed").select(parts[0].columns)
+    return _around(frame, pl.concat(parts, how="diagonal_relaxed").select(parts[0].columns))
+
+
+def _around(frame: pl.DataFrame, limits: pl.DataFrame) -> pl.DataFrame:
+    """The limits of differences that are defined, which contain them; rows added to empty cells may move them away."""
+    keys, (lower, upper) = limits.columns[: -len(LIMITS)], LIMITS
+    seen = frame.select(*keys, seen=(pl.col("b") - pl.col("a")).fill_nan(None)).drop_nulls("seen")
+    known = limits.drop_nulls(LIMITS).join(seen, on=keys, nulls_equal=True, maintain_order="left")
+    return known.select(*keys, pl.min_horizontal(lower, "seen"), pl.max_horizontal(upper, "seen"))
 
 
 def _outcomes(found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, confidence: float) -> Found:
