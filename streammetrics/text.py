@@ -128,6 +128,18 @@ def written(values: pl.Series) -> pl.Series:
     return values.cast(pl.String)
 
 
+def where(keys: pl.DataFrame, by: Sequence[str]) -> pl.Expr:
+    """The group of each row, and the key such as the threshold, in words.
+
+    >>> frame = pl.DataFrame({"source": ["app", None], "threshold": [0.5, None]})
+    >>> frame.select(where(frame, by=["source"])).to_series().to_list()
+    ['source app, threshold 0.5', 'source null']
+    """
+    values = {k: written(keys[k]) for k in keys.columns}
+    texts = [pl.lit(f"{k} ") + (v.fill_null("null") if k in by else v) for k, v in values.items()]
+    return pl.concat_str(texts, separator=", ", ignore_nulls=True) if texts else pl.lit("")
+
+
 def render(frame: pl.DataFrame, by: list[str], width: int | None = None) -> str:
     """A report's frame as text: metrics below each other, or, where there are groups, one row for each.
 
@@ -222,7 +234,7 @@ def findings(frame: pl.DataFrame) -> str:
             f"{r['name']}: {r['rule']}" if r["name"] else r["rule"],
             *(r["windows"], r["where"]),
             *(_number(r), bound(r["lower"], r["upper"]), interval(r["ci_lower"], r["ci_upper"])),
-            ": ".join([r["verdict"], *filter(None, [", ".join(_remarks(r))])]),
+            verdict(r),
         )
         for r in rows(telling.head(LONGEST))
     ]
@@ -236,13 +248,22 @@ def findings(frame: pl.DataFrame) -> str:
     return "\n".join(lines)
 
 
+def verdict(row: Mapping[str, Any]) -> str:
+    """A verdict with what there is to say of it.
+
+    >>> verdict({"verdict": "undefined", "value": None, "note": "undefined: no rows"})
+    'undefined: no rows'
+    """
+    return ": ".join([row["verdict"], *filter(None, [", ".join(_remarks(row))])])
+
+
 def _remarks(row: Mapping[str, Any]) -> Iterator[str]:
     """What stands after a verdict: since when and how strongly, why there is none, and that it is a mere warning."""
-    if row["since"] is not None:
+    if row.get("since") is not None:
         yield f"since {row['since']}, e-value {evidence(row['e_value'])}"
     if row["note"] and (row["value"] is None or row["verdict"] == "undefined"):
         yield row["note"].removeprefix("undefined: ")
-    if row["severity"] == "warn" and row["verdict"] != "holds":
+    if row.get("severity") == "warn" and row["verdict"] != "holds":
         yield "a warning"
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from streammetrics.cli.output import FORMATS, SAFE_CSV
+from streammetrics.cli.verdicts import FORMATS as VERDICT_FORMATS
 
 
 class FileToWrite(click.Path):
@@ -26,20 +27,25 @@ class FileToWrite(click.Path):
         return path
 
 
-def form(command: Callable[..., None]) -> Callable[..., None]:
-    """The form of what is printed or written."""
+def formats(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The form of what is printed or written, one of these."""
 
-    @wraps(command)
-    def chosen(*arguments: Any, form: str, safe_csv: bool, **others: Any) -> None:
-        if safe_csv and form != "csv":
-            raise click.UsageError("--safe-csv is for --format csv.")
-        command(*arguments, form=SAFE_CSV if safe_csv else form, **others)
+    def with_form(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def chosen(*arguments: Any, form: str, safe_csv: bool, **others: Any) -> None:
+            if safe_csv and form != "csv":
+                raise click.UsageError("--safe-csv is for --format csv.")
+            command(*arguments, form=SAFE_CSV if safe_csv else form, **others)
 
-    safe = "Quote text that a spreadsheet would run as a formula, such as =1+1, for --format csv."
-    chosen = click.option("--safe-csv", is_flag=True, help=safe)(chosen)
-    return click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)(chosen)
+        safe = "Quote text that a spreadsheet would run as a formula, such as =1+1, for --format csv."
+        chosen = click.option("--safe-csv", is_flag=True, help=safe)(chosen)
+        return click.option("--format", "form", type=click.Choice(names), default="table", show_default=True)(chosen)
+
+    return with_form
 
 
+form = formats(*FORMATS)
+form_of_verdicts = formats(*FORMATS, *VERDICT_FORMATS)
 by = click.option("--by", multiple=True, help="Group column; repeat for more.")
 metrics = click.option(
     "--metric", "metrics", multiple=True, help="Metric to show, such as 'fbeta(beta=2)'; repeat for more."

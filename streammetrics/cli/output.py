@@ -12,11 +12,12 @@ import click
 import polars as pl
 import polars.selectors as cs
 
+from streammetrics.cli.markdown import markdown
 from streammetrics.report.report import Report
 from streammetrics.system.writing import write_file
 from streammetrics.text import escaped, written
 
-FORMATS = ("table", "json", "csv", "parquet")
+FORMATS = ("table", "json", "csv", "parquet", "markdown")
 SAFE_CSV = "safe csv"  # without formulas
 FORMULA = r"^[=+@\t\r\n-]"  # how a cell starts that a spreadsheet runs
 COLOURS = {"holds": "green", "open": "yellow", "too few rows": "yellow", "breached": "red"}
@@ -50,9 +51,16 @@ def write(frame: pl.DataFrame, text: str, form: str, output: Path | None) -> Non
         text = frame.write_json()
     elif form in ("csv", SAFE_CSV):
         text = (frame if form == "csv" else _quoted(frame)).write_csv().rstrip("\n")
+    elif form == "markdown":
+        text = markdown(frame)
+    terminal = form != "table" and sys.stdout.isatty()  # files and pipes get the data as they are
+    print_or_save("\n".join(map(escaped, text.split("\n"))) if terminal and output is None else text, output)
+
+
+def print_or_save(text: str, output: Path | None) -> None:
+    """Print a text, or write it to a file where one is given."""
     if output is None:
-        terminal = form != "table" and sys.stdout.isatty()  # files and pipes get the data as they are
-        echo("\n".join(map(escaped, text.split("\n"))) if terminal else text)
+        echo(text)
     else:
         write_file(output, (click.unstyle(text) + "\n").encode())
 

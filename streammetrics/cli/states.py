@@ -8,11 +8,13 @@ import click
 
 from streammetrics.accumulator import Accumulator
 from streammetrics.cli import options
-from streammetrics.cli.output import echo, show, write
+from streammetrics.cli.output import show, write
 from streammetrics.cli.root import command
+from streammetrics.cli.verdicts import write_verdicts
 from streammetrics.differences.drift import drift
 from streammetrics.differences.evaluations import compare
 from streammetrics.report.report import Report
+from streammetrics.report.verdicts import verdicts
 
 
 @command("merge", "streammetrics merge monday.state tuesday.state -o week.state")
@@ -61,23 +63,31 @@ def show_command(
 )
 @options.by
 @options.total
+@options.form_of_verdicts
+@options.output
 @click.pass_context
 def check_command(
-    ctx: click.Context, state: Path, requirements: tuple[str, ...], by: tuple[str, ...], total: bool
+    ctx: click.Context,
+    state: Path,
+    requirements: tuple[str, ...],
+    by: tuple[str, ...],
+    total: bool,
+    form: str,
+    output: Path | None,
 ) -> None:
     """Check requirements on a saved state, in every group.
 
     A requirement holds where the certified bounds leave no doubt: with >= the lower one decides, with <= the upper one.
-    The exit code is 1 where one fails.
+    The exit code is 1 where one fails. --format github prints annotations for GitHub Actions, --format junit a report
+    for CI systems.
     """
     report = report_of(state, by, total)
     failures = report.violations(requirements)
-    for sentence in failures:
-        echo(click.style(sentence, fg="red"))
+    held = f"All {len(requirements)} requirements hold." if len(requirements) > 1 else f"{requirements[0]} holds."
+    shown = [click.style(line, fg="red") for line in failures] or [click.style(held, fg="green")]
+    write_verdicts(verdicts(report, requirements), "\n".join(shown), form, output, f"streammetrics check {state}")
     if failures:
         ctx.exit(1)
-    held = f"All {len(requirements)} requirements hold." if len(requirements) > 1 else f"{requirements[0]} holds."
-    echo(click.style(held, fg="green"))
 
 
 @command("compare", "streammetrics compare monday.state tuesday.state --metric roc_auc")

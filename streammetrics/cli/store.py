@@ -11,6 +11,7 @@ from streammetrics.accumulator import Accumulator
 from streammetrics.cli import options
 from streammetrics.cli.output import show, with_colours, write
 from streammetrics.cli.root import Commands, command, epilog, main
+from streammetrics.cli.verdicts import write_verdicts
 from streammetrics.history.checks import check
 from streammetrics.history.rules import read_rules
 from streammetrics.history.store import MetricStore
@@ -114,7 +115,7 @@ def store_report(
 @click.argument("rules", type=click.Path(path_type=Path))
 @until
 @click.option("--scores", help="URI of the history of scores, for rules with before_labels = true.")
-@options.form
+@options.form_of_verdicts
 @options.output
 @click.pass_context
 def store_check(
@@ -137,11 +138,12 @@ def store_check(
     require = "accuracy >= 0.8"
     alarm = "1 per year"
 
-    The exit code is 1 if a rule is breached or undefined, unless its severity is "warn".
+    The exit code is 1 if a rule is breached or undefined, unless its severity is "warn". --format github prints
+    annotations for GitHub Actions, --format junit a report for CI systems.
     """
     unlabeled = None if scores is None else MetricStore(scores)
     findings = check(MetricStore(uri), read_rules(rules), until=until, scores=unlabeled)
-    write(findings.frame, with_colours(str(findings)), form, output)
+    write_verdicts(findings.frame, with_colours(str(findings)), form, output, f"streammetrics store check {uri}")
     if not findings.hold:
         ctx.exit(1)
 

@@ -189,7 +189,7 @@ def _finding(ask: Ask, windows: pl.Series, end: pl.Series, rule: Rule, labels: A
     columns |= {
         "rule": pl.lit(str(rule)),
         "windows": pl.lit(" to ".join(dict.fromkeys(str(seen[i]) for i in (0, -1))) if len(seen) else "none"),
-        "where": _where(found.select(_keys(found)), rule.by),
+        "where": text.where(found.select(_keys(found)), rule.by),
         "rows": pl.col(ROWS),
         "verdict": pl.col(VERDICT),
         "passes": pl.lit(rule.severity == "warn") | pl.col(VERDICT).is_in(passing),
@@ -260,13 +260,6 @@ def _joined(*texts: pl.Expr) -> pl.Expr:
     """Some texts, one after the other; null if all are."""
     said = pl.concat_str(texts, separator="; ", ignore_nulls=True)
     return pl.when(pl.any_horizontal(text.is_not_null() for text in texts)).then(said)
-
-
-def _where(keys: pl.DataFrame, by: Sequence[str]) -> pl.Expr:
-    """The segment, and the key such as the threshold, in words."""
-    values = {k: text.written(keys[k]) for k in keys.columns}
-    texts = [pl.lit(f"{k} ") + (v.fill_null("null") if k in by else v) for k, v in values.items()]
-    return pl.concat_str(texts, separator=", ", ignore_nulls=True) if texts else pl.lit("")
 
 
 def _time(given: date | str, zone: str | None) -> pl.Series:

@@ -1,0 +1,34 @@
+"""Frames as Markdown tables."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import polars as pl
+
+from streammetrics import text
+
+SPECIAL = re.compile(r"[\\`*\[\]<>|&~#]|(?<![^\W_])_|_(?![^\W_])")  # within a word an underscore is only itself
+
+
+def markdown(frame: pl.DataFrame) -> str:
+    """A frame as a Markdown table, without columns that are all null, numbers to the right.
+
+    >>> print(markdown(pl.DataFrame({"metric": ["roc_auc"], "value": [0.8541234567], "note": [None]})))
+    | metric | value |
+    | :--- | ---: |
+    | roc_auc | 0.854123 |
+    """
+    shown = frame.select(c for c in frame.get_columns() if frame.is_empty() or c.null_count() < frame.height)
+    ruler = ["---:" if dtype.is_numeric() else ":---" for dtype in shown.dtypes]
+    rows = [[_cell(value) for value in row.values()] for row in text.rows(shown)]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in ([*map(_cell, shown.columns)], ruler, *rows))
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:.6g}"
+    return SPECIAL.sub(r"\\\g<0>", text.escaped(str(value)))

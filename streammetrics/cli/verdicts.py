@@ -1,0 +1,123 @@
+"""Verdicts in the forms that CI systems read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import polars as pl
+
+from streammetrics import text
+from streammetrics.cli.markdown import markdown
+from streammetrics.cli.output import print_or_save, write
+
+FORMATS = ("github", "junit")
+SUMMARY = "GITHUB_STEP_SUMMARY"  # file that GitHub Actions shows on the page of a run
+ESCAPES: dict[str, str | int | None] = {"%": "%25", "\r": "%0D", "\n": "%0A"}
+IN_PROPERTIES: dict[str, str | int | None] = {":": "%3A", ",": "%2C"}
+NO_XML = str.maketrans({"\ufffe": "\\ufffe", "\uffff": "\\uffff"})
+
+
+def write_verdicts(frame: pl.DataFrame, shown: str, form: str, output: Path | None, suite: str) -> None:
+    """The verdicts of a check in one of the forms, or the text that shows them; to a file where one is given.
+
+    Args:
+        frame: a row for each rule and group: at least ``rule``, ``where``, ``value``, ``lower``, ``upper``,
+            ``verdict``, ``passes``, and ``note``.
+        shown: the text for a terminal.
+        form: the form.
+        output: the file.
+        suite: what was checked.
+    """
+    if form == "github":
+        print_or_save("\n".join([shown, *commands(frame)]), output)
+        if summary := os.environ.get(SUMMARY):
+            with Path(summary).open("a", encoding="utf-8") as file:
+                file.write(f"{table(frame)}\n\n")
+    elif form == "junit":
+        print_or_save(junit(frame, suite), output)
+    elif form == "markdown":
+        print_or_save(table(frame), output)
+    else:
+        write(frame, shown, form, output)
+
+
+def commands(frame: pl.DataFrame) -> Iterator[str]:
+    """A workflow command of GitHub Actions for each verdict but those that hold: an error if the check fails of it."""
+    for row in text.rows(frame.filter(pl.col("verdict") != "holds")):
+        level = "error" if not row["passes"] else "notice" if _is_skipped(row) else "warning"
+        yield f"::{level} title={_escaped(_rule(row), ESCAPES | IN_PROPERTIES)}::{_escaped(_sentence(row), ESCAPES)}"
+
+
+def junit(frame: pl.DataFrame, suite: str) -> str:
+    """A JUnit report: a test case for each verdict, a failure if the check fails of it, skipped if it says nothing."""
+    cases = []
+    for row in text.rows(frame):
+        names = {"classname": _rule(row), "name": row["where"] or "all rows"}
+        case = ElementTree.Element("testcase", {key: _in_xml(name) for key, name in names.items()})
+        if row["verdict"] != "holds":
+            told = {"message": _in_xml(_sentence(row))}
+            if not row["passes"]:
+                ElementTree.SubElement(case, "failure", told | {"type": row["verdict"]})
+            else:
+                ElementTree.SubElement(case, "skipped", told)
+        cases.append(case)
+    failed, skipped = (sum(case.find(tag) is not None for case in cases) for tag in ("failure", "skipped"))
+    counts = {"tests": str(len(cases)), "failures": str(failed), "errors": "0", "skipped": str(skipped)}
+    root = ElementTree.Element("testsuites", counts)
+    ElementTree.SubElement(root, "testsuite", {"name": _in_xml(suite)} | counts).extend(cases)
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding="unicode")
+
+
+def table(frame: pl.DataFrame) -> str:
+    """The verdicts as a Markdown table."""
+    rows = [
+        {
+            "rule": _rule(row),
+            "windows": row.get("windows"),
+            "where": row["where"] or None,
+            "value": row["value"],
+            "bound": text.bound(row["lower"], row["upper"]),
+            "interval": text.interval(row.get("ci_lower"), row.get("ci_upper")) or None,
+            "verdict": text.verdict(row),
+        }
+        for row in text.rows(frame)
+    ]
+    texts = ("rule", "windows", "where", "bound", "interval", "verdict")
+    return markdown(pl.DataFrame(rows, schema_overrides=dict.fromkeys(texts, pl.String)))
+
+
+def _rule(row: dict[str, Any]) -> str:
+    return f"{row['name']}: {row['rule']}" if row.get("name") else str(row["rule"])
+
+
+def _sentence(row: dict[str, Any]) -> str:
+    """Where, what, and the numbers behind it."""
+    told = [text.verdict(row)]
+    if row["value"] is not None:
+        told.append(f"value {text.number(row['value'], row['lower'], row['upper'])}")
+        if row["lower"] != row["upper"]:
+            told.append(f"bounds {row['lower']:.6g} to {row['upper']:.6g}")
+        if interval := text.interval(row.get("ci_lower"), row.get("ci_upper")):
+            told.append(f"interval {interval}")
+    if row.get("description"):
+        told.append(row["description"])
+    place = ", ".join(filter(None, (row["where"], row.get("windows"))))
+    return f"{place}: {'; '.join(told)}" if place else "; ".join(told)
+
+
+def _is_skipped(row: dict[str, Any]) -> bool:
+    return row["verdict"] in ("open", "too few rows")
+
+
+def _escaped(string: str, escapes: dict[str, str | int | None]) -> str:
+    return text.escaped(string).translate(str.maketrans(escapes))
+
+
+def _in_xml(string: str) -> str:
+    """A text without characters that XML cannot hold."""
+    return text.escaped(string).translate(NO_XML)

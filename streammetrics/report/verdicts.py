@@ -1,0 +1,55 @@
+"""What a report says of requirements: a verdict for each of them and each group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from streammetrics import text
+from streammetrics.frame import keys_of
+from streammetrics.metrics.requirement import Requirement
+from streammetrics.report.report import Report
+
+SCHEMA = {
+    "rule": pl.String(),
+    "where": pl.String(),
+    "value": pl.Float64(),
+    "lower": pl.Float64(),
+    "upper": pl.Float64(),
+    "verdict": pl.String(),
+    "passes": pl.Boolean(),
+    "note": pl.String(),
+}
+
+
+def verdicts(report: Report, requirements: Sequence[str]) -> pl.DataFrame:
+    """Whether requirements are certain to hold of a report: one row for each requirement, group, and key.
+
+    The verdict is ``"holds"`` or ``"breached"`` if both certified bounds lie on one side of the limit, ``"open"`` if
+    they do not, and ``"undefined"`` without a value. Only what holds passes, as in `Report.violations`.
+
+    >>> import streammetrics as sm
+    >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.8, 0.3, 0.4]}).finalize()
+    >>> verdicts(report, ["roc_auc >= 0.8", "recall >= 0.8"]).select("rule", "where", "value", "verdict").rows()
+    [('roc_auc >= 0.8', '', 1.0, 'holds'), ('recall >= 0.8', 'threshold 0.5', 0.5, 'breached')]
+    """
+    parts = [_of_one(report, Requirement.parse(requirement)) for requirement in requirements]
+    return pl.concat([pl.DataFrame(schema=SCHEMA), *parts])
+
+
+def _of_one(report: Report, required: Requirement) -> pl.DataFrame:
+    rows = report.rows(required.metric)
+    surely, possibly = ("lower", "upper") if required.wants_high else ("upper", "lower")
+    verdict = (
+        pl.when(pl.col("value").is_null())
+        .then(pl.lit("undefined"))
+        .when(required.holds(pl.col(surely)))
+        .then(pl.lit("holds"))
+        .when(required.holds(pl.col(possibly)))
+        .then(pl.lit("open"))
+        .otherwise(pl.lit("breached"))
+    )
+    made = {"rule": pl.lit(str(required)), "where": text.where(rows.select(keys_of(rows)), report.by)}
+    made |= {"verdict": verdict, "passes": verdict == "holds"}
+    return rows.select(made.get(name, pl.col(name)).alias(name) for name in SCHEMA).cast(pl.Schema(SCHEMA))

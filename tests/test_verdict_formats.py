@@ -1,0 +1,141 @@
+"""Verdicts in the forms of CI systems: each rule and group once, and what fails the check fails there."""
+
+import json
+import re
+from xml.etree import ElementTree
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import streammetrics as sm
+from streammetrics.cli import main
+from streammetrics.cli.markdown import markdown
+from streammetrics.cli.verdicts import commands, junit, table
+from streammetrics.report.verdicts import verdicts
+
+ROW = {"name": None, "severity": "page", "windows": "2026-01-05", "where": "", "value": 0.5, "lower": 0.5, "upper": 0.5}
+ROW |= {"ci_lower": None, "ci_upper": None, "since": None, "e_value": None, "note": None, "description": None}
+FINDINGS = pl.DataFrame(
+    [
+        ROW | {"rule": "a >= 0.1", "verdict": "holds", "passes": True},
+        ROW | {"rule": "b >= 0.8", "verdict": "breached", "passes": False, "where": "source a|b, <c>: 100%\n"},
+        ROW | {"rule": "c >= 0.8", "verdict": "breached", "passes": True, "severity": "warn", "name": "x:y,z"},
+        ROW | {"rule": "d >= 0.5", "verdict": "open", "passes": True, "ci_lower": 0.4, "ci_upper": 0.6},
+        ROW | {"rule": "e >= 0.5", "verdict": "open", "passes": False, "lower": 0.25, "upper": 0.75},
+        ROW | {"rule": "f >= 0.5", "verdict": "too few rows", "passes": True},
+        ROW
+        | {"rule": "g >= 0.5", "verdict": "undefined", "passes": False, "value": None, "note": "undefined: no rows"},
+    ],
+    schema_overrides={"name": pl.String, "note": pl.String, "value": pl.Float64}
+    | dict.fromkeys(["since", "description"], pl.String),
+)
+ROWS = {"y": [1, 0, 1, 0, 1, 1], "p": [0.9, 0.2, 0.8, 0.4, 0.3, 0.7], "g": ["a", "a", "b", "b", "b", None]}
+
+
+@pytest.fixture
+def state(tmp_path):
+    sm.binary(y_true="y", y_score="p", by="g").update(ROWS).save(tmp_path / "a.state")
+    return tmp_path / "a.state"
+
+
+def run(*arguments, code=0, **env):
+    result = CliRunner(env={"GITHUB_STEP_SUMMARY": None} | env).invoke(main, [str(a) for a in arguments])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def test_a_junit_report_fails_what_fails_the_check_and_skips_what_says_nothing():
+    suites = ElementTree.fromstring(junit(FINDINGS, "a\x00b\uffff").encode())
+    (suite,) = suites
+    assert suite.get("name") == r"a\x00b\uffff"
+    for counted in (suites, suite):
+        assert [counted.get(key) for key in ("tests", "failures", "errors", "skipped")] == ["7", "3", "0", "3"]
+    found = {case.get("classname"): [part.tag for part in case] for case in suite}
+    assert list(found.values()) == [[], ["failure"], ["skipped"], ["skipped"], ["failure"], ["skipped"], ["failure"]]
+    assert list(found)[2] == "x:y,z: c >= 0.8"
+    assert [case.get("name") for case in suite][:2] == ["all rows", "source a|b, <c>: 100%\\n"]
+    messages = [part.get("message") for part in suite.iter() if part.tag in ("failure", "skipped")]
+    assert messages == [
+        "source a|b, <c>: 100%\\n, 2026-01-05: breached; value 0.5",
+        "2026-01-05: breached: a warning; value 0.5",
+        "2026-01-05: open; value 0.5; interval 0.40 to 0.60",
+        "2026-01-05: open; value 0.5; bounds 0.25 to 0.75",
+        "2026-01-05: too few rows; value 0.5",
+        "2026-01-05: undefined: no rows",
+    ]
+    assert suite.find("testcase/failure").get("type") == "breached"
+
+
+def test_annotations_are_one_escaped_line_for_each_verdict_that_does_not_hold():
+    found = list(commands(FINDINGS))
+    assert [re.match("::([a-z]+) ", line).group(1) for line in found] == [
+        *("error", "warning", "notice", "error", "notice", "error")
+    ]
+    assert found[0] == "::error title=b >= 0.8::source a|b, <c>: 100%25\\n, 2026-01-05: breached; value 0.5"
+    assert found[1].startswith("::warning title=x%3Ay%2Cz%3A c >= 0.8::2026-01-05: breached")
+
+
+def test_a_markdown_table_has_a_row_for_each_verdict_whatever_groups_are_called():
+    lines = table(FINDINGS).splitlines()
+    assert lines[0] == "| rule | windows | where | value | bound | interval | verdict |"
+    assert len(lines) == 2 + FINDINGS.height
+    assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines} == {8}
+    assert r"source a\|b, \<c\>: 100%" in lines[3]
+
+
+def test_markdown_escapes_what_is_not_meant_as_markup():
+    found = markdown(pl.DataFrame({"a_b": ["_x_", "y_z", "[l](u)", "a\nb"], "n": [1, 2, 3, 10**18]}))
+    assert found.splitlines()[0] == "| a_b | n |"
+    assert [line.split(" | ")[0] for line in found.splitlines()[2:]] == [r"| \_x\_", "| y_z", r"| \[l\](u)", r"| a\\nb"]
+
+
+def test_verdicts_of_a_report_are_those_of_its_violations(state):
+    report = sm.Accumulator.load(state).finalize()
+    for requirement in ("roc_auc >= 0.6", "roc_auc <= 0.6", "recall > 0.7", "rows >= 2", "brier_score < 0.1"):
+        found = verdicts(report, [requirement])
+        failing = found.filter(~pl.col("passes"))
+        assert failing.height == len(report.violations(requirement))
+        assert found.height == 3
+    coarse = sm.binary(y_true="y", y_score="p", capacity=8).update(
+        {"y": [i % 2 for i in range(400)], "p": [0.25 + (i * 37 % 400) / 800 for i in range(400)]}
+    )
+    estimate = coarse.finalize()["roc_auc"]
+    assert estimate.lower < estimate.value < estimate.upper
+    for limit, verdict in ((estimate.lower, "holds"), (estimate.value, "open"), (estimate.upper + 1e-6, "breached")):
+        assert verdicts(coarse.finalize(), [f"roc_auc >= {limit!r}"])["verdict"].to_list() == [verdict]
+    assert verdicts(coarse.finalize(), [f"roc_auc <= {estimate.lower - 1e-6!r}"])["verdict"].to_list() == ["breached"]
+
+
+def test_check_in_every_format(state, tmp_path):
+    check = ["check", state, "--require", "accuracy >= 0.8", "--require", "rows >= 1", "--format"]
+    suites = ElementTree.fromstring(run(*check, "junit", code=1).encode())
+    assert (suites.get("tests"), suites.get("failures")) == ("6", "1")
+    assert suites.find("testsuite/testcase/failure").get("message").startswith("g b, threshold 0.5: breached")
+    rows = json.loads(run(*check, "json", code=1))
+    assert [(row["rule"], row["where"]) for row in rows if not row["passes"]] == [
+        ("accuracy >= 0.8", "g b, threshold 0.5")
+    ]
+    assert run(*check, "markdown", code=1).count("| holds |") == 5
+    assert run(*check, "github", code=1).count("::error title=accuracy >= 0.8::g b") == 1
+    assert run(*check[:-1], code=1) == run(*check, "table", code=1)
+    assert run(*check, "junit", "-o", tmp_path / "found.xml", code=1) == ""
+    assert ElementTree.parse(tmp_path / "found.xml").getroot().get("tests") == "6"
+    assert "::" not in run("check", state, "--require", "rows >= 1", "--format", "github")
+
+
+def test_the_summary_of_a_step_is_added_to(state, tmp_path):
+    summary = tmp_path / "summary.md"
+    check = ["check", state, "--format", "github", "--require"]
+    run(*check, "rows >= 1", GITHUB_STEP_SUMMARY=str(summary))
+    run(*check, "rows >= 2", code=1, GITHUB_STEP_SUMMARY=str(summary))
+    assert summary.read_text().count("| rule | where |") == 2
+    assert "Error: " in run(*check, "rows >= 1", code=2, GITHUB_STEP_SUMMARY=str(tmp_path / "none" / "summary.md"))
+    run("check", state, "--require", "rows >= 1", "--format", "markdown", GITHUB_STEP_SUMMARY=str(summary))
+    assert summary.read_text().count("| rule | where |") == 2
+
+
+def test_reports_as_markdown(state):
+    lines = run("show", state, "--format", "markdown", "--metric", "roc_auc").splitlines()
+    assert lines[0] == "| g | metric | value | lower | upper | note |"
+    assert "| b | roc_auc | 0.5 | 0.5 | 0.5 |  |" in lines
