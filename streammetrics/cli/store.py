@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import subprocess
+from functools import partial
 from pathlib import Path
 
 import click
+import polars as pl
 import polars.selectors as cs
 
 from streammetrics.accumulator import Accumulator
 from streammetrics.cli import options
 from streammetrics.cli.output import show, with_colours, write
-from streammetrics.cli.root import Commands, command, epilog, main
+from streammetrics.cli.root import Commands, Failure, command, epilog, main
 from streammetrics.cli.verdicts import write_verdicts
 from streammetrics.history.checks import check
 from streammetrics.history.rules import read_rules
 from streammetrics.history.store import MetricStore
+from streammetrics.history.told import Told
 from streammetrics.text import plain
 
+STDERR = 2
 since = click.option("--since", help="First window, such as 2026-01-31.")
 until = click.option("--until", help="Before which windows end; the newest is the last unless given.")
 
@@ -115,11 +120,19 @@ def store_report(
 @click.argument("rules", type=click.Path(path_type=Path))
 @until
 @click.option("--scores", help="URI of the history of scores, for rules with before_labels = true.")
+@click.option("--on-breach", help="Command to run if there are new breaches, with their verdicts as JSON on its input.")
 @options.form_of_verdicts
 @options.output
 @click.pass_context
 def store_check(
-    ctx: click.Context, uri: str, rules: Path, until: str | None, scores: str | None, form: str, output: Path | None
+    ctx: click.Context,
+    uri: str,
+    rules: Path,
+    until: str | None,
+    scores: str | None,
+    on_breach: str | None,
+    form: str,
+    output: Path | None,
 ) -> None:
     """Check the newest windows of the history at URI against the rules of a TOML file.
 
@@ -140,10 +153,17 @@ def store_check(
 
     The exit code is 1 if a rule is breached or undefined, unless its severity is "warn". --format github prints
     annotations for GitHub Actions, --format junit a report for CI systems.
+
+    --on-breach runs a command once for each breach, not at every check: again only after the rule has held, or if a new
+    alarm began. What was told is kept in the table _told beside the history. If the command fails, the exit code is 2
+    and the next check runs it again.
     """
     unlabeled = None if scores is None else MetricStore(scores)
-    findings = check(MetricStore(uri), read_rules(rules), until=until, scores=unlabeled)
+    store = MetricStore(uri)
+    findings = check(store, read_rules(rules), until=until, scores=unlabeled)
     write_verdicts(findings.frame, with_colours(str(findings)), form, output, f"streammetrics store check {uri}")
+    if on_breach:
+        Told.of(store).tell(findings, partial(_run, on_breach))
     if not findings.hold:
         ctx.exit(1)
 
@@ -171,3 +191,10 @@ def store_compact(uri: str) -> None:
 def store_retain(uri: str, since: str) -> None:
     """Drop the windows of the history at URI before a time."""
     MetricStore(uri).retain(since)
+
+
+def _run(command: str, verdicts: pl.DataFrame) -> None:
+    """Run a command that reads verdicts; what it prints goes to the standard error."""
+    done = subprocess.run(command, shell=True, input=verdicts.write_json().encode(), stdout=STDERR, check=False)
+    if done.returncode:
+        raise Failure(f"The command of --on-breach failed with exit code {done.returncode}. The next check repeats it.")

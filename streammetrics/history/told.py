@@ -1,0 +1,85 @@
+"""Which breaches were told, so that each is told once and not at every check: a table beside the history.
+
+A row is a breach that was told and has not ended: its rule, its segment, and the newest window at that time. An alarm
+that began after this window is another one. A rule without alarms is told again once it has held in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from streammetrics.history.checks import Findings
+from streammetrics.history.store import MetricStore
+from streammetrics.history.table import Table, deltalake, write
+
+FOLDER = "_told"  # which Delta Lake leaves alone, as all names that begin so
+KEYS = ("name", "rule", "where")
+WINDOW = "window"
+SCHEMA = dict.fromkeys((*KEYS, WINDOW), pl.String())
+
+
+@dataclass(frozen=True)
+class Told:
+    """The breaches of a history that were told."""
+
+    table: Table
+
+    @classmethod
+    def of(cls, store: MetricStore) -> Told:
+        """Those of a history."""
+        uri = store.uri
+        return cls(
+            Table(uri / FOLDER if isinstance(uri, Path) else f"{uri.rstrip('/')}/{FOLDER}", store.storage_options)
+        )
+
+    def tell(self, findings: Findings, tell: Callable[[pl.DataFrame], None]) -> None:
+        """Tell the breaches that are new, and remember them. If telling fails, the next check tells them again.
+
+        Args:
+            findings: what came of the rules.
+            tell: takes the rows of ``findings.frame`` that are told. It is not called without any.
+        """
+        told = self._read(self.table.find())
+        new = unknown(told, findings.frame)
+        if new.height:
+            tell(new)
+        if remembered(told, findings.frame).equals(told):
+            return
+        if self.table.find() is None:
+            self.table.create(told.to_arrow().schema, {})
+
+        def remember(table: Any) -> None:
+            mark = deltalake().Transaction(app_id=FOLDER, version=table.version() + 1)  # a whole commit ends so
+            rows = remembered(self._read(table), findings.frame)
+            write(table, rows.to_arrow(), mode="overwrite", transactions=[mark])
+
+        self.table.commit(remember)
+
+    def _read(self, table: Any) -> pl.DataFrame:
+        if table is None:
+            return pl.DataFrame(schema=SCHEMA)
+        with self.table.reading():
+            return self.table.scan(table).select(SCHEMA.keys()).collect()
+
+
+def unknown(told: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
+    """The breached verdicts that were not told, and those of alarms that began after the last one was told."""
+    breached = frame.filter(pl.col("verdict") == "breached")
+    both = breached.join(told, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
+    later = (pl.col("since") > pl.col(WINDOW)).fill_null(False)
+    return both.filter(pl.col(WINDOW).is_null() | later).select(frame.columns)
+
+
+def remembered(told: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
+    """The breaches that were told and last, once those that are unknown have been told too."""
+    new = unknown(told, frame).with_columns(pl.col("windows").str.split(" to ").list.last().alias(WINDOW))
+    new = new.group_by(KEYS, maintain_order=True).agg(pl.col(WINDOW).max())
+    breached, held = (frame.filter(pl.col("verdict") == verdict).select(KEYS) for verdict in ("breached", "holds"))
+    ended = held.join(breached, on=KEYS, how="anti", nulls_equal=True)
+    lasting = told.join(pl.concat([ended, new.select(KEYS)]), on=KEYS, how="anti", nulls_equal=True)
+    return pl.concat([lasting, new])
