@@ -21,6 +21,7 @@ from streammetrics.history.rules import Rule, read_rules
 from streammetrics.history.store import MetricStore
 from streammetrics.metrics import Bounded, Metric, all_metrics, metric
 from streammetrics.pipeline import accumulate, evaluate
+from streammetrics.prometheus import PrometheusCollector, to_prometheus
 from streammetrics.report.comparison import Comparison
 from streammetrics.report.report import Estimate, Report
 from streammetrics.statistics import (
@@ -79,6 +80,7 @@ __all__ = [
     "PairedScores",
     "PredictedCounts",
     "ProbabilityLoss",
+    "PrometheusCollector",
     "RankCounts",
     "Report",
     "ReportError",
@@ -110,11 +112,12 @@ __all__ = [
     "predictions",
     "read_rules",
     "regression",
+    "to_prometheus",
 ]
 
 publish(__name__, Accumulator, Comparison, Drift, Estimate, Expectation, Findings, MetricStore, Report, Rule)
 publish(__name__, accumulate, binary, check, compare, drift, drift_over, evaluate, expect, merge, multiclass)
-publish(__name__, multilabel, predictions, read_rules, regression)
+publish(__name__, PrometheusCollector, multilabel, predictions, read_rules, regression, to_prometheus)
 
 
 def __dir__() -> list[str]:

@@ -68,7 +68,7 @@ TASKS: dict[str, Callable[..., Accumulator]] = {
 @options.confidence
 @options.always
 @options.html
-@options.form
+@options.form_of_reports
 @options.output
 def evaluate_command(
     paths: tuple[str, ...],

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from streammetrics.cli.output import FORMATS, SAFE_CSV
+from streammetrics.cli.output import FORMATS, PROMETHEUS, SAFE_CSV
 from streammetrics.cli.verdicts import FORMATS as VERDICT_FORMATS
 
 
@@ -45,6 +45,7 @@ def formats(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]
 
 
 form = formats(*FORMATS)
+form_of_reports = formats(*FORMATS, PROMETHEUS)
 form_of_verdicts = formats(*FORMATS, *VERDICT_FORMATS)
 by = click.option("--by", multiple=True, help="Group column; repeat for more.")
 metrics = click.option(

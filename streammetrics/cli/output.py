@@ -13,11 +13,13 @@ import polars as pl
 import polars.selectors as cs
 
 from streammetrics.cli.markdown import markdown
+from streammetrics.prometheus import to_prometheus
 from streammetrics.report.report import Report
 from streammetrics.system.writing import write_file
 from streammetrics.text import escaped, written
 
 FORMATS = ("table", "json", "csv", "parquet", "markdown")
+PROMETHEUS = "prometheus"
 SAFE_CSV = "safe csv"  # without formulas
 FORMULA = r"^[=+@\t\r\n-]"  # how a cell starts that a spreadsheet runs
 COLOURS = {"holds": "green", "open": "yellow", "too few rows": "yellow", "breached": "red"}
@@ -28,6 +30,9 @@ def show(report: Report, form: str, output: Path | None, html: Path | None = Non
     """A report, as a page too where one is asked for."""
     if html is not None:
         report.save_html(html)
+    if form == PROMETHEUS:
+        print_or_save(to_prometheus(report).rstrip("\n"), output)
+        return
     write(report.frame, str(report), form, output)
 
 

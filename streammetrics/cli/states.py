@@ -35,7 +35,7 @@ def merge_command(states: tuple[Path, ...], output: Path) -> None:
 @options.confidence
 @options.always
 @options.html
-@options.form
+@options.form_of_reports
 @options.output
 def show_command(
     state: Path,

@@ -97,7 +97,7 @@ def store_replace(uri: str, state: Path, window: str, until: str | None, batch_i
 @click.option("--every", help="Show windows of this length, such as 1d, 1w or 1mo, instead of one for all.")
 @options.metrics
 @options.confidence
-@options.form
+@options.form_of_reports
 @options.output
 def store_report(
     uri: str,
