@@ -1,0 +1,58 @@
+"""A service that scores one request at a time: uvicorn service:app. It needs Starlette and the extra `prometheus`.
+
+POST /score answers with a score, and GET /metrics has the gauges for Prometheus. The state is saved every minute and
+when the service stops, and loaded when it starts.
+"""
+
+import asyncio
+import logging
+import math
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import prometheus_client
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+import streammetrics as sm
+
+FILE, EVERY = Path("scores.state"), 60.0  # seconds
+acc = sm.Accumulator.load(FILE) if FILE.exists() else sm.predictions(y_score="score", by="source")
+registry = prometheus_client.CollectorRegistry()
+registry.register(sm.PrometheusCollector(lambda: acc.finalize(["rows", "predicted_positive_rate", "median"])))
+
+
+async def score(request: Request) -> JSONResponse:
+    row = await request.json()
+    probability = 1 / (1 + math.exp(-row["logit"]))  # the model
+    await run_in_threadpool(acc.update, {"score": [probability], "source": [row["source"]]})
+    return JSONResponse({"score": probability})  # the row is counted
+
+
+def metrics(_: Request) -> Response:
+    return Response(prometheus_client.generate_latest(registry), media_type=prometheus_client.CONTENT_TYPE_LATEST)
+
+
+async def keep_saving(stopped: asyncio.Event) -> None:
+    while not stopped.is_set():
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stopped.wait(), EVERY)
+        try:
+            await run_in_threadpool(acc.save, FILE)  # whole or not at all
+        except sm.StreamMetricsError:
+            logging.exception("The state was not saved.")
+
+
+@asynccontextmanager
+async def lifespan(_: Starlette) -> AsyncIterator[None]:
+    saving = asyncio.create_task(keep_saving(stopped := asyncio.Event()))
+    yield  # until the last request has been answered
+    stopped.set()
+    await saving
+
+
+app = Starlette(lifespan=lifespan, routes=[Route("/score", score, methods=["POST"]), Route("/metrics", metrics)])
