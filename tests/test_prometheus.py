@@ -1,7 +1,10 @@
 """Gauges for Prometheus: what its own parser reads is what the report says."""
 
 import builtins
+import json
+import re
 from datetime import date
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -11,6 +14,7 @@ import streammetrics as sm
 from streammetrics.cli import main
 
 client = pytest.importorskip("prometheus_client", reason="prometheus_client is not installed")
+DASHBOARD = Path(__file__).parent.parent / "examples" / "grafana.json"
 NAMES = ("value", "lower", "upper", "ci_lower", "ci_upper")
 BATCH = {
     "y": [1, 0, 1, 0, 1, 0] * 20,
@@ -136,3 +140,30 @@ def test_without_the_client_the_error_says_what_to_install(monkeypatch):
     for call in (lambda: sm.to_prometheus(report), lambda: sm.PrometheusCollector(lambda: report)):
         with pytest.raises(sm.SpecificationError, match=r"pip install 'streammetrics\[prometheus\]'"):
             call()
+    result = CliRunner().invoke(main, ["show", "nowhere.state", "--format", "prometheus"])
+    assert result.exit_code == 2
+    assert "pip install 'streammetrics[prometheus]'" in result.stderr
+
+
+def test_the_dashboard_asks_for_gauges_that_there_are():
+    dashboard = json.loads(DASHBOARD.read_text(encoding="utf-8"))
+    acc = sm.binary(y_true="y", y_score="p", by="land").update(BATCH)
+    gauges = {name for name, *_ in parsed(sm.to_prometheus(acc.finalize(confidence=0.9)))}
+    asked = {
+        gauge
+        for panel in dashboard["panels"]
+        for target in panel["targets"]
+        for gauge in re.findall(r"streammetrics_\w+", target["expr"])
+    }
+    assert asked == gauges
+    variables = {variable["name"] for variable in dashboard["templating"]["list"]}
+    assert set(re.findall(r"\$\{?([a-z]+)", DASHBOARD.read_text(encoding="utf-8"))) == variables
+    assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
+    cells = [
+        (x, y)
+        for grid in (panel["gridPos"] for panel in dashboard["panels"])
+        for x in range(grid["x"], grid["x"] + grid["w"])
+        for y in range(grid["y"], grid["y"] + grid["h"])
+    ]
+    assert len(set(cells)) == len(cells)
+    assert max(x for x, _ in cells) < 24

@@ -11,6 +11,7 @@ import click
 
 from streammetrics.cli.output import FORMATS, PROMETHEUS, SAFE_CSV
 from streammetrics.cli.verdicts import FORMATS as VERDICT_FORMATS
+from streammetrics.prometheus import prometheus_client
 
 
 class FileToWrite(click.Path):
@@ -35,6 +36,8 @@ def formats(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]
         def chosen(*arguments: Any, form: str, safe_csv: bool, **others: Any) -> None:
             if safe_csv and form != "csv":
                 raise click.UsageError("--safe-csv is for --format csv.")
+            if form == PROMETHEUS:
+                prometheus_client()  # if it is missing, say so before anything is read
             command(*arguments, form=SAFE_CSV if safe_csv else form, **others)
 
         safe = "Quote text that a spreadsheet would run as a formula, such as =1+1, for --format csv."
