@@ -9,7 +9,6 @@ it up opens the history's version first and this table afterwards.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import polars as pl
@@ -106,9 +105,7 @@ class Batches:
     @classmethod
     def of(cls, history: Table) -> Batches:
         """The batches of a history."""
-        uri = history.uri
-        place = uri / FOLDER if isinstance(uri, Path) else f"{uri.rstrip('/')}/{FOLDER}"
-        return cls(Table(place, history.storage_options))
+        return cls(history.beside(FOLDER))
 
     def __contains__(self, batch_id: str) -> bool:
         return self._among(pl.Series("batch_id", [batch_id])).len() > 0

@@ -31,6 +31,11 @@ class Table:
     uri: str | Path
     storage_options: dict[str, str] | None = field(default=None, repr=False)
 
+    def beside(self, folder: str) -> Table:
+        """The table in a folder of this one, which Delta Lake leaves alone if its name begins with an underscore."""
+        uri = self.uri
+        return Table(uri / folder if isinstance(uri, Path) else f"{uri.rstrip('/')}/{folder}", self.storage_options)
+
     def find(self) -> Any:
         """The newest version of the table; None where there is none."""
         delta = deltalake()

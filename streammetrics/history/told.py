@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -17,7 +16,7 @@ from streammetrics.history.checks import Findings
 from streammetrics.history.store import MetricStore
 from streammetrics.history.table import Table, deltalake, write
 
-FOLDER = "_told"  # which Delta Lake leaves alone, as all names that begin so
+FOLDER = "_told"
 KEYS = ("name", "rule", "where")
 WINDOW = "window"
 SCHEMA = dict.fromkeys((*KEYS, WINDOW), pl.String())
@@ -25,17 +24,14 @@ SCHEMA = dict.fromkeys((*KEYS, WINDOW), pl.String())
 
 @dataclass(frozen=True)
 class Told:
-    """The breaches of a history that were told."""
+    """The breaches of a history that were told, and have not ended."""
 
     table: Table
 
     @classmethod
     def of(cls, store: MetricStore) -> Told:
-        """Those of a history."""
-        uri = store.uri
-        return cls(
-            Table(uri / FOLDER if isinstance(uri, Path) else f"{uri.rstrip('/')}/{FOLDER}", store.storage_options)
-        )
+        """The breaches of a history."""
+        return cls(Table(store.uri, store.storage_options).beside(FOLDER))
 
     def tell(self, findings: Findings, tell: Callable[[pl.DataFrame], None]) -> None:
         """Tell the breaches that are new, and remember them. If telling fails, the next check tells them again.
