@@ -202,7 +202,7 @@ def opened(browser, text, tmp_path):
 def column(window, number):
     """The cells of a column of the table of groups that can be seen."""
     return window.evaluate(
-        """number => [...document.querySelector("table.sortable").tBodies[0].rows].filter(r => !r.hidden)
+        """number => [...document.querySelector(".filter + .scroll > table").tBodies[0].rows].filter(r => !r.hidden)
         .map(r => r.cells[number].dataset.v ?? r.cells[number].textContent)""",
         number,
     )

@@ -16,6 +16,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
   });
 
   const box = table.parentElement.previousElementSibling;
+  if (!box.matches(".filter")) continue;
   const field = box.querySelector("input");
   const count = box.querySelector("output");
   const words = rows.map((row) => [...row.cells].filter((cell) => cell.tagName === "TH" || !cell.dataset.v)
