@@ -107,7 +107,7 @@ def _average_precision_bounds(neg: Expr, pos: Expr, shift: Expr) -> tuple[Expr, 
     Their sum is at least its integral, for t from ``tp - pos`` to ``tp``.
     """
     tp, fp = _above(pos) + pos, _above(neg) + neg
-    tied = tp / (tp + fp)
+    tied = pos.cum_sum(reverse=True) / (neg + pos).cum_sum(reverse=True)  # to the last bit as above
     best = tp / (tp + fp - neg)
     worst = pl.when(fp > 0).then(1 - fp / pos * (pos / (_above(pos) + fp)).log1p()).otherwise(1)
     lower, upper = (pl.when(shift == 0).then(tied).otherwise(bound) for bound in (worst, best))
