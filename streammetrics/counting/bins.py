@@ -62,9 +62,10 @@ class Bins(Counter):
         new: Any = self.tabled.count(values, label, rows.weight, rows.runs)
         if len(new):
             self.waiting += len(new)
+            group = rows.runs.codes_of(new)
             new = slice(None) if len(new) == rows.size else new
             label, weight = (None if column is None else column[new] for column in (label, rows.weight))
-            self.listed.append(Listed(rows.runs.codes()[new], self.lattice.keys(values[new]), label, weight))
+            self.listed.append(Listed(group, self.lattice.keys(values[new]), label, weight))
             self._settle_if_many()
 
     def absorb(self, other: Self, numbers: Codes, groups: int) -> None:

@@ -143,7 +143,7 @@ def count_bins(
         np.add.at(counts, slots, 1 if weight is None else weight[block])
         missed.append(block.start + elsewhere)
     rows: Codes = np.concatenate(missed)
-    group = np.broadcast_to(runs.groups if len(runs.groups) == 1 else runs.codes()[rows], rows.shape)
+    group = runs.codes_of(rows)
     ids = identify(lattice.keys(values[rows]), tables.shifts[group], lattice)
     slots = find(group, ids, tables)
     known = tables.ids[slots] == ids

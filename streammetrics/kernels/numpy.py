@@ -48,6 +48,11 @@ class Runs(NamedTuple):
         """The group of each row."""
         return np.repeat(self.groups, np.diff(self.starts))
 
+    def codes_of(self, rows: Codes) -> Codes:
+        """The group of some rows."""
+        codes: Codes = self.groups[np.searchsorted(self.starts, rows, side="right") - 1]
+        return codes
+
     def blocks(self, rows: int = BLOCK, begin: int = 0) -> Iterator[tuple[slice, Codes | int]]:
         """Slices of so many rows, with the group of each row, or of all."""
         if len(self.groups) == 1:

@@ -25,8 +25,7 @@ from streammetrics.system.interrupts import uninterrupted
 
 BLOCK = 262_144  # rows counted at once,
 MANY = 1_024  # groups, from which on it is
-LARGE_BLOCK = 1_048_576  # so that rows of one group are several;
-FIRST_BLOCK = 65_536  # the first is short, since histograms take their bins from it
+LARGE_BLOCK = 1_048_576  # so that rows of one group are several
 BUFFER = 524_288  # rows of small batches that are held until they are counted together
 ROWS_OF_A_GROUP = 4  # are held where groups are very many,
 MOST_ROWS = 4_194_304  # but no more than these
@@ -180,8 +179,7 @@ class Content:
         start, self._whole = 0, False
         pairs = pairs_kept(self.statistics)
         while True:
-            block = FIRST_BLOCK if self._tally is None else LARGE_BLOCK if self._groups > MANY else BLOCK
-            end = batch.end_of_piece(start, block)
+            end = batch.end_of_piece(start, LARGE_BLOCK if self._groups > MANY else BLOCK)
             rows = rows_by_model(batch, self.roles, start, min(end, batch.height), pairs)
             if self._tally is not None and not self._tally.takes(rows[0].groups):  # a group column has changed its type
                 self._pending, self._tally = [*self._pending, self._tally.state()], None
