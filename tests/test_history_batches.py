@@ -53,6 +53,7 @@ def test_batches_are_known_after_they_were_taken_from_the_transactions(store):
     assert store.query().seen == 0
 
 
+@pytest.mark.thorough
 def test_a_batch_is_known_however_often_the_table_of_batches_was_put_together(store, monkeypatch):
     monkeypatch.setattr(batches, "FILES", 2)
     names = [f"{number:03}" for number in range(0, 60, 2)]

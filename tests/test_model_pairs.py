@@ -419,6 +419,7 @@ def test_undefined_differences_have_no_interval_and_others_lie_in_theirs():
     assert limits["npv"][0] < 2 / 66 < limits["npv"][1]
 
 
+@pytest.mark.thorough
 def test_groups_thresholds_and_rollups():
     frame = pl.concat([scores(800, seed=s).with_columns(g=pl.lit(f"g{s}"), h=pl.lit(s % 2)) for s in range(3)])
     report = sm.binary(by=["g", "h"], thresholds=(0.3, 0.5), **MODELS).update(frame).finalize()

@@ -69,6 +69,7 @@ def test_a_breach_is_told_once_until_the_rule_holds_again(history):
     assert check(history, RULE, code=0) is None
 
 
+@pytest.mark.thorough
 def test_an_alarm_that_ended_and_returned_between_two_checks_is_told_again(history):
     courses = [60] * 4 + [98] * 8 + [60] * 4
     for day, right in zip(DAYS[:4], courses[:4], strict=True):

@@ -179,6 +179,7 @@ def test_a_group_whose_rows_were_dropped_and_a_threshold_that_none_reaches():
     assert found.get("recall", c="b").note == "undefined: no rows"
 
 
+@pytest.mark.thorough
 def test_intervals_at_many_thresholds_need_little_memory():
     rows = drawn(17, 5_000)
     thresholds = [i / 400 for i in range(1, 400)]

@@ -88,6 +88,7 @@ def intervals(count, rng):
     return pl.DataFrame(columns | {"part": rng.choice(["x", "y"], count), "half": rng.integers(0, 2, count)})
 
 
+@pytest.mark.thorough
 def test_the_laws(monkeypatch):
     use_small_chunks(monkeypatch, rows=60)
     check(ForecastIntervals(), rows=intervals)

@@ -200,6 +200,7 @@ def test_broken_engines(broken):
     assert failing(of(broken), "rows are added to those that are there")
 
 
+@pytest.mark.thorough
 def test_a_gap_is_known_until_it_is_mended():
     acc = sm.Accumulator(statistic("Means", merge=mean_of_means), y_true="y_true")
     names = failing(acc)
