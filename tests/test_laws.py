@@ -7,7 +7,7 @@ from strategies import shards, shuffled, use_small_chunks
 
 import streammetrics as sm
 from streammetrics.testing import check
-from streammetrics.testing.rows import merged_as_a_tree
+from streammetrics.testing.rows import merged_as_a_tree, probabilities
 from streammetrics.testing.same import require_same
 
 COLUMNS = {"y_true": "y", "y_score": "p"}
@@ -94,14 +94,7 @@ TASKS = {
 
 def rows(count, rng):
     """Scores of all kinds: continuous, rounded, saturated, tiny, and exactly 0 and 1."""
-    kinds = [
-        rng.random(count),
-        rng.random(count).round(1),
-        10.0 ** -rng.uniform(0, 300, count),
-        1 - 10.0 ** -rng.uniform(0, 17, count),
-        rng.integers(0, 2, count).astype(float),
-    ]
-    p, q = np.choose(rng.integers(0, len(kinds), count), kinds), rng.random(count)
+    p, q = probabilities(count, rng), rng.random(count)
     return pl.DataFrame(
         {
             "y": rng.random(count) < p,

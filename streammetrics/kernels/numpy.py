@@ -53,13 +53,13 @@ class Runs(NamedTuple):
         codes: Codes = self.groups[np.searchsorted(self.starts, rows, side="right") - 1]
         return codes
 
-    def blocks(self, rows: int = BLOCK, begin: int = 0) -> Iterator[tuple[slice, Codes | int]]:
+    def blocks(self, rows: int = BLOCK) -> Iterator[tuple[slice, Codes | int]]:
         """Slices of so many rows, with the group of each row, or of all."""
         if len(self.groups) == 1:
-            yield from ((block, int(self.groups[0])) for block in blocks(int(self.starts[1]), rows, begin))
+            yield from ((block, int(self.groups[0])) for block in blocks(int(self.starts[1]), rows))
         elif len(self.groups):
             codes = self.codes()
-            yield from ((block, codes[block]) for block in blocks(len(codes), rows, begin))
+            yield from ((block, codes[block]) for block in blocks(len(codes), rows))
 
 
 def arrange(codes: Codes, groups: int) -> tuple[Codes | None, Runs]:
@@ -220,10 +220,10 @@ def sum_calibration(
         add_each(out, (group * bins + bin) * 2 + label[block], values)
 
 
-def blocks(rows: int, size: int = 0, begin: int = 0) -> Iterator[slice]:
+def blocks(rows: int, size: int = 0) -> Iterator[slice]:
     """Slices of the rows that stay in the cache, no shorter than a table of that size that each adds to."""
     step = max(BLOCK, size)
-    return (slice(start, min(start + step, rows)) for start in range(begin, rows, step))
+    return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
 
 
 def add(out: Counts, cells: Codes, value: Floats | int) -> None:

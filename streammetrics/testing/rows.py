@@ -64,7 +64,7 @@ def _targets(roles: Roles, count: int, rng: np.random.Generator) -> Iterator[tup
     """Columns of true values, predictions and scores, by their names."""
     predicted = [name for names in roles.y_pred.values() for name in names]
     scores = roles.y_score.values()
-    score = _probabilities(count, rng)
+    score = probabilities(count, rng)
     if roles.kind == "regression":
         for name in [*roles.y_true, *predicted]:
             yield name, rng.gamma(2, 10, count) + 0.01
@@ -83,7 +83,7 @@ def _targets(roles: Roles, count: int, rng: np.random.Generator) -> Iterator[tup
             yield from ((name, _margins(count, rng)) for name in names)
 
 
-def _probabilities(count: int, rng: np.random.Generator) -> Any:
+def probabilities(count: int, rng: np.random.Generator) -> Any:
     """Continuous, rounded, tiny, saturated, and exactly 0 and 1."""
     kinds = [
         rng.random(count),
