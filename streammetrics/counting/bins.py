@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from streammetrics.counting.counter import Counter
 from streammetrics.counting.fitting import Cells, fit_cells, sort_order
-from streammetrics.counting.listed import Listed, count_listed
+from streammetrics.counting.listed import Listed, count_listed, some
 from streammetrics.counting.tabled import Tabled
-from streammetrics.kernels import Codes
+from streammetrics.kernels import Codes, Floats, Runs
 from streammetrics.kernels.lattice import Lattice
+from streammetrics.kernels.numpy import Labels
 from streammetrics.rows.arrays import Rows
 
 FEWEST, MOST = 1 << 16, 1 << 21  # rows that are listed, unless there are many more bins
@@ -59,13 +60,20 @@ class Bins(Counter):
         """Count more rows."""
         self.tabled.know(groups)
         values, label = self.read(rows)
-        new: Any = self.tabled.count(values, label, rows.weight, rows.runs)
+        if len(rows.runs.groups) != 1 or self.held or rows.size <= FEWEST:
+            self._add(values, label, rows.weight, rows.runs)
+            return
+        for start, end in pairwise([0, FEWEST, rows.size]):  # the first rows give a table to the others
+            block, runs = slice(start, end), Runs(np.array([0, end - start]), rows.runs.groups)
+            self._add(values[block], some(label, block), some(rows.weight, block), runs)
+
+    def _add(self, values: Floats, label: Labels | None, weight: Floats | None, runs: Runs) -> None:
+        new: Any = self.tabled.count(values, label, weight, runs)
         if len(new):
             self.waiting += len(new)
-            group = rows.runs.codes_of(new)
-            new = slice(None) if len(new) == rows.size else new
-            label, weight = (None if column is None else column[new] for column in (label, rows.weight))
-            self.listed.append(Listed(group, self.lattice.keys(values[new]), label, weight))
+            group = runs.codes_of(new)
+            new = slice(None) if len(new) == len(values) else new
+            self.listed.append(Listed(group, self.lattice.keys(values[new]), some(label, new), some(weight, new)))
             self._settle_if_many()
 
     def absorb(self, other: Self, numbers: Codes, groups: int) -> None:
@@ -101,9 +109,9 @@ class Bins(Counter):
             np.maximum.at(shifts, cells.group, cells.shift)
         tabled = (number > 0) & (self.tabled.has | (shifts > 0) | (rows >= REPEATED * number))
         self.tabled.give_tables(np.flatnonzero(tabled), number[tabled], shifts[tabled])
-        for cells in parts:
-            self.tabled.fill(cells.take(tabled[cells.group]))
-        loose = Cells.of([self.loose[0].take(slice(0)), *(cells.take(~tabled[cells.group]) for cells in parts)])
+        none = self.loose[0].take(slice(0))
+        self.tabled.fill(Cells.of([none, *(cells.take(tabled[cells.group]) for cells in parts)]))
+        loose = Cells.of([none, *(cells.take(~tabled[cells.group]) for cells in parts)])
         self.loose, self.listed, self.waiting = [loose], self.listed[:1], 0
         self.held = int(self.tabled.sizes().sum()) + len(loose.low)
 

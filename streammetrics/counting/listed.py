@@ -33,8 +33,12 @@ class Listed(NamedTuple):
 
     def take(self, places: Any) -> Listed:
         """Some of the rows."""
-        columns: Iterable[Any] = self
-        return Listed._make(None if column is None else column[places] for column in columns)
+        return Listed._make(some(column, places) for column in self)
+
+
+def some(column: Any, places: Any) -> Any:
+    """Some of a column, if there is one."""
+    return None if column is None else column[places]
 
 
 def count_listed(rows: Listed) -> Cells:

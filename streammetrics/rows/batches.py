@@ -55,13 +55,13 @@ class Batch:
         return all(s.dtype == other.columns[f].dtype for f, s in self.columns.items() if f.role == "score")
 
     def end_of_piece(self, start: int, rows: int) -> int:
-        """Where a piece of about so many rows ends: with a chunk of memory, if one ends there, to save a copy."""
+        """Where a piece of at least so many rows ends: with a chunk of memory, if one ends there, to save a copy."""
+        if self.height - start < 2 * rows:
+            return self.height
         floats = [s for s in self.columns.values() if s.dtype.is_float()]  # the largest to copy
         column = next(iter(floats or self.columns.values()), None)
-        if column is None or column.n_chunks() == 1:
-            return start + rows
-        ends = accumulate(column.chunk_lengths())
-        return max((end for end in ends if start + rows // 2 < end <= start + rows), default=start + rows)
+        ends = () if column is None else accumulate(column.chunk_lengths())
+        return next((end for end in ends if start + rows <= end <= start + rows * 3 // 2), start + rows)
 
     @cached_property
     def groups(self) -> tuple[pl.DataFrame, Codes | None]:

@@ -23,7 +23,7 @@ from streammetrics.statistics.paired import pairs_kept
 from streammetrics.statistics.row_counts import COUNTABLE
 from streammetrics.system.interrupts import uninterrupted
 
-BLOCK = 262_144  # rows counted at once,
+BLOCK = 262_144  # rows counted at once, at least, since kernels are compiled for no fewer,
 MANY = 1_024  # groups, from which on it is
 LARGE_BLOCK = 1_048_576  # so that rows of one group are several
 BUFFER = 524_288  # rows of small batches that are held until they are counted together
@@ -180,7 +180,7 @@ class Content:
         pairs = pairs_kept(self.statistics)
         while True:
             end = batch.end_of_piece(start, LARGE_BLOCK if self._groups > MANY else BLOCK)
-            rows = rows_by_model(batch, self.roles, start, min(end, batch.height), pairs)
+            rows = rows_by_model(batch, self.roles, start, end, pairs)
             if self._tally is not None and not self._tally.takes(rows[0].groups):  # a group column has changed its type
                 self._pending, self._tally = [*self._pending, self._tally.state()], None
             if self._tally is None:

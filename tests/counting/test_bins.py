@@ -119,6 +119,17 @@ def test_the_table_is_that_of_all_values_however_rows_come(kind, capacity, atoms
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_many_rows_of_one_group_at_once_make_the_same_table(kind, weighted):
+    rng = np.random.default_rng(5)
+    values, label, group = values_of(kind, 2_000, rng), rng.integers(0, 2, 2_000).astype(np.uint8), np.full(2_000, 3)
+    counter = made(64, weighted=weighted)
+    counter.add(rows_of(values, label, group, np.ones(2_000) if weighted else None), GROUPS)
+    whole = pl.col("neg", "pos").cast(pl.Int64)
+    assert fitted(counter).with_columns(whole).equals(expected(values, label, group, counter.lattice, 64))
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_both_kernels_find_each_others_bins(kind, monkeypatch):
     pytest.importorskip("numba")
     rng = np.random.default_rng(12)
