@@ -1,15 +1,17 @@
-"""Saved states of earlier versions: they load, and give the numbers that they gave when they were written.
+"""Saved states and histories of earlier versions: they load, and give the numbers and bounds that they gave then.
 
-``golden/0.1.0-without-checksum`` holds what was written before files carried a checksum. To add the files of another
-version, run this file with the name of a new folder: ``python tests/test_golden.py tests/golden/0.2.0``.
+The folders in ``golden`` are named by what the states of their version did not have yet; ``docs/state-format.md`` lists
+them. To add those of another version, name a new folder: ``python tests/test_golden.py tests/golden/0.2.0``.
 """
 
 import json
 import math
 import sys
+import zipfile
 from contextlib import nullcontext
 from datetime import date
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import polars as pl
 import pytest
@@ -17,7 +19,7 @@ import pytest
 import streammetrics as sm
 
 GOLDEN = Path(__file__).parent / "golden"
-BARE = ("0.1.0-without-checksum",)
+BARE = ("0.1.0-first", "0.1.0-without-checksum")
 ROWS = range(24)
 DATA = pl.DataFrame(
     {
@@ -68,6 +70,14 @@ STATES = {
         lambda: sm.predictions(y_score="p", by="day"),
         ["rows", "predicted_positive_rate"],
     ),
+    "models": (
+        lambda: sm.binary(y_true="clicked", y_score={"new": "p", "old": "q"}, capacity=16),
+        ["rows", "roc_auc", "f1", "log_loss"],
+    ),
+    "others": (
+        lambda: sm.multiclass(y_true="animal", y_pred="seen", by="animal", max_groups=2, overflow="other"),
+        ["rows", "accuracy"],
+    ),
 }
 FORMS = {
     "binary": ("parquet", "arrow", "bytes"),
@@ -77,8 +87,19 @@ FORMS = {
     "regression": ("parquet", "arrow", "bytes"),
     "digest": ("bytes",),
     "predictions": ("arrow",),
+    "models": ("parquet",),
+    "others": ("parquet",),
 }
-SAVED = [(name, form) for name, forms in FORMS.items() for form in forms]
+STORE = (
+    lambda: sm.binary(y_true="clicked", y_score="p", by=["day", "country"], capacity=16),
+    ["rows", "roc_auc", "f1", "brier"],
+)
+FILES = sorted(path for path in GOLDEN.rglob("*.*") if path.suffix in (".parquet", ".arrow", ".bytes"))
+STORES = sorted(GOLDEN.rglob("store.zip"))
+
+
+def place(path):
+    return f"{path.parent.name}/{path.name}"
 
 
 def load(path):
@@ -90,6 +111,18 @@ def values(acc, metrics):
     return json.loads(acc.finalize(metrics).frame.drop("note", strict=False).write_json())
 
 
+def write_store(path):
+    """A history of two appends, as a zip archive; what its metrics are."""
+    with TemporaryDirectory() as directory:
+        store = sm.MetricStore(directory)
+        for batch, rows in (("first", DATA.head(10)), ("second", DATA.tail(14))):
+            store.append(STORE[0]().update(rows), batch_id=batch)
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for file in sorted(file for file in Path(directory).rglob("*") if file.is_file()):
+                archive.write(file, file.relative_to(directory))
+        return values(store.query(), STORE[1])
+
+
 def write(folder):
     folder.mkdir(parents=True)
     expected = {}
@@ -98,22 +131,39 @@ def write(folder):
         for path in (folder / f"{name}.{form}" for form in FORMS[name]):
             path.write_bytes(acc.to_bytes()) if path.suffix == ".bytes" else acc.save(path)
         expected[name] = values(acc, metrics)
+    expected["store"] = write_store(folder / "store.zip")
     lines = json.dumps(expected).replace("}, {", "},\n{").replace("], ", "],\n")
     (folder / "expected.json").write_text(lines + "\n", encoding="utf-8")
 
 
-@pytest.mark.parametrize(("name", "form"), SAVED)
-@pytest.mark.parametrize("folder", sorted(GOLDEN.iterdir()), ids=lambda folder: folder.name)
-def test_states_of_earlier_versions_give_their_numbers(folder, name, form):
-    expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))[name]
-    with pytest.warns(sm.StateWarning, match="No checksum in") if folder.name in BARE else nullcontext():
-        acc = load(folder / f"{name}.{form}")
-    found = values(acc, STATES[name][1])
-    assert len(found) == len(expected)
+def require_same(acc, metrics, path):
+    """The metrics of a state are those written beside it; columns may have come since."""
+    expected = json.loads((path.parent / "expected.json").read_text(encoding="utf-8"))[path.stem]
+    found = values(acc, metrics)
+    assert len(found) == len(expected) > 0
     for row, before in zip(found, expected, strict=True):
         numbers = {k: pytest.approx(v, rel=1e-12) if isinstance(v, float) else v for k, v in before.items()}
         assert {k: row[k] for k in before} == numbers
+
+
+@pytest.mark.parametrize("path", FILES, ids=place)
+def test_states_of_earlier_versions_give_their_numbers(path):
+    with pytest.warns(sm.StateWarning, match="No checksum in") if path.parent.name in BARE else nullcontext():
+        acc = load(path)
+    require_same(acc, STATES[path.stem][1], path)
     assert acc.seen * 2 == acc.update(DATA).seen
+
+
+@pytest.mark.parametrize("path", STORES, ids=place)
+def test_histories_of_earlier_versions_give_their_numbers_and_go_on(path, tmp_path):
+    pytest.importorskip("deltalake")
+    zipfile.ZipFile(path).extractall(tmp_path)
+    store, make = sm.MetricStore(tmp_path), STORE[0]
+    require_same(store.query(), STORE[1], path)
+    assert not store.append(make().update(DATA.head(10)), batch_id="first")
+    assert store.append(make().update(DATA), batch_id="third")
+    store.compact()
+    assert store.query().seen == 2 * DATA.height
 
 
 if __name__ == "__main__":

@@ -21,7 +21,8 @@ from streammetrics.system.foreign import translated
 from streammetrics.system.lazy import pa
 from streammetrics.times import moment, require_length
 
-STATE = "streammetrics.state.tables"  # of the table's configuration: the accumulator without rows, in base64
+STATE = "streammetrics.state"  # of the table's configuration: the accumulator without rows, in base64
+ONCE = "streammetrics.state.tables"  # what some tables have instead
 WINDOW = "streammetrics.window"  # the name of the window column
 OWN = {"batch_id": pl.String(), "ingested": pl.Datetime("us", "UTC"), "version": pl.Int64()}
 STORED = {  # for types that Delta Lake has not
@@ -90,9 +91,10 @@ class Layout:
         Raises:
             StateError: where it tells none, or that of a newer version.
         """
-        if STATE not in configuration or WINDOW not in configuration:
+        state, window = configuration.get(STATE, configuration.get(ONCE)), configuration.get(WINDOW)
+        if state is None or window is None:
             raise StateError("the table is no store of streammetrics.")
-        return _told(configuration[STATE], configuration[WINDOW])
+        return _told(state, window)
 
     @property
     def configuration(self) -> dict[str, str]:
