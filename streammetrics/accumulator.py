@@ -129,8 +129,8 @@ class Accumulator:
         self.max_groups = max_groups
 
     def _start(self, saved: Saved, limit: GroupLimit) -> None:
-        self.roles = saved.roles
-        self.metrics = saved.metrics
+        self.roles: Roles = saved.roles
+        self.metrics: tuple[str, ...] | None = saved.metrics
         self._content = Content(saved.roles, saved.state, limit)
         self._own_lock = new_lock()
 

@@ -106,10 +106,15 @@ class DataError(StreamMetricsError, ValueError):
         advice: tuple[Part, ...] = (),
     ) -> None:
         super().__init__(*message)
-        self.column, self.fault, self.count, self.height = column, fault, count, height
-        self.row, self.value, self.advice = row, value, advice
+        self.column: str | None = column
+        self.fault: str | None = fault
+        self.count: int | None = count
+        self.height: int | None = height
+        self.row: int | None = row
+        self.value: Any = value
+        self.advice: tuple[Part, ...] = advice
         if row is not None:
-            self.args = self._message(f"row {row} of the batch")
+            self.args: tuple[Part, ...] = self._message(f"row {row} of the batch")
 
     def at(self, place: str) -> DataError:
         """Return the same error with another place of the first faulty row, for example of a file.

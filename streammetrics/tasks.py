@@ -60,7 +60,7 @@ PROBABILITIES = ("log_loss", "log_loss_skill", "brier_score", "brier_skill_score
 CLASSES = ("accuracy", "balanced_accuracy", "majority_accuracy", "kappa", "mcc")
 ERRORS = ("mae", "rmse", "bias", "error_sd", "r2", "explained_variance", "pearson_r", "concordance", "mape", "smape")
 ERROR_QUANTILES = ("median_error", "median_absolute_error", "mad", "absolute_error_quantile(q=0.99)")
-FAMILIES = {
+FAMILIES: dict[str, tuple[str, ...]] = {
     "log": ("msle",),
     "log_cosh": ("log_cosh",),
     "poisson": ("poisson_deviance", "d2_poisson"),

@@ -19,7 +19,9 @@ from streammetrics.state.tables import State
 from streammetrics.statistics import GROUP, ConfusionCounts, Histogram, PredictedCounts, ScoreHistogram
 
 SCORE = "y_score"
-BINS = {GROUP: pl.UInt32(), **Histogram.keys} | dict.fromkeys(("neg", "pos", "count"), pl.Int64())
+BINS: dict[str, pl.DataType] = {GROUP: pl.UInt32(), **Histogram.keys} | dict.fromkeys(
+    ("neg", "pos", "count"), pl.Int64()
+)
 
 
 def probabilities(state: State) -> bool:

@@ -26,7 +26,7 @@ class Together:
     """
 
     def __init__(self, reports: Mapping[str, Drawn]) -> None:
-        self.reports = dict(reports)
+        self.reports: dict[str, Drawn] = dict(reports)
         self._first, *others = self.reports.values()
         for other in others:
             if set(other.by) != set(self._first.by):
@@ -35,7 +35,7 @@ class Together:
             raise ReportError(
                 f"the group column {WHICH!r} has a name that charts of several reports use; give an alias."
             )
-        self.confidence = self._first.confidence
+        self.confidence: float | None = self._first.confidence
 
     @property
     def by(self) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -47,21 +47,21 @@ def formats(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]
     return with_form
 
 
-form = formats(*FORMATS)
-form_of_reports = formats(*FORMATS, PROMETHEUS)
-form_of_verdicts = formats(*FORMATS, *VERDICT_FORMATS)
-by = click.option("--by", multiple=True, help="Group column; repeat for more.")
-metrics = click.option(
+form: Final = formats(*FORMATS)
+form_of_reports: Final = formats(*FORMATS, PROMETHEUS)
+form_of_verdicts: Final = formats(*FORMATS, *VERDICT_FORMATS)
+by: Final = click.option("--by", multiple=True, help="Group column; repeat for more.")
+metrics: Final = click.option(
     "--metric", "metrics", multiple=True, help="Metric to show, such as 'fbeta(beta=2)'; repeat for more."
 )
-confidence = click.option(
+confidence: Final = click.option(
     "--confidence", type=float, help="Confidence level, such as 0.95. Adds confidence intervals to the metrics."
 )
-always = click.option(
+always: Final = click.option(
     "--always",
     type=int,
     help="Number of rows, such as 100000: intervals hold at every look at growing data, and are tightest there.",
 )
-output = click.option("-o", "--output", type=FileToWrite(), help="File to write instead of printing.")
-html = click.option("--html", type=FileToWrite(), help="File to write as an HTML page, with charts.")
-total = click.option("--total", is_flag=True, help="Roll up all groups into one.")
+output: Final = click.option("-o", "--output", type=FileToWrite(), help="File to write instead of printing.")
+html: Final = click.option("--html", type=FileToWrite(), help="File to write as an HTML page, with charts.")
+total: Final = click.option("--total", is_flag=True, help="Roll up all groups into one.")

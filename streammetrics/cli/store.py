@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 import click
 import polars as pl
@@ -22,8 +23,8 @@ from streammetrics.history.told import Told
 from streammetrics.text import plain
 
 STDERR = 2
-since = click.option("--since", help="First window, such as 2026-01-31.")
-until = click.option("--until", help="Before which windows end; the newest is the last unless given.")
+since: Final = click.option("--since", help="First window, such as 2026-01-31.")
+until: Final = click.option("--until", help="Before which windows end; the newest is the last unless given.")
 
 
 @main.group(

@@ -34,7 +34,13 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.integer]
 Weights = NDArray[np.float64] | NDArray[np.int64]
 
-SCHEMA = {"group": pl.UInt32(), "mean": pl.Float64(), "weight": pl.Float64(), "min": pl.Float64(), "max": pl.Float64()}
+SCHEMA: dict[str, pl.DataType] = {
+    "group": pl.UInt32(),
+    "mean": pl.Float64(),
+    "weight": pl.Float64(),
+    "min": pl.Float64(),
+    "max": pl.Float64(),
+}
 TICKS = 36  # bits in which the weight of a group is measured
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from streammetrics.accumulator import Accumulator
 from streammetrics.engines import tables
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 BLOCK = "a block"  # what errors call one: blocks have no numbers that a user knows
 TASKS = 16  # blocks of the states of many groups
-WHOLE = {"batch_format": "pyarrow", "batch_size": None}  # a block at a time, as Arrow
+WHOLE: dict[str, Any] = {"batch_format": "pyarrow", "batch_size": None}  # a block at a time, as Arrow
 
 
 def accumulate(dataset: Dataset, acc: Accumulator) -> Accumulator:

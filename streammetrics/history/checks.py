@@ -22,7 +22,7 @@ from streammetrics.reading.estimates import LIMITS
 from streammetrics.reading.looks import ROWS
 from streammetrics.times import moment
 
-COLUMNS = {
+COLUMNS: dict[str, pl.DataType] = {
     "rule": pl.String(),
     "name": pl.String(),
     "severity": pl.String(),

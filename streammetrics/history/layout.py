@@ -24,8 +24,8 @@ from streammetrics.times import moment, require_length
 STATE = "streammetrics.state"  # of the table's configuration: the accumulator without rows, in base64
 ONCE = "streammetrics.state.tables"  # what some tables have instead
 WINDOW = "streammetrics.window"  # the name of the window column
-OWN = {"batch_id": pl.String(), "ingested": pl.Datetime("us", "UTC"), "version": pl.Int64()}
-STORED = {  # for types that Delta Lake has not
+OWN: dict[str, pl.DataType] = {"batch_id": pl.String(), "ingested": pl.Datetime("us", "UTC"), "version": pl.Int64()}
+STORED: dict[type[pl.DataType], pl.DataType] = {  # for types that Delta Lake has not
     pl.UInt8: pl.Int16(),
     pl.UInt16: pl.Int32(),
     pl.UInt32: pl.Int64(),

@@ -6,14 +6,14 @@ import logging
 from collections.abc import Callable
 from functools import cache, wraps
 from importlib import import_module
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, Final, ParamSpec, TypeVar, cast
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 COMPILED = ("compiled", "compiled_hash_tables", "compiled_classes", "compiled_pairs")
 LARGE = 262_144  # rows from which it pays to load compiled code
-log = logging.getLogger("streammetrics")
+log: Final = logging.getLogger("streammetrics")
 
 
 def fastest(kernel: Callable[P, T]) -> Callable[P, T]:

@@ -6,6 +6,8 @@ sums within 1e-12.
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 import polars as pl
 from numba import njit
@@ -29,9 +31,10 @@ from streammetrics.kernels.numpy import (
     Scores,
 )
 
-exact = njit(cache=True, nogil=True, error_model="numpy", fastmath=False)  # else it takes over that of its first caller
-fused = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
-any_order = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+# fastmath=False is said, since a function without it takes over that of its first caller
+exact: Final = njit(cache=True, nogil=True, error_model="numpy", fastmath=False)
+fused: Final = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+any_order: Final = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 
 FEWEST_BITS = 13  # of the index of a hash table, which is then half full at most
 HASH_HIGH, HASH_LOW = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)  # odd and well mixed

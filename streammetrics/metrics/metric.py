@@ -79,7 +79,7 @@ class Metric:
         self._bounds: BoundsFormula | None = None
         self._note: Formula | None = None
         self.__doc__ = formula.__doc__
-        self.__name__ = formula.__name__
+        self.__name__: str = formula.__name__
         self.__module__ = formula.__module__
         self.__wrapped__ = formula
 

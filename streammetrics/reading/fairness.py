@@ -27,7 +27,7 @@ ENDS = ("highest", "lowest")
 MEASURES = tuple(f"{measure}{end}" for measure in ("difference", "ratio") for end in ("", "_lower", "_upper"))
 SAMPLED = tuple(f"{measure}_{end}" for measure in ("difference", "ratio") for end in LIMITS)
 FROM_REFERENCE = ("reference", "rows", "value", "reference_value")
-CRITERIA = {
+CRITERIA: dict[str, tuple[str, ...]] = {
     "demographic_parity": ("predicted_positive_rate",),
     "equal_opportunity": ("recall",),
     "equalized_odds": ("recall", "fpr"),

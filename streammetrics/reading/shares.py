@@ -10,7 +10,7 @@ from streammetrics.metrics import Metric, class_probabilities, multilabel, predi
 from streammetrics.uncertainty.proportions import CELLS, as_proportion
 
 ROWS = ("rows",)
-OF_CELLS = {
+OF_CELLS: dict[frozenset[str], tuple[str, ...]] = {
     frozenset(CELLS): ("support",),
     frozenset({"tp", "fn"}): ("positives",),
     frozenset({"fp", "tn"}): ("negatives",),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import polars as pl
 from numpy.typing import ArrayLike
@@ -165,7 +165,7 @@ class Report:
         self.always = always
         self.folds = folds
         self.unit = unit
-        self.metrics = tuple(metrics)
+        self.metrics: tuple[Metric, ...] = tuple(metrics)
         self.confidence = confidence
         self._elsewhere: tuple[Any, Report | None] = (None, None)  # the threshold asked for last
 
@@ -325,8 +325,11 @@ class Report:
             return False
         return True
 
-    worst, best, gaps, fairness = segments.worst, segments.best, fairness.gaps, fairness.fairness
-    slices = slices.slices
+    worst: Final = segments.worst
+    best: Final = segments.best
+    gaps: Final = fairness.gaps
+    fairness: Final = fairness.fairness
+    slices: Final = slices.slices
 
     def violations(self, requirements: str | Sequence[str]) -> list[str]:
         """Return a sentence for each group in which a requirement such as ``"roc_auc >= 0.8"`` is not certain to hold.

@@ -11,7 +11,7 @@ from streammetrics.frame import keys_of
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.report.report import Report
 
-SCHEMA = {
+SCHEMA: dict[str, pl.DataType] = {
     "rule": pl.String(),
     "where": pl.String(),
     "value": pl.Float64(),

@@ -39,8 +39,8 @@ class Content:
 
     def __init__(self, roles: Roles, state: State, limit: GroupLimit) -> None:
         self.roles = roles
-        self.limit = limit
-        self.types = _types(roles, state)
+        self.limit: GroupLimit = limit
+        self.types: pl.Schema = _types(roles, state)
         self._merged = state
         self._pending: list[State] = []
         self._tally: Tally | None = None

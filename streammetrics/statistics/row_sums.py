@@ -56,6 +56,11 @@ class RowSums(Summed):
     0.5
     """
 
+    name: ClassVar[str]
+    roles: ClassVar[tuple[str, ...]] = ()
+    inputs: ClassVar[tuple[str, ...]] = ()
+    counts: ClassVar[tuple[str, ...]] = ()
+    sums: ClassVar[tuple[str, ...]] = ()
     columns: ClassVar[tuple[str, ...]] = ()
     _arguments: ClassVar[tuple[str, ...]] = ()
 

@@ -24,7 +24,7 @@ FEW = (900, 500, 0, 1)
 SUMS = 1e-9
 METRICS = 1e-7
 CLASSES = {"cat": "p_cat", "cow": "p_cow", "dog": "p_dog"}
-BY = ["country", pl.col("day").dt.truncate("1w").alias("week")]
+BY: list[str | pl.Expr] = ["country", pl.col("day").dt.truncate("1w").alias("week")]
 
 MakeTask = Callable[[list[Any]], Accumulator]
 Tasks = dict[str, MakeTask]

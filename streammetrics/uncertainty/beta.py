@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +14,7 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(128)
 REACH = 45  # exp(-45) is below rounding
 TINY = 1e-300
 
-log_gamma = np.vectorize(math.lgamma, otypes=[float])
+log_gamma: Final = np.vectorize(math.lgamma, otypes=[float])
 
 
 def log_beta(a: ArrayLike, b: ArrayLike) -> Values:

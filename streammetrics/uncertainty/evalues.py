@@ -7,6 +7,7 @@ it exceeds 20 at most once in 20 times. Values here are logarithms.
 from __future__ import annotations
 
 import math
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +19,7 @@ SCALE = 1.0
 """How far from the limit, in standard errors, a window is expected to lie when the claim is false."""
 
 TAIL = -25.0  # below which the normal distribution is computed from its asymptotic series
-log_normal = np.vectorize(lambda x: math.log(math.erfc(-x / math.sqrt(2)) / 2), otypes=[float])
+log_normal: Final = np.vectorize(lambda x: math.log(math.erfc(-x / math.sqrt(2)) / 2), otypes=[float])
 
 
 def log_e_value(z: ArrayLike, scale: float = SCALE) -> Values:
