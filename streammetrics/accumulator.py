@@ -194,6 +194,11 @@ class Accumulator:
                 largest float. Neither changes then.
             ColumnError: where a group column has different types.
             DataError: If there are more groups than ``max_groups``.
+
+        >>> import streammetrics as sm
+        >>> acc = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]})
+        >>> acc.absorb(acc.copy()).seen
+        6
         """
         _require_accumulator(other)
         require_equal(self.roles, other.roles, self.statistics, other.statistics)
@@ -205,7 +210,13 @@ class Accumulator:
         return self
 
     def flush(self) -> Accumulator:
-        """Take in the rows of small batches, which wait until they are many, as whatever is read or merged does."""
+        """Take in the rows of small batches, which wait until they are many, as whatever is read or merged does.
+
+        >>> import streammetrics as sm
+        >>> acc = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]})
+        >>> acc.flush().seen
+        3
+        """
         with self._lock:
             self._content.observe()
         return self
@@ -222,7 +233,13 @@ class Accumulator:
             return self._content.state()
 
     def compact(self) -> Accumulator:
-        """Bring all rows seen into one small table now, not when it is first read, and return this accumulator."""
+        """Bring all rows seen into one small table now, not when it is first read, and return this accumulator.
+
+        >>> import streammetrics as sm
+        >>> acc = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]})
+        >>> acc.compact().seen
+        3
+        """
         with self._lock:
             self._content.state()
         return self
@@ -232,6 +249,11 @@ class Accumulator:
 
         Raises:
             MergeError: where specifications differ, or a sum would exceed the largest float.
+
+        >>> import streammetrics as sm
+        >>> acc = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]})
+        >>> acc.merge(acc, acc).seen, acc.seen
+        (9, 3)
         """
         total = self.copy()
         for other in others:
@@ -242,11 +264,23 @@ class Accumulator:
         return self.merge(other) if isinstance(other, Accumulator) else NotImplemented
 
     def empty(self) -> Accumulator:
-        """An accumulator of the same specification without rows, as for a worker."""
+        """An accumulator of the same specification without rows, as for a worker.
+
+        >>> import streammetrics as sm
+        >>> acc = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]})
+        >>> acc.empty().seen
+        0
+        """
         return self._of(Saved(self.roles, self.metrics, no_state(self.roles, self.statistics)), self._content.limit)
 
     def copy(self) -> Accumulator:
-        """An accumulator of the same rows, which changes on its own."""
+        """An accumulator of the same rows, which changes on its own.
+
+        >>> import streammetrics as sm
+        >>> acc = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]})
+        >>> acc.copy().update({"y": [1], "p": [0.7]}).seen, acc.seen
+        (4, 3)
+        """
         return self._of(self._saved(), self._content.limit)
 
     def rollup(self, *columns: Column | Sequence[Column]) -> Accumulator:
@@ -260,6 +294,12 @@ class Accumulator:
 
         Raises:
             SpecificationError: for what is no group column, or cannot be computed from some.
+
+        >>> import streammetrics as sm
+        >>> batch = {"y": [1, 0, 1], "p": [0.9, 0.2, 0.4], "country": ["DE", "DE", "FR"]}
+        >>> acc = sm.binary(y_true="y", y_score="p", by="country").update(batch)
+        >>> acc.rollup().finalize()["roc_auc"].value
+        1.0
         """
         names = Names()
         by = tuple(names.of(column) for given in columns for column in several(given))
@@ -285,6 +325,12 @@ class Accumulator:
 
         Raises:
             SpecificationError: where the predicates do not fit the group columns.
+
+        >>> import streammetrics as sm
+        >>> batch = {"y": [1, 0, 1], "p": [0.9, 0.2, 0.4], "country": ["DE", "DE", "FR"]}
+        >>> acc = sm.binary(y_true="y", y_score="p", by="country").update(batch)
+        >>> acc.filter(pl.col("country") == "DE").seen
+        2
         """
         if not self.roles.group_columns:
             raise SpecificationError(
@@ -339,7 +385,13 @@ class Accumulator:
         return Report(states.in_order(total), found, confidence, folds, self.roles.unit, always)
 
     def to_arrow(self) -> pa.Table:
-        """The state as an Arrow table: a row per group, a nested column per statistic."""
+        """The state as an Arrow table: a row per group, a nested column per statistic.
+
+        >>> import streammetrics as sm
+        >>> acc = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]})
+        >>> acc.to_arrow().column_names[:3]
+        ['row_counts', 'confusion_counts', 'score_histogram']
+        """
         return storage.to_arrow(self._saved())
 
     @classmethod
@@ -348,12 +400,23 @@ class Accumulator:
 
         Raises:
             StateError: where the table is no state, or of a newer format.
+
+        >>> import streammetrics as sm
+        >>> acc = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]})
+        >>> sm.Accumulator.from_arrow(acc.to_arrow()).seen
+        3
         """
         require_threads()
         return cls._of(storage.from_arrow(table))
 
     def to_bytes(self) -> bytes:
-        """The state as an Arrow IPC stream; equal accumulators give equal bytes."""
+        """The state as an Arrow IPC stream; equal accumulators give equal bytes.
+
+        >>> import streammetrics as sm
+        >>> acc = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]})
+        >>> acc.to_bytes() == acc.copy().to_bytes()
+        True
+        """
         return storage.to_bytes(self._saved())
 
     @classmethod
@@ -365,6 +428,11 @@ class Accumulator:
 
         Warns:
             StateWarning: If the bytes have no checksum, as those of earlier versions.
+
+        >>> import streammetrics as sm
+        >>> acc = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]})
+        >>> sm.Accumulator.from_bytes(acc.to_bytes()).seen
+        3
         """
         require_threads()
         return cls._of(storage.from_bytes(content))
@@ -376,6 +444,14 @@ class Accumulator:
 
         Raises:
             StateError: If the file cannot be written, such as for a missing folder or a full disk.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> import streammetrics as sm
+        >>> acc = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]})
+        >>> with TemporaryDirectory() as directory:
+        ...     acc.save(f"{directory}/clicks.state")
+        ...     sm.Accumulator.load(f"{directory}/clicks.state").seen
+        3
         """
         storage.write(self._saved(), path)
 
@@ -394,6 +470,15 @@ class Accumulator:
 
         Warns:
             StateWarning: If a file has no checksum, as those of earlier versions.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> import streammetrics as sm
+        >>> acc = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]})
+        >>> with TemporaryDirectory() as directory:
+        ...     acc.save(f"{directory}/monday.state")
+        ...     acc.save(f"{directory}/tuesday.state")
+        ...     sm.Accumulator.load(f"{directory}/*.state").seen
+        6
         """
         require_threads()
         return merge(cls._of(saved) for saved in storage.read(paths))

@@ -4,6 +4,7 @@ After a change of the API: ``python tests/test_public.py`` writes the file again
 """
 
 import difflib
+import doctest
 import inspect
 import io
 import pickle
@@ -20,6 +21,11 @@ from streammetrics.metrics import declared_metrics
 
 FILE = Path(__file__).parent / "public_api.txt"
 MODULES = (sm, metrics, statistics, testing, engines, errors)
+CALLED = ("Accumulator", "Comparison", "Drift", "Expectation", "Findings", "Metric", "MetricStore", "Report")
+WITHOUT_EXAMPLE = {
+    *("Metric.bounds", "Metric.bounds_expressions", "Metric.declared", "Metric.note", "Metric.note_expression"),
+    *("Statistic", "View", "exact"),  # docs/extending.md has an example of a statistic
+}
 ADAPTERS = ("dask", "duckdb", "ray", "spark")
 
 
@@ -78,6 +84,32 @@ def test_public_names_say_where_users_find_them(module):
         if inspect.isclass(thing) or inspect.isfunction(thing) or isinstance(thing, sm.Metric):
             assert thing.__module__ in public, name
             assert getattr(import_module(thing.__module__), thing.__name__) is thing
+
+
+def documented():
+    """Public classes and functions, and the methods of what users call, each with its documentation."""
+    for module in (sm, metrics, statistics, testing):
+        for name in names_of(module):
+            thing = getattr(module, name)
+            if not callable(thing) or getattr(thing, "__module__", module.__name__) != module.__name__:
+                continue
+            yield name, doc_of(thing)
+            if inspect.isclass(thing) and name in CALLED:
+                methods = {member: getattr(thing, member) for member in members(thing) if member[0] != "_"}
+                for member, method in methods.items():
+                    if callable(method) and (f".{member}(" not in doc_of(thing)):
+                        yield f"{name}.{member}", doc_of(method)
+
+
+def doc_of(thing):
+    assert thing.__doc__, thing
+    return thing.__doc__
+
+
+def test_public_functions_have_an_example():
+    parser = doctest.DocTestParser()
+    without = {name for name, text in documented() if not parser.get_examples(text)}
+    assert without == WITHOUT_EXAMPLE
 
 
 class Pickled(pickle.Unpickler):

@@ -182,6 +182,12 @@ class Expectation:
         Raises:
             MetricError: If the metric is not among those expected.
             ReportError: If a key is not a column of the frame, or the rows without labels do not keep the threshold.
+
+        >>> import streammetrics as sm
+        >>> acc = sm.binary(y_true="y", y_score="p").update({"y": [0, 1] * 50, "p": [0.4] * 100})
+        >>> found = sm.expect(sm.predictions(y_score="p").update({"p": [0.4] * 6}), acc)
+        >>> found.rows("expected_positives")["value"].to_list()
+        [3.0]
         """
         if metric not in self.metrics:
             raise MetricError(f"Metric {metric!r} is not expected. Expected metrics: {', '.join(self.metrics)}.")
@@ -198,6 +204,12 @@ class Expectation:
         Raises:
             MetricError: If the metric is not among those expected.
             ReportError: If no row, or more than one, matches; and as of `rows`.
+
+        >>> import streammetrics as sm
+        >>> acc = sm.binary(y_true="y", y_score="p").update({"y": [0, 1] * 50, "p": [0.4] * 100})
+        >>> found = sm.expect(sm.predictions(y_score="p").update({"p": [0.4] * 6}), acc)
+        >>> found.get("expected_positives").value
+        3.0
         """
         rows = self.rows(metric, **keys)
         if rows.height != 1:

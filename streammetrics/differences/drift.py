@@ -173,6 +173,11 @@ class Drift:
         """The rows of `frame` of one measure, with the bias of small samples taken off the value and its bounds.
 
         The confidence interval reaches as far to both sides.
+
+        >>> import streammetrics as sm
+        >>> a, b = (sm.predictions(y_score="p").update({"p": p * 50}) for p in ([0.1, 0.4], [0.1, 0.8]))
+        >>> sm.drift(a, b, bins=2, confidence=0.9).without_bias("psi").columns
+        ['of', 'measure', 'ci_upper', 'note', 'value', 'lower', 'upper', 'ci_lower']
         """
         bias, center = pl.coalesce(pl.col("value") - pl.col(CENTER), 0.0), pl.col(CENTER)
         return self._frame.filter(measure=measure).select(

@@ -154,6 +154,16 @@ class MetricStore:
 
         Raises:
             StateError: If the table cannot be read.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> import streammetrics as sm
+        >>> acc = sm.binary(y_true="y", y_score="p", by="day")
+        >>> acc = acc.update({"y": [1, 0], "p": [0.9, 0.2], "day": [date(2026, 1, 30), date(2026, 1, 31)]})
+        >>> with TemporaryDirectory() as directory:
+        ...     store = sm.MetricStore(directory)
+        ...     added = store.append(acc, source="clicks/0", upto=2)
+        ...     print(store.offset("clicks/0"))
+        2
         """
         table = self._table.find()
         return None if table is None else offset(table, source)
@@ -236,6 +246,16 @@ class MetricStore:
 
         Raises:
             StateError: where there is no table yet, or it cannot be read.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> import streammetrics as sm
+        >>> acc = sm.binary(y_true="y", y_score="p", by="day")
+        >>> acc = acc.update({"y": [1, 0], "p": [0.9, 0.2], "day": [date(2026, 1, 30), date(2026, 1, 31)]})
+        >>> with TemporaryDirectory() as directory:
+        ...     store = sm.MetricStore(directory)
+        ...     added = store.append(acc, batch_id="first")
+        ...     print(store.windows().select("day", "groups", "rows", "parts").rows())
+        [(datetime.date(2026, 1, 30), 1, 1, 1), (datetime.date(2026, 1, 31), 1, 1, 1)]
         """
         table, layout = self._open()
         seen = pl.col("row_counts").list.first().struct.field("rows").sum() // len(layout.empty.roles.models)
@@ -255,6 +275,17 @@ class MetricStore:
 
         Raises:
             StateError: where there is no table yet, or it cannot be read or written.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> import streammetrics as sm
+        >>> acc = sm.binary(y_true="y", y_score="p", by="day")
+        >>> acc = acc.update({"y": [1, 0], "p": [0.9, 0.2], "day": [date(2026, 1, 30), date(2026, 1, 31)]})
+        >>> with TemporaryDirectory() as directory:
+        ...     store = sm.MetricStore(directory)
+        ...     added = [store.append(acc, batch_id=name) for name in ("first", "second")]
+        ...     store.compact()
+        ...     print(store.windows()["parts"].to_list(), store.query().seen)
+        [1, 1] 4
         """
 
         def add_up(table: Any, layout: Layout) -> None:
@@ -285,6 +316,17 @@ class MetricStore:
         Raises:
             SpecificationError: for what is no time.
             StateError: where there is no table yet, or it cannot be read or written.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> import streammetrics as sm
+        >>> acc = sm.binary(y_true="y", y_score="p", by="day")
+        >>> acc = acc.update({"y": [1, 0], "p": [0.9, 0.2], "day": [date(2026, 1, 30), date(2026, 1, 31)]})
+        >>> with TemporaryDirectory() as directory:
+        ...     store = sm.MetricStore(directory)
+        ...     added = store.append(acc, batch_id="first")
+        ...     store.retain("2026-01-31")
+        ...     print(store.windows()["day"].to_list())
+        [datetime.date(2026, 1, 31)]
         """
 
         def drop(table: Any, layout: Layout) -> None:

@@ -123,6 +123,10 @@ class Metric:
 
         Raises:
             MetricError: for an option that the metric does not have, or text where it wants a number.
+
+        >>> from streammetrics.metrics import fbeta
+        >>> fbeta.with_options(beta=2)
+        fbeta(beta=2)
         """
         average = self.average
         if "average" in options and "average" not in self.options:
@@ -138,7 +142,12 @@ class Metric:
         return self._made(self._bound | options, average)
 
     def with_average(self, average: str | None) -> Metric:
-        """The same metric averaged over labels, or for each label where None."""
+        """The same metric averaged over labels, or for each label where None.
+
+        >>> from streammetrics.metrics import f1
+        >>> f1.with_average("macro")
+        f1(average=macro)
+        """
         return self._made(self._bound, average)
 
     def _made(self, options: Mapping[str, Option], average: str | None) -> Metric:
@@ -147,11 +156,21 @@ class Metric:
         return made
 
     def readable(self, columns: Collection[str]) -> bool:
-        """Whether it can be read off a table with these columns; for an average, ``label`` must be one of them."""
+        """Whether it can be read off a table with these columns; for an average, ``label`` must be one of them.
+
+        >>> from streammetrics.metrics import precision
+        >>> precision.readable({"tp", "fp"}), precision.readable({"tp"})
+        (True, False)
+        """
         return set(self.columns) <= set(columns) and (self.average is None or "label" in columns)
 
     def expression(self) -> Expr:
-        """The value, over a table whose numbers are Float64."""
+        """The value, over a table whose numbers are Float64.
+
+        >>> from streammetrics.metrics import precision
+        >>> pl.DataFrame({"tp": [3.0], "fp": [1.0]}).select(precision.expression()).item()
+        0.75
+        """
         return self._value([pl.col(c) for c in self.columns])
 
     def bounds_expressions(self) -> tuple[Expr, Expr] | None:

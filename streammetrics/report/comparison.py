@@ -204,6 +204,12 @@ class Comparison:
 
         Raises:
             MetricError: where an error histogram is not kept.
+
+        >>> import streammetrics as sm
+        >>> y = [1.0, 2.0, 3.0]
+        >>> a, b = (sm.regression(y_true="y", y_pred="p").update({"y": y, "p": p}) for p in ([2.0, 2.0, 3.0], y))
+        >>> sm.compare(a, b).error_cdf().rows()
+        [(0.0, 1.0, 'b'), (1.0, inf, 'equal')]
         """
         return self._stretches("rec", "tolerance", _of_steps)
 

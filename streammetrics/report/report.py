@@ -179,7 +179,13 @@ class Report:
         vars(self).update(content | states)
 
     def with_confidence(self, confidence: float | None) -> Report:
-        """The same report with confidence intervals of another level, for a single look, or without them."""
+        """The same report with confidence intervals of another level, for a single look, or without them.
+
+        >>> import streammetrics as sm
+        >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]}).finalize()
+        >>> "ci_lower" in report.with_confidence(0.95).frame.columns
+        True
+        """
         return Report(self.state, self.metrics, confidence, self.folds, self.unit)
 
     @cached_property
@@ -216,6 +222,11 @@ class Report:
 
         Raises:
             MetricError: for an unknown metric, or one that cannot be read off what was kept.
+
+        >>> import streammetrics as sm
+        >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]}).finalize()
+        >>> report.showing(["accuracy", "f1"]).keys()
+        ['accuracy', 'f1']
         """
         found = find_metrics(
             [metrics] if isinstance(metrics, (str, Metric)) else metrics,
@@ -241,7 +252,13 @@ class Report:
         return isinstance(metric, (str, Metric)) and self.readable(metric)
 
     def keys(self) -> list[str]:
-        """The names of the metrics shown."""
+        """The names of the metrics shown.
+
+        >>> import streammetrics as sm
+        >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]}).finalize()
+        >>> report.keys()[:3]
+        ['rows', 'dropped', 'roc_auc']
+        """
         return [metric.name for metric in self.metrics]
 
     def items(self) -> list[tuple[str, Estimate]]:
@@ -249,6 +266,11 @@ class Report:
 
         Raises:
             ReportError: If a metric has more than one estimate.
+
+        >>> import streammetrics as sm
+        >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]}).finalize()
+        >>> report.showing("rows").items()
+        [('rows', Estimate(value=3.0, lower=3.0, upper=3.0))]
         """
         return [(name, self[name]) for name in self]
 
@@ -282,6 +304,13 @@ class Report:
         Raises:
             MetricError: for an unknown metric, or one that cannot be read off what was kept.
             ReportError: for a key that is no column of the frame.
+
+        >>> import streammetrics as sm
+        >>> batch = {"y": [1, 0, 1], "p": [0.9, 0.2, 0.4], "country": ["DE", "DE", "FR"]}
+        >>> acc = sm.binary(y_true="y", y_score="p", by="country").update(batch)
+        >>> report = acc.finalize(["accuracy", "rows"])
+        >>> report.rows("accuracy", country="FR").select("country", "metric", "value").rows()
+        [('FR', 'accuracy', 0.0)]
         """
         elsewhere = self._at_threshold(keys.get("threshold"))
         if elsewhere is not None and elsewhere.readable(metric):
@@ -311,6 +340,11 @@ class Report:
 
         Raises:
             MetricError: for an unknown metric, or one that cannot be read off what was kept.
+
+        >>> import streammetrics as sm
+        >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]}).finalize()
+        >>> report.find("fbeta(beta=2)")
+        fbeta(beta=2)
         """
         tables = columns_of(self.state.statistics, self.state.labels)
         if of_label:
@@ -318,7 +352,13 @@ class Report:
         return find_metric(metric, tables)
 
     def readable(self, metric: str | Metric) -> bool:
-        """Whether a metric can be read off what was kept."""
+        """Whether a metric can be read off what was kept.
+
+        >>> import streammetrics as sm
+        >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]}).finalize()
+        >>> report.readable("recall"), report.readable("mse")
+        (True, False)
+        """
         try:
             self.find(metric)
         except MetricError:
@@ -381,6 +421,13 @@ class Report:
 
         Raises:
             ReportError: for what is no group column.
+
+        >>> import streammetrics as sm
+        >>> batch = {"y": [1, 0, 1], "p": [0.9, 0.2, 0.4], "country": ["DE", "DE", "FR"]}
+        >>> acc = sm.binary(y_true="y", y_score="p", by="country").update(batch)
+        >>> report = acc.finalize(["accuracy", "rows"])
+        >>> report.rollup()["rows"].value
+        3.0
         """
         names = [name for given in columns for name in several(given)]
         require_group_columns(names, self.by)
@@ -514,6 +561,11 @@ class Report:
         Raises:
             ReportError: for another kind, or where a group column has the name of a column of the curve.
             MetricError: where the accumulator does not keep what the curve is read from.
+
+        >>> import streammetrics as sm
+        >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]}).finalize()
+        >>> report.curve("roc").select("fpr", "recall").rows()
+        [(0.0, 0.0), (0.0, 0.5), (0.0, 1.0), (1.0, 1.0)]
         """
         if kind == "calibration":
             bins = self._kept(CalibrationBins)
@@ -579,6 +631,12 @@ class Report:
 
         Raises:
             MetricError: where no confusion matrix is kept.
+
+        >>> import streammetrics as sm
+        >>> batch = {"y": ["cat", "dog", "emu", "cat"], "y_hat": ["cat", "cat", "emu", "emu"]}
+        >>> report = sm.multiclass(y_true="y", y_pred="y_hat").update(batch).finalize()
+        >>> report.most_confused().select("actual", "predicted", "count").rows()
+        [('cat', 'emu', 1), ('dog', 'cat', 1)]
         """
         return self._of_matrix(lambda table: confusion.most_confused(table, n))
 
@@ -591,6 +649,12 @@ class Report:
 
         Raises:
             MetricError: where no confusion matrix is kept.
+
+        >>> import streammetrics as sm
+        >>> batch = {"y": ["cat", "dog", "emu", "cat"], "y_hat": ["cat", "cat", "emu", "emu"]}
+        >>> report = sm.multiclass(y_true="y", y_pred="y_hat").update(batch).finalize()
+        >>> report.weighted_kappa([[0, 1, 2], [1, 0, 1], [2, 1, 0]]).item()
+        0.25
         """
         order = self._kept(ConfusionMatrix).order or None
         return self._of_matrix(lambda table: confusion.weighted_kappa(table, weights, order))
@@ -669,6 +733,12 @@ class Report:
 
         Raises:
             SourceError: If the file cannot be written. The file that was there before is then as it was.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> import streammetrics as sm
+        >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]}).finalize()
+        >>> with TemporaryDirectory() as directory:
+        ...     report.save_html(f"{directory}/report.html", title="Clicks")
         """
         from streammetrics.html import page  # when it is needed
 
@@ -685,6 +755,10 @@ class Report:
             SpecificationError: where scikit-learn is not installed.
             ReportError: for another kind, and where no curve, or more than one, has these keys.
             MetricError: where the accumulator does not keep what the curve is read from.
+
+        >>> import streammetrics as sm
+        >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]}).finalize()
+        >>> report.to_display("roc").plot()  # doctest: +SKIP
         """
         from streammetrics.charts.displays import to_display  # when it is needed
 
