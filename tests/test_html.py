@@ -56,7 +56,7 @@ def text(report):
 class Elements(html.parser.HTMLParser):
     """The elements of a page: how often each occurs, which are left open, what they refer to, and all text."""
 
-    VOID = frozenset({"meta", "input", "path", "rect", "circle", "link", "br"})
+    VOID = frozenset({"meta", "input", "link", "br"})
 
     def __init__(self, text):
         super().__init__()
@@ -180,9 +180,9 @@ def browser():
 def opened(browser, text, tmp_path):
     """Open the page in a window of some width; it must say nothing on the console and ask for nothing else."""
     path, problems, asked, windows = tmp_path / "page.html", [], [], []
-    path.write_text(text, encoding="utf-8")
 
-    def open_page(width=1280, **options):
+    def open_page(width=1280, text=text, **options):
+        path.write_text(text, encoding="utf-8")
         window = browser.new_page(viewport={"width": width, "height": 900}, **options)
         window.on("console", lambda message: problems.append(message.text))
         window.on("pageerror", lambda error: problems.append(str(error)))
@@ -217,9 +217,25 @@ def test_charts_are_drawn_and_nothing_is_wider_than_the_window(opened, width, sc
     boxes = window.evaluate("[...document.querySelectorAll('figure > svg')].map(s => s.getBBox().height)")
     assert len(boxes) >= 9
     assert min(boxes) > 50
-    assert window.evaluate("getComputedStyle(document.querySelector('.line')).stroke") == (
+    assert window.evaluate("getComputedStyle(document.querySelector('path[stroke*=c0]')).stroke") == (
         "rgb(0, 114, 178)" if scheme == "light" else "rgb(86, 180, 233)"
     )
+
+
+@pytest.mark.browser
+@pytest.mark.thorough
+def test_charts_of_an_interactive_page_are_drawn_by_scripts(opened, report):
+    """Its policy lets no script be made of text, so an interpreter reads the expressions of charts."""
+    window = opened(text=page(report.rollup("model"), interactive=True))
+    window.wait_for_selector(".vega svg path[stroke*=c0]")
+    drawn = window.locator(".vega svg.marks").count()
+    assert drawn == window.locator("figure").count() >= 9
+    point = window.locator("figure", has=window.get_by_text("Calibration", exact=True)).locator("path[aria-label]")
+    point.last.scroll_into_view_if_needed()
+    box = point.last.bounding_box()
+    window.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    window.wait_for_selector("#vg-tooltip-element.visible")
+    assert "mean score" in window.locator("#vg-tooltip-element").inner_text()
 
 
 @pytest.mark.browser

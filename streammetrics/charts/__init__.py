@@ -1,4 +1,4 @@
-"""Charts of reports and of curve frames: plain pictures, which Altair or SVG draws.
+"""Charts of reports and of curve frames: plain pictures, which Vega-Lite draws.
 
 Each function takes a report, or a frame such as `Report.curve` gives, and returns a `Picture`; `as_altair` makes it a
 chart. `Report.plot` does both at once.
@@ -14,7 +14,7 @@ from streammetrics.charts.picture import Axis, Layer, Picture
 from streammetrics.charts.plot import Plot
 from streammetrics.charts.ranking import det, gain, lift, pr, roc, scores
 from streammetrics.charts.reliability import calibration, confusion
-from streammetrics.charts.svg import as_svg, swatch
+from streammetrics.charts.svg import as_svg, for_page, script
 from streammetrics.charts.together import Together
 from streammetrics.charts.vega import as_altair
 
@@ -31,6 +31,7 @@ __all__ = [
     "det",
     "error_cdf",
     "errors",
+    "for_page",
     "gain",
     "lift",
     "over_time",
@@ -38,7 +39,7 @@ __all__ = [
     "rec",
     "roc",
     "scores",
+    "script",
     "segments",
-    "swatch",
     "window_of",
 ]

@@ -1,4 +1,4 @@
-"""A chart as plain data: axes, named series, and layers of marks. `vega` and `svg` draw it."""
+"""A chart as plain data: axes, named series, and layers of marks. `vega` draws it."""
 
 from __future__ import annotations
 

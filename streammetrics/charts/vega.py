@@ -1,155 +1,215 @@
-"""A picture as an Altair chart."""
+"""A picture as a Vega-Lite specification: of plain dictionaries, which Altair shows and the page embeds."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import polars as pl
-import polars.selectors as cs
 
 from streammetrics.charts.picture import COLOURS, DASHES, SHAPES, Axis, Layer, Picture, numbers
-from streammetrics.charts.ticks import marks, percent
 from streammetrics.errors import SpecificationError
 
 if TYPE_CHECKING:
     import altair as alt
 
-WIDTH, HEIGHT = 480, 360
-ROW, BOX = 18, 72  # pixels of a name beside an axis, and of a cell
-GREY = "#767676"
+Spec: TypeAlias = dict[str, Any]
+
+WIDTH = 480
+ROW, BOX = 17, 26  # pixels of a name beside an axis, and of a cell where they are many
+PROBITS = (1e-5, 1e-4, 1e-3, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99)
+WIDEST = 8e307  # whose double is a number
+DAY = 86_400_000  # milliseconds
+DATES = ((300, "%b %Y"), (2, "%d %b"), (1 / 12, "%H:%M"), (0, "%H:%M:%S"))
+"""How times are written, by the days that an axis spans."""
+PAPER = {f"c{i}": colour for i, colour in enumerate(COLOURS)} | {
+    "paper": "#ffffff",
+    "text": "#16191d",
+    "guide": "#70767f",
+    "cell": "#0b559f",
+    "over": "#ffffff",
+}
+"""Colours by what they are for; the page has a style sheet that gives them by the same names."""
 
 
 def as_altair(picture: Picture) -> alt.VConcatChart | alt.LayerChart:
     """The chart, which can be shown, layered, put beside others and saved as JSON, HTML, PNG or SVG.
 
     Raises:
-        SpecificationError: where Altair is not installed.
+        SpecificationError: If Altair is not installed.
     """
-    altair = _altair()
-    chart: alt.LayerChart = _layers(altair, picture, HEIGHT)
-    if picture.below is None:
-        return chart
-    below = _layers(altair, picture.below, HEIGHT // 4)
-    both: alt.VConcatChart = altair.vconcat(chart, below).resolve_scale(color="shared", strokeDash="shared")
-    return both
-
-
-def _altair() -> Any:
     try:
         import altair
     except ImportError as error:
-        raise SpecificationError("charts need Altair: pip install 'streammetrics[plot]'.") from error
-    return altair
+        message = "Charts require the 'plot' extra. Install it with: pip install 'streammetrics[plot]'"
+        raise SpecificationError(message) from error
+    kind = altair.VConcatChart if picture.below is not None else altair.LayerChart
+    chart: alt.VConcatChart | alt.LayerChart = kind.from_dict(specification(picture), validate=False)
+    return chart
 
 
-def _layers(alt: Any, picture: Picture, height: int) -> Any:
-    tall = len(picture.y.names) * (BOX // 2 if picture.x.names else ROW) if picture.y.names else height
-    wide = len(picture.x.names) * BOX if picture.x.names else WIDTH
-    drawn = [mark for layer in picture.layers if layer.frame.height for mark in _marks(alt, picture, layer)]
-    drawn = drawn or [alt.Chart(alt.Data(values=[])).mark_point()]
-    title = alt.TitleParams(
-        picture.title,
-        anchor="start",
-        subtitle=picture.subtitle or alt.Undefined,
-        subtitleColor="#555555",
-        subtitlePadding=4,
-        offset=8,
-    )
-    return alt.layer(*drawn).properties(
-        width=wide, height=max(tall, 60), title=title, description=f"{picture.title}. {picture.caption}"
-    )
+def specification(
+    picture: Picture, colours: Mapping[str, str] = PAPER, width: int = WIDTH, explore: bool = False
+) -> Spec:
+    """The chart in Vega-Lite, without what only the outermost chart may have, so that it can stand in another one.
+
+    Args:
+        picture: what to draw.
+        colours: by the names of `PAPER`.
+        width: of the plot, in pixels.
+        explore: whether points of lines tell where they are, and the plot can be moved and zoomed.
+    """
+    drawn = [_panel(p, dict(colours), width, explore) for p in (picture, picture.below) if p is not None]
+    spec = drawn[0]
+    if picture.below is not None:
+        drawn[1]["height"] = width // 5
+        spec = {"vconcat": drawn, "spacing": 14}
+    title = {"text": picture.title, "anchor": "start", "offset": 8}
+    title |= {"subtitle": picture.subtitle, "subtitlePadding": 4} if picture.subtitle else {}
+    return spec | {"title": title, "description": f"{picture.title}. {picture.caption}"}
 
 
-def _marks(alt: Any, picture: Picture, layer: Layer) -> Sequence[Any]:
-    frame = layer.frame
-    x, y = _position(alt, "X", "x", picture.x), _position(alt, "Y", "y", picture.y)
-    data = alt.Data(values=_values(picture, frame))
-    base = alt.Chart(data)
+def _panel(picture: Picture, colours: dict[str, str], width: int, explore: bool) -> Spec:
+    height = width * 3 // 4
+    if picture.y.names:
+        cell = max(BOX, width // 2 // len(picture.y.names)) if picture.x.names else ROW
+        height = max(len(picture.y.names) * cell, 2 * ROW)
+    place = {"x": _position("x", picture.x, width), "y": _position("y", picture.y, width)}
+    place["y"]["axis"]["grid"] = not picture.x.names
+    layers = [m for layer in picture.layers if layer.frame.height for m in _marks(picture, layer, colours, explore)]
+    if explore and layers and not (picture.x.names or picture.y.names):
+        zoom = "wheel![event.shiftKey]"  # so that the page can be scrolled
+        layers[0]["params"] = [{"name": "view", "select": {"type": "interval", "zoom": zoom}, "bind": "scales"}]
+    layers = layers or [{"mark": "point", "data": {"values": []}}]
+    return {"width": width, "height": height, "encoding": place, "layer": layers}
+
+
+def _marks(picture: Picture, layer: Layer, colours: dict[str, str], explore: bool) -> list[Spec]:
+    data = {"data": {"values": _values(picture, layer)}}
     if layer.kind == "reference":
-        line = base.mark_line(color=GREY, strokeDash=[1, 4], strokeWidth=1.5, strokeCap="round", clip=True)
-        return [line.encode(x=x, y=y, order="order:Q")]
+        dotted = {"strokeDash": [1, 4], "strokeWidth": 1.5, "strokeCap": "round", "clip": True}
+        return [{**data, "mark": {"type": "line", "color": colours["guide"], **dotted}, "encoding": ORDER}]
     if layer.kind == "cell":
-        return _cells(alt, base, x, y)
-    colour = _by_series(alt, "Color", picture, COLOURS)
+        return [{**data, **mark} for mark in _cells(picture, colours)]
+    colour = _by_series(picture, "color", [colours[f"c{i}"] for i in range(len(COLOURS))])
     if layer.kind == "band":
-        band = base.mark_line(
-            filled=True, strokeWidth=0, fillOpacity=0.2 if len(picture.series) < 4 else 0.1, clip=True
-        )
-        return [band.encode(x=x, y=y, order="order:Q", color=colour)]
+        mark: Spec = {"type": "line", "filled": True, "strokeWidth": 0, "clip": True}
+        mark["fillOpacity"] = 0.2 if len(picture.series) < 4 else 0.1
+        return [{**data, "mark": mark, "encoding": {**ORDER, **colour}}]
     if layer.kind == "line":
-        dash = _by_series(alt, "StrokeDash", picture, [list(d) or [1, 0] for d in DASHES])
-        line = base.mark_line(strokeWidth=2, strokeJoin="round", clip=True)
-        return [line.encode(x=x, y=y, order="order:Q", color=colour, strokeDash=dash)]
+        mark = {"type": "line", "strokeWidth": 2, "strokeJoin": "round", "clip": True}
+        dash = _by_series(picture, "strokeDash", [list(d) or [1, 0] for d in DASHES])
+        line = {**data, "mark": mark, "encoding": {**ORDER, **colour, **dash}}
+        told = {"tooltip": [{"field": c, "title": a.title} for c, a in (("x", picture.x), ("y", picture.y))]}
+        points = {**data, "mark": {"type": "point", "size": 90, "opacity": 0}, "encoding": told}
+        return [line, points] if explore else [line]
     if layer.kind == "interval":
-        interval = base.mark_rule(strokeWidth=2, opacity=0.7)
-        return [interval.encode(x=x, x2="x2", y=y, y2="y2", color=colour)]
-    shape = _by_series(alt, "Shape", picture, SHAPES)
-    dot = base.mark_point(filled=True, size=55, opacity=1, stroke="white", strokeWidth=0.8, clip=True)
-    tooltip = [alt.Tooltip("series:N", title=picture.legend or "series"), alt.Tooltip("text:N", title="value")]
-    return [dot.encode(x=x, y=y, color=colour, shape=shape, tooltip=tooltip)]
+        ends = {"x2": {"field": "x2"}, "y2": {"field": "y2"}}
+        return [{**data, "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.7}, "encoding": {**ends, **colour}}]
+    mark = {"type": "point", "filled": True, "size": 55, "opacity": 1, "stroke": colours["paper"], "strokeWidth": 0.8}
+    shape = _by_series(picture, "shape", SHAPES)
+    return [{**data, "mark": mark | {"clip": True, "aria": True}, "encoding": {**colour, **shape, **TOLD}}]
 
 
-def _cells(alt: Any, base: Any, x: Any, y: Any) -> Sequence[Any]:
-    """Boxes as dark as their share is large, with the share where there is room."""
-    fill = alt.Color("share:Q", title="Share of actual", scale=alt.Scale(domain=[0, 1], scheme="blues"))
-    tooltip = [alt.Tooltip(f"{c}:N", title=t) for c, t in (("y", "actual"), ("x", "predicted"), ("count", "rows"))]
-    boxes = base.mark_rect(stroke="white").encode(x=x, y=y, color=fill, tooltip=[*tooltip, "text:N"])
-    ink = alt.condition("datum.share > 0.5", alt.value("white"), alt.value("black"))
-    shown = base.transform_filter("datum.text != '0%'").mark_text(fontSize=11)
-    return [boxes, shown.encode(x=x, y=y, text="text:N", color=ink)]
+ORDER = {"order": {"field": "order", "type": "quantitative"}}
+TOLD = {"tooltip": {"field": "told", "type": "nominal"}, "description": {"field": "told", "type": "nominal"}}
 
 
-def _values(picture: Picture, frame: pl.DataFrame) -> list[dict[str, Any]]:
+def _cells(picture: Picture, colours: dict[str, str]) -> list[Spec]:
+    """Boxes as dark as their share is large, with the share and the count where there is room."""
+    opacity = {"field": "share", "type": "quantitative", "scale": {"domain": [0, 1], "range": [0, 1]}, "legend": None}
+    square = {"type": "rect", "color": colours["cell"], "aria": True}
+    box = {"mark": square, "encoding": {"fillOpacity": opacity, **TOLD}}
+    dark = {"test": "datum.share > 0.6", "value": colours["over"]}
+    many = len(picture.x.names)
+
+    def text(field: str, size: int, shift: int) -> Spec:
+        ink = {"color": {"condition": dark, "value": colours["text"]}}
+        mark = {"type": "text", "fontSize": size, "dy": shift}
+        return {"mark": mark, "encoding": {"text": {"field": field, "type": "nominal"}, **ink}}
+
+    if many > 10:
+        return [box]
+    return [box, text("text", 10, 0)] if many > 5 else [box, text("text", 13, -7), text("count", 10, 9)]
+
+
+def _values(picture: Picture, layer: Layer) -> list[dict[str, Any]]:
     """The rows, in the coordinates that the axes show."""
-    columns: dict[str, pl.Expr | pl.Series] = {}
+    frame, columns = layer.frame, []
     for name, axis in (("x", picture.x), ("y", picture.y), ("x2", picture.x), ("y2", picture.y)):
-        if name in frame.columns and axis.scale == "probit":
-            columns[name] = pl.Series(axis.transformed(numbers(frame[name])))
-        elif name in frame.columns and frame.schema[name].is_temporal():
-            columns[name] = pl.col(name).dt.to_string("%Y-%m-%dT%H:%M:%S%.3f")  # without a zone it is shown as it is
-    finite = pl.when(cs.float().is_finite()).then(cs.float())  # JSON has no other numbers
-    return frame.with_columns(**columns).with_columns(finite).with_row_index("order").to_dicts()
+        if name in frame.columns and axis.scale != "names":
+            values = numbers(frame[name])
+            values = axis.transformed(values) if axis.scale == "probit" else values
+            finite = pl.Series(name, values, nan_to_null=True)  # JSON has no other numbers
+            columns.append(finite.set(finite.is_infinite(), None))
+    if layer.kind == "dot":
+        one = len(picture.series) < 2
+        columns.append(frame.select(told=pl.col("text") if one else pl.format("{}: {}", "series", "text")).to_series())
+    if layer.kind == "cell":
+        said = pl.format("actual {}, predicted {}: {} rows, {}", "y", "x", "count", "text")
+        columns.append(frame.select(told=said).to_series())
+    shown = frame.with_columns(columns).drop("text" if layer.kind == "dot" else [])
+    return (shown.with_row_index("order") if layer.kind in ("reference", "band", "line") else shown).to_dicts()
 
 
-def _position(alt: Any, channel: str, field: str, axis: Axis) -> Any:
-    made = getattr(alt, channel)
-    grid: dict[str, Any] = {"gridColor": "#e6e6e6", "titleFontWeight": "normal", "titlePadding": 10, "labelLimit": 220}
+def _position(channel: str, axis: Axis, width: int) -> Spec:
+    look: Spec = {"labelLimit": width // 3, "labelFlush": False}
     if axis.scale == "names":
         longest = max((len(name) for name in axis.names), default=0)
-        grid["labelAngle"] = -40 if channel == "X" and longest > BOX // 7 else 0
-        scale = alt.Scale(domain=list(axis.names))
-        return made(f"{field}:N", title=axis.title, sort=None, scale=scale, axis=alt.Axis(**grid))
+        look["labelAngle"] = -45 if channel == "x" and longest * len(axis.names) * 6.5 > width else 0
+        scale: Spec = {"domain": list(axis.names)}
+        return {"field": channel, "type": "nominal", "title": axis.title, "sort": None, "scale": scale, "axis": look}
+    low, high, kind = axis.low, axis.high, "linear"
+    look["tickCount"] = 5
     if axis.scale == "time":
-        scale = alt.Scale(domain=[_date(alt, ms) for ms in (axis.low, axis.high)])
-        return made(f"{field}:T", title=axis.title, scale=scale, axis=alt.Axis(**grid))
-    low, high = axis.low, axis.high
-    if axis.scale == "probit":
-        values = marks(axis)
-        places = axis.transformed(np.array(values)).tolist()
-        said = [f"abs(datum.value - {at:.6f}) < 0.001 ? '{percent(v)}'" for v, at in zip(values, places, strict=True)]
-        grid |= {"values": places, "labelExpr": " : ".join([*said, "''"])}
+        kind = "utc"
+        look["format"] = next(form for days, form in DATES if high - low >= days * DAY)
+    elif axis.scale == "probit":
+        shown = [p for p in PROBITS if low <= p <= high]
+        places = axis.transformed(np.array(shown)).tolist()
+        said = [f"abs(datum.value - {at:.6f}) < 0.001 ? '{percent(p)}'" for p, at in zip(shown, places, strict=True)]
+        look |= {"values": places, "labelExpr": " : ".join([*said, "''"]), "labelOverlap": "greedy"}
         low, high = axis.transformed(np.array([low, high])).tolist()
     elif axis.scale == "log":
-        grid |= {"values": marks(axis), "format": "~s" if high >= 1000 else "~g"}
+        kind = "log"
+        look |= {"values": _powers(low, high), "format": "~s" if low >= 1 else "~g"}
     elif axis.percent:
-        grid["format"] = "~%"
-    scale = alt.Scale(domain=[low, high], type="log" if axis.scale == "log" else "linear", nice=False)
-    return made(f"{field}:Q", title=axis.title, scale=scale, axis=alt.Axis(**grid))
+        look["format"] = "~%"
+    else:
+        low, high = max(low, -WIDEST), min(high, WIDEST)
+        size = max(abs(low), abs(high))
+        look |= {} if 1e-4 < size < 1e4 else {"format": "~s" if 1e4 <= size < 1e15 else "~g"}
+    scale = {"domain": [low, high], "type": kind, "nice": False} | ({} if kind == "log" else {"zero": False})
+    type_ = "temporal" if kind == "utc" else "quantitative"
+    return {"field": channel, "type": type_, "title": axis.title, "scale": scale, "axis": look}
 
 
-def _date(alt: Any, milliseconds: float) -> Any:
-    t = datetime.fromtimestamp(milliseconds / 1000, UTC)
-    return alt.DateTime(year=t.year, month=t.month, date=t.day, hours=t.hour, minutes=t.minute, seconds=t.second)
+def _powers(low: float, high: float) -> list[float]:
+    """Powers of ten, some of them where they are many; with 2 and 5 times them where they are few."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    most = 1 if last - first > 3 else 3
+    every = [m * 10.0**k for k in range(first, last + 1, 1 + (last - first) // 7) for m in (1, 2, 5)[:most]]
+    return [float(f"{v:.0e}") for v in every if low * (1 - 1e-9) <= v <= high * (1 + 1e-9)]
 
 
-def _by_series(alt: Any, channel: str, picture: Picture, values: Sequence[Any]) -> Any:
+def percent(share: float) -> str:
+    """A share as a percentage.
+
+    >>> percent(0.05), percent(1e-5)
+    ('5%', '0.001%')
+    """
+    return f"{100 * share:.6f}".rstrip("0").rstrip(".") + "%"
+
+
+def _by_series(picture: Picture, channel: str, values: Any) -> Spec:
     """What tells series apart; with one series there is nothing to tell."""
-    if len(picture.series) < 2:
-        return getattr(alt, f"{channel}Value")(values[0])
-    domain = list(picture.series)
-    scale = alt.Scale(domain=domain, range=list(values[: len(domain)]))
-    legend = alt.Legend(title=picture.legend or None, symbolStrokeWidth=2, symbolSize=120, labelLimit=240)
-    return getattr(alt, channel)("series:N", scale=scale, legend=legend, sort=domain)
+    names = list(picture.series)
+    if len(names) < 2:
+        return {channel: {"value": values[0]}}
+    columns = 1 if max(map(len, names)) > 24 else 2 if max(map(len, names)) > 12 else 3
+    legend = {"title": picture.legend or None, "orient": "top", "columns": columns, "labelLimit": 300}
+    legend |= {"symbolStrokeWidth": 2, "symbolSize": 110, "symbolOpacity": 1}
+    scale = {"domain": names, "range": list(values[: len(names)])}
+    return {channel: {"field": "series", "type": "nominal", "scale": scale, "legend": legend, "sort": None}}

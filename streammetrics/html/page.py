@@ -1,4 +1,4 @@
-"""A report as one HTML page that needs nothing else: no network, no server, no extras."""
+"""A report as one HTML page that needs nothing else: no network and no server."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from streammetrics import charts
-from streammetrics.charts import Picture, as_svg, swatch
+from streammetrics.charts import Picture
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.html.failures import failures
+from streammetrics.html.figures import figure
 from streammetrics.html.models import compared_models
 from streammetrics.html.tables import Row, bounds, groups_table, metrics_table, of_all_labels, said
 from streammetrics.metrics import Metric
@@ -37,7 +38,7 @@ FIRST: tuple[Callable[..., Picture], ...] = (
 LAST: tuple[Callable[..., Picture], ...] = (charts.gain, charts.lift, charts.det)
 
 
-def page(report: Report, title: str = "Evaluation") -> str:
+def page(report: Report, title: str = "Evaluation", interactive: bool = False) -> str:
     """The page: what was seen, numbers with their bounds, charts, where the model fails, and a table of the groups.
 
     Numbers and charts at the top are of all rows together, of each model; the table has every group.
@@ -45,19 +46,23 @@ def page(report: Report, title: str = "Evaluation") -> str:
     Args:
         report: the report.
         title: of the page.
+        interactive: Whether charts have tooltips and can be moved and zoomed. Adds about 1 MB of script to the page.
+
+    Raises:
+        SpecificationError: If the ``plot`` extra is not installed.
     """
     models = [c for c in report.by if c == "model"]
     total = report if report.by == models else report.rollup(*models)
-    script = _resource("page.js")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    scripts = "\n".join([charts.script(), _resource("charts.js")] * interactive + [_resource("page.js")])
+    digest = base64.b64encode(hashlib.sha256(scripts.encode()).digest()).decode()
     return Template(_resource("page.html")).substitute(
         title=markup(title),
         style=_resource("page.css"),
-        script=script,
+        script=scripts,
         digest=digest,
         lead=_lead(report, total, models),
         cards=_cards(total, models),
-        charts="\n".join(_figures(report, total)),
+        charts="\n".join(_figures(report, total, interactive)),
         groups=compared_models(total) + failures(report, models) + _groups(report, models),
         numbers=_numbers(total),
         bounded=_bounded(report),
@@ -134,10 +139,10 @@ def _listed(report: Report) -> list[Metric]:
     return [report.find(name) for name in names]
 
 
-def _figures(report: Report, total: Report) -> Iterator[str]:
+def _figures(report: Report, total: Report, interactive: bool) -> Iterator[str]:
     """Every chart that can be drawn of what was kept."""
     for number, picture in enumerate(_pictures(report, total)):
-        yield _figure(picture, f"c{number}")
+        yield figure(picture, f"c{number}", interactive)
 
 
 def _pictures(report: Report, total: Report) -> Iterator[Picture]:
@@ -182,19 +187,6 @@ def _headline(total: Report) -> Metric | None:
         if metric.better is not None and alone:
             return metric
     return None
-
-
-def _figure(picture: Picture, identity: str) -> str:
-    """A chart with its title, legend and how to read it."""
-    legend = ""
-    if len(picture.series) > 1:
-        items = "".join(f"<li>{swatch(i)} {markup(name)}</li>" for i, name in enumerate(picture.series))
-        legend = f'<ul class="legend" aria-label="{markup(picture.legend)}">{items}</ul>'
-    subtitle = f'<p class="sub">{markup(picture.subtitle)}</p>' if picture.subtitle else ""
-    return (
-        f"<figure><figcaption><h3>{markup(picture.title)}</h3>{subtitle}</figcaption>"
-        f'{legend}{as_svg(picture, identity)}<p class="how">{markup(picture.caption)}</p></figure>'
-    )
 
 
 def _groups(report: Report, models: list[str]) -> str:

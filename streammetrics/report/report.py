@@ -728,10 +728,16 @@ class Report:
 
         return Plot(self)
 
-    def save_html(self, path: str | Path, title: str = "Evaluation") -> None:
+    def save_html(self, path: str | Path, title: str = "Evaluation", interactive: bool = False) -> None:
         """Write the report as one HTML page, which needs no network: numbers with bounds, charts, a table of groups.
 
+        Args:
+            path: File to write.
+            title: Title of the page.
+            interactive: Whether charts have tooltips and can be moved and zoomed. Adds about 1 MB of script.
+
         Raises:
+            SpecificationError: If the ``plot`` extra is not installed.
             SourceError: If the file cannot be written. The file that was there before is then as it was.
 
         >>> from tempfile import TemporaryDirectory
@@ -742,7 +748,7 @@ class Report:
         """
         from streammetrics.html import page  # when it is needed
 
-        write_file(path, page(self, title).encode())
+        write_file(path, page(self, title, interactive).encode())
 
     def to_display(self, kind: str, **keys: Any) -> Any:
         """A curve as scikit-learn's own display, whose ``plot()`` draws it with Matplotlib.

@@ -1,0 +1,25 @@
+"""Charts on the page: drawn, or with what a script draws them from."""
+
+from __future__ import annotations
+
+import json
+
+from streammetrics.charts import Picture, as_svg, for_page
+from streammetrics.text import markup
+
+
+def figure(picture: Picture, identity: str, interactive: bool = False) -> str:
+    """A chart with its title and how to read it."""
+    subtitle = f'<p class="sub">{markup(picture.subtitle)}</p>' if picture.subtitle else ""
+    drawn = _script(picture) if interactive else as_svg(picture, identity)
+    return (
+        f"<figure><figcaption><h3>{markup(picture.title)}</h3>{subtitle}</figcaption>{drawn}"
+        f'<p class="how">{markup(picture.caption)}</p></figure>'
+    )
+
+
+def _script(picture: Picture) -> str:
+    """A place for the chart, and the chart as JSON that cannot end its element."""
+    written = json.dumps(for_page(picture, explore=True), separators=(",", ":")).replace("<", r"\u003c")
+    named = f'role="img" aria-label="{markup(picture.title)}"'
+    return f'<div class="vega" {named}></div><script type="application/json">{written}</script>'
