@@ -21,7 +21,7 @@ from streammetrics.before_labels.ranking import (
     roc_auc_bounds,
 )
 from streammetrics.before_labels.rates import Values
-from streammetrics.metrics.metric import Range
+from streammetrics.uncertainty.limits import Range
 
 RANKING = {"roc_auc": roc_auc, "average_precision": average_precision}
 RANKING_BOUNDS = {"roc_auc": roc_auc_bounds, "average_precision": average_precision_bounds}

@@ -7,9 +7,11 @@ from math import inf
 import polars as pl
 from polars import Expr
 
-from streammetrics.metrics.each import each
+from streammetrics.expressions import each
 from streammetrics.metrics.metric import metric
 from streammetrics.metrics.scale import LARGE, SMALL, each_near_one, near_one
+
+NOT_SMOOTH = "not smooth where classes are equally large"
 
 
 @metric(range=(-1, 1), better="high", aliases=("matthews_corrcoef", "phi", "phi_coefficient"))
@@ -112,7 +114,11 @@ def chance_agreement(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     return ((tp + fp) * ((tp + fn) / total) + (tn + fn) * ((tn + fp) / total)) / total
 
 
-@metric(range=(0.5, 1), aliases=("majority_class_accuracy", "no_information_rate"))
+@metric(
+    range=(0.5, 1),
+    aliases=("majority_class_accuracy", "no_information_rate"),
+    interval=NOT_SMOOTH,
+)
 def majority_accuracy(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     """Accuracy of always predicting the more frequent class.
 
@@ -124,7 +130,7 @@ def majority_accuracy(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     return pl.max_horizontal(tp + fn, fp + tn) / (tp + fp + fn + tn)
 
 
-@metric(range=(-inf, 1), better="high")
+@metric(range=(-inf, 1), better="high", interval=NOT_SMOOTH)
 def normalized_accuracy(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     """Share of the errors of always predicting the majority class that are avoided.
 
@@ -139,7 +145,7 @@ def normalized_accuracy(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     return 1 - (fp + fn) / pl.min_horizontal(tp + fn, fp + tn)
 
 
-@metric(range=(1, inf), aliases=("imbalance_ratio",))
+@metric(range=(1, inf), aliases=("imbalance_ratio",), interval=NOT_SMOOTH)
 def class_imbalance(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     """Rows of the more frequent class per row of the other; infinite where one class has none.
 

@@ -7,12 +7,21 @@ from __future__ import annotations
 
 from math import inf
 
+import polars as pl
 from polars import Expr
 
 from streammetrics.metrics.metric import metric
+from streammetrics.uncertainty import methods
+
+_BIASED = "biased upwards by as much as it varies"
 
 
-@metric(range=(0, 1), better="low", aliases=("expected_calibration_error",))
+@metric(
+    range=(0, 1),
+    better="low",
+    aliases=("expected_calibration_error",),
+    interval=_BIASED,
+)
 def ece(weight: Expr, pos: Expr, score_sum: Expr) -> Expr:
     """Expected calibration error: mean over rows of |mean score - observed rate| of their bin (Naeini et al. 2015).
 
@@ -24,7 +33,12 @@ def ece(weight: Expr, pos: Expr, score_sum: Expr) -> Expr:
     return (score_sum - pos).abs().sum() / weight.sum()
 
 
-@metric(range=(0, 1), better="low", aliases=("maximum_calibration_error",))
+@metric(
+    range=(0, 1),
+    better="low",
+    aliases=("maximum_calibration_error",),
+    interval=_BIASED,
+)
 def mce(weight: Expr, pos: Expr, score_sum: Expr) -> Expr:
     """Maximum calibration error: largest |mean score - observed rate| of a bin (Naeini et al. 2015).
 
@@ -36,7 +50,12 @@ def mce(weight: Expr, pos: Expr, score_sum: Expr) -> Expr:
     return ((score_sum - pos) / weight).abs().max()
 
 
-@metric(range=(0, 1), better="low", aliases=("root_mean_square_calibration_error",))
+@metric(
+    range=(0, 1),
+    better="low",
+    aliases=("root_mean_square_calibration_error",),
+    interval=_BIASED,
+)
 def rmsce(weight: Expr, pos: Expr, score_sum: Expr) -> Expr:
     """Root mean square calibration error: as ece, with squares in place of absolute values.
 
@@ -61,7 +80,7 @@ def mean_score(weight: Expr, score_sum: Expr) -> Expr:
     return score_sum.sum() / weight.sum()
 
 
-@metric(range=(0, 1))
+@metric(range=(0, 1), interval=methods.share(pl.sum("pos"), pl.sum("weight")))
 def observed_rate(weight: Expr, pos: Expr) -> Expr:
     """Share of rows that are positive.
 
@@ -97,7 +116,7 @@ def calibration_in_the_large(weight: Expr, pos: Expr, score_sum: Expr) -> Expr:
     return (pos.sum() - score_sum.sum()) / weight.sum()
 
 
-@metric(range=(0, 1), better="low")
+@metric(range=(0, 1), better="low", interval=_BIASED)
 def brier_reliability(weight: Expr, pos: Expr, score_sum: Expr) -> Expr:
     """Mean squared difference of mean score and observed rate of a row's bin (Murphy 1973).
 
@@ -112,7 +131,7 @@ def brier_reliability(weight: Expr, pos: Expr, score_sum: Expr) -> Expr:
     return (error * (error / weight)).sum() / weight.sum()
 
 
-@metric(range=(0, 0.25), better="high")
+@metric(range=(0, 0.25), better="high", interval=_BIASED)
 def brier_resolution(weight: Expr, pos: Expr) -> Expr:
     """Mean squared difference of the observed rate of a row's bin and that of all rows (Murphy 1973).
 

@@ -13,9 +13,15 @@ from polars import Expr
 
 from streammetrics.errors import MetricError
 from streammetrics.metrics.metric import metric
+from streammetrics.uncertainty import methods
 
 
-@metric(range=(0, inf), better="low", aliases=("cross_entropy", "logistic_loss"))
+@metric(
+    range=(0, inf),
+    better="low",
+    aliases=("cross_entropy", "logistic_loss"),
+    interval=methods.losses("log_loss", "class_weight"),
+)
 def log_loss(class_weight: Expr, log_loss_sum: Expr) -> Expr:
     """Mean negative logarithm of the probability given to the actual class, in nats.
 
@@ -27,7 +33,9 @@ def log_loss(class_weight: Expr, log_loss_sum: Expr) -> Expr:
     return log_loss_sum.sum() / class_weight.sum()
 
 
-@metric(range=(0, 2), better="low", aliases=("brier", "brier_score_loss"))
+@metric(
+    range=(0, 2), better="low", aliases=("brier", "brier_score_loss"), interval=methods.losses("brier", "class_weight")
+)
 def brier_score(class_weight: Expr, brier_sum: Expr) -> Expr:
     """Mean over rows of the squared differences of probability and outcome, summed over all classes (Brier 1950).
 
@@ -136,7 +144,7 @@ def brier_skill_score(class_weight: Expr, brier_sum: Expr) -> Expr:
     return 1 - brier_sum.sum() / class_weight.sum() / baseline
 
 
-@metric(range=(0, 1), better="high", aliases=("top_k_accuracy_score",))
+@metric(range=(0, 1), better="high", aliases=("top_k_accuracy_score",), interval=methods.share_of_rows())
 def top_k_accuracy(rank: Expr, count: Expr, *, k: int = 1) -> Expr:
     """Share of rows whose actual label is among the ``k`` labels of the highest probability.
 

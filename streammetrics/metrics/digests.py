@@ -19,15 +19,18 @@ import polars as pl
 from polars import Expr
 
 from streammetrics.errors import MetricError
-from streammetrics.metrics.each import each
+from streammetrics.expressions import each
 from streammetrics.metrics.levels import ROUNDING
 from streammetrics.metrics.metric import Bounded, metric
 from streammetrics.metrics.order_statistics import rank
+from streammetrics.uncertainty import methods
 
 Mix: TypeAlias = Callable[[Expr, Expr, Expr], Expr]
 
+_CENTROIDS = pl.col("min"), pl.col("max")
 
-@metric(range=(-inf, inf))
+
+@metric(range=(-inf, inf), interval=methods.quantile(*_CENTROIDS, count=pl.col("weight")))
 def digest_quantile(
     mean: Expr, weight: Expr, min: Expr, max: Expr, weighted: Expr | bool = False, *, q: float = 0.5
 ) -> Bounded:
@@ -49,7 +52,7 @@ def digest_quantile(
     return _bounded_at(q, _Centroids(mean, weight, min, max, _is(weighted)), _between)
 
 
-@metric(range=(-inf, inf))
+@metric(range=(-inf, inf), interval=methods.quantile(*_CENTROIDS, q=0.5, count=pl.col("weight")))
 def digest_median(mean: Expr, weight: Expr, min: Expr, max: Expr, weighted: Expr | bool = False) -> Bounded:
     """The middle row, or the mean of the middle two: numpy's ``median``.
 
@@ -63,7 +66,7 @@ def digest_median(mean: Expr, weight: Expr, min: Expr, max: Expr, weighted: Expr
     return _bounded_at(0.5, _Centroids(mean, weight, min, max, _is(weighted)), _middle)
 
 
-@metric(range=(0, 1))
+@metric(range=(0, 1), interval=methods.share_of_rows(pl.col("weight")))
 def digest_cdf(mean: Expr, weight: Expr, min: Expr, max: Expr, *, x: float = 0) -> Bounded:
     """Share of the rows whose value is at most ``x``.
 

@@ -12,9 +12,17 @@ from polars import Expr
 
 from streammetrics.errors import MetricError
 from streammetrics.metrics.metric import metric
+from streammetrics.uncertainty import methods
+
+_OVER, _UNDER, _SQUARES = (pl.col(c) for c in ("over_sum", "under_sum", "square_error_sum"))
 
 
-@metric(range=(0, inf), better="low", aliases=("mean_absolute_error",))
+@metric(
+    range=(0, inf),
+    better="low",
+    aliases=("mean_absolute_error",),
+    interval=methods.sums(_OVER + _UNDER, "square_error_sum"),
+)
 def mae(weight: Expr, over_sum: Expr, under_sum: Expr) -> Expr:
     """Mean absolute error.
 
@@ -26,7 +34,9 @@ def mae(weight: Expr, over_sum: Expr, under_sum: Expr) -> Expr:
     return (over_sum + under_sum) / weight
 
 
-@metric(range=(0, inf), better="low", aliases=("mean_squared_error",))
+@metric(
+    range=(0, inf), better="low", aliases=("mean_squared_error",), interval=methods.sums(_SQUARES, "error_fourth_sum")
+)
 def mse(weight: Expr, square_error_sum: Expr) -> Expr:
     """Mean squared error.
 
@@ -38,7 +48,12 @@ def mse(weight: Expr, square_error_sum: Expr) -> Expr:
     return square_error_sum / weight
 
 
-@metric(range=(0, inf), better="low", aliases=("root_mean_squared_error",))
+@metric(
+    range=(0, inf),
+    better="low",
+    aliases=("root_mean_squared_error",),
+    interval=methods.sums(_SQUARES, "error_fourth_sum"),
+)
 def rmse(weight: Expr, square_error_sum: Expr) -> Expr:
     """Root of the mean squared error, in the unit of the actual values.
 
@@ -50,7 +65,11 @@ def rmse(weight: Expr, square_error_sum: Expr) -> Expr:
     return (square_error_sum / weight).sqrt()
 
 
-@metric(range=(-inf, inf), aliases=("mean_error", "mean_bias_error"))
+@metric(
+    range=(-inf, inf),
+    aliases=("mean_error", "mean_bias_error"),
+    interval=methods.sums(_OVER - _UNDER, "square_error_sum"),
+)
 def bias(weight: Expr, over_sum: Expr, under_sum: Expr) -> Expr:
     """Mean error; above 0 where predictions are too high on average.
 
@@ -62,7 +81,7 @@ def bias(weight: Expr, over_sum: Expr, under_sum: Expr) -> Expr:
     return (over_sum - under_sum) / weight
 
 
-@metric(range=(0, inf), better="low", aliases=("error_standard_deviation",))
+@metric(range=(0, inf), better="low", aliases=("error_standard_deviation",), interval=methods.MOMENTS)
 def error_sd(
     weight: Expr,
     over_sum: Expr,
@@ -106,7 +125,7 @@ def _error_m2(
     return m2.clip(lower_bound=0)
 
 
-@metric(range=(0, inf), better="low", aliases=("max_absolute_error",))
+@metric(range=(0, inf), better="low", aliases=("max_absolute_error",), interval="an extreme value")
 def max_error(weight: Expr, absolute_error_max: Expr) -> Expr:
     """Largest absolute error.
 
@@ -135,7 +154,12 @@ def pinball_loss(weight: Expr, over_sum: Expr, under_sum: Expr, *, q: float = 0.
     return ((1 - q) * over_sum + q * under_sum) / weight
 
 
-@metric(range=(0, inf), better="low", aliases=("mean_absolute_percentage_error",))
+@metric(
+    range=(0, inf),
+    better="low",
+    aliases=("mean_absolute_percentage_error",),
+    interval=methods.sums(pl.col("percentage_sum"), "percentage_square_sum"),
+)
 def mape(weight: Expr, percentage_sum: Expr) -> Expr:
     """Mean of ``|error / actual|``, as a share: 0.1 is 10 %.
 
@@ -190,7 +214,7 @@ def wape(over_sum: Expr, under_sum: Expr, absolute_actual_sum: Expr) -> Expr:
     return (over_sum + under_sum) / absolute_actual_sum
 
 
-@metric(range=(0, inf), better="low", aliases=("residual_sum_of_squares", "rss", "sse"))
+@metric(range=(0, inf), better="low", aliases=("residual_sum_of_squares", "rss", "sse"), interval="a count")
 def ss_res(square_error_sum: Expr) -> Expr:
     """Residual sum of squares: of the errors.
 
@@ -200,7 +224,7 @@ def ss_res(square_error_sum: Expr) -> Expr:
     return square_error_sum
 
 
-@metric(range=(0, inf), aliases=("total_sum_of_squares", "tss"))
+@metric(range=(0, inf), aliases=("total_sum_of_squares", "tss"), interval="a count")
 def ss_tot(actual_m2: Expr) -> Expr:
     """Total sum of squares: of the actual values about their mean.
 
@@ -214,6 +238,7 @@ def ss_tot(actual_m2: Expr) -> Expr:
     range=(-inf, 1),
     better="high",
     aliases=("r2_score", "coefficient_of_determination", "mse_skill", "nash_sutcliffe_efficiency"),
+    interval=methods.MOMENTS,
 )
 def r2(weight: Expr, actual_m2: Expr, square_error_sum: Expr) -> Expr:
     """Squared error saved against the mean of the actual values, as a share: ``1 - ss_res / ss_tot``.
@@ -230,7 +255,7 @@ def r2(weight: Expr, actual_m2: Expr, square_error_sum: Expr) -> Expr:
     return explained(weight, square_error_sum, actual_m2)
 
 
-@metric(range=(-inf, 1), better="high")
+@metric(range=(-inf, 1), better="high", interval=methods.MOMENTS)
 def adjusted_r2(weight: Expr, actual_m2: Expr, square_error_sum: Expr, *, features: float = 1) -> Expr:
     """R² corrected for the number of ``features`` of a model, on the rows it was fitted to (Ezekiel 1930).
 
@@ -249,7 +274,7 @@ def adjusted_r2(weight: Expr, actual_m2: Expr, square_error_sum: Expr, *, featur
     return pl.when(free > 0).then(1 - unexplained * (weight - 1) / free)
 
 
-@metric(range=(-inf, 1), better="high", aliases=("explained_variance_score",))
+@metric(range=(-inf, 1), better="high", aliases=("explained_variance_score",), interval=methods.MOMENTS)
 def explained_variance(
     weight: Expr,
     over_sum: Expr,
@@ -277,7 +302,7 @@ def explained(weight: Expr, loss: Expr, baseline: Expr) -> Expr:
     return pl.when(baseline > 0).then(1 - loss / baseline).when((loss == 0) & (weight > 0)).then(1.0)
 
 
-@metric(range=(-1, 1), better="high", aliases=("pearson", "correlation"))
+@metric(range=(-1, 1), better="high", aliases=("pearson", "correlation"), interval=methods.MOMENTS)
 def pearson_r(actual_m2: Expr, predicted_m2: Expr, comoment: Expr) -> Expr:
     """Pearson correlation of actual and predicted values; null where one of them does not vary.
 
@@ -289,7 +314,7 @@ def pearson_r(actual_m2: Expr, predicted_m2: Expr, comoment: Expr) -> Expr:
     return (comoment / (actual_m2.sqrt() * predicted_m2.sqrt())).clip(-1, 1)
 
 
-@metric(range=(-1, 1), better="high", aliases=("ccc", "concordance_correlation_coefficient"))
+@metric(range=(-1, 1), better="high", aliases=("ccc", "concordance_correlation_coefficient"), interval=methods.MOMENTS)
 def concordance(
     weight: Expr, over_sum: Expr, under_sum: Expr, actual_m2: Expr, predicted_m2: Expr, comoment: Expr
 ) -> Expr:

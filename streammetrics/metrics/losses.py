@@ -10,9 +10,10 @@ from polars import Expr
 
 from streammetrics.errors import MetricError
 from streammetrics.metrics.metric import metric
+from streammetrics.uncertainty import methods
 
 
-@metric(range=(0, inf), better="low", aliases=("cross_entropy", "logistic_loss"))
+@metric(range=(0, inf), better="low", aliases=("cross_entropy", "logistic_loss"), interval=methods.losses("log_loss"))
 def log_loss(
     actual: Expr,
     weight: Expr,
@@ -38,7 +39,7 @@ def log_loss(
     return (factor * log_loss_sum).sum() / (factor * weight).sum()
 
 
-@metric(range=(0, 1), better="low", aliases=("brier", "brier_score_loss"))
+@metric(range=(0, 1), better="low", aliases=("brier", "brier_score_loss"), interval=methods.losses("brier"))
 def brier_score(
     actual: Expr,
     weight: Expr,

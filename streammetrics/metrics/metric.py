@@ -15,6 +15,8 @@ import polars as pl
 from polars import Expr
 
 from streammetrics.errors import MetricError
+from streammetrics.uncertainty.limits import Range
+from streammetrics.uncertainty.methods import INFLUENCE, Method, without
 
 
 class Bounded(NamedTuple):
@@ -38,7 +40,6 @@ class Bounded(NamedTuple):
 
 Formula: TypeAlias = Callable[..., Any]  # an expression, or Bounded ones
 BoundsFormula: TypeAlias = Callable[..., tuple[Expr, Expr]]
-Range: TypeAlias = tuple[float, float]
 Direction: TypeAlias = Literal["high", "low"] | None
 Option: TypeAlias = float | int | str | bool | None
 
@@ -69,11 +70,13 @@ class Metric:
         aliases: tuple[str, ...],
         options: Mapping[str, Option] | None = None,
         average: str | None = None,
+        interval: Method | None = None,
     ) -> None:
         self.formula = formula
         self.range = range
         self.better = better
         self.aliases = aliases
+        self.interval = interval or INFLUENCE
         self.average = average
         self._bound = dict(options or {})
         self._bounds: BoundsFormula | None = None
@@ -151,7 +154,7 @@ class Metric:
         return self._made(self._bound, average)
 
     def _made(self, options: Mapping[str, Option], average: str | None) -> Metric:
-        made = Metric(self.formula, self.range, self.better, self.aliases, options, average)
+        made = Metric(self.formula, self.range, self.better, self.aliases, options, average, self.interval)
         made._bounds, made._note, made.__module__ = self._bounds, self._note, self.__module__
         return made
 
@@ -266,7 +269,13 @@ def without_nan(value: Expr) -> Expr:
 _registry: dict[str, list[Metric]] = {}
 
 
-def metric(*, range: Range, better: Direction = None, aliases: tuple[str, ...] = ()) -> Callable[[Formula], Metric]:
+def metric(
+    *,
+    range: Range,
+    better: Direction = None,
+    aliases: tuple[str, ...] = (),
+    interval: Method | str | None = None,
+) -> Callable[[Formula], Metric]:
     """Make a formula over table columns a `Metric`, known by its name and aliases.
 
     The formula gives the value; or a `Bounded` with its bounds, where the cases of the table do not certify them.
@@ -275,6 +284,8 @@ def metric(*, range: Range, better: Direction = None, aliases: tuple[str, ...] =
         range: smallest and largest possible value.
         better: ``"high"``, ``"low"``, or None where neither end is better.
         aliases: further names.
+        interval: why there is no confidence interval, as a text such as ``"an extreme value"``. Unless given, there is
+            one if the columns are counts or losses of rows: that of a proportion, or from the influence of a row.
 
     Raises:
         MetricError: where another metric has the same name over the same columns.
@@ -287,7 +298,8 @@ def metric(*, range: Range, better: Direction = None, aliases: tuple[str, ...] =
     """
 
     def declare(formula: Formula) -> Metric:
-        made = Metric(formula, range, better, aliases)
+        method = without(interval) if isinstance(interval, str) else interval
+        made = Metric(formula, range, better, aliases, interval=method)
         for name in (made.__name__, *aliases):
             known = _registry.setdefault(name, [])
             if any(set(other.columns) == set(made.columns) for other in known):

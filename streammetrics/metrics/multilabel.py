@@ -6,12 +6,19 @@ over these rows.
 
 from __future__ import annotations
 
+import polars as pl
 from polars import Expr
 
 from streammetrics.metrics.metric import metric
+from streammetrics.uncertainty import methods
 
 
-@metric(range=(0, 1), better="high", aliases=("exact_match_ratio",))
+@metric(
+    range=(0, 1),
+    better="high",
+    aliases=("exact_match_ratio",),
+    interval=methods.share(pl.col("exact_match"), pl.col("row_weight")),
+)
 def subset_accuracy(row_weight: Expr, exact_match: Expr) -> Expr:
     """Share of rows with all labels right: scikit-learn's ``accuracy_score`` of label indicators.
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import polars as pl
 from polars import Expr
 
-from streammetrics.metrics.each import each
+from streammetrics.expressions import each
 from streammetrics.metrics.levels import ROUNDING
 from streammetrics.metrics.metric import Bounded
 

@@ -27,7 +27,7 @@ def _predicted_positive_rate_note(predicted_positives: Expr) -> Expr:
     return pl.when(predicted_positives == 0).then(pl.lit("no row is predicted positive"))
 
 
-@metric(range=(0, inf))
+@metric(range=(0, inf), interval="a count")
 def predicted_positives(predicted_positives: Expr) -> Expr:
     """Number of rows predicted positive, or their weight.
 
@@ -37,7 +37,7 @@ def predicted_positives(predicted_positives: Expr) -> Expr:
     return predicted_positives
 
 
-@metric(range=(0, inf))
+@metric(range=(0, inf), interval="a count")
 def predicted_negatives(predicted_negatives: Expr) -> Expr:
     """Number of rows predicted negative, or their weight.
 

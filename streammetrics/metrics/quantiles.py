@@ -16,17 +16,22 @@ from __future__ import annotations
 
 from math import inf, isfinite, isnan
 
+import polars as pl
 from polars import Expr
 
 from streammetrics.errors import MetricError
 from streammetrics.metrics import order_statistics as order
 from streammetrics.metrics.metric import Bounded, metric
 from streammetrics.metrics.order_statistics import absolute, bins_between, deviations
+from streammetrics.uncertainty import methods
 
 NORMAL_SCALE = 1.4826022185056018  # one over the upper quartile of the standard normal distribution
+_ERRORS, _VALUES = ((pl.col(f"{what}_low"), pl.col(f"{what}_high")) for what in ("error", "value"))
+_ABSOLUTE = absolute(bins_between(*_ERRORS, methods.COUNT))
+_MIDDLE = bins_between(*_VALUES, methods.COUNT).middle
 
 
-@metric(range=(-inf, inf), aliases=("median_bias",))
+@metric(range=(-inf, inf), aliases=("median_bias",), interval=methods.quantile(*_ERRORS, q=0.5))
 def median_error(error_low: Expr, error_high: Expr, count: Expr, weighted: Expr | bool = False) -> Bounded:
     """Median of the signed error: half of the predictions are off by less, half by more.
 
@@ -41,7 +46,9 @@ def median_error(error_low: Expr, error_high: Expr, count: Expr, weighted: Expr 
     return order.median(bins_between(error_low, error_high, count, weighted))
 
 
-@metric(range=(0, inf), better="low", aliases=("medae",))
+@metric(
+    range=(0, inf), better="low", aliases=("medae",), interval=methods.quantile(_ABSOLUTE.low, _ABSOLUTE.high, q=0.5)
+)
 def median_absolute_error(error_low: Expr, error_high: Expr, count: Expr, weighted: Expr | bool = False) -> Bounded:
     """Median of the absolute error.
 
@@ -55,7 +62,12 @@ def median_absolute_error(error_low: Expr, error_high: Expr, count: Expr, weight
     return order.median(absolute(bins_between(error_low, error_high, count, weighted)))
 
 
-@metric(range=(0, inf), better="low", aliases=("median_absolute_deviation",))
+@metric(
+    range=(0, inf),
+    better="low",
+    aliases=("median_absolute_deviation",),
+    interval=methods.mad(*_ERRORS, NORMAL_SCALE),
+)
 def mad(
     error_low: Expr, error_high: Expr, count: Expr, weighted: Expr | bool = False, *, scaled: bool = False
 ) -> Bounded:
@@ -80,7 +92,7 @@ def _mad(bins: order.Bins, scaled: bool) -> Bounded:
     return Bounded(*(NORMAL_SCALE * x for x in spread)) if scaled else spread
 
 
-@metric(range=(-inf, inf))
+@metric(range=(-inf, inf), interval=methods.quantile(*_ERRORS))
 def error_quantile(
     error_low: Expr, error_high: Expr, count: Expr, weighted: Expr | bool = False, *, q: float = 0.5
 ) -> Bounded:
@@ -94,7 +106,7 @@ def error_quantile(
     return _quantile(bins_between(error_low, error_high, count, weighted), q)
 
 
-@metric(range=(0, inf), better="low")
+@metric(range=(0, inf), better="low", interval=methods.quantile(_ABSOLUTE.low, _ABSOLUTE.high))
 def absolute_error_quantile(
     error_low: Expr, error_high: Expr, count: Expr, weighted: Expr | bool = False, *, q: float = 0.9
 ) -> Bounded:
@@ -108,7 +120,7 @@ def absolute_error_quantile(
     return _quantile(absolute(bins_between(error_low, error_high, count, weighted)), q)
 
 
-@metric(range=(0, inf), better="low", aliases=("error_interquartile_range",))
+@metric(range=(0, inf), better="low", aliases=("error_interquartile_range",), interval=methods.iqr(*_ERRORS))
 def error_iqr(error_low: Expr, error_high: Expr, count: Expr, weighted: Expr | bool = False) -> Bounded:
     """Distance between the quartiles of the signed error: `iqr` of the errors.
 
@@ -120,7 +132,7 @@ def error_iqr(error_low: Expr, error_high: Expr, count: Expr, weighted: Expr | b
     return _iqr(bins_between(error_low, error_high, count, weighted))
 
 
-@metric(range=(0, 1), aliases=("error_ecdf",))
+@metric(range=(0, 1), aliases=("error_ecdf",), interval=methods.share_of_rows())
 def error_cdf(error_low: Expr, error_high: Expr, count: Expr, *, x: float = 0) -> Bounded:
     """Share of rows whose signed error is at most ``x``, equality included: with 0, the share not over-predicted.
 
@@ -134,7 +146,7 @@ def error_cdf(error_low: Expr, error_high: Expr, count: Expr, *, x: float = 0) -
     return _share_up_to(bins_between(error_low, error_high, count), x)
 
 
-@metric(range=(0, 1), better="high", aliases=("within_tolerance",))
+@metric(range=(0, 1), better="high", aliases=("within_tolerance",), interval=methods.share_of_rows())
 def within(error_low: Expr, error_high: Expr, count: Expr, *, x: float = 0.1) -> Bounded:
     """Share of rows whose absolute error is at most ``x``, equality included.
 
@@ -149,7 +161,12 @@ def within(error_low: Expr, error_high: Expr, count: Expr, *, x: float = 0.1) ->
     return _share_up_to(absolute(bins_between(error_low, error_high, count)), x)
 
 
-@metric(range=(0, 1), better="high", aliases=("area_under_rec",))
+@metric(
+    range=(0, 1),
+    better="high",
+    aliases=("area_under_rec",),
+    interval=methods.mean_of_bins(lambda metric: (1 - _ABSOLUTE.middle / float(metric.options["limit"] or 0)).clip(0)),
+)
 def rec_auc(error_low: Expr, error_high: Expr, count: Expr, *, limit: float = 1) -> Bounded:
     """Area under the REC curve up to a tolerance, divided by that tolerance: the mean of `within` over 0 to ``limit``.
 
@@ -170,7 +187,7 @@ def _rec_auc(low: Expr, high: Expr, count: Expr, limit: float) -> Bounded:
     return order.area_up_to(absolute(bins_between(low, high, count)), limit)
 
 
-@metric(range=(-inf, inf))
+@metric(range=(-inf, inf), interval=methods.quantile(*_VALUES))
 def quantile(
     value_low: Expr, value_high: Expr, count: Expr, weighted: Expr | bool = False, *, q: float = 0.5
 ) -> Bounded:
@@ -191,7 +208,7 @@ def quantile(
     return _quantile(bins_between(value_low, value_high, count, weighted), q)
 
 
-@metric(range=(-inf, inf))
+@metric(range=(-inf, inf), interval=methods.quantile(*_VALUES, q=0.5))
 def median(value_low: Expr, value_high: Expr, count: Expr, weighted: Expr | bool = False) -> Bounded:
     """The middle value, or the mean of the middle two.
 
@@ -206,7 +223,7 @@ def median(value_low: Expr, value_high: Expr, count: Expr, weighted: Expr | bool
     return order.median(bins_between(value_low, value_high, count, weighted))
 
 
-@metric(range=(-inf, inf))
+@metric(range=(-inf, inf), interval=methods.mean_of_bins(lambda _: _MIDDLE))
 def mean(value_low: Expr, value_high: Expr, count: Expr) -> Bounded:
     """Mean of the values; null where infinities of both signs occur.
 
@@ -220,7 +237,7 @@ def mean(value_low: Expr, value_high: Expr, count: Expr) -> Bounded:
     return order.mean(bins_between(value_low, value_high, count))
 
 
-@metric(range=(0, inf), aliases=("interquartile_range",))
+@metric(range=(0, inf), aliases=("interquartile_range",), interval=methods.iqr(*_VALUES))
 def iqr(value_low: Expr, value_high: Expr, count: Expr, weighted: Expr | bool = False) -> Bounded:
     """Distance between the quartiles, ``quantile(q=0.75) - quantile(q=0.25)``: scipy's ``iqr``.
 
@@ -235,7 +252,7 @@ def iqr(value_low: Expr, value_high: Expr, count: Expr, weighted: Expr | bool = 
     return _iqr(bins_between(value_low, value_high, count, weighted))
 
 
-@metric(range=(0, 1), aliases=("ecdf",))
+@metric(range=(0, 1), aliases=("ecdf",), interval=methods.share_of_rows())
 def cdf(value_low: Expr, value_high: Expr, count: Expr, *, x: float = 0) -> Bounded:
     """Share of rows whose value is at most ``x``, equality included: the empirical distribution function.
 
@@ -251,7 +268,7 @@ def cdf(value_low: Expr, value_high: Expr, count: Expr, *, x: float = 0) -> Boun
     return _share_up_to(bins_between(value_low, value_high, count), x)
 
 
-@metric(range=(-inf, inf), aliases=("min",))
+@metric(range=(-inf, inf), aliases=("min",), interval="an extreme value")
 def minimum(value_low: Expr, value_high: Expr, count: Expr) -> Bounded:
     """The smallest value. The rows at the ends of their bins attain the bounds.
 
@@ -263,7 +280,7 @@ def minimum(value_low: Expr, value_high: Expr, count: Expr) -> Bounded:
     return order.minimum(bins_between(value_low, value_high, count))
 
 
-@metric(range=(-inf, inf), aliases=("max",))
+@metric(range=(-inf, inf), aliases=("max",), interval="an extreme value")
 def maximum(value_low: Expr, value_high: Expr, count: Expr) -> Bounded:
     """The largest value. The rows at the ends of their bins attain the bounds.
 

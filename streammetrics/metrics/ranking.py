@@ -13,15 +13,16 @@ import polars as pl
 from polars import Expr
 
 from streammetrics.errors import MetricError
+from streammetrics.expressions import each
 from streammetrics.metrics.agreement import kappa, mcc
-from streammetrics.metrics.each import each
 from streammetrics.metrics.levels import at_least, at_most
 from streammetrics.metrics.metric import Metric, metric
 from streammetrics.metrics.ratios import accuracy, f1, fbeta, precision, recall, youden_j
 from streammetrics.metrics.scale import near_one
+from streammetrics.uncertainty import methods
 
 
-@metric(range=(0, 1), better="high", aliases=("auc", "auroc", "c_statistic", "roc_auc_score"))
+@metric(range=(0, 1), better="high", aliases=("auc", "auroc", "c_statistic", "roc_auc_score"), interval=methods.AUC)
 def roc_auc(neg: Expr, pos: Expr) -> Expr:
     """Probability that a random positive scores above a random negative, ties counted half.
 
@@ -37,7 +38,7 @@ def roc_auc(neg: Expr, pos: Expr) -> Expr:
     return (neg * (_above(pos) + pos / 2)).sum() / (neg.sum() * pos.sum())
 
 
-@metric(range=(-1, 1), better="high", aliases=("gini_coefficient", "somers_d"))
+@metric(range=(-1, 1), better="high", aliases=("gini_coefficient", "somers_d"), interval=methods.AUC)
 def gini(neg: Expr, pos: Expr) -> Expr:
     """Twice the ROC AUC minus one: 0 for a random ranking, 1 for a perfect one.
 
@@ -140,7 +141,7 @@ def _mean_precision(pos: Expr, rows: Expr, tp_before: Expr, rows_before: Expr) -
     return pl.when(rows_before > 0).then(between).otherwise(pos / rows)
 
 
-@metric(range=(0, 1), better="high", aliases=("kolmogorov_smirnov", "ks_statistic"))
+@metric(range=(0, 1), better="high", aliases=("kolmogorov_smirnov", "ks_statistic"), interval=methods.MAXIMUM)
 def ks(neg: Expr, pos: Expr) -> Expr:
     """Kolmogorov-Smirnov distance between the scores of positives and negatives.
 
@@ -155,7 +156,7 @@ def ks(neg: Expr, pos: Expr) -> Expr:
     return (_above(pos) / pos.sum() - _above(neg) / neg.sum()).abs().max()
 
 
-@metric(range=(0, 1), better="high", aliases=("tpr_at_fpr", "sensitivity_at_fpr"))
+@metric(range=(0, 1), better="high", aliases=("tpr_at_fpr", "sensitivity_at_fpr"), interval=methods.STEPS)
 def recall_at_fpr(neg: Expr, pos: Expr, *, fpr: float = 0.01) -> Expr:
     """Recall where the ROC curve, drawn with straight lines, reaches the false positive rate ``fpr``.
 
@@ -171,7 +172,7 @@ def recall_at_fpr(neg: Expr, pos: Expr, *, fpr: float = 0.01) -> Expr:
     return (pos * _reached(neg, fpr)).sum() / pos.sum()
 
 
-@metric(range=(0, 1), better="high", aliases=("ppv_at_recall",))
+@metric(range=(0, 1), better="high", aliases=("ppv_at_recall",), interval="not smooth in the rows")
 def precision_at_recall(neg: Expr, pos: Expr, *, recall_: float = 0.9) -> Expr:
     """Largest precision over the thresholds whose recall is at least ``recall``.
 
@@ -189,7 +190,7 @@ def precision_at_recall(neg: Expr, pos: Expr, *, recall_: float = 0.9) -> Expr:
     return at_thresholds(precision, counts).filter(enough).max()
 
 
-@metric(range=(0, 1), better="low", aliases=("eer",))
+@metric(range=(0, 1), better="low", aliases=("eer",), interval=methods.STEPS)
 def equal_error_rate(neg: Expr, pos: Expr) -> Expr:
     """The false positive rate where it equals the false negative rate.
 
@@ -235,7 +236,7 @@ def lift(neg: Expr, pos: Expr, *, top: float = 0.1) -> Expr:
     return found / top
 
 
-@metric(range=(0, 1), better="high", aliases=("max_f1",))
+@metric(range=(0, 1), better="high", aliases=("max_f1",), interval=methods.MAXIMUM)
 def best_f1(neg: Expr, pos: Expr) -> Expr:
     """Largest F1 over all thresholds.
 
@@ -250,7 +251,7 @@ def best_f1(neg: Expr, pos: Expr) -> Expr:
     return at_thresholds(f1, confusion_counts(neg, pos)).max()
 
 
-@metric(range=(0, 1), better="high", aliases=("max_fbeta",))
+@metric(range=(0, 1), better="high", aliases=("max_fbeta",), interval=methods.MAXIMUM)
 def best_fbeta(neg: Expr, pos: Expr, *, beta: float = 1) -> Expr:
     """Largest F-beta over all thresholds; ``beta`` above 1 weighs recall more, below 1 precision.
 
@@ -264,7 +265,7 @@ def best_fbeta(neg: Expr, pos: Expr, *, beta: float = 1) -> Expr:
     return at_thresholds(fbeta(beta=beta), confusion_counts(neg, pos)).max()
 
 
-@metric(range=(0, 1), better="high", aliases=("max_accuracy",))
+@metric(range=(0, 1), better="high", aliases=("max_accuracy",), interval=methods.MAXIMUM)
 def best_accuracy(neg: Expr, pos: Expr) -> Expr:
     """Largest accuracy over all thresholds, at least that of the majority class.
 
@@ -278,7 +279,7 @@ def best_accuracy(neg: Expr, pos: Expr) -> Expr:
     return at_thresholds(accuracy, confusion_counts(neg, pos)).max()
 
 
-@metric(range=(0, 1), better="high", aliases=("max_youden_j",))
+@metric(range=(0, 1), better="high", aliases=("max_youden_j",), interval=methods.MAXIMUM)
 def best_youden_j(neg: Expr, pos: Expr) -> Expr:
     """Largest Youden's J over all thresholds; predicting all or none has 0.
 
@@ -292,7 +293,7 @@ def best_youden_j(neg: Expr, pos: Expr) -> Expr:
     return at_thresholds(youden_j, confusion_counts(neg, pos)).max()
 
 
-@metric(range=(0, 1), better="high", aliases=("max_mcc",))
+@metric(range=(0, 1), better="high", aliases=("max_mcc",), interval=methods.MAXIMUM)
 def best_mcc(neg: Expr, pos: Expr) -> Expr:
     """Largest Matthews correlation coefficient over all thresholds; predicting all or none counts 0.
 
@@ -306,7 +307,7 @@ def best_mcc(neg: Expr, pos: Expr) -> Expr:
     return at_thresholds(mcc, confusion_counts(neg, pos)).max()
 
 
-@metric(range=(0, 1), better="high", aliases=("max_kappa",))
+@metric(range=(0, 1), better="high", aliases=("max_kappa",), interval=methods.MAXIMUM)
 def best_kappa(neg: Expr, pos: Expr) -> Expr:
     """Largest Cohen's kappa over all thresholds; predicting all or none has 0.
 

@@ -11,6 +11,7 @@ import polars as pl
 from polars import Expr
 
 from streammetrics.metrics.metric import metric
+from streammetrics.uncertainty import methods
 
 
 @metric(range=(0, 1), better="high", aliases=("observed_agreement", "accuracy_score"))
@@ -37,7 +38,12 @@ def error_rate(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     return (fp + fn) / (tp + fp + fn + tn)
 
 
-@metric(range=(0, 1), better="high", aliases=("balanced_accuracy_score",))
+@metric(
+    range=(0, 1),
+    better="high",
+    aliases=("balanced_accuracy_score",),
+    interval=methods.sum_of_shares(0.5, 0.0, ("tp", "fn"), ("tn", "fp")),
+)
 def balanced_accuracy(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     """Mean of recall and specificity; 0.5 for any constant prediction, null where a class has no rows.
 
@@ -213,7 +219,12 @@ def jaccard(tp: Expr, fp: Expr, fn: Expr) -> Expr:
     return tp / (tp + fp + fn)
 
 
-@metric(range=(-1, 1), better="high", aliases=("informedness", "bookmaker_informedness"))
+@metric(
+    range=(-1, 1),
+    better="high",
+    aliases=("informedness", "bookmaker_informedness"),
+    interval=methods.sum_of_shares(1.0, -1.0, ("tp", "fn"), ("tn", "fp")),
+)
 def youden_j(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     """Recall + specificity - 1 (Youden 1950); 0 for any constant prediction.
 
@@ -225,7 +236,12 @@ def youden_j(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     return tp / (tp + fn) - fp / (tn + fp)
 
 
-@metric(range=(-1, 1), better="high", aliases=("delta_p",))
+@metric(
+    range=(-1, 1),
+    better="high",
+    aliases=("delta_p",),
+    interval=methods.sum_of_shares(1.0, -1.0, ("tp", "fp"), ("tn", "fn")),
+)
 def markedness(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     """Precision + npv - 1 (Powers 2011).
 
@@ -331,7 +347,7 @@ def cost(
     return (tp_ * tp + fp_ * fp + fn_ * fn + tn_ * tn) / (tp + fp + fn + tn)
 
 
-@metric(range=(0, inf))
+@metric(range=(0, inf), interval="a count")
 def support(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     """Number of rows behind the table, or their weight. scikit-learn's support of a class is `positives`.
 
@@ -341,7 +357,7 @@ def support(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     return tp + fp + fn + tn
 
 
-@metric(range=(0, inf))
+@metric(range=(0, inf), interval="a count")
 def positives(tp: Expr, fn: Expr) -> Expr:
     """Number of positive rows, or their weight.
 
@@ -351,7 +367,7 @@ def positives(tp: Expr, fn: Expr) -> Expr:
     return tp + fn
 
 
-@metric(range=(0, inf))
+@metric(range=(0, inf), interval="a count")
 def negatives(fp: Expr, tn: Expr) -> Expr:
     """Number of negative rows, or their weight.
 
@@ -361,7 +377,7 @@ def negatives(fp: Expr, tn: Expr) -> Expr:
     return fp + tn
 
 
-@metric(range=(0, inf))
+@metric(range=(0, inf), interval="a count")
 def predicted_positives(tp: Expr, fp: Expr) -> Expr:
     """Number of rows predicted positive, or their weight.
 
@@ -371,7 +387,7 @@ def predicted_positives(tp: Expr, fp: Expr) -> Expr:
     return tp + fp
 
 
-@metric(range=(0, inf))
+@metric(range=(0, inf), interval="a count")
 def predicted_negatives(fn: Expr, tn: Expr) -> Expr:
     """Number of rows predicted negative, or their weight.
 
@@ -381,7 +397,7 @@ def predicted_negatives(fn: Expr, tn: Expr) -> Expr:
     return fn + tn
 
 
-@metric(range=(0, inf), better="high", aliases=("tp", "hits"))
+@metric(range=(0, inf), better="high", aliases=("tp", "hits"), interval="a count")
 def true_positives(tp: Expr) -> Expr:
     """Number of positives predicted positive, or their weight.
 
@@ -391,7 +407,7 @@ def true_positives(tp: Expr) -> Expr:
     return tp
 
 
-@metric(range=(0, inf), better="low", aliases=("fp", "false_alarms"))
+@metric(range=(0, inf), better="low", aliases=("fp", "false_alarms"), interval="a count")
 def false_positives(fp: Expr) -> Expr:
     """Number of negatives predicted positive, or their weight.
 
@@ -401,7 +417,7 @@ def false_positives(fp: Expr) -> Expr:
     return fp
 
 
-@metric(range=(0, inf), better="low", aliases=("fn", "misses"))
+@metric(range=(0, inf), better="low", aliases=("fn", "misses"), interval="a count")
 def false_negatives(fn: Expr) -> Expr:
     """Number of positives predicted negative, or their weight.
 
@@ -411,7 +427,7 @@ def false_negatives(fn: Expr) -> Expr:
     return fn
 
 
-@metric(range=(0, inf), better="high", aliases=("tn", "correct_rejections"))
+@metric(range=(0, inf), better="high", aliases=("tn", "correct_rejections"), interval="a count")
 def true_negatives(tn: Expr) -> Expr:
     """Number of negatives predicted negative, or their weight.
 

@@ -8,15 +8,22 @@ label.
 
 from __future__ import annotations
 
+import polars as pl
 from polars import Expr
 
 from streammetrics.errors import MetricError
-from streammetrics.metrics.agreement import banded, widened
+from streammetrics.metrics.agreement import NOT_SMOOTH, banded, widened
 from streammetrics.metrics.metric import metric
 from streammetrics.metrics.scale import near_one
+from streammetrics.uncertainty import methods
 
 
-@metric(range=(0, 1), better="high", aliases=("observed_agreement", "accuracy_score"))
+@metric(
+    range=(0, 1),
+    better="high",
+    aliases=("observed_agreement", "accuracy_score"),
+    interval=methods.share(pl.sum("correct"), pl.sum("actual")),
+)
 def accuracy(correct: Expr, actual: Expr) -> Expr:
     """Share of rows predicted correctly.
 
@@ -28,7 +35,12 @@ def accuracy(correct: Expr, actual: Expr) -> Expr:
     return correct.sum() / actual.sum()
 
 
-@metric(range=(0, 1), better="low", aliases=("misclassification_rate", "zero_one_loss"))
+@metric(
+    range=(0, 1),
+    better="low",
+    aliases=("misclassification_rate", "zero_one_loss"),
+    interval=methods.share(pl.sum("actual") - pl.sum("correct"), pl.sum("actual")),
+)
 def error_rate(correct: Expr, actual: Expr) -> Expr:
     """Share of rows predicted wrongly: 1 - accuracy.
 
@@ -52,7 +64,11 @@ def balanced_accuracy(correct: Expr, actual: Expr) -> Expr:
     return (correct / actual).filter(actual > 0).mean()
 
 
-@metric(range=(0, 1), aliases=("majority_class_accuracy", "no_information_rate"))
+@metric(
+    range=(0, 1),
+    aliases=("majority_class_accuracy", "no_information_rate"),
+    interval=NOT_SMOOTH,
+)
 def majority_accuracy(correct: Expr, actual: Expr) -> Expr:
     """Accuracy of the best constant prediction, the label with the most rows.
 

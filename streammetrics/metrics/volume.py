@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import polars as pl
 from polars import Expr
 
 from streammetrics.metrics.metric import metric
+from streammetrics.uncertainty import methods
 
 
-@metric(range=(0, float("inf")), aliases=("n",))
+@metric(range=(0, float("inf")), aliases=("n",), interval="a count")
 def rows(rows: Expr) -> Expr:
     """Number of rows evaluated.
 
@@ -17,7 +19,7 @@ def rows(rows: Expr) -> Expr:
     return rows
 
 
-@metric(range=(0, float("inf")))
+@metric(range=(0, float("inf")), interval="a count")
 def dropped(dropped: Expr) -> Expr:
     """Number of rows left out: those with a null under ``nulls="drop"``, and those of zero weight.
 
@@ -27,7 +29,7 @@ def dropped(dropped: Expr) -> Expr:
     return dropped
 
 
-@metric(range=(0, 1), better="low")
+@metric(range=(0, 1), better="low", interval=methods.share(pl.col("dropped"), pl.col("rows") + pl.col("dropped")))
 def dropped_rate(rows: Expr, dropped: Expr) -> Expr:
     """Share of all rows that were left out.
 

@@ -11,26 +11,14 @@ from polars import Expr
 
 from streammetrics.frame import ESTIMATE, LIMITS
 from streammetrics.metrics import Metric
-from streammetrics.metrics.metric import Range
 from streammetrics.reading.estimates import as_floats, by_group, by_view, estimate, with_label
-from streammetrics.reading.intervals import (
-    MAXIMA,
-    OF_MATRIX,
-    Influence,
-    fewest,
-    influence,
-    influence_of_weights,
-    interval,
-    is_area,
-    jackknifed,
-    of_area,
-    of_matrix,
-    reason,
-)
+from streammetrics.reading.intervals import closed, fewest, influence, jackknifed, of_auc, reason
 from streammetrics.rows.roles import FOLD
 from streammetrics.state.tables import State, roll_up
 from streammetrics.statistics import GROUP, ConfusionMatrix, Statistic, View
 from streammetrics.uncertainty import auc_intervals, influence_intervals, jackknife_interval, sliced
+from streammetrics.uncertainty.limits import Range
+from streammetrics.uncertainty.methods import OF_MATRIX, Influence
 from streammetrics.uncertainty.pairs import difference_interval
 
 PAIRS_OF_LABELS = 600  # of a group, at most, whose influence is looked at one by one
@@ -56,8 +44,8 @@ def with_intervals(
     keys = [c for c in frame.columns if c in found.columns and c not in ESTIMATE[1:]]
     joined = frame.join(found, on=keys, how="left", nulls_equal=True, maintain_order="left")
     reasons = {
-        m.name: reason(m, folds is not None, *_weights(statistic, state.tables[statistic.name]))
-        for statistic, _, own in by_view(state, metrics)
+        m.name: reason(m, units=folds is not None, **_known(m, statistic, view, state.tables[statistic.name]))
+        for statistic, view, own in by_view(state, metrics)
         for m in own
     }
     without = pl.col("value").is_not_null() & pl.col(LIMITS[0]).is_null() & pl.col(LIMITS[1]).is_null()
@@ -68,11 +56,33 @@ def with_intervals(
     )
 
 
-def _weights(statistic: Statistic, table: pl.DataFrame) -> tuple[dict[str, str] | None, bool]:
-    """Columns of squared weights, None where rows have no weights; and whether all sums of today are known."""
+def is_weighted(statistic: Statistic, table: pl.DataFrame) -> bool:
+    """Whether counts of a table are sums of weights."""
+    return any(table.schema[c].is_float() for c in statistic.counts)
+
+
+def _known(metric: Metric, statistic: Statistic, view: View, table: pl.DataFrame) -> dict[str, bool]:
+    """What `reason` asks: if rows are weighted, if limits are found, if all sums are known, which old states lack."""
     later = [c for c in (*statistic.twins.values(), *statistic.added) if c in table.columns]
-    known = not any(table[c].is_nan().any() for c in later)
-    return statistic.twins if is_weighted(statistic, table) else None, known
+    weighted = is_weighted(statistic, table)
+    of_rows = not weighted and (metric.interval.of_auc or closed(metric) is not None)
+    found = of_rows or _influence(metric, statistic, view, table) is not None
+    return {"weighted": weighted, "found": found, "known": not any(table[c].is_nan().any() for c in later)}
+
+
+def _influence(metric: Metric, statistic: Statistic, view: View, table: pl.DataFrame) -> Influence | None:
+    """How the influence of a row is found: for several classes, of a pair of labels."""
+    twins = statistic.twins if is_weighted(statistic, table) else None
+    if not _of_pairs(metric, statistic, view):
+        return influence(metric, twins)
+    if metric.interval.without or (twins is None and closed(metric) is not None):
+        return None
+    return OF_MATRIX if twins is None else OF_MATRIX.of_weights(twins)
+
+
+def _of_pairs(metric: Metric, statistic: Statistic, view: View) -> bool:
+    """Whether a metric is one of all labels, or an average over labels, which pairs of labels tell."""
+    return isinstance(statistic, ConfusionMatrix) and (metric.average is not None or not view.kept)
 
 
 def _of_rows(state: State, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:
@@ -93,50 +103,46 @@ def _of_view(
     table, groups, index = state.tables[statistic.name], state.groups_of(statistic), [GROUP, *view.kept]
     first = next(iter(view.cases(table).values()))
     parts = [_no_limits(first.with_columns(metric=pl.lit(None, pl.String)), [*index, "metric"])]
-    if is_weighted(statistic, table):
-        return pl.concat([*parts, *_of_weights(statistic, view, table, metrics, confidence)], how="diagonal_relaxed")
-    closed = {m: limits for m in metrics if (limits := interval(m, confidence)) is not None}
-    named = {f"{side} of {m}": e for m, pair in closed.items() for side, e in zip(LIMITS, pair, strict=True)}
-    if closed:
-        wide = by_group(view, groups, as_floats(view, first), named)
+    if not is_weighted(statistic, table):
         parts += [
-            wide.select(*index, metric=pl.lit(m.name), **{side: pl.col(f"{side} of {m}") for side in LIMITS})
-            for m in closed
+            *_of_expressions(view, first, groups, metrics, confidence),
+            *_of_auc(first, index, [m for m in metrics if m.interval.of_auc], confidence),
         ]
-    if areas := [m for m in metrics if is_area(m)]:
-        found = auc_intervals(first, index, confidence)
-        parts += [
-            found.select(*index, metric=pl.lit(m.name), **{side: of_area(m, pl.col(side)) for side in LIMITS})
-            for m in areas
-        ]
-    ways = {m: way for m in metrics if (way := influence(m)) is not None}
+    ways = {m: way for m in metrics if (way := _influence(m, statistic, view, table)) is not None}
     for way in dict.fromkeys(ways.values()):
         own = [m for m in metrics if ways.get(m) == way]
-        parts.append(_by_influence(view, first, own, way, confidence))
-    if isinstance(statistic, ConfusionMatrix):
-        whole = [m for m in metrics if m not in closed and of_matrix(m)]
-        parts.append(_of_matrix(statistic, table, whole, OF_MATRIX, confidence))
+        of_pairs = _of_pairs(own[0], statistic, view)
+        rows = table if of_pairs else first
+        if is_weighted(statistic, table):
+            rows = _in_rows(statistic, rows, [GROUP] if of_pairs else index)
+        if of_pairs:
+            parts.append(_of_matrix(statistic, rows, own, way, confidence))
+        else:
+            parts.append(_by_influence(view, rows, own, way, confidence))
     return pl.concat(parts, how="diagonal_relaxed")
 
 
-def is_weighted(statistic: Statistic, table: pl.DataFrame) -> bool:
-    """Whether counts of a table are sums of weights."""
-    return any(table.schema[c].is_float() for c in statistic.counts)
-
-
-def _of_weights(
-    statistic: Statistic, view: View, table: pl.DataFrame, metrics: Sequence[Metric], confidence: float
+def _of_expressions(
+    view: View, table: pl.DataFrame, groups: pl.DataFrame, metrics: Sequence[Metric], confidence: float
 ) -> Iterator[pl.DataFrame]:
-    """Intervals of weighted rows, all of them from the influence of a row, whose weight is squared."""
-    if isinstance(statistic, ConfusionMatrix):
-        whole, way = [m for m in metrics if of_matrix(m)], OF_MATRIX.of_weights(statistic.twins)
-        yield _of_matrix(statistic, _in_rows(statistic, table, [GROUP]), whole, way, confidence)
-        return
-    ways = {m: found for m in metrics if (found := influence_of_weights(m, statistic.twins)) is not None}
-    first = next(iter(view.cases(table).values()))
-    for way in dict.fromkeys(ways.values()):
-        own = [m for m in metrics if ways.get(m) == way]
-        yield _by_influence(view, _in_rows(statistic, first, [GROUP, *view.kept]), own, way, confidence)
+    """Intervals that are expressions over the table."""
+    limits = {m: method(m, confidence) for m in metrics if (method := closed(m)) is not None}
+    if limits:
+        named = {f"{side} of {m}": e for m, pair in limits.items() for side, e in zip(LIMITS, pair, strict=True)}
+        wide = by_group(view, groups, as_floats(view, table), named)
+        for m in limits:
+            ends = {side: pl.col(f"{side} of {m}") for side in LIMITS}
+            yield wide.select(GROUP, *view.kept, metric=pl.lit(m.name), **ends)
+
+
+def _of_auc(
+    table: pl.DataFrame, index: Sequence[str], metrics: Sequence[Metric], confidence: float
+) -> Iterator[pl.DataFrame]:
+    """Intervals of the ROC AUC, by other names too."""
+    if metrics:
+        found = auc_intervals(table, index, confidence)
+        for m in metrics:
+            yield found.select(*index, metric=pl.lit(m.name), **{side: of_auc(m, pl.col(side)) for side in LIMITS})
 
 
 def _in_rows(statistic: Statistic, table: pl.DataFrame, index: Sequence[str]) -> pl.DataFrame:
@@ -185,13 +191,13 @@ def _by_influence(
         cells=sliced(numbered, sorted(way.columns), way.squares) if way.sliced else None,
         added=way.added,
         fewest=[fewest(m, way) for m in metrics],
-        maxima={m.name for m in metrics if m.formula in MAXIMA},
+        maxima={m.name for m in metrics if m.interval.maximum},
     )
     return pl.concat([keys[found[GROUP]], found.drop(GROUP)], how="horizontal")
 
 
 def _of_matrix(
-    matrix: ConfusionMatrix, table: pl.DataFrame, metrics: Sequence[Metric], way: Influence, confidence: float
+    matrix: Statistic, table: pl.DataFrame, metrics: Sequence[Metric], way: Influence, confidence: float
 ) -> pl.DataFrame:
     """Intervals of metrics of all labels, and of averages over labels, from the influence of each pair of labels."""
     small = table.filter(pl.len().over(GROUP) <= PAIRS_OF_LABELS)
@@ -202,7 +208,7 @@ def _of_matrix(
         values = found["value"].cast(pl.Float64).to_numpy().reshape(groups.height, len(metrics))
         return pl.DataFrame(values, schema=[m.name for m in metrics])
 
-    if small.is_empty() or not metrics:
+    if small.is_empty():
         return _no_limits(table.with_columns(metric=pl.lit(None, pl.String)), [GROUP, "metric"])
     return influence_intervals(small, metrics, dict(way.products), read, confidence)
 

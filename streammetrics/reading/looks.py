@@ -9,12 +9,12 @@ import polars as pl
 
 from streammetrics.errors import MetricError
 from streammetrics.metrics import Metric, find_metrics
-from streammetrics.metrics.metric import Range
 from streammetrics.reading.confidence import is_weighted
 from streammetrics.reading.estimates import LIMITS, columns_of, estimate
 from streammetrics.reading.shares import counted_by
 from streammetrics.state.tables import State
 from streammetrics.uncertainty.distributions import normal_quantile, upper_level
+from streammetrics.uncertainty.limits import Range
 from streammetrics.uncertainty.sequences import errors_wide, share_limits
 
 ROWS, TOTAL = "number of rows", "rows of the share"  # names of no group column

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from streammetrics.metrics import Metric, errors
 from streammetrics.reading.estimates import LIMITS, by_view
-from streammetrics.reading.intervals import FEWEST_OF_LOSSES, MAXIMA, influence, interval, is_area, jackknifed, of_area
+from streammetrics.reading.intervals import fewest, influence, jackknifed
 from streammetrics.state.tables import State
 from streammetrics.statistics import (
     GROUP,
@@ -158,14 +158,14 @@ def _scores(found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, co
     if table.is_empty():
         return
     rows, cells = table.select(pl.col(GROUP).unique(maintain_order=True)), _from_zero(table)
-    if areas := [m for m in metrics if is_area(m)]:
-        factors = [pl.select(of_area(m, pl.lit(1.0)) - of_area(m, pl.lit(0.0))).item() for m in areas]
+    if areas := [m for m in metrics if m.interval.of_auc]:
+        factors = [high - low for low, high in (m.range for m in areas)]
         difference = of_areas(cells, _differences(values, rows, areas), factors)
         yield rows, areas, difference.limits(areas, confidence)
     ways = {m: way for m in metrics if (way := influence(m)) is not None}
     for way in dict.fromkeys(ways.values()):
         own = [m for m in metrics if ways.get(m) == way]
-        maxima = {m.name for m in own if m.formula in MAXIMA}
+        maxima = {m.name for m in own if m.interval.maximum}
         difference = of_scores(
             cells, _differences(values, rows, own), [m.name for m in own], _reader(own), way.fewest, maxima
         )
@@ -180,18 +180,15 @@ def _losses(found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, co
     rows, sums = table.select(pl.col(GROUP).unique(maintain_order=True)), _from_zero(table)
     for loss in ("log_loss", "brier"):
         column = f"{loss}_sum"
-        own = [m for m in metrics if column in m.columns and {*m.columns} <= {"actual", "weight", column}]
+        own = [m for m in metrics if column in m.columns and influence(m) is not None]
         if not own:
             continue
         totals = found.totals(ProbabilityLoss.name, table.select(GROUP, "actual"), pl.col(column), f"{loss}_square_sum")
         both = sums.select(GROUP, "actual", "weight", squares=f"{loss}_difference_square_sum")
         both = both.hstack(totals.drop(GROUP, "actual"))
-        mean = [m for m in own if interval(m, confidence) is not None]
-        for chosen, fewest in ((mean, 2), ([m for m in own if m not in mean], FEWEST_OF_LOSSES)):
-            if chosen:
-                seen, names = _differences(values, rows, chosen), [m.name for m in chosen]
-                difference = of_losses(both, column, seen, names, _reader(chosen), fewest)
-                yield rows, chosen, difference.limits(chosen, confidence)
+        needed = [max(2, fewest(m, way)) for m in own if (way := influence(m)) is not None]
+        seen, names = _differences(values, rows, own), [m.name for m in own]
+        yield rows, own, of_losses(both, column, seen, names, _reader(own), needed).limits(own, confidence)
 
 
 def _errors(found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, confidence: float) -> Found:
@@ -206,7 +203,7 @@ def _errors(found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, co
         both = sums.select(GROUP, "weight", squares=f"{loss}_difference_square_sum").hstack(totals.drop(GROUP))
         both = both.with_columns(pl.lit(0.0).alias(c) for c in metric.columns if c not in ("weight", column))
         seen = _differences(values, rows, [metric])
-        difference = of_losses(both, column, seen, [metric.name], _row_reader([metric]), 2)
+        difference = of_losses(both, column, seen, [metric.name], _row_reader([metric]), [2])
         yield rows, [metric], difference.limits([metric], confidence)
 
 

@@ -9,10 +9,10 @@ once; a null means that the method is not sound there.
 | a proportion, such as accuracy or recall (see `as_proportion`) | `wilson_interval` |
 | a sum of two proportions, such as balanced accuracy | `sum_interval` |
 | ROC AUC | `auc_intervals` |
-| a mean of losses, such as log loss or MAE; its root, such as RMSE | `mean_interval`, `root_mean_interval` |
+| a mean over the bins of a histogram | `mean_interval` |
 | a quantile | `quantile_interval` |
 | MAD, an interquartile range | `mad_interval`, `iqr_interval` |
-| any other smooth metric of counts, such as F1 or average precision | `influence_intervals` |
+| any other smooth metric of counts or sums, such as F1, average precision or RMSE | `influence_intervals` |
 | any metric but counts, extremes and quantiles, of rows of units | `jackknife_interval` |
 """
 
@@ -21,7 +21,7 @@ from streammetrics.uncertainty.distributions import normal_quantile, t_quantile
 from streammetrics.uncertainty.influence import counted, influence_intervals, sliced
 from streammetrics.uncertainty.jackknife import jackknife_interval
 from streammetrics.uncertainty.limits import Interval, limits
-from streammetrics.uncertainty.means import mean_interval, root_mean_interval
+from streammetrics.uncertainty.means import mean_interval
 from streammetrics.uncertainty.moments import with_products
 from streammetrics.uncertainty.proportions import as_proportion, sum_interval, wilson_interval
 from streammetrics.uncertainty.quantiles import quantile_interval
@@ -40,7 +40,6 @@ __all__ = [
     "mean_interval",
     "normal_quantile",
     "quantile_interval",
-    "root_mean_interval",
     "sliced",
     "sum_interval",
     "t_quantile",

@@ -9,7 +9,6 @@ import polars as pl
 from numpy.typing import NDArray
 from polars import Expr
 
-from streammetrics.metrics.ranking import roc_auc
 from streammetrics.uncertainty.distributions import normal_quantile, t_quantiles, upper_level
 from streammetrics.uncertainty.limits import moved
 
@@ -48,9 +47,9 @@ def auc_intervals(table: pl.DataFrame, by: Sequence[str] = (), confidence: float
     """
     level = upper_level(confidence)
     neg, pos = (pl.col(c).cast(pl.Float64) for c in ("neg", "pos"))
-    auc = roc_auc.formula(neg, pos)
     of_positives = (neg.cum_sum() - neg / 2) / neg.sum()
     of_negatives = (pos.cum_sum(reverse=True) - pos / 2) / pos.sum()
+    auc = (of_positives * pos).sum() / pos.sum()
     parts = {
         "auc": auc,
         "positives": pos.sum(),

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.metrics.metric import Metric
 from streammetrics.uncertainty.distributions import t_quantiles, upper_level
 from streammetrics.uncertainty.limits import limits, tidy
+
+if TYPE_CHECKING:
+    from streammetrics.metrics.metric import Metric
 
 Values = NDArray[np.float64]
 Integers = NDArray[np.intp]

@@ -5,10 +5,9 @@ from __future__ import annotations
 import polars as pl
 from polars import Expr
 
-from streammetrics.metrics.metric import Range
 from streammetrics.rows.folds import FOLDS
 from streammetrics.uncertainty.distributions import t_quantile, upper_level
-from streammetrics.uncertainty.limits import EVERYWHERE, Interval, limits
+from streammetrics.uncertainty.limits import EVERYWHERE, Interval, Range, limits
 
 FEWEST = 5  # folds, with less of which limits say nothing
 

@@ -12,12 +12,12 @@ import polars as pl
 from numpy.typing import NDArray
 from polars import Expr
 
-from streammetrics.metrics.each import each
-from streammetrics.metrics.metric import Range
+from streammetrics.expressions import each
 
 Values = NDArray[np.float64]
 Number = TypeVar("Number", Expr, NDArray[np.float64])
 Interval: TypeAlias = tuple[Expr, Expr]
+Range: TypeAlias = tuple[float, float]
 
 EVERYWHERE: Range = (-inf, inf)
 FARTHEST = 5.0

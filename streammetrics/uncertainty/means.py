@@ -1,15 +1,12 @@
-"""Intervals of means of a loss, such as log loss, Brier score, MAE and MSE, and of the root of a mean, such as RMSE."""
+"""Intervals of means."""
 
 from __future__ import annotations
-
-from math import inf
 
 import polars as pl
 from polars import Expr
 
-from streammetrics.metrics.metric import Range
 from streammetrics.uncertainty.distributions import normal_quantile, upper_level
-from streammetrics.uncertainty.limits import EVERYWHERE, Interval, limits
+from streammetrics.uncertainty.limits import EVERYWHERE, Interval, Range, limits
 
 ROUNDING = 1e-12
 
@@ -49,22 +46,6 @@ def mean_interval(
     """
     error = _error(total, square_total, weight)
     return limits(total / weight, error, normal_quantile(upper_level(confidence)), range)
-
-
-def root_mean_interval(total: Expr, square_total: Expr, weight: Expr, confidence: float = 0.95) -> Interval:
-    """Interval of the root of a mean by the delta method; at least 0.
-
-    For RMSE, ``total`` is the sum of squared errors, and ``square_total`` the sum of their fourth powers. Arguments and
-    nulls are those of `mean_interval`.
-
-    >>> errors = pl.DataFrame({"error": [1.0, 2.0, 3.0]})
-    >>> rmse = root_mean_interval((pl.col("error") ** 2).sum(), (pl.col("error") ** 4).sum(), pl.len())
-    >>> errors.select(x.round(4) for x in rmse).row(0)
-    (1.3234, 3.5262)
-    """
-    root = (total / weight).sqrt()
-    error = _error(total, square_total, weight) / (2 * root)
-    return limits(root, error, normal_quantile(upper_level(confidence)), (0, inf))
 
 
 def _error(total: Expr, square_total: Expr, weight: Expr) -> Expr:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.metrics.metric import Metric
 from streammetrics.uncertainty.distributions import t_quantiles, upper_level
 from streammetrics.uncertainty.influence import (
     CLEAR,
@@ -26,6 +26,9 @@ from streammetrics.uncertainty.influence import (
     spread_of,
 )
 from streammetrics.uncertainty.limits import limits
+
+if TYPE_CHECKING:
+    from streammetrics.metrics.metric import Metric
 
 Values = NDArray[np.float64]
 Integers = NDArray[np.intp]
@@ -126,7 +129,7 @@ def of_scores(
 
 
 def of_losses(
-    sums: pl.DataFrame, column: str, differences: Values, names: Sequence[str], read: Read, fewest: int
+    sums: pl.DataFrame, column: str, differences: Values, names: Sequence[str], read: Read, fewest: Sequence[int]
 ) -> Difference:
     """Differences of metrics of a mean loss.
 
@@ -141,7 +144,7 @@ def of_losses(
         differences: Those of the metrics: shape (groups, metrics).
         names: Of the metrics.
         read: Makes a frame with a column for each metric, and a row for each group.
-        fewest: Rows that are needed.
+        fewest: Rows that each metric needs.
     """
     parts = sums.select(
         GROUP,
@@ -169,8 +172,7 @@ def of_losses(
     products = {("w", "w"): "w", ("w", "d"): "d", ("w", "m"): "m", ("d", "d"): "dd", ("d", "m"): "dm", ("m", "m"): "mm"}
     errors, degrees, _ = spread_of(parts, slopes, ["w", "d", "m"], products)
     rows = parts.group_by(GROUP, maintain_order=True).agg(pl.sum("w"))["w"].to_numpy()
-    errors[rows < fewest] = np.nan
-    return Difference(differences, errors, degrees)
+    return Difference(differences, np.where(rows[:, np.newaxis] < fewest, np.nan, errors), degrees)
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
 import polars as pl
 from polars import Expr
 
-from streammetrics.metrics.metric import Metric
 from streammetrics.uncertainty.distributions import normal_quantile, upper_level
 from streammetrics.uncertainty.limits import Interval, named
+
+if TYPE_CHECKING:
+    from streammetrics.metrics.metric import Metric
 
 CELLS = ("tp", "fp", "fn", "tn")
 PROBES = ((3, 5, 7, 13), (17, 2, 11, 4))  # tables on which no other metric is equal to a proportion by chance

@@ -11,7 +11,6 @@ from streammetrics.uncertainty import (
     mad_interval,
     mean_interval,
     quantile_interval,
-    root_mean_interval,
 )
 
 Z = 1.959963984540054
@@ -43,17 +42,6 @@ def test_means_stay_in_range():
 @pytest.mark.parametrize("losses", [[], [0.5], [0.0] * 5, [0.1] * 7, [np.log(2)] * 1_000, [1e6, 1e6 + 1e-9]])
 def test_where_means_have_no_interval(losses):
     assert mean_of(losses) == (None, None)
-
-
-def test_roots_of_means():
-    errors = np.random.default_rng(0).normal(0, 2, 5_000)
-    squares = errors**2
-    rmse, error = np.sqrt(squares.mean()), stats.sem(squares) / (2 * np.sqrt(squares.mean()))
-    expected = [rmse * np.exp(side * Z * error / rmse) for side in (-1, 1)]
-    assert mean_of(squares, root_mean_interval) == pytest.approx(expected, rel=1e-9)
-    assert error == pytest.approx(2 / np.sqrt(2 * 5_000), rel=0.05)  # of a normal standard deviation
-    assert mean_of([0.0, 0.0], root_mean_interval) == (None, None)
-    assert mean_of([0.0] * 9 + [1.0], root_mean_interval, confidence=0.99)[0] > 0
 
 
 def ranks(sizes, q=0.5, confidence=0.95):
