@@ -535,6 +535,12 @@ def merge(accumulators: Iterable[Accumulator]) -> Accumulator:
     return total
 
 
+def empty_of(roles: Roles, statistics: Sequence[Statistic], like: Accumulator) -> Accumulator:
+    """An accumulator without rows, of other columns and statistics than one that it is like in all else."""
+    kept = complete(statistics, roles)
+    return Accumulator._of(Saved(roles, like.metrics, no_state(roles, kept), like._saved().named))
+
+
 def _require_accumulator(other: Any) -> None:
     if not isinstance(other, Accumulator):
         raise MergeError(f"an accumulator is merged with others, not with a {type(other).__name__}.")

@@ -179,6 +179,16 @@ def store_windows(uri: str, form: str, output: Path | None) -> None:
     write(frame, plain(frame.with_columns(cs.datetime().dt.truncate("1s"))), form, output)
 
 
+@command("describe", "streammetrics store describe history", of=store_commands)
+@click.argument("uri")
+@options.form
+@options.output
+def store_describe(uri: str, form: str, output: Path | None) -> None:
+    """Show which versions of what it keeps the history at URI has."""
+    frame = MetricStore(uri).describe()
+    write(frame, plain(frame.with_columns(cs.datetime().dt.truncate("1s"))), form, output)
+
+
 @command("compact", "streammetrics store compact history", of=store_commands)
 @click.argument("uri")
 def store_compact(uri: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from functools import cached_property, lru_cache
 from typing import Any
@@ -15,7 +15,7 @@ import polars.selectors as cs
 
 from streammetrics.accumulator import Accumulator, merge
 from streammetrics.counting import Sums
-from streammetrics.errors import Argument, ColumnError, DataError, SpecificationError, StateError
+from streammetrics.errors import Argument, ColumnError, DataError, MergeError, SpecificationError, StateError
 from streammetrics.rows.codes import find
 from streammetrics.system.foreign import translated
 from streammetrics.system.lazy import pa
@@ -54,8 +54,8 @@ class Layout:
     none: pa.Table
 
     @classmethod
-    def of(cls, acc: Accumulator, window: str | None) -> Layout:
-        """The layout that the first batch decides.
+    def of(cls, acc: Accumulator, window: str | None, known: Mapping[str, Any] | None = None) -> Layout:
+        """The layout that the first batch of a version decides; types of columns may be known.
 
         Raises:
             SpecificationError: where the window is not clear, or a name is taken.
@@ -64,8 +64,8 @@ class Layout:
         """
         _require_years(acc)
         empty = acc.filter(pl.lit(False))
-        none = empty.to_arrow()
-        schema = cls(empty, "", none).schema
+        made = cls(empty, "", empty.to_arrow()).typed_as(known or {})
+        schema = made.schema
         times = [name for name in acc.roles.by if isinstance(schema[name], TIMES)]
         if window is None and len(times) != 1:
             raise SpecificationError(
@@ -82,7 +82,15 @@ class Layout:
         for name, kind in schema.items():
             if pl.Null in _leaves(kind):
                 raise ColumnError(f"the first batch does not tell the type of {name!r}, which is all null; cast it.")
-        return cls(empty, window or times[0], none)
+        return replace(made, window=window or times[0])
+
+    def typed_as(self, known: Mapping[str, Any]) -> Layout:
+        """The layout with columns in types that are known."""
+        schema = {name: known.get(name, kind) for name, kind in self.schema.items()}
+        if schema == dict(self.schema):
+            return self
+        none = pl.DataFrame(schema=schema).to_arrow().replace_schema_metadata(self.none.schema.metadata)
+        return Layout(Accumulator.from_arrow(none), self.window, none)
 
     @classmethod
     def read(cls, configuration: Mapping[str, str]) -> Layout:
@@ -135,14 +143,16 @@ class Layout:
         """The groups of an accumulator as rows of the table, but for its own columns.
 
         Raises:
-            MergeError: where the specification is another.
+            MergeError: where the specification is another, or something was not counted of some rows.
             ColumnError: where a column is of another type, and holds what the table's column cannot.
             DataError: where a date or time is none of Python's, which no question could name.
         """
+        if acc.state.missing.height:
+            raise MergeError("Some rows of the accumulator were not counted for all of its statistics. Append others.")
         acc = self._in_zones(acc)
         _require_years(acc)
         frame = pl.DataFrame((self.empty + acc).to_arrow())
-        return frame.select(_cast(_within(frame[name], kind), _stored(kind)) for name, kind in self.schema.items())
+        return frame.select(_cast(_within(frame[name], kind), stored(kind)) for name, kind in self.schema.items())
 
     def _in_zones(self, acc: Accumulator) -> Accumulator:
         """The accumulator with times in the time zones of the table, so that equal instants are equal."""
@@ -190,24 +200,23 @@ class Layout:
         own = rows.group_by(self.groups).agg(single, pl.max("ingested", "version"))
         return self.rows(self.fold(rows)).join(own, on=self.groups, nulls_equal=True).select(self.columns)
 
-    def parts(self, rows: pl.LazyFrame, where: pl.Expr | None = None) -> Iterator[pl.DataFrame]:
-        """The rows of some groups, those of a few windows at a time.
+    def parts(self, rows: pl.LazyFrame, keys: pl.DataFrame | None = None) -> Iterator[pl.DataFrame]:
+        """The rows of all groups, or of some that are chosen, those of a few windows at a time.
 
         Which windows come together depends on the groups that are there, not on how many rows they have.
         """
         most = SMALL_GROUPS if self.is_small else GROUPS
-        if where is None and rows.select(pl.len()).collect().item() <= most:  # so are the groups: one part
-            yield rows.collect()
-            return
-        keys = rows.select(self.groups).unique().collect()
-        if where is not None:
-            keys = keys[self.keys(keys).with_row_index(PLACE).filter(where)[PLACE]]
+        if keys is None:
+            if rows.select(pl.len()).collect().item() <= most:  # so are the groups: one part
+                yield rows.collect()
+                return
+            keys = rows.select(self.groups).unique().collect()
         sizes = keys.group_by(self.window).len(PLACE).sort(self.window)
         sizes = sizes.with_columns((pl.col(PLACE).cum_sum() - 1) // most)
         for windows in sizes.partition_by(PLACE, maintain_order=True):
             part = keys.join(windows, on=self.window, how="semi", nulls_equal=True)
-            needed = [one_of(part[name]) for name in self.groups]
-            yield rows.filter(needed).join(part.lazy(), on=self.groups, how="semi", nulls_equal=True).collect()
+            needed = [one_of(part[name]) for name in keys.columns]
+            yield rows.filter(needed).join(part.lazy(), on=keys.columns, how="semi", nulls_equal=True).collect()
 
     def between(self, since: date | str | None, until: date | str | None) -> list[pl.Expr]:
         """Which windows of the table come at or after a time, and before another.
@@ -325,12 +334,12 @@ def _leaves(kind: Any) -> list[Any]:
     return [kind]
 
 
-def _stored(kind: Any) -> Any:
+def stored(kind: Any) -> Any:
     """The type in which the table keeps one."""
     if isinstance(kind, pl.List):
-        return pl.List(_stored(kind.inner))
+        return pl.List(stored(kind.inner))
     if isinstance(kind, pl.Struct):
-        return pl.Struct({field.name: _stored(field.dtype) for field in kind.fields})
+        return pl.Struct({field.name: stored(field.dtype) for field in kind.fields})
     if isinstance(kind, pl.Datetime) and kind.time_zone is not None:
         return pl.Datetime("us", "UTC")
     return STORED.get(kind.base_type(), kind)

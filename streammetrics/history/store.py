@@ -11,12 +11,13 @@ from typing import Any, TypeVar
 
 import polars as pl
 
-from streammetrics.accumulator import Accumulator, merge
+from streammetrics.accumulator import Accumulator
 from streammetrics.errors import Argument, SpecificationError
 from streammetrics.history.batches import RETENTION, Batches, Named, Origin, Stretch, offset
 from streammetrics.history.layout import OWN, Layout, one_of, one_of_sql, quoted
 from streammetrics.history.table import Table, deltalake, files, missing, write
-from streammetrics.rows.roles import several
+from streammetrics.history.versions import Versions
+from streammetrics.rows.roles import Column, several
 from streammetrics.system.disk import directory
 from streammetrics.system.lazy import pa
 
@@ -30,7 +31,8 @@ class MetricStore:
     One group column of the accumulators is the window, of type Date or Datetime; the others are segments. A row of the
     table holds a group of a batch: its group columns, ``batch_id``, ``ingested`` (when it came in, in UTC),
     ``version`` (the commit that brought it), and one nested column per statistic. Whatever reads Delta Lake reads it.
-    The first batch makes the table, and says what all others must keep.
+    The first batch makes the table. A later one may keep something else: other segments, models, thresholds, or
+    statistics; `describe` tells these versions.
 
     Any number of processes may append, compact and ask at the same time. A commit happens entirely or not at all, and
     an answer is that of one version of the table.
@@ -99,7 +101,8 @@ class MetricStore:
             or beyond. False also if the accumulator has seen no row; of a source, only if there is no table yet.
 
         Raises:
-            MergeError: where the specification is not that of the table.
+            MergeError: If the accumulator differs from the table in more than segments, models, thresholds, and
+                statistics, such as in the labels or the weights.
             ColumnError: where a column is of another type than in the table.
             DataError: where a date or time of a group lies outside of the years 1 to 9999, and where ``start`` is not
                 the stored offset.
@@ -131,7 +134,7 @@ class MetricStore:
 
         Raises:
             DataError: If the accumulator has groups of other windows.
-            MergeError: If the specification is not that of the table.
+            MergeError: As in `append`.
             SpecificationError: If ``window`` is not a time or a pair of times.
             StateError: If there is no table yet, or it cannot be read or written.
 
@@ -180,20 +183,27 @@ class MetricStore:
                 raise missing(self.uri)
             self._create(Layout.of(acc, self.window))
 
-        def bring(table: Any, layout: Layout) -> bool:
+        def bring(table: Any, versions: Versions) -> bool:
             if origin.is_known(table, Batches.of(self._table)):
                 return False
-            version, rows = table.version() + 1, layout.rows(acc)
+            number = versions.number(acc)
+            if number is None:
+                versions = versions.followed_by(acc)
+            layout = versions[number or len(versions.layouts)]
+            rows = layout.rows(acc)
+            if number is None:  # the version comes first, so that no row is ever of one that is not known
+                table.alter.set_table_properties(versions.told, raise_if_not_exists=False)
+            version = table.version() + 1
             name = origin.batch_id if isinstance(origin, Named) else None
             own = {"batch_id": name, "ingested": datetime.now(UTC), "version": version}
             rows = rows.with_columns(pl.lit(own[column], kind).alias(column) for column, kind in OWN.items())
             write(
                 table,
-                rows.select(layout.columns).to_arrow(),
+                versions.stored(number or len(versions.layouts), rows).to_arrow(),
                 mode="append" if replacing is None else "overwrite",
                 predicate=None if replacing is None else layout.only(acc, replacing),
                 transactions=[origin.transaction(version)],
-                together=layout.together,
+                together=versions.together,
             )
             return True
 
@@ -214,6 +224,10 @@ class MetricStore:
         answer does not change by a bit when the table is compacted: rows of a group are added up one after the other,
         in the order in which they were committed.
 
+        Where windows differ in what was kept of them (see `describe`), the answer has all that the newest version
+        keeps, and what these windows have besides. Metrics of rows that partly lack them are null. Of a histogram the
+        smallest capacity counts.
+
         Args:
             since: a date, a datetime, or ISO text of one; in the time zone of the window unless it has its own.
             until: likewise.
@@ -228,17 +242,14 @@ class MetricStore:
             SpecificationError: for what is no time, no group column, or no expression over some.
             StateError: where there is no table yet, or it cannot be read.
         """
-        table, layout = self._open()
-        columns: list[str | pl.Expr] = list(several(by))
+        table, versions = self._open()
+        columns: list[Column] = list(several(by))
         if every is not None:
-            columns.insert(0, layout.truncated(every))
-        empty = layout.empty.rollup(*columns)
-        if where is not None:
-            layout.empty.filter(where)  # which says what is wrong with it
+            columns.insert(0, versions.newest.truncated(every))
+        between = versions.newest.between(since, until)
         with self._table.reading():
-            rows = self._table.scan(table).filter(*layout.between(since, until))
-            parts = map(layout.fold, layout.parts(rows.select("version", *layout.schema), where))
-            return merge(chain([empty], (part.rollup(*columns) for part in parts)))
+            rows = versions.scanned(self._table.scan(table)).filter(*between)
+            return versions.answer(rows, columns, where)
 
     def windows(self) -> pl.DataFrame:
         """What is there: for each window the number of groups, of rows seen, of parts that hold them, which `compact`
@@ -257,13 +268,42 @@ class MetricStore:
         ...     print(store.windows().select("day", "groups", "rows", "parts").rows())
         [(datetime.date(2026, 1, 30), 1, 1, 1), (datetime.date(2026, 1, 31), 1, 1, 1)]
         """
-        table, layout = self._open()
-        seen = pl.col("row_counts").list.first().struct.field("rows").sum() // len(layout.empty.roles.models)
-        groups = pl.struct(layout.groups).n_unique().alias("groups")
+        table, versions = self._open()
+        window, seen = versions.newest.window, pl.col("row_counts").list.first().struct.field("rows")
+        groups = pl.struct(versions.groups).n_unique().alias("groups")
         found = {"parts": pl.len(), "ingested": pl.max("ingested")}
         with self._table.reading():
-            parts = self._table.scan(table).group_by(layout.window).agg(groups, seen, **found)
-            return layout.keys(parts.sort(layout.window).collect())
+            rows = versions.scanned(self._table.scan(table))
+            parts = rows.group_by(window).agg(groups, (seen / versions.models).sum().round().cast(pl.Int64), **found)
+            return versions.newest.keys(parts.sort(window).collect())
+
+    def describe(self) -> pl.DataFrame:
+        """The versions of what the history keeps. Appending an accumulator that keeps something else adds one.
+
+        Versions may add and drop segments, models, thresholds, and statistics. Windows have null in a segment that was
+        not kept, no rows of a model, and no value of a metric; the notes of a report say which windows. An accumulator
+        of an earlier version can still be appended.
+
+        Returns:
+            A row for each version: ``version``; its ``first`` and ``last`` window, null if it has none; the number of
+            ``windows``; and ``changes`` from the version before.
+
+        Raises:
+            StateError: If there is no table yet, or it cannot be read.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> import streammetrics as sm
+        >>> day = {"y": [1, 0], "p": [0.9, 0.2], "day": [date(2026, 1, 31)] * 2, "country": ["DE", "FR"]}
+        >>> with TemporaryDirectory() as directory:
+        ...     store = sm.MetricStore(directory)
+        ...     for by in (["day"], ["day", "country"]):
+        ...         added = store.append(sm.binary(y_true="y", y_score="p", by=by).update(day), batch_id=f"{by}")
+        ...     store.describe().select("version", "windows", "changes").rows()
+        [(1, 1, ''), (2, 1, '+ segment country')]
+        """
+        table, versions = self._open()
+        with self._table.reading():
+            return versions.described(versions.scanned(self._table.scan(table)))
 
     def compact(self, *, vacuum: bool = True) -> None:
         """Add up the rows of each group, and put small files together. No answer changes by a bit.
@@ -288,22 +328,22 @@ class MetricStore:
         [1, 1] 4
         """
 
-        def add_up(table: Any, layout: Layout) -> None:
-            rows = self._table.scan(table)
-            several = rows.group_by(layout.groups).len("group").filter(pl.col("group") > 1)
-            windows = several.select(layout.window).unique().collect()[layout.window]
+        def add_up(table: Any, versions: Versions) -> None:
+            rows, window = versions.scanned(self._table.scan(table)), versions.newest.window
+            several = rows.group_by(versions.cell).len("group").filter(pl.col("group") > 1)
+            windows = several.select(window).unique().collect()[window]
             if windows.is_empty():
                 return
-            parts = (layout.added_up(part).to_arrow() for part in layout.parts(rows.filter(one_of(windows))))
+            parts = (part.to_arrow() for part in versions.added_up(rows.filter(one_of(windows))))
             first = next(parts)
             batches = (batch for part in chain([first], parts) for batch in part.to_batches())
             rows_added_up = pa.RecordBatchReader.from_batches(first.schema, batches)
             before = f"version <= {table.version()} AND ({one_of_sql(windows)})"  # at odds with no append
-            write(table, rows_added_up, mode="overwrite", predicate=before, together=layout.together)
+            write(table, rows_added_up, mode="overwrite", predicate=before, together=versions.together)
 
         self._retire_batches()
         self._commit(add_up)
-        self._commit(lambda table, layout: table.optimize.compact(writer_properties=files(layout.together)))
+        self._commit(lambda table, versions: table.optimize.compact(writer_properties=files(versions.together)))
         self._vacuum(vacuum)
 
     def retain(self, since: date | str, *, vacuum: bool = True) -> None:
@@ -329,9 +369,9 @@ class MetricStore:
         [datetime.date(2026, 1, 31)]
         """
 
-        def drop(table: Any, layout: Layout) -> None:
-            before = f"{quoted(layout.window)} < '{layout.moment(since).isoformat()}'"
-            table.delete(f"version <= {table.version()} AND {before}", writer_properties=files(layout.together))
+        def drop(table: Any, versions: Versions) -> None:
+            before = f"{quoted(versions.newest.window)} < '{versions.newest.moment(since).isoformat()}'"
+            table.delete(f"version <= {table.version()} AND {before}", writer_properties=files(versions.together))
 
         self._retire_batches()
         self._commit(drop)
@@ -343,7 +383,7 @@ class MetricStore:
 
     def _vacuum(self, wanted: bool) -> None:
         if wanted:
-            self._commit(lambda table, layout: table.vacuum(dry_run=False, full=True))
+            self._commit(lambda table, versions: table.vacuum(dry_run=False, full=True))
 
     def _retire_batches(self) -> None:
         """Keep the transactions of the table few."""
@@ -353,23 +393,24 @@ class MetricStore:
             ids = self._table.scan(table).select(pl.col("batch_id").drop_nulls().unique()).collect()["batch_id"]
         Batches.of(self._table).retire(self._table, ids)
 
-    def _open(self) -> tuple[Any, Layout]:
+    def _open(self) -> tuple[Any, Versions]:
         table = self._table.find()
         if table is None:
             raise missing(self.uri)
-        return table, self._layout(table)
+        return table, self._versions(table)
 
-    def _layout(self, table: Any) -> Layout:
+    def _versions(self, table: Any) -> Versions:
         with self._table.reading():
-            layout = Layout.read(table.metadata().configuration)
-        if self.window not in (None, layout.window):
-            raise SpecificationError(f"the window of the table is {layout.window!r}, not {self.window!r}.")
-        return layout
+            versions = Versions.read(table.metadata().configuration)
+        window = versions.newest.window
+        if self.window not in (None, window):
+            raise SpecificationError(f"the window of the table is {window!r}, not {self.window!r}.")
+        return versions
 
     def _create(self, layout: Layout) -> None:
         """Make a table without rows, unless another process has made it."""
         none = layout.rows(layout.empty).with_columns(pl.lit(None, kind).alias(name) for name, kind in OWN.items())
         self._table.create(none.select(layout.columns).to_arrow().schema, layout.configuration | RETENTION)
 
-    def _commit(self, step: Callable[[Any, Layout], T], newest: Any = None) -> T:
-        return self._table.commit(lambda table: step(table, self._layout(table)), newest)
+    def _commit(self, step: Callable[[Any, Versions], T], newest: Any = None) -> T:
+        return self._table.commit(lambda table: step(table, self._versions(table)), newest)

@@ -71,9 +71,12 @@ class Table:
         if "%" not in table.table_uri:
             return pl.scan_delta(table, storage_options=self.storage_options)
         files = [unquote(file) for file in table.file_uris()]  # Polars looks for a directory with %20 in its name
+        schema = pl.Schema(table.schema())
         if not files:
-            return pl.LazyFrame(schema=pl.Schema(table.schema()))
-        return pl.scan_parquet(files, storage_options=self.storage_options, glob=False)
+            return pl.LazyFrame(schema=schema)
+        return pl.scan_parquet(
+            files, schema=schema, missing_columns="insert", storage_options=self.storage_options, glob=False
+        )
 
     def commit(self, step: Callable[[Any], T], newest: Any = None) -> T:
         """Run a step that commits; where another writer was first, run it again on what that has left.
@@ -125,16 +128,20 @@ def write(
 ) -> None:
     """Write rows in one commit; to overwrite puts them in place of all rows, or of those that a condition chooses.
 
+    Columns that the table does not have are added to it.
+
     With transactions, the commit is the next version of the table or fails. Else others may commit meanwhile what is
     not at odds with it.
     """
     delta = deltalake()
+    new = {*rows.schema.names} - {field.name for field in table.schema().fields}
     once = {"max_commit_retries": 0, "app_transactions": list(transactions)}
     delta.write_deltalake(
         table,
         rows,
         mode=mode,
         predicate=predicate,
+        schema_mode="merge" if new else None,
         writer_properties=files(together),
         commit_properties=delta.CommitProperties(**once) if transactions else None,
     )

@@ -13,6 +13,7 @@ from streammetrics.frame import LIMITS as LIMITS
 from streammetrics.metrics import Metric, find_metric
 from streammetrics.reading.curves import counts_at
 from streammetrics.rows.roles import LABEL
+from streammetrics.state.missing import NOTE, STATISTIC, THRESHOLD
 from streammetrics.state.tables import State
 from streammetrics.statistics import GROUP, ConfusionCounts, ScoreHistogram, Statistic, View, exact
 from streammetrics.statistics.confusion_counts import CutCounts
@@ -36,13 +37,17 @@ def estimate(state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
     Raises:
         MetricError: where a metric reads columns that no statistic keeps.
     """
-    parts = [_estimate(statistic, view, state, own) for statistic, view, own in by_view(state, metrics)]
+    parts = [
+        _with_missing(_estimate(statistic, view, state, own), statistic, state, own)
+        for statistic, view, own in by_view(state, metrics)
+    ]
     order = pl.col("metric").replace_strict({m.name: i for i, m in enumerate(metrics)}, return_dtype=pl.UInt32)
     frame = pl.concat(parts, how="diagonal_relaxed")
     keys = [c for c in frame.columns if c not in (GROUP, *ESTIMATE)]
     place = {label: i for i, label in enumerate(state.labels)}
     label = [pl.col(LABEL).replace_strict(place, default=0)] if place and LABEL in keys else []
     frame = frame.sort(GROUP, order, *label, maintain_order=True).select(GROUP, *keys, METRIC, *VALUE, "note")
+    frame = _with_remarks(frame, state.missing)
     return state.groups.join(frame, on=GROUP, maintain_order="right").drop(GROUP)
 
 
@@ -56,7 +61,10 @@ def at_threshold(state: State, threshold: float) -> State | None:
     bins = histogram.edges(state.tables[histogram.name])
     found = state.groups_of(histogram).select(GROUP, threshold=pl.lit(counts.thresholds[0]))
     table = found.join(counts_at(bins, threshold, [GROUP]), on=GROUP, how="left", maintain_order="left").fill_null(0)
-    return replace(state, statistics=(counts,), tables={counts.name: table})
+    missing = state.missing.filter(pl.col(STATISTIC) == histogram.name).with_columns(
+        pl.lit(counts.name).alias(STATISTIC)
+    )
+    return replace(state, statistics=(counts,), tables={counts.name: table}, missing=missing)
 
 
 def by_view(state: State, metrics: Sequence[Metric]) -> Iterator[tuple[Statistic, View, list[Metric]]]:
@@ -91,6 +99,37 @@ def _estimate(statistic: Statistic, view: View, state: State, metrics: Sequence[
         summed = view if labels else replace(view, kept=tuple(k for k in view.kept if k != LABEL), cases=exact)
         parts.append(_read(summed, state.groups, total, micro))
     return pl.concat(parts, how="diagonal_relaxed")
+
+
+def _with_missing(found: pl.DataFrame, statistic: Statistic, state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
+    """Estimates of a statistic, null in groups that lack it or a threshold of it, with the reason as their note."""
+    lacking = state.missing.filter(pl.col(STATISTIC) == statistic.name)
+    if lacking.is_empty() or not metrics:
+        return found
+    keys = [GROUP]
+    if THRESHOLD in found.columns:
+        keys.append(THRESHOLD)
+        each = pl.lit([*getattr(statistic, "thresholds", ())] or [None], pl.List(pl.Float64))
+        every = pl.when(pl.col(THRESHOLD).is_null()).then(each).otherwise(pl.concat_list(THRESHOLD))
+        lacking = lacking.with_columns(every.alias(THRESHOLD)).explode(THRESHOLD)
+    said = pl.lit("undefined: ") + pl.col(NOTE).unique().sort().str.join("; ")
+    lacking = lacking.group_by(keys, maintain_order=True).agg(said.alias("note"))
+    for name, values in ((METRIC, [m.name for m in metrics]), (LABEL, state.labels_of(statistic))):
+        if values:
+            lacking = lacking.join(pl.DataFrame({name: values}), how="cross")
+    known = found.join(lacking, on=keys, how="anti", nulls_equal=True)
+    lacking = lacking.select(c for c in found.columns if c in lacking.columns)
+    return pl.concat([known, lacking], how="diagonal_relaxed").sort(keys, maintain_order=True)
+
+
+def _with_remarks(found: pl.DataFrame, missing: pl.DataFrame) -> pl.DataFrame:
+    """Estimates with what there is to say of their groups."""
+    remarks = missing.filter(pl.col(STATISTIC).is_null())
+    if remarks.is_empty():
+        return found
+    remarks = remarks.group_by(GROUP).agg(pl.col(NOTE).unique().sort().str.join("; ").alias("remark"))
+    joined = found.join(remarks, on=GROUP, how="left", maintain_order="left")
+    return joined.with_columns(note=_joined("note", "remark")).drop("remark")
 
 
 def _over_labels(table: pl.DataFrame, labels: Sequence[Any]) -> pl.DataFrame:

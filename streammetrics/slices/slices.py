@@ -19,6 +19,7 @@ from streammetrics.metrics import Metric
 from streammetrics.rows.roles import LABEL, MODEL
 from streammetrics.slices.cuts import SLICE, Numbers
 from streammetrics.slices.lots import Lot, all_lots
+from streammetrics.state.missing import lacking
 from streammetrics.state.tables import State, select
 from streammetrics.statistics import GROUP, RowCounts
 
@@ -99,6 +100,8 @@ def slices(
     rows = _rows(state)
     others = {k: v for k, v in keys.items() if k not in own}
     remainders = Remainders.of(found, state, folds, rows, others, report.confidence or CONFIDENCE)
+    if lacking(state.missing, remainders.cut.statistic).len():
+        raise MetricError(f"{found.name} was not kept for all of these rows. Query windows that have it.")
     overall = remainders.overall()
     everywhere, *_ = lots = all_lots(state.keys.select(columns), rows, depth, min_rows)
     searched = state.keys.select(columns)

@@ -8,6 +8,7 @@ from typing import Any
 
 from streammetrics.errors import Argument, MergeError, SpecificationError
 from streammetrics.rows.roles import SINGLE, Kind, Roles
+from streammetrics.state.missing import COLUMN
 from streammetrics.statistics import RowCounts, Statistic
 
 MOST_NAMES = 5  # of columns for labels, in print
@@ -39,7 +40,7 @@ def complete(statistics: Sequence[Statistic], roles: Roles) -> tuple[Statistic, 
             raise SpecificationError(f"{type(statistic).__name__} is given twice; keep one statistic of a kind.")
         if misfit := statistic.misfit(roles):
             raise SpecificationError(f"{type(statistic).__name__} ", *misfit, ".")
-    if clash := set(names).intersection(roles.by):
+    if clash := {*names, COLUMN}.intersection(roles.by):
         raise SpecificationError(
             Argument("by"), f" cannot use the name {min(clash)!r}, which saved states use; give it an alias."
         )

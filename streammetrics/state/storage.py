@@ -22,7 +22,7 @@ from streammetrics.errors import ColumnError, SpecificationError, StateError, St
 from streammetrics.rows.folds import FOLDS
 from streammetrics.rows.frames import group_column
 from streammetrics.rows.roles import FOLD, LABEL, SINGLE, Roles
-from streammetrics.state import checksums
+from streammetrics.state import checksums, missing
 from streammetrics.state.tables import State, in_order, roll_up
 from streammetrics.state.tally import no_state
 from streammetrics.statistics import GROUP, STATISTICS, RowCounts, RowSums, Statistic
@@ -70,6 +70,7 @@ def to_arrow(saved: Saved) -> pa.Table:
         frame = frame.join(cells, on=GROUP, how="left", maintain_order="left").with_columns(
             pl.col(name).fill_null(pl.lit([], dtype=cells.schema[name]))
         )
+    frame = missing.nested(state.missing, frame)
     header = {
         "format": FORMAT,
         "version": __version__,
@@ -112,7 +113,7 @@ def from_arrow(table: pa.Table) -> Saved:
     header = _header(table.schema.metadata or {})
     roles, statistics, metrics = _specification(header)
     names = [s.name for s in statistics]
-    if table.column_names != [*roles.group_columns, *names]:
+    if table.column_names not in ([*roles.group_columns, *names], [*roles.group_columns, *names, missing.COLUMN]):
         expected = ", ".join([*roles.group_columns, *names])
         raise StateError(f"the state should have the columns {expected}; it has {', '.join(table.column_names)}.")
     if not roles.group_columns and not table.num_rows:
@@ -121,8 +122,9 @@ def from_arrow(table: pa.Table) -> Saved:
     tables = {s.name: _cells(frame, s, roles) for s in statistics}
     if tables[RowCounts.name][GROUP].n_unique() < frame.height:
         raise StateError("the state has groups without a count of their rows.")
-    _require_equal_rows(statistics, tables, roles)
-    state = State(statistics, frame.select(GROUP).with_columns(_keys(frame, roles)), tables, roles.labels)
+    lacking = missing.unnested(frame, names)
+    _require_equal_rows(statistics, tables, roles, lacking)
+    state = State(statistics, frame.select(GROUP).with_columns(_keys(frame, roles)), tables, roles.labels, lacking)
     named = header.get("named_groups")
     if named is not None and (type(named) is not int or named < 1):
         raise StateError("the state's field 'named_groups' is not a positive integer.")
@@ -514,8 +516,10 @@ def _as_today(table: pl.DataFrame, cell: Mapping[str, Any], statistic: Statistic
     return table.with_columns(missing).select(GROUP, *cell).with_columns(filled)
 
 
-def _require_equal_rows(statistics: Sequence[Statistic], tables: Mapping[str, pl.DataFrame], roles: Roles) -> None:
-    """Refuse tables that hold more or fewer rows of a group than were counted.
+def _require_equal_rows(
+    statistics: Sequence[Statistic], tables: Mapping[str, pl.DataFrame], roles: Roles, lacking: pl.DataFrame
+) -> None:
+    """Refuse tables that hold more or fewer rows of a group than were counted, where the group does not lack them.
 
     Weighted ones hold sums of weights: equal in all tables, rounding aside, and greater than 0 if there are rows.
     """
@@ -523,17 +527,19 @@ def _require_equal_rows(statistics: Sequence[Statistic], tables: Mapping[str, pl
     rows, dropped = (counts[name].cast(pl.Float64).to_numpy() for name in ("rows", "dropped"))
     if rows.sum() + dropped.sum() > COUNTABLE:
         raise StateError(f"the state counts more than {COUNTABLE:,} rows.")
-    total, rounding = np.bincount(counts[GROUP].to_numpy(), weights=rows), 0.0
+    total = np.bincount(counts[GROUP].to_numpy(), weights=rows)
+    known, rounding = np.full(len(total), roles.sample_weight is None), ROUNDING * (roles.sample_weight is not None)
     for statistic in (s for s in statistics if s.held):
         held, (fewest, most) = statistic.rows_held(tables[statistic.name]), np.zeros((2, len(total)))
         if statistic.of_label and roles.labels:
             held = held.group_by(pl.col(GROUP) // len(roles.labels)).agg(pl.min("fewest"), pl.max("most"))
         groups = held[GROUP].to_numpy()
         fewest[groups], most[groups] = held["fewest"].to_numpy(), held["most"].to_numpy()
-        if roles.sample_weight is not None and not rounding:
-            total, rounding = np.where((total > 0) == (most > 0), most, np.nan), ROUNDING
+        counted = ~np.isin(np.arange(len(total)), missing.lacking(lacking, statistic))
+        first = counted & ~known  # of the tables that hold the weight of a group
+        total[first], known = np.where((total > 0) == (most > 0), most, np.nan)[first], known | counted
         low, high = total * (1 - rounding), total * (1 + rounding)
-        if wrong := int((~((fewest >= low) & (most <= high))).sum()):
+        if wrong := int((counted & ~((fewest >= low) & (most <= high))).sum()):
             raise StateError(
                 f"the state's column {statistic.name!r} holds other rows than are counted, in {wrong} groups."
             )

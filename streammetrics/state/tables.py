@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
@@ -12,6 +12,7 @@ from streammetrics.errors import ColumnError, SpecificationError
 from streammetrics.rows.codes import ascending, find
 from streammetrics.rows.frames import concat_groups, group_column
 from streammetrics.rows.roles import LABEL
+from streammetrics.state.missing import NOTHING, counted, renumbered, together
 from streammetrics.statistics import GROUP, Statistic
 
 Statistics = tuple[Statistic, ...]
@@ -28,13 +29,14 @@ class State:
     ``groups`` holds the number of each group (column ``group``, 0 and up in row order) and its group columns.
     ``tables`` holds the table of each statistic by name; its column ``group`` refers to the numbers. Where the task has
     several ``labels``, tables of binary statistics hold each label of each group as a group of its own: number of the
-    group times number of labels, plus number of the label.
+    group times number of labels, plus number of the label. ``missing`` says what was not counted of some groups.
     """
 
     statistics: Statistics
     groups: pl.DataFrame
     tables: dict[str, pl.DataFrame]
     labels: tuple[Any, ...] = ()
+    missing: pl.DataFrame = field(default_factory=lambda: NOTHING)
 
     def labels_of(self, statistic: Statistic) -> tuple[Any, ...]:
         """The labels that the table of a statistic keeps apart; none where it does not."""
@@ -53,7 +55,7 @@ class State:
     @property
     def parts(self) -> tuple[Any, ...]:
         """What it is made of, for pickles, which name no class that may move."""
-        return self.statistics, self.groups, self.tables, self.labels
+        return self.statistics, self.groups, self.tables, self.labels, self.missing
 
     @property
     def keys(self) -> pl.DataFrame:
@@ -75,13 +77,21 @@ def combine(states: Sequence[State]) -> State:
     first = states[0]
     filled = [s for s in states if s.groups.height]
     if len(filled) == 1:
-        groups, parts = filled[0].groups, [filled[0].tables]
+        groups, parts, missing = filled[0].groups, [filled[0].tables], filled[0].missing
     else:
         keys = concat_groups([s.keys for s in states])
         groups = numbered(keys.unique(maintain_order=True)) if keys.width else ONE_GROUP
-        parts = [_renumber(s, find_groups(s.keys.cast(keys.schema), groups)) for s in filled or states]
-    tables = {s.name: s.merge(_together([p[s.name] for p in parts])) for s in first.statistics}
-    return State(first.statistics, groups, tables, first.labels)
+        numbers = [find_groups(s.keys.cast(keys.schema), groups) for s in filled or states]
+        parts = [_renumber(s, n) for s, n in zip(filled or states, numbers, strict=True)]
+        missing = together([renumbered(s.missing, n) for s, n in zip(filled or states, numbers, strict=True)])
+    tables = {s.name: _together([p[s.name] for p in parts]) for s in first.statistics}
+    return _merged(replace(first, groups=groups, tables=tables, missing=missing))
+
+
+def _merged(state: State) -> State:
+    """The state with every cell once, and none of what is missing."""
+    kept = {s.name: counted(state.tables[s.name], s, state.missing, len(state.labels_of(s))) for s in state.statistics}
+    return replace(state, tables={s.name: s.merge(kept[s.name]) for s in state.statistics})
 
 
 def _together(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
@@ -92,12 +102,11 @@ def roll_up(state: State, columns: Sequence[str]) -> State:
     """The state over some of the group columns."""
     keys = state.groups.select(columns)
     if columns and ascending(keys):  # all stay as they are
-        groups, tables = numbered(keys), state.tables
-    else:
-        groups = numbered(keys.unique(maintain_order=True)) if columns else ONE_GROUP
-        numbers = find_groups(keys, groups) if columns else pl.zeros(state.groups.height, pl.UInt32, eager=True)
-        tables = _renumber(state, numbers)
-    return replace(state, groups=groups, tables={s.name: s.merge(tables[s.name]) for s in state.statistics})
+        return _merged(replace(state, groups=numbered(keys)))
+    groups = numbered(keys.unique(maintain_order=True)) if columns else ONE_GROUP
+    numbers = find_groups(keys, groups) if columns else pl.zeros(state.groups.height, pl.UInt32, eager=True)
+    missing = together([renumbered(state.missing, numbers)])
+    return _merged(replace(state, groups=groups, tables=_renumber(state, numbers), missing=missing))
 
 
 def for_reports(state: State) -> State:
@@ -136,8 +145,9 @@ def with_keys(state: State, made: Mapping[str, pl.Expr]) -> State:
 def select(state: State, keys: pl.DataFrame) -> State:
     """The state of some of the groups, in the order of ``keys``."""
     groups = numbered(keys)
-    tables = _renumber(state, find_groups(state.keys, groups))
-    return replace(state, groups=groups, tables={n: t.sort(GROUP, maintain_order=True) for n, t in tables.items()})
+    numbers = find_groups(state.keys, groups)
+    tables = {n: t.sort(GROUP, maintain_order=True) for n, t in _renumber(state, numbers).items()}
+    return replace(state, groups=groups, tables=tables, missing=renumbered(state.missing, numbers))
 
 
 def in_order(state: State) -> State:

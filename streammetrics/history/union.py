@@ -1,0 +1,125 @@
+"""Rows that were kept under several specifications as one answer: all that any of them has, and what others lack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+import polars as pl
+
+from streammetrics.accumulator import Accumulator, empty_of
+from streammetrics.errors import MergeError
+from streammetrics.rows.roles import SINGLE, Roles
+from streammetrics.state.missing import COLUMN, FIELDS, STATISTIC, THRESHOLD
+from streammetrics.statistics import Statistic
+from streammetrics.statistics.paired import Paired
+
+ADDED = ("y_pred", "y_score", "inputs")  # mappings of which one may have more than another
+FREE = ("by", "probability", *ADDED)
+LOOSE = ("capacity", "thresholds")  # options of a statistic that may differ
+MAY = "A store can add and drop segments, models, thresholds, and statistics, and change no more."
+
+
+def require_alike(ours: Roles, theirs: Roles) -> None:
+    """Refuse columns that mean something else than before.
+
+    Raises:
+        MergeError: If they differ in more than rows of one answer may.
+    """
+    for role in fields(Roles):
+        a, b = getattr(ours, role.name), getattr(theirs, role.name)
+        if role.name in ADDED:
+            differ = any(a[name] != b[name] for name in a.keys() & b.keys())
+            differ |= role.name != "inputs" and (bool(a) != bool(b) or (SINGLE in a) != (SINGLE in b))
+        else:
+            differ = role.compare and role.name not in FREE and a != b
+        if differ:
+            raise MergeError(f"the accumulators differ in {role.name}: {a!r} and {b!r}. {MAY}")
+
+
+def union(kept: Sequence[Accumulator], newest: Accumulator, by: Sequence[str], types: Mapping[str, Any]) -> Accumulator:
+    """An accumulator without rows, of all that the newest one and some others keep, by columns of these types."""
+    mappings: dict[str, Any] = {name: {} for name in ADDED}
+    for acc in (*kept, newest):
+        for name in ADDED:
+            mappings[name] |= getattr(acc.roles, name)
+    statistics = list(_statistics(kept, newest))
+    probability = any(s.needs_probabilities() for s in statistics)
+    roles = replace(newest.roles, by=tuple(by), probability=probability, **mappings)
+    none = empty_of(roles, statistics, newest).to_arrow()
+    typed = pl.DataFrame(schema={name: types[name] for name in none.column_names}).to_arrow()
+    return Accumulator.from_arrow(typed.replace_schema_metadata(none.schema.metadata))
+
+
+def missing(part: Accumulator, whole: Accumulator, last: Any) -> list[dict[str, Any]]:
+    """What some rows lack of an answer: statistics, thresholds of them, and group columns.
+
+    Args:
+        part: an accumulator of their specification.
+        whole: an accumulator of the answer.
+        last: the last window of the rows.
+    """
+    own = {s.name: s for s in part.statistics}
+    found: list[tuple[str | None, float | None, str]] = []
+    for statistic in whole.statistics:
+        kept = own.get(statistic.name)
+        lacking: list[float | None] = [None]
+        if kept is not None and _alike(kept, statistic):
+            lacking = [t for t in _thresholds(statistic) if t not in _thresholds(kept)]
+        found += [(statistic.name, threshold, f"not kept in windows up to {last}") for threshold in lacking]
+    unknown = [name for name in whole.roles.by if name not in part.roles.by]
+    found += [(None, None, f"windows up to {last} do not have {name!r}") for name in unknown]
+    return [dict(zip(FIELDS, values, strict=True)) for values in found]
+
+
+def widened(part: Accumulator, whole: Accumulator, lacks: Sequence[Mapping[str, Any]]) -> Accumulator:
+    """Some rows as part of an answer of which they lack something."""
+    if part.roles == whole.roles and part.statistics == whole.statistics:
+        return part
+    frame, none = pl.DataFrame(part.to_arrow()), whole.to_arrow()
+    over = {lack[STATISTIC] for lack in lacks if lack[THRESHOLD] is None}
+    columns = [
+        pl.col(name)
+        if name in frame.columns and name not in over
+        else pl.lit([] if isinstance(kind, pl.List) else None, kind).alias(name)
+        for name, kind in pl.DataFrame(none).schema.items()
+    ]
+    if lacks:
+        columns.append(pl.lit(pl.Series(COLUMN, [lacks], pl.List(pl.Struct(FIELDS)))).first().alias(COLUMN))
+    return Accumulator.from_arrow(frame.select(columns).to_arrow().replace_schema_metadata(none.schema.metadata))
+
+
+def _statistics(kept: Sequence[Accumulator], newest: Accumulator) -> Iterator[Statistic]:
+    """What some accumulators keep, and the newest one besides; pairs of models only where all keep the same.
+
+    Of capacities the smallest, of thresholds all, of other options the last.
+    """
+    last = {s.name: s for acc in (newest, *kept) for s in acc.statistics}
+    for name, statistic in last.items():
+        found = [s for acc in kept for s in acc.statistics if s.name == name]
+        if isinstance(statistic, Paired):
+            if len(found) == len(kept) and all(s == (found or [statistic])[0] for s in found):
+                yield (found or [statistic])[0]
+            continue
+        alike = [s for s in found if _alike(s, statistic)] or [statistic]
+        loose: dict[str, Any] = {}
+        if hasattr(statistic, "capacity"):
+            loose["capacity"] = min(getattr(s, "capacity") for s in alike)  # noqa: B009
+        if _thresholds(statistic):
+            alike += [s for s in newest.statistics if _alike(s, statistic)]
+            loose["thresholds"] = tuple({t for s in alike for t in _thresholds(s)})
+        yield replace(statistic, **loose) if loose else statistic
+
+
+def _alike(one: Statistic, other: Statistic) -> bool:
+    """Whether rows of two statistics can be added up, at some capacity and for the thresholds that both have."""
+    if type(one) is not type(other) or isinstance(other, Paired):
+        return one == other
+    loose: dict[str, Any] = {name: getattr(other, name) for name in LOOSE if hasattr(other, name)}
+    return bool(_thresholds(one)) == bool(_thresholds(other)) and replace(one, **loose) == other
+
+
+def _thresholds(statistic: Statistic) -> tuple[float, ...]:
+    found: tuple[float, ...] = getattr(statistic, "thresholds", ())
+    return found

@@ -1,0 +1,237 @@
+"""The versions of what a history keeps: which may follow one another, and how rows of several answer together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import chain
+from typing import Any
+
+import polars as pl
+
+from streammetrics.accumulator import Accumulator, merge
+from streammetrics.errors import Argument, MergeError, SpecificationError
+from streammetrics.history.layout import OWN, PLACE, STATE, WINDOW, Layout, stored
+from streammetrics.history.union import missing, require_alike, union, widened
+from streammetrics.rows.roles import SINGLE, Column
+from streammetrics.statistics.thresholded import Thresholded
+
+LATER = "streammetrics.state.version.{}"  # of the table's configuration: as that of the first, of version 2 and later
+NUMBER = "specification"  # the column that says of which version a row is; null for the first
+
+
+@dataclass(frozen=True)
+class Versions:
+    """What a history keeps: the layout of each version, the newest last. The first one decides on the window.
+
+    A column has the type that the first version with it gave it. Rows say of which version they are, and lack the
+    columns that only others have.
+    """
+
+    layouts: tuple[Layout, ...]
+
+    @classmethod
+    def read(cls, configuration: Mapping[str, str]) -> Versions:
+        """The versions that a table's configuration tells.
+
+        Raises:
+            StateError: If it tells none, or that of a newer version of the library.
+        """
+        first = Layout.read(configuration)
+        later: list[str] = []
+        while (key := LATER.format(len(later) + 2)) in configuration:
+            later.append(configuration[key])
+        return _told((configuration[STATE], *later), first.window) if later else cls((first,))
+
+    @property
+    def newest(self) -> Layout:
+        """The layout of the newest version."""
+        return self.layouts[-1]
+
+    def __getitem__(self, number: int) -> Layout:
+        return self.layouts[number - 1]
+
+    def number(self, acc: Accumulator) -> int | None:
+        """The number of the version that an accumulator is of, counted from 1; None if it is of none."""
+        for number, layout in reversed([*enumerate(self.layouts, 1)]):
+            if layout.empty.roles == acc.roles and layout.empty.statistics == acc.statistics:
+                return number
+        return None
+
+    def followed_by(self, acc: Accumulator) -> Versions:
+        """These versions, and that of an accumulator.
+
+        Raises:
+            MergeError: If it means other rows, or reads them in another way.
+            ColumnError: If a new column has no type yet.
+            SpecificationError: If the name of a new column is taken.
+        """
+        for layout in self.layouts:
+            require_alike(layout.empty.roles, acc.roles)
+        if self.newest.window not in acc.roles.by:
+            raise MergeError(f"the accumulator is not grouped by {self.newest.window!r}, the window of the store.")
+        made = Versions((*self.layouts, Layout.of(acc, self.newest.window, self.schema)))
+        names = [name.lower() for name in made.columns]
+        if taken := [name for name in acc.roles.by if names.count(name.lower()) > 1]:
+            raise SpecificationError(
+                Argument("by"), f" cannot use the name {taken[0]!r}, which the store uses; give it an alias."
+            )
+        return made
+
+    @property
+    def told(self) -> dict[str, str]:
+        """What the table's configuration says of the newest version."""
+        return {LATER.format(len(self.layouts)): self.newest.configuration[STATE]}
+
+    @cached_property
+    def schema(self) -> pl.Schema:
+        """Group columns and nested columns of all versions, in the types that accumulators have."""
+        found: dict[str, Any] = {}
+        for layout in self.layouts:
+            found |= {name: kind for name, kind in layout.schema.items() if name not in found}
+        return pl.Schema(found)
+
+    @cached_property
+    def groups(self) -> list[str]:
+        """The group columns of all versions."""
+        return list(dict.fromkeys(name for layout in self.layouts for name in layout.groups))
+
+    @cached_property
+    def own(self) -> list[str]:
+        """Columns of the table that tell of the commit of a row, and of its version."""
+        return [*OWN, *([NUMBER] if len(self.layouts) > 1 else [])]
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """The columns of the table."""
+        return [*self.groups, *self.own, *(name for name in self.schema if name not in self.groups)]
+
+    @property
+    def cell(self) -> list[str]:
+        """The columns of which rows of the table that are added up have the same values."""
+        return [*self.groups, *self.own[len(OWN) :]]
+
+    @property
+    def models(self) -> pl.Expr:
+        """How many models have evaluated the rows that a row of the table counts."""
+        of = {number: len(layout.empty.roles.models) for number, layout in enumerate(self.layouts, 1)}
+        return pl.col(NUMBER).replace_strict(of) if len(of) > 1 else pl.lit(of[1])
+
+    @property
+    def together(self) -> int:
+        """How many rows of a file are read together."""
+        return min(layout.together for layout in self.layouts)
+
+    def stored(self, number: int, rows: pl.DataFrame) -> pl.DataFrame:
+        """Rows of a version with all columns of the table."""
+        types = {name: stored(kind) for name, kind in self.schema.items()} | {NUMBER: pl.Int64()}
+        lacking = [pl.lit(None, types[name]).alias(name) for name in self.columns if name not in rows.columns]
+        numbered = rows.with_columns(lacking)
+        if number > 1:
+            numbered = numbered.with_columns(pl.lit(number, types[NUMBER]).alias(NUMBER))
+        return numbered.select(self.columns)
+
+    def scanned(self, rows: pl.LazyFrame) -> pl.LazyFrame:
+        """Rows of the table with the columns of versions of which it has no row yet, and the number of the version."""
+        if len(self.layouts) == 1:
+            return rows
+        there = rows.collect_schema().names()
+        types = {name: stored(kind) for name, kind in self.schema.items()} | {NUMBER: pl.Int64()}
+        lacking = [pl.lit(None, kind).alias(name) for name, kind in types.items() if name not in there]
+        return rows.with_columns(lacking).with_columns(pl.col(NUMBER).fill_null(1))
+
+    def present(self, rows: pl.LazyFrame) -> dict[int, Any]:
+        """The versions of which there are rows, and the last window of each."""
+        if len(self.layouts) == 1:
+            return {1: None}
+        last = rows.group_by(NUMBER).agg(pl.col(self.newest.window).max()).sort(NUMBER)
+        return dict(self.newest.keys(last.collect()).iter_rows())
+
+    def of(self, number: int, rows: pl.LazyFrame, own: Sequence[str]) -> pl.LazyFrame:
+        """The rows of a version, with its columns, the groups of all versions, and some columns of the table's own."""
+        found = rows if len(self.layouts) == 1 else rows.filter(pl.col(NUMBER) == number)
+        return found.select(list(dict.fromkeys([*self.groups, *own, *self[number].schema])))
+
+    def added_up(self, rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+        """Rows of the table, those of a group and a version added up."""
+        for number in self.present(rows):
+            layout = self[number]
+            for part in layout.parts(self.of(number, rows, [*OWN])):
+                yield self.stored(number, layout.added_up(part))
+
+    def answer(self, rows: pl.LazyFrame, columns: Sequence[Column], where: pl.Expr | None) -> Accumulator:
+        """What rows of the table hold, by some of the group columns.
+
+        It has all that the newest version keeps, and what the rows have besides.
+        """
+        last = self.present(rows)
+        whole = self._union([*last])
+        empty, chosen = whole.rollup(*columns), None
+        if where is not None:
+            whole.filter(where)  # which says what is wrong with it
+            chosen = self._chosen(rows, where)
+
+        def parts() -> Iterator[Accumulator]:
+            for number, window in last.items():
+                layout = self[number]
+                own = [c for c in columns if not isinstance(c, str) or c in layout.groups]
+                lacks = missing(layout.empty, empty, window)
+                for part in layout.parts(self.of(number, rows, ["version"]), chosen):
+                    yield widened(layout.fold(part).rollup(*own), empty, lacks)
+
+        return merge(chain([empty], parts()))
+
+    def described(self, rows: pl.LazyFrame) -> pl.DataFrame:
+        """For each version its first and last window, their number, and how it differs from the one before."""
+        window, number = self.newest.window, pl.col(NUMBER) if len(self.layouts) > 1 else pl.lit(1, pl.Int64())
+        ends = {"first": pl.min(window), "last": pl.max(window), "windows": pl.n_unique(window)}
+        found = rows.group_by(number.alias("version")).agg(**ends).collect()
+        kind = self.schema[window]
+        changes = [", ".join(self._added(n)) for n in range(1, len(self.layouts) + 1)]
+        every = pl.DataFrame({"version": range(1, len(changes) + 1), "changes": changes})
+        found = every.join(found.cast({"first": kind, "last": kind}), on="version", how="left", maintain_order="left")
+        return found.select("version", "first", "last", pl.col("windows").fill_null(0), "changes")
+
+    def _added(self, number: int) -> Iterator[str]:
+        """What a version has more or less than the one before."""
+        if number == 1:
+            return
+        before, after = (_parts(self[n].empty) for n in (number - 1, number))
+        for what in after:
+            for sign, more, less in (("+", after[what], before[what]), ("-", before[what], after[what])):
+                yield from (f"{sign} {what} {name}" for name in more if name not in less)
+
+    def _chosen(self, rows: pl.LazyFrame, where: pl.Expr) -> pl.DataFrame:
+        """The groups that an expression chooses."""
+        keys = rows.select(self.groups).unique().collect()
+        typed = keys.cast({name: self.schema[name] for name in self.groups})
+        return keys[typed.with_row_index(PLACE).filter(where)[PLACE]]
+
+    def _union(self, present: Sequence[int]) -> Accumulator:
+        """An accumulator without rows, of all that the newest version and some others keep."""
+        if len(self.layouts) == 1:
+            return self.newest.empty
+        by = dict.fromkeys(name for layout in self.layouts for name in layout.empty.roles.by)
+        return union([self[number].empty for number in present], self.newest.empty, [*by], self.schema)
+
+
+@lru_cache(maxsize=64)
+def _told(states: tuple[str, ...], window: str) -> Versions:
+    """The versions of a window and accumulators without rows, which nobody adds rows to."""
+    versions = Versions((Layout.read({STATE: states[0], WINDOW: window}),))
+    for state in states[1:]:
+        layout = Layout.read({STATE: state, WINDOW: window}).typed_as(versions.schema)
+        versions = Versions((*versions.layouts, layout))
+    return versions
+
+
+def _parts(acc: Accumulator) -> dict[str, list[str]]:
+    """What versions can differ in."""
+    thresholds = sorted({t for s in acc.statistics for t in getattr(s, "thresholds", ())})
+    return {
+        "segment": list(acc.roles.by),
+        "model": [model for model in acc.roles.models if model != SINGLE],
+        "threshold": [f"{threshold:g}" for threshold in thresholds],
+        "statistic": [type(s).__name__ if isinstance(s, Thresholded) else repr(s) for s in acc.statistics],
+    }
