@@ -15,6 +15,16 @@ def test_pictures_are_as_the_script_draws_them(name):
     assert (DOCS / "pictures" / name).read_text(encoding="utf-8") == DRAWN["PICTURES"][name]()
 
 
+def test_the_picture_of_bounds_shows_the_numbers_of_its_page(monkeypatch):
+    monkeypatch.syspath_prepend(DOCS / "pictures")
+    drawn = runpy.run_path(str(DOCS / "pictures" / "why_bounds.py"))["why"]()
+    assert (DOCS / "pictures" / "why_bounds.svg").read_text(encoding="utf-8") == drawn
+    page = (DOCS / "why-bounds.md").read_text(encoding="utf-8")
+    for printed in re.findall(r"```text\n(.*?)\n```", page):
+        for number in re.findall(r"\d\.\d+", printed):
+            assert number in drawn
+
+
 def test_their_numbers_are_those_of_the_page():
     """Which a test of the page holds to be those that it prints."""
     page = (DOCS / "decisions.md").read_text(encoding="utf-8")

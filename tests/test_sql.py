@@ -42,11 +42,11 @@ def run(page, folder, monkeypatch):
 
 
 def test_every_statement_is_tested():
-    assert set(STATEMENTS) == {"scale.md", "state-format.md"}
+    assert set(STATEMENTS) == {"sql.md", "state-format.md"}
 
 
 def test_metrics(folder, monkeypatch):
-    found, total = run("scale.md", folder, monkeypatch)
+    found, total = run("sql.md", folder, monkeypatch)
     assert total.state.tables["score_histogram"]["shift"].n_unique() > 2
     metrics = [name for name in found.columns if name not in GROUPS]
     report = total.finalize(metrics)
