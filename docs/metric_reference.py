@@ -1,4 +1,4 @@
-"""Fills docs/metrics.md with what the metrics say of themselves."""
+"""Fill docs/metrics.md with the docstrings of the metrics."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from streammetrics.statistics.binned import Binned
 MARK = "<!-- metrics -->"
 THEMES = {
     "volume": "Volume",
-    "ratios": "Ratios of the 2x2 table",
-    "agreement": "Agreement of several classes",
-    "several_classes": "Several classes",
-    "multilabel": "Several labels of a row",
+    "ratios": "Confusion-count metrics",
+    "agreement": "Agreement",
+    "several_classes": "Multiclass",
+    "multilabel": "Multilabel",
     "ranking": "Ranking",
-    "losses": "Losses of probabilities",
-    "class_probabilities": "Probabilities of several classes",
+    "losses": "Probability losses",
+    "class_probabilities": "Multiclass probabilities",
     "calibration": "Calibration",
     "predictions": "Predictions without labels",
-    "errors": "Errors of a regression",
+    "errors": "Regression errors",
     "deviances": "Deviances",
-    "each": "Each row",
-    "quantiles": "Distributions and their quantiles",
+    "each": "Rows",
+    "quantiles": "Distributions and quantiles",
     "digests": "t-digests",
 }
 
@@ -59,19 +59,19 @@ def _entry(metric: Metric) -> Iterator[str]:
     families = _readable(metric, [ErrorMoments(families=(family,)) for family in FAMILIES])
     kept = [type(s).__name__ for s in statistics] or [f"ErrorMoments(families={s.families})" for s in families]
     low, high = (_number(end) for end in metric.range)
-    better = {"high": "higher is better", "low": "lower is better"}.get(metric.better or "", "no better direction")
+    better = {"high": "higher is better", "low": "lower is better"}.get(metric.better or "", "no preferred direction")
     options = ", ".join(f"{name}={value}" for name, value in metric.options.items())
     yield f"### {metric.__name__} {{ #{'-'.join((metric.name, *metric.columns))} }}\n"
     yield f"{_prose(metric)}\n"
     if formula := _formula(metric):
         yield f"    {formula}\n"
-    yield f"- from {low} to {high}; {better}"
+    yield f"- Range: {low} to {high}; {better}"
     if metric.aliases:
-        yield f"- also called {', '.join(f'`{alias}`' for alias in metric.aliases)}"
+        yield f"- Aliases: {', '.join(f'`{alias}`' for alias in metric.aliases)}"
     source = " or ".join(f"`{name}`" for name in kept)
-    yield f"- read off {source}: {', '.join(f'`{c}`' for c in metric.columns)}; {_certainty(metric, statistics)}"
+    yield f"- Computed from {source}: {', '.join(f'`{c}`' for c in metric.columns)}; {_certainty(metric, statistics)}"
     if options:
-        yield f"- options: `{options}`"
+        yield f"- Options: `{options}`"
     yield ""
 
 
@@ -81,11 +81,11 @@ def _readable(metric: Metric, statistics: list[Statistic]) -> list[Statistic]:
 
 def _certainty(metric: Metric, statistics: list[Statistic]) -> str:
     if any(isinstance(s, TDigest) for s in statistics):
-        return "bounds from the extremes of each centroid"
+        return "certified bounds from the extremes of each centroid"
     if metric.bounds_expressions() is not None:
-        return "bounds of its own"
+        return "certified bounds of its own"
     hides = any(isinstance(s, Binned | PairHistograms) for s in statistics)
-    return "certified bounds, from the best and the worst order in each bin" if hides else "exact"
+    return "certified bounds from the best and the worst order in each bin" if hides else "exact"
 
 
 def _prose(metric: Metric) -> str:

@@ -110,11 +110,11 @@ def test_pages_run_from_the_top(page):
     assert "python" in [language for language, _, _ in played(f"docs/{page.name}")]
 
 
-def test_the_reference_tells_of_every_metric():
+def test_the_reference_has_every_metric():
     made = runpy.run_path(str(ROOT / "docs" / "metric_reference.py"))
     text = "\n".join(made["reference"]())
     assert text.count("\n### ") + text.startswith("### ") == len(made["declared"]())
     assert "2 * tp / (2 * tp + fp + fn)" in text
-    assert "- read off `ErrorMoments(families=('poisson',))`: `weight`, `poisson_deviance_sum`" in text
-    assert "read off :" not in text
+    assert "- Computed from `ErrorMoments(families=('poisson',))`: `weight`, `poisson_deviance_sum`" in text
+    assert "Computed from :" not in text
     assert "    Bounded(" not in text
