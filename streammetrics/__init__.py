@@ -19,6 +19,7 @@ from streammetrics.errors import (
 from streammetrics.history.checks import Findings, check
 from streammetrics.history.rules import Rule, read_rules
 from streammetrics.history.store import MetricStore
+from streammetrics.joining.joiner import Joined, Joiner
 from streammetrics.metrics import Bounded, Metric, all_metrics, metric
 from streammetrics.pipeline import accumulate, evaluate
 from streammetrics.prometheus import PrometheusCollector, to_prometheus
@@ -68,6 +69,8 @@ __all__ = [
     "Expectation",
     "Findings",
     "Histogram",
+    "Joined",
+    "Joiner",
     "LabelSets",
     "MergeError",
     "Metric",
@@ -117,7 +120,7 @@ __all__ = [
 
 publish(__name__, Accumulator, Comparison, Drift, Estimate, Expectation, Findings, MetricStore, Report, Rule)
 publish(__name__, accumulate, binary, check, compare, drift, drift_over, evaluate, expect, merge, multiclass)
-publish(__name__, PrometheusCollector, multilabel, predictions, read_rules, regression, to_prometheus)
+publish(__name__, Joined, Joiner, PrometheusCollector, multilabel, predictions, read_rules, regression, to_prometheus)
 
 
 def __dir__() -> list[str]:

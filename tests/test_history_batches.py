@@ -152,6 +152,18 @@ def test_a_replaced_window_holds_what_came_last_and_the_others_stay(store):
     assert by_day(store) == {DAYS[0]: 1, DAYS[1]: 2}
 
 
+def test_a_replacement_can_be_what_a_source_led_to(store):
+    assert store.append(rows(2), source="s", start=0, upto=2)
+    for expected in (True, False):
+        assert store.replace(rows(5), window=DAYS[0], source="s", start=2, upto=3) is expected
+    assert store.offset("s") == 3
+    with pytest.raises(sm.DataError, match="Read the source from there"):
+        store.replace(rows(7), window=DAYS[0], source="s", start=2, upto=4)
+    with pytest.raises(sm.SpecificationError, match="Pass either"):
+        store.replace(rows(7), window=DAYS[0])
+    assert store.query().seen == 5
+
+
 def test_windows_of_hours_are_replaced_by_the_hour_or_from_hour_to_hour(store):
     hours = [datetime(2026, 3, 29, hour, tzinfo=UTC) for hour in range(4)]
     acc = sm.Accumulator(y_true="y", by="hour")

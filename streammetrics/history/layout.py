@@ -152,7 +152,7 @@ class Layout:
         acc = self._in_zones(acc)
         _require_years(acc)
         frame = pl.DataFrame((self.empty + acc).to_arrow())
-        return frame.select(_cast(_within(frame[name], kind), stored(kind)) for name, kind in self.schema.items())
+        return frame.select(fitted(_within(frame[name], kind), stored(kind)) for name, kind in self.schema.items())
 
     def _in_zones(self, acc: Accumulator) -> Accumulator:
         """The accumulator with times in the time zones of the table, so that equal instants are equal."""
@@ -352,7 +352,7 @@ def _within(column: pl.Series, kind: Any) -> pl.Series:
     return column.list.eval(pl.struct(pl.element().struct.field(field.name) for field in kind.inner.fields))
 
 
-def _cast(column: pl.Series, kind: pl.DataType) -> pl.Series:
+def fitted(column: pl.Series, kind: pl.DataType) -> pl.Series:
     """A column in the type that the table keeps it in, which must hold every value."""
     try:
         cast = column.cast(kind)

@@ -110,15 +110,18 @@ class MetricStore:
                 accumulator.
             StateError: where the table cannot be read or written, or a commit of it was cut off by a power loss.
         """
-        if (batch_id is None) == (source is None):
-            raise SpecificationError("Pass either ", Argument("batch_id"), " or ", Argument("source"), ".")
-        if source is None:
-            if start is not None or upto is not None:
-                raise SpecificationError(Argument("start"), " and ", Argument("upto"), " belong to a source.")
-            return self._bring(acc, Named(batch_id or ""))
-        return self._bring(acc, Stretch(source, start, -1 if upto is None else upto))
+        return self._bring(acc, _origin(batch_id, source, start, upto))
 
-    def replace(self, acc: Accumulator, *, window: date | str | tuple[date | str, date | str], batch_id: str) -> bool:
+    def replace(
+        self,
+        acc: Accumulator,
+        *,
+        window: date | str | tuple[date | str, date | str],
+        batch_id: str | None = None,
+        source: str | None = None,
+        start: int | None = None,
+        upto: int | None = None,
+    ) -> bool:
         """Put an accumulator in place of all that the history has of a window, in one commit.
 
         For a day that was processed again: nobody ever sees the window empty, or doubled. Batches that were replaced
@@ -128,12 +131,15 @@ class MetricStore:
             acc: What the window holds from now on. Without rows, the window is dropped.
             window: The window, or a ``(start, end)`` pair, ``end`` exclusive. Dates, datetimes, or ISO 8601 strings.
             batch_id: Unique ID of this replacement, among those of all batches.
+            source: Name of a source whose rows led to it, in place of ``batch_id``, as in `append`.
+            start: As in `append`.
+            upto: As in `append`.
 
         Returns:
-            True if the window was replaced; False if ``batch_id`` is known.
+            True if the window was replaced; False if ``batch_id`` is known, or the source is stored up to ``upto``.
 
         Raises:
-            DataError: If the accumulator has groups of other windows.
+            DataError: If the accumulator has groups of other windows, or ``start`` is not the stored offset.
             MergeError: As in `append`.
             SpecificationError: If ``window`` is not a time or a pair of times.
             StateError: If there is no table yet, or it cannot be read or written.
@@ -150,7 +156,7 @@ class MetricStore:
         ...     print(store.query().finalize()["roc_auc"].value)
         1.0
         """
-        return self._bring(acc, Named(batch_id), window)
+        return self._bring(acc, _origin(batch_id, source, start, upto), window)
 
     def offset(self, source: str) -> int | None:
         """Return the offset up to which all rows of a source are stored, or None if there are none yet.
@@ -414,3 +420,14 @@ class MetricStore:
 
     def _commit(self, step: Callable[[Any, Versions], T], newest: Any = None) -> T:
         return self._table.commit(lambda table: step(table, self._versions(table)), newest)
+
+
+def _origin(batch_id: str | None, source: str | None, start: int | None, upto: int | None) -> Origin:
+    """Where a batch comes from: it has a name of its own, or is a stretch of a source."""
+    if (batch_id is None) == (source is None):
+        raise SpecificationError("Pass either ", Argument("batch_id"), " or ", Argument("source"), ".")
+    if source is not None:
+        return Stretch(source, start, -1 if upto is None else upto)
+    if start is not None or upto is not None:
+        raise SpecificationError(Argument("start"), " and ", Argument("upto"), " belong to a source.")
+    return Named(batch_id or "")

@@ -47,14 +47,15 @@ class Table:
             except delta.exceptions.TableNotFoundError:
                 return None
 
-    def create(self, schema: pa.Schema, configuration: Mapping[str, str]) -> None:
-        """Make a table without rows, unless another process has made it."""
+    def create(self, schema: pa.Schema, configuration: Mapping[str, str], parts: Sequence[str] = ()) -> None:
+        """Make a table without rows, and folders by some columns, unless another process has made it."""
         delta = deltalake()
         with self.writing():
             try:
                 delta.DeltaTable.create(
                     self.uri,
                     schema,
+                    partition_by=list(parts),
                     configuration=dict(configuration),
                     storage_options=self.storage_options,
                     raise_if_key_not_exists=False,
@@ -74,9 +75,17 @@ class Table:
         schema = pl.Schema(table.schema())
         if not files:
             return pl.LazyFrame(schema=schema)
-        return pl.scan_parquet(
-            files, schema=schema, missing_columns="insert", storage_options=self.storage_options, glob=False
+        parts = {name: schema[name] for name in table.metadata().partition_columns}  # which only folders tell
+        rows = pl.scan_parquet(
+            files,
+            schema={name: kind for name, kind in schema.items() if name not in parts},
+            missing_columns="insert",
+            storage_options=self.storage_options,
+            glob=False,
+            hive_partitioning=bool(parts),
+            hive_schema=parts or None,
         )
+        return rows.select(schema.names())
 
     def commit(self, step: Callable[[Any], T], newest: Any = None) -> T:
         """Run a step that commits; where another writer was first, run it again on what that has left.

@@ -1,0 +1,131 @@
+"""Which columns come with scores and which with labels; batches of either, checked before they wait for the other."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any
+
+import polars as pl
+
+from streammetrics.accumulator import Accumulator
+from streammetrics.errors import Argument, DataError, SpecificationError
+from streammetrics.rows.batches import read
+from streammetrics.rows.columns import Reader
+from streammetrics.rows.frames import to_frame
+from streammetrics.rows.roles import Roles, several
+from streammetrics.sources.streams import require
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of the key, which both have, and those that come with labels; all others come with scores."""
+
+    roles: Roles
+    key: tuple[str, ...]
+    labels: tuple[str, ...]
+
+    @classmethod
+    def of(cls, acc: Accumulator, key: str | Sequence[str], labels: str | Sequence[str] | None) -> Columns:
+        """The columns that an accumulator reads; unless they are named, labels are the true values."""
+        return cls(acc.roles, several(key), several(labels or roots(acc.roles, acc.roles.y_true)))
+
+    @property
+    def scores(self) -> tuple[str, ...]:
+        """The columns that come with scores."""
+        return tuple(name for name in self.roles.sources if name not in (*self.labels, *self.key))
+
+    def require(self, taken: Collection[str]) -> None:
+        """Refuse a key or labels that cannot be.
+
+        Args:
+            taken: names that no column can have.
+
+        Raises:
+            SpecificationError: for what cannot be.
+        """
+        if not self.key or not all(isinstance(name, str) for name in self.key):
+            raise SpecificationError(Argument("key"), f" must be one column or several, got {self.key!r}.")
+        if not self.labels:
+            raise SpecificationError(
+                "The accumulator has no true values; name the columns of labels by ", Argument("labels"), "."
+            )
+        if both := [name for name in self.key if name in self.labels]:
+            raise SpecificationError(f"Column {both[0]!r} is part of the key, so it cannot be a label.")
+        if clash := [name for name in (*self.key, *self.labels, *self.scores) if name.lower() in taken]:
+            raise SpecificationError(f"The joiner uses the column name {clash[0]!r}. Rename the column.")
+
+    def read(self, batch: Any, columns: Sequence[str]) -> pl.DataFrame:
+        """The key and some columns of a batch, checked as far as they can be alone: what waits must not fail later.
+
+        Raises:
+            ColumnError: for a missing column or an unusable type.
+            DataError: for values that a role cannot use, and for a key that is null.
+        """
+        needed = list(dict.fromkeys([*self.key, *columns]))
+        frame = to_frame(batch, needed)
+        require(needed, frame.columns)
+        for name in self.key:
+            _refuse_nulls(frame[name])
+        read(frame, _within(self.roles, needed))
+        return frame.select(needed)
+
+    def days(self, scores: pl.DataFrame, window: str | None) -> pl.Series:
+        """The day of each score: its window, or the date of that.
+
+        Raises:
+            SpecificationError: If the scores have no window, or several and none is named.
+            DataError: If a window is null, or outside of the years that Python has.
+        """
+        known = _within(self.roles, scores.columns).by
+        found = map(Reader(scores, self.roles).column, known)
+        times = [column for column in found if isinstance(column.dtype, pl.Date | pl.Datetime)]
+        windows = [column for column in times if window in (None, column.name)]
+        if len(windows) != 1:
+            raise SpecificationError(
+                "The scores must have one window, a group column of type Date or Datetime; found "
+                f"{', '.join(column.name for column in times) or 'none'}. Name it by window= of the MetricStore."
+            )
+        _refuse_nulls(windows[0])
+        days = windows[0].dt.date()
+        if not days.to_physical().is_between(*pl.Series([date.min, date.max]).to_physical()).all():
+            raise DataError(f"Column {windows[0].name!r} has times outside of the years 1 to 9999. Remove these rows.")
+        return days
+
+
+def roots(roles: Roles, names: Sequence[str]) -> tuple[str, ...]:
+    """The columns of a batch that some columns in use are made from."""
+    expressions = (roles.expressions.get(name, pl.col(name)) for name in names)
+    return tuple(dict.fromkeys(root for e in expressions for root in e.meta.root_names()))
+
+
+def _within(roles: Roles, columns: Sequence[str]) -> Roles:
+    """The roles that a batch of these columns alone can fill."""
+
+    def known(names: Sequence[str]) -> bool:
+        return {*roots(roles, names)} <= {*columns}
+
+    def models(given: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+        return given if all(map(known, given.values())) else {}
+
+    def single(name: str | None) -> str | None:
+        return name if name is not None and known([name]) else None
+
+    return replace(
+        roles,
+        y_true=roles.y_true if known(roles.y_true) else (),
+        y_pred=models(roles.y_pred),
+        y_score=models(roles.y_score),
+        sample_weight=single(roles.sample_weight),
+        unit=single(roles.unit),
+        by=tuple(name for name in roles.by if known([name])),
+        inputs={role: name for role, name in roles.inputs.items() if known([name])},
+    )
+
+
+def _refuse_nulls(column: pl.Series) -> None:
+    if nulls := column.null_count():
+        raise DataError(
+            f"Column {column.name!r} contains null in {nulls:,} of {len(column):,} rows. Remove these rows."
+        )

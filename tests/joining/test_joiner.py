@@ -1,0 +1,254 @@
+"""Rows join whichever half comes first, count once, can be corrected, and expire."""
+
+from datetime import date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import polars as pl
+import pytest
+
+import streammetrics as sm
+
+FIRST = date(2026, 1, 1)
+
+
+def day(number):
+    return FIRST + timedelta(days=number)
+
+
+def task(by="day"):
+    return sm.Accumulator(sm.ScoreHistogram(), sm.ConfusionCounts(), y_true="clicked", y_score="p", by=by)
+
+
+def made(folder, acc=None, **options):
+    return sm.Joiner(sm.MetricStore(folder / "history"), acc or task(), **({"key": "id", "expires": "45d"} | options))
+
+
+def scores(ids, number=0):
+    return {"id": [*ids], "p": [i % 10 / 10 for i in ids], "day": [day(number)] * len(ids)}
+
+
+def labels(ids):
+    return {"id": [*ids], "clicked": [i % 3 == 0 for i in ids]}
+
+
+def joined(ids, number=0):
+    return task().update(scores(ids, number) | labels(ids))
+
+
+def test_both_orders_of_arrival_give_what_joined_rows_give(tmp_path):
+    joiner = made(tmp_path)
+    assert joiner.add_labels(labels(range(50))) == sm.Joined(waiting=50)
+    assert joiner.add_scores(scores(range(20, 80))) == sm.Joined(matched=30)
+    assert joiner.add_labels(labels(range(50, 90))) == sm.Joined(matched=30, waiting=10)
+    assert joiner.store.query(every="1d").to_bytes() == joined(range(20, 80)).to_bytes()
+
+
+def test_the_history_has_rows_under_the_day_of_their_scores(tmp_path):
+    joiner = made(tmp_path)
+    for number in range(3):
+        joiner.add_scores(scores(range(10 * number, 10 * number + 10), number))
+    joiner.add_labels(labels([*range(7), *range(20, 24)]))
+    assert joiner.store.windows().select("day", "rows").rows() == [(day(0), 7), (day(2), 4)]
+
+
+def test_rows_that_come_again_change_nothing(tmp_path):
+    joiner = made(tmp_path)
+    joiner.add_scores(scores([1, 2, 2, 1]))
+    assert joiner.add_labels(labels([1, 2, 1])) == sm.Joined(matched=2)
+    before = joiner.store.query().to_bytes()
+    assert joiner.add_scores(scores([1, 2]) | {"p": [0.9, 0.9]}) == sm.Joined()
+    assert joiner.add_labels({"id": [1, 2], "clicked": [1, 0]}) == sm.Joined(duplicates=2)
+    assert joiner.store.query().to_bytes() == before
+    assert joiner.coverage().select("scores", "labeled").row(0) == (2, 2)
+
+
+def test_the_first_label_of_a_batch_counts_and_the_last_correction(tmp_path):
+    joiner = made(tmp_path)
+    joiner.add_scores(scores([1]))
+    joiner.add_labels({"id": [1, 1], "clicked": [1, 0]})
+    assert joiner.store.query().finalize()["prevalence"].value == 1
+    joiner.add_labels({"id": [1, 1], "clicked": [1, 0]}, correct=True)
+    assert joiner.store.query().finalize()["prevalence"].value == 0
+
+
+def test_a_correction_leaves_the_history_as_if_the_old_label_had_never_come(tmp_path):
+    joiner = made(tmp_path)
+    for number in range(4):
+        ids = range(10 * number, 10 * number + 10)
+        joiner.add_scores(scores(ids, number))
+        joiner.add_labels({"id": [*ids], "clicked": [i % 2 for i in ids]})
+    wrong = [i for i in range(40) if i % 2 != (i % 3 == 0)]
+    found = joiner.add_labels(labels([*range(40), 99]), correct=True)
+    assert found == sm.Joined(corrected=len(wrong), waiting=1)
+    expected = sm.merge(joined(range(10 * n, 10 * n + 10), n) for n in range(4))
+    assert joiner.store.query(every="1d").to_bytes() == expected.to_bytes()
+    assert joiner.add_labels(labels(range(40)), correct=True) == sm.Joined()
+
+
+def test_a_correction_replaces_the_days_between_with_their_own_rows(tmp_path):
+    joiner = made(tmp_path)
+    for number in range(3):
+        joiner.add_scores(scores([number, 10 + number], number))
+    joiner.add_labels(labels([0, 1, 2]))
+    assert joiner.add_labels({"id": [0, 2, 12], "clicked": [0, 1, 1]}, correct=True).corrected == 2
+    rows = joiner.store.query(every="1d").finalize(["rows", "prevalence"]).frame
+    assert rows.pivot("metric", index="day", values="value").rows() == [(day(0), 1, 0), (day(1), 1, 0), (day(2), 2, 1)]
+
+
+def test_a_label_that_is_late_does_not_undo_a_correction(tmp_path):
+    joiner = made(tmp_path)
+    joiner.add_labels({"id": [1], "clicked": [1]}, correct=True)
+    assert joiner.add_labels({"id": [1], "clicked": [0]}).duplicates == 1
+    joiner.add_scores(scores([1]))
+    assert joiner.store.query().finalize()["prevalence"].value == 1
+
+
+def test_rows_expire_and_are_counted(tmp_path):
+    joiner = made(tmp_path, expires="3d")
+    joiner.add_scores(scores(range(10)))
+    joiner.add_labels(labels([0, 1, 2, 77]))
+    joiner.add_scores(scores([20], 3))
+    assert joiner.coverage()["expired"].to_list() == [0, 0]
+    joiner.add_scores(scores([30], 4))
+    assert joiner.coverage().rows() == [
+        (day(0), 10, 3, 0.3, 0, 7, 1),
+        (day(3), 1, 0, 0.0, 1, 0, 0),
+        (day(4), 1, 0, 0.0, 1, 0, 0),
+    ]
+    assert joiner.add_scores(scores([5, 6])) == sm.Joined(late=2)
+    assert joiner.add_labels(labels([0, 5, 20])) == sm.Joined(matched=1, waiting=2)
+    assert joiner.add_labels(labels([0]), correct=True) == sm.Joined(waiting=1)
+    assert joiner.store.query().seen == 4
+    joiner.add_scores(scores([40], 9))
+    found = joiner.coverage()
+    assert found.select("scores", "labeled", "expired").rows() == [(10, 3, 7), (1, 1, 0), (1, 0, 1), (1, 0, 0)]
+    assert found["labels_without_score"].to_list() == [1, 0, 2, 0]
+
+
+def test_a_label_stays_as_long_as_its_score(tmp_path):
+    joiner = made(tmp_path, expires="3d")
+    joiner.add_scores(scores([1]))
+    joiner.add_labels(labels([9]))
+    joiner.add_scores(scores([9], 2))
+    joiner.add_scores(scores([2], 4))
+    assert joiner.coverage().select("day", "labeled").rows() == [(day(0), 0), (day(2), 1), (day(4), 0)]
+    assert joiner.add_labels(labels([9])).duplicates == 1
+    assert joiner.store.query().seen == 1
+
+
+def test_scores_of_the_future_let_nothing_expire(tmp_path):
+    joiner = made(tmp_path, expires="1d")
+    today = date.today()
+    joiner.add_scores({"id": [1, 2], "p": [0.1, 0.2], "day": [today, today + timedelta(days=400)]})
+    assert joiner.add_labels(labels([1, 2])).matched == 2
+
+
+def test_files_are_joined_and_nothing_changes(tmp_path):
+    joiner = made(tmp_path, expires="9d")
+    for number in range(12):
+        joiner.add_scores(scores([number], number))
+        joiner.add_labels(labels([number, 50 + number]))
+    before = joiner.coverage()
+    joiner.compact(vacuum=False)
+    assert joiner.coverage().equals(before)
+    assert joiner.add_labels(labels([11, 5])).duplicates == 2
+    assert joiner.store.query().seen == 12
+
+
+def test_windows_with_a_time_zone_and_keys_of_several_columns(tmp_path):
+    zone = ZoneInfo("Asia/Tokyo")
+    by = [pl.col("at").dt.truncate("1d").alias("day"), pl.col("kind").cast(pl.String).alias("of")]
+    joiner = made(tmp_path, task(by), key=["shop", "id"])
+    rows = pl.DataFrame(
+        {
+            "shop": ["a", "b", "a"],
+            "id": [1, 1, 2],
+            "p": [0.1, 0.9, 0.4],
+            "at": [datetime(2026, 1, 1, 23, tzinfo=zone), datetime(2026, 1, 2, 1, tzinfo=zone), None],
+            "kind": pl.Series(["x", "y", "x"], dtype=pl.Categorical),
+        }
+    )
+    joiner.add_scores(rows.drop_nulls())
+    truth = {"shop": ["a", "b"], "id": [1, 1], "clicked": [0, 1]}
+    assert joiner.add_labels(truth).matched == 2
+    direct = task(by).update(rows.drop_nulls().join(pl.DataFrame(truth), on=["shop", "id"]))
+    assert joiner.store.query(every="1d", by="of").to_bytes() == direct.to_bytes()
+    joiner.add_labels({"shop": ["b"], "id": [1], "clicked": [0]}, correct=True)
+    assert joiner.store.query().finalize()["prevalence"].value == 0
+
+
+def test_labels_can_bring_further_columns(tmp_path):
+    acc = sm.regression(y_true="paid", y_pred="p", sample_weight="weight", by=["day", "channel"])
+    joiner = made(tmp_path, acc, labels=["paid", "weight", "channel"])
+    joiner.add_scores(scores([1, 2]))
+    truth = {"id": [1, 2], "paid": [3.0, 4.0], "weight": [1.0, 2.0], "channel": ["a", "b"]}
+    joiner.add_labels(truth)
+    expected = acc.update(scores([1, 2]) | truth)
+    assert joiner.store.query(every="1d", by="channel").to_bytes() == expected.to_bytes()
+
+
+@pytest.mark.parametrize(
+    ("batch", "error", "message"),
+    [
+        ({"p": [0.1]}, sm.ColumnError, "there is no column 'id'"),
+        ({"id": [1], "p": [0.1]}, sm.ColumnError, "there is no column 'day'"),
+        ({"id": [None], "p": [0.1], "day": [FIRST]}, sm.DataError, "Column 'id' contains null in 1 of 1 rows"),
+        ({"id": [1], "p": [7.0], "day": [FIRST]}, sm.DataError, r"scores outside \[0, 1\]"),
+        ({"id": [1], "p": [0.1], "day": ["a"]}, sm.SpecificationError, "must have one window"),
+        ({"id": [1], "p": [0.1], "day": pl.Series([None], dtype=pl.Date)}, sm.DataError, "Column 'day' contains null"),
+        ({"id": ["x"], "p": [0.1], "day": [FIRST]}, sm.ColumnError, "'id' is of type String"),
+        ({"id": [timedelta(1)], "p": [0.1], "day": [FIRST]}, sm.ColumnError, "Cast it to a number"),
+    ],
+)
+def test_scores_that_could_not_be_evaluated_do_not_wait(batch, error, message, tmp_path):
+    joiner = made(tmp_path)
+    joiner.add_scores(scores([5]))
+    with pytest.raises(error, match=message):
+        joiner.add_scores(batch)
+    assert joiner.add_labels(labels([1, 5])) == sm.Joined(matched=1, waiting=1)
+
+
+def test_labels_that_could_not_be_evaluated_do_not_wait(tmp_path):
+    joiner = made(tmp_path)
+    joiner.add_scores(scores([1]))
+    with pytest.raises(sm.DataError, match="labels other than 0 and 1"):
+        joiner.add_labels({"id": [1], "clicked": [3]})
+    with pytest.raises(sm.ColumnError, match="there is no column 'clicked'"):
+        joiner.add_labels({"id": [1]})
+    assert joiner.add_labels(labels([1])).matched == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"expires": "0d"}, "expires= must be a day or more, got '0d'"),
+        ({"expires": "soon"}, "'soon' is no length of time"),
+        ({"key": []}, r"key= must be one column or several, got \(\)"),
+        ({"key": "clicked"}, "Column 'clicked' is part of the key"),
+        ({"acc": sm.predictions(y_score="p", by="day")}, "name the columns of labels by labels="),
+        ({"acc": 3}, "acc= must be an Accumulator, got int"),
+        ({"key": "_day"}, "The joiner uses the column name '_day'"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(options, message, tmp_path):
+    with pytest.raises(sm.SpecificationError, match=message):
+        made(tmp_path, **options).add_scores({"_day": [1], **scores([1])})
+
+
+def test_a_history_of_another_specification_is_refused_and_nothing_is_lost(tmp_path):
+    sm.MetricStore(tmp_path / "history").append(
+        sm.binary(y_true="clicked", y_pred="p", by="day").update({"clicked": [1], "p": [1], "day": [FIRST]}),
+        batch_id="another",
+    )
+    joiner = made(tmp_path)
+    joiner.add_scores(scores([1]))
+    with pytest.raises(sm.MergeError):
+        joiner.add_labels(labels([1]))
+
+
+def test_a_path_with_percent_signs(tmp_path):
+    joiner = made(tmp_path / "50 % and more", expires="2d")
+    joiner.add_scores(scores([1, 2]))
+    joiner.add_labels(labels([1]))
+    joiner.add_scores(scores([3], 5))
+    assert joiner.coverage().select("scores", "labeled", "expired").rows() == [(2, 1, 1), (1, 0, 0)]

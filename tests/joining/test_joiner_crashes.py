@@ -1,0 +1,266 @@
+"""Processes that add scores and labels, die at any moment or race with others: every row is in the history once."""
+
+import contextlib
+import copy
+import multiprocessing
+import random
+import signal
+import time
+from collections import Counter
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+import streammetrics as sm
+from streammetrics.history import store as stores
+from streammetrics.history import table as tables
+from streammetrics.joining import waiting
+
+processes = multiprocessing.get_context("forkserver")
+processes.set_forkserver_preload("streammetrics.joining.joiner deltalake polars pyarrow.parquet pandas pytest".split())
+WAIT = 3  # days
+
+
+def made(folder):
+    acc = sm.Accumulator(y_true="y", by=["day", "y"])
+    return sm.Joiner(sm.MetricStore(f"{folder}/history"), acc, key="id", expires=f"{WAIT}d")
+
+
+def day(number):
+    return date(2026, 1, 1) + timedelta(days=number)
+
+
+class Truth:
+    """What a joiner should hold, as dicts: the day of each score, and of each label its kind, value, and day."""
+
+    def __init__(self):
+        self.scores, self.labels, self.before = {}, {}, -100
+        self.final, self.expired = Counter(), Counter()
+
+    def after(self, kind, rows):
+        """The truth after one more batch."""
+        new = copy.deepcopy(self)
+        today = max(new.scores.values(), default=1_000)
+        for key, value in rows:
+            if kind != "scores":
+                new.labels.setdefault(key, []).append((kind, value, today))
+            elif value >= self.before:
+                new.scores.setdefault(key, value)
+        new.expire()
+        return new
+
+    def expire(self):
+        if self.scores:
+            self.before = max(self.before, max(self.scores.values()) - WAIT)
+        for key in [key for key, number in self.scores.items() if number < self.before]:
+            if key in self.labels:
+                self.final[self.scores[key], self.value(key)] += 1
+                del self.labels[key]
+            else:
+                self.expired[self.scores[key]] += 1
+            del self.scores[key]
+        for key in self.labels.keys() - self.scores.keys():
+            self.labels[key] = [row for row in self.labels[key] if row[2] >= self.before]
+        self.labels = {key: rows for key, rows in self.labels.items() if rows}
+
+    def value(self, key):
+        corrections = [value for kind, value, _ in self.labels[key] if kind == "corrections"]
+        return corrections[-1] if corrections else self.labels[key][0][1]
+
+    def history(self):
+        return dict(self.final + Counter((n, self.value(key)) for key, n in self.scores.items() if key in self.labels))
+
+
+def history(joiner):
+    if not Path(joiner.store.uri, "_delta_log").exists():
+        return {}
+    frame = joiner.store.query(every="1d", by="y").finalize(["rows"]).frame
+    return {((d - day(0)).days, bool(y)): int(rows) for d, y, rows in frame.select("day", "y", "value").iter_rows()}
+
+
+def expired(joiner):
+    return {(d - day(0)).days: n for d, n in joiner.coverage().select("day", "expired").iter_rows() if n}
+
+
+def batch(rng, step):
+    """Rows of any kind. A score has one day, whoever sends it; keys come again for some days."""
+    kind = rng.choices(["scores", "labels", "corrections"], [4, 4, 2])[0]
+    keys = rng.sample(range(3 * step, 3 * step + 24), rng.randint(1, 6))
+    if kind == "scores":
+        return kind, [(key, key // 6) for key in keys]
+    return kind, [(key, rng.random() < 0.5) for key in keys]
+
+
+def add(joiner, kind, rows):
+    keys, values = zip(*rows, strict=True)
+    if kind == "scores":
+        return joiner.add_scores({"id": keys, "day": [day(number) for number in values]})
+    return joiner.add_labels({"id": keys, "y": values}, correct=kind == "corrections")
+
+
+class Killed(BaseException):
+    """The process has gone."""
+
+
+@contextlib.contextmanager
+def before_and_after_writes(act):
+    """Call ``act`` with the number of the write, twice for each: before it and after it."""
+    count = iter(range(1000))
+
+    def around(write):
+        def called(*arguments, **options):
+            act(next(count))
+            write(*arguments, **options)
+            act(next(count))
+
+        return called
+
+    places = [(stores, stores.write), (waiting, waiting.write)]
+    for place, write in places:
+        place.write = around(write)
+    try:
+        yield
+    finally:
+        for place, write in places:
+            place.write = write
+
+
+def crash(joiner, one, moment):
+    """Add a batch, but die at a write."""
+
+    def act(number):
+        if number == moment:
+            raise Killed
+
+    with before_and_after_writes(act), contextlib.suppress(Killed):
+        add(joiner, *one)
+
+
+def race(folder, one, other, moment):
+    """Add a batch, and at a write of it another process adds another one."""
+    left = [other]
+
+    def act(number):
+        if number >= moment and left:
+            add(made(folder), *left.pop())
+
+    with before_and_after_writes(act):
+        add(made(folder), *one)
+    for late in left:
+        add(made(folder), *late)
+
+
+def simulate(folder, seed, steps, monkeypatch):
+    rng, truth, did = random.Random(seed), Truth(), []
+    monkeypatch.setattr(tables, "PAUSE", 0.0)
+    for step in range(steps):
+        one, what = batch(rng, step), rng.choice(["alone", "crash", "race", "compact"])
+        did.append((what, one))
+        if what == "crash":
+            crash(made(folder), one, rng.randrange(6))
+        if what == "compact" and step:
+            made(folder).compact()
+        if what == "race":
+            other = batch(rng, step)
+            did.append(other)
+            race(folder, one, other, rng.randrange(6))
+            candidates = [truth.after(*one).after(*other), truth.after(*other).after(*one)]
+        else:
+            add(made(folder), *one)
+            candidates = [truth.after(*one)]
+        found = history(made(folder)), expired(made(folder))
+        truth = next((t for t in candidates if (t.history(), dict(t.expired)) == found), None)
+        assert truth, (seed, found, [(t.history(), dict(t.expired)) for t in candidates], did)
+    return truth
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", range(6))
+def test_joiners_that_die_and_race_agree_with_the_truth(seed, tmp_path, monkeypatch):
+    truth = simulate(tmp_path, seed, 16, monkeypatch)
+    assert truth.final
+    assert truth.expired
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(100, 300, 10))
+def test_hundreds_of_joiners_agree_with_the_truth(first, tmp_path, monkeypatch):
+    for seed in range(first, first + 10):
+        simulate(tmp_path / f"{seed}", seed, 20, monkeypatch)
+
+
+@pytest.mark.thorough
+def test_a_joiner_that_forgets_where_it_was_is_caught(tmp_path, monkeypatch):
+    def append(self, acc, *, source, start, upto):
+        return original(self, acc, batch_id=f"{random.random()}")
+
+    original = sm.MetricStore.append
+    monkeypatch.setattr(sm.MetricStore, "append", append)
+    with pytest.raises(AssertionError):
+        simulate(tmp_path, 0, 16, monkeypatch)
+
+
+# Real processes
+
+
+def batches(seed):
+    rng = random.Random(seed)
+    return [batch(rng, step) for step in range(40)]
+
+
+def add_batches(folder, first, seed, sender):
+    joiner = made(folder)
+    for number, one in list(enumerate(batches(seed)))[first:]:
+        add(joiner, *one)
+        sender.send(number)
+        if number % 5 == 4:
+            joiner.compact()
+
+
+def start(*arguments):
+    receiver, sender = processes.Pipe(duplex=False)
+    process = processes.Process(target=add_batches, args=(*arguments, sender), daemon=True)
+    process.start()
+    sender.close()
+    return process, receiver
+
+
+def received(receiver):
+    with contextlib.suppress(EOFError):
+        while True:
+            yield receiver.recv()
+
+
+@pytest.mark.thorough
+def test_rows_of_killed_processes_are_there_once(tmp_path):
+    rng, done, kills, truth = random.Random(0), 0, 0, Truth()
+    while done < 40:
+        process, receiver = start(str(tmp_path), done, 7)
+        receiver.poll(60)
+        time.sleep(rng.uniform(0, 0.8))
+        process.kill()
+        process.join()
+        assert process.exitcode in (0, -signal.SIGKILL)
+        kills += process.exitcode != 0
+        done += len(list(received(receiver)))
+    for one in batches(7):
+        truth = truth.after(*one)
+    assert kills > 3
+    assert history(made(tmp_path)) == truth.history()
+    assert expired(made(tmp_path)) == truth.expired
+
+
+@pytest.mark.thorough
+def test_processes_that_race_lose_nothing_and_double_nothing(tmp_path):
+    writers = [start(str(tmp_path), 0, 7) for _ in range(2)]
+    for process, receiver in writers:
+        assert list(received(receiver)) == list(range(40))
+        process.join()
+        assert process.exitcode == 0
+    joiner, found = made(tmp_path), history(made(tmp_path))
+    covered = {(d - day(0)).days: n for d, n in joiner.coverage().select("day", "labeled").iter_rows() if n}
+    counts = Counter()
+    for (number, _), rows in found.items():
+        counts[number] += rows
+    assert counts == covered
