@@ -83,7 +83,7 @@ def test_monitoring_runs_from_the_top_and_prints_what_it_says():
     pytest.importorskip("prometheus_client", reason="prometheus_client is not installed")
     tables = [(block, printed) for language, block, printed in played("docs/monitoring.md") if language == "text"]
     outputs = [(block, printed) for block, printed in tables if "* * *" not in block]
-    assert len(outputs) == len(tables) - 1 == 11
+    assert len(outputs) == len(tables) - 1 == 12
     for block, printed in outputs:
         assert block in printed
     assert sum("  breached: since" in line for line in outputs[-5][0].splitlines()) == 1
