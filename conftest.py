@@ -2,19 +2,31 @@
 
 import ast
 import doctest
+from contextlib import contextmanager
 from functools import cache
+from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
 from streammetrics.metrics.metric import _registry
 from streammetrics.statistics import STATISTICS
 
-settings.register_profile("patient", deadline=None)  # a busy machine is no failure
-settings.load_profile("patient")
+try:
+    from hypothesis import settings
+except ModuleNotFoundError:
+    pass  # its tests are skipped
+else:
+    settings.register_profile("patient", deadline=None)  # a busy machine is no failure
+    settings.load_profile("patient")
 
+OPTIONAL = (  # modules of extras and of tests
+    *("altair", "dask", "datafusion", "deltalake", "duckdb", "hypothesis", "matplotlib", "moto", "numba", "pandas"),
+    *("playwright", "prometheus_client", "pyspark", "ray", "scipy", "sklearn", "starlette", "tqdm", "uvicorn"),
+    *("vl_convert", "xdist"),
+)
+MISSING = {name for name in OPTIONAL if find_spec(name) is None}
 collect_ignore = ["tests/benchmarks"]
 elsewhere = doctest.DocTestFinder._from_module
 
@@ -35,6 +47,53 @@ def of_file(finder, module, thing):
 
 
 doctest.DocTestFinder._from_module = of_file
+
+
+def missing(error):
+    """The name of the module that is not installed, if an error comes of that."""
+    seen = error
+    while seen is not None:
+        seen = seen.exc_info[1] if isinstance(seen, doctest.UnexpectedException) else seen
+        name = (getattr(seen, "name", None) or "").partition(".")[0]
+        if isinstance(seen, ModuleNotFoundError) and name in MISSING:
+            return name
+        seen = seen.__cause__ or seen.__context__
+    return None
+
+
+@contextmanager
+def skipping():
+    """Skip what needs a module that is not installed."""
+    try:
+        yield
+    except Exception as error:
+        if name := missing(error):
+            pytest.skip(f"{name} is not installed", allow_module_level=True)
+        raise
+
+
+class Module(pytest.Module):
+    """A file of tests, skipped if it imports an optional module that is not installed."""
+
+    def collect(self):
+        with skipping():
+            return super().collect()
+
+
+def pytest_pycollect_makemodule(module_path, parent):
+    return Module.from_parent(parent, path=module_path)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item):
+    with skipping():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    with skipping():
+        return (yield)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -34,6 +34,8 @@ def folder(tmp_path_factory):
 
 
 def run(*arguments, code=0):
+    if arguments[0] == "store":
+        pytest.importorskip("deltalake")
     result = CliRunner().invoke(main, [str(a) for a in arguments])
     assert result.exit_code == code, result.output
     assert "Traceback" not in result.output

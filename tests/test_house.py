@@ -11,7 +11,8 @@ import pytest
 import streammetrics as sm
 
 ROOT = Path(sm.__file__).parent
-TABLE = (Path(__file__).parent.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+PROJECT = Path(__file__).parent.parent
+TABLE = (PROJECT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 # A file imports only what stands above it in the table. Files of a folder may also import one another, without circles.
 ORDER = [row.removesuffix("/").removesuffix(".py") for row in re.findall(r"^\| `([^`]*)`", TABLE, re.MULTILINE)]
 CORE = {"polars", "pyarrow", "numpy", "click", "streammetrics"}
@@ -71,8 +72,8 @@ def test_an_import_brings_in_no_extras():
 PUBLIC = {"streammetrics"} | {
     f"streammetrics.{name}" for name in ("demo", "engines", "errors", "metrics", "statistics", "testing")
 }
-PAGES = [*sorted((ROOT.parent / "docs").glob("*.md")), ROOT.parent / "README.md"]
-EXAMPLES = sorted((ROOT.parent / "examples").rglob("*.py"))
+PAGES = [*sorted((PROJECT / "docs").glob("*.md")), PROJECT / "README.md"]
+EXAMPLES = sorted((PROJECT / "examples").rglob("*.py"))
 
 
 @pytest.mark.parametrize("path", [*PAGES, *EXAMPLES], ids=lambda p: p.name)

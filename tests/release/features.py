@@ -1,0 +1,98 @@
+"""What each extra is for, run with the extra installed, and the error without it: ``python features.py store``."""
+
+import sys
+from datetime import date
+from importlib import import_module
+from pathlib import Path
+from runpy import run_path
+from tempfile import TemporaryDirectory
+
+import streammetrics as sm
+
+BATCH = {"y": [1, 0, 1], "p": [0.9, 0.2, 0.4], "day": [date(2026, 1, 31)] * 3}
+EXAMPLES = Path(__file__).parents[2] / "examples" / "engines"
+
+
+def task():
+    return sm.binary(y_true="y", y_score="p", by="day")
+
+
+def store():
+    with TemporaryDirectory() as directory:
+        history = sm.MetricStore(directory)
+        history.append(task().update(BATCH), batch_id="first")
+        assert history.query().seen == 3
+
+
+def progress():
+    with TemporaryDirectory() as directory:
+        path = f"{directory}/rows.csv"
+        Path(path).write_text("y,p,day\n1,0.9,2026-01-31\n", encoding="utf-8")
+        assert sm.evaluate(path, task(), progress=True)["rows"].value == 1
+
+
+def prometheus():
+    assert 'metric="roc_auc"' in sm.to_prometheus(task().update(BATCH).finalize())
+
+
+def plot():
+    with TemporaryDirectory() as directory:
+        task().update(BATCH).finalize().plot.roc().save(f"{directory}/roc.svg")
+
+
+def fast():
+    compiled = import_module("streammetrics.kernels.compiled")
+    assert compiled.extent is not None
+    rows = 300_000  # so many that compiled kernels count them
+    assert sm.binary(y_true="y", y_score="p").update({"y": [1, 0] * rows, "p": [0.9, 0.2] * rows}).seen == 2 * rows
+
+
+def duckdb():
+    run_path(str(EXAMPLES / "duckdb_query.py"), run_name="__main__")
+
+
+def dask():
+    run_path(str(EXAMPLES / "dask_cluster.py"), run_name="__main__")
+
+
+def ray():
+    run_path(str(EXAMPLES / "ray_dataset.py"), run_name="__main__")
+
+
+def spark():
+    run_path(str(EXAMPLES / "spark_states.py"), run_name="__main__")
+
+
+def docs():
+    import_module("mkdocs"), import_module("mkdocstrings")
+
+
+WITHOUT = {  # extras whose absence is an error of the library; the others' objects cannot be made then
+    "store": store,
+    "progress": progress,
+    "prometheus": prometheus,
+    "plot": plot,
+    "duckdb": lambda: import_module("streammetrics.engines.duckdb").evaluate(None, task()),
+    "dask": lambda: import_module("streammetrics.engines.dask").evaluate(None, task()),
+}
+FEATURES = {f.__name__: f for f in (store, progress, prometheus, plot, fast, duckdb, dask, ray, spark, docs)}
+
+
+def without(extra):
+    """Whatever needs an extra says which one."""
+    message = ""
+    try:
+        WITHOUT[extra]()
+    except sm.StreamMetricsError as error:
+        message = str(error)
+    assert f"streammetrics[{extra}]" in message, (extra, message)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--none"]:
+        for name in WITHOUT:
+            without(name)
+        for name in ("ray", "spark"):
+            import_module(f"streammetrics.engines.{name}")
+    else:
+        FEATURES[sys.argv[1]]()
