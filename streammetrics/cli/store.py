@@ -169,6 +169,46 @@ def store_check(
         ctx.exit(1)
 
 
+@command("page", "streammetrics store page history rules.toml -o history.html", of=store_commands)
+@click.argument("uri")
+@click.argument("rules", required=False, type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=options.FileToWrite(), required=True, help="HTML file to write.")
+@options.metrics
+@options.by
+@click.option("--since", help="Start of the time range, such as 2026-01-31.")
+@click.option("--until", help="End of the time range, exclusive. Default: no end.")
+@click.option("--scores", help="URI of the history of scores, with all rows that wait for labels.")
+@click.option("--reference", help="Time before each window that drift is measured against. Default: the first windows.")
+@click.option("--confidence", type=float, default=0.95, show_default=True, help="Level of the confidence intervals.")
+@click.option("--title", default="History", show_default=True, help="Title of the page.")
+def store_page(
+    uri: str,
+    rules: Path | None,
+    output: Path,
+    metrics: tuple[str, ...],
+    by: tuple[str, ...],
+    since: str | None,
+    until: str | None,
+    scores: str | None,
+    reference: str | None,
+    confidence: float,
+    title: str,
+) -> None:
+    """Write the history at URI as one HTML page, with the breaches of the rules of a TOML file."""
+    MetricStore(uri).save_html(
+        output,
+        metrics=metrics or None,
+        by=by or None,
+        since=since,
+        until=until,
+        rules=[] if rules is None else read_rules(rules),
+        scores=None if scores is None else MetricStore(scores),
+        reference=reference,
+        confidence=confidence,
+        title=title,
+    )
+
+
 @command("windows", "streammetrics store windows history", of=store_commands)
 @click.argument("uri")
 @options.form

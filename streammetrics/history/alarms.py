@@ -134,6 +134,20 @@ def alarms(ask: Ask, rule: Rule, starts: pl.Series, days: float) -> pl.DataFrame
     Raises:
         SpecificationError: where alarms are to come as often as windows.
     """
+    groups, course = courses(ask, rule, starts, days)
+    return groups.with_columns(
+        pl.Series(ALARM, course.alarm[-1]),
+        pl.Series(SINCE, [str(starts[i]) for i in course.since.tolist()], dtype=pl.String),
+        pl.Series(E_VALUE, np.exp(np.minimum(course.log_e, LARGEST))),
+    )
+
+
+def courses(ask: Ask, rule: Rule, starts: pl.Series, days: float) -> tuple[pl.DataFrame, Course]:
+    """Follow the evidence of all segments over some windows: as `alarms`, after each window and not the last alone.
+
+    Returns:
+        Keys, metric, and whether there was a confidence interval in any window, of each segment; and their course.
+    """
     rate = (rule.alarms_per_day or 0) * days
     if rate >= 1:
         raise SpecificationError(
@@ -149,12 +163,7 @@ def alarms(ask: Ask, rule: Rule, starts: pl.Series, days: float) -> pl.DataFrame
     breach, recovery = (np.full((len(starts), groups.height), np.nan) for _ in range(2))
     for matrix, values in zip((breach, recovery), log_e_values(rule, found), strict=True):
         matrix[row.to_numpy(), column.to_numpy()] = np.where(enough, values, np.nan)
-    course = detect(breach, recovery, rate, rule.fdr)
-    return groups.drop(PLACE).with_columns(
-        pl.Series(ALARM, course.alarm[-1]),
-        pl.Series(SINCE, [str(starts[i]) for i in course.since.tolist()], dtype=pl.String),
-        pl.Series(E_VALUE, np.exp(np.minimum(course.log_e, LARGEST))),
-    )
+    return groups.drop(PLACE), detect(breach, recovery, rate, rule.fdr)
 
 
 def _by_window(ask: Ask, rule: Rule, starts: pl.Series) -> Iterator[pl.DataFrame]:

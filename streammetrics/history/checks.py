@@ -13,6 +13,7 @@ import polars as pl
 from streammetrics import text
 from streammetrics.accumulator import Accumulator
 from streammetrics.errors import Argument, SpecificationError, StateError
+from streammetrics.frame import keys_of
 from streammetrics.history.alarms import ALARM, E_VALUE, SINCE, SOUND, Ask, alarms, blocks
 from streammetrics.history.evidence import COLUMNS as EVIDENCE
 from streammetrics.history.evidence import estimated
@@ -144,7 +145,7 @@ def _newest(store: MetricStore, until: date | str | None) -> tuple[pl.Series, pl
             f"No time comes after the newest window, {windows[-1]}. Pass ", Argument("until"), " to leave it out."
         )
     zone = getattr(windows.dtype, "time_zone", None)
-    end = clock(windows).tail(1).dt.offset_by("1us") if until is None else _time(until, zone)
+    end = clock(windows).tail(1).dt.offset_by("1us") if until is None else time_of(until, zone)
     return windows, end
 
 
@@ -161,8 +162,7 @@ def _asking(store: MetricStore) -> Ask:
 def _finding(ask: Ask, windows: pl.Series, end: pl.Series, rule: Rule, labels: Ask) -> pl.DataFrame:
     """What came of a rule: a row for each segment and kept key. Its reference, if any, is among those with labels."""
     times = clock(windows)
-    start = times.head(1) if rule.always else before(end, rule.over).clip(times[0])
-    raised = None
+    start, raised = beginning(rule, end, times), None
     if rule.alarm:
         if windows.name in rule.by:
             raise SpecificationError(f"Rule field 'by' cannot name the window {windows.name!r} beside 'alarm'.")
@@ -172,10 +172,7 @@ def _finding(ask: Ask, windows: pl.Series, end: pl.Series, rule: Rule, labels: A
             end = start.dt.offset_by(rule.over)
             raised = alarms(ask, rule, starts, days)
     since, until = start.item(), end.item()
-    first = None if rule.before_labels else times[0]
-    earlier = None if rule.against is None else before(start, rule.against).clip(first).item()
-    reference = labels(earlier, since, rule.by, None) if earlier or rule.before_labels else None
-    found = _with_verdicts(rule, estimated(rule, ask(since, until, rule.by, None), reference))
+    found = judged(ask, rule, start, end, times[0], labels)
     if raised is not None:
         found = _with_alarms(found, raised)
     elif rule.alarm:  # no window is whole
@@ -189,7 +186,7 @@ def _finding(ask: Ask, windows: pl.Series, end: pl.Series, rule: Rule, labels: A
     columns |= {
         "rule": pl.lit(str(rule)),
         "windows": pl.lit(" to ".join(dict.fromkeys(str(seen[i]) for i in (0, -1))) if len(seen) else "none"),
-        "where": text.where(found.select(_keys(found)), rule.by),
+        "where": text.where(found.select(keys_of(found)), rule.by),
         "rows": pl.col(ROWS),
         "verdict": pl.col(VERDICT),
         "passes": pl.lit(rule.severity == "warn") | pl.col(VERDICT).is_in(passing),
@@ -197,9 +194,26 @@ def _finding(ask: Ask, windows: pl.Series, end: pl.Series, rule: Rule, labels: A
     return found.select(columns.get(name, pl.lit(None)).alias(name) for name in COLUMNS).cast(pl.Schema(COLUMNS))
 
 
-def _keys(found: pl.DataFrame) -> list[str]:
-    """Group columns, and keys such as the threshold."""
-    return found.columns[: found.columns.index("metric")]
+def beginning(rule: Rule, end: pl.Series, times: pl.Series) -> pl.Series:
+    """When the windows begin that a rule looks at, of some that are there."""
+    return times.head(1) if rule.always else before(end, rule.over).clip(times[0])
+
+
+def judged(ask: Ask, rule: Rule, start: pl.Series, end: pl.Series, first: datetime, labels: Ask) -> pl.DataFrame:
+    """The estimates of a rule from one time to another, and in the column `VERDICT` what they say of its limit.
+
+    Args:
+        ask: The history that the rule is about.
+        rule: The rule; of one with an alarm it is not known yet whether evidence suffices.
+        start: When its windows begin.
+        end: When they end.
+        first: First window of the history.
+        labels: The history with labels.
+    """
+    earliest = None if rule.before_labels else first
+    earlier = None if rule.against is None else before(start, rule.against).clip(earliest).item()
+    reference = labels(earlier, start.item(), rule.by, None) if earlier or rule.before_labels else None
+    return _with_verdicts(rule, estimated(rule, ask(start.item(), end.item(), rule.by, None), reference))
 
 
 def _with_verdicts(rule: Rule, found: pl.DataFrame) -> pl.DataFrame:
@@ -233,7 +247,7 @@ def _with_verdicts(rule: Rule, found: pl.DataFrame) -> pl.DataFrame:
 
 def _with_alarms(found: pl.DataFrame, raised: pl.DataFrame) -> pl.DataFrame:
     """The verdicts of a rule with an alarm: breached are those segments that are in alarm, and no others."""
-    keys = [*_keys(found), "metric"]
+    keys = [*keys_of(found), "metric"]
     raised = raised.cast(found.select(keys).schema)
     both = found.join(raised, on=keys, how="full", coalesce=True, nulls_equal=True, maintain_order="left_right")
     gone, valued = pl.col(VERDICT).is_null(), pl.col("value").is_not_null()
@@ -262,7 +276,7 @@ def _joined(*texts: pl.Expr) -> pl.Expr:
     return pl.when(pl.any_horizontal(text.is_not_null() for text in texts)).then(said)
 
 
-def _time(given: date | str, zone: str | None) -> pl.Series:
+def time_of(given: date | str, zone: str | None) -> pl.Series:
     """A time, in the zone of the window unless it has its own."""
     found = moment(given, zone)
     if found is None:

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, date, datetime
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 
@@ -20,6 +20,10 @@ from streammetrics.history.versions import Versions
 from streammetrics.rows.roles import Column, several
 from streammetrics.system.disk import directory
 from streammetrics.system.lazy import pa
+from streammetrics.system.writing import write_file
+
+if TYPE_CHECKING:
+    from streammetrics.history.rules import Rule
 
 T = TypeVar("T")
 
@@ -256,6 +260,62 @@ class MetricStore:
         with self._table.reading():
             rows = versions.scanned(self._table.scan(table)).filter(*between)
             return versions.answer(rows, columns, where)
+
+    def save_html(
+        self,
+        path: str | Path,
+        *,
+        metrics: Sequence[str] | None = None,
+        by: str | Sequence[str] | None = None,
+        since: date | str | None = None,
+        until: date | str | None = None,
+        rules: Rule | Sequence[Rule] = (),
+        scores: MetricStore | None = None,
+        reference: str | tuple[date | str, date | str] | None = None,
+        confidence: float | None = 0.95,
+        title: str = "History",
+    ) -> None:
+        """Write the history as one HTML page, which needs no server and no network.
+
+        A chart shows any metric of any segment over any range of time, with its certified bounds and its confidence
+        interval. Below it are the windows in which rules were breached, the number of rows, and the drift (PSI).
+
+        Args:
+            path: File to write.
+            metrics: Metrics to choose from, besides those of the rules. Defaults to the first of each statistic. Each
+                takes about 2.5 bytes of the file per segment and window.
+            by: Group columns whose values are segments, each column by itself. Defaults to all. Those of rules are
+                added.
+            since: Start of the time range. Same formats as in `query`.
+            until: End of the time range, exclusive.
+            rules: Rules whose breaches are shown. Each is checked at the end of every window.
+            scores: History of the same rows without labels, such as of `predictions`. The page then shows what share
+                of the rows has labels, and the drift of all.
+            reference: Reference period of the drift, as in `drift_over`. Defaults to the first quarter of the windows,
+                at most 28.
+            confidence: Confidence level of the intervals, or None for no intervals.
+            title: Title of the page.
+
+        Raises:
+            SpecificationError: If ``scores`` has other windows or models, or a rule has the window among its segments.
+            MetricError: If a metric is not kept.
+            StateError: If there is no table yet, it cannot be read, or it has no windows in the time range.
+            SourceError: If the file cannot be written.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> import streammetrics as sm
+        >>> days = {"day": [date(2026, 1, 1), date(2026, 1, 2)], "y": [1, 0], "p": [0.7, 0.2]}
+        >>> with TemporaryDirectory() as directory:
+        ...     store = sm.MetricStore(f"{directory}/history")
+        ...     added = store.append(sm.binary(y_true="y", y_score="p", by="day").update(days), batch_id="January")
+        ...     store.save_html(f"{directory}/history.html", rules=sm.Rule("accuracy >= 0.8"))
+        """
+        from streammetrics.history.page import course  # when it is needed
+        from streammetrics.html.history import history_page
+
+        given: Any = rules if isinstance(rules, list | tuple) else [rules]
+        shown = course(self, metrics, by, (since, until), given, scores, reference, confidence)
+        write_file(path, history_page(shown, title).encode())
 
     def windows(self) -> pl.DataFrame:
         """What is there: for each window the number of groups, of rows seen, of parts that hold them, which `compact`

@@ -1,0 +1,225 @@
+"""What the page of a history shows: segments and windows as numbers, and what is known of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any, TypeAlias
+
+import polars as pl
+
+from streammetrics import text
+from streammetrics.accumulator import Accumulator
+from streammetrics.errors import SpecificationError, StateError
+from streammetrics.frame import METRIC, keys_of
+from streammetrics.history.breaches import breaches
+from streammetrics.history.checks import time_of
+from streammetrics.history.rules import Rule, clock
+from streammetrics.history.store import MetricStore
+from streammetrics.history.views import Cut, Part, View
+from streammetrics.html.history import ALL_ROWS, Course, Measure, Watched
+from streammetrics.reading.distributions import distributions
+from streammetrics.reading.estimates import columns_of
+from streammetrics.report.report import KEPT
+from streammetrics.rows.roles import several
+
+ROWS, SCORED, DRIFT = "rows", "rows with or without labels", "psi"  # measures that are no choice
+VOLUME = (ROWS, "dropped")
+MEASURED = ("y_score", "y_pred", "error", "y_true")  # distributions, of the first of which drift is measured
+REFERENCE = 28  # windows of the reference at most, and a quarter of all
+PLACE = "number of the segment"  # a name that no group column has
+
+Period: TypeAlias = str | tuple[Any, Any]
+
+
+def course(
+    store: MetricStore,
+    metrics: Sequence[str] | None,
+    by: str | Sequence[str] | None,
+    times: tuple[date | str | None, date | str | None],
+    rules: Sequence[Rule],
+    scores: MetricStore | None,
+    reference: Period | None,
+    confidence: float | None,
+) -> Course:
+    """What the page shows. For the arguments, see `MetricStore.save_html`; ``times`` are ``since`` and ``until``."""
+    empty, windows = _empty(store), _windows(store, scores, *times)
+    if any(windows.name in rule.by for rule in rules):
+        raise SpecificationError(f"Rule field 'by' cannot name the window {windows.name!r} on a page of the history.")
+    columns = [c for c in empty.roles.by if c != windows.name] if by is None else several(by)
+    view = View(windows, list(dict.fromkeys([(), *((c,) for c in columns), *(rule.by for rule in rules)])))
+    names = _metrics(empty, metrics, rules)
+    parts = list(view.estimates(store, names, confidence))
+    early = scores or store  # where rows come without waiting for labels
+    view_of_early = view.within(_empty(early).roles.by)
+    if scores is not None:
+        volume = view_of_early.estimates(scores, [ROWS], None)
+        parts += [(cut, frame.with_columns(pl.lit(SCORED).alias(METRIC))) for cut, frame in volume]
+    of, period = _distribution(early, windows), reference or _first(windows)
+    base: dict[Cut, Accumulator] = {}
+    if of is not None:
+        base = {} if isinstance(period, str) else view_of_early.reference(early, *period)
+        parts += view_of_early.drifts(early, of, period if isinstance(period, str) else base)
+    segments = Segments.of(view.cuts, parts, windows.name)
+    measures = {m.name: m for m in segments.measures(parts, windows, _meanings(empty, names))}
+    breached = breaches(store, rules, windows, scores)
+    return Course(
+        window=windows.name,
+        windows=windows,
+        segments=segments.names,
+        metrics=[measure for name, measure in measures.items() if name not in (*VOLUME, SCORED, DRIFT)],
+        rows=measures[ROWS],
+        scored=measures.get(SCORED),
+        drift=None if of is None else replace(measures[DRIFT], name=of),
+        reference=_said(period, reference is None, windows),
+        reference_rows=segments.rows(base),
+        rules=[segments.watched(*both, windows, empty) for both in zip(rules, breached, strict=True)],
+        confidence=confidence,
+    )
+
+
+@dataclass(frozen=True)
+class Segments:
+    """The segments of each cut, numbered in order: their keys, and `PLACE`."""
+
+    keys: dict[Cut, pl.DataFrame]
+
+    @classmethod
+    def of(cls, cuts: Sequence[Cut], parts: Sequence[Part], window: str) -> Segments:
+        """All segments of some frames."""
+        keys, size = {}, 0
+        for cut in cuts:
+            frames = [frame.select(_segment(frame, window)) for own, frame in parts if own == cut]
+            named = [frame for frame in frames if frame.width] or [pl.DataFrame({PLACE: [0]})]
+            found = pl.concat(named, how="diagonal_relaxed").unique()
+            keys[cut] = found.sort(found.columns).drop(PLACE, strict=False).with_row_index(PLACE, size)
+            size += keys[cut].height
+        return cls(keys)
+
+    @property
+    def names(self) -> list[tuple[str, list[str]]]:
+        """The columns of each cut in words, and the names of its segments."""
+        found = []
+        for keys in self.keys.values():
+            columns = [text.written(keys[c]).fill_null("null") for c in keys.columns if c != PLACE]
+            names = keys.select(pl.concat_str(columns, separator=" · ")) if columns else pl.DataFrame([ALL_ROWS])
+            found.append((", ".join(c.name for c in columns), names.to_series().to_list()))
+        return found
+
+    def measures(self, parts: Sequence[Part], windows: pl.Series, meanings: dict[str, str]) -> Iterator[Measure]:
+        """Each metric of some frames, at each threshold and of each label if there are several."""
+        numbered = pl.concat([self._numbered(cut, frame, windows) for cut, frame in parts], how="diagonal_relaxed")
+        kept = [c for c in KEPT if c in numbered.columns]
+        several_of = numbered.group_by(METRIC).agg(pl.struct(kept or METRIC).n_unique().alias(PLACE))
+        alone = set(several_of.filter(pl.col(PLACE) == 1)[METRIC])
+        size = sum(keys.height for keys in self.keys.values())
+        for own in numbered.partition_by(METRIC, *kept, maintain_order=True):
+            name = own[METRIC][0]
+            said = name if name in alone else text.named(own.row(0, named=True), kept)
+            yield Measure.of(said, own, size, len(windows), meanings.get(name, ""))
+
+    def rows(self, base: dict[Cut, Accumulator]) -> list[int]:
+        """The number of rows of each segment of a reference, 0 where it has none."""
+        found = [0] * sum(keys.height for keys in self.keys.values())
+        for cut, acc in base.items():
+            counted = acc.finalize([ROWS]).frame
+            for place, rows in zip(self._places(cut, counted), counted["value"], strict=True):
+                found[place] = int(rows)
+        return found
+
+    def watched(self, rule: Rule, breached: pl.DataFrame, windows: pl.Series, empty: Accumulator) -> Watched:
+        """A rule with the segments that it is about, and the runs of windows in which it was breached."""
+        runs: list[tuple[int, int, int]] = []
+        for place, window in sorted(zip(self._places(rule.by, breached), _numbers(breached, windows), strict=True)):
+            if runs and runs[-1][0] == place and runs[-1][2] >= window - 1:
+                runs[-1] = (place, runs[-1][1], window)
+            else:
+                runs.append((place, window, window))
+        plain = rule.measure is None and rule.against is None and not rule.before_labels
+        metric = empty.finalize([rule.required.metric]).metrics[0].name if plain else None
+        said = f"{rule.name}: {rule}" if rule.name else str(rule)
+        return Watched(said, metric, rule.required.limit, self.keys[rule.by][PLACE].to_list(), runs)
+
+    def _numbered(self, cut: Cut, frame: pl.DataFrame, windows: pl.Series) -> pl.DataFrame:
+        """A frame with the numbers of its segments and windows in place of their keys."""
+        columns = [c for c in frame.columns if c in KEPT or c not in keys_of(frame)]
+        places, numbers = self._places(cut, frame), _numbers(frame, windows)
+        return frame.select(columns).with_columns(segment=pl.Series(places), window=pl.Series(numbers))
+
+    def _places(self, cut: Cut, frame: pl.DataFrame) -> list[int]:
+        """The number of the segment of each row."""
+        keys = self.keys[cut]
+        on = [c for c in keys.columns if c != PLACE]
+        if not on:
+            return [keys[PLACE][0]] * frame.height
+        if missing := [c for c in on if c not in frame.columns]:
+            raise SpecificationError(f"The history of scores has no column {missing[0]!r}.")
+        cast = frame.select(on).cast({c: keys.schema[c] for c in on})
+        return cast.join(keys, on=on, how="left", nulls_equal=True, maintain_order="left")[PLACE].to_list()
+
+
+def _segment(frame: pl.DataFrame, window: str) -> list[str]:
+    """The columns of a frame that say which segment a row is of."""
+    return [c for c in keys_of(frame) if c != window and c not in KEPT]
+
+
+def _numbers(frame: pl.DataFrame, windows: pl.Series) -> list[int]:
+    """The number of the window of each row."""
+    numbers: list[int] = windows.search_sorted(frame[windows.name].cast(windows.dtype)).to_list()
+    return numbers
+
+
+def _windows(store: MetricStore, scores: MetricStore | None, since: Any, until: Any) -> pl.Series:
+    """All windows of both histories from one time to another."""
+    found = [own.windows().to_series(0).drop_nulls() for own in (store, scores) if own is not None]
+    if found[0].dtype != found[-1].dtype or found[0].name != found[-1].name:
+        raise SpecificationError("Both histories must have the same window column, of the same type.")
+    windows = pl.concat(found).unique().sort()
+    times, zone = clock(windows), getattr(windows.dtype, "time_zone", None)
+    if since is not None:
+        windows = windows.filter(times >= time_of(since, zone)[0])
+    if until is not None:
+        windows = windows.filter(clock(windows) < time_of(until, zone)[0])
+    if windows.is_empty():
+        raise StateError(f"The history at {store.uri} has no windows to show.")
+    return windows
+
+
+def _empty(store: MetricStore) -> Accumulator:
+    _, layout = store._open()
+    return layout.empty
+
+
+def _metrics(empty: Accumulator, given: Sequence[str] | None, rules: Sequence[Rule]) -> list[str]:
+    """The metrics to read: those asked for, or the first of each statistic; those of rules, and the number of rows."""
+    usual = [metric for metric in empty.finalize().metrics if metric.name not in VOLUME]
+    tables = columns_of(empty.statistics, empty.roles.labels)
+    first = [next((m.name for m in usual if m.readable(table)), None) for table in tables]
+    ruled = [rule.required.metric for rule in rules if rule.measure is None and not rule.before_labels]
+    wanted = [*ruled, *([name for name in first if name] if given is None else several(given)), ROWS]
+    return list(dict.fromkeys(metric.name for metric in empty.finalize(wanted).metrics))
+
+
+def _meanings(empty: Accumulator, names: Sequence[str]) -> dict[str, str]:
+    """What each metric is, in a sentence."""
+    return {metric.name: metric.summary.replace("`", "") for metric in empty.finalize(names).metrics}
+
+
+def _distribution(store: MetricStore, windows: pl.Series) -> str | None:
+    """The distribution that drift is measured of, if one is kept and there is a window to compare."""
+    kept = distributions(_empty(store).state)
+    return next((of for of in MEASURED if of in kept), None) if len(windows) > 1 else None
+
+
+def _first(windows: pl.Series) -> Period:
+    """The first windows of a history, as from when to when."""
+    size = max(1, min(REFERENCE, len(windows) // 4))
+    return windows[0], windows[size]
+
+
+def _said(period: Period, usual: bool, windows: pl.Series) -> str:
+    if isinstance(period, str):
+        return f"the {period} before each window"
+    size = (windows < period[1]).sum() if usual else 0
+    return f"the first {size} windows" if size > 1 else "the first window" if size else f"{period[0]} to {period[1]}"

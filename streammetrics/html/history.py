@@ -1,0 +1,216 @@
+"""The page of a history: one chart of any metric, segment and time, drawn by a script from numbers inside the page.
+
+Values are rounded to a fortieth of the width of their interval or less, and compressed: three years of days and 200
+segments take half a megabyte for each metric with its bounds and interval.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from streammetrics.frame import LIMITS, VALUE
+from streammetrics.text import markup
+from streammetrics.version import __version__
+
+ALL_ROWS = "All rows"
+COLUMNS = (*VALUE, *LIMITS)
+LEVELS = 20  # of rounded values within an interval
+SPREAD = 1000  # levels of values without one, between the lowest and the highest
+DIGITS = 12  # at most
+LARGEST = 2**29  # of an integer of the page
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number of every segment and window.
+
+    Attributes:
+        name: Its name.
+        values: `COLUMNS` of each segment and window, NaN where there is none: shape (5, segments, windows).
+        what: What it is, in a sentence.
+    """
+
+    name: str
+    values: NDArray[np.float64]
+    what: str = ""
+
+    @classmethod
+    def of(cls, name: str, found: pl.DataFrame, segments: int, windows: int, what: str = "") -> Measure:
+        """The measure of a frame with the columns ``segment`` and ``window``, which are numbers, and `COLUMNS`."""
+        values = np.full((len(COLUMNS), segments, windows), np.nan)
+        segment, window = (found[c].to_numpy() for c in ("segment", "window"))
+        for column, matrix in zip(COLUMNS, values, strict=True):
+            if column in found.columns:
+                matrix[segment, window] = found[column].cast(pl.Float64).fill_null(np.nan).to_numpy()
+        return cls(name, values, what)
+
+    def packed(self) -> dict[str, Any]:
+        """The measure as JSON.
+
+        Values are multiples of ``10 ** exponent`` of their segment, each as its difference from the window before.
+        Certified bounds are rounded outward. Missing numbers are 0, others one more than they are.
+        """
+        value, lower, upper, *ends = np.where(np.isfinite(self.values), self.values, np.nan)
+        known = ~np.isnan(value)
+        exponents = np.array([_exponent(segment) for segment in self.values.transpose(1, 0, 2)])
+        scale = 10.0 ** -exponents[:, None]
+        numbers = np.where(known, np.rint(value * scale), np.nan)
+        below = np.where(lower == value, 0, np.maximum(numbers - np.floor(lower * scale + 1e-6), 0))
+        above = np.where(upper == value, 0, np.maximum(np.ceil(upper * scale - 1e-6) - numbers, 0))
+        steps = np.diff(_filled(numbers), axis=1, prepend=0)
+        columns = [_signed(steps), _integers(below + 1), _integers(above)]
+        columns += [np.where(np.isnan(end), 0, _signed(np.rint(end * scale) - numbers) + 1) for end in ends]
+        planes = [_planes(column) for column in columns]
+        data = zlib.compress(b"".join(plane for own in planes for plane in own))
+        return {
+            "name": self.name,
+            "what": self.what,
+            "exponents": exponents.tolist(),
+            "planes": [len(own) for own in planes],
+            "data": base64.b64encode(data).decode(),
+        }
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A rule, and where it was breached.
+
+    Attributes:
+        text: The rule.
+        metric: The metric that it limits, if it is one of the page.
+        limit: The limit of this metric.
+        segments: The segments in which it must hold.
+        runs: Segment, first window and last window of each breach.
+    """
+
+    text: str
+    metric: str | None
+    limit: float
+    segments: list[int]
+    runs: list[tuple[int, int, int]]
+
+
+@dataclass(frozen=True)
+class Course:
+    """What a page shows of a history.
+
+    Attributes:
+        window: Name of the window.
+        windows: Windows in order, of type Date or Datetime.
+        segments: Names of groups of segments, each with the names of its segments.
+        metrics: Metrics to choose from.
+        rows: Number of rows.
+        scored: Number of rows with or without labels, if both are known.
+        drift: Drift, if it is measured.
+        reference: What drift is measured against.
+        reference_rows: Number of rows of a fixed reference by segment, 0 where there is none.
+        rules: The rules.
+        confidence: Confidence level of the intervals.
+    """
+
+    window: str
+    windows: pl.Series
+    segments: list[tuple[str, list[str]]]
+    metrics: list[Measure]
+    rows: Measure
+    scored: Measure | None
+    drift: Measure | None
+    reference: str
+    reference_rows: list[int]
+    rules: Sequence[Watched]
+    confidence: float | None
+
+
+def history_page(course: Course, title: str) -> str:
+    """The page."""
+    script = _resource("history.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return Template(_resource("history.html")).substitute(
+        title=markup(title),
+        style=_resource("page.css") + _resource("history.css"),
+        script=script,
+        digest=digest,
+        data=json.dumps(_content(course), separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c"),
+        version=__version__,
+    )
+
+
+def _content(course: Course) -> dict[str, Any]:
+    rules = [vars(rule) for rule in course.rules]
+    measures = {name: getattr(course, name) for name in ("rows", "scored", "drift")}
+    return {
+        "window": course.window,
+        "windows": _times(course.windows),
+        "segments": course.segments,
+        "metrics": [measure.packed() for measure in course.metrics],
+        **{name: measure and measure.packed() for name, measure in measures.items()},
+        "reference": course.reference,
+        "reference_rows": course.reference_rows,
+        "rules": rules,
+        "confidence": course.confidence,
+    }
+
+
+def _times(windows: pl.Series) -> list[str]:
+    """Windows as ISO 8601 text, on the clock of their own zone."""
+    if windows.dtype == pl.Date:
+        return windows.dt.strftime("%Y-%m-%d").to_list()
+    return windows.dt.replace_time_zone(None).dt.strftime("%Y-%m-%dT%H:%M:%S").to_list()
+
+
+def _exponent(columns: NDArray[np.float64]) -> int:
+    """Power of ten that the values of a segment are rounded to: a small part of its interval, 0 for whole numbers."""
+    value, lower, upper, ci_lower, ci_upper = np.where(np.isfinite(columns), columns, np.nan)
+    known = value[~np.isnan(value)]
+    if not known.size:
+        return 0
+    largest = np.nanmax(np.abs(columns[np.isfinite(columns)]))
+    if not largest:
+        return 0
+    needed = np.floor(np.log10(largest)) - DIGITS
+    spread = known.max() - known.min() or largest
+    for levels, width in ((LEVELS, ci_upper - ci_lower), (LEVELS, upper - lower), (SPREAD, np.array([spread]))):
+        if (width > 0).any():
+            needed = max(needed, np.floor(np.log10(np.quantile(width[width > 0], 0.1) / levels)))
+            break
+    if (columns[np.isfinite(columns)] % 1 == 0).all():
+        needed = 0
+    return int(max(needed, np.ceil(np.log10(largest / LARGEST))))
+
+
+def _filled(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Missing numbers as those before them, 0 at the beginning."""
+    known = np.where(np.isnan(numbers), 0, np.arange(numbers.shape[1]))
+    return np.nan_to_num(np.take_along_axis(numbers, np.maximum.accumulate(known, axis=1), axis=1))
+
+
+def _integers(numbers: NDArray[np.float64]) -> NDArray[np.uint32]:
+    return np.nan_to_num(numbers).astype(np.uint32)
+
+
+def _signed(numbers: NDArray[np.float64]) -> NDArray[np.uint32]:
+    """Whole numbers as unsigned ones, small where they are near zero: 0, -1, 1, -2 as 0, 1, 2, 3."""
+    whole = np.nan_to_num(numbers).astype(np.int64)
+    return (2 * np.abs(whole) - (whole < 0)).astype(np.uint32)
+
+
+def _planes(column: NDArray[np.uint32]) -> list[bytes]:
+    """The lowest bytes of all integers, then the next ones, as far as any is not zero: they compress better apart."""
+    octets = column.astype("<u4").reshape(-1, 1).view(np.uint8)
+    return [octets[:, i].tobytes() for i in range(4) if octets[:, i:].any()]
+
+
+def _resource(name: str) -> str:
+    return (files("streammetrics.html") / name).read_text(encoding="utf-8")

@@ -1,0 +1,337 @@
+"""The page of a history: numbers as they were packed, breaches as checks find them; and in a real browser."""
+
+import base64
+import json
+import re
+import zlib
+from datetime import date, datetime, timedelta
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from test_html import browser as browser
+
+import streammetrics as sm
+from streammetrics.cli import main
+from streammetrics.history.breaches import breaches
+from streammetrics.html.history import COLUMNS, Course, Measure, Watched, history_page
+
+HOSTILE = "</script><script>alert(1)</script>"
+SHOPS = ["app", "web", HOSTILE, None]
+DAYS = [date(2026, 1, 1) + timedelta(days=n) for n in range(24)]
+LABELLED = DAYS[:-2]
+RULES = [
+    sm.Rule("accuracy >= 0.7", by="shop", alarm="1 per month"),
+    sm.Rule("roc_auc >= 0.6", over="3d", name="ranking"),
+    sm.Rule("log_loss <= 0.1", against="5d", by="shop", min_rows=20),
+    sm.Rule("psi(of='y_score') <= 0.3", against="7d", by="shop"),
+    sm.Rule("accuracy >= 0.75", over="7d", alarm="1 per month", by="shop"),
+]
+
+
+def rows(day, size=400):
+    rng = np.random.default_rng(day.toordinal())
+    shop = rng.integers(0, len(SHOPS), size)
+    p = rng.random(size)
+    broken = (shop == 0) & (day >= DAYS[12])
+    y = np.where(broken, rng.random(size) < 0.5, rng.random(size) < p)
+    p = np.where(broken, p**3, p)
+    return pl.DataFrame({"day": [day] * size, "shop": pl.Series([SHOPS[i] for i in shop]), "y": y, "p": p})
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("histories")
+    quality, scores = sm.MetricStore(folder / "quality"), sm.MetricStore(folder / "scores")
+    labelled = sm.binary(y_true="y", y_score="p", by=["day", "shop"], capacity=64)
+    quality.append(labelled.update(pl.concat(map(rows, LABELLED))), batch_id="labelled")
+    unlabelled = sm.predictions(y_score="p", by=["day", "shop"])
+    scores.append(unlabelled.update(pl.concat(map(rows, DAYS))), batch_id="all")
+    return quality, scores
+
+
+@pytest.fixture(scope="module")
+def page(stores, tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "history.html"
+    quality, scores = stores
+    quality.save_html(path, rules=RULES[:2], scores=scores, title=f"Clicks {HOSTILE}")
+    return path
+
+
+def content(path):
+    return json.loads(re.search(r'id="data">(.*?)</script>', path.read_text(encoding="utf-8"))[1])
+
+
+def unpacked(packed, shape):
+    """The numbers of a measure, read as the script of the page reads them."""
+    data = np.frombuffer(zlib.decompress(base64.b64decode(packed["data"])), np.uint8)
+    columns, at = [], 0
+    for planes in packed["planes"]:
+        own = data[at : at + planes * np.prod(shape)].reshape(planes, *shape).astype(np.int64)
+        columns.append(sum((plane << (8 * i) for i, plane in enumerate(own)), np.zeros(shape, np.int64)))
+        at += own.size
+    assert at == len(data)
+    steps, below, above, *ends = columns
+    signed = [np.where(code % 2, -(code + 1) // 2, code // 2) for code in (steps, *(end - 1 for end in ends))]
+    value, scale = np.cumsum(signed[0], axis=1), 10.0 ** np.array(packed["exponents"])[:, None]
+    known = [below > 0, below > 0, below > 0, *(end > 0 for end in ends)]
+    whole = [value, value - below + 1, value + above, *(value + end for end in signed[1:])]
+    return np.stack([np.where(k, n * scale, np.nan) for k, n in zip(known, whole, strict=True)])
+
+
+def estimates(rng, segments, windows):
+    """Values with bounds and intervals, as different from one another as metrics are."""
+    value = rng.normal(0.8, 0.02, (segments, windows)) * 10.0 ** rng.integers(-6, 6, (segments, 1))
+    width = np.abs(value) * rng.uniform(0.02, 0.06, value.shape)
+    bound = np.where(rng.random(value.shape) < 0.5, 0, width * rng.random(value.shape))
+    found = np.stack([value, value - bound, value + bound, value - width, value + width])
+    found[:, rng.random(value.shape) < 0.1] = np.nan
+    found[3:, rng.random(value.shape) < 0.1] = np.nan
+    return found
+
+
+def test_numbers_are_rounded_to_a_small_part_of_their_interval_and_bounds_outward():
+    rng = np.random.default_rng(0)
+    values = estimates(rng, 30, 50)
+    found = unpacked(Measure("m", values).packed(), values.shape[1:])
+    assert (np.isnan(found) == np.isnan(values)).all()
+    width = np.nanquantile(values[4] - values[3], 0.1, axis=1, keepdims=True)
+    for place in (0, 3, 4):
+        assert np.nanmax(np.abs(found[place] - values[place]) / width) <= 1 / 40 + 1e-9
+    dust = 1e-5 * width
+    unknown = np.isnan(values[0])
+    exact = values[1] == values[2]
+    assert (unknown | exact | (found[1] <= values[1] + dust)).all()
+    assert (unknown | exact | (found[2] >= values[2] - dust)).all()
+    assert (found[1] == found[2])[exact].all()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [3.0, 1e8, 0.0],
+        [-5.0, 7.0, np.nan],
+        [0.0, 0.0, 0.0],
+        [1e-300, 2e-300, 0.0],
+        [np.inf, 1.0, -np.inf],
+        [np.nan] * 3,
+    ],
+)
+def test_awkward_numbers_come_back(value):
+    values = np.full((5, 1, 3), np.nan)
+    values[:3] = value
+    found = unpacked(Measure("m", values).packed(), (1, 3))[0, 0]
+    finite = np.isfinite(value)
+    assert (np.isnan(found) == ~finite).all()
+    np.testing.assert_allclose(found[finite], np.array(value)[finite], rtol=1e-3)
+
+
+def test_three_years_of_200_segments_are_below_three_megabytes():
+    rng, segments, days = np.random.default_rng(0), 200, 1095
+    windows = pl.date_range(date(2023, 1, 1), date(2025, 12, 30), eager=True).alias("day")
+    measures = []
+    for n in range(4):
+        size = rng.poisson(1_000, (segments, days))
+        value = np.clip(rng.normal(0.7 + 0.05 * n, 0.02, (segments, days)), 0, 1)
+        half = 2 * np.sqrt(value * (1 - value) / size)
+        measures.append(Measure(f"m{n}", np.stack([value, value - 1e-4, value + 1e-4, value - half, value + half])))
+    volume = np.full((5, segments, days), np.nan)
+    volume[:3] = size
+    psi = Measure("y_score", np.stack([*[rng.chisquare(9, size.shape) / size] * 3, *volume[3:]]))
+    course = Course(
+        window="day",
+        windows=windows,
+        segments=[("shop", [f"shop {i}" for i in range(segments)])],
+        metrics=measures,
+        rows=Measure("rows", volume),
+        scored=None,
+        drift=psi,
+        reference="the first 28 windows",
+        reference_rows=[28_000] * segments,
+        rules=[Watched("m0 >= 0.6", "m0", 0.6, list(range(segments)), [(i, 5, 9) for i in range(segments)])],
+        confidence=0.95,
+    )
+    assert 1_000_000 < len(history_page(course, "large").encode()) < 3_000_000
+
+
+def test_a_page_has_the_numbers_of_the_history(stores, page):
+    quality, scores = stores
+    found = content(page)
+    assert found["windows"] == [str(day) for day in DAYS]
+    names = [name for _, own in found["segments"] for name in own]
+    assert names == ["All rows", "null", *sorted(shop for shop in SHOPS if shop)]
+    assert [m["name"] for m in found["metrics"]] == ["accuracy", "roc_auc", "log_loss", "ece"]
+    shape = (len(names), len(DAYS))
+    wanted = quality.query(by=["day", "shop"]).finalize(["roc_auc", "rows"], confidence=0.95)
+    for name, packed in (("roc_auc", found["metrics"][1]), ("rows", found["rows"])):
+        own = unpacked(packed, shape)
+        for row in wanted.rows(name).iter_rows(named=True):
+            place = (names.index(row["shop"] or "null"), DAYS.index(row["day"]))
+            for column, matrix in zip(COLUMNS, own, strict=True):
+                if row[column] is None:
+                    assert np.isnan(matrix[place])
+                else:
+                    assert matrix[place] == pytest.approx(row[column], abs=2e-2 if name == "roc_auc" else 0)
+        assert np.isnan(own[0, :, DAYS.index(LABELLED[-1]) + 1 :]).all()
+    assert unpacked(found["scored"], shape)[0, 0].tolist() == [400.0] * len(DAYS)
+    reference = scores.query(DAYS[0], DAYS[6], by="shop")
+    moved = sm.drift(reference, scores.query(by=["day", "shop"]), of="y_score").frame.filter(measure="psi", shop="app")
+    psi = unpacked(found["drift"], shape)[0, names.index("app")]
+    np.testing.assert_allclose(psi, moved.sort("day")["value"], atol=1e-3)
+    rows_of_reference = dict(reference.finalize(["rows"]).frame.select("shop", "value").iter_rows())
+    assert found["reference_rows"][names.index("app")] == rows_of_reference["app"]
+
+
+def test_breaches_are_those_that_a_check_after_each_window_finds(stores):
+    quality, _ = stores
+    windows = pl.Series("day", LABELLED)
+    found = breaches(quality, RULES, windows)
+    some = 0
+    for rule, frame in zip(RULES, found, strict=True):
+        wanted = set()
+        for day in LABELLED:
+            verdicts = sm.check(quality, rule, until=day + timedelta(days=1)).frame.filter(verdict="breached")
+            wanted |= {(day, where.split(",")[0]) for where in verdicts["where"]}
+        shop = pl.format("shop {}", pl.col("shop").fill_null("null")) if rule.by and frame.height else pl.lit("")
+        shown = {(day, where if rule.by else "") for day, where in frame.select("day", where=shop).iter_rows()}
+        assert shown == {(day, where if rule.by else "") for day, where in wanted}, rule
+        some += len(wanted)
+    assert some > 20
+
+
+def test_commands_write_the_page(stores, tmp_path):
+    quality, scores = stores
+    rules = tmp_path / "rules.toml"
+    rules.write_text('[[rule]]\nrequire = "accuracy >= 0.9"\nby = "shop"\n')
+    written = tmp_path / "history.html"
+    arguments = ["store", "page", quality.uri, rules, "-o", written, "--metric", "recall", "--scores", scores.uri]
+    arguments += ["--since", "2026-01-05", "--until", "2026-01-20", "--reference", "3d", "--title", "Weeks"]
+    result = CliRunner().invoke(main, [str(a) for a in arguments])
+    assert result.exit_code == 0, result.output
+    found = content(written)
+    assert found["windows"] == [str(day) for day in DAYS[4:19]]
+    assert [m["name"] for m in found["metrics"]] == ["accuracy", "recall"]
+    assert found["reference"] == "the 3d before each window"
+    assert all(first >= 0 and last < 15 for _, first, last in found["rules"][0]["runs"])
+    assert "<title>Weeks</title>" in written.read_text()
+
+
+def test_hours_models_and_thresholds(tmp_path):
+    hours = [datetime(2026, 1, 1, n) for n in range(6)]
+    batch = {"t": hours * 20, "y": [0, 1] * 60, "a": [0.1, 0.8, 0.4] * 40, "b": [0.6] * 120}
+    acc = sm.binary(y_true="y", y_score={"old": "a", "new": "b"}, by="t", thresholds=[0.3, 0.7])
+    store = sm.MetricStore(tmp_path / "history")
+    store.append(acc.update(batch), batch_id="all")
+    store.save_html(tmp_path / "a.html", metrics=["recall"], confidence=None, rules=sm.Rule("recall >= 0.9"))
+    found = content(tmp_path / "a.html")
+    assert found["windows"][:2] == ["2026-01-01T00:00:00", "2026-01-01T01:00:00"]
+    assert found["segments"] == [["model", ["new", "old"]]]
+    assert [m["name"] for m in found["metrics"]] == ["recall @ 0.3", "recall @ 0.7"]
+    assert {place for place, *_ in found["rules"][0]["runs"]} == {0, 1}
+
+
+def test_faults_are_named(stores, tmp_path):
+    quality, scores = stores
+    path = tmp_path / "a.html"
+    for error, message, options in (
+        (sm.StateError, "no windows to show", {"since": "2030-01-01"}),
+        (sm.MetricError, "mae", {"metrics": ["mae"]}),
+        (sm.SpecificationError, "'by' cannot name the window", {"rules": sm.Rule("rows >= 1", by="day")}),
+        (sm.SpecificationError, "scores=", {"rules": sm.Rule("accuracy >= 1", before_labels=True)}),
+        (sm.SpecificationError, "no group column", {"by": "city"}),
+    ):
+        with pytest.raises(error, match=message):
+            quality.save_html(path, **options)
+    assert not path.exists()
+    with pytest.raises(sm.SourceError):
+        quality.save_html(tmp_path / "none" / "a.html", metrics=["rows"])
+    assert scores.windows().height == len(DAYS)
+
+
+@pytest.fixture
+def opened(browser, page):
+    """Open the page in a window of some width; it must say nothing on the console and ask for nothing else."""
+    problems, asked, windows = [], [], []
+
+    def open_page(width=1280, **options):
+        window = browser.new_page(viewport={"width": width, "height": 900}, **options)
+        window.on("console", lambda message: problems.append(message.text))
+        window.on("pageerror", lambda error: problems.append(str(error)))
+        window.on("dialog", lambda dialog: (problems.append(dialog.message), dialog.dismiss()))
+        window.on("request", lambda request: asked.append(request.url))
+        window.goto(page.as_uri())
+        window.wait_for_selector("#chart svg")
+        windows.append(window)
+        return window
+
+    yield open_page
+    for window in windows:
+        window.close()
+    assert not problems
+    assert {url for url in asked if not url.startswith("blob:")} == {page.as_uri()}
+
+
+def chosen(window, metric, segment):
+    window.select_option("#metric", label=metric)
+    window.select_option("#segment", label=segment)
+    window.wait_for_function(f"document.getElementById('chosen').textContent === {f'{metric}, shop {segment}'!r}")
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_chart_is_drawn_and_nothing_is_wider_than_the_window(opened, width, scheme):
+    window = opened(width, color_scheme=scheme)
+    assert window.evaluate("document.documentElement.scrollWidth") == width
+    line = window.locator("#chart path.value").first
+    assert line.get_attribute("d").count("L") == len(LABELLED) - 1
+    assert window.evaluate("e => getComputedStyle(e).stroke", line.element_handle()) == (
+        "rgb(11, 92, 173)" if scheme == "light" else "rgb(108, 182, 255)"
+    )
+    box = window.locator("#chart svg").bounding_box()
+    assert box["height"] > 400
+    assert box["x"] + box["width"] <= width
+
+
+@pytest.mark.browser
+def test_what_is_told_are_the_numbers_of_the_window(opened, stores):
+    window = opened()
+    chosen(window, "accuracy", "app")
+    wanted = stores[0].query(DAYS[19], DAYS[20], by="shop").finalize(["accuracy", "rows"])
+    told = window.locator("#readout")
+    assert told.inner_text().startswith(f"{LABELLED[-1]}: accuracy ")
+    window.locator("#chart svg").focus()
+    for _ in range(2):
+        window.keyboard.press("ArrowLeft")
+    found = re.match(r"(\S+): accuracy (\S+) · interval .* · ([\d,]+) of ([\d,]+) rows", told.inner_text())
+    assert found[1] == str(DAYS[19])
+    assert float(found[2]) == pytest.approx(wanted.get("accuracy", shop="app").value, abs=0.006)
+    assert found[3] == found[4] == f"{wanted.get('rows', shop='app').value:.0f}"
+
+
+@pytest.mark.browser
+def test_a_range_of_time_is_chosen_by_fields_and_by_dragging(opened):
+    window = opened()
+    window.fill("#from", str(DAYS[5]))
+    window.dispatch_event("#from", "change")
+    window.wait_for_function("document.querySelector('#chart path.value').getAttribute('d').split('L').length === 17")
+    box = window.locator("#chart svg").bounding_box()
+    window.mouse.move(box["x"] + box["width"] * 0.3, box["y"] + 100)
+    window.mouse.down()
+    window.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + 100)
+    window.mouse.up()
+    first, last = (window.input_value(f"#{name}") for name in ("from", "to"))
+    assert str(DAYS[5]) < first < last < str(DAYS[-1])
+    window.get_by_role("button", name="All", exact=True).click()
+    assert window.input_value("#from") == str(DAYS[0])
+
+
+@pytest.mark.browser
+def test_breaches_lead_to_their_segment(opened):
+    window = opened()
+    window.get_by_role("button", name="app").first.click()
+    window.wait_for_function("document.getElementById('chosen').textContent === 'accuracy, shop app'")
+    assert window.locator("#chart path.breach").count() >= 1
+    assert window.locator("#chart rect.breached").count() >= 1
+    assert window.locator("#chart path.limit").count() == 1
