@@ -31,45 +31,46 @@ from streammetrics.uncertainty.sequences import require_rows
 
 
 class Accumulator:
-    """What has been kept of the rows seen so far.
+    """Mergeable state of all rows processed so far.
 
     A column is a name or a Polars expression. ``y_pred`` and ``y_score`` may map model names to columns: several models
-    are then evaluated in one pass, side by side in the group column ``model``.
+    are then evaluated in one pass, as values of the group column ``model``.
 
     Accumulators are thread-safe: any number of threads can update, merge, and read the same accumulator. Batches are
-    validated in parallel and counted one at a time, so to count in parallel give each thread an accumulator of its own
-    and merge them, as `accumulate` does. An update happens entirely or not at all, and one that is interrupted is
-    finished first.
+    validated in parallel and counted one at a time. To count in parallel, use one accumulator per thread and merge
+    them, as `accumulate` does. Updates are atomic, and an interrupted update is finished first.
 
     Args:
-        statistics: what to keep, one of a kind. `RowCounts` is always kept.
-        task: ``"binary"``, ``"multiclass"``, ``"multilabel"`` or ``"regression"``; that of the statistics unless given.
-        y_true: the labels: booleans, 0/1, or any values with ``positive=``; numbers in a regression; a mapping of each
-            label to a column in a multilabel task.
-        y_pred: predictions, of the same kind.
-        y_score: probabilities or other scores, higher for the positive class; a mapping of each label to a column
-            where there are several.
-        labels: all labels, where scores come as lists, or to say their order.
-        sample_weight: weights of rows, finite and not negative.
-        unit: what rows belong to, such as a user, where rows of one unit depend on each other; intervals allow for it.
-        by: columns whose values make the groups; null is a group of its own.
-        positive: the label that counts as positive; every other is negative.
-        negative: the label that counts as negative; a third one is then an error.
-        nulls: ``"raise"`` to refuse nulls and NaN, ``"drop"`` to leave such rows out and count them.
-        renormalize: divide class probabilities by their sum, instead of refusing rows where it is not 1.
-        metrics: what reports show, by name; where None, all that can be read.
-        max_groups: Maximum number of groups, that is of combinations of ``by`` values, whatever the number of models.
+        statistics: Statistics to accumulate, one of each kind. `RowCounts` is always included.
+        task: ``"binary"``, ``"multiclass"``, ``"multilabel"``, or ``"regression"``. Defaults to that of the
+            statistics.
+        y_true: Labels: Boolean, 0/1, or any values with ``positive=``; numbers in a regression; a mapping of each label
+            to a column in a multilabel task.
+        y_pred: Predictions, of the same kind.
+        y_score: Probabilities or other scores, higher for the positive class; a mapping of each label to a column in
+            multiclass and multilabel tasks.
+        labels: All labels, in list order. Required if scores are lists.
+        sample_weight: Column of the row weights, finite and not negative.
+        unit: Column that identifies correlated rows, such as a user ID. Confidence intervals account for the
+            correlation.
+        by: Group columns: names or Polars expressions. Null is a group of its own.
+        positive: Positive label. All others are negative.
+        negative: Negative label. Any third label then raises an error.
+        nulls: ``"raise"`` to reject nulls and NaN, or ``"drop"`` to drop and count such rows.
+        renormalize: Divide class probabilities by their sum, instead of rejecting rows whose sum is not 1.
+        metrics: Metrics shown in reports. Defaults to all that are available.
+        max_groups: Maximum number of groups (combinations of ``by`` values; models do not count).
             An update or a merge that would exceed it raises a `DataError` and changes nothing. Defaults to 1,000,000;
             None for no limit. It is neither saved nor compared: a merge obeys the limit of the first accumulator, and
             a loaded accumulator has none until the attribute ``max_groups`` is set.
         overflow: ``"raise"``, or ``"other"`` to put groups beyond ``max_groups`` into one group named ``(other)``
             instead. Groups that come first in sort order stay, so the result does not depend on the order of rows or
             merges. Group columns must be text. This limit is saved, and a merge obeys the smaller of two.
-        **inputs: Columns that statistics of your own need besides (see `RowSums`), by the names that they give them.
+        **inputs: Additional input columns of custom statistics, by name (see `RowSums`).
 
     Raises:
-        SpecificationError: where the arguments do not fit together.
-        MetricError: for a metric that cannot be read off these statistics.
+        SpecificationError: If arguments contradict each other.
+        MetricError: If a metric is not available from these statistics.
 
     >>> import streammetrics as sm
     >>> acc = sm.Accumulator(sm.ConfusionCounts(), y_true="clicked", y_score="p")
@@ -148,7 +149,7 @@ class Accumulator:
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
-        """What is kept, `RowCounts` first."""
+        """The statistics, `RowCounts` first."""
         return self._content.statistics
 
     @property
@@ -164,20 +165,18 @@ class Accumulator:
             self._content.limit = self._content.limit._replace(most=limit)
 
     def update(self, batch: Any) -> Accumulator:
-        """Take in one batch, and return this accumulator.
+        """Process one batch and return this accumulator.
 
-        Small batches are checked at once and observed together later. A batch that is refused leaves everything as it
-        was.
+        Small batches are validated immediately and counted together later. A rejected batch changes nothing.
 
         Args:
-            batch: a Polars DataFrame, anything with the Arrow PyCapsule protocol (pyarrow, pandas, a DuckDB relation),
+            batch: A Polars DataFrame, anything with the Arrow PyCapsule protocol (pyarrow, pandas, a DuckDB relation),
                 a mapping of names to arrays, or a list of rows, each a mapping of names to values.
 
         Raises:
-            ColumnError: for a missing column or a type that does not fit its role.
-            DataError: for nulls, NaN, scores outside [0, 1], labels that are none, negative weights; for values or
-                weights so large that a sum, or a sum of squares, exceeds the largest float; if there are more groups
-                than ``max_groups``.
+            ColumnError: If a column is missing or has an unsupported type.
+            DataError: If a column contains nulls, NaN, scores outside [0, 1], unknown labels, or negative weights; if a
+                sum, or a sum of squares, exceeds the largest float; or if there are more groups than ``max_groups``.
         """
         require_threads()
         rows = read(batch, self.roles)
@@ -187,12 +186,12 @@ class Accumulator:
         return self
 
     def absorb(self, other: Accumulator) -> Accumulator:
-        """Take in the rows of another accumulator, in place, and return this one. `merge` leaves both as they are.
+        """Merge another accumulator into this one, in place, and return this one. `merge` changes neither.
 
         Raises:
-            MergeError: where specifications differ, where the other is no accumulator, or if a sum would exceed the
-                largest float. Neither changes then.
-            ColumnError: where a group column has different types.
+            MergeError: If the specifications differ, ``other`` is not an accumulator, or a sum would exceed the largest
+                float. Neither accumulator changes then.
+            ColumnError: If a group column has different types.
             DataError: If there are more groups than ``max_groups``.
 
         >>> import streammetrics as sm
@@ -210,7 +209,7 @@ class Accumulator:
         return self
 
     def flush(self) -> Accumulator:
-        """Take in the rows of small batches, which wait until they are many, as whatever is read or merged does.
+        """Count the rows of small batches that are still buffered. Reports and merges do so by themselves.
 
         >>> import streammetrics as sm
         >>> acc = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]})
@@ -223,17 +222,17 @@ class Accumulator:
 
     @property
     def seen(self) -> int:
-        """Rows taken in, those left out included; of all models together."""
+        """Number of rows processed, including dropped rows, of all models together."""
         return int(self.state.tables[RowCounts.name].select(pl.sum("rows") + pl.sum("dropped")).item())
 
     @property
     def state(self) -> State:
-        """Groups and tables of all rows seen."""
+        """Groups and tables of all rows processed."""
         with self._lock:
             return self._content.state()
 
     def compact(self) -> Accumulator:
-        """Bring all rows seen into one small table now, not when it is first read, and return this accumulator.
+        """Reduce all processed rows to one small table now instead of at the first read. Return this accumulator.
 
         >>> import streammetrics as sm
         >>> acc = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]})
@@ -245,10 +244,10 @@ class Accumulator:
         return self
 
     def merge(self, *others: Accumulator) -> Accumulator:
-        """An accumulator of the rows of this one and others. None of them changes.
+        """Return an accumulator of the rows of this one and others. None of them changes.
 
         Raises:
-            MergeError: where specifications differ, or a sum would exceed the largest float.
+            MergeError: If the specifications differ, or a sum would exceed the largest float.
 
         >>> import streammetrics as sm
         >>> acc = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]})
@@ -264,7 +263,7 @@ class Accumulator:
         return self.merge(other) if isinstance(other, Accumulator) else NotImplemented
 
     def empty(self) -> Accumulator:
-        """An accumulator of the same specification without rows, as for a worker.
+        """Return an empty accumulator of the same specification, for example for a worker.
 
         >>> import streammetrics as sm
         >>> acc = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]})
@@ -274,7 +273,7 @@ class Accumulator:
         return self._of(Saved(self.roles, self.metrics, no_state(self.roles, self.statistics)), self._content.limit)
 
     def copy(self) -> Accumulator:
-        """An accumulator of the same rows, which changes on its own.
+        """Return an independent copy.
 
         >>> import streammetrics as sm
         >>> acc = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]})
@@ -284,16 +283,16 @@ class Accumulator:
         return self._of(self._saved(), self._content.limit)
 
     def rollup(self, *columns: Column | Sequence[Column]) -> Accumulator:
-        """The accumulator over fewer or coarser groups, as if the rows had been grouped by these columns alone.
+        """Return an accumulator with fewer or coarser groups, as if the rows had been grouped by these columns only.
 
-        Histograms keep to the capacity of a group, so that the result can be merged with others. `Report.rollup` gives
-        narrower bounds.
+        Histograms keep the capacity of a group, so the result can be merged with others. `Report.rollup` has narrower
+        bounds.
 
         A column is a name, or an expression over group columns: ``pl.col("day").dt.truncate("1w").alias("week")``.
-        Models stay apart. Columns are given as arguments or as a list; without any, all rows are one group.
+        Models stay separate. Pass columns as arguments or as a list. Without columns, all rows are one group.
 
         Raises:
-            SpecificationError: for what is no group column, or cannot be computed from some.
+            SpecificationError: If a column is not a group column, or an expression uses other columns.
 
         >>> import streammetrics as sm
         >>> batch = {"y": [1, 0, 1], "p": [0.9, 0.2, 0.4], "country": ["DE", "DE", "FR"]}
@@ -321,10 +320,10 @@ class Accumulator:
         return state if roles.keys else states.combine([no_state(roles, self.statistics), state])
 
     def filter(self, *predicates: pl.Expr) -> Accumulator:
-        """The accumulator of some of the groups: ``acc.filter(pl.col("country") == "DE")``.
+        """Return an accumulator of some of the groups: ``acc.filter(pl.col("country") == "DE")``.
 
         Raises:
-            SpecificationError: where the predicates do not fit the group columns.
+            SpecificationError: If a predicate is invalid for the group columns.
 
         >>> import streammetrics as sm
         >>> batch = {"y": [1, 0, 1], "p": [0.9, 0.2, 0.4], "country": ["DE", "DE", "FR"]}
@@ -354,7 +353,7 @@ class Accumulator:
         """Read the metrics off what has been kept, which stays as it is.
 
         Args:
-            metrics: names, with options as in ``"fbeta(beta=2)"``, or metrics; those of the task where None.
+            metrics: Names, with options as in ``"fbeta(beta=2)"``, or metrics. Defaults to those of the task.
             confidence: Confidence level of intervals to add, such as 0.95. Without it there are none.
             always: Number of rows at which intervals are tightest, such as 100_000. The intervals then hold at every
                 look, however often you look, and are 1.5 to 2 times as wide. Choose the number before the first look
@@ -364,7 +363,7 @@ class Accumulator:
         Raises:
             SpecificationError: If ``confidence`` is not between 0 and 1, or if ``always`` is not a positive integer or
                 is combined with ``unit``.
-            MetricError: for an unknown metric, or one that cannot be read off what is kept.
+            MetricError: If a metric is unknown or not available.
         """
         tables = columns_of(self.statistics, self.roles.labels)
         wanted = self.metrics if metrics is None else metrics
@@ -399,7 +398,7 @@ class Accumulator:
         """The accumulator that `to_arrow` wrote. Rows of the same group, of several tables put together, add up.
 
         Raises:
-            StateError: where the table is no state, or of a newer format.
+            StateError: If the table is not a state, or has a newer format.
 
         >>> import streammetrics as sm
         >>> acc = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]})
@@ -460,7 +459,7 @@ class Accumulator:
         """The accumulator that `save` wrote. The states of several files are merged, faster than one by one.
 
         Args:
-            paths: files, folders, or globs such as ``"states/2026-01-*.state"``. Of a folder, such as Spark's
+            paths: Files, folders, or globs such as ``"states/2026-01-*.state"``. Of a folder, such as Spark's
                 ``states(...).write.parquet("states/")``, all files are read whose names begin with neither ``_`` nor
                 ``.``.
 

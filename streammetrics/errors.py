@@ -148,7 +148,7 @@ class MetricError(StreamMetricsError, ValueError):
 
 
 class ReportError(StreamMetricsError, LookupError):
-    """A report holds no row, or several rows, where one was asked for."""
+    """The keys of a report select no row, or several."""
 
 
 class SourceError(StreamMetricsError):

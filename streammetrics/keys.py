@@ -14,7 +14,7 @@ def matching(frame: pl.DataFrame, columns: Sequence[str], keys: Mapping[str, Any
     """The rows that have some values in some of these columns.
 
     Raises:
-        ReportError: for a key that is none of the columns, or a value of another type.
+        ReportError: If a key is not a column, or a value has another type.
     """
     for key, value in keys.items():
         if key not in columns:
@@ -30,7 +30,7 @@ def require_group_columns(columns: Sequence[str], by: Sequence[str]) -> None:
     """Refuse what is no group column.
 
     Raises:
-        ReportError: for the first that is none.
+        ReportError: If a column is not a group column.
     """
     if foreign := [c for c in columns if c not in by]:
         raise ReportError(f"{foreign[0]!r} is no group column; the group columns are: {', '.join(by) or 'none'}.")
@@ -40,7 +40,7 @@ def require_free(by: Sequence[str], names: Collection[str], whose: str = "the na
     """Refuse group columns with names that something else has.
 
     Raises:
-        ReportError: where there is one.
+        ReportError: If there is one.
     """
     if clash := sorted({*by}.intersection(names)):
         raise ReportError(f"the group column {clash[0]!r} has {whose}; give it an alias.")

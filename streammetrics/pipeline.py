@@ -44,18 +44,18 @@ def accumulate(
     in none.
 
     Args:
-        source: paths, folders or globs (Parquet, CSV, NDJSON, Arrow IPC; folders of Delta Lake and Iceberg tables), a
+        source: Paths, folders or globs (Parquet, CSV, NDJSON, Arrow IPC; folders of Delta Lake and Iceberg tables), a
             LazyFrame, a pyarrow Dataset or RecordBatchReader, a frame or table of any kind, or an iterable of batches
             or of rows as dicts.
-        acc: an accumulator, or several by name, which share the pass.
-        workers: number of threads; one for each core where None.
-        progress: show a progress bar (the extra ``progress``).
+        acc: An accumulator, or several by name, which share the pass.
+        workers: Number of threads; one for each core if None.
+        progress: Show a progress bar (the ``progress`` extra).
 
     Raises:
-        SourceError: where the source is missing or unreadable.
-        ColumnError: for a missing column or one of an unusable type.
-        DataError: for values that a column's role cannot use.
-        SpecificationError: for less than one worker, or if ``acc`` is not an accumulator.
+        SourceError: If the source is missing or unreadable.
+        ColumnError: If a column is missing or has an unsupported type.
+        DataError: If a column contains invalid values.
+        SpecificationError: If ``workers`` is less than 1, or ``acc`` is not an accumulator.
 
     >>> import streammetrics as sm
     >>> batches = ({"y": [1, 0], "p": [0.9, p]} for p in (0.2, 0.3))
@@ -162,7 +162,7 @@ def require_rows(filled: Iterable[Accumulator]) -> None:
     """Refuse to read metrics off nothing.
 
     Raises:
-        SourceError: where none of the accumulators has seen a row.
+        SourceError: If the source has no rows.
     """
     if not any(acc.seen for acc in filled):
         raise SourceError("the source has no rows.")

@@ -132,7 +132,7 @@ def prometheus_client() -> Any:
     """The official client.
 
     Raises:
-        SpecificationError: If it is not installed.
+        SpecificationError: If the library is not installed.
     """
     try:
         import prometheus_client

@@ -1,4 +1,4 @@
-"""Tasks: which statistics a task keeps, and which metrics it shows.
+"""Tasks: the statistics of a task, and the metrics that its reports show.
 
 Each lists its arguments in full, since `help` shows signatures, and the command line reads its options off them.
 """
@@ -96,29 +96,30 @@ def binary(
     """An accumulator for binary classification.
 
     Args:
-        y_true: the labels: booleans, 0/1, or any values with ``positive=``.
-        y_score: the score of the positive class, or a mapping of model names to scores.
-        y_pred: predicted labels, which the 2x2 table then counts instead of thresholds.
-        sample_weight: weights of rows.
-        unit: what rows belong to, such as a user, where rows of one unit depend on each other; intervals allow for it.
-        by: group columns, by name or expression.
-        positive: the positive label; every other is negative.
-        negative: the negative label; a third is then an error.
-        nulls: ``"raise"`` or ``"drop"``.
-        thresholds: where a score counts as positive: 0.5, or 0 in the real domain, unless given.
-        domain: ``"probability"`` for scores in [0, 1]; ``"real"`` for margins, of which no loss or calibration is kept.
-        capacity: most bins of the score histogram, and cells of a pair of models: 16,384, or 4,096 for each group
-            where ``by`` is given.
-        atoms: scores that many rows share.
-        calibration_bins: number of calibration bins.
-        pairs: Keep what pairs of models have in common row by row, so that `Report.compare` has intervals and
-            `Report.flip_rate` an answer. Of more than four models, each is paired with the first alone.
-        metrics: what reports show, instead of the usual ones. All others can still be asked for.
+        y_true: Labels: Boolean, 0/1, or any values with ``positive=``.
+        y_score: Score of the positive class, or a mapping of model names to scores.
+        y_pred: Predicted labels. Confusion counts then use them instead of thresholds.
+        sample_weight: Column of the row weights.
+        unit: Column that identifies correlated rows, such as a user ID. Confidence intervals account for the
+            correlation.
+        by: Group columns: names or Polars expressions.
+        positive: Positive label. All others are negative.
+        negative: Negative label. Any third label then raises an error.
+        nulls: ``"raise"`` to reject nulls and NaN, or ``"drop"`` to drop and count such rows.
+        thresholds: Decision thresholds on the score. Defaults to 0.5, or 0 in the real domain.
+        domain: ``"probability"`` for scores in [0, 1], or ``"real"`` for margins, without losses and calibration.
+        capacity: Maximum number of bins of the score histogram, and of cells of a pair of models. Defaults to 16,384,
+            or 4,096 per group with ``by``.
+        atoms: Scores shared by many rows (point masses).
+        calibration_bins: Number of calibration bins.
+        pairs: Accumulate statistics of pairs of models, which `Report.compare` needs for intervals and
+            `Report.flip_rate` for decisions. Of more than four models, each is paired with the first only.
+        metrics: Metrics shown in reports. Defaults to those of the task. Others stay available by name.
         max_groups: Maximum number of groups. Defaults to 1,000,000; None for no limit. See `Accumulator`.
-        overflow: ``"raise"``, or ``"other"`` to put more groups into one named ``(other)``. See `Accumulator`.
+        overflow: ``"raise"``, or ``"other"`` to merge further groups into one named ``(other)``. See `Accumulator`.
 
     Raises:
-        SpecificationError: where the arguments do not fit together.
+        SpecificationError: If arguments contradict each other.
 
     >>> acc = binary(y_true="clicked", y_score="p")
     >>> acc.update({"clicked": [1, 0, 1, 0], "p": [0.9, 0.6, 0.8, 0.1]}).finalize()["roc_auc"].value
@@ -179,34 +180,36 @@ def multiclass(
     max_groups: int | None = MAX_GROUPS,
     overflow: Literal["raise", "other"] = "raise",
 ) -> Accumulator:
-    """An accumulator for classification into several classes.
+    """An accumulator for multiclass classification.
 
-    The predicted label is ``y_pred``, or else the one with the highest probability; of equal probabilities the first
-    label wins. Ranking metrics are those of each class against the rest, and on request of all pairs of classes.
+    The predicted label is ``y_pred``, or the label with the highest probability. If several are equal, the first label
+    wins. Ranking metrics are one-vs-rest, and with ``one_vs_one`` also over all pairs of classes.
 
     Args:
-        y_true: the labels, of any plain type.
-        y_score: a mapping of each label to the column of its probability, or one column of lists with ``labels``; for
+        y_true: Labels of any plain type.
+        y_score: A mapping of each label to the column of its probability, or one column of lists with ``labels``; for
             several models a mapping of their names to either.
-        y_pred: predicted labels, or a mapping of model names to them.
-        labels: all labels, in the order of the lists; those of the mapping, or of ``order``, unless given.
-        order: all labels from the lowest to the highest, for weighted kappa; their sort order unless given.
-        sample_weight: weights of rows.
-        unit: what rows belong to, such as a user, where rows of one unit depend on each other; intervals allow for it.
-        by: group columns, by name or expression.
-        nulls: ``"raise"`` or ``"drop"``.
-        renormalize: divide the probabilities of a row by their sum, instead of refusing rows where it is not 1.
-        one_vs_one: keep the scores of each pair of classes too, for ``roc_auc_ovo`` (Hand and Till 2001). Memory then
-            grows with the square of the number of classes.
-        capacity: most bins of the score histogram of a class, 4,096 by default; for pairs of classes at most 1,024.
-        atoms: probabilities that many rows share.
-        calibration_bins: number of calibration bins of a class.
-        metrics: what reports show, instead of the usual ones. All others can still be asked for.
+        y_pred: Predicted labels, or a mapping of model names to them.
+        labels: All labels, in list order. Defaults to those of the mapping, or of ``order``.
+        order: All labels from lowest to highest, for weighted kappa. Defaults to their sort order.
+        sample_weight: Column of the row weights.
+        unit: Column that identifies correlated rows, such as a user ID. Confidence intervals account for the
+            correlation.
+        by: Group columns: names or Polars expressions.
+        nulls: ``"raise"`` to reject nulls and NaN, or ``"drop"`` to drop and count such rows.
+        renormalize: Divide the probabilities of a row by their sum, instead of rejecting rows whose sum is not 1.
+        one_vs_one: Also accumulate histograms of each pair of classes, for ``roc_auc_ovo`` (Hand & Till 2001). Memory
+            then grows with the square of the number of classes.
+        capacity: Maximum number of bins of the score histogram of a class. Defaults to 4,096; for pairs of
+            classes at most 1,024.
+        atoms: Probabilities shared by many rows (point masses).
+        calibration_bins: Number of calibration bins per class.
+        metrics: Metrics shown in reports. Defaults to those of the task. Others stay available by name.
         max_groups: Maximum number of groups. Defaults to 1,000,000; None for no limit. See `Accumulator`.
-        overflow: ``"raise"``, or ``"other"`` to put more groups into one named ``(other)``. See `Accumulator`.
+        overflow: ``"raise"``, or ``"other"`` to merge further groups into one named ``(other)``. See `Accumulator`.
 
     Raises:
-        SpecificationError: where the arguments do not fit together.
+        SpecificationError: If arguments contradict each other.
 
     >>> acc = multiclass(y_true="animal", y_pred="guess")
     >>> report = acc.update({"animal": ["cat", "dog", "cow"], "guess": ["cat", "dog", "dog"]}).finalize()
@@ -262,28 +265,29 @@ def multilabel(
     max_groups: int | None = MAX_GROUPS,
     overflow: Literal["raise", "other"] = "raise",
 ) -> Accumulator:
-    """An accumulator for classification where a row can have any number of labels.
+    """An accumulator for multilabel classification, in which a row can have any number of labels.
 
     Args:
-        y_true: a mapping of each label to the column that says whether a row has it, or one column of lists with
+        y_true: A mapping of each label to the column that says whether a row has it, or one column of lists with
             ``labels``.
-        y_score: probabilities, likewise; for several models a mapping of their names to either.
-        y_pred: predicted labels, likewise.
-        labels: all labels, in the order of the lists; those of the mapping unless given.
-        sample_weight: weights of rows.
-        unit: what rows belong to, such as a user, where rows of one unit depend on each other; intervals allow for it.
-        by: group columns, by name or expression.
-        nulls: ``"raise"`` or ``"drop"``.
-        threshold: a label is predicted where its score reaches this, unless ``y_pred`` is given.
-        capacity: most bins of the score histogram of a label, 4,096 by default.
-        atoms: probabilities that many rows share.
-        calibration_bins: number of calibration bins of a label.
-        metrics: what reports show, instead of the usual ones. All others can still be asked for.
+        y_score: Probabilities, as a mapping or a list column; for several models, a mapping of their names to either.
+        y_pred: Predicted labels, as a mapping or a list column.
+        labels: All labels, in list order. Defaults to those of the mapping.
+        sample_weight: Column of the row weights.
+        unit: Column that identifies correlated rows, such as a user ID. Confidence intervals account for the
+            correlation.
+        by: Group columns: names or Polars expressions.
+        nulls: ``"raise"`` to reject nulls and NaN, or ``"drop"`` to drop and count such rows.
+        threshold: Score at or above which a label is predicted, without ``y_pred``.
+        capacity: Maximum number of bins of the score histogram of a label. Defaults to 4,096.
+        atoms: Probabilities shared by many rows (point masses).
+        calibration_bins: Number of calibration bins per label.
+        metrics: Metrics shown in reports. Defaults to those of the task. Others stay available by name.
         max_groups: Maximum number of groups. Defaults to 1,000,000; None for no limit. See `Accumulator`.
-        overflow: ``"raise"``, or ``"other"`` to put more groups into one named ``(other)``. See `Accumulator`.
+        overflow: ``"raise"``, or ``"other"`` to merge further groups into one named ``(other)``. See `Accumulator`.
 
     Raises:
-        SpecificationError: where the arguments do not fit together.
+        SpecificationError: If arguments contradict each other.
 
     >>> acc = multilabel(y_true={"news": "is_news", "sport": "is_sport"}, y_pred={"news": "p_news", "sport": "p_sport"})
     >>> batch = {"is_news": [1, 0], "p_news": [1, 0], "is_sport": [0, 1], "p_sport": [1, 1]}
@@ -338,25 +342,26 @@ def regression(
     """An accumulator for regression. Errors are predictions minus true values.
 
     Args:
-        y_true: the true values, finite numbers.
-        y_pred: the predictions, or a mapping of model names to predictions.
-        sample_weight: weights of rows.
-        unit: what rows belong to, such as a user, where rows of one unit depend on each other; intervals allow for it.
-        by: group columns, by name or expression.
-        nulls: ``"raise"`` or ``"drop"``.
-        families: losses that cost a logarithm or a power for every row: ``"log"`` (for MSLE), ``"log_cosh"``,
+        y_true: True values, finite numbers.
+        y_pred: Predictions, or a mapping of model names to predictions.
+        sample_weight: Column of the row weights.
+        unit: Column that identifies correlated rows, such as a user ID. Confidence intervals account for the
+            correlation.
+        by: Group columns: names or Polars expressions.
+        nulls: ``"raise"`` to reject nulls and NaN, or ``"drop"`` to drop and count such rows.
+        families: Additional losses, which take a logarithm or a power per row: ``"log"`` (for MSLE), ``"log_cosh"``,
             ``"poisson"``, ``"gamma"``, ``"tweedie"``.
-        power: of the Tweedie deviance.
-        capacity: most bins of the error histogram: 16,384, or 4,096 for each group where ``by`` is given.
-        atoms: errors that many rows share.
-        pairs: Keep what pairs of models have in common row by row, so that `Report.compare` has intervals. Of more than
-            four models, each is paired with the first alone.
-        metrics: what reports show, instead of the usual ones. All others can still be asked for.
+        power: Power of the Tweedie deviance.
+        capacity: Maximum number of bins of the error histogram. Defaults to 16,384, or 4,096 per group with ``by``.
+        atoms: Errors shared by many rows (point masses).
+        pairs: Accumulate statistics of pairs of models, which `Report.compare` needs for intervals. Of more than four
+            models, each is paired with the first only.
+        metrics: Metrics shown in reports. Defaults to those of the task. Others stay available by name.
         max_groups: Maximum number of groups. Defaults to 1,000,000; None for no limit. See `Accumulator`.
-        overflow: ``"raise"``, or ``"other"`` to put more groups into one named ``(other)``. See `Accumulator`.
+        overflow: ``"raise"``, or ``"other"`` to merge further groups into one named ``(other)``. See `Accumulator`.
 
     Raises:
-        SpecificationError: where the arguments do not fit together.
+        SpecificationError: If arguments contradict each other.
 
     >>> acc = regression(y_true="sold", y_pred="forecast")
     >>> report = acc.update({"sold": [3.0, 5.0, 4.0], "forecast": [2.5, 5.0, 5.0]}).finalize()
@@ -401,29 +406,30 @@ def predictions(
     max_groups: int | None = MAX_GROUPS,
     overflow: Literal["raise", "other"] = "raise",
 ) -> Accumulator:
-    """An accumulator for predictions whose labels have not come: volume, null rate, scores, predicted positives.
+    """An accumulator for predictions without labels: volume, null rate, scores, and predicted positives.
 
-    Rows with a null are left out and counted, so that ``dropped_rate`` is the null rate of each group.
+    Rows with a null are dropped and counted, so ``dropped_rate`` is the null rate of each group.
 
     Args:
-        y_score: the score of the positive class, or a mapping of model names to scores; in the real domain any number.
-        y_pred: predicted labels, which are then counted instead of thresholds.
-        sample_weight: weights of rows.
-        unit: what rows belong to, such as a user, where rows of one unit depend on each other; intervals allow for it.
-        by: group columns, by name or expression, such as a segment and a window of time.
-        positive: the positive label of ``y_pred``; every other is negative.
-        negative: the negative label; a third is then an error.
-        nulls: ``"drop"``, or ``"raise"`` to refuse them.
-        thresholds: where a score counts as positive: 0.5, or 0 in the real domain, unless given; empty for nowhere.
-        domain: ``"probability"`` for scores in [0, 1]; ``"real"`` for margins, forecasts and other numbers.
-        capacity: most bins of the histogram: 16,384, or 4,096 for each group where ``by`` is given.
-        atoms: scores that many rows share.
-        metrics: what reports show, instead of the usual ones. All others can still be asked for.
+        y_score: Score of the positive class, or a mapping of model names to scores. In the real domain, any number.
+        y_pred: Predicted labels, counted instead of thresholds.
+        sample_weight: Column of the row weights.
+        unit: Column that identifies correlated rows, such as a user ID. Confidence intervals account for the
+            correlation.
+        by: Group columns: names or Polars expressions, such as a segment and a time window.
+        positive: Positive label of ``y_pred``. All others are negative.
+        negative: Negative label. Any third label then raises an error.
+        nulls: ``"drop"`` to drop and count rows with nulls or NaN, or ``"raise"`` to reject them.
+        thresholds: Decision thresholds on the score. Defaults to 0.5, or 0 in the real domain; empty for none.
+        domain: ``"probability"`` for scores in [0, 1], or ``"real"`` for margins, forecasts, and other numbers.
+        capacity: Maximum number of bins of the histogram. Defaults to 16,384, or 4,096 per group with ``by``.
+        atoms: Scores shared by many rows (point masses).
+        metrics: Metrics shown in reports. Defaults to those of the task. Others stay available by name.
         max_groups: Maximum number of groups. Defaults to 1,000,000; None for no limit. See `Accumulator`.
-        overflow: ``"raise"``, or ``"other"`` to put more groups into one named ``(other)``. See `Accumulator`.
+        overflow: ``"raise"``, or ``"other"`` to merge further groups into one named ``(other)``. See `Accumulator`.
 
     Raises:
-        SpecificationError: where the arguments do not fit together.
+        SpecificationError: If arguments contradict each other.
 
     >>> acc = predictions(y_score="p").update({"p": [0.9, 0.6, None, 0.1]})
     >>> report = acc.finalize()
@@ -461,7 +467,7 @@ def predictions(
 
 
 def _require_one_decision(y_score: Any, y_pred: Any, thresholds: Sequence[float] | None) -> None:
-    """Refuse thresholds where predicted labels are counted."""
+    """Refuse thresholds if predicted labels are counted."""
     if y_score is None and thresholds is not None:
         raise SpecificationError(Argument("thresholds"), " apply to ", Argument("y_score"), ", which is not given.")
     if y_pred is not None and thresholds is not None:
@@ -481,7 +487,7 @@ def _thresholds(given: Sequence[float] | None, domain: Domain) -> tuple[float, .
 
 
 def _bins(given: int | None, by: Column | Sequence[Column], default: int) -> int:
-    """How many bins a histogram has at most: fewer where there are groups, unless given."""
+    """How many bins a histogram has at most: fewer if there are groups, unless given."""
     grouped = not (isinstance(by, Sequence) and not len(by))
     return given if given is not None else CAPACITY_OF_A_GROUP if grouped else default
 

@@ -87,7 +87,7 @@ def number(value: float | None, lower: float | None, upper: float | None) -> str
 
 
 def half_width(lower: float | None, upper: float | None) -> float:
-    """Half of the distance between two bounds, 0 where there are none."""
+    """Half of the distance between two bounds, 0 if there are none."""
     if lower is None or upper is None or lower == upper:
         return 0.0
     return (upper - lower) / 2
@@ -141,12 +141,12 @@ def where(keys: pl.DataFrame, by: Sequence[str]) -> pl.Expr:
 
 
 def render(frame: pl.DataFrame, by: list[str], width: int | None = None) -> str:
-    """A report's frame as text: metrics below each other, or, where there are groups, one row for each.
+    """A report's frame as text: metrics below each other, or, if there are groups, one row for each.
 
     Args:
-        frame: the frame of a report.
-        by: its group columns.
-        width: the most characters of a line where there are groups; metrics that do not fit are counted instead.
+        frame: The frame of a report.
+        by: Its group columns.
+        width: The most characters of a line if there are groups; metrics that do not fit are counted instead.
     """
     kept = [c for c in frame.columns if c not in (*by, *ESTIMATE)]
     several = [c for c in kept if frame[c].drop_nulls().n_unique() > 1]

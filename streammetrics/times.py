@@ -40,7 +40,7 @@ def earlier(times: pl.Series, length: str) -> pl.Series:
     """Dates or times moved back by a length of time.
 
     Raises:
-        SpecificationError: for what is no length of time.
+        SpecificationError: If the text is not a duration.
 
     >>> earlier(pl.Series([date(2026, 1, 31)]), "1w").item()
     datetime.date(2026, 1, 24)
@@ -54,7 +54,7 @@ def require_length(length: str) -> None:
     """Refuse what is no length of time, and one with which Polars overflows in silence.
 
     Raises:
-        SpecificationError: for either.
+        SpecificationError: If the value is invalid.
 
     >>> require_length("1d12h")
     >>> require_length("9999999999s")  # doctest: +ELLIPSIS

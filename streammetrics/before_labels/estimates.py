@@ -42,10 +42,10 @@ def estimates(group: Group, wanted: Sequence[Wanted], odds: float, quantile: flo
     """Value, bounds, limits of the interval, and a note for each metric.
 
     Args:
-        group: the rows, beside those of the reference.
-        wanted: metrics and thresholds.
-        odds: the largest factor between odds.
-        quantile: of the normal distribution, for the interval; none without it.
+        group: The rows, beside those of the reference.
+        wanted: Metrics and thresholds.
+        odds: The largest factor between odds.
+        quantile: Of the normal distribution, for the interval; none without it.
     """
     if group.undefined:
         yield from ({"note": f"undefined: {group.undefined}"} for _ in wanted)

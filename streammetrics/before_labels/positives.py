@@ -26,7 +26,7 @@ class Positives:
 
     @classmethod
     def of(cls, rows: Values, rates: Values, odds: float, hidden: NDArray[np.bool_]) -> Positives:
-        """Those of rates of positives, where the odds differ by at most a factor."""
+        """Those of rates of positives, if the odds differ by at most a factor."""
         low, high = within_odds(rates, odds)
         return cls(rows, rows * rates, rows * low, rows * high, hidden)
 

@@ -68,7 +68,7 @@ def isotonic(neg: Values, pos: Values) -> Values:
 
 
 def _inside(rates: Values, neg: Values, pos: Values) -> Values:
-    """The rates, with half a row of the other class where the lowest is 0 or the highest is 1."""
+    """The rates, with half a row of the other class if the lowest is 0 or the highest is 1."""
     none, all_ = rates <= 0, rates >= 1
     others = np.where(none | all_, 0.5, rates)
     lowest = 0.5 / ((neg * none).sum(axis=-1, keepdims=True) + 1)

@@ -1,4 +1,4 @@
-"""Metrics of bins from the number of positives in each, and their bounds where it is only known within bounds."""
+"""Metrics of bins from the number of positives in each, and their bounds if it is only known within bounds."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def bounds(metric: str, threshold: float | None, group: Group, positives: Positi
 
 
 def _read(metric: str, confusion: dict[str, Values]) -> Values:
-    """A metric of confusion counts, NaN where it is undefined. Its formula is the same for arrays."""
+    """A metric of confusion counts, NaN if it is undefined. Its formula is the same for arrays."""
     formula = DECISIONS[metric]
     with np.errstate(invalid="ignore"):
         found: Values = formula.formula(*(np.maximum(confusion[c], 0.0) for c in formula.columns))

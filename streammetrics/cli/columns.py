@@ -72,7 +72,7 @@ class Columns:
 
 
 def label(text: str) -> Any:
-    """A label as a number or a boolean where it reads like one."""
+    """A label as a number or a boolean if it reads like one."""
     try:
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError, RecursionError, MemoryError):

@@ -27,7 +27,7 @@ VERDICT = re.compile(rf"(?<=  )({'|'.join(COLOURS)})(?=$|: )", re.MULTILINE)  # 
 
 
 def show(report: Report, form: str, output: Path | None, html: Path | None = None) -> None:
-    """A report, as a page too where one is asked for."""
+    """A report, as a page too if one is asked for."""
     if html is not None:
         report.save_html(html)
     if form == PROMETHEUS:
@@ -42,7 +42,7 @@ def with_colours(findings: str) -> str:
 
 
 def write(frame: pl.DataFrame, text: str, form: str, output: Path | None) -> None:
-    """A frame in one of the forms, or the text that shows it as a table; to a file where one is given."""
+    """A frame in one of the forms, or the text that shows it as a table; to a file if one is given."""
     if form == "parquet":
         if output is None and sys.stdout.isatty():
             raise click.UsageError("Parquet is not for a terminal; give --output.")
@@ -63,7 +63,7 @@ def write(frame: pl.DataFrame, text: str, form: str, output: Path | None) -> Non
 
 
 def print_or_save(text: str, output: Path | None) -> None:
-    """Print a text, or write it to a file where one is given."""
+    """Print a text, or write it to a file if one is given."""
     if output is None:
         echo(text)
     else:

@@ -48,7 +48,7 @@ class Commands(click.Group):
             raise Failure(escaped(str(error).partition("\n")[0])) from error
 
     def _as_option(self, argument: Argument) -> str:
-        """An argument as it is typed, where a command has it: ``--nulls drop`` for ``nulls='drop'``."""
+        """An argument as it is typed, if a command has it: ``--nulls drop`` for ``nulls='drop'``."""
         parameters = [p for command in self.commands.values() for p in command.params]
         options = {p.name: p.opts[0] for p in parameters if isinstance(p, click.Option)}
         if argument.name not in options:

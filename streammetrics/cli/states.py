@@ -77,8 +77,8 @@ def check_command(
 ) -> None:
     """Check requirements on a saved state, in every group.
 
-    A requirement holds where the certified bounds leave no doubt: with >= the lower one decides, with <= the upper one.
-    The exit code is 1 where one fails. --format github prints annotations for GitHub Actions, --format junit a report
+    A requirement holds if the certified bounds leave no doubt: with >= the lower one decides, with <= the upper one.
+    The exit code is 1 if one fails. --format github prints annotations for GitHub Actions, --format junit a report
     for CI systems.
     """
     report = report_of(state, by, total)

@@ -22,15 +22,15 @@ NO_XML = str.maketrans({"\ufffe": "\\ufffe", "\uffff": "\\uffff"})
 
 
 def write_verdicts(frame: pl.DataFrame, shown: str, form: str, output: Path | None, suite: str) -> None:
-    """The verdicts of a check in one of the forms, or the text that shows them; to a file where one is given.
+    """The verdicts of a check in one of the forms, or the text that shows them; to a file if one is given.
 
     Args:
-        frame: a row for each rule and group: at least ``rule``, ``where``, ``value``, ``lower``, ``upper``,
+        frame: A row for each rule and group: at least ``rule``, ``where``, ``value``, ``lower``, ``upper``,
             ``verdict``, ``passes``, and ``note``.
-        shown: the text for a terminal.
-        form: the form.
-        output: the file.
-        suite: what was checked.
+        shown: The text for a terminal.
+        form: The form.
+        output: The file.
+        suite: What was checked.
     """
     if form == "github":
         print_or_save("\n".join([shown, *commands(frame)]), output)

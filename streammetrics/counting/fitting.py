@@ -45,14 +45,14 @@ class Cells(NamedTuple):
 def fit(table: pl.DataFrame, lattice: Lattice, capacity: int, sharing: int = 1) -> pl.DataFrame:
     """Merge bins, in each group at the smallest shift at which no more than ``capacity`` are left.
 
-    That shift follows from the rows seen, not from how they were split: a part never holds more bins than the whole. So
-    a group keeps the shift it has come to, and a shift is never raised further than it must be.
+    That shift follows from the rows, not from how they were split: a part never holds more bins than the whole. So a
+    group keeps the shift it has come to, and a shift is never raised further than it must be.
 
     Args:
-        table: columns group, shift, bin and values to add up; shifts may differ within a group.
-        lattice: what the bins mean.
-        capacity: the number of bins that a group may keep.
-        sharing: so many groups in a row share their bins: one shift, and one capacity.
+        table: Columns group, shift, bin and values to add up; shifts may differ within a group.
+        lattice: What the bins mean.
+        capacity: The number of bins that a group may keep.
+        sharing: So many groups in a row share their bins: one shift, and one capacity.
 
     Returns:
         The same columns, every bin once, sorted by group and value.
@@ -95,7 +95,7 @@ def fit_cells(cells: Cells, lattice: Lattice, capacity: int, sharing: int = 1) -
 
 
 def _at(wanted: Shifts, cells: Cells, lattice: Lattice) -> Cells:
-    """Cells at the shifts that are wanted, or less where a bin would span an atom: sorted, each once."""
+    """Cells at the shifts that are wanted, or less if a bin would span an atom: sorted, each once."""
     low, shift = cells.low, cells.shift
     finer = np.flatnonzero(shift < wanted)
     if len(finer):

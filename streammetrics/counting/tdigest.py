@@ -3,7 +3,7 @@
 A digest is a table with one row per centroid, sorted by group and mean: ``group`` (UInt32), ``mean``, ``weight``,
 ``min`` and ``max`` (Float64). A centroid stands for rows that are no longer kept: their weight, their weighted mean,
 their smallest and their largest value. To merge digests, put their tables together and `cluster` them. ``weight`` is
-Int64 where it is a number of rows.
+Int64 if it is a number of rows.
 
 The sketch is Dunning and Ertl's ("Computing extremely accurate quantiles using t-digests", 2019). As published it
 promises nothing about the ranks it gives. Here ``min`` and ``max`` certify them: for every x
@@ -48,14 +48,14 @@ def observe(values: Floats, group: Codes | None, groups: int, weight: Floats | N
     """The digest of rows.
 
     Args:
-        values: any but NaN.
-        group: the number of each row's group, below ``groups``; None where there is one group.
-        groups: the number of groups.
-        weight: of each row, positive, with a finite sum; None where every row counts once.
-        compression: how many centroids of finite values a group may have.
+        values: Any but NaN.
+        group: The number of each row's group, below ``groups``; None if there is one group.
+        groups: The number of groups.
+        weight: Of each row, positive, with a finite sum; None if every row counts once.
+        compression: How many centroids of finite values a group may have.
 
     Raises:
-        SpecificationError: where ``compression`` is not a positive whole number.
+        SpecificationError: If ``compression`` is not a positive whole number.
 
     >>> observe(np.array([3.0, 1.0, 2.0, 1.0]), None, 1, None, compression=100).rows()
     [(0, 1.0, 2, 1.0, 1.0), (0, 2.0, 1, 2.0, 2.0), (0, 3.0, 1, 3.0, 3.0)]
@@ -83,14 +83,14 @@ def cluster(table: DataFrame, compression: int) -> DataFrame:
     arcsine: a centroid whose middle is at the share q of the weight is in cell
     ``floor(compression * (asin(2 * q - 1) / pi + 1 / 2))``.
 
-    - A group has at most ``compression`` centroids of finite values, and one for either infinity. Where it has no more
+    - A group has at most ``compression`` centroids of finite values, and one for either infinity. If it has no more
       than ``compression``, only equal values are merged.
     - Centroids that are merged weigh less than two cells: less than ``pi / compression`` of the group, and towards the
       ends about ``2 * pi * sqrt(q * (1 - q)) / compression``.
     - A value that fills a cell is merged with no other.
 
     Raises:
-        SpecificationError: where ``compression`` is not a positive whole number.
+        SpecificationError: If ``compression`` is not a positive whole number.
 
     >>> even, odd = (observe(np.arange(start, 1000.0, 2), None, 1, None, compression=4) for start in (0, 1))
     >>> cluster(pl.concat([even, odd]), compression=4)["weight"].to_list()
@@ -146,11 +146,11 @@ def _clusters(values: Floats, group: Codes | None, runs: Codes, ends: Codes, com
     """The first row of each cluster.
 
     Args:
-        values: of the rows, sorted by group and value.
-        group: of the rows.
-        runs: the first row of each run that stays together.
-        ends: weight up to each run, and up to the end, in integers.
-        compression: the number of cells of a group.
+        values: Of the rows, sorted by group and value.
+        group: Of the rows.
+        runs: The first row of each run that stays together.
+        ends: Weight up to each run, and up to the end, in integers.
+        compression: The number of cells of a group.
     """
     starts = np.searchsorted(runs, _group_starts(group, len(values)))
     stops = np.append(starts, len(runs))[1:]

@@ -1,7 +1,7 @@
-"""How far two distributions lie apart, read off two histograms over the same bins.
+"""How far two distributions lie apart, computed from two histograms over the same bins.
 
 Every function takes the table of such bins: ``group``, ``low`` and ``high`` (the smallest and the largest value of the
-bin, equal where it is one value), and ``reference`` and ``current``, the rows of each side in it or their weight. Bins
+bin, equal if it is one value), and ``reference`` and ``current``, the rows of each side in it or their weight. Bins
 ascend within each group.
 
 PSI and Jensen-Shannon divergence join the bins to a few, the same for both sides (see `quantile_bins`); their edges
@@ -27,11 +27,11 @@ def distances(table: pl.DataFrame, bins: int = 10) -> pl.DataFrame:
     """All measures of every group.
 
     Args:
-        table: the bins of both sides.
-        bins: into how many quantiles of the reference PSI and Jensen-Shannon divergence cut it.
+        table: The bins of both sides.
+        bins: Into how many quantiles of the reference PSI and Jensen-Shannon divergence cut it.
 
     Returns:
-        Columns group, measure, value, lower, upper; null where one side has no rows.
+        Columns group, measure, value, lower, upper; null if one side has no rows.
 
     >>> sides = {"reference": [3, 1], "current": [1, 3]}
     >>> table = pl.DataFrame({"group": 0, "low": [0.2, 0.8], "high": [0.2, 0.8], **sides})
@@ -162,7 +162,7 @@ def _along_the_line(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _area(height: Expr, low: Expr, high: Expr) -> Expr:
-    """Of a rectangle; 0 where it has no height, even if it is endlessly wide, and without overflow of its width."""
+    """Of a rectangle; 0 if it has no height, even if it is endlessly wide, and without overflow of its width."""
     endless = low.is_infinite() | high.is_infinite()
     flat = (low == high) | (endless & (height <= ROUNDING))
     far = (high - low).is_infinite()

@@ -62,18 +62,18 @@ def drift(
     of its bin.
 
     Args:
-        reference: an accumulator or report, of the same group columns, or of fewer: it is then the reference of all
+        reference: An accumulator or report, of the same group columns, or of fewer: it is then the reference of all
             groups that have its values.
-        current: what is compared with it.
-        of: one or several of the distributions; all that both sides keep unless given.
+        current: What is compared with it.
+        of: One or several of the distributions; all that both sides keep unless given.
         bins: Number of quantile bins of PSI and JS, at least 2.
         confidence: Confidence level of intervals of PSI, JS, KS, and the changes of metrics, such as 0.95. Without it
             there are none. Intervals of PSI and JS are around the value without its bias, and begin at 0 if chance
             alone could be the cause. They take rows to be independent, so weighted rows and rows of units have none.
 
     Raises:
-        ReportError: where the reference has other group columns, or a distribution is not kept by both sides.
-        SpecificationError: for fewer than 2 bins, or a confidence that is not between 0 and 1.
+        ReportError: If the reference has other group columns, or a distribution is not kept by both sides.
+        SpecificationError: If ``bins`` is less than 2, or ``confidence`` is not between 0 and 1.
 
     >>> import streammetrics as sm
     >>> scores = [0.1, 0.2, 0.3, 0.4], [0.2, 0.3, 0.4, 0.9]
@@ -107,18 +107,18 @@ def drift_over(
     """The drift of every window of time against a fixed reference or a rolling one; other group columns stay apart.
 
     Args:
-        acc: an accumulator, or a report, with the window among its group columns.
-        window: the group column of dates or times that tells where a window begins.
-        reference: from when to when a fixed reference reaches, the end left out, as dates, times or ISO text, such as
+        acc: An accumulator, or a report, with the window among its group columns.
+        window: The group column of dates or times that tells where a window begins.
+        reference: From when to when a fixed reference reaches, the end left out, as dates, times or ISO text, such as
             ``("2026-01-01", "2026-01-15")``; or how far a rolling one reaches back from the beginning of each window,
             as a Polars duration such as ``"28d"`` or ``"1mo"``.
-        of: as of `drift`.
-        bins: as of `drift`.
-        confidence: as of `drift`; rows of different windows are taken to be independent unless there is a ``unit``.
+        of: As of `drift`.
+        bins: As of `drift`.
+        confidence: As of `drift`; rows of different windows are taken to be independent unless there is a ``unit``.
 
     Raises:
-        SpecificationError: for a window that is no group column of dates or times, and for an unreadable reference.
-        ReportError: where no window lies in a fixed reference; and as of `drift`.
+        SpecificationError: If ``window`` is not a Date or Datetime group column, or ``reference`` is invalid.
+        ReportError: If no window lies in a fixed reference; and as of `drift`.
 
     >>> import streammetrics as sm
     >>> from datetime import date
@@ -163,8 +163,8 @@ class Drift:
     def frame(self) -> pl.DataFrame:
         """The measures: group columns, ``of``, ``measure``, ``value``, ``lower``, ``upper``, ``note``.
 
-        Groups are those of either side, or where the reference has fewer group columns those of the current side. A
-        measure is null where one side has no rows, and the note says which. With a confidence level, also ``ci_lower``
+        Groups are those of either side, or if the reference has fewer group columns those of the current side. A
+        measure is null if one side has no rows, and the note says which. With a confidence level, also ``ci_lower``
         and ``ci_upper``; without an interval the note says why.
         """
         return self._frame.drop(CENTER, strict=False)

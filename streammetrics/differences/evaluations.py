@@ -28,18 +28,18 @@ def compare(
     model is called better: the note says which one is on these rows.
 
     Args:
-        a: an accumulator, or a report.
-        b: another one, of the same group columns, or of more: ``a`` is then compared with each of its groups.
+        a: An accumulator, or a report.
+        b: Another one, of the same group columns, or of more: ``a`` is then compared with each of its groups.
         models: Names of two models of ``a``, to compare in place of ``a`` and ``b``; see `Report.compare`.
         metrics: Metrics to compare. Defaults to those that both show.
         confidence: Confidence level of the intervals. With None, ``better`` follows from the certified bounds alone.
-        independent: whether the rows of one tell nothing of those of the other, such as those of two days of different
+        independent: Whether the rows of one tell nothing of those of the other, such as those of two days of different
             users; not so for two models on the same rows.
 
     Raises:
-        ReportError: where the group columns differ, or one has the name of a column of the comparison.
-        MetricError: for an unknown metric, or one that cannot be read off what either kept.
-        SpecificationError: for a confidence that is not between 0 and 1, and if both of ``b`` and ``models`` are given,
+        ReportError: If the group columns differ, or one has the name of a column of the comparison.
+        MetricError: If a metric is unknown, or not available on both sides.
+        SpecificationError: For a confidence that is not between 0 and 1, and if both of ``b`` and ``models`` are given,
             or neither is.
 
     >>> import streammetrics as sm

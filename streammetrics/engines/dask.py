@@ -43,16 +43,16 @@ def accumulate(source: Source, acc: Accumulator, *, split_every: int = SPLIT_EVE
     comes home. The scheduler is the one that is set, as by a ``distributed.Client``.
 
     Args:
-        source: a ``dask.dataframe``, a bag of frames or batches, or paths, globs or folders of files that workers can
+        source: A ``dask.dataframe``, a bag of frames or batches, or paths, globs or folders of files that workers can
             read, which makes a task of each file or table.
-        acc: an accumulator.
-        split_every: number of states that one task adds up, at least 2.
+        acc: An accumulator.
+        split_every: Number of states that one task adds up, at least 2.
 
     Raises:
-        SourceError: where the source is missing, unreadable or of another kind.
+        SourceError: If the source is missing, unreadable, or not supported.
         SpecificationError: If ``split_every`` is less than 2, or ``acc`` is not an accumulator.
-        ColumnError: for a missing column or one of an unusable type.
-        DataError: for values that a column's role cannot use.
+        ColumnError: If a column is missing or has an unsupported type.
+        DataError: If a column contains invalid values.
     """
     require_accumulator(source, acc)
     require_whole("split_every", split_every, 2)
@@ -93,15 +93,15 @@ def states(source: Source, acc: Accumulator, *, buckets: int = BUCKETS) -> Bag:
     """The states of very many groups, added up on the workers: each group in one of several tables.
 
     Args:
-        source: as in `accumulate`.
-        acc: says what to keep by which columns, and is not filled.
-        buckets: number of tables, from 2 to 256.
+        source: As in `accumulate`.
+        acc: Says what to keep by which columns, and is not filled.
+        buckets: Number of tables, from 2 to 256.
 
     Returns:
         A bag of Arrow tables of states. `Accumulator.from_arrow` reads one of them, or several put together.
 
     Raises:
-        SpecificationError: where nothing is grouped by, or for another number of tables.
+        SpecificationError: If there are no group columns, or ``buckets`` is out of range.
     """
     require_accumulator(source, acc)
     require_groups(acc)

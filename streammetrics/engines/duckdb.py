@@ -24,13 +24,13 @@ def accumulate(relation: DuckDBPyRelation, acc: Accumulator, *, workers: int | N
     The relation is streamed: memory does not grow with its size.
 
     Args:
-        relation: what ``duckdb.sql`` returns; a table, files, a query.
-        acc: an accumulator.
-        workers: number of threads that take rows in; one for each core where None.
+        relation: What ``duckdb.sql`` returns; a table, files, a query.
+        acc: An accumulator.
+        workers: Number of threads that take rows in; one for each core if None.
 
     Raises:
-        ColumnError: for a missing column or one of an unusable type.
-        DataError: for values that a column's role cannot use.
+        ColumnError: If a column is missing or has an unsupported type.
+        DataError: If a column contains invalid values.
 
     >>> import duckdb
     >>> import streammetrics as sm

@@ -37,12 +37,12 @@ def accumulate(dataset: Dataset, acc: Accumulator) -> Accumulator:
     Each block becomes a state; the driver adds these up as they come.
 
     Args:
-        dataset: a Ray dataset.
-        acc: an accumulator.
+        dataset: A Ray dataset.
+        acc: An accumulator.
 
     Raises:
-        ColumnError: for a missing column or one of an unusable type.
-        DataError: for values that a column's role cannot use.
+        ColumnError: If a column is missing or has an unsupported type.
+        DataError: If a column contains invalid values.
     """
     require_accumulator(dataset, acc)
     spec = acc.empty()
@@ -77,16 +77,16 @@ def states(dataset: Dataset, acc: Accumulator, *, tasks: int = TASKS) -> Dataset
     """The states of very many groups, added up on the workers: a row for each group, which no single machine holds.
 
     Args:
-        dataset: as in `accumulate`.
-        acc: says what to keep by which columns, and is not filled.
-        tasks: number of blocks of the result.
+        dataset: As in `accumulate`.
+        acc: Says what to keep by which columns, and is not filled.
+        tasks: Number of blocks of the result.
 
     Returns:
         A dataset with the group columns and one nested column for each statistic. It can be filtered by group, united
         with others and given to `merge`, written, and `collect` brings home some of it.
 
     Raises:
-        SpecificationError: where nothing is grouped by.
+        SpecificationError: If there are no group columns.
     """
     require_accumulator(dataset, acc)
     require_groups(acc)
@@ -100,9 +100,9 @@ def merge(states: Dataset, acc: Accumulator, *, tasks: int = TASKS) -> Dataset:
     """Add up states of the same group, on the workers: those of several days, say, as one dataset.
 
     Args:
-        states: a dataset of `states`, the union of several, or one that was written and read again.
-        acc: what its states keep, by which columns. To roll up, give ``acc.rollup("country")``.
-        tasks: as in `states`.
+        states: A dataset of `states`, the union of several, or one that was written and read again.
+        acc: What its states keep, by which columns. To roll up, give ``acc.rollup("country")``.
+        tasks: As in `states`.
     """
     require_whole("tasks", tasks, 1)
     spec = acc.empty()
@@ -118,7 +118,7 @@ def collect(states: Dataset, acc: Accumulator) -> Accumulator:
 
 
 def _used(dataset: Dataset, acc: Accumulator) -> Dataset:
-    """The dataset of the columns in use; for volume alone, and where columns come from a function, as it is."""
+    """The dataset of the columns in use; for volume alone, and if columns come from a function, as it is."""
     columns, schema = acc.roles.sources, dataset.schema(fetch_if_missing=False)  # which would run the functions
     if schema is None or not columns:
         return dataset

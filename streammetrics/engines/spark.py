@@ -43,13 +43,13 @@ def accumulate(df: DataFrame, acc: Accumulator, *, tasks: int | None = None) -> 
     Each partition becomes a state; the driver adds them up. With Spark Connect the driver is the client.
 
     Args:
-        df: a data frame, of a classic session or of Spark Connect.
-        acc: an accumulator.
-        tasks: where partitions are thousands, how many tasks add their states up before these go to the driver.
+        df: A data frame, of a classic session or of Spark Connect.
+        acc: An accumulator.
+        tasks: If partitions are thousands, how many tasks add their states up before these go to the driver.
 
     Raises:
-        ColumnError: for a missing column or one of an unusable type.
-        DataError: for values that a column's role cannot use. Spark runs a failed task again, four times by default,
+        ColumnError: If a column is missing or has an unsupported type.
+        DataError: If a column contains invalid values. Spark runs a failed task again, four times by default,
             before it gives up.
     """
     require_accumulator(df, acc)
@@ -91,16 +91,16 @@ def states(df: DataFrame, acc: Accumulator, *, tasks: int | None = None) -> Data
     """The states of very many groups, added up on the workers: a row for each group, which no single machine holds.
 
     Args:
-        df: as in `accumulate`. An empty part of it is read at once, for the types of its columns.
-        acc: says what to keep by which columns, and is not filled.
-        tasks: number of partitions of the result; Spark's own number for shuffles where None.
+        df: As in `accumulate`. An empty part of it is read at once, for the types of its columns.
+        acc: Says what to keep by which columns, and is not filled.
+        tasks: Number of partitions of the result; Spark's own number for shuffles if None.
 
     Returns:
         A data frame with the group columns and one nested column for each statistic. A later job can filter it by
         group, `merge` it with others, write it, and `collect` some of it.
 
     Raises:
-        SpecificationError: where nothing is grouped by.
+        SpecificationError: If there are no group columns.
     """
     require_accumulator(df, acc)
     require_groups(acc)
@@ -116,9 +116,9 @@ def merge(states: DataFrame, acc: Accumulator, *, tasks: int | None = None) -> D
     """Add up states of the same group, on the workers: those of several days, say, as one data frame.
 
     Args:
-        states: a data frame of `states`, the union of several, or one that was written and read again.
-        acc: what its states keep, by which columns. To roll up, give ``acc.rollup("country")``.
-        tasks: as in `states`.
+        states: A data frame of `states`, the union of several, or one that was written and read again.
+        acc: What its states keep, by which columns. To roll up, give ``acc.rollup("country")``.
+        tasks: As in `states`.
     """
     _require_tasks(tasks)
     spec = acc.empty()

@@ -31,16 +31,16 @@ def partial(source: Source, acc: Accumulator, part: str | None = None) -> pa.Tab
     """The state of some rows: what a worker sends home.
 
     Args:
-        source: what `streammetrics.accumulate` takes, such as an iterator of batches. One thread reads it, since an
+        source: What `streammetrics.accumulate` takes, such as an iterator of batches. One thread reads it, since an
             engine has a worker for each core.
-        acc: says what to keep, and is not filled itself. It travels pickled, its expressions included.
+        acc: Says what to keep, and is not filled itself. It travels pickled, its expressions included.
         part: What errors of bad rows call the source, such as ``"partition 3"``. Files are named by themselves.
 
     Returns:
         The table of `Accumulator.to_arrow`, a row for each group.
 
     Raises:
-        StreamMetricsError: as `streammetrics.accumulate` does.
+        StreamMetricsError: As `streammetrics.accumulate` does.
 
     >>> import streammetrics as sm
     >>> clicks = sm.binary(y_true="y", y_score="p", by="day")
@@ -68,8 +68,8 @@ def merge(states: Iterable[pa.Table]) -> pa.Table:
     """One table of states from several, such as those of `partial`. They are taken as they come.
 
     Raises:
-        StateError: for a table that is no state.
-        MergeError: where there is none, or where specifications differ.
+        StateError: If a table is not a state.
+        MergeError: If ``tables`` is empty, or the specifications differ.
 
     >>> import streammetrics as sm
     >>> clicks = sm.binary(y_true="y", y_score="p", by="day")
@@ -98,10 +98,10 @@ def _added_up(states: Iterable[pa.Table]) -> Iterator[Accumulator]:
 
 
 def restored(table: pa.Table, acc: Accumulator) -> pa.Table:
-    """A table of states as `acc` would write it, where an engine dropped its metadata, widened types or moved columns.
+    """A table of states as `acc` would write it, if an engine dropped its metadata, widened types or moved columns.
 
     Raises:
-        SpecificationError: where a column is missing, or holds values that its type cannot.
+        SpecificationError: If a column is missing, or holds values that its type cannot.
 
     >>> import streammetrics as sm
     >>> clicks = sm.binary(y_true="y", y_score="p", by="day")
@@ -205,10 +205,10 @@ def require_whole(name: str, given: Any, least: int) -> None:
 
 
 def require_groups(acc: Accumulator) -> None:
-    """Refuse to keep states apart where there is one.
+    """Refuse to keep states apart if there is one.
 
     Raises:
-        SpecificationError: where nothing is grouped by.
+        SpecificationError: If there are no group columns.
     """
     if not acc.roles.keys:
         raise SpecificationError("states are kept apart by group; give by=, or use accumulate.")
@@ -231,7 +231,7 @@ def engine(module: str, extra: str) -> ModuleType:
     """A module of an engine.
 
     Raises:
-        SpecificationError: where it is not installed.
+        SpecificationError: If the library is not installed.
     """
     try:
         return import_module(module)

@@ -17,7 +17,7 @@ log: Final = logging.getLogger("streammetrics")
 
 
 def fastest(kernel: Callable[P, T]) -> Callable[P, T]:
-    """The kernel, which hands many rows to its compiled twin, where numba is installed and works."""
+    """The kernel, which hands many rows to its compiled twin, if numba is installed and works."""
     name = kernel.__name__
 
     @wraps(kernel)

@@ -28,9 +28,9 @@ def likeliest(scores: Sequence[Floats]) -> Codes:
 
 
 def row_sums(scores: Sequence[Floats]) -> Floats:
-    """Of each row the sum of its scores, NaN where one is; the order of the scores does not change a bit.
+    """Of each row the sum of its scores, NaN if one is; the order of the scores does not change a bit.
 
-    Where all scores are decimals of at most 12 places, it is the float nearest to the sum of these decimals, so that
+    If all scores are decimals of at most 12 places, it is the float nearest to the sum of these decimals, so that
     0.1 + 0.2 is 0.3. Otherwise rounding errors are added up as well. No sum is below a score.
     """
     totals = np.empty(len(scores[0]))

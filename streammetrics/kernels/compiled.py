@@ -58,7 +58,7 @@ def _extent_of_keys(low: int, high: int) -> Extent:
 
 
 def number(column: pl.Series) -> tuple[Codes, Codes]:
-    """1.5 ns for few values, 40 ns where nearly every row has its own."""
+    """1.5 ns for few values, 40 ns if nearly every row has its own."""
     high: NDArray[np.integer]
     low: NDArray[np.integer]
     if column.dtype == pl.String:  # 16 bytes say where a text is, and which where it is short
@@ -133,7 +133,7 @@ def sum_errors(
 
 
 def fold_of(lattice: Lattice) -> np.int64 | None:
-    """The key of one where the line is folded, else None: loops are compiled for each, and twice as fast so."""
+    """The key of one if the line is folded, else None: loops are compiled for each, and twice as fast so."""
     return ONE if lattice.domain == "probability" else None
 
 
@@ -176,7 +176,7 @@ def _arrange(codes, order, starts):
 
 @exact
 def _number(high, low, bits, codes):
-    """A row for each number, None where more than half of the slots are taken."""
+    """A row for each number, None if more than half of the slots are taken."""
     size, shift = 1 << bits, np.uint64(64 - bits)
     last, most = np.uint64(size - 1), min(size // 2, len(high))
     numbers, highs, lows = np.full(size, -1, np.int32), np.empty(most, np.int64), np.empty(most, np.int64)

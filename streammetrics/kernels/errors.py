@@ -1,7 +1,7 @@
 """Moments of actual and predicted values, and losses of their errors, in numpy: blocks of rows, summed by group.
 
 Squares are taken of distances to a reference near the mean, and a mean is kept as two floats, so that no digits are
-lost where values are large and vary little. Infinite values follow floating-point arithmetic: infinity minus infinity
+lost if values are large and vary little. Infinite values follow floating-point arithmetic: infinity minus infinity
 is NaN.
 """
 
@@ -257,5 +257,5 @@ def deviance(actual: Floats, mean: Floats, power: float) -> Floats:
 
 
 def null_deviance(actual: Floats, mean: Floats, power: float) -> Floats:
-    """Unit deviance of values about their mean, or of means of parts about that of all; 0 where both are equal."""
+    """Unit deviance of values about their mean, or of means of parts about that of all; 0 if both are equal."""
     return np.where(actual == mean, 0.0, deviance(actual, mean, power))

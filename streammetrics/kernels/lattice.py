@@ -34,7 +34,7 @@ class Lattice:
     Args:
         domain: ``"real"`` for any value but NaN; ``"probability"`` for values in [0, 1], with the line folded at one
             half so that it is as fine near 1 as near 0.
-        atoms: values that always keep a bin of their own.
+        atoms: Values that always keep a bin of their own.
     """
 
     domain: Domain
@@ -113,7 +113,7 @@ class Lattice:
         return spanning & (shifts > 0)
 
     def limit_shifts(self, keys: Keys, shifts: NDArray[np.integer]) -> NDArray[np.int64]:
-        """The shifts at which keys are binned when ``shifts`` are asked for: less where a bin would span an atom.
+        """The shifts at which keys are binned when ``shifts`` are asked for: less if a bin would span an atom.
 
         >>> lattice = Lattice("probability")
         >>> lattice.limit_shifts(np.array([0, 5, 2**60]), np.array([40]))

@@ -80,7 +80,7 @@ def arrange(codes: Codes, groups: int) -> tuple[Codes | None, Runs]:
 
 
 def extent(values: NDArray[np.number]) -> Extent:
-    """Smallest and largest value, NaN where one is NaN; 0.5 ns."""
+    """Smallest and largest value, NaN if one is NaN; 0.5 ns."""
     return (float(values.min()), float(values.max())) if len(values) else NOTHING
 
 
@@ -153,7 +153,7 @@ class Ladder(NamedTuple):
 
     @classmethod
     def of(cls, thresholds: Floats) -> Ladder:
-        """A grid with a few cells for each threshold; a single one where they are few, or endlessly far apart."""
+        """A grid with a few cells for each threshold; a single one if they are few, or endlessly far apart."""
         ended, finite = np.append(thresholds, np.nan), thresholds[np.isfinite(thresholds)]
         cells = CELLS * len(thresholds)
         with np.errstate(over="ignore"):

@@ -1,4 +1,4 @@
-"""Agreement beyond chance, and against always predicting the majority class: metrics of the 2x2 table."""
+"""Agreement beyond chance, and against always predicting the majority class: metrics of the confusion counts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOT_SMOOTH = "not smooth where classes are equally large"
 def mcc(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     """Matthews correlation coefficient: Pearson's correlation of actual and predicted class.
 
-    Null where a class or a prediction does not occur (scikit-learn: 0).
+    Null if a class or a prediction does not occur (scikit-learn: 0).
 
     >>> mcc(6, 1, 2, 3)
     0.47809144373375745
@@ -67,7 +67,7 @@ def banded(total: Expr, exact: tuple[Expr, Expr], scaled: tuple[Expr, Expr]) -> 
 
 
 def kappa_band(excess: Expr, possible: Expr) -> Expr:
-    """The verbal band of ``kappa = excess / possible``, exact on integers; null where kappa is."""
+    """The verbal band of ``kappa = excess / possible``, exact on integers; null if kappa is."""
     return each(_band, excess=excess, possible=possible)
 
 
@@ -147,11 +147,11 @@ def normalized_accuracy(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
 
 @metric(range=(1, inf), aliases=("imbalance_ratio",), interval=NOT_SMOOTH)
 def class_imbalance(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
-    """Rows of the more frequent class per row of the other; infinite where one class has none.
+    """Rows of the more frequent class per row of the other; infinite if one class has none.
 
     Its note is a band, with the bounds by which the KEEL repository sorts its data sets (Fernández et al. 2008): to 1.5
     balanced; to 3 slightly imbalanced; to 9 imbalanced; above highly imbalanced. The minority class then has at least
-    40 %, 25 % and 10 % of the rows.
+    40%, 25% and 10% of the rows.
 
     >>> class_imbalance(94, 50, 6, 850)
     9.0

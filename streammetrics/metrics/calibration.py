@@ -1,6 +1,6 @@
 """Calibration errors and the Brier decomposition: predicted against observed rates in bins of the score.
 
-Unlike the means over all rows, everything read off single bins depends on their number.
+Unlike the means over all rows, everything computed from single bins depends on their number.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def observed_rate(weight: Expr, pos: Expr) -> Expr:
 
 @metric(range=(0, inf), aliases=("expected_observed_ratio",))
 def calibration_ratio(pos: Expr, score_sum: Expr) -> Expr:
-    """Predicted over observed number of positives (E/O); above 1 where scores are too high on average.
+    """Predicted over observed number of positives (E/O); above 1 if scores are too high on average.
 
     >>> calibration_ratio([1, 2], [0.5, 4])
     1.5
@@ -106,7 +106,7 @@ def calibration_ratio(pos: Expr, score_sum: Expr) -> Expr:
 
 @metric(range=(-1, 1))
 def calibration_in_the_large(weight: Expr, pos: Expr, score_sum: Expr) -> Expr:
-    """Observed rate - mean score; above 0 where scores are too low on average (Steyerberg et al. 2010).
+    """Observed rate - mean score; above 0 if scores are too low on average (Steyerberg et al. 2010).
 
     >>> calibration_in_the_large([4, 4], [1, 2], [0.5, 4])
     -0.1875
@@ -162,7 +162,7 @@ def brier_within_bin(weight: Expr, pos: Expr, score_sum: Expr, score_square_sum:
     """What the scores' variation inside bins adds to the Brier score (Stephenson, Coelho & Jolliffe 2008).
 
     The variance of the score in a row's bin minus twice its covariance with the class there, averaged over rows: 0
-    where the scores of a bin are equal, below 0 where they rank its rows well.
+    if the scores of a bin are equal, below 0 if they rank its rows well.
 
     >>> brier_within_bin([2], [1], [1.5], [1.25], [1])
     -0.1875

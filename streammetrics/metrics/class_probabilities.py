@@ -83,7 +83,7 @@ def _class_mean(class_weight: Expr, loss_sum: Expr) -> Expr:
 def baseline_log_loss(class_weight: Expr) -> Expr:
     """Log loss of the best constant prediction, the class frequencies: the entropy of the classes, in nats.
 
-    0 where only one class occurs.
+    0 if only one class occurs.
 
     >>> baseline_log_loss([2, 2, 0])
     0.6931471805599453
@@ -118,7 +118,7 @@ def baseline_brier_score(class_weight: Expr) -> Expr:
 def log_loss_skill(class_weight: Expr, log_loss_sum: Expr) -> Expr:
     """Log loss saved against the best constant prediction, as a share: 1 - log_loss / baseline_log_loss.
 
-    Where only one class occurs, the constant has no loss: -infinity, or null for no loss either.
+    If only one class occurs, the constant has no loss: -infinity, or null for no loss either.
 
     >>> round(log_loss_skill([2, 2], [0.6, 0.6]), 4)
     0.5672
@@ -133,7 +133,7 @@ def log_loss_skill(class_weight: Expr, log_loss_sum: Expr) -> Expr:
 def brier_skill_score(class_weight: Expr, brier_sum: Expr) -> Expr:
     """Brier score saved against the best constant prediction, as a share: 1 - brier_score / baseline_brier_score.
 
-    Where only one class occurs, the constant has no loss: -infinity, or null for no loss either.
+    If only one class occurs, the constant has no loss: -infinity, or null for no loss either.
 
     >>> brier_skill_score([2, 2], [0.5, 0.5])
     0.5

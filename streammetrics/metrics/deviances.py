@@ -28,7 +28,7 @@ def msle(weight: Expr, squared_log_error_sum: Expr) -> Expr:
 
 @metric(range=(0, inf), better="low", aliases=("root_mean_squared_log_error",))
 def rmsle(weight: Expr, squared_log_error_sum: Expr) -> Expr:
-    """Root of the mean squared log error; 0.1 is about 10 % where values are large.
+    """Root of the mean squared log error; 0.1 is about 10% if values are large.
 
     >>> rmsle(4, 1)
     0.5
@@ -40,7 +40,7 @@ def rmsle(weight: Expr, squared_log_error_sum: Expr) -> Expr:
 
 @metric(range=(0, inf), better="low", aliases=("log_cosh_loss",))
 def log_cosh(weight: Expr, log_cosh_sum: Expr) -> Expr:
-    """Mean of ``log(cosh(error))``: half the squared error where errors are small, the absolute error where large.
+    """Mean of ``log(cosh(error))``: half the squared error if errors are small, the absolute error if large.
 
     >>> log_cosh(4, 1)
     0.25
@@ -96,7 +96,7 @@ def tweedie_deviance(weight: Expr, tweedie_deviance_sum: Expr) -> Expr:
 def d2_poisson(weight: Expr, poisson_deviance_sum: Expr, poisson_null_deviance_sum: Expr) -> Expr:
     """Poisson deviance saved against the mean of the actual values, as a share: what R² is for squared errors.
 
-    Where the actual values do not vary: null, or 1 for no deviance (Hastie, Tibshirani & Wainwright 2015, eq. 3.11).
+    If the actual values do not vary: null, or 1 for no deviance (Hastie, Tibshirani & Wainwright 2015, eq. 3.11).
 
     >>> d2_poisson(4, 3, 4), d2_poisson(4, 0, 0), d2_poisson(4, 3, 0)
     (0.25, 1.0, None)

@@ -1,11 +1,11 @@
-"""Quantiles and shares read off a t-digest, with bounds that hold whatever the rows were.
+"""Quantiles and shares computed from a t-digest, with bounds that hold whatever the rows were.
 
 A digest has one row per centroid, in ascending order of ``mean`` (see `streammetrics.counting.tdigest`). A centroid
 stands for rows between ``min`` and ``max``. Move them all down to ``min``, and no order statistic rises; move them all
 up to ``max``, and none falls. So an order statistic of the rows lies between that of the ``min`` and that of the
 ``max``.
 
-What a centroid hides is read off straight lines between rank and value: its mean stands at the middle of its weight, a
+What a centroid hides is interpolated linearly between rank and value: its mean stands at the middle of its weight, a
 single value at all of it, the smallest and the largest value of all at the two ends. Bounds clip what the lines say.
 """
 
@@ -38,7 +38,7 @@ def digest_quantile(
 
     Of rows it is numpy's quantile: on the straight line between the two rows next to ``(n - 1) * q``. Of weighted rows,
     even if all weights are whole numbers, it is scikit-learn's averaged weighted quantile (Hyndman and Fan 1996,
-    definition 2), with bounds for either of its rows where rounding decides. Null between -infinity and infinity.
+    definition 2), with bounds for either of its rows if rounding decides. Null between -infinity and infinity.
 
     >>> digest_quantile([1, 2.5, 4], [1, 2, 1], [1, 2, 4], [1, 3, 4], q=0.75)
     3.25

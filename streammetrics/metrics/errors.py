@@ -1,6 +1,6 @@
 """Errors of regression: means over rows, and shares of the spread of the actual values that predictions explain.
 
-They are read off the moments and sums of `streammetrics.statistics.error_moments`. Errors are ``predicted - actual``.
+They use the moments and sums of `streammetrics.statistics.error_moments`. Errors are ``predicted - actual``.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def rmse(weight: Expr, square_error_sum: Expr) -> Expr:
     interval=methods.sums(_OVER - _UNDER, "square_error_sum"),
 )
 def bias(weight: Expr, over_sum: Expr, under_sum: Expr) -> Expr:
-    """Mean error; above 0 where predictions are too high on average.
+    """Mean error; above 0 if predictions are too high on average.
 
     >>> bias(4, 3, 5)
     -0.5
@@ -115,7 +115,7 @@ def _error_m2(
 ) -> Expr:
     """Second moment of the errors about their mean.
 
-    Two forms subtract nearly equal numbers, one where the bias is large, the other where errors are small against the
+    Two forms subtract nearly equal numbers, one if the bias is large, the other if errors are small against the
     values; the one with the smaller numbers keeps more digits.
     """
     total = over_sum - under_sum
@@ -161,9 +161,9 @@ def pinball_loss(weight: Expr, over_sum: Expr, under_sum: Expr, *, q: float = 0.
     interval=methods.sums(pl.col("percentage_sum"), "percentage_square_sum"),
 )
 def mape(weight: Expr, percentage_sum: Expr) -> Expr:
-    """Mean of ``|error / actual|``, as a share: 0.1 is 10 %.
+    """Mean of ``|error / actual|``, as a share: 0.1 is 10%.
 
-    Infinite where an actual value is 0, and null where the prediction is 0 too. (scikit-learn divides by 2.2e-16
+    Infinite if an actual value is 0, and null if the prediction is 0 too. (scikit-learn divides by 2.2e-16
     there.) wape and smape stay finite.
 
     >>> mape(4, 0.5)
@@ -178,7 +178,7 @@ def mape(weight: Expr, percentage_sum: Expr) -> Expr:
 
 @metric(range=(0, inf), better="low", aliases=("root_mean_squared_percentage_error",))
 def rmspe(weight: Expr, percentage_square_sum: Expr) -> Expr:
-    """Root mean square of ``error / actual``, as a share; undefined where mape is.
+    """Root mean square of ``error / actual``, as a share; undefined if mape is.
 
     >>> rmspe(4, 0.25)
     0.25
@@ -190,7 +190,7 @@ def rmspe(weight: Expr, percentage_square_sum: Expr) -> Expr:
 
 @metric(range=(0, 2), better="low", aliases=("symmetric_mean_absolute_percentage_error",))
 def smape(weight: Expr, symmetric_percentage_sum: Expr) -> Expr:
-    """Mean of the absolute error over the mean of ``|actual|`` and ``|predicted|``: at most 2; 0 where both are 0.
+    """Mean of the absolute error over the mean of ``|actual|`` and ``|predicted|``: at most 2; 0 if both are 0.
 
     The form of the M3 competition (Makridakis & Hibon 2000), as a share.
 
@@ -243,7 +243,7 @@ def ss_tot(actual_m2: Expr) -> Expr:
 def r2(weight: Expr, actual_m2: Expr, square_error_sum: Expr) -> Expr:
     """Squared error saved against the mean of the actual values, as a share: ``1 - ss_res / ss_tot``.
 
-    1 for perfect predictions, 0 for those no better than the mean, below 0 for worse ones. Where the actual values do
+    1 for perfect predictions, 0 for those no better than the mean, below 0 for worse ones. If the actual values do
     not vary there is nothing to explain: null, or 1 if every prediction is right. (scikit-learn gives 0 and 1, or minus
     infinity and NaN with ``force_finite=False``.)
 
@@ -286,7 +286,7 @@ def explained_variance(
 ) -> Expr:
     """Variance of the actual values that is not variance of the errors, as a share: R² but for the bias.
 
-    Where the actual values do not vary: null, or 1 if the errors do not either.
+    If the actual values do not vary: null, or 1 if the errors do not either.
 
     >>> explained_variance(2, 3, 0, 5, 2, 4.5, 3)
     0.75
@@ -298,13 +298,13 @@ def explained_variance(
 
 
 def explained(weight: Expr, loss: Expr, baseline: Expr) -> Expr:
-    """Loss saved against a baseline, as a share; where the baseline has none, 1 for no loss either, and else null."""
+    """Loss saved against a baseline, as a share; if the baseline has none, 1 for no loss either, and else null."""
     return pl.when(baseline > 0).then(1 - loss / baseline).when((loss == 0) & (weight > 0)).then(1.0)
 
 
 @metric(range=(-1, 1), better="high", aliases=("pearson", "correlation"), interval=methods.MOMENTS)
 def pearson_r(actual_m2: Expr, predicted_m2: Expr, comoment: Expr) -> Expr:
-    """Pearson correlation of actual and predicted values; null where one of them does not vary.
+    """Pearson correlation of actual and predicted values; null if one of them does not vary.
 
     >>> pearson_r(4, 9, 3)
     0.5
@@ -318,7 +318,7 @@ def pearson_r(actual_m2: Expr, predicted_m2: Expr, comoment: Expr) -> Expr:
 def concordance(
     weight: Expr, over_sum: Expr, under_sum: Expr, actual_m2: Expr, predicted_m2: Expr, comoment: Expr
 ) -> Expr:
-    """Correlation with the line predicted = actual (Lin 1989): Pearson's, less where location or scale differ.
+    """Correlation with the line predicted = actual (Lin 1989): Pearson's, less if location or scale differ.
 
     ``2 cov / (var(actual) + var(predicted) + bias**2)``.
 

@@ -76,7 +76,7 @@ def _class_weight(actual: Expr, label: str | None, positive_weight: float, negat
 
 @metric(range=(0, inf), better="low")
 def balanced_log_loss(actual: Expr, weight: Expr, log_loss_sum: Expr) -> Expr:
-    """Mean of the log losses of the two classes; null where a class has no rows.
+    """Mean of the log losses of the two classes; null if a class has no rows.
 
     >>> balanced_log_loss([0, 1], [3, 1], [0.75, 0.5])
     0.375
@@ -88,7 +88,7 @@ def balanced_log_loss(actual: Expr, weight: Expr, log_loss_sum: Expr) -> Expr:
 
 @metric(range=(0, 1), better="low")
 def balanced_brier_score(actual: Expr, weight: Expr, brier_sum: Expr) -> Expr:
-    """Mean of the Brier scores of the two classes; null where a class has no rows.
+    """Mean of the Brier scores of the two classes; null if a class has no rows.
 
     >>> balanced_brier_score([0, 1], [3, 1], [0.75, 0.5])
     0.375
@@ -113,7 +113,7 @@ def _by_class(actual: Expr, values: Expr) -> tuple[Expr, Expr]:
 def baseline_log_loss(actual: Expr, weight: Expr) -> Expr:
     """Log loss of the best constant score, the share of positives: the entropy of the classes, in nats.
 
-    0 where only one class occurs.
+    0 if only one class occurs.
 
     >>> baseline_log_loss([0, 1], [2, 2])
     0.6931471805599453
@@ -127,7 +127,7 @@ def baseline_log_loss(actual: Expr, weight: Expr) -> Expr:
 
 
 def _surprise(own: Expr, other: Expr) -> Expr:
-    """``-own * log(own / (own + other))``, also where a share is close to 1; 0 for no rows."""
+    """``-own * log(own / (own + other))``, also if a share is close to 1; 0 for no rows."""
     return pl.when(own > 0).then(own * (other / own).log1p()).otherwise(0)
 
 
@@ -153,7 +153,7 @@ def baseline_brier_score(actual: Expr, weight: Expr) -> Expr:
 def log_loss_skill(actual: Expr, weight: Expr, log_loss_sum: Expr) -> Expr:
     """Log loss saved against the best constant score, as a share: 1 - log_loss / baseline_log_loss.
 
-    Where only one class occurs, the constant has no loss: -infinity, or null for no loss either.
+    If only one class occurs, the constant has no loss: -infinity, or null for no loss either.
 
     >>> round(log_loss_skill([0, 1], [2, 2], [0.6, 0.6]), 4)
     0.5672
@@ -168,7 +168,7 @@ def log_loss_skill(actual: Expr, weight: Expr, log_loss_sum: Expr) -> Expr:
 def brier_skill_score(actual: Expr, weight: Expr, brier_sum: Expr) -> Expr:
     """Brier score saved against the best constant score, as a share: 1 - brier_score / baseline_brier_score.
 
-    Where only one class occurs, the constant has no loss: -infinity, or null for no loss either.
+    If only one class occurs, the constant has no loss: -infinity, or null for no loss either.
 
     >>> brier_skill_score([0, 1], [2, 2], [0.25, 0.25])
     0.5

@@ -47,7 +47,7 @@ AVERAGES = ("macro", "micro", "weighted")
 
 
 class Metric:
-    """A number that can be read off a statistic's table.
+    """A number that can be computed from a statistic's table.
 
     The positional parameters of the formula name the columns it reads, the keyword-only ones are its options. A metric
     is called in three ways: with numbers or arrays it computes, with Polars expressions it gives an expression, and
@@ -125,7 +125,7 @@ class Metric:
         Every metric that is read for each label has the option ``average``: ``"macro"``, ``"weighted"`` or ``"micro"``.
 
         Raises:
-            MetricError: for an option that the metric does not have, or text where it wants a number.
+            MetricError: If the option is unknown, or is text instead of a number.
 
         >>> from streammetrics.metrics import fbeta
         >>> fbeta.with_options(beta=2)
@@ -145,7 +145,7 @@ class Metric:
         return self._made(self._bound | options, average)
 
     def with_average(self, average: str | None) -> Metric:
-        """The same metric averaged over labels, or for each label where None.
+        """The same metric averaged over labels, or for each label if None.
 
         >>> from streammetrics.metrics import f1
         >>> f1.with_average("macro")
@@ -159,7 +159,7 @@ class Metric:
         return made
 
     def readable(self, columns: Collection[str]) -> bool:
-        """Whether it can be read off a table with these columns; for an average, ``label`` must be one of them.
+        """Whether it can be computed from a table with these columns; for an average, ``label`` must be one of them.
 
         >>> from streammetrics.metrics import precision
         >>> precision.readable({"tp", "fp"}), precision.readable({"tp"})
@@ -189,7 +189,7 @@ class Metric:
         return None if self._note is None else self._call(self._note)
 
     def bounds(self, formula: BoundsFormula) -> BoundsFormula:
-        """Decorator: ``formula`` gives (lower, upper) where the cases of the table do not certify them.
+        """Decorator: ``formula`` gives (lower, upper) if the cases of the table do not certify them.
 
         It may read further columns of the same table, such as ``shift``.
         """
@@ -278,17 +278,17 @@ def metric(
 ) -> Callable[[Formula], Metric]:
     """Make a formula over table columns a `Metric`, known by its name and aliases.
 
-    The formula gives the value; or a `Bounded` with its bounds, where the cases of the table do not certify them.
+    The formula gives the value; or a `Bounded` with its bounds, if the cases of the table do not certify them.
 
     Args:
-        range: smallest and largest possible value.
-        better: ``"high"``, ``"low"``, or None where neither end is better.
-        aliases: further names.
-        interval: why there is no confidence interval, as a text such as ``"an extreme value"``. Unless given, there is
+        range: Smallest and largest possible value.
+        better: ``"high"``, ``"low"``, or None if neither end is better.
+        aliases: Further names.
+        interval: Why there is no confidence interval, as a text such as ``"an extreme value"``. Unless given, there is
             one if the columns are counts or losses of rows: that of a proportion, or from the influence of a row.
 
     Raises:
-        MetricError: where another metric has the same name over the same columns.
+        MetricError: If another metric has the same name over the same columns.
 
     >>> @metric(range=(0, 1), better="high", aliases=("hits",))
     ... def share_of_hits(hit, miss):
@@ -331,11 +331,11 @@ def find_metric(metric: str | Metric, tables: Collection[Collection[str]]) -> Me
     """The metric of that name that can be read from one of the tables, given by their column names.
 
     Args:
-        metric: a metric, or its name or alias, with options as in ``"fbeta(beta=2)"``.
-        tables: the column names of each table at hand.
+        metric: A metric, or its name or alias, with options as in ``"fbeta(beta=2)"``.
+        tables: The column names of each table at hand.
 
     Raises:
-        MetricError: for an unknown name (near names are given) or where no table has the columns.
+        MetricError: If the name is unknown, or no table has the columns of the metric.
     """
     if isinstance(metric, Metric):
         candidates, text = [metric], metric.name
@@ -368,7 +368,7 @@ def parse_metric(text: str) -> tuple[str, dict[str, Option]]:
     """Split ``"fbeta(beta=2)"`` into its name and options.
 
     Raises:
-        MetricError: where the text is neither a name nor a name with options.
+        MetricError: If the text is neither a name nor a name with options.
 
     >>> parse_metric("fbeta(beta=2)")
     ('fbeta', {'beta': 2})

@@ -2,7 +2,7 @@
 
 A formula is read three times: with every row in the middle of its bin, which gives the value, and with every row at the
 low and at the high end, which gives the bounds. All of them rise with every row, so the truth lies in between
-wherever the rows are, and where bins are single values all three agree.
+wherever the rows are, and if bins are single values all three agree.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Bins:
     """Rows by the interval that their value lies in. Bins may overlap; an infinite value is a bin of its own.
 
     ``low`` and ``high`` are the ends of a bin, both in it, and ``middle`` is in between. ``count`` is the number of its
-    rows; or the sum of their weights, where ``weighted`` is 1 and not 0.
+    rows; or the sum of their weights, if ``weighted`` is 1 and not 0.
     """
 
     low: Expr
@@ -115,7 +115,7 @@ def quantile(bins: Bins, q: float) -> Bounded:
 
 
 def rank(total: Expr, q: float) -> Expr:
-    """The place of a quantile among rows that are counted from 0: a whole number where but for rounding it is one."""
+    """The place of a quantile among rows that are counted from 0: a whole number if it is one up to rounding."""
     place = (total - 1) * q
     nearest = place.round()
     rounding = (nearest * RANK_ROUNDING).clip(upper_bound=LEAST_PART)
@@ -125,7 +125,7 @@ def rank(total: Expr, q: float) -> Expr:
 def _rows(bins: Bins, q: float) -> tuple[Expr, Expr, Expr]:
     """The rows around a quantile, in the middle, at the low and at the high end of their bins.
 
-    Weights are summed up with rounding, in any order. Where that decides between two rows, the value takes both, the
+    Weights are summed up with rounding, in any order. If that decides between two rows, the value takes both, the
     lower bound the lower one and the upper bound the upper one.
     """
     less, more = -ROUNDING, ROUNDING

@@ -1,10 +1,10 @@
-"""Quantiles, means, spread and shares, read off a histogram of errors or of any other values.
+"""Quantiles, means, spread and shares, computed from a histogram of errors or of any other values.
 
 The histogram has one row per bin: ``error_low`` and ``error_high``, or ``value_low`` and ``value_high``, are the
-smallest and the largest float64 that fall in the bin, equal where it is one value; ``count`` is the number of its rows,
-or where ``weighted`` the sum of their weights. An error is prediction minus actual.
+smallest and the largest float64 that fall in the bin, equal if it is one value; ``count`` is the number of its rows,
+or if ``weighted`` the sum of their weights. An error is prediction minus actual.
 
-Every metric carries its own bounds: the rows may lie anywhere in their bins. Where bins are single values the bounds
+Every metric carries its own bounds: the rows may lie anywhere in their bins. If bins are single values the bounds
 are the value. Else the value takes each row at the middle of its bin, and a share takes half of a bin that ``x`` cuts.
 
 Quantiles of rows are numpy's, quantiles of weighted rows are scikit-learn's. Both definitions give the same median, and
@@ -74,7 +74,7 @@ def mad(
     """Median absolute deviation of the errors from their median: their spread, whatever a minority of them do.
 
     With ``scaled=True`` it is multiplied by 1.4826, and so estimates the standard deviation of normal errors (Rousseeuw
-    and Croux 1993). Null where the median is infinite. The bounds hold for any median and any deviation within their
+    and Croux 1993). Null if the median is infinite. The bounds hold for any median and any deviation within their
     bins, and need not be attained.
 
     >>> mad([-1, 0, 2, 9], [-1, 0, 2, 9], [1, 1, 2, 1])
@@ -150,7 +150,7 @@ def error_cdf(error_low: Expr, error_high: Expr, count: Expr, *, x: float = 0) -
 def within(error_low: Expr, error_high: Expr, count: Expr, *, x: float = 0.1) -> Bounded:
     """Share of rows whose absolute error is at most ``x``, equality included.
 
-    "99 % of the errors are at most 0.1" is ``within(x=0.1) >= 0.99``. The rows at the ends of their bins attain the
+    "99% of the errors are at most 0.1" is ``within(x=0.1) >= 0.99``. The rows at the ends of their bins attain the
     bounds.
 
     >>> within([-1, 0, 2], [-1, 0, 2], [1, 1, 2], x=1)
@@ -225,7 +225,7 @@ def median(value_low: Expr, value_high: Expr, count: Expr, weighted: Expr | bool
 
 @metric(range=(-inf, inf), interval=methods.mean_of_bins(lambda _: _MIDDLE))
 def mean(value_low: Expr, value_high: Expr, count: Expr) -> Bounded:
-    """Mean of the values; null where infinities of both signs occur.
+    """Mean of the values; null if infinities of both signs occur.
 
     The rows at the ends of their bins attain the bounds.
 
@@ -241,8 +241,8 @@ def mean(value_low: Expr, value_high: Expr, count: Expr) -> Bounded:
 def iqr(value_low: Expr, value_high: Expr, count: Expr, weighted: Expr | bool = False) -> Bounded:
     """Distance between the quartiles, ``quantile(q=0.75) - quantile(q=0.25)``: scipy's ``iqr``.
 
-    Null where both are infinite with one sign. The bounds are those of the quartiles apart, and need not be attained
-    where both fall in one bin.
+    Null if both are infinite with one sign. The bounds are those of the quartiles apart, and need not be attained
+    if both fall in one bin.
 
     >>> iqr([1, 2, 4], [1, 2, 4], [1, 1, 2])
     2.25

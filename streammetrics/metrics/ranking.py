@@ -1,4 +1,4 @@
-"""How well scores rank positives above negatives: metrics that are read off a score histogram.
+"""How well scores rank positives above negatives: metrics that are computed from a score histogram.
 
 The histogram has one row per bin in ascending order of score; ``neg`` and ``pos`` count the rows of each
 class in the bin, and rows of one bin are ties. Bounds come from the order cases of coarse bins
@@ -370,10 +370,10 @@ def confusion_counts(neg: Expr, pos: Expr) -> dict[str, Expr]:
 
 
 def at_thresholds(ratio: Metric, counts: Mapping[str, Expr]) -> Expr:
-    """A metric of the 2x2 table at every threshold.
+    """A metric of the confusion counts at every threshold.
 
     Predicting all or none has no skill: a metric that corrects for chance, with a range from -1 to 1, counts
-    0 there where it is undefined.
+    0 there if it is undefined.
 
     >>> table = pl.DataFrame({"neg": [2, 1, 0], "pos": [0, 1, 2]})
     >>> counts = confusion_counts(pl.col("neg"), pl.col("pos"))
@@ -408,7 +408,7 @@ def _reached(count: Expr, level: float) -> Expr:
 
 
 def _mean_over_positives(value: Expr, pos: Expr) -> Expr:
-    """Mean of a value per row of the table, which may be undefined where the row holds no positive."""
+    """Mean of a value per row of the table, which may be undefined if the row holds no positive."""
     return pl.when(pos > 0).then(pos * value).sum() / pos.sum()
 
 

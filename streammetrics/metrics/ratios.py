@@ -1,4 +1,4 @@
-"""Ratios and counts of the 2x2 table of binary classification.
+"""Ratios and counts of the confusion counts of binary classification.
 
 A ratio whose denominator is 0 is null where its numerator is 0 too, else infinite. scikit-learn puts 0 in its place.
 """
@@ -45,7 +45,7 @@ def error_rate(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     interval=methods.sum_of_shares(0.5, 0.0, ("tp", "fn"), ("tn", "fp")),
 )
 def balanced_accuracy(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
-    """Mean of recall and specificity; 0.5 for any constant prediction, null where a class has no rows.
+    """Mean of recall and specificity; 0.5 for any constant prediction, null if a class has no rows.
 
     >>> balanced_accuracy(3, 2, 1, 2)
     0.625

@@ -37,7 +37,7 @@ class Requirement:
         """Read a requirement.
 
         Raises:
-            MetricError: where the text is none.
+            MetricError: If the text is not a requirement.
         """
         match = _FORM.fullmatch(text) if isinstance(text, str) else None
         if match is None:

@@ -107,7 +107,7 @@ def kappa(
 
     Every error counts 1 (Cohen 1960); with ``weights=linear`` or ``weights=quadratic`` it counts as the steps from the
     actual to the predicted label, or their square (Cohen 1968), which suits labels that have an order. The note is a
-    verbal band, as for two classes. Null where only one label occurs.
+    verbal band, as for two classes. Null if only one label occurs.
 
     >>> rows = {"correct": [46, 32, 10], "actual": [46, 44, 10], "predicted": [52, 32, 16]}
     >>> round(kappa(**rows, distance=[0, 12, 0], square_distance=[0, 12, 0]), 4)
@@ -144,7 +144,7 @@ def _kappa_note(
 def mcc(correct: Expr, actual: Expr, predicted: Expr) -> Expr:
     """Matthews correlation coefficient of several classes, the R_K of Gorodkin (2004).
 
-    For two classes it is Pearson's correlation of actual and predicted class. Null where all rows have one label, or
+    For two classes it is Pearson's correlation of actual and predicted class. Null if all rows have one label, or
     are predicted so (scikit-learn: 0).
 
     >>> round(mcc([46, 32, 10], [46, 44, 10], [52, 32, 16]), 4)
@@ -171,7 +171,7 @@ def _beyond_chance(
 def _apart(one: Expr, other: Expr, weights: str | None = None) -> Expr:
     """How far apart the labels are in all pairs of a row of ``one`` and a row of ``other``: 1, steps or their squares.
 
-    Each pair of labels is met where one of them is above the other. These are sums of positive terms, in which
+    Each pair of labels is met if one of them is above the other. These are sums of positive terms, in which
     nothing cancels out, unlike in moments; and no table of labels by labels is needed.
     """
     return (_reach(one, weights) * _above(other) + _reach(other, weights) * _above(one)).sum()

@@ -28,17 +28,17 @@ AT_ONCE = 1 << 20  # rows of tables, when folds are left out
 def with_intervals(
     frame: pl.DataFrame, state: State, metrics: Sequence[Metric], confidence: float, folds: State | None = None
 ) -> pl.DataFrame:
-    """The frame of estimates with ``ci_lower`` and ``ci_upper``: null where a metric has no sound interval.
+    """The frame of estimates with ``ci_lower`` and ``ci_upper``: null if a metric has no sound interval.
 
     Args:
-        frame: the estimates of ``state``.
-        state: groups and tables.
-        metrics: those estimated.
-        confidence: probability with which an interval is to hold the metric.
-        folds: the same rows by fold of their units, where rows of a unit depend on each other.
+        frame: The estimates of ``state``.
+        state: Groups and tables.
+        metrics: Those estimated.
+        confidence: Probability with which an interval is to hold the metric.
+        folds: The same rows by fold of their units, if rows of a unit depend on each other.
 
     Raises:
-        SpecificationError: for a confidence that is not between 0 and 1.
+        SpecificationError: If ``confidence`` is not between 0 and 1.
     """
     found = _of_rows(state, metrics, confidence) if folds is None else _of_folds(frame, folds, metrics, confidence)
     keys = [c for c in frame.columns if c in found.columns and c not in ESTIMATE[1:]]
@@ -169,7 +169,7 @@ def _held_squares(statistic: Statistic) -> list[str]:
 def _by_influence(
     view: View, table: pl.DataFrame, metrics: Sequence[Metric], way: Influence, confidence: float
 ) -> pl.DataFrame:
-    """Intervals of metrics that are read off the rows of each group and kept key."""
+    """Intervals of metrics that are computed from the rows of each group and kept key."""
     index, expressions = [GROUP, *view.kept], {m.name: m.expression() for m in metrics}
     keys = table.select(index).unique(maintain_order=True)
     numbered = as_floats(view, table).select(pl.struct(index).rle_id().alias(GROUP), pl.exclude(index))
@@ -231,16 +231,16 @@ def _of_folds(frame: pl.DataFrame, folds: State, metrics: Sequence[Metric], conf
 def paired_intervals(
     frame: pl.DataFrame, a: State, b: State, metrics: Sequence[Metric], confidence: float
 ) -> pl.DataFrame:
-    """Keys, metric and limits of ``b - a``, where the rows of both lie in the same folds of units.
+    """Keys, metric and limits of ``b - a``, if the rows of both lie in the same folds of units.
 
     What both share, such as units that are hard for any model, cancels in the differences (see `jackknife_interval`).
 
     Args:
-        frame: keys, metric, and the values ``a`` and ``b``.
-        a: rows by fold.
-        b: other rows, or the same ones seen by another model, by fold of the same units.
-        metrics: those compared.
-        confidence: probability with which an interval is to hold the difference.
+        frame: Keys, metric, and the values ``a`` and ``b``.
+        a: Rows by fold.
+        b: Other rows, or the same ones seen by another model, by fold of the same units.
+        metrics: Those compared.
+        confidence: Probability with which an interval is to hold the difference.
     """
     keys, metrics = frame.columns[: frame.columns.index("a")], [m for m in metrics if jackknifed(m)]
     types = frame.select(keys).schema
@@ -265,14 +265,14 @@ def paired_intervals(
 
 
 def independent_intervals(frame: pl.DataFrame, a: pl.DataFrame, b: pl.DataFrame) -> pl.DataFrame:
-    """Keys, metric and limits of ``b - a``, where the rows of one tell nothing of those of the other.
+    """Keys, metric and limits of ``b - a``, if the rows of one tell nothing of those of the other.
 
     Limits are those of `difference_interval`.
 
     Args:
-        frame: keys, metric, and the values ``a`` and ``b``.
-        a: estimates with ``ci_lower`` and ``ci_upper``.
-        b: others.
+        frame: Keys, metric, and the values ``a`` and ``b``.
+        a: Estimates with ``ci_lower`` and ``ci_upper``.
+        b: Others.
     """
     keys = frame.columns[: frame.columns.index("a")]
     both = frame
@@ -285,7 +285,7 @@ def independent_intervals(frame: pl.DataFrame, a: pl.DataFrame, b: pl.DataFrame)
 
 
 def _left_of(without: str, total: str) -> Expr:
-    """The value without a fold: that of all rows, where none of them is in the fold."""
+    """The value without a fold: that of all rows, if none of them is in the fold."""
     return pl.when(pl.col(without).is_null()).then(total).otherwise(pl.col(without).struct.field("value"))
 
 

@@ -93,28 +93,28 @@ def operating_point(
     minimize: str | Metric | None = None,
     where: str | None = None,
 ) -> pl.DataFrame:
-    """The best threshold of each group for a metric of the 2x2 table.
+    """The best threshold of each group for a metric of the confusion counts.
 
-    ``threshold`` is the bin edge that attains ``value``, the highest one where several do, with its exact
+    ``threshold`` is the bin edge that attains ``value``, the highest one if several do, with its exact
     counts. ``lower`` and ``upper`` bound the best value over all thresholds, those inside coarse bins
-    included: one of them is the value attained, the other the best over the order cases. A group where no
+    included: one of them is the value attained, the other the best over the order cases. A group if no
     edge meets the constraints has nulls.
 
     Metrics with a better direction are taken to improve with more true and with fewer false positives; `cost`
-    does so where a false negative costs more than a true positive, and a false positive more than a true
+    does so if a false negative costs more than a true positive, and a false positive more than a true
     negative. Constraints that ask for the better direction then hold for the best order wherever they hold
     inside a bin, so they narrow the bound too. Others, such as ``"predicted_positive_rate <= 0.1"``, only
     narrow the choice.
 
     Args:
-        cases: the order cases of the histogram (`streammetrics.statistics.cases.order_cases`).
-        by: group columns.
-        maximize: a metric that is better when high. Either this or ``minimize``.
-        minimize: a metric that is better when low.
-        where: constraints, as in ``"fpr <= 0.01 and precision >= 0.5"``.
+        cases: The order cases of the histogram (`streammetrics.statistics.cases.order_cases`).
+        by: Group columns.
+        maximize: A metric that is better when high. Either this or ``minimize``.
+        minimize: A metric that is better when low.
+        where: Constraints, as in ``"fpr <= 0.01 and precision >= 0.5"``.
 
     Raises:
-        MetricError: for an objective without a better direction, or with the other one; for an unreadable text.
+        MetricError: If the objective has no preferred direction or the opposite one, or ``where`` is invalid.
 
     >>> table = pl.DataFrame({"low": [0.2, 0.6, 0.7], "neg": [3, 1, 0], "pos": [1, 2, 2]})
     >>> point = operating_point({"tied": table}, maximize="recall", where="precision >= 0.8")

@@ -49,7 +49,7 @@ class Distribution:
 def distributions(state: State) -> dict[str, Distribution]:
     """The distributions of a state by what they are of: ``y_score``, ``y_pred``, ``y_true`` and ``error``.
 
-    Labels are 0 or 1; where there are several, one of them against the rest.
+    Labels are 0 or 1; if there are several, one of them against the rest.
     """
     found: dict[str, Distribution] = {}
     for statistic in state.statistics:
@@ -65,12 +65,12 @@ def paired(reference: Distribution, current: Distribution) -> pl.DataFrame:
     Returns:
         ``pair``, the group columns of the current distribution, and of both sides the number of the group
         (``reference``, ``current``), the number of its bins (``cells``) and its rows (``reference_rows``,
-        ``current_rows``). A group that only one side has is there where both have the same group columns, and where
+        ``current_rows``). A group that only one side has is there if both have the same group columns, and if
         it is one of the current side.
 
     Raises:
-        ReportError: where the reference has group columns that the current distribution has not.
-        ColumnError: where a group column has different types.
+        ReportError: If the reference has group columns that the current distribution has not.
+        ColumnError: If a group column has different types.
     """
     if foreign := [c for c in reference.keys if c not in current.keys]:
         raise ReportError(f"the reference is grouped by {foreign[0]!r}, and the current side is not.")
@@ -100,7 +100,7 @@ def side_by_side(reference: Distribution, current: Distribution, pairs: pl.DataF
         Columns group (the pair), shift, bin, reference, current (rows or their weight), low and high, ascending.
 
     Raises:
-        ReportError: where the values lie on different lines.
+        ReportError: If the values lie on different lines.
     """
     domains = {d.lattice.domain for d in (reference, current)}
     if len(domains) > 1:

@@ -38,7 +38,7 @@ def rec_curve(table: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
 
 
 def _curve(table: pl.DataFrame, by: Sequence[str], **ends: tuple[Expr, Expr]) -> pl.DataFrame:
-    """The share of rows up to each edge, where the rows of a bin lie anywhere between its ends."""
+    """The share of rows up to each edge, if the rows of a bin lie anywhere between its ends."""
     [(edge, (first, last))] = ends.items()
     rows = table.select(*by, first=first, last=last, count=COUNT.cast(pl.Float64)).filter(COUNT > 0)
     reached = pl.col("lower", "upper").sort_by(edge).cum_sum()

@@ -23,7 +23,7 @@ UNDEFINED = "undefined: 0/0"
 
 
 def columns_of(statistics: Sequence[Statistic], labels: Sequence[Any] = ()) -> list[frozenset[str]]:
-    """The columns that metrics can read, table by table; ``label`` is among them where labels are kept apart."""
+    """The columns that metrics can read, table by table; ``label`` is among them if labels are kept apart."""
     return [_readable(s, view, labels) for s in statistics for view in s.views()]
 
 
@@ -32,10 +32,10 @@ def estimate(state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
 
     Returns:
         The group columns, the kept keys of all statistics, metric, value, lower, upper (Float64) and note (String); by
-        group, then in the order of ``metrics``. A value is null where it is undefined, and the note says why.
+        group, then in the order of ``metrics``. A value is null if it is undefined, and the note says why.
 
     Raises:
-        MetricError: where a metric reads columns that no statistic keeps.
+        MetricError: If no statistic has the columns of a metric.
     """
     parts = [
         _with_missing(_estimate(statistic, view, state, own), statistic, state, own)
@@ -52,7 +52,7 @@ def estimate(state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
 
 
 def at_threshold(state: State, threshold: float) -> State | None:
-    """The confusion counts at a threshold, off the score histogram; None where none is kept, or the counts are."""
+    """The confusion counts at a threshold, off the score histogram; None if none is kept, or the counts are."""
     kept = {t for s in state.statistics if isinstance(s, ConfusionCounts) for t in s.thresholds}
     histogram = next((s for s in state.statistics if isinstance(s, ScoreHistogram)), None)
     if histogram is None or threshold in kept or threshold != threshold:
@@ -68,7 +68,7 @@ def at_threshold(state: State, threshold: float) -> State | None:
 
 
 def by_view(state: State, metrics: Sequence[Metric]) -> Iterator[tuple[Statistic, View, list[Metric]]]:
-    """Each view with the metrics that are read off it: the first that has their columns."""
+    """Each view with the metrics that are computed from it: the first that has their columns."""
     tables = columns_of(state.statistics, state.labels)
     left = [find_metric(m, tables) for m in metrics]
     for statistic in state.statistics:
@@ -84,7 +84,7 @@ def _readable(statistic: Statistic, view: View, labels: Sequence[Any]) -> frozen
 
 
 def _estimate(statistic: Statistic, view: View, state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
-    """Metrics of one view: columns group, kept keys (``label`` where there is one), metric, value, bounds and note."""
+    """Metrics of one view: columns group, kept keys (``label`` if there is one), metric, value, bounds and note."""
     labels = state.labels_of(statistic)
     table, groups = state.tables[statistic.name], state.groups_of(statistic)
     averaged = [m for m in metrics if m.average in ("macro", "weighted")]
@@ -163,7 +163,7 @@ def _support(view: View, table: pl.DataFrame, labels: Sequence[Any]) -> pl.DataF
 def _averaged(
     each: pl.DataFrame, support: pl.DataFrame, metrics: Sequence[Metric], groups: pl.DataFrame
 ) -> pl.DataFrame:
-    """Means over labels, of those where the metric is defined: plain, or weighted by their number of rows."""
+    """Means over the labels with a defined metric: plain, or weighted by their number of rows."""
     keys = [c for c in each.columns if c not in (LABEL, *ESTIMATE)]
     values, weight = pl.col("value", "lower", "upper"), pl.col("weight")
     defined = pl.col("value").is_not_null()
@@ -240,7 +240,7 @@ def _read(view: View, groups: pl.DataFrame, table: pl.DataFrame, metrics: Sequen
 
 
 def _joined(*texts: str) -> pl.Expr:
-    """Those of some texts that are not null, one after the other; null where all are."""
+    """Those of some texts that are not null, one after the other; null if all are."""
     said = pl.concat_str(texts, separator="; ", ignore_nulls=True)
     return pl.when(pl.any_horizontal(pl.col(texts).is_not_null())).then(said)
 

@@ -63,7 +63,7 @@ def gaps(
 
     Returns:
         Without a reference: the other group columns and key columns, ``metric``, ``highest`` and ``lowest`` (the values
-        of the column where the metric is so), ``max`` and ``min`` (the metric there), ``difference`` (max - min) and
+        of the column if the metric is so), ``max`` and ``min`` (the metric there), ``difference`` (max - min) and
         ``ratio`` (min / max; null if a value is negative, and for 0/0), each with its certified bounds ``_lower`` and
         ``_upper`` and the endpoints ``_ci_lower`` and ``_ci_upper`` of its interval if there is a confidence level, and
         a note if the metric is undefined for some values of the column, which are left out.
@@ -238,7 +238,7 @@ def _intervals(difference: Sequence[Side], ratio: Sequence[Side]) -> list[Expr]:
 
 
 def _place(over: str, side: str) -> pl.Expr:
-    """The value of a column where the metric is highest or lowest."""
+    """The value of a column at which the metric is highest or lowest."""
     value = pl.col("value")
     return pl.col(over).get(value.arg_max() if side == "highest" else value.arg_min()).alias(side)
 

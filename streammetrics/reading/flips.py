@@ -21,11 +21,11 @@ def flip_rates(
     """Group columns, threshold, rows, flips, value and limits; None if the two are no pair.
 
     Args:
-        pairs: what is kept of pairs of models, by fold of units if there are ``folds``.
-        statistic: one of those in ``pairs``.
-        names: of the models.
-        confidence: probability with which an interval is to hold the rate.
-        folds: whether rows belong to units.
+        pairs: What is kept of pairs of models, by fold of units if there are ``folds``.
+        statistic: One of those in ``pairs``.
+        names: Of the models.
+        confidence: Probability with which an interval is to hold the rate.
+        folds: Whether rows belong to units.
     """
     columns = [c for c in pairs.keys.columns if c != FOLD]
     total = roll_up(pairs, columns) if folds else pairs

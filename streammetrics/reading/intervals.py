@@ -65,7 +65,7 @@ def reason(metric: Metric, *, units: bool, weighted: bool, found: bool, known: b
     """Why a metric has no interval, for the note of a report.
 
     Args:
-        metric: One without an interval.
+        metric: Metric without an interval.
         units: Whether rows belong to units.
         weighted: Whether rows have weights.
         found: Whether there is a way to find the interval of such rows.

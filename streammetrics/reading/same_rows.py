@@ -60,7 +60,7 @@ class SameRows:
     names: tuple[str, str]
 
     def table(self, kind: type[Paired]) -> pl.DataFrame:
-        """What a statistic keeps of the two, in groups where both have predicted the same rows.
+        """What a statistic keeps of the two, in groups if both have predicted the same rows.
 
         Empty if it is not kept, or in weights, which do not tell how many rows there are.
         """
@@ -95,10 +95,10 @@ def same_rows_intervals(
     """Keys, metric and limits of ``b - a``, for two models on the same independent rows.
 
     Args:
-        frame: keys, metric, and the values ``a`` and ``b``.
-        found: what is kept of the models.
-        metrics: those compared.
-        confidence: probability with which an interval is to hold the difference.
+        frame: Keys, metric, and the values ``a`` and ``b``.
+        found: What is kept of the models.
+        metrics: Those compared.
+        confidence: Probability with which an interval is to hold the difference.
     """
     keys, groups, by = frame.columns[: frame.columns.index("a")], found.a.groups, found.a.keys.columns
     values = groups.join(frame, on=by, nulls_equal=True) if by else groups.join(frame, how="cross")
@@ -121,7 +121,7 @@ def _around(frame: pl.DataFrame, limits: pl.DataFrame) -> pl.DataFrame:
 
 
 def _outcomes(found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, confidence: float) -> Found:
-    """Ratios of the 2x2 table: proportions of the same rows by a score test, others by the influence of outcomes."""
+    """Confusion-count metrics: proportions of the same rows by a score test, others by the influence of outcomes."""
     table = found.table(PairedOutcomes)
     if table.is_empty():
         return
@@ -222,7 +222,7 @@ def _row_reader(metrics: Sequence[Metric]) -> Read:
 
 
 def _differences(values: pl.DataFrame, rows: pl.DataFrame, metrics: Sequence[Metric]) -> Values:
-    """``b - a`` of metrics, in the groups of some rows: shape (rows, metrics), NaN where one is undefined."""
+    """``b - a`` of metrics, in the groups of some rows: shape (rows, metrics), NaN if one is undefined."""
     of_metric = values.select(GROUP, "metric", value=pl.col("b") - pl.col("a"))
     columns = [
         rows.join(of_metric.filter(metric=m.name), on=GROUP, how="left", maintain_order="left")["value"].to_numpy()

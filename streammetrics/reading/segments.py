@@ -33,19 +33,19 @@ def worst(
     interval that is nearer to good, so that the groups come first that are bad even if chance was against them.
 
     Args:
-        report: the report.
-        metric: what to rank by, such as ``"roc_auc"``; one that is better high or low.
-        n: the most groups to give.
-        min_rows: the fewest rows of a group.
-        by_bound: rank by confidence bound; the report needs a confidence.
-        keys: values of group columns and kept keys, such as ``threshold=0.5``, that rows must have.
+        report: The report.
+        metric: What to rank by, such as ``"roc_auc"``; one that is better high or low.
+        n: The most groups to give.
+        min_rows: The fewest rows of a group.
+        by_bound: Rank by confidence bound; the report needs a confidence.
+        keys: Values of group columns and kept keys, such as ``threshold=0.5``, that rows must have.
 
     Returns:
-        The columns of `Report.frame` and ``rows`` after the metric; without groups where it is undefined.
+        The columns of `Report.frame` and ``rows`` after the metric; without groups if it is undefined.
 
     Raises:
-        MetricError: for an unknown metric, and for one that is neither better high nor low.
-        ReportError: for a key that is no column, for ``by_bound`` where there are no confidence intervals, and where a
+        MetricError: If the metric is unknown, or has no preferred direction.
+        ReportError: For a key that is no column, for ``by_bound`` if there are no confidence intervals, and if a
             group column is called ``rows``.
 
     >>> import streammetrics as sm

@@ -69,7 +69,7 @@ class Comparison:
         interval, ``note`` tells which one is better on these rows.
 
         Raises:
-            ColumnError: where a group column has different types.
+            ColumnError: If a group column has different types.
         """
         one, other = self._frames(None)
         keys = [*keys_of(one), METRIC]
@@ -125,7 +125,7 @@ class Comparison:
     def _frames(self, confidence: float | None) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Both frames, with the same keys before the estimates, in the same types.
 
-        Where ``a`` has fewer group columns, its rows come once for each group of ``b``.
+        If ``a`` has fewer group columns, its rows come once for each group of ``b``.
         """
         one, other = (r.with_confidence(confidence).frame if confidence else r.frame for r in (self.a, self.b))
         own = [*keys_of(one), METRIC]
@@ -174,36 +174,38 @@ class Comparison:
 
     @property
     def plot(self) -> Plot:
-        """Charts of both, one over the other: ``comparison.plot.roc()``. They need the extra ``plot``.
+        """Charts of both, one over the other: ``comparison.plot.roc()``. They need the ``plot`` extra.
 
         Raises:
-            ReportError: where the group columns differ.
+            ReportError: If the group columns differ.
         """
         from streammetrics.charts import Plot, Together  # when it is needed
 
         return Plot(Together({"a": self.a, "b": self.b}))
 
     def roc(self) -> pl.DataFrame:
-        """Where which ROC curve lies above the other: group columns, ``from_fpr``, ``to_fpr``, ``above``.
+        """Intervals in which one ROC curve lies above the other: group columns, ``from_fpr``, ``to_fpr``, ``above``.
 
-        A row for each stretch of false positive rates; ``above`` is ``"a"``, ``"b"`` or ``"equal"``, or null where a
+        One row per interval of false positive rates; ``above`` is ``"a"``, ``"b"`` or ``"equal"``, or null if a
         curve is undefined for want of a class. Between thresholds the curves are straight lines. One row means that one
         curve dominates, or that both are equal.
 
         Raises:
-            MetricError: where a score histogram is not kept.
+            MetricError: If there is no score histogram.
         """
         return self._stretches("roc", "fpr", _of_lines)
 
     def error_cdf(self) -> pl.DataFrame:
-        """Where whose absolute errors are smaller: group columns, ``from_tolerance``, ``to_tolerance``, ``above``.
+        """Intervals in which one side has the smaller absolute errors.
+
+        Columns: group columns, ``from_tolerance``, ``to_tolerance``, ``above``.
 
         A row for each stretch of tolerances, from the smallest error on; ``above`` says which model has the larger
-        share of errors up to there: ``"a"``, ``"b"``, ``"equal"``, or null where the bins of the error histograms leave
+        share of errors up to there: ``"a"``, ``"b"``, ``"equal"``, or null if the bins of the error histograms leave
         it open.
 
         Raises:
-            MetricError: where an error histogram is not kept.
+            MetricError: If there is no error histogram.
 
         >>> import streammetrics as sm
         >>> y = [1.0, 2.0, 3.0]
@@ -268,7 +270,7 @@ def _along(curve: pl.DataFrame, x: Values, side: Literal["left", "right"]) -> Va
 
 
 def _of_steps(one: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
-    """Stretches between which two step functions with bounds change places; none where one has no rows."""
+    """Stretches between which two step functions with bounds change places; none if one has no rows."""
     if not (one.height and other.height):
         return _runs(np.zeros(1), np.zeros(0))
     x = np.unique(np.concatenate([one["tolerance"].to_numpy(), other["tolerance"].to_numpy()]))

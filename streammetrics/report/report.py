@@ -66,10 +66,10 @@ BIN_COLUMNS = {"low": "lowest", "high": "highest", "neg": "negatives", "pos": "p
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Estimate:
-    """A value with certified bounds for the rows seen.
+    """A value with certified bounds for the evaluated rows.
 
-    ``value`` is None where it is undefined; ``lower == value == upper`` where it is exact. ``note`` is a word about it,
-    or None. ``ci_lower`` and ``ci_upper`` are the ends of its confidence interval, if one was asked for and is sound.
+    ``value`` is None if it is undefined; ``lower == value == upper`` if it is exact. ``note`` is a remark, or None.
+    ``ci_lower`` and ``ci_upper`` are the endpoints of its confidence interval, if requested and sound.
 
     As a number an estimate is its value: ``float(estimate)``, ``estimate >= 0.8`` and ``f"{estimate:.3f}"``. To decide
     on the certified bounds instead, compare ``estimate.lower`` or call `Report.violations`.
@@ -97,7 +97,7 @@ class Estimate:
 
     @property
     def exact(self) -> bool:
-        """Whether the bounds leave nothing open."""
+        """Whether the bounds equal the value."""
         return self.lower == self.upper
 
     def __float__(self) -> float:
@@ -133,14 +133,14 @@ class Estimate:
 
 
 class Report:
-    """What has been read off an accumulator.
+    """Metrics of an accumulator: a tidy frame, single estimates, and curves.
 
-    ``report["roc_auc"]`` and `get` give an `Estimate`, `frame` gives all of them; `curve` and `operating_point` read
-    the histograms. A metric that is not among those shown is computed when it is asked for.
+    ``report["roc_auc"]`` and `get` return an `Estimate`, and `frame` contains all of them. `curve` and
+    `operating_point` use the histograms. Metrics that are not shown are computed on demand.
 
-    A report is read like a dictionary of its metrics: iteration gives the names of those shown, ``dict(report)`` their
-    estimates, ``in`` tells whether a metric can be read. With groups or several thresholds a name has more than one
-    estimate; ``report[name]`` and ``dict(report)`` then raise a `ReportError` that says which keys to give to `get`.
+    A report behaves like a dictionary of its metrics: iteration returns the names of those shown, ``dict(report)``
+    their estimates, and ``in`` tests whether a metric is available. With groups or several thresholds, a name has
+    more than one estimate. ``report[name]`` and ``dict(report)`` then raise a `ReportError` with the keys to pass to `get`.
 
     >>> import streammetrics as sm
     >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.8, 0.3, 0.4]}).finalize()
@@ -179,7 +179,7 @@ class Report:
         vars(self).update(content | states)
 
     def with_confidence(self, confidence: float | None) -> Report:
-        """The same report with confidence intervals of another level, for a single look, or without them.
+        """Return the same report at another confidence level, for a single look, or without intervals.
 
         >>> import streammetrics as sm
         >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]}).finalize()
@@ -190,11 +190,11 @@ class Report:
 
     @cached_property
     def frame(self) -> pl.DataFrame:
-        """All estimates: group columns, kept keys such as ``threshold``, metric, value, lower, upper, note.
+        """All estimates: group columns, key columns such as ``threshold``, metric, value, lower, upper, note.
 
-        One row for each group, kept key and metric. ``lower`` and ``upper`` are certified bounds for the rows seen;
-        with a confidence, ``ci_lower`` and ``ci_upper`` are the ends of the confidence interval, for other rows like
-        them. The schema follows from the specification, never from the data but for the types of groups and labels.
+        One row per group, key, and metric. ``lower`` and ``upper`` are certified bounds for the evaluated rows. With a
+        confidence level, ``ci_lower`` and ``ci_upper`` are the endpoints of the confidence interval. The schema depends
+        on the specification, and not on the data, except for the types of groups and labels.
         """
         return self._estimates(self.metrics)
 
@@ -213,15 +213,15 @@ class Report:
 
     @property
     def state(self) -> State:
-        """Groups and tables, which everything is read off."""
+        """Groups and tables that everything is computed from."""
         require_threads()
         return self._state
 
     def showing(self, metrics: str | Metric | Sequence[str | Metric]) -> Report:
-        """The same report of other metrics.
+        """Return the same report with other metrics.
 
         Raises:
-            MetricError: for an unknown metric, or one that cannot be read off what was kept.
+            MetricError: If the metric is unknown or not available.
 
         >>> import streammetrics as sm
         >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]}).finalize()
@@ -275,17 +275,17 @@ class Report:
         return [(name, self[name]) for name in self]
 
     def get(self, metric: str | Metric, **keys: Any) -> Estimate:
-        """The estimate of a metric, by name, alias or with options: ``report.get("fbeta(beta=2)", country="DE")``.
+        """Return the estimate of a metric by name, alias or with options: ``get("fbeta(beta=2)", country="DE")``.
 
-        If a score histogram is kept, ``threshold=`` can be any number (see `rows`).
+        With a score histogram, ``threshold=`` can be any number (see `rows`).
 
         Args:
-            metric: what to read.
-            keys: values of group columns and kept keys, as far as they are needed to name one row.
+            metric: Metric to return.
+            keys: Values of group columns and key columns that select one row.
 
         Raises:
-            MetricError: for an unknown metric, or one that cannot be read off what was kept.
-            ReportError: where no row, or more than one, has these keys.
+            MetricError: If the metric is unknown or not available.
+            ReportError: If the keys do not select exactly one row.
         """
         rows = self.rows(metric, **keys)
         if rows.height != 1:
@@ -295,15 +295,15 @@ class Report:
         return Estimate(**rows.select(parts).row(0, named=True))
 
     def rows(self, metric: str | Metric, **keys: Any) -> pl.DataFrame:
-        """The rows of `frame` for one metric, of the groups and kept keys that match; of one label with ``label=``.
+        """Return the rows of `frame` for one metric and the given groups and keys, or for one label with ``label=``.
 
-        If a score histogram is kept, confusion-count metrics are known at any ``threshold=``. At one that is not in the
-        frame they are exact if no bin holds scores on both sides of it, and else have bounds. It is compared with the
-        64-bit values of scores: for scores of 32 bits give ``float(np.float32(0.9))``, not 0.9.
+        With a score histogram, confusion-count metrics are available at any ``threshold=``. A threshold that is not in
+        the frame is exact if no bin holds scores on both sides of it, and has bounds otherwise. It is compared with the
+        64-bit values of scores. For float32 scores, pass ``float(np.float32(0.9))``, not 0.9.
 
         Raises:
-            MetricError: for an unknown metric, or one that cannot be read off what was kept.
-            ReportError: for a key that is no column of the frame.
+            MetricError: If the metric is unknown or not available.
+            ReportError: If a key is not a column of the frame.
 
         >>> import streammetrics as sm
         >>> batch = {"y": [1, 0, 1], "p": [0.9, 0.2, 0.4], "country": ["DE", "DE", "FR"]}
@@ -321,7 +321,7 @@ class Report:
         return matching(frame, keys_of(frame), keys)
 
     def _at_threshold(self, threshold: Any) -> Report | None:
-        """The report of the confusion counts at a threshold outside of the frame; None where they are not known."""
+        """The report of the confusion counts at a threshold outside of the frame; None if they are not known."""
         if not isinstance(threshold, Real):
             return None
         last, found = self._elsewhere
@@ -332,14 +332,14 @@ class Report:
         return found
 
     def find(self, metric: str | Metric, of_label: bool = False) -> Metric:
-        """The metric of that name, alias or text with options, as it is read off what was kept.
+        """Return the metric of that name, alias, or text with options, as it is available in this report.
 
         Args:
-            metric: what to find.
-            of_label: one label's, where a metric of all labels has the same name.
+            metric: Metric to find.
+            of_label: Prefer the one-vs-rest metric to the metric of all labels with the same name.
 
         Raises:
-            MetricError: for an unknown metric, or one that cannot be read off what was kept.
+            MetricError: If the metric is unknown or not available.
 
         >>> import streammetrics as sm
         >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]}).finalize()
@@ -352,7 +352,7 @@ class Report:
         return find_metric(metric, tables)
 
     def readable(self, metric: str | Metric) -> bool:
-        """Whether a metric can be read off what was kept.
+        """Return whether a metric is available in this report.
 
         >>> import streammetrics as sm
         >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]}).finalize()
@@ -374,13 +374,13 @@ class Report:
     def violations(self, requirements: str | Sequence[str]) -> list[str]:
         """Return a sentence for each group in which a requirement such as ``"roc_auc >= 0.8"`` is not certain to hold.
 
-        Above a limit the lower bound decides, below it the upper one; what is undefined does not hold.
+        For ``>=`` and ``>`` the lower bound decides, for ``<=`` and ``<`` the upper one. Undefined metrics do not hold.
 
         Args:
             requirements: One requirement, or several.
 
         Raises:
-            MetricError: for an unreadable requirement or an unknown metric.
+            MetricError: If a requirement is invalid or its metric is unknown.
 
         >>> import streammetrics as sm
         >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.8, 0.3, 0.4]}).finalize()
@@ -420,7 +420,7 @@ class Report:
             columns: Group columns, as arguments or as a list. Without any, all rows are one group.
 
         Raises:
-            ReportError: for what is no group column.
+            ReportError: If a column is not a group column.
 
         >>> import streammetrics as sm
         >>> batch = {"y": [1, 0, 1], "p": [0.9, 0.2, 0.4], "country": ["DE", "DE", "FR"]}
@@ -456,7 +456,7 @@ class Report:
 
         Raises:
             ReportError: If the report has no such model.
-            MetricError: If a metric is unknown or cannot be computed from what was kept.
+            MetricError: If a metric is unknown or not available.
             SpecificationError: If ``confidence`` is not between 0 and 1.
 
         >>> import streammetrics as sm
@@ -470,10 +470,10 @@ class Report:
         return Comparison(one, other, confidence, same_rows=report._same_rows(one, other, (a, b)))
 
     def flip_rate(self, a: str, b: str, *, confidence: float = 0.95) -> pl.DataFrame:
-        """How often the decisions of two models differ, in each group of the other columns.
+        """Return how often the decisions of two models differ, in each group of the other columns.
 
-        Rows count that both models have predicted. Intervals are those of a proportion, or by leaving out folds if rows
-        belong to units; rows with weights have none.
+        Only rows predicted by both models count. Intervals are those of a proportion, or from a delete-one-fold
+        jackknife with ``unit=``. Weighted rows have none.
 
         Args:
             a: Name of a model.
@@ -486,7 +486,7 @@ class Report:
 
         Raises:
             ReportError: If the report has no such model.
-            MetricError: If the decisions of the two have not been kept together.
+            MetricError: If there are no statistics of the pair.
             SpecificationError: If ``confidence`` is not between 0 and 1.
 
         >>> import streammetrics as sm
@@ -541,7 +541,7 @@ class Report:
         return Report(alone(self.state), self.metrics, self.confidence, folds, self.unit, self.always)
 
     def curve(self, kind: str, order: Literal["tied", "best", "worst"] = "tied") -> pl.DataFrame:
-        """A curve of every group as a frame.
+        """Return a curve of every group as a frame.
 
         ``"roc"``, ``"pr"``, ``"det"`` and ``"lift"`` have a row for each threshold, from the highest down, with the
         counts tp, fp, fn, tn of ``score >= threshold``, which are exact. ``"calibration"`` has a row for each bin.
@@ -555,12 +555,12 @@ class Report:
                 gain, lift), ``"calibration"`` (lowest, highest, weight, mean_score, observed_rate), ``"error_cdf"``
                 (value, share, lower, upper), ``"rec"`` (tolerance, share, lower, upper), ``"scores"`` (lowest, highest,
                 negatives and positives, or count without labels) or ``"errors"`` (lowest, highest, count).
-            order: of the rows within a bin of scores: ties, as the bin has them, or the order that is best or worst for
+            order: Of the rows within a bin of scores: ties, as the bin has them, or the order that is best or worst for
                 the curve, positives above negatives or below. Between the two curves lies the true one.
 
         Raises:
-            ReportError: for another kind, or where a group column has the name of a column of the curve.
-            MetricError: where the accumulator does not keep what the curve is read from.
+            ReportError: If the kind is unknown, or a group column has the name of a curve column.
+            MetricError: If the statistic of the curve is missing.
 
         >>> import streammetrics as sm
         >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]}).finalize()
@@ -594,10 +594,10 @@ class Report:
         return self._with_keys(histogram, bins.select(GROUP, *names).rename(names))
 
     def confusion_counts(self) -> pl.DataFrame:
-        """The 2x2 tables: the group columns, threshold (null for predicted labels), tp, fp, fn, tn.
+        """Return the confusion counts: group columns, threshold (null for predicted labels), tp, fp, fn, tn.
 
         Raises:
-            MetricError: where none are kept.
+            MetricError: If there are no confusion counts.
 
         >>> import streammetrics as sm
         >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.8, 0.3, 0.4]}).finalize()
@@ -608,16 +608,16 @@ class Report:
         return self._with_keys(counts, self.state.tables[counts.name])
 
     def confusion_matrix(self, normalize: confusion.Normalization | None = None) -> pl.DataFrame:
-        """The cells of the confusion matrix of several classes that occur.
+        """Return the nonempty cells of the multiclass confusion matrix.
 
         Args:
-            normalize: what shares add up to 1 over: each ``"actual"`` label, each ``"predicted"`` label, or ``"all"``.
+            normalize: Cells whose shares sum to 1: each ``"actual"`` label, each ``"predicted"`` label, or ``"all"``.
 
         Returns:
             The group columns, actual, predicted, count, and share with ``normalize``.
 
         Raises:
-            MetricError: where no confusion matrix is kept.
+            MetricError: If there is no confusion matrix.
 
         >>> import streammetrics as sm
         >>> acc = sm.multiclass(y_true="y", y_pred="z").update({"y": ["a", "b", "b"], "z": ["a", "a", "b"]})
@@ -627,10 +627,10 @@ class Report:
         return self._of_matrix(lambda table: confusion.matrix_frame(table, normalize))
 
     def most_confused(self, n: int = 10) -> pl.DataFrame:
-        """The most frequent errors of each group: actual, predicted, count, share_of_actual, share_of_errors.
+        """Return the most frequent errors of each group: actual, predicted, count, share_of_actual, share_of_errors.
 
         Raises:
-            MetricError: where no confusion matrix is kept.
+            MetricError: If there is no confusion matrix.
 
         >>> import streammetrics as sm
         >>> batch = {"y": ["cat", "dog", "emu", "cat"], "y_hat": ["cat", "cat", "emu", "emu"]}
@@ -641,14 +641,14 @@ class Report:
         return self._of_matrix(lambda table: confusion.most_confused(table, n))
 
     def weighted_kappa(self, weights: ArrayLike) -> pl.DataFrame:
-        """Cohen's kappa with a weight for each kind of error, of every group.
+        """Return Cohen's kappa of every group with a weight for each kind of error.
 
         Args:
-            weights: how bad each error is, as a square matrix: rows are predicted, columns actual labels, both in the
-                order of the labels.
+            weights: Cost of each error, as a square matrix: rows are predicted labels, columns actual labels, in label
+                order.
 
         Raises:
-            MetricError: where no confusion matrix is kept.
+            MetricError: If there is no confusion matrix.
 
         >>> import streammetrics as sm
         >>> batch = {"y": ["cat", "dog", "emu", "cat"], "y_hat": ["cat", "cat", "emu", "emu"]}
@@ -670,21 +670,21 @@ class Report:
         minimize: str | Metric | None = None,
         where: str | None = None,
     ) -> pl.DataFrame:
-        """The best threshold of every group for a metric of the 2x2 table.
+        """Return the best threshold of every group for a confusion-count metric.
 
-        ``value`` is attained at ``threshold`` with the exact counts given; ``lower`` and ``upper`` bound the best over
-        all thresholds, those inside a bin included.
+        ``value`` is attained at ``threshold`` with exact counts. ``lower`` and ``upper`` bound the best value over all
+        thresholds, including those inside a bin.
 
         Args:
-            maximize: a metric to make high, such as ``"youden_j"`` or ``"fbeta(beta=2)"``.
-            minimize: a metric to make low, such as ``"cost(fp=1, fn=10)"``.
-            where: constraints, such as ``"fpr <= 0.01 and precision >= 0.5"``.
+            maximize: Metric to maximize, such as ``"youden_j"`` or ``"fbeta(beta=2)"``.
+            minimize: Metric to minimize, such as ``"cost(fp=1, fn=10)"``.
+            where: Constraints, such as ``"fpr <= 0.01 and precision >= 0.5"``.
 
         Returns:
-            The group columns, threshold, tp, fp, fn, tn, value, lower, upper; one row for each group.
+            One row per group: the group columns, threshold, tp, fp, fn, tn, value, lower, upper.
 
         Raises:
-            MetricError: for an objective that is better neither high nor low, or where no score histogram is kept.
+            MetricError: If the objective has no preferred direction, or there is no score histogram.
 
         >>> import streammetrics as sm
         >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.8, 0.3, 0.4]}).finalize()
@@ -723,13 +723,13 @@ class Report:
 
     @property
     def plot(self) -> Plot:
-        """Charts: ``report.plot.roc()``. They need the extra ``plot``."""
+        """Charts, such as ``report.plot.roc()``. Requires the ``plot`` extra."""
         from streammetrics.charts import Plot  # when it is needed
 
         return Plot(self)
 
     def save_html(self, path: str | Path, title: str = "Evaluation", interactive: bool = False) -> None:
-        """Write the report as one HTML page, which needs no network: numbers with bounds, charts, a table of groups.
+        """Write the report as one HTML page: metrics with bounds, charts, and a table of groups. It needs no network.
 
         Args:
             path: File to write.
@@ -737,8 +737,7 @@ class Report:
             interactive: Whether charts have tooltips and can be moved and zoomed. Adds about 1 MB of script.
 
         Raises:
-            SpecificationError: If the ``plot`` extra is not installed.
-            SourceError: If the file cannot be written. The file that was there before is then as it was.
+            SourceError: If the file cannot be written. An existing file then stays unchanged.
 
         >>> from tempfile import TemporaryDirectory
         >>> import streammetrics as sm
@@ -751,16 +750,16 @@ class Report:
         write_file(path, page(self, title, interactive).encode())
 
     def to_display(self, kind: str, **keys: Any) -> Any:
-        """A curve as scikit-learn's own display, whose ``plot()`` draws it with Matplotlib.
+        """Return a curve as a scikit-learn display, whose ``plot()`` draws it with Matplotlib.
 
         Args:
             kind: ``"roc"``, ``"pr"``, ``"det"``, ``"calibration"`` or ``"confusion"``.
-            keys: values of group columns, ``model``, ``label`` and ``threshold`` that leave one curve or matrix.
+            keys: Values of group columns, ``model``, ``label``, and ``threshold`` that select one curve or matrix.
 
         Raises:
-            SpecificationError: where scikit-learn is not installed.
-            ReportError: for another kind, and where no curve, or more than one, has these keys.
-            MetricError: where the accumulator does not keep what the curve is read from.
+            SpecificationError: If scikit-learn is not installed.
+            ReportError: If the kind is unknown, or the keys do not select exactly one curve.
+            MetricError: If the statistic of the curve is missing.
 
         >>> import streammetrics as sm
         >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]}).finalize()

@@ -25,12 +25,12 @@ Pair: TypeAlias = tuple[str, str]  # of models
 class Rows:
     """Rows of one model as arrays, arranged by group: what statistics observe.
 
-    ``groups`` has a row for each group of the block (and no columns where rows are not grouped), ``numbers`` the number
-    of each where it is counted, ``dropped`` how many of its rows were left out. Rows from ``starts[i]`` up to
+    ``groups`` has a row for each group of the block (and no columns if rows are not grouped), ``numbers`` the number
+    of each if it is counted, ``dropped`` how many of its rows were left out. Rows from ``starts[i]`` up to
     ``starts[i + 1]`` belong to the group of the block that ``local[i]`` says.
 
     ``truth``, ``predicted`` and ``score`` have an array for each label of a multilabel task, ``score`` one for each
-    class of a multiclass task, else one, or none where the role is not given. True and predicted values are 0 or 1,
+    class of a multiclass task, else one, or none if the role is not given. True and predicted values are 0 or 1,
     in a regression Float64, in a multiclass task numbers of ``labels``. Scores and weights are Float64. ``width`` is
     the type that each score came in. ``inputs`` are further columns as Float64, by name.
 
@@ -59,16 +59,16 @@ class Rows:
 
     @cached_property
     def runs(self) -> Runs:
-        """The runs of rows of one group, by the number where it is counted."""
+        """The runs of rows of one group, by the number if it is counted."""
         return Runs(self.starts, self.numbers[self.local])
 
     @cached_property
     def codes(self) -> Codes | None:
-        """The group of each row in the block, None where there is one."""
+        """The group of each row in the block, None if there is one."""
         return None if len(self.dropped) == 1 else np.repeat(self.local, np.diff(self.starts))
 
     def counted_as(self, numbers: Codes) -> Rows:
-        """The rows with the numbers that their groups have where they are counted."""
+        """The rows with the numbers that their groups have if they are counted."""
         return replace(self, numbers=numbers)
 
     @cached_property
@@ -213,7 +213,7 @@ def _decided(rows: Rows) -> tuple[Array, ...]:
 
 
 def _rows_to_keep(columns: Mapping[Field, pl.Series]) -> pl.Series | None:
-    """Rows without a null and with a weight above zero; None where that is all of them."""
+    """Rows without a null and with a weight above zero; None if that is all of them."""
     masks = [s.is_not_null() for s in columns.values() if s.null_count()]
     weight = columns.get(WEIGHT)
     if weight is not None and (weight == 0).any():

@@ -34,7 +34,7 @@ WEIGHT = Field("weight")
 
 @dataclass(frozen=True)
 class Batch:
-    """Validated columns of one batch. Nulls are left only where ``nulls="drop"`` lets them pass.
+    """Validated columns of one batch. Nulls are left only if ``nulls="drop"`` lets them pass.
 
     Scores keep the width of their floats, to which thresholds are rounded. ``by`` has the group columns. ``label`` has
     the type of class labels that are not declared.
@@ -65,7 +65,7 @@ class Batch:
 
     @cached_property
     def groups(self) -> tuple[pl.DataFrame, Codes | None]:
-        """The groups of the rows, and the number of each row's group; None where rows are not grouped."""
+        """The groups of the rows, and the number of each row's group; None if rows are not grouped."""
         if not self.by.width:
             return self.by, None
         groups, codes = encode(self.by.head(self.height))
@@ -76,13 +76,13 @@ def read(data: Any, roles: Roles) -> Batch:
     """Read one batch by role.
 
     Args:
-        data: a Polars DataFrame, anything with the Arrow PyCapsule protocol (pyarrow, pandas, a DuckDB relation), a
+        data: A Polars DataFrame, anything with the Arrow PyCapsule protocol (pyarrow, pandas, a DuckDB relation), a
             mapping of names to arrays, or a list of rows, each a mapping of names to values.
-        roles: the columns to read.
+        roles: The columns to read.
 
     Raises:
-        ColumnError: for a missing column or an unusable type.
-        DataError: for nulls, NaN, values that a role cannot use.
+        ColumnError: If a column is missing or has an unsupported type.
+        DataError: If a column contains nulls, NaN, or invalid values.
     """
     frame = to_frame(data, roles.sources)
     try:

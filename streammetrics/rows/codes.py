@@ -44,7 +44,7 @@ def encode(columns: pl.DataFrame) -> tuple[pl.DataFrame, Codes]:
 
 
 def find(rows: pl.DataFrame, numbered: pl.DataFrame) -> pl.Series:
-    """For each row its number, which the first column of ``numbered`` gives; null where it is none of them."""
+    """For each row its number, which the first column of ``numbered`` gives; null if it is none of them."""
     index = numbered.columns[0]
     return rows.join(numbered, on=rows.columns, how="left", nulls_equal=True, maintain_order="left")[index]
 

@@ -248,7 +248,7 @@ class Reader:
             self._refuse(number, ~number.is_between(*ends), fault, advice)
 
     def _refuse(self, column: pl.Series, wrong: pl.Series, fault: str, *advice: Part) -> None:
-        """Raise where a row is wrong: say how many, the first one, and what to do."""
+        """Raise if a row is wrong: say how many, the first one, and what to do."""
         if not wrong.any():
             return
         row = int(wrong.fill_null(False).arg_max() or 0)
@@ -267,7 +267,7 @@ def equals(column: pl.Series, label: Any) -> pl.Series:
     """Which values of a column equal a label. Text that reads as a number or boolean equals that, too.
 
     Raises:
-        ColumnError: for a label that no column of this kind can hold.
+        ColumnError: If the column cannot contain the label.
 
     >>> equals(pl.Series([1, 0, None]), "1").to_list()
     [True, False, None]
@@ -308,7 +308,7 @@ def _number(label: Any) -> int | float:
     """A label as a number.
 
     Raises:
-        ValueError: for one that is none.
+        ValueError: If the text is invalid.
     """
     if isinstance(label, int | float):
         return label
@@ -318,7 +318,7 @@ def _number(label: Any) -> int | float:
 
 
 def extent(column: pl.Series) -> Extent:
-    """The extent of numbers, NaN where one is NaN."""
+    """The extent of numbers, NaN if one is NaN."""
     found = NOTHING
     for chunk in (column.drop_nulls() if column.null_count() else column).get_chunks():
         low, high = kernels.extent(chunk.to_numpy())

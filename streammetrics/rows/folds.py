@@ -44,17 +44,17 @@ def fold(series: pl.Series, folds: int = FOLDS) -> pl.Series:
       turns up as floats. Of any other float: ``mix`` of its bits as float64;
     - of text, as UTF-8, and of binary: start with h = the number of bytes; for every 8 bytes, read as a little-endian
       integer, the last ones filled up with zeros, ``h = mix(h ^ word)``. Categorical and Enum are hashed like text;
-    - of a date or datetime: that of the microseconds since 1970 (UTC where there is a time zone), rounded down; a date
+    - of a date or datetime: that of the microseconds since 1970 (UTC if there is a time zone), rounded down; a date
       is its midnight. Of a time since midnight, of a duration its own;
     - of null and NaN: 0, so they are one unit, in fold 0.
 
     Args:
-        series: the units.
-        folds: number of folds, from 2 to 256.
+        series: The units.
+        folds: Number of folds, from 2 to 256.
 
     Raises:
-        SpecificationError: for another number of folds.
-        ColumnError: for a type that is not listed above.
+        SpecificationError: If the number of folds differs.
+        ColumnError: If the type is not listed above.
 
     >>> fold(pl.Series([1, 2, 3, None])).to_list()
     [11, 11, 2, 0]

@@ -98,7 +98,7 @@ def _beyond(integers: pl.Series, limit: int) -> bool:
 
 
 def joint_types(schemas: Sequence[pl.Schema]) -> pl.Schema:
-    """One type for each column of the first schema; where a column is all null, it takes the type it has elsewhere.
+    """One type for each column of the first schema; if a column is all null, it takes the type it has elsewhere.
 
     Raises:
         ColumnError: If a column changes its type.
@@ -141,7 +141,7 @@ def decoded(columns: pl.DataFrame) -> pl.DataFrame:
 
 
 def limits(dtype: pl.DataType) -> tuple[int, int] | None:
-    """Physical values between which dates and times have a value in Python and in microseconds; None where all do."""
+    """Physical values between which dates and times have a value in Python and in microseconds; None if all do."""
     if dtype == pl.Date:
         ends = pl.Series([date.min, date.max])
     elif isinstance(dtype, pl.Datetime) and dtype.time_unit != "ns":
@@ -158,7 +158,7 @@ def group_column(series: pl.Series, advice: str = "group by plain values") -> pl
     """A column of groups, or of class labels, in a type that is the same on every shard.
 
     Raises:
-        ColumnError: for nested values, Python objects, and integers of 128 bits.
+        ColumnError: If values are nested, Python objects, or 128-bit integers.
     """
     if series.dtype.is_extension():
         return group_column(series.ext.storage(), advice)

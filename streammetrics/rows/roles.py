@@ -37,7 +37,7 @@ RESERVED = frozenset(
 class Roles:
     """Which of the user's columns plays which role, and how its values are read.
 
-    Scores and predictions are keyed by model, and have a column for each of ``labels`` where the kind of task has
+    Scores and predictions are keyed by model, and have a column for each of ``labels`` if the kind of task has
     several; or one column of lists. ``inputs`` are further columns, by the names that statistics give them. Two
     accumulators with equal roles read a batch alike; expressions are kept apart from the names that they make, so they
     take no part in that.
@@ -100,7 +100,7 @@ class Roles:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The models that are evaluated side by side; one of an empty name where there is just one."""
+        """The models that are evaluated side by side; one of an empty name if there is just one."""
         return tuple(self.y_score or self.y_pred) or (SINGLE,)
 
     @property
@@ -147,8 +147,8 @@ class Names:
         """The name of a column.
 
         Raises:
-            SpecificationError: for what is no column, for two different columns of one name, and for a name that Polars
-                reads as a pattern, that is empty, or that contains a null character.
+            SpecificationError: If a value is not a column, if two different columns have one name, or if a name
+                reads as a Polars pattern, that is empty, or that contains a null character.
         """
         if isinstance(column, str):
             name, clash = column, column in self.expressions
@@ -241,7 +241,7 @@ def plain_labels(labels: Iterable[Any]) -> tuple[Any, ...]:
     """Labels as values that a saved state can hold.
 
     Raises:
-        SpecificationError: for labels that are not all texts, all integers, all floats or all booleans, for null and
+        SpecificationError: For labels that are not all texts, all integers, all floats or all booleans, for null and
             NaN, and for a label that comes twice.
 
     >>> plain_labels(pl.Series(["cat", "dog"]))

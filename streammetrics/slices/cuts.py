@@ -97,7 +97,7 @@ class Cut:
         return self.statistic.merge(self.table.filter(pl.Series(inside)).with_columns(group))
 
     def _sums(self, number: Numbers, count: int) -> pl.DataFrame:
-        """The same by adding up all cells of all slices, which is fast where they are few."""
+        """The same by adding up all cells of all slices, which is fast if they are few."""
         cells = len(self._cells)
         code = np.where(number < 0, count, number) * cells + self._codes
         found = np.flatnonzero(np.bincount(code, minlength=count * cells)[: count * cells])

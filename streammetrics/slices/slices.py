@@ -66,7 +66,7 @@ def slices(
             there are several.
 
     Returns:
-        A row for each finding, largest share of the loss first: the group columns (null where the slice is of any
+        A row for each finding, largest share of the loss first: the group columns (null if the slice is of any
         value), ``slice`` (the same as text), ``metric``, ``value``, ``rest`` (the metric of all other rows),
         ``difference`` (value - rest) with ``ci_lower`` and ``ci_upper``, ``p_value``, ``rows``, ``share_of_rows``, and
         ``share_of_loss``: the share of the distance of the metric of all rows from its best value that would vanish if

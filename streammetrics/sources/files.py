@@ -96,7 +96,7 @@ def in_parts(row: int, parts: Iterable[tuple[int, PathLike]]) -> str:
 def expand(pattern: PathLike) -> list[Path]:
     """The files and tables that a path, a folder or a glob stands for, in order.
 
-    In a folder, and where a wildcard stands for them, names that start with ``_`` or ``.`` are left out, as engines do:
+    In a folder, and if a wildcard stands for them, names that start with ``_`` or ``.`` are left out, as engines do:
     they are of attempts and logs. Partition columns (``_day=3``) are read, and names that the pattern spells out.
 
     Raises:

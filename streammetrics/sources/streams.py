@@ -31,7 +31,7 @@ UNREADABLE = (Exception, pl.exceptions.PanicException)  # of readers in Rust, wh
 
 @dataclass(frozen=True)
 class Stream:
-    """Batches to come, and how many rows they hold where that is known beforehand.
+    """Batches to come, and how many rows they hold if that is known beforehand.
 
     ``again`` gives the same rows once more, in their order and numbered; ``place`` says in words where the row of a
     number lies. Sources that can be read but once have neither.
@@ -82,15 +82,15 @@ def open_stream(source: Source, columns: Sequence[str], chunk: int) -> Stream:
     """Open a source.
 
     Args:
-        source: a path, a glob or a list of them (Parquet, CSV, NDJSON, Arrow IPC, tables of Delta Lake or Iceberg), a
+        source: A path, a glob or a list of them (Parquet, CSV, NDJSON, Arrow IPC, tables of Delta Lake or Iceberg), a
             LazyFrame, a pyarrow Dataset or RecordBatchReader, one frame or table of any kind, or an iterable of batches
             or of rows.
-        columns: the columns in use.
-        chunk: rows of a batch, where the source leaves that open.
+        columns: The columns in use.
+        chunk: Rows of a batch, if the source leaves that open.
 
     Raises:
-        SourceError: where nothing is there to be read.
-        ColumnError: where a file or plan lacks a column.
+        SourceError: If there are no files.
+        ColumnError: If a file or plan lacks a column.
     """
     if isinstance(source, (str, Path)):
         return _files(open_files([source]), columns, chunk)
@@ -252,7 +252,7 @@ def require(columns: Sequence[str], present: Sequence[str]) -> None:
     """Refuse a source that lacks a column.
 
     Raises:
-        ColumnError: for the first one that is missing.
+        ColumnError: If a column is missing.
     """
     for column in columns:
         if column not in present:

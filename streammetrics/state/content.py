@@ -200,7 +200,7 @@ class Content:
         return 0 if self._tally is None else self._tally.groups.height
 
     def _require_whole(self) -> None:
-        """Refuse to go on where rows may have been counted in part."""
+        """Refuse to go on if rows may have been counted in part."""
         if not self._whole:
             raise StreamMetricsError("This accumulator failed while counting. Go on from the last saved state.")
 
@@ -223,8 +223,8 @@ class Content:
         """Reject more groups than may be.
 
         Args:
-            types: of the group columns.
-            more: tables of the groups that come.
+            types: Of the group columns.
+            more: Tables of the groups that come.
         """
         by = self.roles.by
         if self.limit.overflow == "other":

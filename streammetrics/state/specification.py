@@ -17,7 +17,7 @@ MOST_NAMES = 5  # of columns for labels, in print
 def kind_of(statistics: Sequence[Statistic]) -> Kind:
     """The kind of task that the statistics are for; binary ones serve tasks of several labels too.
 
-    Where none tells, true values whose distribution is kept are those of a regression.
+    If none tells, true values whose distribution is kept are those of a regression.
     """
     kinds = {kind for s in statistics if (kind := s.task()) is not None}
     if len(kinds - {"binary"}) > 1:
@@ -31,7 +31,7 @@ def complete(statistics: Sequence[Statistic], roles: Roles) -> tuple[Statistic, 
     """The statistics with `RowCounts` first.
 
     Raises:
-        SpecificationError: where they do not fit each other, or the columns.
+        SpecificationError: If they do not fit each other, or the columns.
     """
     kept = (RowCounts(), *(s for s in statistics if not isinstance(s, RowCounts)))
     names = [s.name for s in kept]
@@ -51,7 +51,7 @@ def require_equal(roles: Roles, other: Roles, statistics: Sequence[Statistic], o
     """Refuse to merge what was kept under different specifications, and say where they differ.
 
     Raises:
-        MergeError: where they differ.
+        MergeError: If they differ.
     """
     for role in fields(Roles):
         if role.compare and (a := getattr(roles, role.name)) != (b := getattr(other, role.name)):

@@ -60,7 +60,7 @@ def to_arrow(saved: Saved) -> pa.Table:
     """The state as a table, in the one order that its content has.
 
     Raises:
-        SpecificationError: for a ``positive`` or ``negative`` label that JSON cannot hold.
+        SpecificationError: If a ``positive`` or ``negative`` label cannot be written as JSON.
     """
     state = in_order(saved.state)
     frame = state.groups
@@ -105,7 +105,7 @@ def from_arrow(table: pa.Table) -> Saved:
     """The state that a table holds. Rows of the same group add up.
 
     Raises:
-        StateError: where the table is not a state, is of a newer format, or breaks a rule of the format.
+        StateError: If the table is not a state, is of a newer format, or breaks a rule of the format.
     """
     if not isinstance(table, pa.Table):  # which would lose the sizes of its buffers on the way
         table = _checked(lambda: pa.table(table))
@@ -142,7 +142,7 @@ def _specification(header: Mapping[str, Any]) -> tuple[Roles, tuple[Statistic, .
 
 
 def write(saved: Saved, path: str | Path) -> None:
-    """Write a state: Arrow IPC where the path ends in ``.arrow``, ``.ipc`` or ``.feather``, else Parquet.
+    """Write a state: Arrow IPC if the path ends in ``.arrow``, ``.ipc`` or ``.feather``, else Parquet.
 
     Raises:
         StateError: If the file cannot be written. The file that was there before is then as it was.
@@ -449,7 +449,7 @@ def _specified(make: Callable[[], T]) -> T:
 
 
 def _with_label(state: State, statistic: Statistic) -> pl.DataFrame:
-    """The table of a statistic; where it keeps labels apart, their number becomes its first key."""
+    """The table of a statistic; if it keeps labels apart, their number becomes its first key."""
     table, labels = state.tables[statistic.name], len(state.labels_of(statistic))
     if not labels:
         return table

@@ -27,7 +27,7 @@ class State:
     """Groups and tables.
 
     ``groups`` holds the number of each group (column ``group``, 0 and up in row order) and its group columns.
-    ``tables`` holds the table of each statistic by name; its column ``group`` refers to the numbers. Where the task has
+    ``tables`` holds the table of each statistic by name; its column ``group`` refers to the numbers. If the task has
     several ``labels``, tables of binary statistics hold each label of each group as a group of its own: number of the
     group times number of labels, plus number of the label. ``missing`` says what was not counted of some groups.
     """
@@ -39,11 +39,11 @@ class State:
     missing: pl.DataFrame = field(default_factory=lambda: NOTHING)
 
     def labels_of(self, statistic: Statistic) -> tuple[Any, ...]:
-        """The labels that the table of a statistic keeps apart; none where it does not."""
+        """The labels that the table of a statistic keeps apart; none if it does not."""
         return self.labels if statistic.of_label else ()
 
     def groups_of(self, statistic: Statistic) -> pl.DataFrame:
-        """The groups that the table of a statistic refers to, with the column ``label`` where it keeps labels apart."""
+        """The groups that the table of a statistic refers to, with the column ``label`` if it keeps labels apart."""
         labels = self.labels_of(statistic)
         if not labels:
             return self.groups
@@ -72,7 +72,7 @@ def combine(states: Sequence[State]) -> State:
     """The state of the rows of several, none of which has a group twice.
 
     Raises:
-        ColumnError: where a group column has different types.
+        ColumnError: If a group column has different types.
     """
     first = states[0]
     filled = [s for s in states if s.groups.height]
@@ -128,7 +128,7 @@ def with_keys(state: State, made: Mapping[str, pl.Expr]) -> State:
     """The state with more group columns, by name, made from those it has.
 
     Raises:
-        SpecificationError: for expressions that cannot be computed, or give no plain values.
+        SpecificationError: If an expression cannot be computed, or does not return plain values.
     """
     if not made:
         return state
@@ -164,7 +164,7 @@ def numbered(keys: pl.DataFrame) -> pl.DataFrame:
 
 
 def find_groups(keys: pl.DataFrame, groups: pl.DataFrame) -> pl.Series:
-    """For each row of group columns its number among ``groups``, null where it is none of them."""
+    """For each row of group columns its number among ``groups``, null if it is none of them."""
     return find(keys, groups) if keys.width else pl.zeros(keys.height, pl.UInt32, eager=True)
 
 

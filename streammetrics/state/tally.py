@@ -22,7 +22,7 @@ from streammetrics.system.forks import require_threads
 
 @dataclass
 class Tally:
-    """Groups, and the counters of each statistic: one, or where it keeps labels apart one for each of them."""
+    """Groups, and the counters of each statistic: one, or if it keeps labels apart one for each of them."""
 
     statistics: Statistics
     labels: tuple[Any, ...]

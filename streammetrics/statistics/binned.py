@@ -26,7 +26,7 @@ class Binned(Statistic):
 
     Bins are intervals of the ordered integers of the floating-point line, so their width is relative to the value;
     every distinct value has a bin of its own until there are more than ``capacity`` of them. The table is a pure
-    function of the rows, however they were split; counts merge bit for bit where rows carry no weights.
+    function of the rows, however they were split; counts merge bit for bit if rows carry no weights.
     """
 
     capacity: int = CAPACITY

@@ -28,10 +28,10 @@ class CalibrationBins(Summed):
     ``pos``, ``score_sum``, ``score_square_sum``, ``pos_score_sum``. Counts merge bit for bit, sums within 1e-12.
 
     Args:
-        bins: number of bins.
+        bins: Number of bins.
 
     Raises:
-        SpecificationError: for less than one bin.
+        SpecificationError: If ``bins`` is less than 1.
 
     >>> CalibrationBins()
     CalibrationBins(bins=10)

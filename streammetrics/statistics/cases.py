@@ -2,7 +2,7 @@
 
 A ranking metric that is monotone in the order of the rows of a bin lies between its values on three cases. A metric of
 confusion counts, at a threshold inside a bin, depends on which rows of the bin reach it. If it is monotone in the true
-and in the false positives, it lies between its values where all or none of a class do.
+and in the false positives, it lies between its values if all or none of a class do.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ def order_cases(table: pl.DataFrame, weighted: bool) -> dict[str, pl.DataFrame]:
     coarse bin of both classes the tied case stands alone.
 
     Args:
-        table: rows in ascending order of score, at least the columns ``shift``, ``neg`` and ``pos``.
-        weighted: whether ``neg`` and ``pos`` are sums of weights.
+        table: Rows in ascending order of score, at least the columns ``shift``, ``neg`` and ``pos``.
+        weighted: Whether ``neg`` and ``pos`` are sums of weights.
 
     >>> table = pl.DataFrame({"shift": [0, 9, 9], "neg": [4, 2, 0], "pos": [1, 3, 1]})
     >>> {case: rows.rows() for case, rows in order_cases(table, weighted=False).items()}

@@ -34,8 +34,8 @@ def label_view(table: pl.DataFrame, order: Sequence[Any] | None = None) -> pl.Da
         predicted, in the order of the labels. Counts keep their type.
 
     Raises:
-        DataError: where the table has a label that is not in ``order``.
-        SpecificationError: where ``order`` holds values of another type than the labels, or a label twice.
+        DataError: If the table has a label that is not in ``order``.
+        SpecificationError: If ``order`` holds values of another type than the labels, or a label twice.
 
     >>> cells = {"actual": ["cat", "cat", "dog"], "predicted": ["cat", "dog", "cow"], "count": [5, 2, 3]}
     >>> label_view(pl.DataFrame({"group": [0, 0, 0], **cells})).rows()
@@ -50,7 +50,7 @@ def label_view(table: pl.DataFrame, order: Sequence[Any] | None = None) -> pl.Da
 def overall_view(table: pl.DataFrame, order: Sequence[Any] | None = None) -> pl.DataFrame:
     """What metrics over all labels fold: `streammetrics.metrics.several_classes`.
 
-    The rows of a group are the labels that occur in it, as actual or predicted. Where an ``order`` is given they are
+    The rows of a group are the labels that occur in it, as actual or predicted. If an ``order`` is given they are
     all its labels, those without rows too, so that neighbours are always one step apart.
 
     Returns:
@@ -59,8 +59,8 @@ def overall_view(table: pl.DataFrame, order: Sequence[Any] | None = None) -> pl.
         up over its rows, and the squares of these steps. In the order of the labels. Distances of counts are Int128.
 
     Raises:
-        DataError: where the table has a label that is not in ``order``.
-        SpecificationError: where ``order`` holds values of another type than the labels, or a label twice.
+        DataError: If the table has a label that is not in ``order``.
+        SpecificationError: If ``order`` holds values of another type than the labels, or a label twice.
 
     >>> cells = {"actual": ["low", "low", "mid"], "predicted": ["low", "high", "mid"], "count": [5, 2, 3]}
     >>> overall_view(pl.DataFrame({"group": [0, 0, 0], **cells}), order=["low", "mid", "high"]).rows()
@@ -91,18 +91,18 @@ def overall_view(table: pl.DataFrame, order: Sequence[Any] | None = None) -> pl.
 
 
 def matrix_frame(table: pl.DataFrame, normalize: Normalization | None = None) -> pl.DataFrame:
-    """The cells that occur, sorted, with their shares where asked for.
+    """The cells that occur, sorted, with their shares if asked for.
 
     Args:
-        table: the sparse table.
-        normalize: what the shares add up to 1 over: the rows of each ``"actual"`` label (the diagonal is recall), those
+        table: The sparse table.
+        normalize: What the shares add up to 1 over: the rows of each ``"actual"`` label (the diagonal is recall), those
             of each ``"predicted"`` label (the diagonal is precision), or ``"all"``. None for counts alone.
 
     Returns:
         ``group``, ``actual``, ``predicted``, ``count``, and ``share`` (Float64) with ``normalize``.
 
     Raises:
-        SpecificationError: for another ``normalize``.
+        SpecificationError: If ``normalize`` is unknown.
 
     >>> cells = {"actual": ["cat", "cat", "dog"], "predicted": ["dog", "cat", "dog"], "count": [1, 3, 4]}
     >>> matrix_frame(pl.DataFrame({"group": [0, 0, 0], **cells}), normalize="actual").rows()
@@ -124,7 +124,7 @@ def most_confused(table: pl.DataFrame, n: int) -> pl.DataFrame:
         ``share_of_errors`` (of all errors of the group), by falling count. Equal counts are sorted by their labels.
 
     Raises:
-        SpecificationError: where ``n`` is not at least 1.
+        SpecificationError: If ``n`` is not at least 1.
 
     >>> cells = {"actual": ["cat", "cat", "dog"], "predicted": ["cat", "dog", "cat"], "count": [6, 2, 1]}
     >>> most_confused(pl.DataFrame({"group": [0, 0, 0], **cells}), n=1).select("actual", "predicted", "count").rows()
@@ -149,17 +149,17 @@ def weighted_kappa(table: pl.DataFrame, weights: ArrayLike, order: Sequence[Any]
     matrix: `streammetrics.metrics.several_classes.kappa`.
 
     Args:
-        table: the sparse table.
-        weights: how bad each error is, as a square matrix: rows are predicted, columns actual labels, both in the order
+        table: The sparse table.
+        weights: How bad each error is, as a square matrix: rows are predicted, columns actual labels, both in the order
             of the labels. Usually 0 on the diagonal; any finite numbers will do.
-        order: the labels of the matrix; without it, all labels of the table, over all its groups, in natural order.
+        order: The labels of the matrix; without it, all labels of the table, over all its groups, in natural order.
 
     Returns:
-        ``group`` and ``kappa`` (Float64), by group: null where error and baseline are both 0, as with one label only.
+        ``group`` and ``kappa`` (Float64), by group: null if error and baseline are both 0, as with one label only.
 
     Raises:
-        DataError: where the table has a label that is not in ``order``.
-        SpecificationError: for a matrix of another shape or with numbers that are not finite; where ``order`` holds
+        DataError: If the table has a label that is not in ``order``.
+        SpecificationError: For a matrix of another shape or with numbers that are not finite; if ``order`` holds
             values of another type than the labels, or a label twice.
 
     >>> cells = {"actual": [0, 0, 1, 1], "predicted": [0, 1, 0, 1], "count": [20, 20, 10, 50]}
@@ -186,7 +186,7 @@ def weighted_kappa(table: pl.DataFrame, weights: ArrayLike, order: Sequence[Any]
 
 
 def _typed(table: pl.DataFrame, order: Sequence[Any] | None) -> pl.DataFrame:
-    """The table; where it has seen no label yet, and so knows no type of labels, with the type of the order."""
+    """The table; if it has seen no label yet, and so knows no type of labels, with the type of the order."""
     if order is None or table.schema["actual"] != pl.Null():
         return table
     return table.cast(dict.fromkeys(_SIDES, pl.Series(list(order), strict=False).dtype))
@@ -235,7 +235,7 @@ def _placed(table: pl.DataFrame, places: pl.DataFrame, on: Sequence[str] = ()) -
 def _by_label(table: pl.DataFrame) -> pl.DataFrame:
     """True and false positives and negatives of each label, unordered.
 
-    Each is a sum of cells; only ``tn`` is what remains of all rows. Where no cell remains it is exactly 0, whatever
+    Each is a sum of cells; only ``tn`` is what remains of all rows. If no cell remains it is exactly 0, whatever
     the sums of weights were rounded to.
     """
     correct = pl.col("actual") == pl.col("predicted")

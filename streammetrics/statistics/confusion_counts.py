@@ -19,15 +19,15 @@ from streammetrics.statistics.thresholded import Thresholded
 class ConfusionCounts(Thresholded):
     """True and false positives and negatives, at thresholds on a score or of hard predictions.
 
-    Keys: ``threshold`` (a row is predicted positive where ``score >= threshold``, with the threshold
+    Keys: ``threshold`` (a row is predicted positive if ``score >= threshold``, with the threshold
     rounded to the type of the score; null for hard predictions).
-    Values: ``tp``, ``fp``, ``fn``, ``tn``. Merges bit for bit where rows carry no weights.
+    Values: ``tp``, ``fp``, ``fn``, ``tn``. Merges bit for bit if rows carry no weights.
 
     Args:
-        thresholds: thresholds on ``y_score``, kept in ascending order; empty to count the predictions of ``y_pred``.
+        thresholds: Thresholds on ``y_score``, kept in ascending order; empty to count the predictions of ``y_pred``.
 
     Raises:
-        SpecificationError: for a threshold that is not a number, or given twice.
+        SpecificationError: If a threshold is not a number, or is repeated.
 
     >>> ConfusionCounts(thresholds=(0.5, 0.2))
     ConfusionCounts(thresholds=(0.2, 0.5))

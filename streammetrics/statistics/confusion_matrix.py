@@ -27,17 +27,17 @@ class ConfusionMatrix(Statistic):
 
     Labels are of any plain type, and appear as they come; cells that do not occur take no memory. Keys: ``actual``,
     ``predicted``, in the type of the labels (integers as Int64, categories as text). Values: ``count``. Merges bit for
-    bit where rows carry no weights.
+    bit if rows carry no weights.
 
     Metrics over all labels read ``correct``, ``actual``, ``predicted``, ``distance`` and ``square_distance`` of each
-    label; those of the 2x2 table read ``tp``, ``fp``, ``fn``, ``tn`` of each label against the rest.
+    label; those of the confusion counts read ``tp``, ``fp``, ``fn``, ``tn`` of each label against the rest.
 
     Args:
-        order: all labels from the lowest to the highest, for weighted kappa, which declares them; where empty, labels
+        order: All labels from the lowest to the highest, for weighted kappa, which declares them; if empty, labels
             are as they come, in their sort order.
 
     Raises:
-        SpecificationError: where ``order`` is not of texts, numbers or booleans of one type, or has a label twice.
+        SpecificationError: If ``order`` is not of texts, numbers or booleans of one type, or has a label twice.
 
     >>> ConfusionMatrix()
     ConfusionMatrix(order=())
@@ -91,7 +91,7 @@ class ConfusionMatrix(Statistic):
         return pl.DataFrame({GROUP: pl.Series(group, dtype=pl.UInt32), **label, "count": pl.Series(count, dtype=kind)})
 
     def typed(self, schema: Mapping[str, pl.DataType], found: Mapping[str, pl.DataType]) -> dict[str, pl.DataType]:
-        """The schema with the type of labels as it was found, where both columns of labels have one type."""
+        """The schema with the type of labels as it was found, if both columns of labels have one type."""
         label = found.get("actual", pl.Null())
         return dict(schema) | ({"actual": label, "predicted": label} if not label.is_nested() else {})
 

@@ -30,11 +30,11 @@ class TDigest(Statistic):
     certify bounds. Unlike that of a histogram, the table depends on the order in which rows come and parts are merged.
 
     Args:
-        compression: most centroids of a group.
+        compression: Most centroids of a group.
         of: ``"error"`` (prediction minus true value), ``"y_score"``, ``"y_pred"`` or ``"y_true"``.
 
     Raises:
-        SpecificationError: for a compression that is too small, or an unknown role.
+        SpecificationError: If the compression is too small, or the role is unknown.
 
     >>> TDigest(of="y_score")
     TDigest(compression=1000, of='y_score')

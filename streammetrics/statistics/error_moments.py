@@ -53,7 +53,7 @@ class ErrorMoments(Statistic):
     - ``over_sum``, of errors above zero, and ``under_sum``, of those below, counted positive;
     - ``square_error_sum``, ``error_fourth_sum``, ``absolute_error_max``;
     - ``absolute_actual_sum``, of ``|y|``; ``percentage_sum``, of ``|e / y|``; ``percentage_square_sum``, of its square;
-    - ``symmetric_percentage_sum``, of ``2 |e| / (|y| + |p|)``, or 0 where y and p are 0;
+    - ``symmetric_percentage_sum``, of ``2 |e| / (|y| + |p|)``, or 0 if y and p are 0;
     - ``moment_30`` to ``moment_04``, of order i in y and j in e about the means of both, for i + j of 3 and 4, which
       confidence intervals of R² and correlations need.
 
@@ -66,15 +66,15 @@ class ErrorMoments(Statistic):
 
     A row outside the domain of a family makes its sums NaN. Infinite values, and sums beyond the largest float, follow
     floating-point arithmetic: infinity minus infinity is NaN, and so is a sum with it. Counts, minima and maxima merge
-    bit for bit, sums and moments within 1e-12, also where values are large and vary little. There, null deviances lose
+    bit for bit, sums and moments within 1e-12, also if values are large and vary little. There, null deviances lose
     digits.
 
     Args:
-        families: names of families, in any order.
-        power: of the Tweedie family, at least 1; Poisson is 1, gamma 2.
+        families: Names of families, in any order.
+        power: Of the Tweedie family, at least 1; Poisson is 1, gamma 2.
 
     Raises:
-        SpecificationError: for an unknown family, or a power below 1.
+        SpecificationError: If a family is unknown, or ``power`` is less than 1.
 
     >>> ErrorMoments(families=("poisson", "log"))
     ErrorMoments(families=('log', 'poisson'), power=1.5)

@@ -28,13 +28,13 @@ class Histogram(Binned):
     Keys: ``shift``, ``bin``. Value: ``count``. Metrics see ``value_low``, ``value_high``, ``count`` and ``weighted``.
 
     Args:
-        capacity: most bins kept for a group. Near an atom more can be needed, one for every power of two of distance.
+        capacity: Most bins kept for a group. Near an atom more can be needed, one for every power of two of distance.
         domain: ``"real"``, or ``"probability"`` for values in [0, 1], as fine near 1 as near 0.
-        atoms: values that many rows share, such as a fallback score; each keeps a bin of its own.
-        of: the role whose values are counted: ``"y_score"``, ``"y_pred"`` or ``"y_true"``.
+        atoms: Values that many rows share, such as a fallback score; each keeps a bin of its own.
+        of: The role whose values are counted: ``"y_score"``, ``"y_pred"`` or ``"y_true"``.
 
     Raises:
-        SpecificationError: for a capacity that is too small, an unknown domain or role, or an atom outside of the
+        SpecificationError: For a capacity that is too small, an unknown domain or role, or an atom outside of the
             domain.
 
     >>> Histogram(capacity=1024)
@@ -85,12 +85,12 @@ class ErrorHistogram(Binned):
     Keys: ``shift``, ``bin``. Value: ``count``. Metrics see ``error_low``, ``error_high``, ``count`` and ``weighted``.
 
     Args:
-        capacity: most bins kept for a group. Near an atom more can be needed, one for every power of two of distance.
+        capacity: Most bins kept for a group. Near an atom more can be needed, one for every power of two of distance.
         domain: ``"real"``.
-        atoms: errors that many rows share; each keeps a bin of its own, as 0 always does.
+        atoms: Errors that many rows share; each keeps a bin of its own, as 0 always does.
 
     Raises:
-        SpecificationError: for a capacity that is too small, or another domain.
+        SpecificationError: If the capacity is too small, or the domain is unknown.
 
     >>> ErrorHistogram(capacity=4096)
     ErrorHistogram(capacity=4096, domain='real', atoms=())

@@ -24,15 +24,15 @@ class LabelSets(Summed):
 
     Values: ``row_weight`` (the number of rows, or the sum of their weights), ``exact_match`` (rows with every label
     right), ``label_decisions`` (one for each row and label), ``label_errors`` (those that are wrong), ``jaccard_sum``
-    (of each row the labels both true and predicted, as a share of those that are either; 0 where there are none).
-    Counts merge bit for bit where rows carry no weights, the sum within 1e-12.
+    (of each row the labels both true and predicted, as a share of those that are either; 0 if there are none).
+    Counts merge bit for bit if rows carry no weights, the sum within 1e-12.
 
     Args:
-        threshold: a label is predicted where its score reaches this, rounded to the type of the score; without effect
-            where ``y_pred`` is given.
+        threshold: A label is predicted where its score reaches this, rounded to the type of the score; without effect
+            if ``y_pred`` is given.
 
     Raises:
-        SpecificationError: where the threshold is not a number.
+        SpecificationError: If the threshold is not a number.
 
     >>> LabelSets()
     LabelSets(threshold=0.5)

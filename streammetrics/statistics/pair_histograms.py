@@ -1,4 +1,4 @@
-"""Each pair of classes along the scores of both: what Hand and Till's measure is read off."""
+"""Each pair of classes along the scores of both: what Hand and Till's measure is computed from."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class PairHistograms(Binned):
     One-vs-rest histograms know of a score whether a row has its class, not which other class it has instead; here both
     are kept. The classes share the bins of a score. Keys: ``scored`` (the number of the label whose score it is),
     ``actual`` (the number of the row's label), ``shift``, ``bin``. Values: ``count``. The table is a pure function of
-    the rows, however they were split; counts merge bit for bit where rows carry no weights. Its size grows with the
+    the rows, however they were split; counts merge bit for bit if rows carry no weights. Its size grows with the
     square of the number of classes.
 
     Metrics read, for each ordered pair of labels, ``one_rows`` and ``other_rows``, the rows of the one and of the
@@ -39,12 +39,12 @@ class PairHistograms(Binned):
     count half.
 
     Args:
-        capacity: most bins kept of a score. Near an atom more can be needed, one for every power of two of distance.
+        capacity: Most bins kept of a score. Near an atom more can be needed, one for every power of two of distance.
         domain: ``"probability"`` for scores in [0, 1], as fine near 1 as near 0; ``"real"`` for any other score.
-        atoms: scores that many rows share; each keeps a bin of its own.
+        atoms: Scores shared by many rows (point masses). Each has a bin of its own.
 
     Raises:
-        SpecificationError: for a capacity that is too small, an unknown domain, or an atom outside of the domain.
+        SpecificationError: If the capacity is too small, the domain is unknown, or an atom is outside the domain.
 
     >>> PairHistograms()
     PairHistograms(capacity=1024, domain='probability', atoms=())
@@ -118,7 +118,7 @@ def _with_own(table: pl.DataFrame) -> pl.DataFrame:
 def _pairs(cells: pl.DataFrame, tie: float) -> pl.DataFrame:
     """Rows of each ordered pair of labels, and how many pairs of these rows are in order.
 
-    Two rows in one bin count a half where it is a single score, else ``tie``.
+    Two rows in one bin count a half if it is a single score, else ``tie``.
     """
     equal = pl.when(pl.col("shift") > 0).then(tie).otherwise(TIES["tied"])
     sums = cells.group_by(GROUP, "scored", "actual", maintain_order=True).agg(

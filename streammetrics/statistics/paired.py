@@ -64,7 +64,7 @@ class Paired(Statistic):
         return kind == self.task()
 
     def misfit(self, roles: Roles) -> tuple[Part, ...]:
-        """Why columns of these roles cannot feed it, as parts of a message; empty where they can."""
+        """Why columns of these roles cannot feed it, as parts of a message; empty if they can."""
         if unknown := {name for pair in self.pairs for name in pair} - {*roles.models}:
             return (f"pairs the model {min(unknown)!r}, which is not evaluated",)
         return super().misfit(roles)

@@ -36,7 +36,7 @@ class PairedErrors(Paired):
         pairs: Names of the models of each pair.
 
     Raises:
-        SpecificationError: For pairs that are not of different models.
+        SpecificationError: If a pair does not have two different models.
 
     >>> PairedErrors([("new", "old")])
     PairedErrors(pairs=(('new', 'old'),))

@@ -37,7 +37,7 @@ class PairedLosses(Paired):
         pairs: Names of the models of each pair.
 
     Raises:
-        SpecificationError: For pairs that are not of different models.
+        SpecificationError: If a pair does not have two different models.
 
     >>> PairedLosses([("new", "old")])
     PairedLosses(pairs=(('new', 'old'),))

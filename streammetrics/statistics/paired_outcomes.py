@@ -28,10 +28,10 @@ class PairedOutcomes(Paired, Thresholded):
 
     Keys: ``pair`` (its number), ``threshold`` (null for hard predictions). Values: ``tn_tn``, ``fn_fn``, ``tn_fp``,
     ``fn_tp``, ``fp_tn``, ``tp_fn``, ``fp_fp`` and ``tp_tp``: rows with the first outcome by the first model and the
-    second by the second. Rows that one of the two has not predicted are left out. Merges bit for bit where rows carry
+    second by the second. Rows that one of the two has not predicted are left out. Merges bit for bit if rows carry
     no weights.
 
-    `Report.compare` reads the difference of each ratio of the 2x2 table with its interval off it, and
+    `Report.compare` reads the difference of each ratio of the confusion counts with its interval off it, and
     `Report.flip_rate` how often decisions differ. `binary` keeps it if there are several models.
 
     Args:
@@ -39,7 +39,7 @@ class PairedOutcomes(Paired, Thresholded):
         pairs: Names of the models of each pair.
 
     Raises:
-        SpecificationError: For thresholds that are not distinct numbers, and pairs that are not of different models.
+        SpecificationError: If thresholds are not distinct numbers, or a pair does not have two different models.
 
     >>> PairedOutcomes(pairs=[("new", "old")])
     PairedOutcomes(thresholds=(0.5,), pairs=(('new', 'old'),))

@@ -34,7 +34,7 @@ class PairedScores(Paired):
     A pair of scores has one key, whose bits are those of both scores in turns, so a bin of keys is a rectangle of the
     plane: as wide in one score as in the other, or twice as wide in the second. Each score is told to six digits.
     Every pair of values has a cell of its own until there are more than ``capacity`` of them; then bins are as in
-    `ScoreHistogram`. The table is a pure function of the rows, however they were split; counts merge bit for bit where
+    `ScoreHistogram`. The table is a pure function of the rows, however they were split; counts merge bit for bit if
     rows carry no weights.
 
     Keys: ``pair`` (its number), ``shift``, ``bin``. Values: ``neg``, ``pos``. Rows that one of the two models has not

@@ -17,15 +17,15 @@ from streammetrics.statistics.thresholded import Thresholded
 class PredictedCounts(Thresholded):
     """Predicted positives and negatives without labels, at thresholds on a score or of hard predictions.
 
-    Keys: ``threshold`` (a row is predicted positive where ``score >= threshold``, with the threshold
+    Keys: ``threshold`` (a row is predicted positive if ``score >= threshold``, with the threshold
     rounded to the type of the score; null for hard predictions).
-    Values: ``predicted_positives``, ``predicted_negatives``. Merges bit for bit where rows carry no weights.
+    Values: ``predicted_positives``, ``predicted_negatives``. Merges bit for bit if rows carry no weights.
 
     Args:
-        thresholds: thresholds on ``y_score``, kept in ascending order; empty to count the predictions of ``y_pred``.
+        thresholds: Thresholds on ``y_score``, kept in ascending order; empty to count the predictions of ``y_pred``.
 
     Raises:
-        SpecificationError: for a threshold that is not a number, or given twice.
+        SpecificationError: If a threshold is not a number, or is repeated.
 
     >>> PredictedCounts(thresholds=(0.5, 0.2))
     PredictedCounts(thresholds=(0.2, 0.5))

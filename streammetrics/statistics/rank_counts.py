@@ -21,7 +21,7 @@ class RankCounts(Summed):
     """How often the actual class has the highest score, the second highest, and so on.
 
     Keys: ``rank`` (1 for the highest score; of equal scores the first label comes first). Values: ``count``. Merges bit
-    for bit where rows carry no weights.
+    for bit if rows carry no weights.
 
     >>> RankCounts()
     RankCounts()

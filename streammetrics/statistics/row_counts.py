@@ -47,5 +47,5 @@ class RowCounts(Summed):
         return super().valid() & (pl.max_horizontal(self.counts) <= COUNTABLE)
 
     def schema(self, weighted: bool) -> dict[str, pl.DataType]:
-        """Columns and types of the table: integers even where rows carry weights."""
+        """Columns and types of the table: integers even if rows carry weights."""
         return super().schema(weighted=False)

@@ -27,15 +27,15 @@ class ScoreHistogram(Binned):
     Bins are intervals of the floating-point line (see `streammetrics.kernels.lattice`), so their width is relative to
     the score; every distinct score has a bin of its own until there are more than ``capacity`` of them. Keys:
     ``shift``, ``bin``. Values: ``neg``, ``pos``. The table is a pure function of the rows, however they were split;
-    counts merge bit for bit where rows carry no weights.
+    counts merge bit for bit if rows carry no weights.
 
     Args:
-        capacity: most bins kept for a group. Near an atom more can be needed, one for every power of two of distance.
+        capacity: Most bins kept for a group. Near an atom more can be needed, one for every power of two of distance.
         domain: ``"probability"`` for scores in [0, 1], as fine near 1 as near 0; ``"real"`` for any other score.
-        atoms: scores that many rows share, such as a fallback score; each keeps a bin of its own.
+        atoms: Scores shared by many rows (point masses), such as a fallback score. Each has a bin of its own.
 
     Raises:
-        SpecificationError: for a capacity that is too small, an unknown domain, or an atom outside of the domain.
+        SpecificationError: If the capacity is too small, the domain is unknown, or an atom is outside the domain.
 
     >>> ScoreHistogram(capacity=1024)
     ScoreHistogram(capacity=1024, domain='probability', atoms=())
@@ -64,7 +64,7 @@ class ScoreHistogram(Binned):
         return order_cases(table, weighted=table.schema["pos"].is_float())
 
     def wide(self, table: pl.DataFrame) -> pl.DataFrame:
-        """A word on the bin that widens the bounds most, where it does so by more than one in a thousand."""
+        """A word on the bin that widens the bounds most, if it does so by more than one in a thousand."""
         hidden = pl.col("pos") / pl.col("pos").sum().over(GROUP) * (pl.col("neg") / pl.col("neg").sum().over(GROUP))
         amount = pl.col("pos") + pl.col("neg")
         heavy = (

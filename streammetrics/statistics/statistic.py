@@ -32,7 +32,7 @@ def whole(option: str, value: Any, most: int = (1 << 63) - 1) -> int:
     """An option that is a whole number, of numpy's types too.
 
     Raises:
-        SpecificationError: for another value, such as 1e4, and for one above ``most``.
+        SpecificationError: If the value is not an integer in the range.
 
     >>> whole("capacity", np.int32(64))
     64
@@ -62,8 +62,8 @@ class Statistic(ABC):
     - ``kind``: of the tasks it serves, or None for all; binary ones serve each label of a task with several;
     - ``roles``: what it needs of the user's columns, such as ``y_true`` and ``y_score``;
     - ``keys``, and ``kept``, the keys that reports show; metrics fold the others;
-    - ``support``: over a table, the number of rows that have its label, where labels are kept apart;
-    - ``counts`` (integers, or sums of weights where rows carry them) and ``sums`` (Float64);
+    - ``support``: over a table, the number of rows that have its label, if labels are kept apart;
+    - ``counts`` (integers, or sums of weights if rows carry them) and ``sums`` (Float64);
     - ``held``: the counts that are together the rows of a group, or their weight, over all cells that have the same
       values of the keys ``again``;
     - ``limits``: the most that a row of weight 1 adds to a count or a sum, to which none adds less than 0;
@@ -124,7 +124,7 @@ class Statistic(ABC):
 
     @property
     def labels(self) -> tuple[Any, ...]:
-        """The labels of the task, in order, where these options declare them."""
+        """The labels of the task, in order, if these options declare them."""
         return ()
 
     def needs(self) -> tuple[str, ...]:
@@ -132,7 +132,7 @@ class Statistic(ABC):
         return self.roles
 
     def misfit(self, roles: Roles) -> tuple[Part, ...]:
-        """Why columns of these roles cannot feed it, as parts of a message; empty where they can."""
+        """Why columns of these roles cannot feed it, as parts of a message; empty if they can."""
         missing = [role for role in self.needs() if not getattr(roles, role)]
         if missing := [*missing, *(name for name in self.inputs if name not in roles.inputs)]:
             first, *others = map(Argument, missing)
@@ -209,7 +209,7 @@ class Statistic(ABC):
         return pl.lit(True)
 
     def cases(self, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
-        """The tables between which the truth lies; the first holds the value. One, where the table hides nothing."""
+        """The tables between which the truth lies; the first holds the value. One, if the table hides nothing."""
         return exact(table)
 
     def wide(self, table: pl.DataFrame) -> pl.DataFrame:
@@ -217,7 +217,7 @@ class Statistic(ABC):
         return nothing_wide(table)
 
     def views(self) -> tuple[View, ...]:
-        """What metrics can be read off: the table itself."""
+        """What metrics can be computed from: the table itself."""
         columns = frozenset(self.schema(weighted=False)) - {GROUP}
         folds = len(self.kept) < len(self.keys)
         return (View(columns, self.kept, folds, self.cases, self.support, self.wide),)

@@ -25,11 +25,11 @@ class Thresholded(Summed):
     """What statistics that count at thresholds have in common.
 
     Args:
-        thresholds: thresholds on ``y_score``, one or several, kept in ascending order; empty to count the
+        thresholds: Thresholds on ``y_score``, one or several, kept in ascending order; empty to count the
             predictions of ``y_pred``.
 
     Raises:
-        SpecificationError: for a threshold that is not a number, or given twice.
+        SpecificationError: If a threshold is not a number, or is repeated.
     """
 
     thresholds: tuple[float, ...] = (0.5,)

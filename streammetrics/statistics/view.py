@@ -34,7 +34,7 @@ def with_weighted(table: pl.DataFrame, count: str) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class View:
-    """A table that metrics are read off, made from that of a statistic.
+    """A table that metrics are computed from, made from that of a statistic.
 
     - ``columns``: what formulas can read;
     - ``kept``: the keys that reports show;

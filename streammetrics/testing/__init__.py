@@ -43,7 +43,7 @@ def checks(
       direct view. A statistic is checked alone, by group, with weights, and with units.
     - A **metric** is found by its names, lies within its range and its bounds, is null for 0/0, has its preferred
       direction, and has a confidence interval or says why not. Its bounds hold for every order of the rows in a bin.
-    - An **engine** keeps the tables of one process, byte for byte where they are counts. See `Engine`.
+    - An **engine** keeps the tables of one process, byte for byte if they are counts. See `Engine`.
 
     Args:
         thing: A statistic, an accumulator, a metric, or an `Engine`.

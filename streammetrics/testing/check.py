@@ -34,7 +34,7 @@ class Check:
 
 
 def require(law: bool, broken: str) -> None:
-    """Hold a law, also where Python leaves out assertions.
+    """Hold a law, also if Python leaves out assertions.
 
     Raises:
         AssertionError: If it is broken.

@@ -107,7 +107,7 @@ def values_lie_within_bounds_and_range(case: Case) -> None:
 
 
 def without_rows_a_mean_is_null(case: Case) -> None:
-    """Only what grows with the number of rows is 0 where there are none."""
+    """Only what grows with the number of rows is 0 if there are none."""
     data = case.rows(200)
     once, twice, none = (case.estimates(rows) for rows in (data, pl.concat([data, data]), data[:0]))
     grows = all(a.value is not None and _near(2 * a.value, b.value) for a, b in zip(once, twice, strict=True))
@@ -165,7 +165,7 @@ LAWS: tuple[Callable[[Case], None], ...] = (
 
 
 def promised(metric: Metric, bins: pl.DataFrame, weighted: bool = False) -> tuple[float | None, float | None]:
-    """The bounds of a metric of scores, read off a histogram: its own, or the extremes of its cases."""
+    """The bounds of a metric of scores, computed from a histogram: its own, or the extremes of its cases."""
     cases = list(order_cases(bins, weighted).values())
     if (own := metric.bounds_expressions()) is not None:
         lower, upper = cases[0].select(lower=own[0], upper=own[1]).row(0)

@@ -1,4 +1,4 @@
-"""Confidence intervals: where a metric would lie on other rows like those seen, read off the same tables.
+"""Confidence intervals: where a metric would lie on other rows like those seen, computed from the same tables.
 
 They say nothing of what the bins of a table hide: that is what the certified bounds are for, and the two are never
 mixed. Each interval is a pair of expressions over a table, ``ci_lower`` and ``ci_upper``, which work in every group at

@@ -26,7 +26,7 @@ def auc_intervals(table: pl.DataFrame, by: Sequence[str] = (), confidence: float
     AUC. It is exact for tied rows, so it is that of the AUC with the rows of a coarse bin tied. Student's t has the
     degrees of freedom of Welch (1947).
 
-    Where a class has fewer than 30 rows, or the AUC is 0 or 1, the interval also covers the fifth one of Newcombe
+    If a class has fewer than 30 rows, or the AUC is 0 or 1, the interval also covers the fifth one of Newcombe
     (2006), whose variance follows from the AUC alone.
 
     Args:

@@ -16,7 +16,7 @@ def upper_level(confidence: float) -> float:
     """The probability below the upper limit of a two-sided interval.
 
     Raises:
-        SpecificationError: for a confidence that is not between 0 and 1.
+        SpecificationError: If ``confidence`` is not between 0 and 1.
 
     >>> upper_level(0.9)
     0.95

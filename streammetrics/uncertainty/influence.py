@@ -67,23 +67,23 @@ def influence_intervals(
     noise.
 
     Args:
-        table: the column ``group``, the columns of ``products``, and others that ``read`` needs. The rows of a group
+        table: The column ``group``, the columns of ``products``, and others that ``read`` needs. The rows of a group
             follow each other.
-        metrics: those to read.
-        products: for pairs of the columns that are varied, the column that holds the sum, over all rows, of the product
+        metrics: Those to read.
+        products: For pairs of the columns that are varied, the column that holds the sum, over all rows, of the product
             of what a row adds to both. Pairs that are not named have products of 0.
-        read: makes a frame with a column for each metric, by name, and one row for each number from 0 that ``group``
+        read: Makes a frame with a column for each metric, by name, and one row for each number from 0 that ``group``
             has, in that order.
         confidence: Confidence level.
-        cells: the same rows in fewer cells, such as those of `sliced`, whose influence is looked at.
-        added: rows added to each cell first, so that an empty one does not pass for an impossible one.
-        fewest: rows that each class needs, for each metric or for all; with sums among the columns, each row of the
+        cells: The same rows in fewer cells, such as those of `sliced`, whose influence is looked at.
+        added: Rows added to each cell first, so that an empty one does not pass for an impossible one.
+        fewest: Rows that each class needs, for each metric or for all; with sums among the columns, each row of the
             table.
-        maxima: names of the metrics that are maxima over thresholds.
+        maxima: Names of the metrics that are maxima over thresholds.
 
     Returns:
         ``group``, ``metric``, ``ci_lower`` and ``ci_upper``, by group and then in the order of the metrics. Limits are
-        null where a metric is undefined, where a class has too few rows, and as of `limits`.
+        null if a metric is undefined, if a class has too few rows, and as of `limits`.
 
     Raises:
         SpecificationError: If ``confidence`` is not between 0 and 1.
@@ -130,9 +130,9 @@ def sliced(table: pl.DataFrame, counts: Sequence[str], others: Sequence[str] = (
     """The table with few cells in each group: neighbours whose rows lie in the same slice of each count.
 
     Args:
-        table: the column ``group``, counts, and the edges of bins.
-        counts: those of which there are slices.
-        others: further columns to add up.
+        table: The column ``group``, counts, and the edges of bins.
+        counts: Those of which there are slices.
+        others: Further columns to add up.
 
     >>> table = pl.DataFrame({"group": 0, "count": [1] * 1_000})
     >>> sliced(table, ["count"])["count"].to_list()[:3]

@@ -1,4 +1,4 @@
-"""Intervals where rows of one unit belong together: leave out one fold of units at a time."""
+"""Intervals if rows of one unit belong together: leave out one fold of units at a time."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def jackknife_interval(
     Quantiles have no interval here: the jackknife is not sound for them.
 
     Args:
-        left_out: the metric without each fold, one row for each.
-        value: the metric over all folds, folded to one number.
-        confidence: probability with which the interval is to hold the metric.
-        folds: the most folds that a group can have.
-        range: smallest and largest possible value of the metric, within which the limits stay (see `limits`).
+        left_out: The metric without each fold, one row for each.
+        value: The metric over all folds, folded to one number.
+        confidence: Probability with which the interval is to hold the metric.
+        folds: The most folds that a group can have.
+        range: Smallest and largest possible value of the metric, within which the limits stay (see `limits`).
 
     Returns:
         ``ci_lower`` and ``ci_upper``; null for fewer than five folds, and if the metric is undefined without one
         of them.
 
     Raises:
-        SpecificationError: for a confidence that is not between 0 and 1.
+        SpecificationError: If ``confidence`` is not between 0 and 1.
 
     >>> table = pl.DataFrame({"a": [0.80, 0.82, 0.81, 0.83, 0.82], "b": [0.70, 0.73, 0.71, 0.74, 0.73]})
     >>> auc = jackknife_interval(pl.col("a"), pl.lit(0.815), range=(0, 1))

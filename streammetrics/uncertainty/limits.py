@@ -30,13 +30,13 @@ def limits(value: Expr, error: Expr, quantile: float | Expr, range: Range = EVER
     between -1 and 1 is Fisher's z but for a factor. The standard error there follows by the delta method.
 
     Args:
-        value: the estimate.
-        error: its standard error.
-        quantile: of the normal or of Student's t distribution.
-        range: smallest and largest possible value.
+        value: The estimate.
+        error: Its standard error.
+        quantile: Of the normal or of Student's t distribution.
+        range: Smallest and largest possible value.
 
     Returns:
-        ``ci_lower`` and ``ci_upper``; null where the value is at an end of its range, where it is not finite, and where
+        ``ci_lower`` and ``ci_upper``; null if the value is at an end of its range, if it is not finite, and if
         the error is 0, since rows that show no variation don't tell how much there is.
 
     >>> table = pl.DataFrame({"value": [0.9, 1.0], "error": [0.05, 0.05]})
@@ -60,11 +60,11 @@ def tidy(table: pl.DataFrame, by: Sequence[str], metrics: Sequence[str], lower: 
     """Limits of several metrics below each other.
 
     Args:
-        table: one row for each row of ``lower`` and ``upper``, with the columns ``by``.
-        by: the columns to keep.
-        metrics: names, one for each column of ``lower`` and ``upper``.
-        lower: lower limits, NaN where there are none: shape (rows, metrics).
-        upper: upper limits.
+        table: One row for each row of ``lower`` and ``upper``, with the columns ``by``.
+        by: The columns to keep.
+        metrics: Names, one for each column of ``lower`` and ``upper``.
+        lower: Lower limits, NaN if there are none: shape (rows, metrics).
+        upper: Upper limits.
 
     Returns:
         The columns ``by``, ``metric``, ``ci_lower`` and ``ci_upper``, by row and then by metric.

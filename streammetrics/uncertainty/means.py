@@ -24,18 +24,18 @@ def mean_interval(
     them positive, holds the truth in 94% of samples, without it in 89%.
 
     Args:
-        total: sum of the losses of all rows.
-        square_total: sum of their squares.
-        weight: number of rows.
-        confidence: probability with which the interval is to hold the mean.
-        range: smallest and largest possible loss.
+        total: Sum of the losses of all rows.
+        square_total: Sum of their squares.
+        weight: Number of rows.
+        confidence: Probability with which the interval is to hold the mean.
+        range: Smallest and largest possible loss.
 
     Returns:
-        ``ci_lower`` and ``ci_upper``; null for less than two rows, and where all losses are equal or so close that the
+        ``ci_lower`` and ``ci_upper``; null for less than two rows, and if all losses are equal or so close that the
         sums don't show the difference.
 
     Raises:
-        SpecificationError: for a confidence that is not between 0 and 1.
+        SpecificationError: If ``confidence`` is not between 0 and 1.
 
     >>> losses = pl.DataFrame({"loss": [1.0, 2.0, 3.0]})
     >>> mean = mean_interval(pl.col("loss").sum(), (pl.col("loss") ** 2).sum(), pl.len())
@@ -49,7 +49,7 @@ def mean_interval(
 
 
 def _error(total: Expr, square_total: Expr, weight: Expr) -> Expr:
-    """Standard error of a mean; null where the variance is lost in rounding."""
+    """Standard error of a mean; null if the variance is lost in rounding."""
     square = square_total / weight
     variance = square - (total / weight) ** 2
     return pl.when(variance > ROUNDING * square).then((variance / (weight - 1)).sqrt())

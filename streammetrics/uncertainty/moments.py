@@ -1,4 +1,4 @@
-"""What a row adds to the sums that R² and correlations are read off, multiplied and added up over rows.
+"""What a row adds to the sums that R² and correlations are computed from, multiplied and added up over rows.
 
 Of a row with the true value y and the error e, ``dy`` and ``de`` are the distances to their means. Each sum of a
 regression is a sum of polynomials in them, so sums of products follow from moments up to order 4.

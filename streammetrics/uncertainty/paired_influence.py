@@ -49,7 +49,7 @@ class Difference:
     degrees: Values
 
     def limits(self, metrics: Sequence[Metric], confidence: float) -> tuple[Values, Values]:
-        """Lower and upper limits of b - a, within the range that it can have; NaN where there are none."""
+        """Lower and upper limits of b - a, within the range that it can have; NaN if there are none."""
         steps = self.errors * t_quantiles(upper_level(confidence), self.degrees)
         found = np.empty((2, *self.values.shape))
         for i, metric in enumerate(metrics):
@@ -60,7 +60,7 @@ class Difference:
 
 
 def of_outcomes(counts: Values, names: Sequence[str], read: Read) -> Difference:
-    """Differences of ratios of the 2x2 table.
+    """Differences of ratios of the confusion counts.
 
     Args:
         counts: Rows by decision of a, decision of b, and label: shape (groups, 2, 2, 2).
@@ -102,8 +102,8 @@ def of_scores(
 ) -> Difference:
     """Differences of other metrics of scores.
 
-    A maximum over thresholds is biased upwards, but so is the other. There is no interval where the bias of one of them
-    is large, or where it could come from noise.
+    A maximum over thresholds is biased upwards, but so is the other. There is no interval if the bias of one of them
+    is large, or if it could come from noise.
 
     Args:
         cells: As in `of_areas`.
@@ -134,7 +134,7 @@ def of_losses(
     """Differences of metrics of a mean loss.
 
     A row adds its loss by each model to the totals; which is to say, their mean and their difference. The squares of
-    the difference have been added up row by row, so nothing is lost where models are nearly equal, and the other
+    the difference have been added up row by row, so nothing is lost if models are nearly equal, and the other
     products follow from them and from the squares of both losses.
 
     Args:

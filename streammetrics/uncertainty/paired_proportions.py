@@ -19,7 +19,7 @@ def paired_proportion_limits(
 ) -> tuple[Values, Values]:
     """Limits of the difference of two proportions of the same rows: those that a score test accepts (Tango 1998).
 
-    At a difference of 0 it is the test of McNemar (1947). Where the two differ on fewer than 30 rows, the limits also
+    At a difference of 0 it is the test of McNemar (1947). If the two differ on fewer than 30 rows, the limits also
     cover those of the exact test, which takes the number of these rows as given.
 
     Args:

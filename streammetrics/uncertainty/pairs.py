@@ -18,7 +18,7 @@ def difference_interval(a: Expr, a_limits: Interval, b: Expr, b_limits: Interval
         b_limits: Its confidence interval, of the same confidence level.
 
     Returns:
-        ``ci_lower`` and ``ci_upper``; null where one of the limits is.
+        ``ci_lower`` and ``ci_upper``; null if one of the limits is.
 
     >>> a, b = (pl.lit(56 / 70), (pl.lit(0.6916), pl.lit(0.8769))), (pl.lit(48 / 80), (pl.lit(0.4904), pl.lit(0.7003)))
     >>> pl.select(x.round(3) for x in difference_interval(*a, *b)).row(0)  # Newcombe's method 10
@@ -35,7 +35,7 @@ def ratio_interval(a: Expr, a_limits: Interval, b: Expr, b_limits: Interval) -> 
     The arguments are those of `difference_interval`.
 
     Returns:
-        ``ci_lower`` and ``ci_upper``; null where one of the limits is, the upper one infinite if ``b`` can be 0.
+        ``ci_lower`` and ``ci_upper``; null if one of the limits is, the upper one infinite if ``b`` can be 0.
 
     >>> a, b = (pl.lit(0.8), (pl.lit(0.69), pl.lit(0.88))), (pl.lit(0.6), (pl.lit(0.49), pl.lit(0.70)))
     >>> pl.select(x.round(3) for x in ratio_interval(*a, *b)).row(0)

@@ -23,15 +23,15 @@ def wilson_interval(count: Expr, total: Expr, confidence: float = 0.95) -> Inter
     """Score interval of the proportion ``count / total`` (Wilson 1927): within [0, 1], and sound at 0 and 1 too.
 
     Args:
-        count: number of rows that count.
-        total: number of all rows.
-        confidence: probability with which the interval is to hold the proportion.
+        count: Number of rows that count.
+        total: Number of all rows.
+        confidence: Probability with which the interval is to hold the proportion.
 
     Returns:
-        ``ci_lower`` and ``ci_upper``; null where there are no rows.
+        ``ci_lower`` and ``ci_upper``; null if there are no rows.
 
     Raises:
-        SpecificationError: for a confidence that is not between 0 and 1.
+        SpecificationError: If ``confidence`` is not between 0 and 1.
 
     >>> table = pl.DataFrame({"tp": [81, 0], "fn": [182, 20]})
     >>> table.select(x.round(4) for x in wilson_interval(pl.col("tp"), pl.col("tp") + pl.col("fn"))).rows()
@@ -73,9 +73,9 @@ def _share(count: Expr, total: Expr) -> Expr:
 
 @cache
 def as_proportion(metric: Metric) -> tuple[Expr, Expr] | None:
-    """Count and total of a metric of the 2x2 table that is a proportion of its rows; None for any other metric.
+    """Count and total of a metric of the confusion counts that is a proportion of its rows; None for any other metric.
 
-    In a table of a single row such a metric is 1 where the row counts, 0 where it doesn't, and undefined where the row
+    In a table of a single row such a metric is 1 if the row counts, 0 if it doesn't, and undefined if the row
     is not in the total.
 
     >>> from streammetrics.metrics import f1, recall

@@ -15,20 +15,20 @@ def quantile_interval(low: Expr, high: Expr, count: Expr, q: float = 0.5, confid
     The number of values below the quantile is binomial, so it lies between two order statistics with a probability that
     depends on their ranks alone. The ranks are those of the normal approximation with its correction for continuity and
     the first term for skewness (Cornish & Fisher 1938), rounded outwards. They are seldom two off the exact ranks, and
-    no tail has more than its share, or 0.1 % above it for a confidence below 0.8.
+    no tail has more than its share, or 0.1% above it for a confidence below 0.8.
 
     Args:
-        low: smallest value of each bin; the lower limit is the row of its rank, with every row at that end of its bin.
-        high: largest value of each bin, likewise for the upper limit. Bins may overlap, and come in any order.
-        count: number of rows. Sums of weights don't tell how many there are: such tables have no interval.
-        q: the share of values below the quantile.
-        confidence: probability with which the interval is to hold the quantile.
+        low: Smallest value of each bin; the lower limit is the row of its rank, with every row at that end of its bin.
+        high: Largest value of each bin, likewise for the upper limit. Bins may overlap, and come in any order.
+        count: Number of rows. Sums of weights don't tell how many there are: such tables have no interval.
+        q: The share of values below the quantile.
+        confidence: Probability with which the interval is to hold the quantile.
 
     Returns:
         ``ci_lower`` and ``ci_upper``; each null where its rank lies beyond the rows, which are too few then.
 
     Raises:
-        SpecificationError: for a confidence that is not between 0 and 1.
+        SpecificationError: If ``confidence`` is not between 0 and 1.
 
     >>> table = pl.DataFrame({"low": range(1, 101), "high": range(1, 101), "count": 1})
     >>> columns = pl.col("low"), pl.col("high"), pl.col("count")

@@ -108,7 +108,7 @@ def _log_two_sided(successes: Values, rows: Values, share: Values, weight: float
 
 
 def _limit(missed: Callable[[Values], NDArray[np.bool_]], outside: Values, inside: Values) -> Values:
-    """The end of an interval, by bisection; where all proportions up to the outermost are in it, that one."""
+    """The end of an interval, by bisection; if all proportions up to the outermost are in it, that one."""
     end = outside
     for _ in range(HALVINGS):
         between = (outside + inside) / 2

@@ -24,24 +24,24 @@ LEVEL = NORMAL.inv_cdf(0.975)  # for which the bandwidth of densities is chosen,
 def mad_interval(value: Expr, low: Expr, high: Expr, count: Expr, confidence: float = 0.95) -> Interval:
     """Interval of the median absolute deviation from the median (Falk 1997), on the logarithm.
 
-    Its variance follows from the densities at the median and one deviation to both sides, also where the distribution
+    Its variance follows from the densities at the median and one deviation to both sides, also if the distribution
     is skewed and the median's own error counts. Rows are taken as spread evenly over their bin, so that wide bins do no
     harm. Densities are the share of rows between two quantiles over their distance, as far apart as Hall and Sheather
     (1988) propose.
 
     Args:
-        value: the deviation.
-        low: smallest value of each bin, in ascending order.
-        high: largest value of each bin; bins do not overlap.
-        count: number of rows. Sums of weights don't tell how many there are: such tables have no interval.
-        confidence: probability with which the interval is to hold the deviation.
+        value: The deviation.
+        low: Smallest value of each bin, in ascending order.
+        high: Largest value of each bin; bins do not overlap.
+        count: Number of rows. Sums of weights don't tell how many there are: such tables have no interval.
+        confidence: Probability with which the interval is to hold the deviation.
 
     Returns:
-        ``ci_lower`` and ``ci_upper``; null where the deviation is 0 or infinite, and where so many rows share a value
+        ``ci_lower`` and ``ci_upper``; null if the deviation is 0 or infinite, and if so many rows share a value
         that there is no density.
 
     Raises:
-        SpecificationError: for a confidence that is not between 0 and 1.
+        SpecificationError: If ``confidence`` is not between 0 and 1.
 
     >>> table = pl.DataFrame({"value": [float(x) for x in range(101)]})
     >>> found = mad_interval(pl.lit(25.0), pl.col("value"), pl.col("value"), pl.ones(pl.len()))
@@ -98,7 +98,7 @@ class _Rows:
         return float(np.interp(share, self._shares, self._values))
 
     def density(self, share: float) -> float:
-        """The density at a quantile; NaN where many rows share its value, or some near it are infinite."""
+        """The density at a quantile; NaN if many rows share its value, or some near it are infinite."""
         share = min(max(share, 0.5 / self.count), 1 - 0.5 / self.count)
         z = NORMAL.inv_cdf(share)
         width = ((LEVEL * NORMAL.pdf(z)) ** 2 * 1.5 / (2 * z**2 + 1) / self.count) ** (1 / 3)
