@@ -89,7 +89,9 @@ def test_monitoring_runs_from_the_top_and_prints_what_it_says():
     assert sum("  breached: since" in line for line in outputs[-5][0].splitlines()) == 1
 
 
-@pytest.mark.parametrize(("page", "tables"), [("decisions", 3), ("before-labels", 3), ("why-bounds", 2), ("late-labels", 3)])
+@pytest.mark.parametrize(
+    ("page", "tables"), [("decisions", 3), ("before-labels", 3), ("why-bounds", 2), ("late-labels", 3)]
+)
 @pytest.mark.usefixtures("directory")
 def test_pages_run_from_the_top_and_print_what_they_say(page, tables):
     outputs = [(block, printed) for language, block, printed in played(f"docs/{page}.md") if language == "text"]

@@ -187,8 +187,8 @@ def _windows(store: MetricStore, scores: MetricStore | None, since: Any, until: 
 
 
 def _empty(store: MetricStore) -> Accumulator:
-    _, layout = store._open()
-    return layout.empty
+    _, versions = store._open()
+    return versions.newest.empty
 
 
 def _metrics(empty: Accumulator, given: Sequence[str] | None, rules: Sequence[Rule]) -> list[str]:

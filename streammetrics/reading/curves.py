@@ -97,8 +97,8 @@ def operating_point(
 
     ``threshold`` is the bin edge that attains ``value``, the highest one if several do, with its exact
     counts. ``lower`` and ``upper`` bound the best value over all thresholds, those inside coarse bins
-    included: one of them is the value attained, the other the best over the order cases. A group if no
-    edge meets the constraints has nulls.
+    included: one of them is the value attained, the other the best over the order cases. If no edge of a group
+    meets the constraints, all are null.
 
     Metrics with a better direction are taken to improve with more true and with fewer false positives; `cost`
     does so if a false negative costs more than a true positive, and a false positive more than a true

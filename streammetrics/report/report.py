@@ -140,7 +140,8 @@ class Report:
 
     A report behaves like a dictionary of its metrics: iteration returns the names of those shown, ``dict(report)``
     their estimates, and ``in`` tests whether a metric is available. With groups or several thresholds, a name has
-    more than one estimate. ``report[name]`` and ``dict(report)`` then raise a `ReportError` with the keys to pass to `get`.
+    more than one estimate. ``report[name]`` and ``dict(report)`` then raise a `ReportError` with the keys to pass to
+    `get`.
 
     >>> import streammetrics as sm
     >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.8, 0.3, 0.4]}).finalize()

@@ -68,7 +68,7 @@ class Rows:
         return None if len(self.dropped) == 1 else np.repeat(self.local, np.diff(self.starts))
 
     def counted_as(self, numbers: Codes) -> Rows:
-        """The rows with the numbers that their groups have if they are counted."""
+        """The rows with the numbers that their groups have in the counters."""
         return replace(self, numbers=numbers)
 
     @cached_property
