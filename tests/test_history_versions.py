@@ -383,3 +383,27 @@ def test_slices_are_not_searched_where_a_metric_is_missing(history):
     report = history("all").query(by="region").finalize(["log_loss"])
     with pytest.raises(sm.MetricError, match="log_loss was not kept for all of these rows"):
         report.slices("log_loss", min_rows=10)
+
+
+def test_an_accumulator_without_rows_makes_no_version(tmp_path):
+    store = sm.MetricStore(tmp_path / "store")
+    store.append(acc().update(OLD[0]), batch_id="1")
+    assert not store.append(acc(by=["day", "region"]), batch_id="2")
+    assert store.replace(acc(by=["day", "region"]), window=DAYS[0], batch_id="3")
+    assert store.append(acc(by=["day", "region"]), source="s", upto=7)
+    assert store.describe()["windows"].to_list() == [0]
+
+
+def test_a_batch_that_another_writer_adds_before_its_version_is_known_comes_in_once(tmp_path):
+    store = sm.MetricStore(tmp_path / "store")
+    store.append(acc().update(OLD[0]), batch_id="1")
+    rival = iter([lambda: store.append(acc().update(OLD[1]), source="s", upto=60)])
+    alter = deltalake.table.TableAlterer.set_table_properties
+
+    def around(*arguments, **options):
+        next(rival, lambda: None)()
+        return alter(*arguments, **options)
+
+    with patched(deltalake.table.TableAlterer, set_table_properties=around):
+        assert not store.append(acc(by=["day", "region"]).update(OLD[1]), source="s", upto=60)
+    assert store.query().seen == 120

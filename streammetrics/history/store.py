@@ -193,31 +193,36 @@ class MetricStore:
                 raise missing(self.uri)
             self._create(Layout.of(acc, self.window))
 
-        def bring(table: Any, versions: Versions) -> bool:
+        def bring(table: Any, versions: Versions) -> bool | None:
+            """Whether it was added; None if what it keeps is a new version, which is known from now on."""
             if origin.is_known(table, Batches.of(self._table)):
                 return False
-            number = versions.number(acc)
+            brought = versions.newest.empty if none else acc
+            number = versions.number(brought)
             if number is None:
-                versions = versions.followed_by(acc)
-            layout = versions[number or len(versions.layouts)]
-            rows = layout.rows(acc)
-            if number is None:  # the version comes first, so that no row is ever of one that is not known
+                versions = versions.followed_by(brought)
+            layout = versions.newest if number is None else versions[number]
+            rows, predicate = layout.rows(brought), None if replacing is None else layout.only(brought, replacing)
+            if number is None:
                 table.alter.set_table_properties(versions.told, raise_if_not_exists=False)
+                return None
             version = table.version() + 1
             name = origin.batch_id if isinstance(origin, Named) else None
             own = {"batch_id": name, "ingested": datetime.now(UTC), "version": version}
             rows = rows.with_columns(pl.lit(own[column], kind).alias(column) for column, kind in OWN.items())
             write(
                 table,
-                versions.stored(number or len(versions.layouts), rows).to_arrow(),
+                versions.stored(number, rows).to_arrow(),
                 mode="append" if replacing is None else "overwrite",
-                predicate=None if replacing is None else layout.only(acc, replacing),
+                predicate=predicate,
                 transactions=[origin.transaction(version)],
                 together=versions.together,
             )
             return True
 
-        return self._commit(bring, newest)
+        while (done := self._commit(bring, newest)) is None:
+            newest = None
+        return done
 
     def query(
         self,
