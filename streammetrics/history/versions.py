@@ -180,7 +180,8 @@ class Versions:
                 for part in layout.parts(self.of(number, rows, ["version"]), chosen):
                     yield widened(layout.fold(part).rollup(*own), empty, lacks)
 
-        return merge(chain([empty], parts()))
+        found = parts()
+        return merge(chain([next(found, empty)], found))
 
     def described(self, rows: pl.LazyFrame) -> pl.DataFrame:
         """For each version its first and last window, their number, and how it differs from the one before."""

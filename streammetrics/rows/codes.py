@@ -97,6 +97,8 @@ def _rank(column: pl.Series) -> tuple[Codes, int]:
         low, high = int(values.min()), int(values.max())
         return values.astype(np.int64) - low, high - low + 1
     distinct = column.unique().sort().to_frame()
+    if distinct.height == 1:
+        return np.zeros(len(column), dtype=np.int64), 1
     return find(column.to_frame(), distinct.with_row_index("")).to_numpy().astype(np.int64), distinct.height
 
 

@@ -35,6 +35,8 @@ def renumbered(missing: pl.DataFrame, numbers: pl.Series) -> pl.DataFrame:
 
 def counted(table: pl.DataFrame, statistic: Statistic, missing: pl.DataFrame, labels: int) -> pl.DataFrame:
     """A table without the cells of groups that lack some of them. It keeps so many labels apart, if any."""
+    if missing.is_empty():
+        return table
     own = missing.filter(pl.col(STATISTIC) == statistic.name)
     if own.is_empty():
         return table
@@ -73,4 +75,4 @@ def unnested(frame: pl.DataFrame, statistics: Sequence[str]) -> pl.DataFrame:
 
 def lacking(missing: pl.DataFrame, statistic: Statistic) -> pl.Series:
     """The groups that have not all cells of a statistic."""
-    return missing.filter(pl.col(STATISTIC) == statistic.name)[GROUP].unique()
+    return missing.filter(pl.col(STATISTIC) == statistic.name)[GROUP].unique() if missing.height else missing[GROUP]
