@@ -38,6 +38,7 @@ def transactions(store):
     return found["txn"].struct.field("appId").drop_nulls().to_list()
 
 
+@pytest.mark.thorough
 def test_batches_are_known_after_they_were_taken_from_the_transactions(store):
     names = [f"batch {number}" for number in range(6)]
     for name in names:
@@ -204,6 +205,7 @@ def test_a_date_window_is_no_time_of_a_day(store):
 CHANGES = {"spring": (date(2026, 3, 29), 23), "autumn": (date(2026, 10, 25), 25)}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("day", "length"), CHANGES.values(), ids=CHANGES)
 def test_a_day_on_which_the_clocks_change_has_all_its_hours(day, length, store):
     """Hours of Berlin, with late ones in UTC: a day has 23 or 25 of them, and a repeated hour is two windows."""

@@ -193,24 +193,26 @@ def test_an_added_segment_is_null_before_and_the_note_says_so(history):
 
 
 def test_a_model_has_no_rows_before_it_was_added(tmp_path):
-    old, new = (lambda models=models: acc(y_score=models) for models in ({"a": "p"}, MODELS))
+    histogram = sm.ScoreHistogram(capacity=64)
+    old, new = (lambda models=models: acc(histogram, y_score=models) for models in ({"a": "p"}, MODELS))
     store = evolved(tmp_path / "store", old, new)
     found = store.query(every="1d").finalize(["rows"])
     assert found.frame.filter(model="b", metric="rows")["day"].to_list() == DAYS[2:]
     assert store.windows()["rows"].to_list() == [60, 60, 120, 60]
     total = store.query().finalize(["rows"])
     assert (total.get("rows", model="a").value, total.get("rows", model="b").value) == (300, 120)
-    expected = acc(y_score={"b": "q"}).update(pl.concat(NEW)).rollup().finalize()
+    expected = acc(histogram, y_score={"b": "q"}).update(pl.concat(NEW)).rollup().finalize()
     assert (
         total.get("log_loss" if "log_loss" in total else "roc_auc", model="b").value
         == expected.get("roc_auc", model="b").value
     )
-    replaced = acc(y_score={"b": "q", "c": "p"})
+    replaced = acc(histogram, y_score={"b": "q", "c": "p"})
     store.append(replaced.update(rows(date(2026, 1, 5))), batch_id="without a")
     assert set(store.query("2026-01-05").state.keys["model"]) == {"b", "c"}
     assert set(store.query().state.keys["model"]) == {*"abc"}
 
 
+@pytest.mark.thorough
 def test_pairs_of_models_are_compared_where_all_windows_have_them(tmp_path):
     make = lambda models: sm.binary(y_true="y", y_score=models, by="day", capacity=64)  # noqa: E731
     store = evolved(tmp_path / "store", lambda: make(MODELS), lambda: make(MODELS | {"c": "p"}))
@@ -315,6 +317,7 @@ def test_rules_over_windows_that_lack_a_metric_are_undefined(history):
     assert found["note"][1] == "undefined: not kept in windows up to 2026-01-03"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("theirs", ["same", "other"])
 @pytest.mark.parametrize("moment", ["version", "rows"])
 def test_two_writers_that_change_the_specification_at_once(theirs, moment, tmp_path):
@@ -355,6 +358,7 @@ def test_a_version_without_rows_changes_no_answer(tmp_path):
     assert store.query(by="region").seen == 120
 
 
+@pytest.mark.thorough
 def test_directories_whose_names_are_escaped_hold_versions_too(tmp_path):
     store = evolved(tmp_path / "my history", *CASES["segment"][:2])
     assert store.query(by="region").seen == 300

@@ -25,7 +25,7 @@ def history(tmp_path):
 
 def add(store, day, **accuracies):
     """A day with so many of a hundred right decisions, for each source."""
-    acc = sm.binary(y_true="y", y_pred="d", by=["day", "source"])
+    acc = sm.Accumulator(sm.ConfusionCounts(()), y_true="y", y_pred="d", by=["day", "source"])
     for source, right in accuracies.items():
         rows = {"y": [1, 0] * 50, "d": [1, 0] * (right // 2) + [0, 1] * (50 - right // 2)}
         acc.update(pl.DataFrame(rows).with_columns(day=pl.lit(day), source=pl.lit(source)))
@@ -107,6 +107,7 @@ def test_a_command_that_fails_is_told_and_repeated(history):
     assert check(history, RULE) == ["source app"]
 
 
+@pytest.mark.thorough
 def test_other_rules_on_the_same_history_are_remembered(history):
     add(history, DAYS[0], app=60)
     assert check(history, RULE) == ["source app"]
@@ -124,6 +125,7 @@ def test_no_command_without_a_breach_and_no_table_without_a_command(history):
     assert sm.MetricStore(history.uri).query().seen == 100
 
 
+@pytest.mark.thorough
 def test_compaction_and_queries_leave_the_table_alone(history):
     add(history, DAYS[0], app=60)
     assert check(history, RULE) == ["source app"]
