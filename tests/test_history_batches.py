@@ -246,3 +246,31 @@ def test_a_window_that_comes_after_newer_ones_were_compacted_or_dropped(store):
     assert by_day(store) == {DAYS[0]: 1, DAYS[1]: 2, DAYS[2]: 6}
     store.retain(DAYS[1])
     assert by_day(store) == {DAYS[1]: 2, DAYS[2]: 6}
+
+
+def test_a_repeated_hour_is_named_by_its_offset_and_alone_means_the_first(store):
+    hours = pl.datetime_range(datetime(2026, 10, 25), datetime(2026, 10, 25, 5), "1h", time_zone="UTC", eager=True)
+    acc = sm.Accumulator(y_true="y", by="hour")
+    of = lambda hours: acc.empty().update(pl.DataFrame({"hour": hours}).with_columns(y=1))  # noqa: E731
+    store.append(of(hours.dt.convert_time_zone("Europe/Berlin")), batch_id="1")  # 02:00 comes twice
+    for since, seen in (("02:00", 6), ("02:00+02:00", 6), ("02:00+01:00", 5), ("03:00", 4)):
+        assert store.query(f"2026-10-25T{since}").seen == seen
+    store.replace(of(hours[:1].append(hours[:1])), window="2026-10-25T02:00", batch_id="2")
+    store.replace(of(hours[1:2]).empty(), window="2026-10-25T02:00+01:00", batch_id="3")
+    assert store.windows()["hour"].dt.hour().to_list() == [2, 3, 4, 5, 6]
+    assert store.windows()["rows"].to_list() == [2, 1, 1, 1, 1]
+
+
+def test_a_day_that_begins_at_one(store):
+    """In São Paulo clocks went from 23:59:59 to 01:00: the day has no midnight, and 23 hours."""
+    hours = pl.datetime_range(datetime(2018, 11, 3, 3), datetime(2018, 11, 5, 3), "1h", time_zone="UTC", eager=True)
+    acc = sm.Accumulator(y_true="y", by="hour")
+    frame = pl.DataFrame({"hour": hours.dt.convert_time_zone("America/Sao_Paulo")}).with_columns(y=1)
+    store.append(acc.empty().update(frame), batch_id="1")
+    store.append(acc.empty().update(frame.with_columns(pl.col("hour").dt.convert_time_zone("UTC"))), batch_id="late")
+    days = store.query(every="1d").finalize(["rows"]).frame
+    assert days["hour"].dt.hour().to_list() == [0, 1, 0]
+    assert days["value"].to_list() == [48, 46, 4]
+    assert store.query("2018-11-04", "2018-11-05").seen == 46
+    store.retain("2018-11-04")
+    assert store.query().seen == 50

@@ -244,7 +244,8 @@ class MetricStore:
         smallest capacity counts.
 
         Args:
-            since: a date, a datetime, or ISO text of one; in the time zone of the window unless it has its own.
+            since: a date, a datetime, or ISO text of one; in the time zone of the window unless it has its own. Of an
+                hour that clocks repeat, the first; the offset names either, as in ``"2026-10-25T02:00+01:00"``.
             until: likewise.
             by: group columns to keep.
             every: keep the window too, truncated to multiples of this, such as ``"1d"`` or ``"1w"``.
