@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Values = NDArray[np.float64]
 
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(128)
+POINTS = 128  # at which an integrand is computed
 REACH = 45  # exp(-45) is below rounding
 TINY = 1e-300
 
@@ -47,8 +48,15 @@ def _up_to_the_mean(x: Values, a: Values, b: Values) -> Values:
     odds = x / (1 - x)
     slope, bend = np.abs(a - (b - 1) * odds), np.abs(b - 1) * odds / (1 - x)
     reach = REACH * np.maximum(1 / (slope + np.sqrt(bend)), 1 / a)
-    v = np.multiply.outer((1 + NODES) / 2, reach)
+    nodes, weights = _gauss()
+    v = np.multiply.outer((1 + nodes) / 2, reach)
     rise = np.log1p(-odds * np.expm1(-v))  # of log(1 - t) since v = 0
-    total = np.tensordot(WEIGHTS, np.exp((b - 1) * rise - a * v), axes=1)
+    total = np.tensordot(weights, np.exp((b - 1) * rise - a * v), axes=1)
     found: Values = a * np.log(x) + (b - 1) * np.log1p(-x) + np.log(reach / 2 * total)
     return found
+
+
+@cache
+def _gauss() -> tuple[Values, Values]:
+    """Nodes and weights of Gauss's quadrature, which take a tenth of an import, and few need them."""
+    return np.polynomial.legendre.leggauss(POINTS)
