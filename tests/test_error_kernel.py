@@ -99,6 +99,14 @@ def exactly(actual, predicted, weight):
         "percentage_sum": total([abs(a / b) for a, b in zip(e, y, strict=True)]),
         "percentage_square_sum": total([(a / b) ** 2 for a, b in zip(e, y, strict=True)]),
         "symmetric_percentage_sum": total([2 * abs(c) / (abs(a) + abs(b)) for a, b, c in zip(y, p, e, strict=True)]),
+        "over_square_sum": total([max(v, 0) ** 2 for v in e]),
+        "under_square_sum": total([min(v, 0) ** 2 for v in e]),
+        "actual_square_sum": total([v**2 for v in y]),
+        "absolute_product_sum": total([abs(a * b) for a, b in zip(e, y, strict=True)]),
+        "percentage_fourth_sum": total([(a / b) ** 4 for a, b in zip(e, y, strict=True)]),
+        "symmetric_percentage_square_sum": total(
+            [(2 * c / (abs(a) + abs(b))) ** 2 for a, b, c in zip(y, p, e, strict=True)]
+        ),
     }
 
 

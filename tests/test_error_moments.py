@@ -77,26 +77,31 @@ def assert_same(found, expected, merges):
     lost = 1e-12 + 1e-15 * math.sqrt(merges) / np.minimum(spread(expected, "actual"), spread(expected, "predicted"))
     for name in expected.columns:
         one, other = found[name].to_numpy(), expected[name].to_numpy()
+        end = "_w2" if name.endswith("_w2") else ""
+        column = name.removesuffix(end)
         scale, tolerance = np.abs(other), 1e-12
-        if name in NULL_DEVIANCES:
+        if column in NULL_DEVIANCES:
             tolerance = lost
-        if name == "comoment":
-            spreads = np.sqrt(expected["actual_m2"].to_numpy()) * np.sqrt(expected["predicted_m2"].to_numpy())
+        if column == "comoment":
+            spreads = np.prod(
+                [np.sqrt(expected[f"{side}_m2{end}"].to_numpy()) for side in ("actual", "predicted")], axis=0
+            )
             scale = np.maximum(scale, spreads)  # squares may underflow
-        if name.startswith("moment_"):  # which may cancel to nothing
-            i, j = map(int, name.removeprefix("moment_"))
+        if column.startswith("moment_"):  # which may cancel to nothing
+            i, j = map(int, column.removeprefix("moment_"))
             with np.errstate(all="ignore"):
                 wide = (expected["actual_max"] - expected["actual_min"]).to_numpy() ** i
-                scale = expected["weight"].to_numpy() * wide * (2 * expected["absolute_error_max"].to_numpy()) ** j
+                high = (2 * expected["absolute_error_max"].to_numpy()) ** j
+                scale = expected[f"weight{end}"].to_numpy() * wide * high
             one, other = (np.where(scale < 1e300, moment, np.nan) for moment in (one, other))  # others overflow
-        if "_mean" in name:
-            side, rest = name.split("_mean")
-            low, high = (expected[f"{side}_{end}"].to_numpy() for end in ("min", "max"))
+        if "_mean" in column:
+            side, rest = column.split("_mean")
+            low, high = (expected[f"{side}_{extreme}"].to_numpy() for extreme in ("min", "max"))
             scale, tolerance = np.maximum(np.abs(low), np.abs(high)), 1e-15 * (1 + math.sqrt(merges))
             if rest:  # the sum of a mean and its rest has all digits of its distance to the rows
-                mean = expected[f"{side}_mean"].to_numpy()
+                mean = expected[f"{side}_mean{end}"].to_numpy()
                 with np.errstate(invalid="ignore"):
-                    one = one + np.nan_to_num(found[f"{side}_mean"].to_numpy() - mean)
+                    one = one + np.nan_to_num(found[f"{side}_mean{end}"].to_numpy() - mean)
                     scale, tolerance = high - low + 1e-4 * np.spacing(scale), 1e-12
         if name in ("group", "absolute_error_max") or name.endswith(("_min", "l_max", "d_max")):
             tolerance = 0.0
@@ -258,7 +263,8 @@ def test_families_add_columns_in_one_order():
     assert ErrorMoments(**asdict(statistic)) == statistic
     assert hash(statistic) != hash(PLAIN)
     assert statistic.columns[: len(PLAIN.columns)] == PLAIN.columns
-    added = ("squared_log_error_sum", "poisson_deviance_sum", "poisson_null_deviance_sum")
+    log = ("squared_log_error_sum", "squared_log_error_square_sum")
+    added = (*log, *(f"poisson_{what}_sum" for what in ("deviance", "null_deviance", "deviance_square")))
     assert statistic.columns[len(PLAIN.columns) :] == added
     table = observed(statistic, rows("amounts", 0))
     assert table.schema == pl.Schema(statistic.schema(weighted=False))

@@ -137,10 +137,29 @@ def test_states_of_earlier_versions_have_none():
         notes = found.select("metric", "note").unique().sort("metric").rows()
         assert notes == [
             ("mae", "no interval: the state lacks sums that it needs, as those of earlier versions do"),
-            ("median_error", "no interval: not available for weighted rows"),
+            ("median_error", "no interval: the state lacks sums that it needs, as those of earlier versions do"),
         ]
 
 
+def test_quantiles_are_as_wide_as_those_of_rows_drawn_again_spread():
+    rows = data(6, 3_000)
+    names = ["median_error", "error_quantile(q=0.9)", "median_absolute_error", "mad", "error_iqr", "r2", "wape"]
+    acc = sm.regression(y_true="y", y_pred="p", sample_weight="w").update(rows)
+    found = acc.finalize(names, confidence=0.95)
+    chosen = np.random.default_rng(7).integers(0, rows.height, (400, rows.height))
+    again = rows[chosen.ravel()].with_columns(copy=np.repeat(np.arange(400), rows.height))
+    copies = sm.regression(y_true="y", y_pred="p", sample_weight="w", by="copy", capacity=2_048).update(again)
+    copies = copies.finalize(names).frame
+    for name in names:
+        spread = copies.filter(metric=name)["value"].std()
+        lower, upper = limits(found, name)
+        assert lower < found[name].value < upper
+        assert (upper - lower) / (2 * Z) == pytest.approx(spread, rel=0.2), name
+
+
 def test_what_is_not_available_for_weighted_rows():
-    found = report(sm.regression, data())
-    assert found["r2"].note == "no interval: not available for weighted rows; pass unit= for a confidence interval"
+    acc = sm.Accumulator(sm.TDigest(), task="regression", y_true="y", y_pred="p", sample_weight="w").update(data())
+    found = acc.finalize(["digest_median", "digest_cdf"], confidence=0.95)
+    assert found["digest_median"].note == "no interval: not available for weighted rows"
+    note = "no interval: not available for weighted rows; pass unit= for a confidence interval"
+    assert found["digest_cdf"].note == note

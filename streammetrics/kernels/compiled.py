@@ -373,7 +373,7 @@ def _sum_errors(actual, predicted, weight, runs, means, sums, keys):
 
 @any_order
 def _sum_errors_of_block(actual, predicted, weight, y0, p0, sums):
-    a = b = c = d = e = f = g = h = i = j = k = q = r = s = 0.0
+    a = b = c = d = e = f = g = h = i = j = k = q = r = s = t = u = v = x = z = o = 0.0
     low = high = _key(actual[0], None)
     lowest = highest = _key(predicted[0], None)
     largest, e0 = np.int64(0), p0 - y0
@@ -387,7 +387,9 @@ def _sum_errors_of_block(actual, predicted, weight, y0, p0, sums):
         d, e, f = d + w * dy * dy, e + w * dp * dp, f + w * dy * dp
         g, h, i, j = g + w * over, h + w * under, i + w * square, j + w * square * square
         k, q = k + w * abs(y), q + w * percentage
-        r, s = r + w * percentage * percentage, s + w * symmetric
+        ratio = percentage * percentage
+        r, s, z, o = r + w * ratio, s + w * symmetric, z + w * ratio * ratio, o + w * symmetric * symmetric
+        t, u, v, x = t + w * over * over, u + w * under * under, v + w * y * y, x + w * abs(error * y)
         de = _minus(error, e0)
         yy, ye, ee, y_weight, e_weight = dy * dy, dy * de, de * de, w * dy, w * de
         m30, m21, m12, m03 = m30 + y_weight * yy, m21 + e_weight * yy, m12 + y_weight * ee, m03 + e_weight * ee
@@ -397,7 +399,7 @@ def _sum_errors_of_block(actual, predicted, weight, y0, p0, sums):
         low, high = min(low, one), max(high, one)
         lowest, highest = min(lowest, other), max(highest, other)
         largest = max(largest, _key(abs(error), None))
-    block = (a, b, c, d, e, f, g, h, i, j, k, q, r, s, m30, m21, m12, m03, m40, m31, m22, m13, m04)
+    block = (a, b, c, d, e, f, g, h, i, j, k, q, r, s, t, u, v, x, z, o, m30, m21, m12, m03, m40, m31, m22, m13, m04)
     for term in range(len(sums)):
         sums[term] += block[term]
     return low, lowest, high, highest, largest

@@ -23,18 +23,21 @@ MOMENTS = (
     *("actual_min", "actual_max", "predicted_min", "predicted_max"),
     *("over_sum", "under_sum", "square_error_sum", "error_fourth_sum", "absolute_error_max", "absolute_actual_sum"),
     *("percentage_sum", "percentage_square_sum", "symmetric_percentage_sum"),
+    *("over_square_sum", "under_square_sum", "actual_square_sum", "absolute_product_sum"),
+    *("percentage_fourth_sum", "symmetric_percentage_square_sum"),
     *(f"moment_{i}{order - i}" for order in (3, 4) for i in range(order, -1, -1)),
 )
 FAMILIES: dict[str, tuple[str, ...]] = {
-    "log": ("squared_log_error_sum",),
-    "log_cosh": ("log_cosh_sum",),
-    "poisson": ("poisson_deviance_sum", "poisson_null_deviance_sum"),
-    "gamma": ("gamma_deviance_sum", "gamma_null_deviance_sum"),
-    "tweedie": ("tweedie_deviance_sum", "tweedie_null_deviance_sum"),
+    "log": ("squared_log_error_sum", "squared_log_error_square_sum"),
+    "log_cosh": ("log_cosh_sum", "log_cosh_square_sum"),
+    **{
+        family: tuple(f"{family}_{what}_sum" for what in ("deviance", "null_deviance", "deviance_square"))
+        for family in ("poisson", "gamma", "tweedie")
+    },
 }
 POWERS = {"poisson": 1.0, "gamma": 2.0}
 HIGHER = tuple((i, order - i) for order in (3, 4) for i in range(order, -1, -1))  # powers of distances
-TERMS = 14 + len(HIGHER)  # values of a row that are added up: 1, those of its distances to the references, of its error
+TERMS = 20 + len(HIGHER)  # values of a row that are added up: 1, those of its distances to the references, of its error
 ONES = np.ones(BLOCK)
 NEAR = 0.5  # relative distance within which log1p keeps more digits than log
 STEEP = 700.0  # error from which log cosh is a straight line
@@ -90,7 +93,8 @@ def no_extremes(groups: int) -> Floats:
 def _terms(y: Floats, p: Floats, error: Floats, reference: Floats, out: Floats) -> Floats:
     """What is added up of each row: shape (TERMS, rows). The first is left as it is."""
     _, dy, dp, dy_square, dp_square, product, over, under, square, fourth, size, *others = out
-    percentage, percentage_square, symmetric, *higher = others
+    percentage, percentage_square, symmetric, *others = others
+    over_square, under_square, actual_square, product_of_sizes, percentage_fourth, symmetric_square, *higher = others
     np.subtract(y, reference[0], out=dy)
     np.subtract(p, reference[1], out=dp)
     np.square(dy, out=dy_square)
@@ -110,6 +114,12 @@ def _terms(y: Floats, p: Floats, error: Floats, reference: Floats, out: Floats) 
     np.divide(percentage, ratio, out=symmetric)
     symmetric[np.isinf(percentage)] = 1.0
     symmetric[error == 0.0] = 0.0
+    np.square(over, out=over_square)
+    np.square(under, out=under_square)
+    np.square(y, out=actual_square)
+    np.abs(error * y, out=product_of_sizes)
+    np.square(percentage_square, out=percentage_fourth)
+    np.square(symmetric, out=symmetric_square)
     de = error - (reference[1] - reference[0])
     de_square = np.square(de)
     powers = ((1.0, de, de_square), (dy, dy * de), (dy_square,))
@@ -141,6 +151,7 @@ def centred(reference: Floats, sums: Floats, extremes: Floats) -> Floats:
     """The columns `MOMENTS`, from sums of terms and extremes: shape (groups, columns)."""
     total, shift, squares, product = sums[0], sums[1:3], sums[3:5], sums[5]
     over, under, square, fourth, size, percentage, percentage_square, symmetric = sums[6:14]
+    *others, symmetric_square = sums[14:20]
     extremes = extremes + 0.0  # there is one zero
     low, high, largest = extremes[:2], extremes[2:4], extremes[4]
     with np.errstate(all="ignore"):
@@ -154,13 +165,14 @@ def centred(reference: Floats, sums: Floats, extremes: Floats) -> Floats:
         of_error = (over + under) / total - (reference[1] - reference[0])
         about = {(0, 0): total, (1, 0): sums[1], (0, 1): total * of_error, (2, 0): squares[0]}
         about |= {(1, 1): product - squares[0], (0, 2): squares[0] + squares[1] - 2 * product}
-        about |= dict(zip(HIGHER, sums[14:], strict=True))
+        about |= dict(zip(HIGHER, sums[20:], strict=True))
         higher = [
             np.where(constant[0] & (i > 0), 0.0, moved_moment(about, i, j, -shift[0], -of_error)) for i, j in HIGHER
         ]
         higher = [np.where(total > 0, moment, 0.0) for moment in higher]
     ranges = (low[0], high[0], low[1], high[1])
     errors = (over, 0.0 - under, square, fourth, largest, size, percentage, percentage_square, 2 * symmetric)
+    errors = (*errors, *others, 4 * symmetric_square)
     return np.stack([total, *mean, *rest, *m2, comoment, *ranges, *errors, *higher], axis=1)
 
 
@@ -215,12 +227,14 @@ def sum_families(
 def _losses(family: str, power: float, y: Floats, p: Floats, mean: Floats) -> tuple[Floats, ...]:
     """The columns of a family, for each row."""
     if family == "log":
-        square = np.square(np.log1p(p) - np.log1p(y))
-        return (np.where((y > -1) & (p > -1), square, np.nan),)
+        square = np.where((y > -1) & (p > -1), np.square(np.log1p(p) - np.log1p(y)), np.nan)
+        return square, np.square(square)
     if family == "log_cosh":
-        return (_log_cosh(p - y),)
+        loss = _log_cosh(p - y)
+        return loss, np.square(loss)
     power = POWERS.get(family, power)
-    return deviance(y, p, power), null_deviance(y, mean, power)
+    loss = deviance(y, p, power)
+    return loss, null_deviance(y, mean, power), np.square(loss)
 
 
 def _log_cosh(error: Floats) -> Floats:

@@ -12,9 +12,12 @@ from polars import Expr
 
 from streammetrics.metrics.errors import does_not_vary, explained
 from streammetrics.metrics.metric import metric
+from streammetrics.uncertainty import methods
+
+_LOG = methods.sums(squared_log_error_sum="squared_log_error_square_sum")
 
 
-@metric(range=(0, inf), better="low", aliases=("mean_squared_log_error",))
+@metric(range=(0, inf), better="low", aliases=("mean_squared_log_error",), interval=_LOG)
 def msle(weight: Expr, squared_log_error_sum: Expr) -> Expr:
     """Mean squared difference of ``log1p(predicted)`` and ``log1p(actual)``, for values above -1.
 
@@ -26,7 +29,7 @@ def msle(weight: Expr, squared_log_error_sum: Expr) -> Expr:
     return squared_log_error_sum / weight
 
 
-@metric(range=(0, inf), better="low", aliases=("root_mean_squared_log_error",))
+@metric(range=(0, inf), better="low", aliases=("root_mean_squared_log_error",), interval=_LOG)
 def rmsle(weight: Expr, squared_log_error_sum: Expr) -> Expr:
     """Root of the mean squared log error; 0.1 is about 10% if values are large.
 
@@ -38,7 +41,12 @@ def rmsle(weight: Expr, squared_log_error_sum: Expr) -> Expr:
     return (squared_log_error_sum / weight).sqrt()
 
 
-@metric(range=(0, inf), better="low", aliases=("log_cosh_loss",))
+@metric(
+    range=(0, inf),
+    better="low",
+    aliases=("log_cosh_loss",),
+    interval=methods.sums(log_cosh_sum="log_cosh_square_sum"),
+)
 def log_cosh(weight: Expr, log_cosh_sum: Expr) -> Expr:
     """Mean of ``log(cosh(error))``: half the squared error if errors are small, the absolute error if large.
 
@@ -50,7 +58,12 @@ def log_cosh(weight: Expr, log_cosh_sum: Expr) -> Expr:
     return log_cosh_sum / weight
 
 
-@metric(range=(0, inf), better="low", aliases=("mean_poisson_deviance",))
+@metric(
+    range=(0, inf),
+    better="low",
+    aliases=("mean_poisson_deviance",),
+    interval=methods.sums(poisson_deviance_sum="poisson_deviance_square_sum"),
+)
 def poisson_deviance(weight: Expr, poisson_deviance_sum: Expr) -> Expr:
     """Mean of ``2 (actual log(actual / predicted) - actual + predicted)``, for actual >= 0 and predicted > 0.
 
@@ -64,7 +77,12 @@ def poisson_deviance(weight: Expr, poisson_deviance_sum: Expr) -> Expr:
     return poisson_deviance_sum / weight
 
 
-@metric(range=(0, inf), better="low", aliases=("mean_gamma_deviance",))
+@metric(
+    range=(0, inf),
+    better="low",
+    aliases=("mean_gamma_deviance",),
+    interval=methods.sums(gamma_deviance_sum="gamma_deviance_square_sum"),
+)
 def gamma_deviance(weight: Expr, gamma_deviance_sum: Expr) -> Expr:
     """Mean of ``2 (log(predicted / actual) + actual / predicted - 1)``, for values above 0.
 
@@ -78,7 +96,12 @@ def gamma_deviance(weight: Expr, gamma_deviance_sum: Expr) -> Expr:
     return gamma_deviance_sum / weight
 
 
-@metric(range=(0, inf), better="low", aliases=("mean_tweedie_deviance",))
+@metric(
+    range=(0, inf),
+    better="low",
+    aliases=("mean_tweedie_deviance",),
+    interval=methods.sums(tweedie_deviance_sum="tweedie_deviance_square_sum"),
+)
 def tweedie_deviance(weight: Expr, tweedie_deviance_sum: Expr) -> Expr:
     """Mean deviance of the Tweedie distribution whose power the statistic names (Jørgensen 1987).
 

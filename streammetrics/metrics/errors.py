@@ -14,14 +14,20 @@ from streammetrics.errors import MetricError
 from streammetrics.metrics.metric import metric
 from streammetrics.uncertainty import methods
 
-_OVER, _UNDER, _SQUARES = (pl.col(c) for c in ("over_sum", "under_sum", "square_error_sum"))
+_SIZES = methods.sums(over_sum="over_square_sum", under_sum="under_square_sum")
+_OF_SIZE = methods.sums(  # the influence on errors of both signs is as large, so either column can have the product
+    ("over_sum", "absolute_actual_sum", "absolute_product_sum"),
+    over_sum="over_square_sum",
+    under_sum="under_square_sum",
+    absolute_actual_sum="actual_square_sum",
+)
 
 
 @metric(
     range=(0, inf),
     better="low",
     aliases=("mean_absolute_error",),
-    interval=methods.sums(_OVER + _UNDER, "square_error_sum"),
+    interval=_SIZES,
 )
 def mae(weight: Expr, over_sum: Expr, under_sum: Expr) -> Expr:
     """Mean absolute error.
@@ -35,7 +41,10 @@ def mae(weight: Expr, over_sum: Expr, under_sum: Expr) -> Expr:
 
 
 @metric(
-    range=(0, inf), better="low", aliases=("mean_squared_error",), interval=methods.sums(_SQUARES, "error_fourth_sum")
+    range=(0, inf),
+    better="low",
+    aliases=("mean_squared_error",),
+    interval=methods.sums(square_error_sum="error_fourth_sum"),
 )
 def mse(weight: Expr, square_error_sum: Expr) -> Expr:
     """Mean squared error.
@@ -52,7 +61,7 @@ def mse(weight: Expr, square_error_sum: Expr) -> Expr:
     range=(0, inf),
     better="low",
     aliases=("root_mean_squared_error",),
-    interval=methods.sums(_SQUARES, "error_fourth_sum"),
+    interval=methods.sums(square_error_sum="error_fourth_sum"),
 )
 def rmse(weight: Expr, square_error_sum: Expr) -> Expr:
     """Root of the mean squared error, in the unit of the actual values.
@@ -68,7 +77,7 @@ def rmse(weight: Expr, square_error_sum: Expr) -> Expr:
 @metric(
     range=(-inf, inf),
     aliases=("mean_error", "mean_bias_error"),
-    interval=methods.sums(_OVER - _UNDER, "square_error_sum"),
+    interval=_SIZES,
 )
 def bias(weight: Expr, over_sum: Expr, under_sum: Expr) -> Expr:
     """Mean error; above 0 if predictions are too high on average.
@@ -137,7 +146,7 @@ def max_error(weight: Expr, absolute_error_max: Expr) -> Expr:
     return _of_rows(weight, absolute_error_max)
 
 
-@metric(range=(0, inf), better="low", aliases=("mean_pinball_loss", "quantile_loss"))
+@metric(range=(0, inf), better="low", aliases=("mean_pinball_loss", "quantile_loss"), interval=_SIZES)
 def pinball_loss(weight: Expr, over_sum: Expr, under_sum: Expr, *, q: float = 0.5) -> Expr:
     """Mean loss of a predicted ``q``-quantile (Koenker & Bassett 1978).
 
@@ -158,7 +167,7 @@ def pinball_loss(weight: Expr, over_sum: Expr, under_sum: Expr, *, q: float = 0.
     range=(0, inf),
     better="low",
     aliases=("mean_absolute_percentage_error",),
-    interval=methods.sums(pl.col("percentage_sum"), "percentage_square_sum"),
+    interval=methods.sums(percentage_sum="percentage_square_sum"),
 )
 def mape(weight: Expr, percentage_sum: Expr) -> Expr:
     """Mean of ``|error / actual|``, as a share: 0.1 is 10%.
@@ -176,7 +185,12 @@ def mape(weight: Expr, percentage_sum: Expr) -> Expr:
     return percentage_sum / weight
 
 
-@metric(range=(0, inf), better="low", aliases=("root_mean_squared_percentage_error",))
+@metric(
+    range=(0, inf),
+    better="low",
+    aliases=("root_mean_squared_percentage_error",),
+    interval=methods.sums(percentage_square_sum="percentage_fourth_sum"),
+)
 def rmspe(weight: Expr, percentage_square_sum: Expr) -> Expr:
     """Root mean square of ``error / actual``, as a share; undefined if mape is.
 
@@ -188,7 +202,12 @@ def rmspe(weight: Expr, percentage_square_sum: Expr) -> Expr:
     return (percentage_square_sum / weight).sqrt()
 
 
-@metric(range=(0, 2), better="low", aliases=("symmetric_mean_absolute_percentage_error",))
+@metric(
+    range=(0, 2),
+    better="low",
+    aliases=("symmetric_mean_absolute_percentage_error",),
+    interval=methods.sums(symmetric_percentage_sum="symmetric_percentage_square_sum"),
+)
 def smape(weight: Expr, symmetric_percentage_sum: Expr) -> Expr:
     """Mean of the absolute error over the mean of ``|actual|`` and ``|predicted|``: at most 2; 0 if both are 0.
 
@@ -202,7 +221,12 @@ def smape(weight: Expr, symmetric_percentage_sum: Expr) -> Expr:
     return symmetric_percentage_sum / weight
 
 
-@metric(range=(0, inf), better="low", aliases=("weighted_absolute_percentage_error", "wmape", "mad_mean_ratio"))
+@metric(
+    range=(0, inf),
+    better="low",
+    aliases=("weighted_absolute_percentage_error", "wmape", "mad_mean_ratio"),
+    interval=_OF_SIZE,
+)
 def wape(over_sum: Expr, under_sum: Expr, absolute_actual_sum: Expr) -> Expr:
     """Sum of absolute errors over the sum of ``|actual|`` (Kolassa & Schütz 2007): zeros among them do no harm.
 
@@ -331,7 +355,7 @@ def concordance(
     return 2 * comoment / (actual_m2 + predicted_m2 + total * (total / weight))
 
 
-@metric(range=(-inf, inf))
+@metric(range=(-inf, inf), interval=methods.mean("actual"))
 def mean_actual(weight: Expr, actual_mean: Expr) -> Expr:
     """Mean of the actual values.
 
@@ -343,7 +367,7 @@ def mean_actual(weight: Expr, actual_mean: Expr) -> Expr:
     return _of_rows(weight, actual_mean)
 
 
-@metric(range=(-inf, inf))
+@metric(range=(-inf, inf), interval=methods.mean("predicted"))
 def mean_predicted(weight: Expr, predicted_mean: Expr) -> Expr:
     """Mean of the predicted values.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +17,7 @@ from streammetrics.rows.roles import FOLD
 from streammetrics.state.tables import State, roll_up
 from streammetrics.statistics import GROUP, ConfusionMatrix, Statistic, View
 from streammetrics.uncertainty import auc_intervals, influence_intervals, jackknife_interval, sliced
-from streammetrics.uncertainty.limits import Range
+from streammetrics.uncertainty.limits import Interval, Range
 from streammetrics.uncertainty.methods import OF_MATRIX, Influence
 from streammetrics.uncertainty.pairs import difference_interval
 
@@ -65,8 +65,9 @@ def _known(metric: Metric, statistic: Statistic, view: View, table: pl.DataFrame
     """What `reason` asks: if rows are weighted, if limits are found, if all sums are known, which old states lack."""
     later = [c for c in (*statistic.twins.values(), *statistic.added) if c in table.columns]
     weighted = is_weighted(statistic, table)
-    of_rows = not weighted and (metric.interval.of_auc or closed(metric) is not None)
-    found = of_rows or _influence(metric, statistic, view, table) is not None
+    expressions = closed(metric, statistic.twins if weighted else None) is not None
+    of_auc = metric.interval.of_auc and not weighted
+    found = expressions or of_auc or _influence(metric, statistic, view, table) is not None
     return {"weighted": weighted, "found": found, "known": not any(table[c].is_nan().any() for c in later)}
 
 
@@ -103,30 +104,28 @@ def _of_view(
     table, groups, index = state.tables[statistic.name], state.groups_of(statistic), [GROUP, *view.kept]
     first = next(iter(view.cases(table).values()))
     parts = [_no_limits(first.with_columns(metric=pl.lit(None, pl.String)), [*index, "metric"])]
-    if not is_weighted(statistic, table):
-        parts += [
-            *_of_expressions(view, first, groups, metrics, confidence),
-            *_of_auc(first, index, [m for m in metrics if m.interval.of_auc], confidence),
-        ]
+    twins = statistic.twins if is_weighted(statistic, table) else None
+    if twins:
+        table = _in_rows(statistic, table, [GROUP])
+        first = first if isinstance(statistic, ConfusionMatrix) else _in_rows(statistic, first, index)
+    elif twins is None:
+        parts += _of_auc(first, index, [m for m in metrics if m.interval.of_auc], confidence)
+    limits = {m: method(m, confidence) for m in metrics if (method := closed(m, twins)) is not None}
+    parts += _of_expressions(view, first, groups, limits)
     ways = {m: way for m in metrics if (way := _influence(m, statistic, view, table)) is not None}
     for way in dict.fromkeys(ways.values()):
         own = [m for m in metrics if ways.get(m) == way]
-        of_pairs = _of_pairs(own[0], statistic, view)
-        rows = table if of_pairs else first
-        if is_weighted(statistic, table):
-            rows = _in_rows(statistic, rows, [GROUP] if of_pairs else index)
-        if of_pairs:
-            parts.append(_of_matrix(statistic, rows, own, way, confidence))
+        if _of_pairs(own[0], statistic, view):
+            parts.append(_of_matrix(statistic, table, own, way, confidence))
         else:
-            parts.append(_by_influence(view, rows, own, way, confidence))
+            parts.append(_by_influence(view, first, own, way, confidence))
     return pl.concat(parts, how="diagonal_relaxed")
 
 
 def _of_expressions(
-    view: View, table: pl.DataFrame, groups: pl.DataFrame, metrics: Sequence[Metric], confidence: float
+    view: View, table: pl.DataFrame, groups: pl.DataFrame, limits: Mapping[Metric, Interval]
 ) -> Iterator[pl.DataFrame]:
     """Intervals that are expressions over the table."""
-    limits = {m: method(m, confidence) for m in metrics if (method := closed(m)) is not None}
     if limits:
         named = {f"{side} of {m}": e for m, pair in limits.items() for side, e in zip(LIMITS, pair, strict=True)}
         wide = by_group(view, groups, as_floats(view, table), named)
@@ -153,11 +152,11 @@ def _in_rows(statistic: Statistic, table: pl.DataFrame, index: Sequence[str]) ->
     weight, squares = (
         pl.sum_horizontal(columns).sum().over(index) for columns in (statistic.held, _held_squares(statistic))
     )
-    scale = pl.col("scale")
+    scale, scaled = pl.col("scale"), {c: twin for c, twin in statistic.twins.items() if c not in statistic.means}
     return (
         table.with_columns(scale=weight / squares)
         .filter(scale.is_finite() & (scale > 0))
-        .with_columns(pl.col(list(statistic.twins)) * scale, pl.col(list(statistic.twins.values())) * scale**2)
+        .with_columns(pl.col([*scaled]) * scale, pl.col([*scaled.values()]) * scale**2)
         .drop("scale")
     )
 

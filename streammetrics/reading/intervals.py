@@ -15,10 +15,17 @@ NEEDS_UNITS = "pass unit= for a confidence interval"
 PLACES = {"actual", *(f"{what}_{end}" for what in ("error", "value") for end in ("low", "high")), "weighted"}
 
 
-def closed(metric: Metric) -> Closed | None:
-    """Limits as expressions over a table of counts of rows; None if they are found in other ways, or not at all."""
-    if metric.average is not None or metric.interval.without:
+def closed(metric: Metric, twins: Mapping[str, str] | None = None) -> Closed | None:
+    """Limits as expressions over a table; None if they are found in other ways, or not at all.
+
+    Args:
+        metric: Any.
+        twins: If rows have weights, the columns of squared weights.
+    """
+    if metric.average is not None or metric.interval.without or twins == {}:
         return None
+    if twins is not None:
+        return metric.interval.weighted
     if metric.interval.closed is None and set(metric.columns) <= OF_OUTCOMES.columns:
         proportion = as_proportion(metric)
         return None if proportion is None else share(*proportion).closed
@@ -30,10 +37,10 @@ def influence(metric: Metric, twins: Mapping[str, str] | None = None) -> Influen
 
     Args:
         metric: Any.
-        twins: If rows have weights, the columns of squared weights. There is no other way then.
+        twins: If rows have weights, the columns of squared weights.
     """
     own = metric.interval
-    if metric.average is not None or own.without or (twins is None and (own.of_auc or closed(metric) is not None)):
+    if metric.average is not None or own.without or (twins is None and own.of_auc) or closed(metric, twins) is not None:
         return None
     ways = (own.influence,) if own.influence else (way for way in BY_COLUMNS if _fits(metric, way))
     found = (way if twins is None else way.of_weights(twins) for way in ways)

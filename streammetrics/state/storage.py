@@ -476,7 +476,9 @@ def _cells(frame: pl.DataFrame, statistic: Statistic, roles: Roles) -> pl.DataFr
     )
     table = _as_today(table, cell, statistic)
     table = table.with_columns(_keys_from_data(table, statistic, roles))
-    squares = [pl.col(c) >= 0 for c in statistic.twins.values() if c in cell]  # NaN in states of earlier versions
+    squares = [  # NaN in states of earlier versions
+        pl.col(twin) >= 0 for c, twin in statistic.twins.items() if twin in cell and c not in statistic.signed
+    ]
     valid = pl.all_horizontal(statistic.valid(), statistic.valid_for(roles.labels), *squares)
     if labels:
         valid &= pl.col(LABEL) < labels

@@ -33,11 +33,13 @@ SUMMED = (
     *("weight", "over_sum", "under_sum", "square_error_sum", "absolute_actual_sum"),
     *("actual_m2", "predicted_m2", "comoment"),
 )
-SQUARED = (
-    *("weight", "over_sum", "under_sum", "square_error_sum", "error_fourth_sum"),
-    *("percentage_sum", "percentage_square_sum"),
-)
 HIGHEST = ("actual_max", "predicted_max", "absolute_error_max")
+LATER = (
+    *("over_square_sum", "under_square_sum", "actual_square_sum", "absolute_product_sum"),
+    *("percentage_fourth_sum", "symmetric_percentage_square_sum"),
+    *(column for columns in FAMILIES.values() for column in columns if "square_sum" in column),
+)
+SQUARES = "_w2"
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,9 @@ class ErrorMoments(Statistic):
     - ``square_error_sum``, ``error_fourth_sum``, ``absolute_error_max``;
     - ``absolute_actual_sum``, of ``|y|``; ``percentage_sum``, of ``|e / y|``; ``percentage_square_sum``, of its square;
     - ``symmetric_percentage_sum``, of ``2 |e| / (|y| + |p|)``, or 0 if y and p are 0;
+    - for confidence intervals ``over_square_sum`` and ``under_square_sum``, of the squares of errors above and below
+      zero, ``actual_square_sum`` of ``y**2``, ``absolute_product_sum`` of ``|e y|``, ``percentage_fourth_sum`` and
+      ``symmetric_percentage_square_sum``;
     - ``moment_30`` to ``moment_04``, of order i in y and j in e about the means of both, for i + j of 3 and 4, which
       confidence intervals of R² and correlations need.
 
@@ -63,6 +68,8 @@ class ErrorMoments(Statistic):
     - ``log_cosh``: ``log_cosh_sum``, of ``log(cosh(e))``;
     - ``poisson``, ``gamma``, ``tweedie``: sums of deviances, ``poisson_deviance_sum`` of the predictions and
       ``poisson_null_deviance_sum`` of ``actual_mean``, which moves with it as ``actual_m2`` does.
+
+    All but the null deviances also have a sum of their squares, such as ``log_cosh_square_sum``.
 
     A row outside the domain of a family makes its sums NaN. Infinite values, and sums beyond the largest float, follow
     floating-point arithmetic: infinity minus infinity is NaN, and so is a sum with it. Counts, minima and maxima merge
@@ -87,12 +94,13 @@ class ErrorMoments(Statistic):
     kind: ClassVar[Kind | None] = "regression"
     roles: ClassVar[tuple[str, ...]] = ("y_true", "y_pred")
     counts: ClassVar[tuple[str, ...]] = ("weight",)
-    squared: ClassVar[tuple[str, ...]] = SQUARED
     squares_itself: ClassVar[bool] = True
     held: ClassVar[tuple[str, ...]] = counts
     added: ClassVar[Mapping[str, float]] = MappingProxyType(
-        dict.fromkeys(RESTS, 0.0) | dict.fromkeys(HIGHER_MOMENTS, nan)
+        dict.fromkeys(RESTS, 0.0) | dict.fromkeys((*HIGHER_MOMENTS, *LATER), nan)
     )
+    signed: ClassVar[tuple[str, ...]] = (*MEANS, *RESTS, "comoment", *LOWEST, *HIGHEST[:2], *HIGHER_MOMENTS)
+    means: ClassVar[tuple[str, ...]] = (*MEANS, *RESTS)
 
     def __post_init__(self) -> None:
         if unknown := sorted(set(self.families) - set(FAMILIES)):
@@ -106,6 +114,12 @@ class ErrorMoments(Statistic):
     def columns(self) -> tuple[str, ...]:
         """The value columns."""
         return (*MOMENTS, *(column for family in self.families for column in FAMILIES[family]))
+
+    @property
+    def twins(self) -> dict[str, str]:
+        """All but extremes, which have no weight, and null deviances."""
+        without = {*LOWEST, *HIGHEST, *(f"{family}_null_deviance_sum" for family in self.families)}
+        return {name: name + SQUARES for name in self.columns if name not in without}
 
     def schema(self, weighted: bool) -> dict[str, pl.DataType]:
         """Columns and types of the table. The number of weighted rows is the sum of their weights."""
@@ -127,8 +141,9 @@ class ErrorMoments(Statistic):
         sums = kernels.sum_errors(*values, rows.weight, self.families, self.power)
         columns = dict(zip(self.columns, sums.T, strict=True))
         if rows.weight is not None:
-            squares = dict(zip(MOMENTS, kernels.sum_errors(*values, rows.with_squared_weights.weight).T, strict=True))
-            columns |= {twin: squares[name] for name, twin in self.twins.items()}
+            squares = kernels.sum_errors(*values, rows.with_squared_weights.weight, self.families, self.power)
+            named = dict(zip(self.columns, squares.T, strict=True))
+            columns |= {twin: named[name] for name, twin in self.twins.items()}
         return self.table(rows.weight is not None, group=np.arange(len(rows.dropped)), **columns)
 
     def merge(self, table: pl.DataFrame) -> pl.DataFrame:
@@ -140,12 +155,18 @@ class ErrorMoments(Statistic):
         starts = table.select(pl.col(GROUP).ne_missing(pl.col(GROUP).shift()).arg_true()).to_series().to_numpy()
         if len(starts) == table.height:
             return table
-        parts = {name: table[name].to_numpy() for name in table.columns if name != GROUP}
+        table, parts = table[starts], table
+        for end in ("", SQUARES):
+            of_rows = {name: parts[name + end].to_numpy() for name in self.columns if name + end in parts.columns}
+            whole = self._added_up(of_rows, starts) if of_rows else {}
+            table = table.with_columns(pl.Series(name + end, column) for name, column in whole.items())
+        return table
+
+    def _added_up(self, parts: dict[str, Any], starts: Starts) -> dict[str, Any]:
         with np.errstate(all="ignore"):
             means = self._move(parts, starts)
             ways = dict.fromkeys(LOWEST, np.minimum) | dict.fromkeys(HIGHEST, np.maximum)
-            whole = {name: ways.get(name, np.add).reduceat(part, starts) for name, part in parts.items()} | means
-        return table[starts].with_columns(pl.Series(name, column) for name, column in whole.items())
+            return {name: ways.get(name, np.add).reduceat(part, starts) for name, part in parts.items()} | means
 
     def _move(self, parts: dict[str, Any], starts: Starts) -> dict[str, Floats]:
         """Move the moments of parts, in place, to the means of all parts of a group, which are returned.
@@ -154,7 +175,7 @@ class ErrorMoments(Statistic):
         are Bregman divergences: about another mean than their own, rows have as much more as their mean has itself
         (Banerjee et al. 2005).
         """
-        weight, found, distances = parts["weight"], {}, []
+        weight, found, distances = np.nan_to_num(parts["weight"], nan=0.0), {}, []  # unknown in old states
         group = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(weight)))
         most = np.flatnonzero(weight == np.maximum.reduceat(weight, starts)[group])
         heaviest = most[np.searchsorted(group[most], np.arange(len(starts)))]
@@ -174,7 +195,7 @@ class ErrorMoments(Statistic):
         parts |= {name: np.where(weight > 0, moment, 0.0) for name, moment in moved.items()}
         for name, product in (("actual_m2", dy * dy), ("predicted_m2", dp * dp), ("comoment", dy * dp)):
             parts[name] = parts[name] + weight * product
-        for family in (f for f in self.families if f in (*POWERS, "tweedie")):
+        for family in (f for f in self.families if f"{f}_null_deviance_sum" in parts):
             power, name = POWERS.get(family, self.power), f"{family}_null_deviance_sum"
             more = weight * null_deviance(parts["actual_mean"], found["actual_mean"][group], power)
             parts[name] = parts[name] + np.where(weight > 0, more, 0.0)
@@ -186,7 +207,6 @@ class ErrorMoments(Statistic):
 
     def valid(self) -> Expr:
         """Whether a row of a table, read from a file, can be. NaN can."""
-        signed = (*MEANS, *RESTS, "comoment", *LOWEST, *HIGHEST[:2], *HIGHER_MOMENTS)
         ordered = [pl.col(low) <= pl.col(high) for low, high in zip(LOWEST, HIGHEST[:2], strict=True)]
         weight, largest = WEIGHT.cast(pl.Float64), pl.col("absolute_error_max")
         within = [
@@ -196,8 +216,8 @@ class ErrorMoments(Statistic):
             at_most("error_fourth_sum", weight * largest**4),
         ]
         return pl.all_horizontal(
-            *(pl.col(c).is_not_null() for c in signed),
-            *(pl.col(c) >= 0 for c in self.columns if c not in signed),
+            *(pl.col(c).is_not_null() for c in self.signed),
+            *(pl.col(c) >= 0 for c in self.columns if c not in self.signed),
             WEIGHT.is_finite(),
             (WEIGHT == 0) | pl.all_horizontal(*ordered, *within),
         )

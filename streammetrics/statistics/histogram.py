@@ -15,7 +15,7 @@ from streammetrics.kernels.lattice import Lattice
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
 from streammetrics.statistics.binned import Binned
-from streammetrics.statistics.view import GROUP, View, exact, with_weighted
+from streammetrics.statistics.view import View, exact, with_weighted
 
 Of = Literal["y_score", "y_pred", "y_true"]
 Values = tuple[NDArray[np.float64], None]
@@ -46,6 +46,7 @@ class Histogram(Binned):
     name: ClassVar[str] = "histogram"
     counts: ClassVar[tuple[str, ...]] = ("count",)
     held: ClassVar[tuple[str, ...]] = counts
+    squared: ClassVar[tuple[str, ...]] = counts
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -101,6 +102,7 @@ class ErrorHistogram(Binned):
     roles: ClassVar[tuple[str, ...]] = ("y_true", "y_pred")
     counts: ClassVar[tuple[str, ...]] = ("count",)
     held: ClassVar[tuple[str, ...]] = counts
+    squared: ClassVar[tuple[str, ...]] = counts
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -125,7 +127,7 @@ def _view(histogram: Binned, what: str) -> View:
 
     def with_edges(table: pl.DataFrame) -> dict[str, pl.DataFrame]:
         ends = histogram.edges(table).rename({"low": low, "high": high})
-        return exact(with_weighted(ends.select(GROUP, low, high, "count"), "count"))
+        return exact(with_weighted(ends.drop("shift", "bin"), "count"))
 
     return View(frozenset({low, high, "count", "weighted"}), (), True, with_edges)
 

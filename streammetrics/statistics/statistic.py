@@ -70,6 +70,7 @@ class Statistic(ABC):
     - ``added``: floats that states saved by earlier versions do not have, and what they are there;
     - ``squared``: the counts and sums that tables of weighted rows also hold with squared weights, in columns beside
       them whose names end in ``_w2``; ``squares_itself`` if the statistic fills these columns;
+    - ``signed``: values that can be below 0; ``means``: those that do not grow with the weights;
     - ``inputs``: further columns of numbers that it needs, which become keyword arguments of the accumulator;
     - ``depends_on_order``: whether its table depends on the order of rows and merges, as that of a sketch may. Its
       bounds hold in any order.
@@ -89,6 +90,8 @@ class Statistic(ABC):
     added: ClassVar[Mapping[str, float]] = MappingProxyType({})
     squared: ClassVar[tuple[str, ...]] = ()
     squares_itself: ClassVar[bool] = False
+    signed: ClassVar[tuple[str, ...]] = ()
+    means: ClassVar[tuple[str, ...]] = ()
     inputs: ClassVar[tuple[str, ...]] = ()
     depends_on_order: ClassVar[bool] = False
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import polars as pl
 from polars import Expr
 
+from streammetrics.uncertainty.distributions import normal_quantile, upper_level
 from streammetrics.uncertainty.influence import counted
-from streammetrics.uncertainty.limits import Interval
+from streammetrics.uncertainty.limits import Interval, limits
 from streammetrics.uncertainty.means import mean_interval
 from streammetrics.uncertainty.moments import PRODUCTS, with_products
 from streammetrics.uncertainty.proportions import sum_interval, wilson_interval
@@ -22,11 +24,10 @@ if TYPE_CHECKING:
 
 Closed: TypeAlias = Callable[["Metric", float], Interval]
 
-COUNT = pl.col("count")
+COUNT, SQUARES = pl.col("count"), pl.col("count_w2")
 FEWEST = 20  # rows of a class
 FEWEST_OF_STEPS = 100
 FEWEST_OF_LOSSES = 50
-OF_QUANTILES = "the jackknife is not sound for quantiles"
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,8 @@ class Influence:
 
         None if such a column is not kept.
         """
+        if self.prepared is not None:
+            return replace(self, fewest=2 * self.fewest)
         if not {column for _, column in self.products} <= twins.keys():
             return None
         products = tuple((pair, twins[column]) for pair, column in self.products)
@@ -69,6 +72,7 @@ class Method:
 
     Args:
         closed: Limits as expressions over the table, whose counts are of rows and not of weights.
+        weighted: The same over a table of weights, in units in which their sum is that of their squares.
         influence: How the influence of a row is found, if the names of the columns do not tell.
         fewest: Rows that each class needs. Defaults to those of the influence.
         maximum: Whether the metric is a maximum over thresholds, whose bias is taken off.
@@ -78,6 +82,7 @@ class Method:
     """
 
     closed: Closed | None = None
+    weighted: Closed | None = None
     influence: Influence | None = None
     fewest: int | None = None
     maximum: bool = False
@@ -106,30 +111,35 @@ def sum_of_shares(factor: float, shift: float, *shares: tuple[str, str]) -> Meth
 def quantile(low: Expr, high: Expr, q: float | None = None, count: Expr = COUNT) -> Method:
     """A quantile of values in bins; ``q`` is an option of the metric unless given."""
 
-    def closed(metric: Metric, confidence: float) -> Interval:
-        return quantile_interval(low, high, count, float(metric.options["q"] or 0) if q is None else q, confidence)
+    def closed(metric: Metric, confidence: float, squares: Expr | None = None) -> Interval:
+        level = float(metric.options["q"] or 0) if q is None else q
+        return quantile_interval(low, high, count, level, confidence, squares)
 
-    return Method(closed, without_folds=OF_QUANTILES)
+    return _of_quantiles(closed)
 
 
 def mad(low: Expr, high: Expr, normal_scale: float) -> Method:
     """The median absolute deviation of values in bins, with the option ``scaled``."""
 
-    def closed(metric: Metric, confidence: float) -> Interval:
+    def closed(metric: Metric, confidence: float, squares: Expr | None = None) -> Interval:
         scale = normal_scale if metric.options["scaled"] else 1.0
-        lower, upper = mad_interval(metric.expression() / scale, low, high, COUNT, confidence)
+        lower, upper = mad_interval(metric.expression() / scale, low, high, COUNT, confidence, squares)
         return lower * scale, upper * scale
 
-    return Method(closed, without_folds=OF_QUANTILES)
+    return _of_quantiles(closed)
 
 
 def iqr(low: Expr, high: Expr) -> Method:
     """The interquartile range of values in bins."""
 
-    def closed(metric: Metric, confidence: float) -> Interval:
-        return iqr_interval(metric.expression(), low, high, COUNT, confidence)
+    def closed(metric: Metric, confidence: float, squares: Expr | None = None) -> Interval:
+        return iqr_interval(metric.expression(), low, high, COUNT, confidence, squares)
 
-    return Method(closed, without_folds=OF_QUANTILES)
+    return _of_quantiles(closed)
+
+
+def _of_quantiles(closed: Callable[..., Interval]) -> Method:
+    return Method(closed, partial(closed, squares=SQUARES), without_folds="the jackknife is not sound for quantiles")
 
 
 def mean_of_bins(value: Callable[[Metric], Expr]) -> Method:
@@ -142,15 +152,30 @@ def mean_of_bins(value: Callable[[Metric], Expr]) -> Method:
     return Method(closed)
 
 
-def sums(total: Expr, squares: str, weight: str = "weight", fewest: int = 2) -> Method:
-    """A function of the number of rows and a total of losses, which the columns of squares has of their squares.
+def mean(side: str) -> Method:
+    """The mean of the values of which moments are kept under this name."""
 
-    The total can be the sum or the difference of columns that different rows add to, since the influence on each of
-    them is as large.
+    def closed(metric: Metric, confidence: float, end: str = "") -> Interval:
+        weight, middle = pl.col("weight"), pl.col(f"{side}_mean")
+        spread = pl.col(f"{side}_m2{end}")
+        if end:  # about the mean of squared weights
+            spread += pl.col(f"weight{end}") * (pl.col(f"{side}_mean{end}") - middle) ** 2
+        error = (spread / weight / (weight - 1)).sqrt()
+        return limits(middle, error, normal_quantile(upper_level(confidence)))
+
+    return Method(closed, partial(closed, end="_w2"))
+
+
+def sums(*products: tuple[str, str, str], **squares: str) -> Method:
+    """A function of the number of rows and of sums over rows.
+
+    Args:
+        products: Two sums and the column that holds the sum of the products of what rows add to them, if that is not 0.
+        squares: For each sum the column that holds the sum of the squares.
     """
-    first, *others = total.meta.root_names()
-    products = [((weight, c), c) for c in (weight, first, *others)]
-    return Method(influence=Influence((*products, ((first, first), squares))), fewest=fewest)
+    with_rows = [(("weight", c), c) for c in ("weight", *squares)]
+    among = [((a, b), column) for a, b, column in (*((c, c, square) for c, square in squares.items()), *products)]
+    return Method(influence=Influence((*with_rows, *among)))
 
 
 def losses(name: str, weight: str = "weight") -> Method:

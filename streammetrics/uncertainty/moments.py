@@ -8,53 +8,68 @@ from __future__ import annotations
 
 from itertools import combinations_with_replacement
 
+import numpy as np
 import polars as pl
-from polars import Expr
+from numpy.typing import NDArray
 
-POWERS = ((0, 0), (0, 1), (2, 0), (1, 1), (0, 2))  # of dy and de
+from streammetrics.kernels.errors import HIGHER, moved_moment
+
+Values = NDArray[np.float64]
+
 COLUMNS = ("weight", "over_sum", "square_error_sum", "actual_m2", "predicted_m2", "comoment")
 PRODUCTS = {pair: " * ".join(pair) for pair in combinations_with_replacement(COLUMNS, 2)}
+ORDERS = tuple((i, order - i) for order in range(5) for i in range(order + 1))
+SQUARES = "_w2"
 
 
 def with_products(table: pl.DataFrame) -> pl.DataFrame:
-    """The moments of errors with the sums of products that `PRODUCTS` names.
+    """The moments of errors with the sums of products that `PRODUCTS` names, times squared weights if rows have some.
 
     ``over_sum`` becomes the sum of all errors, and ``under_sum`` 0, which is the same to a metric of their difference.
     """
-    total = pl.col("over_sum") - pl.col("under_sum")
-    bias = total / pl.col("weight")
-    added: dict[str, tuple[Expr | float, ...]] = {  # by a row, as factors of POWERS
-        "weight": (1.0, 0.0, 0.0, 0.0, 0.0),
-        "over_sum": (bias, 1.0, 0.0, 0.0, 0.0),
-        "square_error_sum": (bias**2, 2 * bias, 0.0, 0.0, 1.0),
-        "actual_m2": (0.0, 0.0, 1.0, 0.0, 0.0),
-        "predicted_m2": (0.0, 0.0, 1.0, 2.0, 1.0),
-        "comoment": (0.0, 0.0, 1.0, 1.0, 0.0),
-    }
-    products = {
-        PRODUCTS[a, b]: pl.sum_horizontal(
-            _moment(i + k, j + m, total) * x * y
-            for (i, j), x in zip(POWERS, added[a], strict=True)
-            for (k, m), y in zip(POWERS, added[b], strict=True)
-            if not (_is_zero(x) or _is_zero(y))
-        )
-        for a, b in PRODUCTS
-    }
-    return table.with_columns(**products).with_columns(over_sum=total, under_sum=pl.lit(0.0))
+    weight, total = _column(table, "weight"), _column(table, "over_sum") - _column(table, "under_sum")
+    with np.errstate(all="ignore"):
+        bias = total / weight
+        added: dict[str, dict[tuple[int, int], Values | float]] = {  # by a row, as factors of powers of dy and de
+            "weight": {(0, 0): 1.0},
+            "over_sum": {(0, 0): bias, (0, 1): 1.0},
+            "square_error_sum": {(0, 0): bias**2, (0, 1): 2 * bias, (0, 2): 1.0},
+            "actual_m2": {(2, 0): 1.0},
+            "predicted_m2": {(2, 0): 1.0, (1, 1): 2.0, (0, 2): 1.0},
+            "comoment": {(2, 0): 1.0, (1, 1): 1.0},
+        }
+        moments = _moments(table, SQUARES if f"weight{SQUARES}" in table.columns else "")
+        products = {
+            name: sum(
+                (moments[i + k, j + m] * x * y for (i, j), x in added[a].items() for (k, m), y in added[b].items()),
+                np.zeros(table.height),
+            )
+            for (a, b), name in PRODUCTS.items()
+        }
+    return table.with_columns(
+        *(pl.Series(name, product, pl.Float64) for name, product in products.items()),
+        over_sum=pl.Series(total),
+        under_sum=pl.lit(0.0),
+    )
 
 
-def _is_zero(factor: Expr | float) -> bool:
-    return isinstance(factor, float) and not factor
-
-
-def _moment(i: int, j: int, total: Expr) -> Expr:
-    """The moment of order i in y and j in the error."""
-    actual, product = pl.col("actual_m2"), pl.col("comoment")
-    lower = {
-        (0, 0): pl.col("weight"),
-        (0, 1): pl.lit(0.0),
+def _moments(table: pl.DataFrame, end: str) -> dict[tuple[int, int], Values]:
+    """Moments about the means of the rows, by order in y and in the error; ``end`` is that of squared weights."""
+    weight, total = _column(table, f"weight{end}"), _column(table, f"over_sum{end}") - _column(table, f"under_sum{end}")
+    actual, product = _column(table, f"actual_m2{end}"), _column(table, f"comoment{end}")
+    own = {
+        (0, 0): weight,
         (2, 0): actual,
         (1, 1): product - actual,
-        (0, 2): pl.col("square_error_sum") - total**2 / pl.col("weight"),
+        (0, 2): _column(table, f"square_error_sum{end}") - total**2 / weight,
+        **{(i, j): _column(table, f"moment_{i}{j}{end}") for i, j in HIGHER},
     }
-    return lower[i, j] if i + j < 3 else pl.col(f"moment_{i}{j}")
+    dy, dp = (
+        sum(_column(table, f"{mean}{end}") - _column(table, mean) for mean in (f"{side}_mean", f"{side}_mean_rest"))
+        for side in ("actual", "predicted")
+    )
+    return {(i, j): moved_moment(own, i, j, np.asarray(dy), np.asarray(dp - dy)) for i, j in ORDERS}
+
+
+def _column(table: pl.DataFrame, name: str) -> Values:
+    return table[name].cast(pl.Float64).to_numpy()

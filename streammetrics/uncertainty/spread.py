@@ -21,20 +21,23 @@ NORMAL = NormalDist()
 LEVEL = NORMAL.inv_cdf(0.975)  # for which the bandwidth of densities is chosen, whatever the confidence
 
 
-def mad_interval(value: Expr, low: Expr, high: Expr, count: Expr, confidence: float = 0.95) -> Interval:
+def mad_interval(
+    value: Expr, low: Expr, high: Expr, count: Expr, confidence: float = 0.95, squares: Expr | None = None
+) -> Interval:
     """Interval of the median absolute deviation from the median (Falk 1997), on the logarithm.
 
-    Its variance follows from the densities at the median and one deviation to both sides, also if the distribution
-    is skewed and the median's own error counts. Rows are taken as spread evenly over their bin, so that wide bins do no
-    harm. Densities are the share of rows between two quantiles over their distance, as far apart as Hall and Sheather
-    (1988) propose.
+    Its variance is that of the influence of a row, which follows from the densities at the median and one deviation to
+    both sides, also if the distribution is skewed and the median's own error counts. Rows are taken as spread evenly
+    over their bin, so that wide bins do no harm. Densities are the share of rows between two quantiles over their
+    distance, as far apart as Hall and Sheather (1988) propose.
 
     Args:
         value: The deviation.
         low: Smallest value of each bin, in ascending order.
         high: Largest value of each bin; bins do not overlap.
-        count: Number of rows. Sums of weights don't tell how many there are: such tables have no interval.
+        count: Number of rows, or their weight.
         confidence: Probability with which the interval is to hold the deviation.
+        squares: Squared weights of the rows of each bin, if rows are weighted.
 
     Returns:
         ``ci_lower`` and ``ci_upper``; null if the deviation is 0 or infinite, and if so many rows share a value
@@ -48,10 +51,12 @@ def mad_interval(value: Expr, low: Expr, high: Expr, count: Expr, confidence: fl
     >>> table.select(x.round(1) for x in found).row(0)
     (20.6, 30.4)
     """
-    return _spread_interval(value, low, high, count, confidence, _variance_of_mad)
+    return _spread_interval(value, low, high, count, squares, confidence, _influence_on_mad)
 
 
-def iqr_interval(value: Expr, low: Expr, high: Expr, count: Expr, confidence: float = 0.95) -> Interval:
+def iqr_interval(
+    value: Expr, low: Expr, high: Expr, count: Expr, confidence: float = 0.95, squares: Expr | None = None
+) -> Interval:
     """Interval of the distance between the quartiles, on the logarithm, from the densities at both.
 
     The variance is that of a difference of two order statistics (Serfling 1980, 2.3.3). Arguments, densities and nulls
@@ -62,32 +67,48 @@ def iqr_interval(value: Expr, low: Expr, high: Expr, count: Expr, confidence: fl
     >>> table.select(x.round(1) for x in found).row(0)
     (41.1, 60.8)
     """
-    return _spread_interval(value, low, high, count, confidence, _variance_of_iqr)
+    return _spread_interval(value, low, high, count, squares, confidence, _influence_on_iqr)
 
 
 def _spread_interval(
-    value: Expr, low: Expr, high: Expr, count: Expr, confidence: float, variance: Callable[[_Rows, float], float]
+    value: Expr,
+    low: Expr,
+    high: Expr,
+    count: Expr,
+    squares: Expr | None,
+    confidence: float,
+    influence: Callable[[_Rows, float], tuple[Sequence[float], Sequence[float]]],
 ) -> Interval:
     def error(columns: Sequence[pl.Series]) -> float | None:
-        spread, low, high, count = (column.cast(pl.Float64).to_numpy() for column in columns)
-        rows = _Rows(low, high, count)
+        spread, low, high, count, squares = (column.cast(pl.Float64).to_numpy() for column in columns)
+        rows = _Rows(low, high, count, squares)
         if not (rows.count > 1 and 0 < spread[0] < inf):
             return None
-        found = variance(rows, spread[0]) / rows.count
+        found = rows.variance(*influence(rows, spread[0]))
         return math.sqrt(found) if found >= 0 else None
 
-    found = pl.map_groups([value, low, high, count], error, return_dtype=pl.Float64, returns_scalar=True)
+    columns = [value, low, high, count, count if squares is None else squares]
+    found = pl.map_groups(columns, error, return_dtype=pl.Float64, returns_scalar=True)
     return limits(value, found, normal_quantile(upper_level(confidence)), range=(0, inf))
 
 
 class _Rows:
-    """The rows of a histogram, spread evenly over their bins."""
+    """The rows of a histogram, spread evenly over their bins; ``count`` of equal weight are worth as much."""
 
-    def __init__(self, low: Values, high: Values, count: Values) -> None:
-        self.count = count.sum()
-        reached = np.cumsum(count) / self.count
+    def __init__(self, low: Values, high: Values, count: Values, squares: Values) -> None:
+        total = count.sum()
+        self.count = total**2 / squares.sum() if total else 0.0
         self._values = np.column_stack([low, high]).ravel()
-        self._shares = np.column_stack([reached - count / self.count, reached]).ravel()
+        self._shares, self._squares = (
+            np.column_stack([reached - own, reached]).ravel()
+            for own in (count / total, squares / total**2)
+            for reached in [np.cumsum(own)]
+        )
+
+    def variance(self, cuts: Sequence[float], influence: Sequence[float]) -> float:
+        """Of a statistic on which the rows between two cuts have the same influence, beginning with those below all."""
+        reached = [0.0, *np.interp(cuts, self._values, self._squares), self._squares[-1]]
+        return float(np.diff(reached) @ np.square(influence))
 
     def share(self, value: float) -> float:
         """The share of rows up to a value."""
@@ -107,16 +128,17 @@ class _Rows:
         return (last - first) / distance if 0 < distance < inf else nan
 
 
-def _variance_of_mad(rows: _Rows, mad: float) -> float:
-    """Of the deviation, times the number of rows."""
+def _influence_on_mad(rows: _Rows, mad: float) -> tuple[Sequence[float], Sequence[float]]:
+    """Where the influence of a row changes, and what it is up to there and above."""
     median = rows.quantile(0.5)
-    below, above = rows.share(median - mad), rows.share(median + mad)
-    center, left, right = (rows.density(share) for share in (0.5, below, above))
-    skew = (right - left) / center
-    return (1 + skew**2 - 4 * skew * (1 - below - above)) / (2 * (left + right)) ** 2
+    cuts = (median - mad, median, median + mad)
+    left, right = (rows.density(rows.share(cut)) for cut in (cuts[0], cuts[2]))
+    skew = (right - left) / rows.density(0.5)
+    return cuts, [(part + skew * side) / (2 * (left + right)) for part, side in ((1, 1), (-1, 1), (-1, -1), (1, -1))]
 
 
-def _variance_of_iqr(rows: _Rows, _: float) -> float:
-    """Of the distance, times the number of rows."""
-    first, third = rows.density(0.25), rows.density(0.75)
-    return 3 / 16 * (1 / first**2 + 1 / third**2) - 1 / 8 / (first * third)
+def _influence_on_iqr(rows: _Rows, _: float) -> tuple[Sequence[float], Sequence[float]]:
+    """Where the influence of a row changes, and what it is up to there and above."""
+    first, third = (1 / rows.density(q) for q in (0.25, 0.75))
+    influence = [(3 * first - third) / 4, -(first + third) / 4, (3 * third - first) / 4]
+    return (rows.quantile(0.25), rows.quantile(0.75)), influence

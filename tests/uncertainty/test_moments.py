@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 import streammetrics as sm
 
@@ -78,10 +79,57 @@ def test_where_there_is_none():
     for data in (nothing, perfect, {"y": [1.0], "p": [2.0]}):
         found = report(pl.DataFrame(data))
         assert [found[m].ci_lower for m in METRICS if m != "error_sd" or data is perfect].count(None) >= 4
-    weighted = report(rows(7).with_columns(w=1.0), sample_weight="w")
-    assert weighted["r2"].note == "no interval: not available for weighted rows; pass unit= for a confidence interval"
 
 
-def test_a_metric_of_errors_of_one_sign_is_not_taken_for_one_of_all():
-    found = sm.regression(y_true="y", y_pred="p", sample_weight="w").update(rows(8).with_columns(w=1.0))
-    assert found.finalize("pinball_loss(q=0.9)", confidence=0.95)["pinball_loss(q=0.9)"].ci_lower is None
+def test_means_of_losses_have_the_intervals_of_a_t_test():
+    frame = rows(8).with_columns(pl.col("y", "p").abs() + 0.1)
+    y, p = frame["y"].to_numpy(), frame["p"].to_numpy()
+    e, log = p - y, np.log1p(p) - np.log1p(y)
+    losses = {
+        "pinball_loss(q=0.9)": np.where(e > 0, 0.1 * e, -0.9 * e),
+        "smape": 2 * abs(e) / (y + p),
+        "msle": log**2,
+        "log_cosh": np.log(np.cosh(e)),
+        "poisson_deviance": 2 * (y * np.log(y / p) - y + p),
+        "gamma_deviance": 2 * (np.log(p / y) + y / p - 1),
+        "mean_actual": y,
+        "mean_predicted": p,
+    }
+    found = sm.regression(y_true="y", y_pred="p", families=["log", "log_cosh", "poisson", "gamma"]).update(frame)
+    found = found.finalize([*losses, "rmspe", "rmsle", "wape"], confidence=0.95)
+    for metric, values in losses.items():
+        lower, upper = found[metric].ci_lower, found[metric].ci_upper
+        scale = 1 if metric.startswith("mean") else values.mean()
+        width = upper - lower if metric.startswith("mean") else np.log(upper / lower)
+        if metric == "smape":
+            width, scale = np.diff([np.log(x / (2 - x)) for x in (lower, upper)])[0], scale * (2 - scale) / 2
+        expected = stats.sem(values) / scale * 2 * stats.t.ppf(0.975, len(values) - 1)
+        assert width == pytest.approx(expected, rel=1e-3), metric
+    roots = {"rmspe": (e / y) ** 2, "rmsle": log**2}
+    for metric, values in roots.items():
+        width = np.log(found[metric].ci_upper / found[metric].ci_lower)
+        assert width == pytest.approx(stats.sem(values) / values.mean() * stats.t.ppf(0.975, len(y) - 1), rel=1e-3)
+    ratio = abs(e).sum() / y.sum()
+    error = np.sqrt(np.sum((abs(e) - ratio * y) ** 2)) / y.sum()
+    width = np.log(found["wape"].ci_upper / found["wape"].ci_lower)
+    assert width == pytest.approx(error / ratio * 2 * stats.t.ppf(0.975, len(y) - 1), rel=1e-3)
+
+
+@pytest.mark.parametrize("weight", [1.0, 3.0])
+def test_equal_weights_change_nothing(weight):
+    frame = rows(9)
+    plain, equal = (report(f, **o) for f, o in ((frame, {}), (frame.with_columns(w=weight), {"sample_weight": "w"})))
+    assert errors(equal) == pytest.approx(errors(plain), rel=2e-3)
+
+
+def test_weighted_rows_merge_as_one():
+    frame = rows(10).with_columns(day=pl.int_range(pl.len()) % 7, w=1 + pl.col("y") + (pl.col("p") - pl.col("y")).abs())
+    parts = sm.regression(y_true="y", y_pred="p", by="day", sample_weight="w").update(frame.sort("y")).rollup()
+    whole = report(frame, sample_weight="w")
+    assert errors(parts.finalize(METRICS, confidence=0.95)) == pytest.approx(errors(whole), rel=1e-7)
+    y, p, w = (frame[c].to_numpy() for c in ("y", "p", "w"))
+    mean = np.average(y, weights=w)
+    rest, total = np.average((p - y) ** 2, weights=w), np.average((y - mean) ** 2, weights=w)
+    influence = ((p - y) ** 2 / rest - (y - mean) ** 2 / total) * rest / total
+    expected = np.sqrt(np.sum((w * influence) ** 2)) / w.sum() * total / rest
+    assert errors(whole)["r2"] == pytest.approx(expected, rel=5e-3)
