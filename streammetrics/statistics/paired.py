@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import Any, ClassVar
 
 import polars as pl
 
 from streammetrics.counting.paired import PAIR
+from streammetrics.counting.paired import Paired as PairedCounter
 from streammetrics.errors import Argument, Part, SpecificationError
 from streammetrics.rows.arrays import Pair
 from streammetrics.rows.roles import Kind, Roles
 from streammetrics.statistics.statistic import Statistic
+from streammetrics.statistics.summed import Summed
 from streammetrics.statistics.view import View
 
 MANY = 4  # models, of more of which each is paired with the first alone
@@ -93,6 +96,15 @@ class Paired(Statistic):
     def turned(self, table: pl.DataFrame) -> pl.DataFrame:
         """The part of a table that is of two models, as if they had come in the other order."""
         return table
+
+
+@dataclass(frozen=True)
+class PairedSums(Paired, Summed):
+    """One that adds up values of rows in cells that every group has."""
+
+    def counter(self, weighted: bool) -> PairedCounter:
+        """A counter of the cells for each pair."""
+        return PairedCounter(self.pairs, partial(Summed.counter, self, weighted))
 
 
 def pairs_kept(statistics: Iterable[Statistic]) -> tuple[Pair, ...]:

@@ -10,16 +10,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import kernels
-from streammetrics.counting import Sums
 from streammetrics.counting.paired import PAIR
-from streammetrics.counting.paired import Paired as PairedCounter
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
-from streammetrics.statistics.paired import Paired
+from streammetrics.statistics.paired import PairedSums
 
 
 @dataclass(frozen=True)
-class PairedErrors(Paired):
+class PairedErrors(PairedSums):
     """Sums of the squared differences of the losses of a regression, for pairs of models on the same rows.
 
     Keys: ``pair`` (its number). Values: ``weight`` (the number of rows, or the sum of their weights), and of the
@@ -49,10 +47,6 @@ class PairedErrors(Paired):
     sums: ClassVar[tuple[str, ...]] = tuple(
         f"{loss}_difference_square_sum" for loss in ("error", "absolute", "square", "percentage")
     )
-
-    def counter(self, weighted: bool) -> PairedCounter:
-        """Sums over rows."""
-        return PairedCounter(self.pairs, lambda: Sums(self, weighted, integers=False))
 
     def cells(self, rows: Rows) -> tuple[int, ...]:
         """The weight and four sums."""

@@ -11,18 +11,16 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import kernels
-from streammetrics.counting import Sums
 from streammetrics.counting.paired import PAIR
-from streammetrics.counting.paired import Paired as PairedCounter
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
-from streammetrics.statistics.paired import Paired
+from streammetrics.statistics.paired import PairedSums
 from streammetrics.statistics.probability_loss import LOG_LOSS
 from streammetrics.statistics.statistic import at_most
 
 
 @dataclass(frozen=True)
-class PairedLosses(Paired):
+class PairedLosses(PairedSums):
     """Sums of the squared differences of the losses of predicted probabilities, for pairs of models on the same rows.
 
     Keys: ``pair`` (its number), ``actual`` (0 or 1). Values: ``weight`` (the number of rows, or the sum of their
@@ -54,10 +52,6 @@ class PairedLosses(Paired):
     def needs_probabilities(self) -> bool:
         """Whether scores must lie in [0, 1]."""
         return True
-
-    def counter(self, weighted: bool) -> PairedCounter:
-        """Sums over rows."""
-        return PairedCounter(self.pairs, lambda: Sums(self, weighted, integers=False))
 
     def cells(self, rows: Rows) -> tuple[int, ...]:
         """Values of each class."""

@@ -10,12 +10,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import kernels
-from streammetrics.counting import Sums
 from streammetrics.counting.paired import PAIR
-from streammetrics.counting.paired import Paired as PairedCounter
 from streammetrics.kernels.pairs import OUTCOMES
 from streammetrics.rows.arrays import Rows
-from streammetrics.statistics.paired import Paired
+from streammetrics.statistics.paired import PairedSums
 from streammetrics.statistics.thresholded import Thresholded
 
 # By decision of a, decision of b, label.
@@ -23,7 +21,7 @@ CELLS = ("tn_tn", "fn_fn", "tn_fp", "fn_tp", "fp_tn", "tp_fn", "fp_fp", "tp_tp")
 
 
 @dataclass(frozen=True)
-class PairedOutcomes(Paired, Thresholded):
+class PairedOutcomes(PairedSums, Thresholded):
     """How often each outcome of one model comes with each outcome of another, for pairs of models on the same rows.
 
     Keys: ``pair`` (its number), ``threshold`` (null for hard predictions). Values: ``tn_tn``, ``fn_fn``, ``tn_fp``,
@@ -52,11 +50,7 @@ class PairedOutcomes(Paired, Thresholded):
 
     def __post_init__(self) -> None:
         Thresholded.__post_init__(self)
-        Paired.__post_init__(self)
-
-    def counter(self, weighted: bool) -> PairedCounter:  # type: ignore[override]
-        """Counts of rows by both decisions and label."""
-        return PairedCounter(self.pairs, lambda: Sums(self, weighted, integers=not weighted))
+        PairedSums.__post_init__(self)
 
     def cells(self, rows: Rows) -> tuple[int, ...]:
         """Both decisions and the label, at each threshold."""

@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.counting import Sums
+from streammetrics.counting.counter import Counter
 from streammetrics.rows.arrays import Rows
 from streammetrics.statistics.statistic import Statistic
 
@@ -19,7 +20,7 @@ from streammetrics.statistics.statistic import Statistic
 class Summed(Statistic):
     """A statistic that adds up values of rows in cells that every group has."""
 
-    def counter(self, weighted: bool) -> Sums:
+    def counter(self, weighted: bool) -> Counter:
         """Sums of the cells: integers if all of them count rows."""
         return Sums(self, weighted, integers=not weighted and not self.sums)
 
