@@ -285,11 +285,19 @@ def interval(lower: float | None, upper: float | None) -> str:
     if lower is None and upper is None:
         return ""
     width = abs(upper - lower) if lower is not None and upper is not None else 0.0
-    digits = max(0, min(12, 1 - math.floor(math.log10(width)))) if 0 < width < math.inf else MODEST
-    ends = ["?" if end is None else f"{end:.{digits}f}" for end in (lower, upper)]
+    ends = ["?" if end is None else f"{end:.{digits(width)}f}" for end in (lower, upper)]
     if not width:
         ends = ["?" if end is None else number(end, None, None) for end in (lower, upper)]
     return " to ".join(ends)
+
+
+def digits(width: float) -> int:
+    """How many decimals show two digits of the width of an interval.
+
+    >>> digits(0.014), digits(25.0), digits(0.0)
+    (3, 0, 6)
+    """
+    return max(0, min(12, 1 - math.floor(math.log10(width)))) if 0 < width < math.inf else MODEST
 
 
 def _list(frame: pl.DataFrame, keys: list[str]) -> str:

@@ -271,7 +271,7 @@ def test_segments_are_sorted_with_their_intervals(segmented):
     rows = segmented.rollup("g").rows("roc_auc").sort("value", descending=True)
     assert list(picture.y.names) == rows["g"].to_list()
     assert layer(picture, "interval").sort("y")["x"].to_list() == pytest.approx(rows.sort("g")["ci_lower"].to_list())
-    assert "95 % confidence interval" in picture.subtitle
+    assert "95% confidence interval" in picture.subtitle
     losses = charts.segments(segmented, "log_loss", "g")
     assert list(losses.y.names) == segmented.rollup("g").rows("log_loss").sort("value")["g"].to_list()
     with pytest.raises(sm.ReportError, match="no groups to compare"):
@@ -281,9 +281,50 @@ def test_segments_are_sorted_with_their_intervals(segmented):
 def test_of_many_segments_the_worst_are_shown():
     many = binary(by=(pl.int_range(pl.len()) % 100).alias("place"))
     picture = charts.segments(many, "log_loss")
-    worst = many.worst("log_loss", n=40)["place"].cast(pl.String).to_list()
+    worst = many.worst("log_loss", n=20)["place"].cast(pl.String).to_list()
     assert set(picture.y.names) == set(worst)
-    assert "the 40 worst of 100" in picture.subtitle
+    assert "the 20 worst of 100" in picture.subtitle
+    every = charts.caterpillar(many, "log_loss")
+    values = layer(every, "dot")["y"]
+    assert values.to_list() == sorted(many.rows("log_loss")["value"], reverse=True)
+    assert layer(every, "reference")["y"].to_list() == [many.rollup()["log_loss"].value] * 2
+    with pytest.raises(sm.ReportError, match="shows all 3"):
+        charts.caterpillar(binary(by="g"), "log_loss")
+
+
+def test_seasons_keep_their_order_and_names_lose_what_they_share():
+    by = [(2015 + pl.int_range(pl.len()) % 5).alias("season"), ("shop " + pl.col("g")).alias("shop")]
+    report = binary(by=by)
+    assert charts.segments(report, "log_loss", "season").y.names == ("2015", "2016", "2017", "2018", "2019")
+    shops = charts.segments(report, "log_loss", "shop")
+    assert set(shops.y.names) == {"DE", "FR", "US"}
+    assert shops.y.title == "shop (shop …)"
+    assert set(layer(shops, "dot")["y"]) == {"DE", "FR", "US"}
+
+
+def test_a_band_is_named_where_it_can_be_seen(report):
+    coarse, fine = charts.roc(report), charts.roc(binary(capacity=4096))
+    assert "shaded band: certified bounds" in coarse.caption
+    assert "band" not in fine.caption.lower()
+    assert layer(fine, "band").is_empty()
+    assert report["roc_auc"].upper - report["roc_auc"].lower > 1e-3
+
+
+def test_histograms_of_models_share_axes(models):
+    one, other = (charts.scores(models, model=name) for name in ("logistic", "trees"))
+    assert (one.x, one.y) == (other.x, other.y)
+    assert one.title == "Distribution of scores: logistic"
+
+
+def test_coarse_bins_are_told(report):
+    assert "in bins wider than a bar" in charts.scores(binary(capacity=8)).subtitle
+    assert "in bins wider" not in charts.scores(binary(capacity=4096)).subtitle
+
+
+def test_counts_start_at_zero(report):
+    below = charts.calibration(report).below
+    assert below.y.low == 0
+    assert layer(below, "line")["y"].min() == 0
 
 
 def test_over_time(segmented):

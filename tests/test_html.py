@@ -14,6 +14,7 @@ from click.testing import CliRunner
 import streammetrics as sm
 from streammetrics.cli import main
 from streammetrics.html import page
+from streammetrics.html.decision import best_thresholds
 
 CHROMIUM = Path("/usr/bin/chromium")
 HOSTILE = "<script>alert(1)</script>"
@@ -50,7 +51,7 @@ def report():
 
 @pytest.fixture(scope="module")
 def text(report):
-    return page(report, title="Clicks </title><script>alert(3)</script>")
+    return page(report, title="Clicks </title><script>alert(3)</script>", source="clicks <2026>")
 
 
 class Elements(html.parser.HTMLParser):
@@ -88,7 +89,8 @@ def test_data_are_text_and_nothing_else(text):
     assert found.tags.count("script") == 1
     assert found.tags.count("img") == 0
     assert not found.events
-    assert found.links == ["#main"]
+    assert found.links[0] == "#main"
+    assert set(found.links) == {f"#{name}" for name in found.ids if f'<h2 id="{name}"' in text} | {"#main"}
     assert len(found.ids) == len(set(found.ids))
     for name in NAMES:
         assert not name or any(name in words for words in found.words)
@@ -108,10 +110,40 @@ def test_a_page_of_200_segments_is_small(report, tmp_path):
 def test_what_was_seen_and_left_out_is_told(report, text):
     dropped = int(report.rollup("model").rows("dropped")["value"][0])
     assert 0 < dropped < 100
-    assert f"<strong>{dropped:,}</strong> rows left out" in text
-    assert f"<strong>{SIZE - dropped:,}</strong> rows evaluated" in text
-    assert "<strong>2</strong> models" in text
-    assert "<strong>200</strong> groups" in text
+    assert f"<dt>Rows dropped</dt><dd><strong>{dropped:,}</strong>" in text
+    assert f"<dt>Rows evaluated</dt><dd><strong>{SIZE - dropped:,}</strong>" in text
+    assert "<dt>Models</dt><dd><strong>2</strong>" in text
+    assert "<dt>Groups</dt><dd><strong>200</strong>" in text
+    assert "<dt>Source</dt><dd>clicks &lt;2026&gt;</dd>" in text
+    assert "ScoreHistogram(" in text
+
+
+def test_the_story_goes_from_what_matters_most_to_all_numbers(report):
+    ids = re.findall('<h2 id="([a-z]+)"', page(report))
+    assert ids == ["models", "results", "failures", "curves", "calibration", "decision", "segments", "groups", "all"]
+
+
+def test_values_have_the_digits_of_their_intervals():
+    rows = {"y": [1, 0, 1, 1] * 50, "p": [0.9, 0.2, 0.4, 0.6] * 50}
+    report = sm.binary(y_true="y", y_score="p").update(rows).finalize(confidence=0.95)
+    cards = re.findall(r"<b>0\.(\d+)</b><span class=\"sure\">0\.(\d+) to 0\.(\d+) ", page(report))
+    assert len(cards) >= 4
+    assert all(len(value) == len(low) == len(high) for value, low, high in cards)
+
+
+def test_costs_name_the_best_threshold(report):
+    total = report.rollup("model")
+    found = total.operating_point(minimize="cost(fp=1, fn=10)").filter(model="old")["threshold"][0]
+    text = best_thresholds(total)
+    rows = [row for row in text.split("<tr>") if '<th scope="row" data-v="10">' in row and ">old</td>" in row]
+    assert len(rows) == 1
+    assert f">{found:.6f}".rstrip("0") in rows[0]
+
+
+def test_each_model_has_a_histogram_of_scores_of_its_own(report):
+    text = page(report.rollup("model"))
+    assert "<h3>Distribution of scores: old</h3>" in text
+    assert text.count("<h3>Distribution of scores") == 2
 
 
 def test_numbers_are_those_of_all_rows(report, text):
@@ -123,11 +155,11 @@ def test_numbers_are_those_of_all_rows(report, text):
 def test_every_kind_of_report_has_a_page(tmp_path):
     acc = sm.regression(y_true="y", y_pred={"a": "p", "b": "q"})
     rows = {"y": [1.0, 2.0, 4.0], "p": [1.0, 2.0, 3.0], "q": [9.0, 9.0, 9.0]}
-    assert page(acc.update(rows).finalize()).count("<figure>") == 4
+    assert page(acc.update(rows).finalize()).count("<figure>") == 5
     acc = sm.multiclass(y_true="t", y_pred="z").update({"t": ["a", HOSTILE], "z": ["a", "a"]})
     assert HOSTILE not in page(acc.finalize())
     for acc in (sm.binary(y_true="y", y_score="p"), sm.predictions(y_score="p", by="g")):
-        assert "<strong>0</strong> rows evaluated" in page(acc.finalize())
+        assert "<dt>Rows evaluated</dt><dd><strong>0</strong>" in page(acc.finalize())
 
 
 def test_time_has_a_line_for_each_segment():

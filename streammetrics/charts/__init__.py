@@ -9,7 +9,7 @@ chart. `Report.plot` does both at once.
 """
 
 from streammetrics.charts.error_curves import error_cdf, errors, rec
-from streammetrics.charts.groups import over_time, segments, window_of
+from streammetrics.charts.groups import caterpillar, over_time, segments, window_of
 from streammetrics.charts.picture import Axis, Layer, Picture
 from streammetrics.charts.plot import Plot
 from streammetrics.charts.ranking import det, gain, lift, pr, roc, scores
@@ -27,6 +27,7 @@ __all__ = [
     "as_altair",
     "as_svg",
     "calibration",
+    "caterpillar",
     "confusion",
     "det",
     "error_cdf",

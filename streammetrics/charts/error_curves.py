@@ -11,7 +11,7 @@ from streammetrics import text
 from streammetrics.charts.histograms import outlines
 from streammetrics.charts.picture import Axis, Layer, Picture, extent, line
 from streammetrics.charts.series import Series, Source, curve_of, series_of
-from streammetrics.charts.thinning import thinned
+from streammetrics.charts.thinning import seen_apart, thinned
 from streammetrics.errors import MetricError, ReportError
 
 UNIT = "units of the target"
@@ -51,13 +51,13 @@ def _steps(source: Source, kind: str, along: str, title: str, what: str, caption
         )
         for n in series.names
     ]
-    wide = not lines["lower"].equals(lines["upper"])
+    wide = seen_apart(thinned(lines["lower"], x, y), thinned(lines["upper"], x, y), x, y)
     layers = [Layer("band", pl.concat(band))] if wide and band else []
     layers.append(Layer("line", thinned(lines["share"], x, y)))
     if low < 0 < high:
         layers.insert(0, line((0, 0), (0, 1)))
     if wide:
-        caption += " The shaded band is certified: the curve lies within."
+        caption += " Shaded band: certified bounds."
     subtitle = "; ".join(filter(None, (_better(source, series), series.note)))
     return Picture(title, x, y, layers, series.names, series.legend, subtitle, caption)
 

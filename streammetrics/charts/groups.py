@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import polars as pl
 
 from streammetrics import text
-from streammetrics.charts.picture import MOST, Axis, Layer, Picture, extent
+from streammetrics.charts.picture import MOST, Axis, Layer, Picture, extent, line
 from streammetrics.charts.series import PLACE, Drawn, Series, series_of
 from streammetrics.errors import ReportError
 from streammetrics.frame import ESTIMATE
@@ -15,14 +16,14 @@ from streammetrics.keys import require_group_columns
 from streammetrics.metrics import Metric
 from streammetrics.rows.roles import several
 
-MOST_GROUPS = 40
+MOST_GROUPS = 20
 MOST_DOTS = 120  # beyond which lines of several segments are told apart by colour and dashes alone
 EVERY = 1 << 62
 SIDES = ("model", "report")  # group columns whose values lie over one another
 
 
 def segments(report: Drawn, metric: str | Metric, by: str | None = None, **keys: Any) -> Picture:
-    """A metric of each group as a dot with its interval, the best on top.
+    """A metric of each group as a dot with its interval, the best on top, numbers and times in their order.
 
     If groups are many, the worst are shown. The interval is the confidence interval if the report has a confidence,
     else the certified bounds.
@@ -36,16 +37,11 @@ def segments(report: Drawn, metric: str | Metric, by: str | None = None, **keys:
     Raises:
         ReportError: where there are no groups.
     """
-    require_group_columns([] if by is None else [by], report.by)
-    own = [c for c in report.by if by is None or c in (by, *SIDES)]
-    if not own:
-        raise ReportError("there are no groups to compare; the report has neither by= nor models.")
-    found = report.find(metric)
-    report = report.rollup(*own).showing([found.name]) if own != report.by else report
-    rows = report.rows(metric, **keys).drop_nulls("value")
+    found, rows = _segments(report, metric, by, keys)
     named = [c for c in _key_columns(rows) if c not in keys]
     sides = [c for c in named if c in SIDES] if set(named) - set(SIDES) else []  # in colour; all else has a place
-    places = _series(report, rows, [c for c in named if c not in sides], most=EVERY)
+    own = [c for c in named if c not in sides]
+    places = _series(report, rows, own, most=EVERY)
     colours = _series(report, rows, sides)
     frame = colours.of(places.of(rows).rename({"series": PLACE}))
     order = (
@@ -54,7 +50,10 @@ def segments(report: Drawn, metric: str | Metric, by: str | None = None, **keys:
         .sort("value", descending=found.better != "low", maintain_order=True)[PLACE]
     )
     shown = order.tail(MOST_GROUPS)
-    frame = frame.filter(pl.col(PLACE).is_in(shown.implode()))
+    if in_order := len(own) == 1 and len(order) <= MOST_GROUPS and _ordered(rows[own[0]]):
+        shown = frame.sort(own[0], nulls_last=True)[PLACE].unique(maintain_order=True)
+    prefix = shared(shown.to_list())
+    frame = frame.filter(pl.col(PLACE).is_in(shown.implode())).with_columns(pl.col(PLACE).str.strip_prefix(prefix))
     low, high, how = interval_columns(frame, report.confidence)
     x = Axis(_title(found), *_reach(found, frame["value"], frame[low], frame[high]))
     from_low, to_high = (pl.col(c).clip(x.low, x.high) for c in (low, high))
@@ -62,16 +61,90 @@ def segments(report: Drawn, metric: str | Metric, by: str | None = None, **keys:
     dots = frame.select("series", x="value", y=PLACE, text=_said(low, high))
     which = "worst" if found.better else "lowest"
     cut = f"the {MOST_GROUPS} {which} of {len(order):,}" if len(order) > MOST_GROUPS else ""
+    legend = places.legend or "group"
     return Picture(
-        f"{found.name} by {places.legend or 'group'}",
+        f"{found.name} by {legend}",
         x,
-        Axis(places.legend or "group", scale="names", names=tuple(shown)),
+        Axis(
+            f"{legend} ({prefix}…)" if prefix else legend,
+            scale="names",
+            names=tuple(shown.str.strip_prefix(prefix)),
+        ),
         [Layer("interval", intervals), Layer("dot", dots)],
         colours.names,
         colours.legend,
         "; ".join(filter(None, (cut, how))),
-        _better(found),
+        " ".join(filter(None, (_better(found), "" if in_order else _sorted(found)))),
     )
+
+
+def caterpillar(report: Drawn, metric: str | Metric, by: str | None = None, **keys: Any) -> Picture:
+    """A metric of all groups in its order, with intervals, and a line at the value of all of them together.
+
+    Names would not fit; a dot tells its own. The arguments are those of `segments`.
+
+    Raises:
+        ReportError: If there are no groups, or `segments` shows all of them.
+    """
+    found, rows = _segments(report, metric, by, keys)
+    named = [c for c in _key_columns(rows) if c not in keys]
+    sides = [c for c in named if c in SIDES]
+    places = _series(report, rows, [c for c in named if c not in sides], most=EVERY)
+    if len(places.names) <= MOST_GROUPS:
+        raise ReportError(f"`segments` shows all {len(places.names)} groups.")
+    colours = _series(report, rows, sides)
+    frame = colours.of(places.of(rows).rename({"series": PLACE})).sort("value", descending=found.better == "low")
+    frame = frame.with_columns(x=pl.int_range(1, pl.len() + 1).over("series").cast(pl.Float64))
+    low, high, how = interval_columns(frame, report.confidence)
+    y = Axis(_title(found), *_reach(found, frame["value"], frame[low], frame[high]))
+    from_low, to_high = (pl.col(c).clip(y.low, y.high) for c in (low, high))
+    intervals = frame.select("series", "x", y=from_low, x2="x", y2=to_high).drop_nulls()
+    dots = frame.select("series", "x", y="value", text=pl.format("{}: {}", PLACE, _said(low, high)))
+    most = float(len(places.names))
+    total = report.rollup(*(c for c in report.by if c in sides)).showing([found.name]).rows(found, **keys)["value"]
+    lines = [line((0, most + 1), (v, v)) for v in total.drop_nulls()]
+    return Picture(
+        f"{found.name} of all {len(places.names):,} groups by {places.legend}",
+        Axis("Rank, worst first" if found.better else "Rank, lowest first", 0.0, most + 1),
+        y,
+        [*lines, Layer("interval", intervals), Layer("dot", dots)],
+        colours.names,
+        colours.legend,
+        how,
+        " ".join(filter(None, ("Dotted line: all groups together.", _better(found)))),
+    )
+
+
+def shared(names: list[str]) -> str:
+    """What long names begin with, all of them, up to the end of a word.
+
+    >>> shared(["shop 01", "shop 02", "shop 10"]), shared(["north", "northeast", "northwest"])
+    ('shop ', '')
+    """
+    first, last = (min(names), max(names)) if len(names) > 2 else ("", "")
+    differs = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)
+    words = re.match(r".*[^\w]", first[:differs])
+    return words[0] if words and len(words[0]) > 3 else ""
+
+
+def _segments(report: Drawn, metric: str | Metric, by: str | None, keys: dict[str, Any]) -> tuple[Metric, pl.DataFrame]:
+    """The metric, and its rows of each segment."""
+    require_group_columns([] if by is None else [by], report.by)
+    own = [c for c in report.by if by is None or c in (by, *SIDES)]
+    if not own:
+        raise ReportError("there are no groups to compare; the report has neither by= nor models.")
+    found = report.find(metric)
+    report = report.rollup(*own).showing([found.name]) if own != report.by else report
+    return found, report.rows(metric, **keys).drop_nulls("value")
+
+
+def _ordered(values: pl.Series) -> bool:
+    """Whether values have an order of their own, such as seasons, hours, and ranges of age."""
+    return values.dtype.is_numeric() or values.dtype.is_temporal() or isinstance(values.dtype, pl.Enum)
+
+
+def _sorted(metric: Metric) -> str:
+    return "Best first." if metric.better else "Highest first."
 
 
 def over_time(
@@ -138,7 +211,7 @@ def _ribbon(frame: pl.DataFrame, low: str, high: str, y: Axis) -> Layer:
 def interval_columns(frame: pl.DataFrame, confidence: float | None) -> tuple[str, str, str]:
     """The columns of the interval to draw, and what it is."""
     if confidence is not None and "ci_lower" in frame.columns and frame["ci_lower"].count():
-        return "ci_lower", "ci_upper", f"{confidence * 100:g} % confidence interval"
+        return "ci_lower", "ci_upper", f"{confidence * 100:g}% confidence interval"
     return "lower", "upper", "certified bounds" if (frame["lower"] != frame["upper"]).any() else ""
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from streammetrics import text
 from streammetrics.charts.picture import Axis, Layer, Picture
 from streammetrics.charts.series import Source, curve_of, require_none_called, series_of
 from streammetrics.errors import ReportError
@@ -32,14 +33,22 @@ def outlines(source: Source, kind: str, keys: Mapping[str, Any], title: str, wha
         ReportError: where a group column has the name of a column of the chart, or a frame lacks one.
     """
     require_none_called(source, "count")
-    series = series_of(source, _by_class(curve_of(source, kind), kind), keys)
-    axis, outside = _axis(series.frame, what)
+    bins = _by_class(curve_of(source, kind), kind)
+    series = series_of(source, bins, keys)
+    title = ": ".join([title, *([", ".join(map(text.cell, keys.values()))] if keys else [])])
+    alike = {key: value for key, value in keys.items() if key != "model"}  # charts of models have the same axes
+    every = series if alike == keys else series_of(source, bins, alike, most=len(bins))
+    axis, outside = _axis(every.frame, what)
     bars = _shares(series.frame, axis)
-    high = bars["share"].max()
+    high = _shares(every.frame, axis)["share"].max()
     y = Axis("Rows (share of each series)", 0.0, 1.05 * float(high if isinstance(high, float) else 1.0), percent=True)
     path = _outline(bars)
     layers = [Layer("band", path), Layer("line", path)]
     notes = [f"{outside:.1%} of rows lie beyond the ends"] if outside >= 5e-4 else []
+    coarse = _in_wide_bins(series.frame, axis)
+    notes += (
+        [f"{coarse:.0%} of rows were counted in bins wider than a bar and are spread evenly"] if coarse > 0.05 else []
+    )
     subtitle = "; ".join([*notes, *filter(None, [series.note])])
     width = "on the logarithmic axis " if axis.scale == "log" else ""
     caption = f"{BARS} bars of equal width {width}from end to end; the bars of a series add up to all of its rows."
@@ -74,6 +83,13 @@ def _axis(bins: pl.DataFrame, what: str) -> tuple[Axis, float]:
     outside = (pl.col("highest") < low) | (pl.col("lowest") > top)
     beyond = pl.col("count").filter(outside).sum() / pl.col("count").sum()
     return Axis(what, low, top, "log" if log else "linear"), bins.select(beyond).item()
+
+
+def _in_wide_bins(bins: pl.DataFrame, axis: Axis) -> float:
+    """The share of rows in bins that are wider than a bar, whose shape a chart cannot show."""
+    wide = (axis.place(bins["highest"]) - axis.place(bins["lowest"])) * BARS > 1
+    share: float | None = bins.select(pl.col("count").filter(pl.Series(wide)).sum() / pl.col("count").sum()).item()
+    return share or 0.0
 
 
 def _shares(bins: pl.DataFrame, axis: Axis) -> pl.DataFrame:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from streammetrics.uncertainty.distributions import normal_quantile
 
-Scale: TypeAlias = Literal["linear", "log", "probit", "time", "names"]
+Scale: TypeAlias = Literal["linear", "root", "log", "probit", "time", "names"]
 Kind: TypeAlias = Literal["reference", "band", "line", "interval", "dot", "cell"]
 Places: TypeAlias = NDArray[np.float64]
 
@@ -57,6 +57,8 @@ class Axis:
         """The values on the line that is drawn straight."""
         if self.scale == "log":
             return np.log10(np.maximum(values, np.finfo(float).tiny))
+        if self.scale == "root":
+            return np.sqrt(np.maximum(values, 0.0))
         if self.scale == "probit":
             return np.array([normal_quantile(min(max(v, 1e-12), 1 - 1e-12)) for v in values])
         return values

@@ -13,7 +13,7 @@ from streammetrics import text
 from streammetrics.charts.histograms import outlines
 from streammetrics.charts.picture import Axis, Layer, Picture, line
 from streammetrics.charts.series import Series, Source, curve_of, series_of
-from streammetrics.charts.thinning import thinned
+from streammetrics.charts.thinning import seen_apart, thinned
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.metrics.ratios import fnr, fpr, precision, predicted_positive_rate, prevalence, recall
 
@@ -24,14 +24,14 @@ TP, FP, FN, TN = (pl.col(c).cast(pl.Float64) for c in COUNTS)
 FPR, RECALL, PRECISION, FNR = fpr(FP, TN), recall(TP, FN), precision(TP, FP), fnr(TP, FN)
 TARGETED = predicted_positive_rate(TP, FP, FN, TN)
 LIFT = pl.when(TARGETED >= 1e-3).then(PRECISION / prevalence(TP, FP, FN, TN))  # before, a handful of rows decides
-BAND = "certified: the curve lies within the shaded band"
+BAND = "shaded band: certified bounds of the curve"
 
 
 def roc(source: Source, *, points: pl.DataFrame | None = None, **keys: Any) -> Picture:
     """Receiver operating characteristic, with its certified band and the operating points."""
     x, y = Axis("False positive rate (share of negatives)"), Axis("Recall (share of positives)")
     found = _ranking(source, "roc", x, y, FPR, RECALL, points, keys, "roc_auc", "AUC")
-    return _picture("ROC curve", *found, [line((0, 1), (0, 1))], "the dotted diagonal is a random ranking")
+    return _picture("ROC curve", *found, [line((0, 1), (0, 1))], "dotted diagonal: random ranking")
 
 
 def pr(source: Source, *, points: pl.DataFrame | None = None, **keys: Any) -> Picture:
@@ -41,7 +41,7 @@ def pr(source: Source, *, points: pl.DataFrame | None = None, **keys: Any) -> Pi
     curve = found[0].frame
     levels = curve.group_by("series", maintain_order=True).agg(prevalence(TP, FP, FN, TN).first().alias("y"))
     lines = [line((0, 1), (level, level)) for level in levels["y"].drop_nulls().unique(maintain_order=True)]
-    return _picture("Precision-recall curve", *found, lines, "a dotted line is the prevalence, which chance attains")
+    return _picture("Precision-recall curve", *found, lines, "dotted line: prevalence (random ranking)")
 
 
 def det(source: Source, *, points: pl.DataFrame | None = None, **keys: Any) -> Picture:
@@ -58,7 +58,7 @@ def gain(source: Source, *, points: pl.DataFrame | None = None, **keys: Any) -> 
     """Cumulative gain: the share of positives among the rows with the highest scores."""
     x, y = Axis("Rows targeted, highest scores first (share of rows)"), Axis("Gain (share of positives)")
     found = _ranking(source, "lift", x, y, TARGETED, RECALL, points, keys)
-    return _picture("Cumulative gain", *found, [line((0, 1), (0, 1))], "the dotted diagonal is a random choice")
+    return _picture("Cumulative gain", *found, [line((0, 1), (0, 1))], "dotted diagonal: random choice")
 
 
 def lift(source: Source, *, points: pl.DataFrame | None = None, **keys: Any) -> Picture:
@@ -68,7 +68,7 @@ def lift(source: Source, *, points: pl.DataFrame | None = None, **keys: Any) -> 
     x = Axis("Rows targeted, highest scores first (share of rows)")
     y = Axis("Lift (times the positives among all rows)", 0.0, max(2.0, 1.1 * top))
     found = _ranking(source, "lift", x, y, TARGETED, LIFT, points, keys)
-    return _picture("Lift", *found, [line((0, 1), (1, 1))], "the dotted line is a random choice")
+    return _picture("Lift", *found, [line((0, 1), (1, 1))], "dotted line: random choice")
 
 
 def scores(source: Source, **keys: Any) -> Picture:
@@ -110,7 +110,7 @@ def _picture(
 ) -> Picture:
     dotted = any(layer.kind == "dot" for layer in layers)
     banded = any(layer.kind == "band" and layer.frame.height for layer in layers)
-    told = [caption, *(["marks are thresholds"] if dotted else []), *([BAND] if banded else [])]
+    told = [caption, *(["marks: thresholds"] if dotted else []), *([BAND] if banded else [])]
     caption = "; ".join(told)
     return Picture(
         title,
@@ -155,7 +155,7 @@ def _band(source: Source, kind: str, series: Series, x: Axis, y: Axis, across: E
     best, worst = (
         thinned(_path(series.of(source.curve(kind, order)), across, up), x, y) for order in ("best", "worst")
     )
-    if best.equals(worst):
+    if not seen_apart(best, worst, x, y):
         return Layer("band", nothing)
     parts = [pl.concat([best.filter(series=name), worst.filter(series=name).reverse()]) for name in series.names]
     return Layer("band", pl.concat(parts))

@@ -34,7 +34,7 @@ def calibration(source: Source, **keys: Any) -> Picture:
     confidence = None if isinstance(source, pl.DataFrame) else source.confidence
     if confidence is not None and bins.schema["weight"].is_integer():
         layers.insert(1, Layer("interval", _intervals(bins, confidence)))
-    caption = "On the dotted diagonal probabilities are true; above it they are too low, below it too high."
+    caption = "Dotted diagonal: perfect calibration. Above it, probabilities are too low; below it, too high."
     return Picture(
         "Calibration",
         x,
@@ -56,7 +56,7 @@ def _intervals(bins: pl.DataFrame, confidence: float) -> pl.DataFrame:
 
 
 def _rows_of(bins: pl.DataFrame, x: Axis, names: tuple[str, ...]) -> Picture:
-    """How many rows each bin holds, on a logarithmic axis: they may differ by powers of ten."""
+    """How many rows each bin holds, on an axis of square roots, which starts at 0 and shows small counts too."""
     parts = []
     for part in bins.partition_by("series", maintain_order=True):
         lowest, highest, weight = (part[c].to_numpy().astype(np.float64) for c in ("lowest", "highest", "weight"))
@@ -68,11 +68,8 @@ def _rows_of(bins: pl.DataFrame, x: Axis, names: tuple[str, ...]) -> Picture:
     empty = pl.DataFrame(schema={"series": pl.String, "x": pl.Float64, "y": pl.Float64})
     path = pl.concat(parts) if parts else empty
     most = float(bins["weight"].max() or 1)  # type: ignore[arg-type]
-    least = float(bins["weight"].min() or 1)  # type: ignore[arg-type]
-    log = most / least > 30
-    low = 10 ** np.floor(np.log10(least) - 0.3) if log else 0.0
-    path = path.with_columns(pl.col("y").clip(low), pl.col("x").clip(0, x.high)).filter(pl.col("x") <= x.high)
-    y = Axis("Rows (count)", low, most * (2 if log else 1.05), "log" if log else "linear")
+    path = path.with_columns(pl.col("x").clip(0, x.high)).filter(pl.col("x") <= x.high)
+    y = Axis("Rows (square root axis)", 0.0, most * 1.05, "root")
     return Picture("Rows of each bin", x, y, [Layer("band", path), Layer("line", path)], names)
 
 

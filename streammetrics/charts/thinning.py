@@ -33,6 +33,23 @@ def thinned(frame: pl.DataFrame, x: Axis, y: Axis, tolerance: float = HALF_A_PIX
     )
 
 
+def seen_apart(a: pl.DataFrame, b: pl.DataFrame, x: Axis, y: Axis) -> bool:
+    """Whether two lines lie so far apart somewhere that the area between them can be seen: more than a pixel."""
+    names = a["series"].unique(maintain_order=True)
+    places = [
+        [(x.place(f.filter(series=name)["x"]), y.place(f.filter(series=name)["y"])) for f in (a, b)] for name in names
+    ]
+    pixel = 2 * HALF_A_PIXEL
+    return any(max(_farthest(*one, *other), _farthest(*other, *one)) > pixel for one, other in places)
+
+
+def _farthest(x: Places, y: Places, line_x: Places, line_y: Places) -> float:
+    """How far a point is from a line at most."""
+    parts = zip(line_x, line_y, line_x[1:], line_y[1:], strict=False)
+    away = [_distances(x, y, *ends) for ends in parts]
+    return float(np.nan_to_num(np.min(away, axis=0)).max()) if away and len(x) else 0.0
+
+
 def needed(x: Places, y: Places, tolerance: float) -> NDArray[np.bool_]:
     """Which points of a line are needed (Ramer 1972; Douglas and Peucker 1973).
 

@@ -20,6 +20,7 @@ Spec: TypeAlias = dict[str, Any]
 WIDTH = 480
 ROW, BOX = 17, 26  # pixels of a name beside an axis, and of a cell where they are many
 PROBITS = (1e-5, 1e-4, 1e-3, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99)
+MANY = 130  # marks that would hide one another
 WIDEST = 8e307  # whose double is a number
 DAY = 86_400_000  # milliseconds
 DATES = ((300, "%b %Y"), (2, "%d %b"), (1 / 12, "%H:%M"), (0, "%H:%M:%S"))
@@ -105,10 +106,24 @@ def _marks(picture: Picture, layer: Layer, colours: dict[str, str], explore: boo
         told = {"tooltip": [{"field": c, "title": a.title} for c, a in (("x", picture.x), ("y", picture.y))]}
         points = {**data, "mark": {"type": "point", "size": 90, "opacity": 0}, "encoding": told}
         return [line, points] if explore else [line]
+    many = layer.frame.height > MANY
     if layer.kind == "interval":
         ends = {"x2": {"field": "x2"}, "y2": {"field": "y2"}}
-        return [{**data, "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.7}, "encoding": {**ends, **colour}}]
-    mark = {"type": "point", "filled": True, "size": 55, "opacity": 1, "stroke": colours["paper"], "strokeWidth": 0.8}
+        return [
+            {
+                **data,
+                "mark": {"type": "rule", "strokeWidth": 1 if many else 2, "opacity": 0.7},
+                "encoding": {**ends, **colour},
+            }
+        ]
+    mark = {
+        "type": "point",
+        "filled": True,
+        "size": 16 if many else 55,
+        "opacity": 1,
+        "stroke": colours["paper"],
+        "strokeWidth": 0.8,
+    }
     shape = _by_series(picture, "shape", SHAPES)
     return [{**data, "mark": mark | {"clip": True, "aria": True}, "encoding": {**colour, **shape, **TOLD}}]
 
@@ -178,9 +193,11 @@ def _position(channel: str, axis: Axis, width: int) -> Spec:
     elif axis.percent:
         look["format"] = "~%"
     else:
+        kind = "sqrt" if axis.scale == "root" else "linear"
         low, high = max(low, -WIDEST), min(high, WIDEST)
         size = max(abs(low), abs(high))
-        look |= {} if 1e-4 < size < 1e4 else {"format": "~s" if 1e4 <= size < 1e15 else "~g"}
+        form = "~s" if 1e4 <= size < 1e15 else "~g"
+        look |= {} if 1e-4 < size < 1e4 else {"labelExpr": f"format(datum.value, '{form}')"}
     scale = {"domain": [low, high], "type": kind, "nice": False} | ({} if kind == "log" else {"zero": False})
     type_ = "temporal" if kind == "utc" else "quantitative"
     return {"field": channel, "type": type_, "title": axis.title, "scale": scale, "axis": look}

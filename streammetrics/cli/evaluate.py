@@ -102,7 +102,7 @@ def evaluate_command(
     report = acc.finalize(metrics or None, confidence=confidence, always=always)
     if task == "binary" and not report.rows("positives")["value"].sum():
         click.echo(f"Warning: no row has the positive label {given['positive'] or 1}.", err=True)
-    show(report, form, output, html)
+    show(report, form, output, html, source=", ".join(paths))
 
 
 @command("demo", "streammetrics demo --rows 500000")

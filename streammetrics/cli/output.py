@@ -26,10 +26,10 @@ COLOURS = {"holds": "green", "open": "yellow", "too few rows": "yellow", "breach
 VERDICT = re.compile(rf"(?<=  )({'|'.join(COLOURS)})(?=$|: )", re.MULTILINE)  # in the last column
 
 
-def show(report: Report, form: str, output: Path | None, html: Path | None = None) -> None:
-    """A report, as a page too if one is asked for."""
+def show(report: Report, form: str, output: Path | None, html: Path | None = None, source: str | None = None) -> None:
+    """A report, as a page too if one is asked for, which names the source."""
     if html is not None:
-        report.save_html(html)
+        report.save_html(html, source=source)
     if form == PROMETHEUS:
         print_or_save(to_prometheus(report).rstrip("\n"), output)
         return

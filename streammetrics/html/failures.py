@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from streammetrics.errors import MetricError, ReportError
-from streammetrics.html.tables import Cell, table
-from streammetrics.text import interval, markup, number, rows
+from streammetrics.html.sections import scrolled
+from streammetrics.html.tables import Cell, beside, table
+from streammetrics.text import interval, markup, rows
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report
@@ -37,9 +38,8 @@ def failures(report: Report, models: list[str]) -> str:
 def _section(metric: str, found: list[tuple[dict[str, Any], pl.DataFrame]]) -> str:
     tables = "".join(_slices(metric, key, frame.head(SHOWN)) for key, frame in found)
     return (
-        f'<section><h2 id="failures">Where it fails</h2><p>Slices of up to two group columns in which {metric} is '
-        "significantly worse than in all other rows, at a false discovery rate of 5%. Slices that another one explains "
-        f"are left out.</p>{tables}</section>"
+        f"<p>Slices of up to two group columns in which {metric} is significantly worse than in all other rows, at a "
+        f"false discovery rate of 5%. Slices that another one explains are left out.</p>{tables}"
     )
 
 
@@ -49,12 +49,12 @@ def _slices(metric: str, key: dict[str, Any], frame: pl.DataFrame) -> str:
         return f"<p>{markup(f'No slices in which {metric}{of} is worse.')}</p>"
     header = ("slice", metric, "rest", "difference", "rows", "share of rows", "share of loss")
     made = table(header, [_cells(row) for row in rows(frame)], f"Slices{of} in which {metric} is worse", sortable=True)
-    return f'<div class="scroll" tabindex="0" role="region" aria-label="table of slices">{made}</div>'
+    return scrolled(made, "slices")
 
 
 def _cells(row: dict[str, Any]) -> list[Cell]:
-    numbers = [Cell(number(row[c], None, None), row[c]) for c in ("value", "rest")]
-    sampled = interval(row["ci_lower"], row["ci_upper"])
+    ends = row["ci_lower"], row["ci_upper"]
+    numbers = [Cell(beside(row[c], *ends), row[c]) for c in ("value", "rest")]
     shares = [Cell("" if row[c] is None else f"{row[c]:.1%}", row[c]) for c in ("share_of_rows", "share_of_loss")]
-    difference = Cell(number(row["difference"], None, None), row["difference"], sampled)
+    difference = Cell(beside(row["difference"], *ends), row["difference"], interval(*ends))
     return [Cell(row["slice"], head=True), *numbers, difference, Cell(f"{row['rows']:,}", row["rows"]), *shares]

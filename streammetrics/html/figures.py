@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 
 from streammetrics.charts import Picture, as_svg, for_page
 from streammetrics.text import markup
+
+
+def figures(pictures: Iterable[Picture], name: str, interactive: bool = False) -> str:
+    """Charts beside one another, with identities of one name; nothing where there are none."""
+    drawn = "\n".join(figure(picture, f"{name}{i}", interactive) for i, picture in enumerate(pictures))
+    return f'<div class="charts">{drawn}</div>' if drawn else ""
 
 
 def figure(picture: Picture, identity: str, interactive: bool = False) -> str:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from streammetrics.html.tables import Cell, key_cell, table
+from streammetrics.html.sections import scrolled
+from streammetrics.html.tables import Cell, beside, key_cell, table
 from streammetrics.statistics.paired import pairs_kept
-from streammetrics.text import interval, number, rows
+from streammetrics.text import interval, markup, rows
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report
@@ -26,9 +27,8 @@ def compared_models(total: Report) -> str:
     if not tables:
         return ""
     return (
-        '<section><h2 id="models">Models compared</h2><p>Differences of models on the same rows, with paired intervals '
-        f"of {confidence * 100:g} %. A model is named better only if bound and interval leave no doubt.</p>"
-        f"{tables}</section>"
+        f"<p>Differences of models on the same rows, with paired {confidence * 100:g}% confidence intervals. A model "
+        f"is named better only if bounds and interval leave no doubt.</p>{tables}"
     )
 
 
@@ -47,7 +47,7 @@ def _pair(total: Report, a: str, b: str, confidence: float) -> str:
         [
             Cell(row["metric"], head=True),
             *(Cell("") if row[k] is None else key_cell(row[k]) for k in keys),
-            *(Cell(number(row[c], None, None), row[c]) for c in ("a", "b", "difference")),
+            *(Cell(beside(row[c], row["ci_lower"], row["ci_upper"]), row[c]) for c in ("a", "b", "difference")),
             Cell(interval(row["ci_lower"], row["ci_upper"])),
             Cell(names.get(row["better"] or "", row["better"] or "")),
             Cell("could be chance" if row["note"] else ""),
@@ -55,4 +55,4 @@ def _pair(total: Report, a: str, b: str, confidence: float) -> str:
         for row in rows(frame)
     ]
     made = table(header, listed, f"Differences of {b} from {a}", sortable=True)
-    return f'<div class="scroll" tabindex="0" role="region" aria-label="table of differences">{made}</div>'
+    return f'<h3 class="over">{markup(b)} compared with {markup(a)}</h3>{scrolled(made, "differences")}'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from streammetrics.text import markup
 
 Row = dict[str, Any]
 
+PROSE = 34  # characters from which on a text may be broken
 KEPT = ("threshold", "label")  # keys that only some metrics have
 
 
@@ -31,6 +33,7 @@ class Cell:
         """The cell as HTML; heads of rows are headers."""
         tag = 'th scope="row"' if self.head else "td"
         number = "" if self.number is None else f' data-v="{self.number:.10g}"'
+        number += ' class="prose"' if len(self.text) > PROSE and not self.head else ""
         small = f"<small>{markup(self.below)}</small>" if self.below else ""
         return f"<{tag}{number}>{markup(self.text)}{small}</{tag.split()[0]}>"
 
@@ -112,11 +115,20 @@ def key_cell(value: Any, head: bool = False) -> Cell:
 
 
 def said(row: Row) -> str:
-    """The value with as many digits as its bounds justify; counts with commas."""
-    value = row["value"]
+    """The value with as many digits as its interval has, else as its bounds justify; counts with commas."""
+    value, low, high = row["value"], row.get("ci_lower"), row.get("ci_upper")
     if value is not None and abs(value) < 1e15 and float(value).is_integer() and abs(value) >= 1000:
         return f"{value:,.0f}"
+    if low is not None and high is not None:
+        return beside(value, low, high)
     return text.number(value, row["lower"], row["upper"])
+
+
+def beside(value: float | None, low: float | None, high: float | None) -> str:
+    """A value with as many decimals as the interval beside it."""
+    if value is None or not math.isfinite(value) or low is None or high is None or not low < high:
+        return text.number(value, None, None)
+    return f"{value:.{text.digits(high - low)}f}"
 
 
 def bounds(row: Row) -> str:

@@ -729,15 +729,22 @@ class Report:
 
         return Plot(self)
 
-    def save_html(self, path: str | Path, title: str = "Evaluation", interactive: bool = False) -> None:
-        """Write the report as one HTML page: metrics with bounds, charts, and a table of groups. It needs no network.
+    def save_html(
+        self, path: str | Path, title: str = "Evaluation", interactive: bool = False, source: str | None = None
+    ) -> None:
+        """Write the report as one HTML page, which needs no network.
+
+        It shows what was evaluated, the results with bounds and intervals, where the model fails, curves, calibration,
+        decisions at each threshold, segments, and all numbers.
 
         Args:
             path: File to write.
             title: Title of the page.
             interactive: Whether charts have tooltips and can be moved and zoomed. Adds about 1 MB of script.
+            source: What was evaluated, in words. Defaults to nothing.
 
         Raises:
+            SpecificationError: If the ``plot`` extra is not installed.
             SourceError: If the file cannot be written. An existing file then stays unchanged.
 
         >>> from tempfile import TemporaryDirectory
@@ -748,7 +755,7 @@ class Report:
         """
         from streammetrics.html import page  # when it is needed
 
-        write_file(path, page(self, title, interactive).encode())
+        write_file(path, page(self, title, interactive, source).encode())
 
     def to_display(self, kind: str, **keys: Any) -> Any:
         """Return a curve as a scikit-learn display, whose ``plot()`` draws it with Matplotlib.

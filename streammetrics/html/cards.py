@@ -1,0 +1,65 @@
+"""The first metrics on cards: in words, with what is certain of each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from streammetrics.html.tables import Row, said
+from streammetrics.html.words import words
+from streammetrics.metrics import Metric
+from streammetrics.text import bound, interval, markup, rows
+
+if TYPE_CHECKING:
+    from streammetrics.report.report import Report
+
+CARDS = 8
+LINES = 4  # values on a card
+VOLUME = ("rows", "dropped")
+
+
+def cards(total: Report, models: list[str]) -> str:
+    """The first metrics of all rows, each with its bounds and its interval."""
+    frame, made = total.frame, []
+    confidence = f"{total.confidence * 100:g}% confidence" if total.confidence else ""
+    for metric in listed(total):
+        own = frame.filter(pl.col("metric") == metric.name)
+        if metric.name in VOLUME or ("label" in own.columns and own["label"].count()):
+            continue
+        if not own["value"].count() or own.height > LINES * max(1, len(models)):
+            continue
+        keys = [c for c in (*models, "threshold") if c in own.columns and own[c].drop_nulls().n_unique() > 1]
+        made.append(_card(metric, [_value(row, keys, confidence) for row in rows(own)]))
+    return f'<div class="cards">{"".join(made[:CARDS])}</div>' if made else ""
+
+
+def listed(report: Report) -> list[Metric]:
+    """The metrics of a report."""
+    return [report.find(name) for name in report.frame["metric"].unique(maintain_order=True)]
+
+
+def prose(summary: str) -> str:
+    """The first sentence of a docstring."""
+    return summary.replace("`", "")
+
+
+def _card(metric: Metric, values: list[str]) -> str:
+    better = {"high": "Higher is better.", "low": "Lower is better."}.get(metric.better or "", "")
+    return (
+        f'<section class="card"><h3>{markup(words(metric))} <code>{markup(metric.name)}</code></h3>{"".join(values)}'
+        f'<p class="what">{markup(prose(metric.summary))} {better}</p></section>'
+    )
+
+
+def _value(row: Row, keys: list[str], confidence: str) -> str:
+    """A value with the words of what it is of, its certified bounds and its interval."""
+    of = ", ".join(str(row[k]) for k in keys if row[k] is not None)
+    name = f'<span class="of">{markup(of)}</span> ' if of else ""
+    sampled = interval(row.get("ci_lower"), row.get("ci_upper"))
+    exact = row["lower"] == row["upper"]
+    certain = "exact for these rows" if exact else f"certified {bound(row['lower'], row['upper'])} for these rows"
+    told = [f"{sampled} ({confidence})"] if sampled else []
+    told += [certain if row["value"] is not None else row["note"] or "undefined"]
+    lines = "".join(f'<span class="sure">{markup(line)}</span>' for line in told)
+    return f'<p class="value">{name}<b>{said(row)}</b>{lines}</p>'

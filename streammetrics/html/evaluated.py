@@ -1,0 +1,54 @@
+"""What was evaluated: how many rows of what, when, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from streammetrics import charts
+from streammetrics.text import markup, written
+from streammetrics.version import __version__
+
+if TYPE_CHECKING:
+    from streammetrics.report.report import Report
+
+
+def evaluated(report: Report, total: Report, models: list[str], source: str | None) -> str:
+    """A list of what the numbers are of, and the specification to read if one wants to."""
+    facts = "".join(
+        f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in _facts(report, total, models, source)
+    )
+    return f'<dl class="lead">{facts}</dl>{_specification(report)}'
+
+
+def _facts(report: Report, total: Report, models: list[str], source: str | None) -> Iterator[tuple[str, str]]:
+    rows, dropped = (int(total.rows(name)["value"].max() or 0) for name in ("rows", "dropped"))  # type: ignore[arg-type]
+    by = [c for c in report.by if c not in models]
+    yield "Rows evaluated", f"<strong>{rows:,}</strong>"
+    if source:
+        yield "Source", markup(source)
+    if models and (several := total.frame.select(models).n_unique()) > 1:
+        yield "Models", f"<strong>{several}</strong>"
+    for window in charts.window_of(report):
+        times = written(report.state.keys[window].drop_nulls().unique().sort())
+        if len(times):
+            yield "Time", " to ".join(markup(t) for t in dict.fromkeys((times[0], times[-1])))
+    if by:
+        yield "Groups", f"<strong>{report.frame.select(by).n_unique():,}</strong> by {markup(', '.join(by))}"
+    if dropped:
+        share = dropped / (rows + dropped)
+        yield "Rows dropped", f"<strong>{dropped:,}</strong> ({share:.2%}): null or NaN, or a weight of zero"
+    else:
+        yield "Rows dropped", "none"
+    yield "Page made", f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC by streammetrics {__version__}"
+
+
+def _specification(report: Report) -> str:
+    """What was counted, and how certain numbers are."""
+    kept = [*map(repr, report.state.statistics)]
+    kept += [f"by {', '.join(report.by)}"] if report.by else []
+    kept += [f"confidence level {report.confidence:g}"] if report.confidence else []
+    kept += [f"unit {report.unit}"] if report.unit else []
+    items = "".join(f"<li><code>{markup(text)}</code></li>" for text in kept)
+    return f"<details><summary>Specification</summary><ul>{items}</ul></details>"

@@ -1,0 +1,92 @@
+"""Which charts a page has, by the question that they answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from streammetrics import charts
+from streammetrics.charts import Picture
+from streammetrics.errors import MetricError, ReportError
+from streammetrics.html.cards import listed
+from streammetrics.metrics import Metric
+
+if TYPE_CHECKING:
+    from streammetrics.report.report import Report
+
+Maker = Callable[[], Picture]
+
+MATRICES = 6
+CELLS = ("actual", "predicted", "count", "tp", "fp", "fn", "tn")
+
+
+def drawable(makers: Iterable[Maker]) -> Iterator[Picture]:
+    """The charts of what is kept that show something."""
+    for make in makers:
+        try:
+            picture = make()
+        except (MetricError, ReportError):
+            continue
+        if not picture.empty:
+            yield picture
+
+
+def curves(total: Report) -> Iterator[Maker]:
+    """How well scores rank, and how large errors are; distributions of each model on its own, on one axis."""
+    yield from (partial(chart, total) for chart in (charts.roc, charts.pr, charts.error_cdf, charts.rec))
+    for chart in (charts.scores, charts.errors):
+        yield from (partial(chart, total, **key) for key in _models(total))
+    yield from (partial(chart, total) for chart in (charts.gain, charts.lift, charts.det))
+
+
+def matrices(total: Report) -> Iterator[Maker]:
+    """The confusion matrices: of each model, label and threshold."""
+    for read in (total.confusion_matrix, total.confusion_counts):
+        try:
+            frame = read()
+        except MetricError:
+            continue
+        for row in frame.select(pl.exclude(CELLS)).unique(maintain_order=True).head(MATRICES).to_dicts() or [{}]:
+            yield partial(charts.confusion, total, **{k: v for k, v in row.items() if v is not None})
+        return
+
+
+def segments(report: Report, total: Report) -> Iterator[Maker]:
+    """The first metric of each segment; where they are many, of all of them first."""
+    if (metric := headline(total)) is None:
+        return
+    for column in _segments(report):
+        yield partial(charts.caterpillar, report, metric, column)
+        yield partial(charts.segments, report, metric, column)
+
+
+def over_time(report: Report, total: Report) -> Iterator[Maker]:
+    """The first metric over time: of all rows, and of each segment."""
+    if (metric := headline(total)) is None:
+        return
+    for window in charts.window_of(report):
+        yield partial(charts.over_time, report, metric, window, by=[])
+        yield from (partial(charts.over_time, report, metric, window, by=c) for c in _segments(report) if c != "model")
+
+
+def headline(total: Report) -> Metric | None:
+    """The first metric that is better high or low, of all labels and at one threshold."""
+    frame = total.frame
+    for metric in listed(total):
+        rows = frame.filter(pl.col("metric") == metric.name, pl.col("value").is_not_null())
+        alone = rows.height == rows.select(total.by).n_unique() if total.by else rows.height == 1
+        if metric.better is not None and alone:
+            return metric
+    return None
+
+
+def _models(total: Report) -> list[dict[str, Any]]:
+    return total.state.keys.select("model").unique(maintain_order=True).to_dicts() if "model" in total.by else [{}]
+
+
+def _segments(report: Report) -> list[str]:
+    windows = charts.window_of(report)
+    return [c for c in report.by if c not in windows]

@@ -1,0 +1,44 @@
+"""Sections of the page: a heading that can be linked to, and what stands below it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streammetrics.text import markup
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page; without content it is left out."""
+
+    identity: str
+    title: str
+    content: str
+    lead: str = ""
+
+    @property
+    def html(self) -> str:
+        """The section as HTML."""
+        lead = f"<p>{self.lead}</p>" if self.lead else ""
+        return (
+            f'<section aria-labelledby="{self.identity}"><h2 id="{self.identity}">{self.title}</h2>'
+            f"{lead}{self.content}</section>"
+        )
+
+    @property
+    def link(self) -> str:
+        """A link to it."""
+        return f'<li><a href="#{self.identity}">{self.title}</a></li>'
+
+
+def scrolled(made: str, what: str) -> str:
+    """A table in a box that it can be scrolled in."""
+    return f'<div class="scroll" tabindex="0" role="region" aria-label="table of {markup(what)}">{made}</div>'
+
+
+def filtered(made: str, what: str) -> str:
+    """A table in a box, under a field that filters its rows."""
+    return (
+        f'<div class="filter" hidden><label for="f-{what}">Show {what} with</label> <input id="f-{what}" type="search" '
+        f'autocomplete="off"> <output for="f-{what}" aria-live="polite"></output></div>{scrolled(made, what)}'
+    )

@@ -1,0 +1,43 @@
+"""Metrics in words for those who do not know their names."""
+
+from __future__ import annotations
+
+from streammetrics.metrics import Metric
+
+NAMES = {
+    "roc_auc": "ROC AUC",
+    "pr_auc": "PR AUC",
+    "ks": "KS distance",
+    "ece": "Expected calibration error",
+    "mce": "Maximum calibration error",
+    "npv": "Negative predictive value",
+    "fpr": "False positive rate",
+    "fnr": "False negative rate",
+    "f1": "F1 score",
+    "mcc": "Matthews correlation",
+    "kappa": "Cohen's kappa",
+    "youden_j": "Youden's J",
+    "mae": "Mean absolute error",
+    "mse": "Mean squared error",
+    "rmse": "Root mean squared error",
+    "error_sd": "Standard deviation of errors",
+    "r2": "R²",
+    "pearson_r": "Correlation",
+    "concordance": "Concordance correlation",
+    "mape": "Mean absolute percentage error",
+    "smape": "Symmetric percentage error",
+    "mad": "Median absolute deviation of errors",
+}
+
+
+def words(metric: Metric) -> str:
+    """The name of a metric in words, with its options.
+
+    >>> from streammetrics.metrics import find
+    >>> words(find("roc_auc")), words(find("log_loss")), words(find("f1(average=macro)"))
+    ('ROC AUC', 'Log loss', 'F1 score (average=macro)')
+    """
+    name = metric.__name__
+    options = metric.name.removeprefix(name)
+    said = NAMES.get(name) or name.replace("_", " ").capitalize()
+    return f"{said} {options}" if options else said
