@@ -140,6 +140,29 @@ def test_costs_name_the_best_threshold(report):
     assert f">{found:.6f}".rstrip("0") in rows[0]
 
 
+def test_fairness_is_told_of_a_group_column():
+    rows = {"y": [1, 0, 1, 0, 1, 0], "z": [1, 1, 1, 0, 0, 0], "gender": ["f", "f", "m", "m", "m", "m"]}
+    report = sm.binary(y_true="y", y_pred="z", by="gender").update(rows).finalize()
+    text = page(report, fairness="gender")
+    table = text.split('id="fairness"')[1].split("</table>")[0]
+    assert re.findall(r'<th scope="row">([^<]*)</th>', table) == [
+        *("demographic parity", "equal opportunity", "equalized odds", "predictive parity")
+    ]
+    assert re.findall(r'<td data-v="[\d.]+">([\d.]+)</td>', table) == [
+        "0.75",
+        "0.25",
+        "0.5",
+        "0.5",
+        "1",
+        "0",
+        "0.5",
+        "0.5",
+    ]
+    assert "recall by gender</h3>" in text
+    with pytest.raises(sm.ReportError, match="town"):
+        page(report, fairness="town")
+
+
 def test_each_model_has_a_histogram_of_scores_of_its_own(report):
     text = page(report.rollup("model"))
     assert "<h3>Distribution of scores: old</h3>" in text

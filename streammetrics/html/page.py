@@ -16,6 +16,7 @@ from streammetrics.html.cards import cards
 from streammetrics.html.decision import at_thresholds, best_thresholds
 from streammetrics.html.evaluated import evaluated
 from streammetrics.html.failures import failures
+from streammetrics.html.fairness import criteria, metrics_of
 from streammetrics.html.figures import figures
 from streammetrics.html.models import compared_models
 from streammetrics.html.numbers import groups, numbers
@@ -28,7 +29,13 @@ if TYPE_CHECKING:
 Draw = Callable[[str, Iterable[Callable[[], Picture]]], str]
 
 
-def page(report: Report, title: str = "Evaluation", interactive: bool = False, source: str | None = None) -> str:
+def page(
+    report: Report,
+    title: str = "Evaluation",
+    interactive: bool = False,
+    source: str | None = None,
+    fairness: str | None = None,
+) -> str:
     """The page: what was evaluated, the verdicts, where the model fails, charts, decisions, segments, all numbers.
 
     Numbers and charts are of all rows together, of each model; segments, times, and the table have every group.
@@ -38,9 +45,12 @@ def page(report: Report, title: str = "Evaluation", interactive: bool = False, s
         title: Title of the page.
         interactive: Whether charts have tooltips and can be moved and zoomed. Adds about 1 MB of script to the page.
         source: What was evaluated, in words. Defaults to nothing.
+        fairness: Group column whose values are compared for fairness. Defaults to none.
 
     Raises:
         SpecificationError: If the ``plot`` extra is not installed.
+        ReportError: If ``fairness`` is not a group column.
+        MetricError: If no fairness criterion can be computed from the state.
     """
     models = [c for c in report.by if c == "model"]
     total = report if report.by == models else report.rollup(*models)
@@ -51,7 +61,7 @@ def page(report: Report, title: str = "Evaluation", interactive: bool = False, s
     def draw(name: str, makers: Iterable[Callable[[], Picture]]) -> str:
         return figures(pictures.drawable(makers), name, interactive)
 
-    shown = [section for section in _sections(report, total, models, draw) if section.content]
+    shown = [section for section in _sections(report, total, models, fairness, draw) if section.content]
     return Template(_resource("page.html")).substitute(
         title=markup(title),
         style=_resource("page.css"),
@@ -63,11 +73,14 @@ def page(report: Report, title: str = "Evaluation", interactive: bool = False, s
     )
 
 
-def _sections(report: Report, total: Report, models: list[str], draw: Draw) -> Iterator[Section]:
+def _sections(report: Report, total: Report, models: list[str], over: str | None, draw: Draw) -> Iterator[Section]:
     """The story, from what matters most to all numbers."""
     yield Section("models", "Models compared", compared_models(total))
     yield Section("results", "Results of all rows", cards(total, models))
     yield Section("failures", "Where it fails", failures(report, models))
+    if over is not None:
+        fair = criteria(report, over) + draw("fair", metrics_of(report, over))
+        yield Section("fairness", "Fairness", fair)
     yield Section("curves", "Curves", draw("curve", pictures.curves(total)))
     yield Section("calibration", "Calibration", draw("calibration", [lambda: charts.calibration(total)]))
     decided = draw("matrix", pictures.matrices(total)) + at_thresholds(total) + best_thresholds(total)

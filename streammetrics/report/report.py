@@ -730,7 +730,12 @@ class Report:
         return Plot(self)
 
     def save_html(
-        self, path: str | Path, title: str = "Evaluation", interactive: bool = False, source: str | None = None
+        self,
+        path: str | Path,
+        title: str = "Evaluation",
+        interactive: bool = False,
+        source: str | None = None,
+        fairness: str | None = None,
     ) -> None:
         """Write the report as one HTML page, which needs no network.
 
@@ -742,9 +747,12 @@ class Report:
             title: Title of the page.
             interactive: Whether charts have tooltips and can be moved and zoomed. Adds about 1 MB of script.
             source: What was evaluated, in words. Defaults to nothing.
+            fairness: Group column whose values are compared for fairness. Defaults to none.
 
         Raises:
             SpecificationError: If the ``plot`` extra is not installed.
+            ReportError: If ``fairness`` is not a group column.
+            MetricError: If no fairness criterion can be computed from the state.
             SourceError: If the file cannot be written. An existing file then stays unchanged.
 
         >>> from tempfile import TemporaryDirectory
@@ -755,7 +763,7 @@ class Report:
         """
         from streammetrics.html import page  # when it is needed
 
-        write_file(path, page(self, title, interactive, source).encode())
+        write_file(path, page(self, title, interactive, source, fairness).encode())
 
     def to_display(self, kind: str, **keys: Any) -> Any:
         """Return a curve as a scikit-learn display, whose ``plot()`` draws it with Matplotlib.

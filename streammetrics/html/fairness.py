@@ -1,0 +1,62 @@
+"""How alike a classifier treats the values of a group column: the criteria, and the metrics they are about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from streammetrics import charts
+from streammetrics.frame import LIMITS
+from streammetrics.html.pictures import Maker
+from streammetrics.html.sections import scrolled
+from streammetrics.html.tables import Cell, beside, key_cell, table
+from streammetrics.html.words import words
+from streammetrics.text import bound, cell, interval, markup, number, rows
+
+if TYPE_CHECKING:
+    from streammetrics.report.report import Report
+
+METRICS = ("predicted_positive_rate", "recall", "fpr", "precision")
+
+
+def criteria(report: Report, over: str) -> str:
+    """A table of the fairness criteria: which value is highest and lowest, and how far they lie apart.
+
+    Raises:
+        MetricError: If no confusion counts are kept.
+        ReportError: If there is no such group column.
+    """
+    own = report.rollup(*(c for c in report.by if c in (over, "model")))
+    found = own.fairness(over=over)
+    keys = found.columns[: found.columns.index("criterion")]
+    listed = [
+        [
+            Cell(row["criterion"].replace("_", " "), head=True),
+            *map(key_cell, (row[k] for k in keys)),
+            Cell(words(report.find(row["metric"])) if row["metric"] else ""),
+            *(Cell(cell(row[end])) for end in ("highest", "lowest")),
+            *(_measure(row, measure) for measure in ("difference", "ratio")),
+            Cell(row["note"] or ""),
+        ]
+        for row in rows(found)
+    ]
+    header = ["criterion", *keys, "metric", "highest", "lowest", "difference", "ratio", "note"]
+    lead = (
+        f"<p>Values of {markup(over)}, the highest compared with the lowest. A difference of 0 and a ratio of 1 are "
+        "fair. Below each: its confidence interval, or ± its certified bound if it has none.</p>"
+    )
+    return lead + scrolled(table(header, listed, f"Fairness criteria over {over}"), "fairness criteria")
+
+
+def metrics_of(report: Report, over: str) -> Iterator[Maker]:
+    """The metrics that the criteria are about, for each value."""
+    return (partial(charts.segments, report, metric, over) for metric in METRICS if report.readable(metric))
+
+
+def _measure(row: dict[str, Any], name: str) -> Cell:
+    ends = tuple(row.get(f"{name}_{limit}") for limit in LIMITS)
+    if None not in ends:
+        return Cell(beside(row[name], *ends), row[name], interval(*ends))
+    bounds = row[f"{name}_lower"], row[f"{name}_upper"]
+    return Cell(number(row[name], *bounds), row[name], bound(*bounds).replace("exact", ""))
