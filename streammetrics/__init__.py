@@ -21,6 +21,7 @@ from streammetrics.history.rules import Rule, read_rules
 from streammetrics.history.store import MetricStore
 from streammetrics.joining.joiner import Joined, Joiner
 from streammetrics.metrics import Bounded, Metric, all_metrics, metric
+from streammetrics.opentelemetry import to_opentelemetry
 from streammetrics.pipeline import accumulate, evaluate
 from streammetrics.prometheus import PrometheusCollector, to_prometheus
 from streammetrics.report.comparison import Comparison
@@ -115,12 +116,14 @@ __all__ = [
     "predictions",
     "read_rules",
     "regression",
+    "to_opentelemetry",
     "to_prometheus",
 ]
 
 publish(__name__, Accumulator, Comparison, Drift, Estimate, Expectation, Findings, MetricStore, Report, Rule)
 publish(__name__, accumulate, binary, check, compare, drift, drift_over, evaluate, expect, merge, multiclass)
-publish(__name__, Joined, Joiner, PrometheusCollector, multilabel, predictions, read_rules, regression, to_prometheus)
+publish(__name__, Joined, Joiner, PrometheusCollector, multilabel, predictions, read_rules, regression)
+publish(__name__, to_opentelemetry, to_prometheus)
 
 
 def __dir__() -> list[str]:

@@ -6,22 +6,10 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import polars as pl
-
-from streammetrics import text
-from streammetrics.errors import ReportError, SpecificationError
-from streammetrics.frame import LIMITS, METRIC, VALUE, keys_of
-from streammetrics.metrics import parse_metric
+from streammetrics.errors import SpecificationError
 from streammetrics.report.report import Report
+from streammetrics.samples import NAMES, samples
 
-AVERAGE = "average"
-HELP = {
-    "value": "Value of a metric of model predictions.",
-    "lower": "Certified lower bound of the metric of the evaluated rows.",
-    "upper": "Certified upper bound of the metric of the evaluated rows.",
-    "ci_lower": "Lower end of the confidence interval of the metric.",
-    "ci_upper": "Upper end of the confidence interval of the metric.",
-}
 NO_LABEL = re.compile(r"^(?=\d)|^__+|[^a-zA-Z0-9_]")
 
 
@@ -83,49 +71,20 @@ class PrometheusCollector:
 
     def collect(self) -> Iterator[Any]:
         """The gauges of a new report."""
-        frame, gauges = self._read().frame, self._gauges()
-        for row, labels in zip(frame.iter_rows(named=True), _labels(frame).iter_rows(named=True), strict=True):
-            given = {label: value for label, value in labels.items() if value}  # to Prometheus, empty is absent
-            for name, gauge in gauges.items():
-                if row.get(name) is not None:
-                    gauge.add_sample(gauge.name, given, row[name])
+        gauges = self._gauges()
+        for sample in samples(self._read(), _label):
+            gauge = gauges[sample.name]
+            gauge.add_sample(gauge.name, sample.labels, sample.value)
         yield from (gauge for gauge in gauges.values() if gauge.samples)
 
     def _gauges(self) -> dict[str, Any]:
         gauge = prometheus_client().core.GaugeMetricFamily
-        return {name: gauge(f"streammetrics_metric_{name}", HELP[name]) for name in (*VALUE, *LIMITS)}
+        return {name: gauge(f"streammetrics_metric_{name}", told) for name, told in NAMES.items()}
 
 
-def _labels(frame: pl.DataFrame) -> pl.DataFrame:
-    """The values of the labels of each row of a report."""
-    keys = keys_of(frame)
-    metrics = {name: _without_average(name) for name in frame[METRIC].unique()}
-    averages = [metrics[name][1] for name in frame[METRIC]]
-    columns = [(key, text.written(frame[key]).fill_null("")) for key in keys]
-    columns += [(METRIC, pl.Series([metrics[name][0] for name in frame[METRIC]], dtype=pl.String))]
-    columns += [(AVERAGE, pl.Series(averages, dtype=pl.String))] if any(averages) else []
-    names = [NO_LABEL.sub("_", name) for name, _ in columns]
-    for name in names:
-        if names.count(name) > 1:
-            same = [given for given, _ in columns if NO_LABEL.sub("_", given) == name]
-            raise ReportError(f"The columns {text.few(same)} would have the same label {name!r}. Rename one of them.")
-    labels = pl.DataFrame([values.alias(name) for name, (_, values) in zip(names, columns, strict=True)])
-    if labels.is_duplicated().any():
-        raise ReportError("Two groups would have the same labels: null and an empty text. Fill the nulls.")
-    return labels
-
-
-def _without_average(metric: str) -> tuple[str, str]:
-    """A metric without the option that says how labels are averaged, and that option.
-
-    >>> _without_average("fbeta(average=macro, beta=2)"), _without_average("roc_auc")
-    (('fbeta(beta=2)', 'macro'), ('roc_auc', ''))
-    """
-    name, options = parse_metric(metric)
-    if AVERAGE not in options:
-        return metric, ""
-    others = ", ".join(f"{key}={value}" for key, value in options.items() if key != AVERAGE)
-    return f"{name}({others})" if others else name, str(options[AVERAGE])
+def _label(column: str) -> str:
+    """A column's name without characters that labels cannot have."""
+    return NO_LABEL.sub("_", column)
 
 
 def prometheus_client() -> Any:

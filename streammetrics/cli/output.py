@@ -14,12 +14,14 @@ import polars.selectors as cs
 
 from streammetrics.cli.markdown import markdown
 from streammetrics.prometheus import to_prometheus
+from streammetrics.report.nested import as_json
 from streammetrics.report.report import Report
 from streammetrics.system.writing import write_file
 from streammetrics.text import escaped, written
 
 FORMATS = ("table", "json", "csv", "parquet", "markdown")
 PROMETHEUS = "prometheus"
+METRICS = "metrics"  # nested, for tools that track experiments
 SAFE_CSV = "safe csv"  # without formulas
 FORMULA = r"^[=+@\t\r\n-]"  # how a cell starts that a spreadsheet runs
 COLOURS = {"holds": "green", "open": "yellow", "too few rows": "yellow", "breached": "red"}
@@ -32,6 +34,9 @@ def show(report: Report, form: str, output: Path | None, html: Path | None = Non
         report.save_html(html, source=source)
     if form == PROMETHEUS:
         print_or_save(to_prometheus(report).rstrip("\n"), output)
+        return
+    if form == METRICS:
+        print_or_save(as_json(report.frame, report.by).rstrip("\n"), output)
         return
     write(report.frame, str(report), form, output)
 

@@ -24,6 +24,7 @@ from streammetrics.metrics.requirement import Requirement
 from streammetrics.reading import curves, error_curves, fairness, segments
 from streammetrics.reading.estimates import at_threshold, columns_of, estimate
 from streammetrics.report.comparison import Comparison
+from streammetrics.report.nested import as_json
 from streammetrics.rows.roles import FOLD, LABEL, MODEL, several
 from streammetrics.slices import slices
 from streammetrics.state.tables import State, for_reports, roll_up, select
@@ -764,6 +765,46 @@ class Report:
         from streammetrics.html import page  # when it is needed
 
         write_file(path, page(self, title, interactive, source, fairness).encode())
+
+    def save_metrics(self, path: str | Path) -> None:
+        """Write the report as one JSON object, as DVC and other tools that track experiments read it.
+
+        Groups are keys such as ``"country=DE"``, in them are metrics, in them ``value``, ``lower``, ``upper``, and with
+        a confidence ``ci_lower`` and ``ci_upper``. Undefined and infinite numbers are left out.
+
+        Raises:
+            SourceError: If the file cannot be written. The file that was there before is then as it was.
+
+        >>> import json
+        >>> from tempfile import TemporaryDirectory
+        >>> import streammetrics as sm
+        >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0], "p": [0.8, 0.3]}).finalize(["roc_auc"])
+        >>> with TemporaryDirectory() as directory:
+        ...     report.save_metrics(f"{directory}/metrics.json")
+        ...     json.loads(Path(directory, "metrics.json").read_text())
+        {'roc_auc': {'value': 1.0, 'lower': 1.0, 'upper': 1.0}}
+        """
+        write_file(path, as_json(self.frame, self.by).encode())
+
+    def log_to_mlflow(self, run_id: str | None = None, *, step: int | None = None) -> None:
+        """Log the report to a run of MLflow.
+
+        Metrics are those of all rows together, of each model: the value as ``roc_auc``, its bounds as ``roc_auc.lower``
+        and ``roc_auc.upper``, and with a confidence ``roc_auc.ci_lower`` and ``roc_auc.ci_upper``. The artifacts are
+        ``streammetrics/metrics.csv``, with every group, and ``streammetrics/report.html``, the page of `save_html`.
+        Characters that names in MLflow cannot have become underscores.
+
+        Args:
+            run_id: The run. Defaults to the active run, or a new one.
+            step: Step of the metrics, such as the epoch.
+
+        Raises:
+            SpecificationError: If the ``mlflow`` extra is not installed.
+            ReportError: If two metrics would have the same name.
+        """
+        from streammetrics.report.mlflow import log  # when it is needed
+
+        log(self, run_id, step)
 
     def to_display(self, kind: str, **keys: Any) -> Any:
         """Return a curve as a scikit-learn display, whose ``plot()`` draws it with Matplotlib.

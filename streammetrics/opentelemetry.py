@@ -1,0 +1,49 @@
+"""Reports as gauges for OpenTelemetry, through its API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streammetrics.errors import SpecificationError
+from streammetrics.report.report import Report
+from streammetrics.samples import NAMES, samples
+from streammetrics.version import __version__
+
+
+def to_opentelemetry(report: Report, meter: Any = None) -> None:
+    """Record a report in OpenTelemetry gauges, which the exporter of your application sends on.
+
+    The gauges are ``streammetrics.metric.value``, ``.lower``, and ``.upper``, and with a confidence ``.ci_lower`` and
+    ``.ci_upper``. Their attributes are ``metric``, ``average``, the group columns, and keys such as ``threshold``, all
+    as text. Undefined values and ends are not recorded, and null groups have no attribute.
+
+    Each group is a time series of its own, so roll up windows and large numbers of groups first.
+
+    Args:
+        report: The report of the moment.
+        meter: Meter to record with. Defaults to the meter ``streammetrics`` of the global provider.
+
+    Raises:
+        SpecificationError: If the ``otel`` extra is not installed.
+        ReportError: If two groups have the same attributes.
+
+    >>> import streammetrics as sm
+    >>> acc = sm.binary(y_true="y", y_score="p", by="country")
+    >>> report = acc.update({"y": [1, 0], "p": [0.8, 0.3], "country": ["DE", "DE"]}).finalize(["roc_auc", "recall"])
+    >>> sm.to_opentelemetry(report)
+    """
+    try:
+        from opentelemetry import metrics  # when it is needed
+    except ImportError as error:
+        raise SpecificationError(
+            "Gauges for OpenTelemetry require the 'otel' extra. Install it with: pip install 'streammetrics[otel]'."
+        ) from error
+    if meter is None:
+        meter = metrics.get_meter("streammetrics", __version__)
+    numbers = list(samples(report))
+    for name, told in NAMES.items():
+        own = [sample for sample in numbers if sample.name == name]
+        if own:
+            gauge = meter.create_gauge(f"streammetrics.metric.{name}", description=told)
+            for sample in own:
+                gauge.set(sample.value, sample.labels)

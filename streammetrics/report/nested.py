@@ -1,0 +1,61 @@
+"""A report as nested names and numbers, as systems that track experiments take them."""
+
+from __future__ import annotations
+
+import json
+from math import isfinite
+from typing import Any
+
+import polars as pl
+
+from streammetrics import text
+from streammetrics.frame import LIMITS, METRIC, VALUE, keys_of
+
+
+def nested(frame: pl.DataFrame, by: list[str]) -> dict[str, Any]:
+    """The numbers of a report's frame: groups as ``"country=DE"``, in them metrics, in them values and bounds.
+
+    A metric that has several thresholds or labels says which, as in ``"recall @ 0.5"``. Undefined and infinite numbers
+    are left out.
+
+    >>> import streammetrics as sm
+    >>> acc = sm.binary(y_true="y", y_score="p", by="g")
+    >>> report = acc.update({"y": [1, 0], "p": [0.8, 0.3], "g": ["a", "a"]}).finalize()
+    >>> nested(report.frame, report.by)["g=a"]["roc_auc"]
+    {'value': 1.0, 'lower': 1.0, 'upper': 1.0}
+    """
+    groups = frame.select(pl.struct(by or METRIC).n_unique()).item() if by else 1
+    counted = frame.group_by(METRIC, maintain_order=True).len()
+    several = set(counted.filter(pl.col("len") > groups)[METRIC])
+    found: dict[str, Any] = {}
+    keys = [key for key in keys_of(frame) if key not in by]
+    for row in text.rows(frame):
+        place = found
+        for column in by:
+            place = place.setdefault(f"{column}={text.cell(row[column])}", {})
+        given = {name: row.get(name) for name in (*VALUE, *LIMITS)}
+        numbers = {name: number for name, number in given.items() if number is not None and isfinite(number)}
+        if numbers:
+            place[text.named(row, keys) if row[METRIC] in several else row[METRIC]] = numbers
+    return found
+
+
+def as_json(frame: pl.DataFrame, by: list[str]) -> str:
+    """The numbers of a report's frame as a JSON object."""
+    return json.dumps(nested(frame, by), indent=2, ensure_ascii=False) + "\n"
+
+
+def flat(tree: dict[str, Any], within: str = "") -> dict[str, float]:
+    """Numbers of `nested` by their path: a value has that of its metric, a bound this and its own name.
+
+    >>> flat({"g=a": {"roc_auc": {"value": 1.0, "lower": 0.9}}})
+    {'g=a/roc_auc': 1.0, 'g=a/roc_auc.lower': 0.9}
+    """
+    found: dict[str, float] = {}
+    for name, content in tree.items():
+        path = f"{within}/{name}" if within else name
+        if "value" in content and not isinstance(content["value"], dict):
+            found |= {path if part == "value" else f"{path}.{part}": number for part, number in content.items()}
+        else:
+            found |= flat(content, path)
+    return found

@@ -1,0 +1,203 @@
+"""Reports where people look: OpenTelemetry, MLflow, and a JSON file of metrics."""
+
+import builtins
+import json
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import streammetrics as sm
+from streammetrics.cli import main
+
+BATCH = {
+    "y": [1, 0, 1, 0, 1, 0] * 20,
+    "p": [0.9, 0.2, 0.8, 0.4, 0.3, 0.7] * 20,
+    "q": [0.6, 0.1, 0.3, 0.4, 0.3, 0.7] * 20,
+    "land": ["DE", 'a "b"/é', None] * 40,
+}
+NUMBERS = ("value", "lower", "upper", "ci_lower", "ci_upper")
+
+
+def without(monkeypatch, package):
+    imported = builtins.__import__
+
+    def no_import(name, *arguments, **options):
+        if name.split(".")[0] == package:
+            raise ImportError(name)
+        return imported(name, *arguments, **options)
+
+    monkeypatch.setattr(builtins, "__import__", no_import)
+
+
+@pytest.fixture
+def telemetry():
+    """A meter, and what has been collected from it: numbers by gauge and attributes."""
+    pytest.importorskip("opentelemetry.sdk", reason="opentelemetry-sdk is not installed")
+    from opentelemetry.sdk.metrics import MeterProvider
+    from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+
+    reader = InMemoryMetricReader()
+    provider = MeterProvider([reader], shutdown_on_exit=False)
+
+    def collected():
+        data = reader.get_metrics_data()
+        metrics = [m for r in data.resource_metrics for s in r.scope_metrics for m in s.metrics] if data else []
+        points = [(m.name, point) for m in metrics for point in m.data.data_points]
+        found = {(name, *sorted(point.attributes.items())): point.value for name, point in points}
+        assert len(found) == len(points)
+        return found
+
+    return provider.get_meter("tests"), collected
+
+
+def test_each_number_of_a_report_is_a_point_of_a_gauge(telemetry):
+    meter, collected = telemetry
+    acc = sm.binary(y_true="y", y_score="p", by="land", thresholds=[0.5, 0.75]).update(BATCH)
+    report = acc.finalize(confidence=0.9)
+    sm.to_opentelemetry(report, meter)
+    expected = {}
+    for row in report.frame.iter_rows(named=True):
+        told = {"metric": row["metric"], "land": row["land"], "threshold": row["threshold"]}
+        attributes = sorted((key, str(value)) for key, value in told.items() if value is not None)
+        for name in NUMBERS:
+            if row[name] is not None:
+                expected[(f"streammetrics.metric.{name}", *attributes)] = row[name]
+    assert collected() == expected
+    assert len(expected) > 300
+
+
+def test_a_gauge_has_the_last_report_and_nothing_twice(telemetry, caplog):
+    meter, collected = telemetry
+    acc = sm.multiclass(y_true="y", y_pred="p")
+    for rows in (2, 4):
+        report = acc.update({"y": ["a", "b"], "p": ["a", "a"]}).finalize(["rows", "f1(average=macro)"])
+        sm.to_opentelemetry(report, meter)
+        found = collected()
+        assert found["streammetrics.metric.value", ("metric", "rows")] == rows
+        assert ("streammetrics.metric.value", ("average", "macro"), ("metric", "f1")) in found
+    assert not caplog.records
+
+
+def test_prometheus_and_opentelemetry_have_the_same_samples(telemetry):
+    client = pytest.importorskip("prometheus_client", reason="prometheus_client is not installed")
+    meter, collected = telemetry
+    report = sm.binary(y_true="y", y_score="p", by="land").update(BATCH).finalize(confidence=0.9)
+    sm.to_opentelemetry(report, meter)
+    registry = client.CollectorRegistry()
+    registry.register(sm.PrometheusCollector(lambda: report))
+    samples = [sample for family in registry.collect() for sample in family.samples]
+    assert collected() == {
+        (s.name.replace("_metric_", ".metric."), *sorted(s.labels.items())): s.value for s in samples
+    }
+
+
+def test_without_a_provider_nothing_is_recorded():
+    pytest.importorskip("opentelemetry", reason="opentelemetry-api is not installed")
+    sm.to_opentelemetry(sm.binary(y_true="y", y_score="p").update(BATCH).finalize())
+
+
+def test_groups_with_the_same_attributes_are_refused(telemetry):
+    acc = sm.binary(y_true="y", y_score="p", by="land").update(BATCH | {"land": ["", None] * 60})
+    with pytest.raises(sm.ReportError, match="null and an empty text"):
+        sm.to_opentelemetry(acc.finalize(), telemetry[0])
+
+
+def test_a_file_of_metrics_has_every_number_of_the_report(tmp_path):
+    acc = sm.binary(y_true="y", y_score={"old": "p", "new": "q"}, by="land", thresholds=[0.5, 0.75]).update(BATCH)
+    report = acc.finalize(confidence=0.9)
+    report.save_metrics(tmp_path / "metrics.json")
+    found = json.loads((tmp_path / "metrics.json").read_text(encoding="utf-8"))
+    count = 0
+    for row in report.frame.iter_rows(named=True):
+        group = found[f"land={'null' if row['land'] is None else row['land']}"][f"model={row['model']}"]
+        at = "" if row["threshold"] is None else f" @ {row['threshold']}"
+        numbers = {name: row[name] for name in NUMBERS if row[name] is not None}
+        assert group.get(row["metric"] + at, {}) == numbers
+        count += len(numbers)
+    assert count > 500
+    acc.save(tmp_path / "a.state")
+    shown = ["show", str(tmp_path / "a.state"), "--confidence", "0.9", "--format", "metrics"]
+    assert json.loads(CliRunner().invoke(main, shown).output) == found
+    CliRunner().invoke(main, [*shown, "-o", str(tmp_path / "b.json")])
+    assert json.loads((tmp_path / "b.json").read_text(encoding="utf-8")) == found
+
+
+def test_one_threshold_or_label_is_not_named_and_several_are():
+    report = sm.binary(y_true="y", y_score="p").update(BATCH).finalize(["recall", "rows"])
+    assert list(nested_of(report)) == ["recall", "rows"]
+    acc = sm.multiclass(y_true="y", y_pred="p").update({"y": ["a", "b"], "p": ["a", "a"]})
+    assert list(nested_of(acc.finalize(["accuracy", "recall"]))) == ["accuracy", "recall @ a", "recall @ b"]
+
+
+def test_infinite_and_undefined_numbers_are_left_out():
+    report = sm.binary(y_true="y", y_score="p").update({"y": [1, 1], "p": [0.0, 0.5]}).finalize(["log_loss", "roc_auc"])
+    assert json.dumps(nested_of(report), allow_nan=False)
+    assert "roc_auc" not in nested_of(report)
+
+
+def nested_of(report):
+    from streammetrics.report.nested import nested
+
+    return nested(report.frame, report.by)
+
+
+@pytest.fixture
+def mlflow(tmp_path):
+    mlflow = pytest.importorskip("mlflow", reason="mlflow is not installed")
+    before = mlflow.get_tracking_uri()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+        mlflow.set_tracking_uri((tmp_path / "runs").as_uri())
+        yield mlflow
+        mlflow.set_tracking_uri(before)
+
+
+def test_a_run_has_metrics_of_all_rows_and_every_group_as_an_artifact(mlflow, tmp_path):
+    by = ["land", pl.duration(days=1).alias("length")]
+    acc = sm.binary(y_true="y", y_score={"old": "p", "new": "q"}, by=by, thresholds=[0.5, 0.75]).update(BATCH)
+    report = acc.finalize(["roc_auc", "recall", "fbeta(beta=2)", "rows"], confidence=0.9)
+    with mlflow.start_run() as run:
+        report.log_to_mlflow(step=3)
+    metrics = mlflow.get_run(run.info.run_id).data.metrics
+    total = report.rollup("model")
+    for model in ("old", "new"):
+        wanted = total.get("roc_auc", model=model)
+        assert metrics[f"model_{model}/roc_auc"] == wanted.value
+        assert metrics[f"model_{model}/roc_auc.ci_lower"] == wanted.ci_lower
+        wanted = total.get("fbeta(beta=2)", model=model, threshold=0.75)
+        assert metrics[f"model_{model}/fbeta_beta_2_at_0.75.upper"] == wanted.upper
+        assert metrics[f"model_{model}/rows"] == 120
+    folder = tmp_path / "runs" / run.info.experiment_id / run.info.run_id
+    assert "3" in (folder / "metrics" / "model_old" / "rows").read_text().split()
+    table = pl.read_csv(folder / "artifacts" / "streammetrics" / "metrics.csv")
+    assert table.height == report.frame.height
+    assert table["value"].to_list() == report.frame["value"].to_list()
+    assert "<title>Evaluation</title>" in (folder / "artifacts" / "streammetrics" / "report.html").read_text("utf-8")
+
+
+def test_a_run_can_be_named(mlflow):
+    report = sm.binary(y_true="y", y_score="p").update(BATCH).finalize(["roc_auc"])
+    run = mlflow.start_run()
+    mlflow.end_run()
+    report.log_to_mlflow(run.info.run_id)
+    assert mlflow.get_run(run.info.run_id).data.metrics["roc_auc"] == report["roc_auc"].value
+    assert mlflow.active_run() is None
+
+
+def test_metrics_that_would_have_the_same_name_are_refused(mlflow):
+    acc = sm.multiclass(y_true="y", y_pred="p").update({"y": ["a?", "a!"], "p": ["a?", "a?"]})
+    with mlflow.start_run(), pytest.raises(sm.ReportError, match="the same name in MLflow"):
+        acc.finalize(["recall"]).log_to_mlflow()
+
+
+def test_without_an_extra_the_error_names_it(monkeypatch):
+    report = sm.binary(y_true="y", y_score="p").update(BATCH).finalize(["rows"])
+    for package, extra, call in (
+        ("opentelemetry", "otel", lambda: sm.to_opentelemetry(report)),
+        ("mlflow", "mlflow", report.log_to_mlflow),
+    ):
+        with monkeypatch.context() as patch:
+            without(patch, package)
+            with pytest.raises(sm.SpecificationError, match=rf"pip install 'streammetrics\[{extra}\]'"):
+                call()
