@@ -135,6 +135,14 @@ def test_the_summary_of_a_step_is_added_to(state, tmp_path):
     assert summary.read_text().count("| rule | where |") == 2
 
 
+def test_reports_are_added_to_the_summary_of_a_step(state, tmp_path):
+    summary = tmp_path / "summary.md"
+    show = ["show", state, "--metric", "roc_auc", "--format"]
+    printed = run(*show, "github", GITHUB_STEP_SUMMARY=str(summary))
+    assert printed == run(*show, "table") == run(*show, "github")
+    assert summary.read_text().strip() == run(*show, "markdown").strip()
+
+
 def test_reports_as_markdown(state):
     lines = run("show", state, "--format", "markdown", "--metric", "roc_auc").splitlines()
     assert lines[0] == "| g | metric | value | lower | upper | note |"

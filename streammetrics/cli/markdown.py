@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from streammetrics import text
 
+SUMMARY = "GITHUB_STEP_SUMMARY"  # the file of the summary
 SPECIAL = re.compile(r"[\\`*\[\]<>|&~#]|(?<![^\W_])_|_(?![^\W_])")  # within a word an underscore is only itself
 
 
@@ -24,6 +27,13 @@ def markdown(frame: pl.DataFrame) -> str:
     ruler = ["---:" if dtype.is_numeric() else ":---" for dtype in shown.dtypes]
     rows = [[_cell(value) for value in row.values()] for row in text.rows(shown)]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in ([*map(_cell, shown.columns)], ruler, *rows))
+
+
+def add_to_summary(table: str) -> None:
+    """Add a table to the summary of a step of GitHub Actions, if it is one."""
+    if summary := os.environ.get(SUMMARY):
+        with Path(summary).open("a", encoding="utf-8") as file:
+            file.write(f"{table}\n\n")
 
 
 def _cell(value: Any) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from streammetrics.cli.output import FORMATS, METRICS, PROMETHEUS, SAFE_CSV
+from streammetrics.cli.output import FORMATS, GITHUB, METRICS, PROMETHEUS, SAFE_CSV
 from streammetrics.cli.verdicts import FORMATS as VERDICT_FORMATS
 from streammetrics.prometheus import prometheus_client
 
@@ -48,7 +48,7 @@ def formats(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]
 
 
 form: Final = formats(*FORMATS)
-form_of_reports: Final = formats(*FORMATS, PROMETHEUS, METRICS)
+form_of_reports: Final = formats(*FORMATS, PROMETHEUS, METRICS, GITHUB)
 form_of_verdicts: Final = formats(*FORMATS, *VERDICT_FORMATS)
 by: Final = click.option("--by", multiple=True, help="Group column; repeat for more.")
 metrics: Final = click.option(

@@ -12,7 +12,7 @@ import click
 import polars as pl
 import polars.selectors as cs
 
-from streammetrics.cli.markdown import markdown
+from streammetrics.cli.markdown import add_to_summary, markdown
 from streammetrics.prometheus import to_prometheus
 from streammetrics.report.nested import as_json
 from streammetrics.report.report import Report
@@ -21,6 +21,7 @@ from streammetrics.text import escaped, written
 
 FORMATS = ("table", "json", "csv", "parquet", "markdown")
 PROMETHEUS = "prometheus"
+GITHUB = "github"  # a table, which is also added to the summary of the step
 METRICS = "metrics"  # nested, for tools that track experiments
 SAFE_CSV = "safe csv"  # without formulas
 FORMULA = r"^[=+@\t\r\n-]"  # how a cell starts that a spreadsheet runs
@@ -34,6 +35,10 @@ def show(report: Report, form: str, output: Path | None, html: Path | None = Non
         report.save_html(html, source=source)
     if form == PROMETHEUS:
         print_or_save(to_prometheus(report).rstrip("\n"), output)
+        return
+    if form == GITHUB:
+        print_or_save(str(report), output)
+        add_to_summary(markdown(report.frame))
         return
     if form == METRICS:
         print_or_save(as_json(report.frame, report.by).rstrip("\n"), output)

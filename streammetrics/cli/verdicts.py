@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,10 @@ from xml.etree import ElementTree
 import polars as pl
 
 from streammetrics import text
-from streammetrics.cli.markdown import markdown
+from streammetrics.cli.markdown import add_to_summary, markdown
 from streammetrics.cli.output import print_or_save, write
 
 FORMATS = ("github", "junit")
-SUMMARY = "GITHUB_STEP_SUMMARY"  # file that GitHub Actions shows on the page of a run
 ESCAPES: dict[str, str | int | None] = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 IN_PROPERTIES: dict[str, str | int | None] = {":": "%3A", ",": "%2C"}
 NO_XML = str.maketrans({"\ufffe": "\\ufffe", "\uffff": "\\uffff"})
@@ -34,9 +32,7 @@ def write_verdicts(frame: pl.DataFrame, shown: str, form: str, output: Path | No
     """
     if form == "github":
         print_or_save("\n".join([shown, *commands(frame)]), output)
-        if summary := os.environ.get(SUMMARY):
-            with Path(summary).open("a", encoding="utf-8") as file:
-                file.write(f"{table(frame)}\n\n")
+        add_to_summary(table(frame))
     elif form == "junit":
         print_or_save(junit(frame, suite), output)
     elif form == "markdown":
