@@ -231,6 +231,42 @@ def test_hours_models_and_thresholds(tmp_path):
     assert {place for place, *_ in found["rules"][0]["runs"]} == {0, 1}
 
 
+def test_a_single_window_without_segments_has_no_drift(tmp_path):
+    store = sm.MetricStore(tmp_path / "history")
+    store.append(sm.binary(y_true="y", y_score="p", by="day").update(rows(DAYS[0])), batch_id="first")
+    store.save_html(tmp_path / "a.html")
+    found = content(tmp_path / "a.html")
+    assert found["segments"] == [["", ["All rows"]]]
+    assert found["drift"] is None
+    assert unpacked(found["rows"], (1, 1))[0, 0, 0] == 400
+
+
+@pytest.mark.parametrize("start", [datetime(2026, 3, 28, 22), datetime(2026, 10, 24, 22)])
+def test_hours_around_the_change_of_the_clock(tmp_path, start):
+    hours = pl.datetime_range(start, start + timedelta(hours=8), "1h", time_zone="Europe/Berlin", eager=True).alias("t")
+    batch = pl.DataFrame(
+        {"t": pl.concat([hours] * 4), "y": [0, 1] * (2 * len(hours)), "p": [0.2, 0.8] * (2 * len(hours))}
+    )
+    store = sm.MetricStore(tmp_path / "history")
+    store.append(sm.binary(y_true="y", y_score="p", by="t").update(batch), batch_id="all")
+    store.save_html(tmp_path / "a.html", rules=sm.Rule("accuracy <= 0.5", over="3h"))
+    found = content(tmp_path / "a.html")
+    assert len(found["windows"]) == len(hours)
+    assert unpacked(found["rows"], (1, len(hours)))[0, 0].tolist() == [4.0] * len(hours)
+    assert found["rules"][0]["runs"] == [[0, 0, len(hours) - 1]]
+
+
+def test_rules_before_labels_look_at_the_scores(stores, tmp_path):
+    quality, scores = stores
+    rule = sm.Rule("accuracy <= 0.01", before_labels=True)
+    quality.save_html(tmp_path / "a.html", rules=rule, scores=scores, since=DAYS[-4], metrics=["rows"])
+    wanted = sm.check(quality, rule, scores=scores, until=DAYS[-1] + timedelta(days=1)).frame["verdict"].to_list()
+    assert wanted == ["breached"]
+    found = content(tmp_path / "a.html")
+    assert found["rules"][0]["runs"] == [[0, 0, 3]]
+    assert [m["name"] for m in found["metrics"]] == ["rows"]
+
+
 def test_faults_are_named(stores, tmp_path):
     quality, scores = stores
     path = tmp_path / "a.html"

@@ -50,7 +50,7 @@ def course(
     columns = [c for c in empty.roles.by if c != windows.name] if by is None else several(by)
     view = View(windows, list(dict.fromkeys([(), *((c,) for c in columns), *(rule.by for rule in rules)])))
     names = _metrics(empty, metrics, rules)
-    parts = list(view.estimates(store, names, confidence))
+    parts = list(view.estimates(store, list(dict.fromkeys([*names, ROWS])), confidence))
     early = scores or store  # where rows come without waiting for labels
     view_of_early = view.within(_empty(early).roles.by)
     if scores is not None:
@@ -68,7 +68,7 @@ def course(
         window=windows.name,
         windows=windows,
         segments=segments.names,
-        metrics=[measure for name, measure in measures.items() if name not in (*VOLUME, SCORED, DRIFT)],
+        metrics=[m for name, m in measures.items() if name not in (SCORED, DRIFT) and (name != ROWS or ROWS in names)],
         rows=measures[ROWS],
         scored=measures.get(SCORED),
         drift=None if of is None else replace(measures[DRIFT], name=of),
@@ -192,13 +192,13 @@ def _empty(store: MetricStore) -> Accumulator:
 
 
 def _metrics(empty: Accumulator, given: Sequence[str] | None, rules: Sequence[Rule]) -> list[str]:
-    """The metrics to read: those asked for, or the first of each statistic; those of rules, and the number of rows."""
+    """The metrics to choose from: those of rules, and those asked for or the first of each statistic."""
     usual = [metric for metric in empty.finalize().metrics if metric.name not in VOLUME]
     tables = columns_of(empty.statistics, empty.roles.labels)
     first = [next((m.name for m in usual if m.readable(table)), None) for table in tables]
     ruled = [rule.required.metric for rule in rules if rule.measure is None and not rule.before_labels]
-    wanted = [*ruled, *([name for name in first if name] if given is None else several(given)), ROWS]
-    return list(dict.fromkeys(metric.name for metric in empty.finalize(wanted).metrics))
+    wanted = [*ruled, *([name for name in first if name] if given is None else several(given))]
+    return list(dict.fromkeys(metric.name for metric in empty.finalize(wanted or [ROWS]).metrics))
 
 
 def _meanings(empty: Accumulator, names: Sequence[str]) -> dict[str, str]:
@@ -215,7 +215,7 @@ def _distribution(store: MetricStore, windows: pl.Series) -> str | None:
 def _first(windows: pl.Series) -> Period:
     """The first windows of a history, as from when to when."""
     size = max(1, min(REFERENCE, len(windows) // 4))
-    return windows[0], windows[size]
+    return windows[0], windows[min(size, len(windows) - 1)]
 
 
 def _said(period: Period, usual: bool, windows: pl.Series) -> str:
