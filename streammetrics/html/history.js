@@ -5,7 +5,7 @@ const [metric, segment, from, to] = ["metric", "segment", "from", "to"].map(elem
 const names = page.segments.flatMap(([, own]) => own);
 const times = page.windows.map((window) => Date.parse(window.length > 10 ? window + "Z" : window));
 const last = times.length - 1;
-const LEFT = 52, RIGHT = 4, INSET = 8, LETTER = 6.6, DAY = 864e5;
+const LEFT = 52, RIGHT = 4, INSET = 8, LETTER = 6.6, BINS = 10, DAY = 864e5;
 const shown = { first: 0, last, at: null };
 const unpacked = new Map();
 
@@ -210,7 +210,7 @@ async function draw() {
   let chance = null;
   if (drift) {
     const base = page.reference_rows[place], counted = scored ?? rows;
-    if (base) chance = counted.value.map((n) => (n ? 9 * (1 / n + 1 / base) : NaN));
+    if (base) chance = counted.value.map((n) => (n ? (BINS - 1) * (1 / n + 1 / base) : NaN));
     const highest = Math.max(0.3, ...seen(drift.value));
     const psi = chart.panel("PSI of " + page.drift.name, 76, 0, highest, 3);
     if (chance) chart.line(psi, chance, "chance");
@@ -301,7 +301,6 @@ function list() {
   body.replaceChildren();
   for (const { rule, place, first, end } of found.slice(0, 200)) {
     const row = html(body, "tr", "");
-    html(row, "td", rule.text);
     html(html(row, "td", ""), "button", names[place], { type: "button" }).addEventListener("click", () => {
       segment.value = place;
       const own = page.metrics.findIndex((measure) => measure.name === rule.metric);
@@ -312,6 +311,7 @@ function list() {
     });
     html(row, "td", page.windows[first].replace("T", " "));
     html(row, "td", end === last ? "now" : page.windows[end].replace("T", " "));
+    html(row, "td", rule.text);
   }
   element("none").hidden = found.length > 0;
   element("breaches").querySelector(".scroll").hidden = !found.length;
