@@ -71,7 +71,7 @@ def test_an_import_brings_in_no_extras():
 
 
 PUBLIC = {"streammetrics"} | {
-    f"streammetrics.{name}" for name in ("demo", "engines", "errors", "metrics", "statistics", "testing")
+    f"streammetrics.{name}" for name in ("demo", "engines", "errors", "metrics", "statistics", "streams", "testing")
 }
 PAGES = [*sorted((PROJECT / "docs").glob("*.md")), PROJECT / "README.md"]
 EXAMPLES = sorted((PROJECT / "examples").rglob("*.py"))

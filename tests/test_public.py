@@ -16,11 +16,11 @@ import polars as pl
 import pytest
 
 import streammetrics as sm
-from streammetrics import engines, errors, metrics, statistics, testing
+from streammetrics import engines, errors, metrics, statistics, streams, testing
 from streammetrics.metrics import declared_metrics
 
 FILE = Path(__file__).parent / "public_api.txt"
-MODULES = (sm, metrics, statistics, testing, engines, errors)
+MODULES = (sm, metrics, statistics, testing, engines, streams, errors)
 CALLED = ("Accumulator", "Comparison", "Drift", "Expectation", "Findings", "Metric", "MetricStore", "Report")
 WITHOUT_EXAMPLE = {
     *("Metric.bounds", "Metric.bounds_expressions", "Metric.declared", "Metric.note", "Metric.note_expression"),
