@@ -22,6 +22,8 @@ from streammetrics.engines.tables import (
     restored,
     unpacked,
 )
+from streammetrics.errors import SpecificationError
+from streammetrics.history.store import MetricStore
 from streammetrics.report.report import Report
 from streammetrics.sources.streams import require
 from streammetrics.state.storage import KEY as HEADER
@@ -132,6 +134,47 @@ def collect(states: DataFrame, acc: Accumulator) -> Accumulator:
     """The accumulator of a data frame of states, such as that of a few groups."""
     with own_errors():
         return absorb(acc.empty(), [restored(states.toArrow(), acc)])
+
+
+def into_history(
+    store: MetricStore, acc: Accumulator, *, source: str, tasks: int | None = None
+) -> Callable[[DataFrame, int], None]:
+    """Return a function for ``foreachBatch`` that adds each batch of a streaming query to a history, once.
+
+    The history stores the number of the batch in the commit that adds its rows. A batch that Spark runs again after a
+    crash is skipped, whatever it did before.
+
+    Args:
+        store: The history.
+        acc: The accumulator that rows are evaluated by, grouped by the window. It is not filled.
+        source: Name under which the history stores the number of the next batch. Batches are numbered by the checkpoint
+            of the query, so give each checkpoint a name of its own.
+        tasks: As in `accumulate`.
+
+    Returns:
+        A function of a data frame and the number of a batch. It raises the errors of `accumulate` and `append`,
+        and a `DataError` if batches are missing, because the history is older than the checkpoint.
+
+    >>> import streammetrics as sm
+    >>> from streammetrics.engines import spark
+    >>> def start(clicks):  # a streaming data frame
+    ...     acc = sm.binary(y_true="clicked", y_score="p", by="day")
+    ...     add = spark.into_history(sm.MetricStore("history"), acc, source="clicks")
+    ...     return clicks.writeStream.foreachBatch(add).option("checkpointLocation", "checkpoint").start()
+    """
+    if not isinstance(store, MetricStore):
+        raise SpecificationError(f"store must be of type MetricStore, got {type(store).__name__}.")
+    if not isinstance(acc, Accumulator):
+        raise SpecificationError(f"acc must be of type Accumulator, got {type(acc).__name__}.")
+    _require_tasks(tasks)
+    spec = acc.empty()
+
+    def add(df: DataFrame, batch: int) -> None:
+        if batch >= (store.offset(source) or 0):
+            found = accumulate(df, spec.empty(), tasks=tasks)
+            store.append(found, source=source, start=batch, upto=batch + 1)
+
+    return add
 
 
 def _require_tasks(tasks: int | None) -> None:

@@ -147,6 +147,69 @@ def test_spark_connect(java, files, tmp_path):
         assert sm.Accumulator.load(path).to_bytes() == alone(files, "binary", True, exact=True).to_bytes()
 
 
+def stream_of_files(session, folder, checkpoint, add):
+    """Read a folder into a history, a file for each batch, until all files are read."""
+    files = session.readStream.schema("clicked boolean, p double, day date").option("maxFilesPerTrigger", 1)
+    writer = files.parquet(str(folder)).writeStream.foreachBatch(add).option("checkpointLocation", str(checkpoint))
+    writer.trigger(availableNow=True).start().awaitTermination()
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_stream_that_fails_in_a_batch_goes_on_and_counts_each_row_once(when, session, tmp_path):
+    streaming = pytest.importorskip("pyspark.errors").StreamingQueryException
+    rows = pl.DataFrame({"clicked": [n % 3 == 0 for n in range(40)], "p": [n / 40 for n in range(40)]})
+    rows = rows.with_columns(pl.date(2026, 1, 1 + pl.int_range(40) % 3).alias("day"))
+    for n in range(4):
+        rows[10 * n : 10 * n + 10].write_parquet(tmp_path / f"files/{n}.parquet", mkdir=True)
+    acc = sm.Accumulator(sm.ScoreHistogram(), y_true="clicked", y_score="p", by="day")
+    store = sm.MetricStore(tmp_path / "history")
+    add, died = engine.into_history(store, acc, source="files"), []
+
+    def dying(df, batch):
+        if when == "after":
+            add(df, batch)
+        if batch == 2 and not died:
+            died.append(batch)
+            raise RuntimeError("the driver dies")
+        add(df, batch)
+
+    with pytest.raises(streaming, match="the driver dies"):
+        stream_of_files(session, tmp_path / "files", tmp_path / "checkpoint", dying)
+    assert store.offset("files") == (3 if when == "after" else 2)
+    stream_of_files(session, tmp_path / "files", tmp_path / "checkpoint", add)
+    assert store.offset("files") == 4
+    assert store.query(every="1d").to_bytes() == acc.update(rows).to_bytes()
+
+
+def test_the_example_of_a_stream_runs(session, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = pl.DataFrame({"clicked": [True, False], "p": [0.5, 0.7]}).with_columns(day=pl.date(2026, 1, 31))
+    rows.write_parquet("clicks/1.parquet", mkdir=True)
+    page = (Path(__file__).parents[2] / "docs" / "streams.md").read_text(encoding="utf-8")
+    example = re.search(r"```py\n(from streammetrics.engines import spark.*?)```", page, re.DOTALL).group(1)
+    example = example.replace('"clicks/"', f'"{tmp_path}/clicks/"').replace('"checkpoint"', f'"{tmp_path}/checkpoint"')
+    example = example.replace(".start()", ".trigger(availableNow=True).start()")
+    exec(compile(example, "streams.md", "exec"), {"sm": sm, "session": session})
+    assert sm.MetricStore("quality").query().seen == 2
+
+
+def test_a_history_older_than_the_checkpoint_is_noticed(session, tmp_path):
+    acc = sm.Accumulator(y_true="clicked", by="day")
+    add = engine.into_history(sm.MetricStore(tmp_path / "history"), acc, source="files")
+    df = session.sql("select true clicked, date'2026-01-01' day")
+    add(df, 0)
+    with pytest.raises(sm.DataError, match="offsets 5 to 6 of source 'files', and the history goes up to 1"):
+        add(df, 5)
+
+
+@pytest.mark.parametrize(("store", "acc"), [("history", None), (None, 3)])
+def test_what_is_no_history(store, acc, tmp_path):
+    with pytest.raises(sm.SpecificationError, match="must be of type"):
+        engine.into_history(
+            store or sm.MetricStore(tmp_path), acc or sm.binary(y_true="y", y_score="p"), source="files"
+        )
+
+
 def test_the_example_of_the_documentation_runs(session, tmp_path):
     write_predictions(tmp_path / "predictions", rows=30_000)
     page = Path(__file__).parents[2] / "docs" / "scale.md"
