@@ -86,7 +86,7 @@ class Elements(html.parser.HTMLParser):
 def test_data_are_text_and_nothing_else(text):
     found = Elements(text)
     assert not found.open
-    assert found.tags.count("script") == 1
+    assert found.tags.count("script") == 2  # one is JSON: the rows of the long table
     assert found.tags.count("img") == 0
     assert not found.events
     assert found.links[0] == "#main"
@@ -257,7 +257,7 @@ def opened(browser, text, tmp_path):
 def column(window, number):
     """The cells of a column of the table of groups that can be seen."""
     return window.evaluate(
-        """number => [...document.querySelector(".filter + .scroll > table").tBodies[0].rows].filter(r => !r.hidden)
+        """number => [...document.querySelectorAll(".filter + .scroll tbody")[0].rows].filter(r => r.cells.length)
         .map(r => r.cells[number].dataset.v ?? r.cells[number].textContent)""",
         number,
     )
@@ -294,15 +294,16 @@ def test_charts_of_an_interactive_page_are_drawn_by_scripts(opened, report):
 
 
 @pytest.mark.browser
-def test_columns_are_sorted_with_the_keyboard(opened):
+def test_columns_are_sorted_with_the_keyboard(opened, report):
     window = opened()
     button = window.get_by_role("button", name="roc_auc").first
     for wanted, reverse in (("ascending", False), ("descending", True)):
         button.press("Enter")
         assert button.locator("xpath=..").get_attribute("aria-sort") == wanted
         values = [float(v) for v in column(window, 4) if v != "–"]
-        assert values == sorted(values, reverse=reverse)
-        assert len(values) > 300
+        known = report.rows("roc_auc").drop_nulls("value")["value"].sort(descending=reverse)
+        assert values == pytest.approx(known.head(len(values)).to_list())
+        assert len(values) > 40
     window.get_by_role("button", name=HOSTILE).first.click()
     assert button.locator("xpath=..").get_attribute("aria-sort") == "none"
     assert [name for name in column(window, 0) if name.startswith("shop")][:3] == ["shop 000"] * 2 + ["shop 001"]
@@ -319,6 +320,20 @@ def test_groups_are_filtered(opened):
     field.fill("<script>")
     assert set(column(window, 0)) == {HOSTILE}
     field.fill("")
+    assert window.locator("output").first.inner_text() == "400 of 400"
+
+
+@pytest.mark.browser
+def test_rows_out_of_sight_are_not_in_the_document(opened, report):
+    window = opened()
+    assert 40 < len(column(window, 0)) < 200
+    window.evaluate("document.querySelector('.filter + .scroll').scrollTop = 1e6")
+    last = report.rows("rows").row(-1)
+    window.wait_for_function(
+        f"[...document.querySelectorAll('.filter + .scroll tbody')][0].innerText.includes('{last[0]}')"
+    )
+    assert window.locator("table[aria-rowcount='401']").count() == 1
+    window.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     assert len(column(window, 0)) == 400
 
 

@@ -12,11 +12,14 @@ import polars as pl
 from streammetrics import text
 
 SUMMARY = "GITHUB_STEP_SUMMARY"  # the file of the summary
+SHORTEST = 24  # characters to which the cells of a column are cut
 SPECIAL = re.compile(r"[\\`*\[\]<>|&~#]|(?<![^\W_])_|_(?![^\W_])")  # within a word an underscore is only itself
 
 
-def markdown(frame: pl.DataFrame) -> str:
+def markdown(frame: pl.DataFrame, width: int | None = None) -> str:
     """A frame as a Markdown table, without columns that are all null, numbers to the right.
+
+    Where lines are longer than a width, the columns of the longest texts are cut, and then columns left out.
 
     >>> print(markdown(pl.DataFrame({"metric": ["roc_auc"], "value": [0.8541234567], "note": [None]})))
     | metric | value |
@@ -26,7 +29,33 @@ def markdown(frame: pl.DataFrame) -> str:
     shown = frame.select(c for c in frame.get_columns() if frame.is_empty() or c.null_count() < frame.height)
     ruler = ["---:" if dtype.is_numeric() else ":---" for dtype in shown.dtypes]
     rows = [[_cell(value) for value in row.values()] for row in text.rows(shown)]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in ([*map(_cell, shown.columns)], ruler, *rows))
+    lines = [[*map(_cell, shown.columns)], ruler, *rows]
+    lines, left_out = (lines, 0) if width is None else _within(lines, width)
+    more = f"\n\n… and {left_out} more columns: {', '.join(map(_cell, shown.columns[-left_out:]))}" if left_out else ""
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + more
+
+
+def _within(lines: list[list[str]], width: int) -> tuple[list[list[str]], int]:
+    """The cells of lines that are short enough, and how many columns are left out."""
+    every = shown = len(lines[0])
+    while shown and max(map(_size, lines)) > width:
+        longest = [max(len(line[i]) for line in lines) for i in range(shown)]
+        widest = longest.index(max(longest))
+        most = max(SHORTEST, longest[widest] - max(map(_size, lines)) + width)
+        if most < longest[widest]:
+            lines = [[_cut(c, most) if i == widest else c for i, c in enumerate(line)] for line in lines]
+        else:
+            shown -= 1
+            lines = [line[:shown] for line in lines]
+    return lines, every - shown
+
+
+def _cut(cell: str, most: int) -> str:
+    return cell if len(cell) <= most else cell[: most - 1].rstrip("\\") + "…"
+
+
+def _size(cells: list[str]) -> int:
+    return sum(map(len, cells)) + 3 * len(cells) + 1
 
 
 def add_to_summary(table: str) -> None:

@@ -11,6 +11,7 @@ import click
 
 from streammetrics.cli.output import FORMATS, GITHUB, METRICS, PROMETHEUS, SAFE_CSV
 from streammetrics.cli.verdicts import FORMATS as VERDICT_FORMATS
+from streammetrics.cli.widths import KEY
 from streammetrics.prometheus import prometheus_client
 
 
@@ -33,7 +34,8 @@ def formats(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]
 
     def with_form(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
-        def chosen(*arguments: Any, form: str, safe_csv: bool, **others: Any) -> None:
+        def chosen(*arguments: Any, form: str, safe_csv: bool, width: int | None, **others: Any) -> None:
+            click.get_current_context().meta[KEY] = width
             if safe_csv and form != "csv":
                 raise click.UsageError("--safe-csv is for --format csv.")
             if form == PROMETHEUS:
@@ -42,6 +44,8 @@ def formats(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]
 
         safe = "Quote text that a spreadsheet would run as a formula, such as =1+1, for --format csv."
         chosen = click.option("--safe-csv", is_flag=True, help=safe)(chosen)
+        wide = "Maximum width of tables, in characters. Default: that of the terminal, or 120."
+        chosen = click.option("--width", type=click.IntRange(min=40), help=wide)(chosen)
         return click.option("--format", "form", type=click.Choice(names), default="table", show_default=True)(chosen)
 
     return with_form

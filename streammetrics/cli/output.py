@@ -13,11 +13,12 @@ import polars as pl
 import polars.selectors as cs
 
 from streammetrics.cli.markdown import add_to_summary, markdown
+from streammetrics.cli.widths import width, within
 from streammetrics.prometheus import to_prometheus
 from streammetrics.report.nested import as_json
 from streammetrics.report.report import Report
 from streammetrics.system.writing import write_file
-from streammetrics.text import escaped, written
+from streammetrics.text import escaped, render, written
 
 FORMATS = ("table", "json", "csv", "parquet", "markdown")
 PROMETHEUS = "prometheus"
@@ -43,7 +44,7 @@ def show(report: Report, form: str, output: Path | None, html: Path | None = Non
     if form == METRICS:
         print_or_save(as_json(report.frame, report.by).rstrip("\n"), output)
         return
-    write(report.frame, str(report), form, output)
+    write(report.frame, render(report.frame, report.by, width()), form, output)
 
 
 def with_colours(findings: str) -> str:
@@ -67,7 +68,9 @@ def write(frame: pl.DataFrame, text: str, form: str, output: Path | None) -> Non
     elif form in ("csv", SAFE_CSV):
         text = (frame if form == "csv" else _quoted(frame)).write_csv().rstrip("\n")
     elif form == "markdown":
-        text = markdown(frame)
+        text = markdown(frame, width())
+    else:
+        text = within(text, width())
     terminal = form != "table" and sys.stdout.isatty()  # files and pipes get the data as they are
     print_or_save("\n".join(map(escaped, text.split("\n"))) if terminal and output is None else text, output)
 

@@ -1,45 +1,107 @@
 "use strict";
+const AT_ONCE = 200; // rows; of more, those in sight are in the document
+const AROUND = 40; // rows before and after those in sight
+
 for (const table of document.querySelectorAll("table.sortable")) {
   const body = table.tBodies[0];
-  const rows = [...body.rows];
+  const box = table.parentElement;
   const heads = [...table.tHead.rows[0].cells];
-  const keys = rows.map((row) => [...row.cells].map(key));
-  const place = new Map(rows.map((row, i) => [row, i]));
+  const more = JSON.parse(box.querySelector("script")?.textContent ?? "[]");
+  const made = [...body.rows];
+  const rows = [...made.map((row) => [...row.cells].map(read)), ...more];
+  const height = made[0]?.offsetHeight || 40;
+  let order = rows.map((_, i) => i);
+  let view = order;
+  let first = null;
+  table.setAttribute("aria-rowcount", rows.length + 1);
+
+  function row(i) {
+    made[i] ??= build(rows[i]);
+    made[i].setAttribute("aria-rowindex", i + 2);
+    return made[i];
+  }
+
+  function draw(whole = false) {
+    if (whole || view.length <= AT_ONCE) {
+      first = null;
+      body.replaceChildren(...view.map(row));
+      return;
+    }
+    const sight = Math.ceil(box.clientHeight / height) + 2 * AROUND;
+    const start = Math.max(0, Math.min(view.length - sight, Math.floor(box.scrollTop / height) - AROUND));
+    if (first !== null && Math.abs(start - first) < AROUND / 2) return;
+    first = start;
+    const shown = view.slice(start, start + sight);
+    const rest = view.length - start - shown.length;
+    body.replaceChildren(space(start * height), ...shown.map(row), space(rest * height));
+  }
+
+  function redraw() {
+    first = null;
+    draw();
+  }
 
   heads.forEach((head, column) => {
     head.querySelector("button").addEventListener("click", () => {
       const sign = head.getAttribute("aria-sort") === "ascending" ? -1 : 1;
       heads.forEach((other) => other.setAttribute("aria-sort", "none"));
       head.setAttribute("aria-sort", sign > 0 ? "ascending" : "descending");
-      body.append(...[...rows].sort((a, b) => compared(keys[place.get(a)][column], keys[place.get(b)][column], sign)));
+      const keys = rows.map((cells) => key(cells[column]));
+      order = rows.map((_, i) => i).sort((a, b) => compared(keys[a], keys[b], sign));
+      filter();
     });
   });
 
-  const box = table.parentElement.previousElementSibling;
-  if (!box.matches(".filter")) continue;
-  const field = box.querySelector("input");
-  const count = box.querySelector("output");
-  const words = rows.map((row) => [...row.cells].filter((cell) => cell.tagName === "TH" || !cell.dataset.v)
-    .map((cell) => cell.textContent).join(" ").toLowerCase());
+  const field = box.previousElementSibling?.matches(".filter") && box.previousElementSibling.querySelector("input");
+  const words = rows.map((cells) => cells.filter((cell) => cell[1] === null || cell[3]).map((cell) => cell[0]).join(" ").toLowerCase());
   function filter() {
-    const wanted = field.value.toLowerCase().split(/\s+/).filter(Boolean);
-    let shown = 0;
-    rows.forEach((row, i) => {
-      row.hidden = !wanted.every((word) => words[i].includes(word));
-      shown += !row.hidden;
-    });
-    count.textContent = shown + " of " + rows.length;
+    const wanted = field ? field.value.toLowerCase().split(/\s+/).filter(Boolean) : [];
+    view = order.filter((i) => wanted.every((word) => words[i].includes(word)));
+    if (field) box.previousElementSibling.querySelector("output").textContent = view.length + " of " + rows.length;
+    redraw();
   }
-  field.addEventListener("input", filter);
-  box.hidden = false;
+  if (field) {
+    field.addEventListener("input", filter);
+    box.previousElementSibling.hidden = false;
+  }
   filter();
+  box.addEventListener("scroll", () => draw());
+  window.addEventListener("beforeprint", () => draw(true));
+  window.addEventListener("afterprint", redraw);
+}
+
+// A cell as [text, number, text below, whether it is a head], as those that are not in the document are written.
+function read(cell) {
+  const below = cell.querySelector("small")?.textContent ?? "";
+  const text = cell.textContent.slice(0, cell.textContent.length - below.length);
+  return [text, cell.dataset.v === undefined ? null : Number(cell.dataset.v), below, cell.tagName === "TH"];
+}
+
+function build(cells) {
+  const row = document.createElement("tr");
+  for (const [text, number, below, head] of cells) {
+    const cell = document.createElement(head ? "th" : "td");
+    if (head) cell.scope = "row";
+    if (number !== null) cell.dataset.v = number;
+    cell.textContent = text;
+    if (below) cell.append(Object.assign(document.createElement("small"), { textContent: below }));
+    row.append(cell);
+  }
+  return row;
+}
+
+// In the place of rows that are out of sight.
+function space(height) {
+  const row = document.createElement("tr");
+  row.className = "space";
+  row.setAttribute("aria-hidden", "true");
+  row.style.height = height + "px";
+  return row;
 }
 
 // A number where a cell has one, else its text; nothing for what is undefined.
-function key(cell) {
-  if (cell.dataset.v !== undefined) return Number(cell.dataset.v);
-  const text = cell.textContent;
-  return text === "" || text === "–" ? null : text;
+function key([text, number]) {
+  return number ?? (text === "" || text === "–" ? null : text);
 }
 
 // What is undefined comes last, whichever way the rest is sorted.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ import polars as pl
 
 from streammetrics import text
 from streammetrics.frame import ESTIMATE
-from streammetrics.text import markup
+from streammetrics.text import escaped, markup
 
 Row = dict[str, Any]
 
@@ -29,6 +30,11 @@ class Cell:
     head: bool = False
 
     @property
+    def finite(self) -> float | None:
+        """The number as JSON can have it."""
+        return float(f"{self.number:.10g}") if self.number is not None and math.isfinite(self.number) else None
+
+    @property
     def html(self) -> str:
         """The cell as HTML; heads of rows are headers."""
         tag = 'th scope="row"' if self.head else "td"
@@ -42,13 +48,33 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Cell]], caption: str, s
     """A table with a caption; the head of each column is a button where it can be sorted by it."""
     heads = [f'<button type="button">{markup(name)}</button>' if sortable else markup(name) for name in header]
     head = "".join(f'<th scope="col"{SORT if sortable else ""}>{name}</th>' for name in heads)
-    body = "\n".join(f"<tr>{''.join(cell.html for cell in row)}</tr>" for row in rows)
+    listed = list(rows)
+    at_once, later = (listed[:AT_ONCE], listed[AT_ONCE:]) if sortable else (listed, [])
+    body = "\n".join(f"<tr>{''.join(cell.html for cell in row)}</tr>" for row in at_once)
     kind = ' class="sortable"' if sortable else ""
     return (
         f"<table{kind}><caption>{markup(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        + (_later(later) if later else "")
     )
 
 
+def _later(rows: Sequence[Sequence[Cell]]) -> str:
+    """Rows that a script puts into the table where they are in sight, as JSON that cannot end its element."""
+    cells = [
+        [
+            [escaped(c.text), None if c.number is None else float(f"{c.number:.10g}"), escaped(c.below), c.head]
+            for c in row
+        ]
+        for row in rows
+    ]
+    written = json.dumps(cells, separators=(",", ":"), ensure_ascii=False).replace("<", r"\u003c")
+    return (
+        f'<script type="application/json">{written}</script>'
+        f"<noscript><p>{len(rows):,} more rows need scripts.</p></noscript>"
+    )
+
+
+AT_ONCE = 200  # rows that stand in the document; of more, a script shows those in sight
 SORT = ' aria-sort="none"'
 
 
