@@ -12,7 +12,7 @@ from streammetrics.accumulator import Accumulator
 from streammetrics.errors import Argument, SpecificationError
 from streammetrics.kernels.lattice import Domain
 from streammetrics.metrics import Metric
-from streammetrics.rows.roles import Column, Columns, several
+from streammetrics.rows.roles import Column, Columns, labels_of, of_models, several
 from streammetrics.state.limit import MAX_GROUPS
 from streammetrics.statistics import (
     CAPACITY,
@@ -25,8 +25,10 @@ from streammetrics.statistics import (
     ErrorMoments,
     Histogram,
     LabelSets,
+    PairedClassLosses,
     PairedErrors,
     PairedLosses,
+    PairedMatches,
     PairedOutcomes,
     PairedScores,
     PairHistograms,
@@ -176,6 +178,7 @@ def multiclass(
     capacity: int | None = None,
     atoms: Sequence[float] = (),
     calibration_bins: int = 10,
+    pairs: bool = True,
     metrics: Sequence[str | Metric] | None = None,
     max_groups: int | None = MAX_GROUPS,
     overflow: Literal["raise", "other"] = "raise",
@@ -204,6 +207,8 @@ def multiclass(
             classes at most 1,024.
         atoms: Probabilities shared by many rows (point masses).
         calibration_bins: Number of calibration bins per class.
+        pairs: Also accumulate statistics of pairs of models, so that `Report.compare` has paired intervals. With more
+            than four models, each is paired with the first only.
         metrics: Metrics shown in reports. Defaults to those of the task. Others stay available by name.
         max_groups: Maximum number of groups. Defaults to 1,000,000; None for no limit. See `Accumulator`.
         overflow: ``"raise"``, or ``"other"`` to merge further groups into one named ``(other)``. See `Accumulator`.
@@ -230,6 +235,10 @@ def multiclass(
         if one_vs_one:
             statistics.append(PairHistograms(min(capacity, PairHistograms.capacity), "probability", several(atoms)))
             shown.append("roc_auc_ovo")
+    of_labels = isinstance(y_score, Mapping) and not of_models(y_score, labels_of(labels or order or None, y_score))
+    paired = _pairs(y_pred, None if of_labels else y_score)
+    if pairs and sample_weight is None and unit is None and paired:
+        statistics += [PairedMatches(paired), *([PairedClassLosses(paired)] if y_score is not None else [])]
     return Accumulator(
         *statistics,
         y_true=y_true,

@@ -72,6 +72,9 @@ TASKS = {
         y_true="k",
         y_score={"one": SCORES, "two": SCORES | {"a": "b", "b": "a"}},
     ),
+    "pairs of class models": lambda: sm.multiclass(
+        capacity=16, by="g", y_true="k", y_score={"one": SCORES, "two": SCORES | {"a": "b", "b": "a"}}
+    ),
     "several labels": lambda: sm.multilabel(
         capacity=16,
         by="g",

@@ -561,3 +561,66 @@ def test_cells_get_coarser_without_a_gap():
         assert table.height <= capacity
         assert table.select(pl.sum("neg") + pl.sum("pos")).item() == 2_000
     assert all(one[0] < other[0] for one, other in pairwise(found))
+
+
+# Several classes
+
+
+def probabilities(rows, seed=0):
+    """Three classes, of which model b sees a bit more than model a."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, rows)
+    seen = rng.normal(size=(rows, 3))
+    columns = {"y": y}
+    for model, skill in (("a", 1.0), ("b", 1.2)):
+        odds = np.exp(skill * (y[:, None] == np.arange(3)) + seen + 0.5 * rng.normal(size=(rows, 3)))
+        columns |= {f"{model}{i}": p for i, p in enumerate((odds / odds.sum(axis=1, keepdims=True)).T)}
+    return pl.DataFrame(columns)
+
+
+THREE = {"y_true": "y", "y_score": {m: {i: f"{m}{i}" for i in range(3)} for m in "ab"}}
+
+
+def test_several_classes_by_hand():
+    frame = probabilities(900)
+    acc = sm.multiclass(**THREE)
+    for part in frame.iter_slices(130):
+        acc.update(part)
+    y = frame["y"].to_numpy()
+    p = {m: frame.select(f"{m}{i}" for i in range(3)).to_numpy() for m in "ab"}
+    right = {m: p[m].argmax(axis=1) == y for m in "ab"}
+    expected = [(right["a"] == one) & (right["b"] == other) for one, other in ((1, 1), (1, 0), (0, 1), (0, 0))]
+    names = ["both_right", "one_right", "other_right", "none_right"]
+    assert acc.state.tables["paired_matches"].select(names).row(0) == tuple(x.sum() for x in expected)
+    report = acc.finalize()
+    metrics = ["accuracy", "error_rate", "log_loss", "brier_score"]
+    frames = (report.compare(*models, metrics=metrics).frame for models in (("a", "b"), ("b", "a")))
+    there, back = ({row["metric"]: row for row in frame.to_dicts()} for frame in frames)
+    losses = {m: -np.log(p[m][np.arange(len(y)), y]) for m in "ab"}
+    briers = {m: ((p[m] - np.eye(3)[y]) ** 2).sum(axis=1) for m in "ab"}
+    for metric, loss in (("log_loss", losses), ("brier_score", briers)):
+        difference = loss["b"] - loss["a"]
+        assert there[metric]["difference"] == pytest.approx(difference.mean())
+        assert standard_error(there[metric]) == pytest.approx(difference.std() / np.sqrt(len(y)), rel=0.01)
+    lower, upper = paired_proportion_limits(*(np.array([float(x.sum())]) for x in (expected[2], expected[1], y >= 0)))
+    assert (there["accuracy"]["ci_lower"], there["accuracy"]["ci_upper"]) == pytest.approx((lower[0], upper[0]))
+    for metric, row in there.items():
+        other = (-back[metric]["ci_upper"], -back[metric]["ci_lower"])
+        assert (row["ci_lower"], row["ci_upper"]) == pytest.approx(other, abs=1e-9)
+    assert there["error_rate"]["ci_lower"] == pytest.approx(-there["accuracy"]["ci_upper"])
+
+
+def test_which_pairs_of_several_classes_are_kept():
+    def kept(**options):
+        return [s.name for s in sm.multiclass(y_true="y", **options).statistics if s.name.startswith("paired")]
+
+    assert kept(y_score=THREE["y_score"]) == ["paired_matches", "paired_class_losses"]
+    assert kept(y_score={"a": "p", "b": "q"}, labels=[0, 1]) == ["paired_matches", "paired_class_losses"]
+    assert kept(y_pred={"a": "p", "b": "q"}) == ["paired_matches"]
+    assert (
+        kept(y_score={"cat": "p", "dog": "q"})
+        == kept(y_pred="p")
+        == kept(y_pred={"a": "p", "b": "q"}, pairs=False)
+        == []
+    )
+    assert kept(y_pred={"a": "p", "b": "q"}, sample_weight="w") == []

@@ -23,6 +23,7 @@ number: Final = fastest(definition.number)
 place_bins: Final = fastest(hash_tables.place_bins)
 row_sums: Final = classes.row_sums  # sorting takes most of it, which is compiled already
 sum_calibration: Final = fastest(definition.sum_calibration)
+sum_class_loss_differences: Final = pairs.sum_class_loss_differences  # logarithms take most of it
 sum_class_losses: Final = fastest(classes.sum_class_losses)
 sum_error_differences: Final = fastest(pairs.sum_error_differences)
 sum_errors: Final = fastest(errors.sum_errors)
@@ -50,6 +51,7 @@ __all__ = [
     "place_bins",
     "row_sums",
     "sum_calibration",
+    "sum_class_loss_differences",
     "sum_class_losses",
     "sum_error_differences",
     "sum_errors",

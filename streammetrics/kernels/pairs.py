@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.kernels.lattice import Keys, Lattice
-from streammetrics.kernels.numpy import CLIP, Counts, Floats, Labels, Runs, add_each, blocks
+from streammetrics.kernels.numpy import CLIP, Codes, Counts, Floats, Labels, Runs, add_each, blocks
 
 SIDE = 31  # bits of a key of the plane that come from each score
 DROPPED = 32  # the lowest bits of the key of a score, which are left out: it is told to six digits
@@ -81,6 +83,29 @@ def sum_loss_differences(
             out[group] += np.stack([rest, own]) @ values.T
         else:
             add_each(out, group * 2 + own, values)
+
+
+def sum_class_loss_differences(
+    truth: Codes,
+    one: Sequence[Floats],
+    other: Sequence[Floats],
+    weight: Floats | None,
+    runs: Runs,
+    out: Floats,
+) -> None:
+    """Add weight, squares of how far log and Brier losses differ, by class: ``out`` is (groups, classes, 3)."""
+    for block, group in runs.blocks():
+        true = truth[block]
+        a, b, brier = np.zeros((3, len(true)))
+        for i, (p, q) in enumerate(zip(one, other, strict=True)):
+            hit, p, q = true == i, p[block], q[block]
+            np.copyto(a, p, where=hit)
+            np.copyto(b, q, where=hit)
+            brier += (q - p) * (p + q - 2.0 * hit)
+        values = np.ones((3, len(true))) if weight is None else np.repeat(weight[np.newaxis, block], 3, axis=0)
+        values[1] *= np.square(np.log(_clipped(a) / _clipped(b)))
+        values[2] *= np.square(brier)
+        add_each(out, group * len(one) + true, values)
 
 
 def sum_error_differences(

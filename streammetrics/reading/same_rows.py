@@ -10,16 +10,20 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.metrics import Metric, errors
+from streammetrics.metrics import Metric, errors, several_classes
 from streammetrics.reading.estimates import LIMITS, by_view
 from streammetrics.reading.intervals import fewest, influence, jackknifed
 from streammetrics.state.tables import State
 from streammetrics.statistics import (
     GROUP,
+    ClassLoss,
     ConfusionCounts,
+    ConfusionMatrix,
     ErrorMoments,
+    PairedClassLosses,
     PairedErrors,
     PairedLosses,
+    PairedMatches,
     PairedOutcomes,
     PairedScores,
     ProbabilityLoss,
@@ -29,6 +33,7 @@ from streammetrics.statistics import (
 )
 from streammetrics.statistics.paired import Paired
 from streammetrics.statistics.paired_outcomes import CELLS
+from streammetrics.statistics.probability_loss import Losses
 from streammetrics.uncertainty import as_proportion
 from streammetrics.uncertainty.influence import Read
 from streammetrics.uncertainty.limits import tidy
@@ -48,6 +53,8 @@ ERRORS = {  # the loss, the column that holds its total, the total, and that of 
     errors.rmse.formula: ("square", "square_error_sum", pl.col("square_error_sum"), "error_fourth_sum"),
     errors.mape.formula: ("percentage", "percentage_sum", pl.col("percentage_sum"), "percentage_square_sum"),
 }
+
+MATCHES = {several_classes.accuracy.formula: True, several_classes.error_rate.formula: False}  # if right rows count
 
 
 @dataclass(frozen=True)
@@ -174,21 +181,50 @@ def _scores(found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, co
 
 def _losses(found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, confidence: float) -> Found:
     """Means of losses of probabilities, and what follows from them and the number of rows of each class."""
-    table = found.table(PairedLosses)
+    return _of_losses(found, metrics, values, confidence, found.table(PairedLosses), ProbabilityLoss)
+
+
+def _class_losses(found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, confidence: float) -> Found:
+    """The same of several classes."""
+    return _of_losses(found, metrics, values, confidence, found.table(PairedClassLosses), ClassLoss)
+
+
+def _of_losses(
+    found: SameRows,
+    metrics: Sequence[Metric],
+    values: pl.DataFrame,
+    confidence: float,
+    table: pl.DataFrame,
+    single: type[Losses],
+) -> Found:
     if table.is_empty():
         return
+    [weight] = single.counts
     rows, sums = table.select(pl.col(GROUP).unique(maintain_order=True)), _from_zero(table)
     for loss in ("log_loss", "brier"):
         column = f"{loss}_sum"
         own = [m for m in metrics if column in m.columns and influence(m) is not None]
         if not own:
             continue
-        totals = found.totals(ProbabilityLoss.name, table.select(GROUP, "actual"), pl.col(column), f"{loss}_square_sum")
+        totals = found.totals(single.name, table.select(GROUP, "actual"), pl.col(column), f"{loss}_square_sum")
         both = sums.select(GROUP, "actual", "weight", squares=f"{loss}_difference_square_sum")
-        both = both.hstack(totals.drop(GROUP, "actual"))
+        both = both.hstack(totals.drop(GROUP, "actual")).rename({"weight": weight})
         needed = [max(2, fewest(m, way)) for m in own if (way := influence(m)) is not None]
         seen, names = _differences(values, rows, own), [m.name for m in own]
-        yield rows, own, of_losses(both, column, seen, names, _reader(own), needed).limits(own, confidence)
+        yield rows, own, of_losses(both, column, seen, names, _reader(own), needed, weight).limits(own, confidence)
+
+
+def _matches(found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, confidence: float) -> Found:
+    """Accuracy and error rate of several classes: proportions of the same rows by a score test."""
+    table = found.table(PairedMatches)
+    if table.is_empty():
+        return
+    a, b = (table[c].to_numpy().astype(np.float64) for c in ("one_right", "other_right"))
+    total = table.select(pl.sum_horizontal(PairedMatches.counts).cast(pl.Float64)).to_series().to_numpy()
+    for metric in metrics:
+        if metric.formula in MATCHES:
+            more, less = (b, a) if MATCHES[metric.formula] else (a, b)
+            yield table.select(GROUP), [metric], _columns(paired_proportion_limits(more, less, total, confidence))
 
 
 def _errors(found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, confidence: float) -> Found:
@@ -245,4 +281,6 @@ METHODS: dict[type[Statistic], Callable[[SameRows, Sequence[Metric], pl.DataFram
     ScoreHistogram: _scores,
     ProbabilityLoss: _losses,
     ErrorMoments: _errors,
+    ConfusionMatrix: _matches,
+    ClassLoss: _class_losses,
 }

@@ -173,7 +173,7 @@ class Names:
         """
         if columns is None:
             return {}
-        if not isinstance(columns, Mapping) or (labels is not None and not _of_models(columns, labels)):
+        if not isinstance(columns, Mapping) or (labels is not None and not of_models(columns, labels)):
             return {SINGLE: self.by_label(columns, labels)}
         if not columns or not all(isinstance(model, str) and model for model in columns):
             raise SpecificationError("a mapping of models to columns needs at least one model, each with a name.")
@@ -269,7 +269,8 @@ def _label(option: str, given: Any) -> Any:
     return label
 
 
-def _of_models(columns: Mapping[Any, Any], labels: Sequence[Any]) -> bool:
+def of_models(columns: Mapping[Any, Any], labels: Sequence[Any]) -> bool:
+    """Whether columns are given for models, and not for labels."""
     return _nested(columns) or (bool(columns) and not set(columns).intersection(labels))
 
 

@@ -10,8 +10,10 @@ from streammetrics.statistics.error_moments import ErrorMoments
 from streammetrics.statistics.histogram import ErrorHistogram, Histogram
 from streammetrics.statistics.label_sets import LabelSets
 from streammetrics.statistics.pair_histograms import PairHistograms
+from streammetrics.statistics.paired_class_losses import PairedClassLosses
 from streammetrics.statistics.paired_errors import PairedErrors
 from streammetrics.statistics.paired_losses import PairedLosses
+from streammetrics.statistics.paired_matches import PairedMatches
 from streammetrics.statistics.paired_outcomes import PairedOutcomes
 from streammetrics.statistics.paired_scores import PairedScores
 from streammetrics.statistics.predicted_counts import PredictedCounts
@@ -38,8 +40,10 @@ __all__ = [
     "Histogram",
     "LabelSets",
     "PairHistograms",
+    "PairedClassLosses",
     "PairedErrors",
     "PairedLosses",
+    "PairedMatches",
     "PairedOutcomes",
     "PairedScores",
     "PredictedCounts",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -73,4 +73,8 @@ class PairedLosses(PairedSums):
         limited = [
             (pl.col(c) >= 0) & at_most(c, pl.col("weight").cast(pl.Float64) * most) for c, most in self.most.items()
         ]
-        return super().valid() & pl.col("actual").is_in([0, 1]) & pl.all_horizontal(limited)
+        return super().valid() & pl.all_horizontal(limited)
+
+    def valid_for(self, labels: Sequence[Any]) -> pl.Expr:
+        """The class is 0 or 1."""
+        return pl.col("actual").is_in([0, 1])

@@ -129,7 +129,13 @@ def of_scores(
 
 
 def of_losses(
-    sums: pl.DataFrame, column: str, differences: Values, names: Sequence[str], read: Read, fewest: Sequence[int]
+    sums: pl.DataFrame,
+    column: str,
+    differences: Values,
+    names: Sequence[str],
+    read: Read,
+    fewest: Sequence[int],
+    weight: str = "weight",
 ) -> Difference:
     """Differences of metrics of a mean loss.
 
@@ -138,17 +144,18 @@ def of_losses(
     products follow from them and from the squares of both losses.
 
     Args:
-        sums: ``group``, ``weight``, other columns that metrics read, for both sides ``total_a``, ``squares_a``,
+        sums: ``group``, the number of rows, other columns that metrics read, for both sides ``total_a``, ``squares_a``,
             ``total_b`` and ``squares_b``, and ``squares``, of the differences. Rows of a group follow each other.
         column: What metrics read a total as.
         differences: Those of the metrics: shape (groups, metrics).
         names: Of the metrics.
         read: Makes a frame with a column for each metric, and a row for each group.
         fewest: Rows that each metric needs.
+        weight: The column of the number of rows.
     """
     parts = sums.select(
         GROUP,
-        w=pl.col("weight").cast(pl.Float64),
+        w=pl.col(weight).cast(pl.Float64),
         d=pl.col("total_b") - pl.col("total_a"),
         m=(pl.col("total_a") + pl.col("total_b")) / 2,
         dd="squares",
@@ -158,11 +165,11 @@ def of_losses(
     of_a, of_b = (
         slopes_of(
             sums.with_columns(
-                pl.col("weight").cast(pl.Float64),
+                pl.col(weight).cast(pl.Float64),
                 pl.when(pl.col(total) == 0).then(NONE).otherwise(total).alias(column),  # else it is not varied
             ),
-            ["weight", column],
-            ["weight"],
+            [weight, column],
+            [weight],
             names,
             read,
         )

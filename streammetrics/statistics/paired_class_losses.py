@@ -1,0 +1,54 @@
+"""How far the losses of the class probabilities of two models differ on the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import polars as pl
+from numpy.typing import NDArray
+
+from streammetrics import kernels
+from streammetrics.counting.paired import PAIR
+from streammetrics.rows.arrays import Rows
+from streammetrics.rows.roles import Kind
+from streammetrics.statistics.paired_losses import PairedLosses
+from streammetrics.statistics.probability_loss import LOG_LOSS
+
+
+@dataclass(frozen=True)
+class PairedClassLosses(PairedLosses):
+    """`PairedLosses` of the probabilities of several classes, whose losses are those of `ClassLoss`.
+
+    Keys: ``pair`` (its number), ``actual`` (the number of the label). Values are those of `PairedLosses`. `multiclass`
+    keeps it if there are several models with probabilities, and rows carry no weights and belong to no units.
+
+    Args:
+        pairs: Names of the models of each pair.
+
+    Raises:
+        SpecificationError: For pairs that are not of different models.
+
+    >>> PairedClassLosses([("new", "old")])
+    PairedClassLosses(pairs=(('new', 'old'),))
+    """
+
+    name: ClassVar[str] = "paired_class_losses"
+    kind: ClassVar[Kind | None] = "multiclass"
+    keys: ClassVar[dict[str, pl.DataType]] = {PAIR: pl.UInt32(), "actual": pl.UInt32()}
+    most: ClassVar[Mapping[str, float]] = dict(zip(PairedLosses.sums, (LOG_LOSS**2, 4), strict=True))  # of a row
+
+    def cells(self, rows: Rows) -> tuple[int, ...]:
+        """Values of each class."""
+        return len(rows.score) // 2, 3
+
+    def count(self, rows: Rows, out: NDArray[Any]) -> None:
+        """Sums over the rows of each class: shape (groups, classes, 3)."""
+        classes = len(rows.score) // 2
+        one, other = rows.score[:classes], rows.score[classes:]
+        kernels.sum_class_loss_differences(rows.truth[0], one, other, rows.weight, rows.runs, out)
+
+    def valid_for(self, labels: Sequence[Any]) -> pl.Expr:
+        """The number of a label is below that of labels."""
+        return pl.col("actual") < len(labels)
