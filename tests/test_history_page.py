@@ -146,6 +146,7 @@ def test_three_years_of_200_segments_are_below_three_megabytes():
         metrics=measures,
         rows=Measure("rows", volume),
         scored=None,
+        dropped=None,
         drift=psi,
         reference="the first 28 windows",
         reference_rows=[28_000] * segments,
@@ -231,6 +232,16 @@ def test_hours_models_and_thresholds(tmp_path):
     assert {place for place, *_ in found["rules"][0]["runs"]} == {0, 1}
 
 
+def test_rows_without_labels_are_shown_if_the_history_dropped_them(tmp_path):
+    store = sm.MetricStore(tmp_path / "history")
+    some = pl.concat(map(rows, DAYS[:3])).with_columns(y=pl.when(pl.int_range(pl.len()) % 4 > 0).then("y"))
+    store.append(sm.binary(y_true="y", y_score="p", by="day", nulls="drop").update(some), batch_id="all")
+    store.save_html(tmp_path / "a.html")
+    found = content(tmp_path / "a.html")
+    assert unpacked(found["dropped"], (1, 3))[0, 0].tolist() == [100.0] * 3
+    assert unpacked(found["rows"], (1, 3))[0, 0].tolist() == [300.0] * 3
+
+
 def test_a_single_window_without_segments_has_no_drift(tmp_path):
     store = sm.MetricStore(tmp_path / "history")
     store.append(sm.binary(y_true="y", y_score="p", by="day").update(rows(DAYS[0])), batch_id="first")
@@ -238,6 +249,7 @@ def test_a_single_window_without_segments_has_no_drift(tmp_path):
     found = content(tmp_path / "a.html")
     assert found["segments"] == [["", ["All rows"]]]
     assert found["drift"] is None
+    assert found["dropped"] is None
     assert unpacked(found["rows"], (1, 1))[0, 0, 0] == 400
 
 

@@ -24,8 +24,8 @@ from streammetrics.reading.estimates import columns_of
 from streammetrics.report.report import KEPT
 from streammetrics.rows.roles import several
 
-ROWS, SCORED, DRIFT = "rows", "rows with or without labels", "psi"  # measures that are no choice
-VOLUME = (ROWS, "dropped")
+ROWS, DROPPED, SCORED, DRIFT = "rows", "dropped", "rows with or without labels", "psi"
+VOLUME = (ROWS, DROPPED)
 MEASURED = ("y_score", "y_pred", "error", "y_true")  # distributions, of the first of which drift is measured
 REFERENCE = 28  # windows of the reference at most, and a quarter of all
 PLACE = "number of the segment"  # a name that no group column has
@@ -50,7 +50,7 @@ def course(
     columns = [c for c in empty.roles.by if c != windows.name] if by is None else several(by)
     view = View(windows, list(dict.fromkeys([(), *((c,) for c in columns), *(rule.by for rule in rules)])))
     names = _metrics(empty, metrics, rules)
-    parts = list(view.estimates(store, list(dict.fromkeys([*names, ROWS])), confidence))
+    parts = list(view.estimates(store, list(dict.fromkeys([*names, *VOLUME])), confidence))
     early = scores or store  # where rows come without waiting for labels
     view_of_early = view.within(_empty(early).roles.by)
     if scores is not None:
@@ -68,9 +68,10 @@ def course(
         window=windows.name,
         windows=windows,
         segments=segments.names,
-        metrics=[m for name, m in measures.items() if name not in (SCORED, DRIFT) and (name != ROWS or ROWS in names)],
+        metrics=[m for name, m in measures.items() if name not in (*VOLUME, SCORED, DRIFT) or name in names],
         rows=measures[ROWS],
         scored=measures.get(SCORED),
+        dropped=measures[DROPPED] if scores is None and (measures[DROPPED].values[0] > 0).any() else None,
         drift=None if of is None else replace(measures[DRIFT], name=of),
         reference=_said(period, reference is None, windows),
         reference_rows=segments.rows(base),

@@ -187,8 +187,8 @@ function extent(own, limits) {
 let drawn = 0;
 async function draw() {
   const turn = ++drawn, { measure, place } = chosen(), total = names.indexOf("All rows");
-  const wanted = [[measure, place], [measure, total], [page.rows, place], [page.scored, place], [page.drift, place]];
-  const [own, all, rows, scored, drift] = await Promise.all(wanted.map(([one, at]) => (at < 0 ? null : series(one, at))));
+  const wanted = [[measure, place], [measure, total], [page.rows, place], [page.scored, place], [page.drift, place], [page.dropped, place]];
+  const [own, all, rows, scored, drift, dropped] = await Promise.all(wanted.map(([one, at]) => (at < 0 ? null : series(one, at))));
   if (turn !== drawn) return;
   const rules = page.rules.filter((rule) => rule.segments.includes(place)), limits = limited(measure, place);
   const chart = drawing(Math.max(280, element("chart").clientWidth));
@@ -203,9 +203,10 @@ async function draw() {
     for (const [first, end] of breaches(rule, place)) chart.line(main, own.value.map((number, i) => (i < first || i > end ? NaN : number)), "breach");
   }
   for (const rule of rules) chart.strip(rule.text, breaches(rule, place));
-  const most = Math.max(1, ...seen(rows.value), ...(scored ? seen(scored.value) : []));
-  const volume = chart.panel(scored ? "rows, dark with labels" : "rows", 56, 0, most, 2);
-  if (scored) chart.bars(volume, scored.value, "waiting");
+  const whole = scored ? scored.value : dropped ? rows.value.map((n, i) => n + dropped.value[i]) : rows.value;
+  const title = scored ? "rows, dark with labels" : dropped ? "rows, light dropped" : "rows";
+  const volume = chart.panel(title, 56, 0, Math.max(1, ...seen(whole)), 2);
+  if (whole !== rows.value) chart.bars(volume, whole, "waiting");
   chart.bars(volume, rows.value, "bars");
   let chance = null;
   if (drift) {
@@ -223,7 +224,7 @@ async function draw() {
   element("what").textContent = measure.what;
   legend(own, limits, all && place !== total, drift && chance);
   list();
-  follow(chart, { measure, own, rows, scored, drift });
+  follow(chart, { measure, own, rows, scored, drift, dropped });
 }
 
 function legend(own, limits, total, chance) {
@@ -240,7 +241,7 @@ function legend(own, limits, total, chance) {
 }
 
 // What stands below the cursor, in words.
-function tell(i, { measure, own, rows, scored, drift }) {
+function tell(i, { measure, own, rows, scored, drift, dropped }) {
   const round = (number, digits) => number.toFixed(Math.min(digits, 12));
   const parts = [], known = !Number.isNaN(own.value[i]);
   parts.push(`${measure.name} ${known ? round(own.value[i], own.digits) : "undefined"}`);
@@ -248,6 +249,7 @@ function tell(i, { measure, own, rows, scored, drift }) {
   if (!Number.isNaN(own.ends[0][i])) parts.push(`interval ${own.ends.map((end) => round(end[i], own.digits)).join(" to ")}`);
   const n = rows.value[i] || 0, expected = scored ? scored.value[i] : NaN;
   parts.push(expected ? `${n.toLocaleString("en")} of ${expected.toLocaleString("en")} rows with labels (${Math.round((100 * n) / expected)}%)` : `${n.toLocaleString("en")} rows`);
+  if (dropped && dropped.value[i]) parts.push(`${dropped.value[i].toLocaleString("en")} dropped`);
   if (drift && !Number.isNaN(drift.value[i])) parts.push(`PSI ${drift.value[i].toFixed(3)}`);
   element("readout").textContent = `${page.windows[i].replace("T", " ")}: ${parts.join(" · ")}`;
 }
@@ -354,6 +356,7 @@ const notes = ["Certified bounds contain the metric of the evaluated rows for ce
 if (page.confidence) notes.splice(1, 0, `The confidence interval (${page.confidence * 100}%) is where the metric of other rows like these would lie. Values are rounded to a small part of its width.`);
 if (page.rules.length) notes.push("A rule is breached in a window if a check at its end would have said so.");
 if (page.scored) notes.push("Rows without labels are light.");
+if (page.dropped) notes.push("Dropped rows are light: they have a null or NaN where a value is needed, such as a missing label.");
 if (page.drift) notes.push(`PSI compares the distribution of ${page.drift.name} with ${page.reference}. Below 0.1 counts as stable, above 0.25 as shifted; rows that have not shifted lie near the dotted line by chance.`);
 for (const note of notes) html(element("notes"), "li", note);
 element("breaches").hidden = !page.rules.length;

@@ -113,6 +113,7 @@ class Course:
         metrics: Metrics to choose from.
         rows: Number of rows.
         scored: Number of rows with or without labels, if both are known.
+        dropped: Number of dropped rows, if there are some and ``scored`` is not known.
         drift: Drift, if it is measured.
         reference: What drift is measured against.
         reference_rows: Number of rows of a fixed reference by segment, 0 where there is none.
@@ -126,6 +127,7 @@ class Course:
     metrics: list[Measure]
     rows: Measure
     scored: Measure | None
+    dropped: Measure | None
     drift: Measure | None
     reference: str
     reference_rows: list[int]
@@ -149,7 +151,7 @@ def history_page(course: Course, title: str) -> str:
 
 def _content(course: Course) -> dict[str, Any]:
     rules = [vars(rule) for rule in course.rules]
-    measures = {name: getattr(course, name) for name in ("rows", "scored", "drift")}
+    measures = {name: getattr(course, name) for name in ("rows", "scored", "dropped", "drift")}
     return {
         "window": course.window,
         "windows": _times(course.windows),
