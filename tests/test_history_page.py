@@ -288,6 +288,10 @@ def test_faults_are_named(stores, tmp_path):
         (sm.SpecificationError, "'by' cannot name the window", {"rules": sm.Rule("rows >= 1", by="day")}),
         (sm.SpecificationError, "scores=", {"rules": sm.Rule("accuracy >= 1", before_labels=True)}),
         (sm.SpecificationError, "no group column", {"by": "city"}),
+        (sm.SpecificationError, "rules= must be of type Rule, got str", {"rules": ["accuracy >= 1"]}),
+        (sm.SpecificationError, "reference= must be a duration or a", {"reference": ("2026-01-01",)}),
+        (sm.SpecificationError, "reference= must be a duration or a", {"reference": 7}),
+        (sm.SpecificationError, "'soon' is no length of time", {"reference": "soon"}),
     ):
         with pytest.raises(error, match=message):
             quality.save_html(path, **options)

@@ -44,6 +44,11 @@ def course(
     confidence: float | None,
 ) -> Course:
     """What the page shows. For the arguments, see `MetricStore.save_html`; ``times`` are ``since`` and ``until``."""
+    if wrong := [rule for rule in rules if not isinstance(rule, Rule)]:
+        raise SpecificationError(f"rules= must be of type Rule, got {type(wrong[0]).__name__}.")
+    is_pair = isinstance(reference, list | tuple) and len(reference) == 2
+    if not (reference is None or isinstance(reference, str) or is_pair):
+        raise SpecificationError(f"reference= must be a duration or a (start, end) pair, got {reference!r}.")
     empty, windows = _empty(store), _windows(store, scores, *times)
     if any(windows.name in rule.by for rule in rules):
         raise SpecificationError(f"Rule field 'by' cannot name the window {windows.name!r} on a page of the history.")

@@ -303,7 +303,8 @@ class MetricStore:
             title: Title of the page.
 
         Raises:
-            SpecificationError: If ``scores`` has other windows or models, or a rule has the window among its segments.
+            SpecificationError: If ``scores`` has other windows or models, a rule has the window among its segments, or
+            ``reference`` is not a period.
             MetricError: If a metric is not kept.
             StateError: If there is no table yet, it cannot be read, or it has no windows in the time range.
             SourceError: If the file cannot be written.
