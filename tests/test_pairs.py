@@ -105,7 +105,7 @@ def test_bounds_are_attained(order):
         keys = lattice.keys(frame[label].to_numpy())
         shift = cells.filter(scored=i)["shift"].max()
         own = (frame["y"] == label).to_numpy() == (order == "best")
-        ranks[label] = np.unique(np.stack([keys >> shift, own]), axis=1, return_inverse=True)[1]
+        ranks[label] = np.unique(np.stack([keys >> shift, own]), axis=1, return_inverse=True)[1].ravel()
     attained = pairs(2, domain="real").update(frame.with_columns(**ranks)).finalize()["roc_auc_ovo"].value
     found = acc.finalize()["roc_auc_ovo"]
     assert attained == pytest.approx(found.upper if order == "best" else found.lower, abs=1e-12)

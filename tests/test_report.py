@@ -323,7 +323,7 @@ def test_a_total_is_as_fine_as_its_groups():
     groups = {g: rng.beta(2, 8, 3_000) for g in ("few", "one", "two", "three")}
     groups["few"] = groups["few"][:40]
     rows = pl.concat(pl.DataFrame({"p": p}).with_columns(g=pl.lit(g)) for g, p in groups.items())
-    rows = rows.with_columns(y=rows["p"] > rng.random(rows.height))
+    rows = rows.with_columns(y=pl.col("p") > pl.lit(pl.Series(rng.random(rows.height))))
     acc = sm.binary(y_true="y", y_score="p", by="g", capacity=1024).update(rows)
     report = acc.finalize(RANKING)
     total = report.rollup()

@@ -117,7 +117,7 @@ class Rehearsal:
     def with_all(self, resolution):
         """The base suite with what it needs."""
         needed = [line for line in self.project["dependency-groups"]["dev"] if not line.startswith(("ruff", "mypy"))]
-        python = self.environment(resolution, *needed, resolution=resolution)
+        python = self.environment(resolution, *self.project["project"]["dependencies"], *needed, resolution=resolution)
         listed = run("uv", "pip", "list", "--quiet", "--python", python).splitlines()
         yield ", ".join(" ".join(line.split()) for line in listed if line.startswith(("polars ", "pyarrow ", "numpy ")))
         yield self.tests(python, "-n", "auto", paths=("tests",))
