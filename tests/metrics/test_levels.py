@@ -1,12 +1,14 @@
 """Rates that equal a level meet it, however they were rounded: held against arithmetic in whole numbers."""
 
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import polars as pl
 import pytest
 
 import streammetrics as sm
+from streammetrics.metrics.levels import ROUNDING, above, at_least, at_most, below
 from streammetrics.metrics.ranking import gain, lift, partial_auc, precision_at_recall, recall_at_fpr
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.reading.curves import operating_point
@@ -141,3 +143,24 @@ def test_requirements_of_shares():
             required = Requirement("recall", sign, percent / 100)
             held = [required.holds(share) == true for share in (k / n, k * (1 / n), 1 - (n - k) / n)]
             assert counts.select(pl.all_horizontal(held).all()).item(), required
+
+
+def test_numbers_within_rounding_of_a_level_equal_it():
+    """Rounding is a share of the level, and exactly the level is no distance away, however small it is."""
+    for level, away in product((-1e6, -0.3, 0.0, 0.3, 1e6), (0.0, 0.5, 2.0)):
+        low, high = level - away * ROUNDING * abs(level), level + away * ROUNDING * abs(level)
+        apart = low < level and away > 1
+        assert (at_most(high, level), above(high, level)) == (not apart, apart)
+        assert (at_least(low, level), below(low, level)) == (not apart, apart)
+        assert at_most(low, level)
+        assert at_least(high, level)
+        assert not above(low, level)
+        assert not below(high, level)
+
+
+@pytest.mark.parametrize("level", [np.inf, -np.inf])
+def test_an_infinite_level_is_met_by_itself(level):
+    assert at_most(level, level)
+    assert at_least(level, level)
+    assert not above(level, level)
+    assert not below(level, level)
