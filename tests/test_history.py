@@ -326,6 +326,18 @@ def test_files_are_skipped_by_the_window(store):
         store.query()
 
 
+def test_compacted_files_are_in_the_order_of_windows(store):
+    """So that a narrow question reads a few rows of them."""
+    rows = pl.DataFrame({"day": pl.date_range(date(2020, 1, 1), date(2021, 12, 31), eager=True), "y": 1})
+    frame = rows.join(pl.DataFrame({"s": range(20)}), how="cross")
+    for number in range(2):
+        store.append(sm.Accumulator(y_true="y", by=["s", "day"]).update(frame), batch_id=f"{number}")
+    store.compact()
+    files = [pl.read_parquet(path) for path in deltalake.DeltaTable(store.uri).file_uris()]
+    assert sum(file.height for file in files) == frame.height
+    assert all(file["day"].is_sorted() for file in files)
+
+
 def test_other_programs_read_the_table(store):
     frames = [predictions(200, seed) for seed in range(3)]
     make = TASKS["binary"]

@@ -195,10 +195,11 @@ class Layout:
         return merge([total, *finished])
 
     def added_up(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """The rows with those of a group added up, in the version of the last."""
+        """The rows with those of a group added up, in the version of the last; in the order of windows."""
         single = pl.when(pl.len() == 1).then(pl.first("batch_id"))
         own = rows.group_by(self.groups).agg(single, pl.max("ingested", "version"))
-        return self.rows(self.fold(rows)).join(own, on=self.groups, nulls_equal=True).select(self.columns)
+        found = self.rows(self.fold(rows)).join(own, on=self.groups, nulls_equal=True, maintain_order="left")
+        return found.sort(self.window, maintain_order=True).select(self.columns)
 
     def parts(self, rows: pl.LazyFrame, keys: pl.DataFrame | None = None) -> Iterator[pl.DataFrame]:
         """The rows of all groups, or of some that are chosen, those of a few windows at a time.
