@@ -177,6 +177,14 @@ def test_windows_with_a_time_zone_and_keys_of_several_columns(tmp_path):
     assert joiner.store.query().finalize()["prevalence"].value == 0
 
 
+def test_the_window_is_named_if_there_are_several_times(tmp_path):
+    store, by = sm.MetricStore(tmp_path / "history", window="day"), ["day", "signed_up"]
+    joiner = sm.Joiner(store, task(by), key="id", expires="45d")
+    joiner.add_scores(scores([1, 2], 7) | {"signed_up": [day(0), day(1)]})
+    joiner.add_labels(labels([1, 2]))
+    assert store.windows()["day"].to_list() == [day(7)]
+
+
 def test_labels_can_bring_further_columns(tmp_path):
     acc = sm.regression(y_true="paid", y_pred="p", sample_weight="weight", by=["day", "channel"])
     joiner = made(tmp_path, acc, labels=["paid", "weight", "channel"])
