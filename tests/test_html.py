@@ -351,6 +351,21 @@ def test_all_that_can_be_operated_has_a_name(opened):
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_screen_readers_find_nothing_wrong(browser, text, tmp_path, scheme):
+    """By the rules of axe-core: names, roles, landmarks, contrast, the order of headings."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+    path = tmp_path / "page.html"
+    path.write_text(text, encoding="utf-8")
+    context = browser.new_context(bypass_csp=True, color_scheme=scheme)  # axe is a script that the page does not allow
+    window = context.new_page()
+    window.goto(path.as_uri())
+    found = axe.Axe().run(window).response["violations"]
+    context.close()
+    assert [(fault["id"], fault["nodes"][0]["html"]) for fault in found] == []
+
+
+@pytest.mark.browser
 def test_everything_is_printed(opened):
     window = opened()
     window.emulate_media(media="print", color_scheme="dark")

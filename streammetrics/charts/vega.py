@@ -23,7 +23,7 @@ PROBITS = (1e-5, 1e-4, 1e-3, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99)
 MANY = 130  # marks that would hide one another
 WIDEST = 8e307  # whose double is a number
 DAY = 86_400_000  # milliseconds
-DATES = ((300, "%b %Y"), (2, "%d %b"), (1 / 12, "%H:%M"), (0, "%H:%M:%S"))
+DATES = ((1100, "%Y"), (300, "%b %Y"), (2, "%d %b"), (1 / 12, "%H:%M"), (0, "%H:%M:%S"))
 """How times are written, by the days that an axis spans."""
 PAPER = {f"c{i}": colour for i, colour in enumerate(COLOURS)} | {
     "paper": "#ffffff",
@@ -177,7 +177,7 @@ def _position(channel: str, axis: Axis, width: int) -> Spec:
         scale: Spec = {"domain": list(axis.names)}
         return {"field": channel, "type": "nominal", "title": axis.title, "sort": None, "scale": scale, "axis": look}
     low, high, kind = axis.low, axis.high, "linear"
-    look["tickCount"] = 5
+    look |= {"tickCount": 5, "labelOverlap": "greedy", "labelSeparation": 6}
     if axis.scale == "time":
         kind = "utc"
         look["format"] = next(form for days, form in DATES if high - low >= days * DAY)
@@ -185,7 +185,7 @@ def _position(channel: str, axis: Axis, width: int) -> Spec:
         shown = [p for p in PROBITS if low <= p <= high]
         places = axis.transformed(np.array(shown)).tolist()
         said = [f"abs(datum.value - {at:.6f}) < 0.001 ? '{percent(p)}'" for p, at in zip(shown, places, strict=True)]
-        look |= {"values": places, "labelExpr": " : ".join([*said, "''"]), "labelOverlap": "greedy"}
+        look |= {"values": places, "labelExpr": " : ".join([*said, "''"])}
         low, high = axis.transformed(np.array([low, high])).tolist()
     elif axis.scale == "log":
         kind = "log"
@@ -193,7 +193,8 @@ def _position(channel: str, axis: Axis, width: int) -> Spec:
     elif axis.percent:
         look["format"] = "~%"
     else:
-        kind = "sqrt" if axis.scale == "root" else "linear"
+        if axis.scale == "root":
+            kind, look["tickCount"] = "sqrt", 3
         low, high = max(low, -WIDEST), min(high, WIDEST)
         size = max(abs(low), abs(high))
         form = "~s" if 1e4 <= size < 1e15 else "~g"

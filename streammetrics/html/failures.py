@@ -49,7 +49,7 @@ def _slices(metric: str, key: dict[str, Any], frame: pl.DataFrame) -> str:
         return f"<p>{markup(f'No slices in which {metric}{of} is worse.')}</p>"
     header = ("slice", metric, "rest", "difference", "rows", "share of rows", "share of loss")
     made = table(header, [_cells(row) for row in rows(frame)], f"Slices{of} in which {metric} is worse", sortable=True)
-    return scrolled(made, "slices")
+    return scrolled(made, f"slices{of}")
 
 
 def _cells(row: dict[str, Any]) -> list[Cell]:

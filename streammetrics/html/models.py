@@ -55,4 +55,5 @@ def _pair(total: Report, a: str, b: str, confidence: float) -> str:
         for row in rows(frame)
     ]
     made = table(header, listed, f"Differences of {b} from {a}", sortable=True)
-    return f'<h3 class="over">{markup(b)} compared with {markup(a)}</h3>{scrolled(made, "differences")}'
+    shown = scrolled(made, f"differences of {b} from {a}")
+    return f'<h3 class="over">{markup(b)} compared with {markup(a)}</h3>{shown}'

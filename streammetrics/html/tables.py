@@ -137,7 +137,7 @@ def told_apart(frame: pl.DataFrame) -> list[str]:
 def key_cell(value: Any, head: bool = False) -> Cell:
     """A value of a key column."""
     number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-    return Cell(text.cell(value), number, head=head)
+    return Cell(text.cell(value) or "(empty)", number, head=head)
 
 
 def said(row: Row) -> str:
