@@ -16,14 +16,14 @@ from streammetrics.errors import (
     StateWarning,
     StreamMetricsError,
 )
+from streammetrics.gauges.opentelemetry import to_opentelemetry
+from streammetrics.gauges.prometheus import PrometheusCollector, to_prometheus
 from streammetrics.history.checks import Findings, check
 from streammetrics.history.rules import Rule, read_rules
 from streammetrics.history.store import MetricStore
 from streammetrics.joining.joiner import Joined, Joiner
 from streammetrics.metrics import Bounded, Metric, all_metrics, metric
-from streammetrics.opentelemetry import to_opentelemetry
 from streammetrics.pipeline import accumulate, evaluate
-from streammetrics.prometheus import PrometheusCollector, to_prometheus
 from streammetrics.report.comparison import Comparison
 from streammetrics.report.report import Estimate, Report
 from streammetrics.statistics import (

@@ -12,7 +12,7 @@ import click
 from streammetrics.cli.output import FORMATS, GITHUB, METRICS, PROMETHEUS, SAFE_CSV
 from streammetrics.cli.verdicts import FORMATS as VERDICT_FORMATS
 from streammetrics.cli.widths import KEY
-from streammetrics.prometheus import prometheus_client
+from streammetrics.gauges.prometheus import prometheus_client
 
 
 class FileToWrite(click.Path):

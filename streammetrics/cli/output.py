@@ -14,7 +14,7 @@ import polars.selectors as cs
 
 from streammetrics.cli.markdown import add_to_summary, markdown
 from streammetrics.cli.widths import width, within
-from streammetrics.prometheus import to_prometheus
+from streammetrics.gauges.prometheus import to_prometheus
 from streammetrics.report.nested import as_json
 from streammetrics.report.report import Report
 from streammetrics.system.writing import write_file

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from streammetrics.errors import SpecificationError
+from streammetrics.gauges.samples import NAMES, samples
 from streammetrics.report.report import Report
-from streammetrics.samples import NAMES, samples
 
 NO_LABEL = re.compile(r"^(?=\d)|^__+|[^a-zA-Z0-9_]")
 

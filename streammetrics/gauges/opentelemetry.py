@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from streammetrics.errors import SpecificationError
+from streammetrics.gauges.samples import NAMES, samples
 from streammetrics.report.report import Report
-from streammetrics.samples import NAMES, samples
 from streammetrics.version import __version__
 
 

@@ -1,0 +1,1 @@
+"""Reports as gauges of monitoring systems: `samples.py` has their names, labels, and values."""
