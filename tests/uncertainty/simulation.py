@@ -1,148 +1,246 @@
 """How often intervals hold the truth: many samples, each a group of one accumulator.
 
-``python -m tests.uncertainty.simulation 2000`` prints the table of docs/intervals.md.
+``python -m tests.uncertainty.simulation 2000`` writes the tables of docs/intervals.md and docs/comparing-models.md.
 """
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
+from pathlib import Path
 
 import numpy as np
 import polars as pl
-from scipy.special import expit, logit
+from scipy.special import expit, logit, softmax
 
 import streammetrics as sm
+from streammetrics.metrics import declared_metrics
+from streammetrics.reading.estimates import columns_of
+from streammetrics.reading.intervals import closed, influence
 
 Random = np.random.Generator
-AT_ONCE = 500  # samples
-BIG = 4_000_000  # rows, whose metrics are the truth
+Columns = dict[str, np.ndarray]
+
+ROWS_AT_ONCE = 1_000_000  # of samples
+BIG = 2_000_000  # rows, whose metrics are the truth
 LEAST, MOST = 0.93, 0.985
 SELDOM = 0.5  # share of samples with an interval, below which a table shows none
-
+CLASSES = 10
+DOCS = Path(__file__).parents[2] / "docs"
+COMPLEMENTS = {"error_rate", "error_cdf"}  # of accuracy and `within`
+OPTIONS = {
+    "within": "within(x=1)",
+    "error_quantile": "error_quantile(q=0.9)",
+    "error_cdf": "error_cdf(x=1)",
+    "pinball_loss": "pinball_loss(q=0.9)",
+    "top_k_accuracy": "top_k_accuracy(k=2)",
+    "rec_auc": "rec_auc(limit=3)",
+}
 BINARY = [
     *("accuracy", "balanced_accuracy", "precision", "recall", "specificity", "npv", "f1", "fowlkes_mallows", "mcc"),
     *("kappa", "youden_j", "markedness", "diagnostic_odds_ratio", "roc_auc", "gini", "average_precision", "pr_auc"),
     *("partial_auc(max_fpr=0.2)", "recall_at_fpr(fpr=0.1)", "lift", "gain", "ks", "best_f1", "best_mcc"),
     *("equal_error_rate", "log_loss", "log_loss_skill", "brier_score", "brier_skill_score", "calibration_ratio"),
-    *("calibration_in_the_large", "ece", "mce", "brier_reliability"),
+    "calibration_in_the_large",
 ]
-CLASSES = [
-    *("accuracy", "balanced_accuracy", "kappa", "mcc", "f1(average=macro)", "precision(average=weighted)"),
-    *("recall(average=macro)",),
+THEMES = {  # modules of metrics
+    "classes": {"several_classes", "class_probabilities"},
+    "errors": {"errors", "deviances", "quantiles"},
+}
+AVERAGES = ["f1(average=macro)", "precision(average=weighted)", "recall(average=macro)"]
+PAIRED = [
+    *("accuracy", "recall", "specificity", "precision", "npv", "f1", "mcc", "kappa", "balanced_accuracy", "roc_auc"),
+    *("average_precision", "pr_auc", "ks", "best_f1", "lift", "log_loss", "log_loss_skill", "brier_score"),
+    "brier_skill_score",
 ]
-ERRORS = [
-    *("mae", "rmse", "mse", "bias", "mape", "r2", "pearson_r", "median_error", "median_absolute_error", "mad"),
-    *("error_quantile(q=0.9)", "error_iqr", "within(x=1)"),
-]
+PAIRED_ERRORS = ["mae", "mse", "rmse", "bias", "mape"]
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Rows of one kind, and what is kept of them."""
+    """Rows of one kind, what is kept of them, and the table that shows them.
+
+    Args:
+        name: The column of the table.
+        table: The mark of the table in the documentation.
+        rows: Of a sample.
+        draw: Draws so many samples of so many rows.
+        make: Makes an accumulator.
+        only: The metrics; None for all of the table that have an interval if rows are independent.
+        paired: Whether they are differences of model b and model a.
+    """
 
     name: str
+    table: str
     rows: int
-    draw: Callable[[Random, int, int], dict[str, np.ndarray]]  # of a number of samples of so many rows
+    draw: Callable[[Random, tuple[int, int]], Columns]
     make: Callable[..., sm.Accumulator]
-    metrics: list[str]
+    only: Sequence[str] | None = None
+    paired: bool = False
+
+    @cached_property
+    def metrics(self) -> list[str]:
+        """Those to look at."""
+        if self.only is not None:
+            return [*self.only]
+        tables, themes = columns_of(self.make().statistics), THEMES[self.table]
+        ours = (m for m in declared_metrics() if m.formula.__module__.rsplit(".")[-1] in themes)
+        known = [OPTIONS.get(m.name, m.name) for m in ours if any(map(m.readable, tables)) and has_interval(m)]
+        return [*known, *(AVERAGES if self.table == "classes" else ())]
+
+    def values(self, acc: sm.Accumulator, confidence: float | None) -> pl.DataFrame:
+        """Metric, value, and limits if there is a confidence, of each group."""
+        if not self.paired:
+            frame = acc.finalize(self.metrics, confidence=confidence).frame
+            return frame.filter(pl.col("label").is_null()) if "label" in frame.columns else frame
+        compared = acc.finalize().compare("a", "b", metrics=self.metrics, confidence=confidence)
+        return compared.frame.rename({"difference": "value"})
 
 
-def binary(share: float, distance: float = 1.2, sharpness: float = 1.3):
-    """Scores of two normal classes: calibrated if the sharpness is 1."""
-
-    def draw(random: Random, samples: int, rows: int) -> dict[str, np.ndarray]:
-        y = random.random((samples, rows)) < share
-        x = random.normal(size=y.shape) + distance * y
-        odds = logit(share) + distance * x - distance**2 / 2
-        return {"y": y, "p": expit(sharpness * odds) if distance else expit(logit(share) + 0.3 * x)}
-
-    return draw
+def has_interval(metric: sm.Metric) -> bool:
+    if metric.name in COMPLEMENTS:
+        return False
+    of_labels = "correct" in metric.columns and not metric.interval.without
+    return bool(closed(metric) or influence(metric) or metric.interval.of_auc or of_labels)
 
 
-def weighted(draw):
+def scores(random: Random, shape: tuple[int, int], share: float, distance: float = 1.2, sharpness: float = 1.3):
+    """Scores of two normal classes: calibrated if the sharpness is 1, without skill if the distance is 0."""
+    y = random.random(shape) < share
+    x = random.normal(size=shape) + distance * y
+    odds = sharpness * (distance * x - distance**2 / 2) if distance else 0.3 * x
+    return {"y": y, "p": expit(logit(share) * (sharpness if distance else 1) + odds)}
+
+
+def weighted(draw, random: Random, shape: tuple[int, int]) -> Columns:
     """The same rows with weights that follow the score or the prediction, and chance."""
-
-    def with_weights(random: Random, samples: int, rows: int) -> dict[str, np.ndarray]:
-        columns = draw(random, samples, rows)
-        rank = columns["p"].argsort(axis=1).argsort(axis=1) / rows
-        return columns | {"w": np.exp(rank + 0.7 * random.normal(size=rank.shape))}
-
-    return with_weights
+    columns = draw(random, shape)
+    rank = columns["p"].argsort(axis=1).argsort(axis=1) / shape[1]
+    return columns | {"w": np.exp(rank + 0.7 * random.normal(size=shape))}
 
 
-def clustered(random: Random, samples: int, rows: int, units: int = 40) -> dict[str, np.ndarray]:
+def clustered(random: Random, shape: tuple[int, int], units: int = 40) -> Columns:
     """Units of different difficulty, of as many rows each, and with weights."""
+    samples, rows = shape
     unit = np.tile(np.arange(rows) % units, (samples, 1))
-    own = np.take_along_axis(random.normal(size=(samples, units)), unit % units, axis=1)
-    odds = own + random.normal(size=unit.shape)
+    own = np.take_along_axis(random.normal(size=(samples, units)), unit, axis=1)
+    odds = own + random.normal(size=shape)
     number = unit + units * np.arange(samples)[:, None]
-    return {"y": random.random(unit.shape) < expit(1.5 * odds), "p": expit(odds), "u": number, "w": np.exp(own / 3)}
+    return {"y": random.random(shape) < expit(1.5 * odds), "p": expit(odds), "u": number, "w": np.exp(own / 3)}
 
 
-def classes(random: Random, samples: int, rows: int, labels: int = 10) -> dict[str, np.ndarray]:
-    y = (labels * random.random((samples, rows)) ** 1.5).astype(int)
-    return {"y": y, "z": np.where(random.random(y.shape) < 0.65, y, (labels * random.random(y.shape)).astype(int))}
+def classes(random: Random, shape: tuple[int, int]) -> Columns:
+    """Probabilities of several classes, of which the first are more frequent."""
+    y = (CLASSES * random.random(shape) ** 1.5).astype(int)
+    seen = random.normal(size=(*shape, CLASSES)) + 2.2 * (y[..., None] == np.arange(CLASSES))
+    p = softmax(2 * seen, axis=-1)
+    return {"y": y, **{f"p{i}": p[..., i] for i in range(CLASSES)}}
 
 
-def values(random: Random, samples: int, rows: int) -> dict[str, np.ndarray]:
-    y = 5 + random.gamma(2, 1, (samples, rows))
-    return {"y": y, "p": 1 + 0.8 * y + 0.7 * random.standard_t(6, y.shape)}
+def values(random: Random, shape: tuple[int, int]) -> Columns:
+    """A skewed target, and errors with heavy tails."""
+    y = 5 + random.gamma(2, 1, shape)
+    return {"y": y, "p": np.maximum(1 + 0.8 * y + 0.7 * random.standard_t(6, shape), 2)}
 
 
-def of_scores(**options):
-    return sm.binary(y_true="y", y_score="p", metrics=BINARY, **options)
+def two_scores(random: Random, shape: tuple[int, int], share: float, correlation: float, more: float = 0.15) -> Columns:
+    """Scores of two normal classes by two models whose noise is correlated; b sees a bit more than a."""
+    y = random.random(shape) < share
+    common, found = np.sqrt(correlation) * random.normal(size=shape), {}
+    for name, distance in (("a", 1.2), ("b", 1.2 + more)):
+        x = distance * y + common + np.sqrt(1 - correlation) * random.normal(size=shape)
+        found[name] = expit(logit(share) + distance * x - distance**2 / 2)
+    return {"y": y} | found
 
 
-def of_errors(**options):
-    return sm.regression(y_true="y", y_pred="p", metrics=ERRORS, **options)
+def two_values(random: Random, shape: tuple[int, int]) -> Columns:
+    """Errors with heavy tails, half of them shared."""
+    y, common = 5 + random.gamma(2, 1, shape), random.standard_t(6, shape)
+    one, other = (0.7 * common + 0.5 * random.standard_t(6, shape) for _ in range(2))
+    return {"y": y, "a": y + one, "b": 0.3 + 0.95 * y + other}
 
 
-def of_labels(**options):
-    return sm.multiclass(y_true="y", y_pred="z", metrics=CLASSES, **options)
-
-
+binary = partial(sm.binary, y_true="y", y_score="p")
+regression = partial(sm.regression, y_true="y", y_pred="p", families=["log", "log_cosh", "poisson", "gamma"])
+multiclass = partial(sm.multiclass, y_true="y", y_score={i: f"p{i}" for i in range(CLASSES)})
+two_models = partial(sm.binary, y_true="y", y_score={"a": "a", "b": "b"})
+two_regressions = partial(sm.regression, y_true="y", y_pred={"a": "a", "b": "b"})
+of_weights = partial(binary, sample_weight="w")
+common, few = (partial(scores, share=share) for share in (0.3, 0.02))
 SETTINGS = [
-    Setting("200 rows", 200, binary(0.3), of_scores, BINARY),
-    Setting("2,000 rows", 2_000, binary(0.3), of_scores, BINARY),
     *(
-        Setting(f"{share:.1%} positive", 2_000, binary(share), partial(of_scores, thresholds=2 * share), BINARY)
-        for share in (0.02, 0.005, 0.002)
+        Setting(name, "binary", rows, draw, make, BINARY)
+        for name, rows, draw, make in (
+            ("200 rows", 200, common, binary),
+            ("2,000 rows", 2_000, common, binary),
+            *(
+                (f"{share:.1%} positive", 2_000, partial(scores, share=share), partial(binary, thresholds=2 * share))
+                for share in (0.02, 0.005, 0.002)
+            ),
+            ("no skill", 2_000, partial(common, distance=0.0), binary),
+            ("calibrated", 2_000, partial(common, sharpness=1.0), binary),
+            ("weighted", 2_000, partial(weighted, common), of_weights),
+            ("weighted, 2% positive", 2_000, partial(weighted, few), partial(of_weights, thresholds=0.04)),
+            ("40 units", 2_000, clustered, partial(binary, unit="u")),
+            ("40 units, weighted", 2_000, clustered, partial(of_weights, unit="u")),
+        )
     ),
-    Setting("no skill", 2_000, binary(0.3, 0.0), of_scores, BINARY),
-    Setting("calibrated", 2_000, binary(0.3, 1.2, 1.0), of_scores, BINARY),
-    Setting("40 units", 2_000, clustered, lambda **o: of_scores(unit="u", **o), BINARY),
-    Setting("40 units, weighted", 2_000, clustered, lambda **o: of_scores(unit="u", sample_weight="w", **o), BINARY),
-    Setting("weighted", 2_000, weighted(binary(0.3)), partial(of_scores, sample_weight="w"), BINARY),
+    Setting("10 classes", "classes", 2_000, classes, multiclass),
+    Setting("200 errors", "errors", 200, values, regression),
+    Setting("2,000 errors", "errors", 2_000, values, regression),
     Setting(
-        "weighted, 2% positive",
-        2_000,
-        weighted(binary(0.02)),
-        partial(of_scores, sample_weight="w", thresholds=0.04),
-        BINARY,
+        "2,000 errors, weighted", "errors", 2_000, partial(weighted, values), partial(regression, sample_weight="w")
     ),
-    Setting("10 classes", 2_000, classes, of_labels, CLASSES),
-    Setting("200 errors", 200, values, of_errors, ERRORS),
-    Setting("2,000 errors", 2_000, values, of_errors, ERRORS),
-    Setting("2,000 errors, weighted", 2_000, weighted(values), partial(of_errors, sample_weight="w"), ERRORS),
+    *(
+        Setting(
+            f"{rows:,} rows, {share:.0%} positive, {correlation:g}",
+            "paired",
+            rows,
+            partial(two_scores, share=share, correlation=correlation),
+            partial(two_models, thresholds=share),
+            PAIRED,
+            paired=True,
+        )
+        for rows, share, correlation in (
+            (200, 0.3, 0.8),
+            (2_000, 0.3, 0.6),
+            (2_000, 0.3, 0.95),
+            (2_000, 0.02, 0.8),
+            (20_000, 0.02, 0.95),
+        )
+    ),
+    Setting(
+        "2,000 rows, equally good",
+        "paired",
+        2_000,
+        partial(two_scores, share=0.3, correlation=0.9, more=0.0),
+        partial(two_models, thresholds=0.3),
+        PAIRED,
+        paired=True,
+    ),
+    Setting("200 errors, paired", "paired errors", 200, two_values, two_regressions, PAIRED_ERRORS, paired=True),
+    Setting("2,000 errors, paired", "paired errors", 2_000, two_values, two_regressions, PAIRED_ERRORS, paired=True),
 ]
 
 
 def coverage(setting: Setting, samples: int, seed: int = 0, confidence: float = 0.95) -> pl.DataFrame:
     """Metric, truth, the share of samples with an interval, of those that hold the truth, and their mean width."""
     random = np.random.default_rng(seed)
-    many = setting.draw(random, BIG // setting.rows, setting.rows)
-    whole = setting.make().update({name: column.ravel() for name, column in many.items()}).finalize().frame
-    truth = whole.select("metric", truth="value")
-    parts = []
-    for start in range(0, samples, AT_ONCE):
-        size = min(AT_ONCE, samples - start)
-        drawn = setting.draw(random, size, setting.rows)
+    options = {"pairs": False} if setting.paired else {}
+    many = setting.draw(random, (max(1, BIG // setting.rows), setting.rows))
+    whole = setting.make(**options).update({name: column.ravel() for name, column in many.items()})
+    truth = setting.values(whole, None).select("metric", truth="value")
+    parts, at_once = [], max(1, min(samples, ROWS_AT_ONCE // setting.rows))
+    for start in range(0, samples, at_once):
+        size = min(at_once, samples - start)
+        drawn = setting.draw(random, (size, setting.rows))
         batch = {name: column.ravel() for name, column in drawn.items()}
         acc = setting.make(by="sample").update(batch | {"sample": np.repeat(np.arange(size), setting.rows)})
-        parts.append(acc.finalize(confidence=confidence).frame.select("metric", "ci_lower", "ci_upper"))
+        parts.append(setting.values(acc, confidence).select("metric", "ci_lower", "ci_upper"))
     given = pl.col("ci_lower").is_not_null() | pl.col("ci_upper").is_not_null()
     low, high = pl.col("ci_lower").fill_null(-np.inf), pl.col("ci_upper").fill_null(np.inf)
     found = pl.concat(parts).join(truth, on="metric", maintain_order="left")
@@ -153,22 +251,32 @@ def coverage(setting: Setting, samples: int, seed: int = 0, confidence: float = 
     )
 
 
-def main(samples: int, *names: str) -> None:
-    """Print a Markdown table for the settings of each kind: the coverage, and in brackets the mean width."""
-    for metrics in (BINARY, CLASSES, ERRORS):
-        chosen = [s for s in SETTINGS if s.metrics is metrics and (not names or s.name in names)]
-        if not chosen:
-            continue
-        cells: dict[str, list[str]] = {}
-        for setting in chosen:
-            for metric, _, given, covered, width in coverage(setting, samples).iter_rows():
-                cell = f"{covered:.3f} ({width:.2g})" if given >= SELDOM and width else "–"
-                cells.setdefault(metric, []).append(cell)
-            print(setting.name, file=sys.stderr)
-        print("| Metric |", " | ".join(s.name for s in chosen), "|\n|---" + "|---" * len(chosen) + "|")
-        for metric, row in cells.items():
-            print(f"| `{metric}` |", " | ".join(row), "|")
-        print(flush=True)
+def lines(settings: Sequence[Setting], found: Sequence[pl.DataFrame]) -> Iterator[str]:
+    """A Markdown table: for each metric and setting the coverage, and in brackets the mean width."""
+    cells: dict[str, list[str]] = {}
+    for frame in found:
+        for metric, _, given, covered, width in frame.iter_rows():
+            cells.setdefault(metric, []).append(f"{covered:.3f} ({width:.2g})" if given >= SELDOM and width else "–")
+    yield f"| Metric | {' | '.join(s.name.removesuffix(', paired') for s in settings)} |"
+    yield "|---" * (len(settings) + 1) + "|"
+    for metric, row in cells.items():
+        if set(row) != {"–"}:
+            yield f"| `{metric}` | {' | '.join(row)} |"
+
+
+def main(samples: int, *tables: str) -> None:
+    """Write some tables, or all, to the pages that show them."""
+    for table in tables or dict.fromkeys(s.table for s in SETTINGS):
+        settings, found = [s for s in SETTINGS if s.table == table], []
+        for setting in settings:
+            start = time.perf_counter()
+            found.append(coverage(setting, samples))
+            print(f"{setting.name}: {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
+        path = DOCS / ("comparing-models.md" if table.startswith("paired") else "intervals.md")
+        mark = re.compile(rf"(<!-- coverage: {table} -->\n\n).*?(?=\n\n)", re.DOTALL)
+        before, after = mark.split(path.read_text("utf-8"))[::2]
+        rows = "\n".join(lines(settings, found))
+        path.write_text(f"{before}<!-- coverage: {table} -->\n\n{rows}{after}", "utf-8")
 
 
 if __name__ == "__main__":
