@@ -35,7 +35,6 @@ COMPLEMENTS = {"error_rate", "error_cdf"}  # of accuracy and `within`
 OPTIONS = {
     "within": "within(x=1)",
     "error_quantile": "error_quantile(q=0.9)",
-    "error_cdf": "error_cdf(x=1)",
     "pinball_loss": "pinball_loss(q=0.9)",
     "top_k_accuracy": "top_k_accuracy(k=2)",
     "rec_auc": "rec_auc(limit=3)",
