@@ -11,6 +11,7 @@ import polars as pl
 
 from streammetrics.charts.picture import COLOURS, DASHES, SHAPES, Axis, Layer, Picture, numbers
 from streammetrics.errors import SpecificationError
+from streammetrics.text import escaped
 
 if TYPE_CHECKING:
     import altair as alt
@@ -69,7 +70,17 @@ def specification(
         spec = {"vconcat": drawn, "spacing": 14}
     title = {"text": picture.title, "anchor": "start", "offset": 8}
     title |= {"subtitle": picture.subtitle, "subtitlePadding": 4} if picture.subtitle else {}
-    return spec | {"title": title, "description": f"{picture.title}. {picture.caption}"}
+    whole: Spec = _safe(spec | {"title": title, "description": f"{picture.title}. {picture.caption}"})
+    return whole
+
+
+def _safe(part: Any) -> Any:
+    """A part of a specification whose texts have no control characters, of which a renderer may die."""
+    if isinstance(part, str):
+        return escaped(part)
+    if isinstance(part, dict):
+        return {key: _safe(value) for key, value in part.items()}
+    return [_safe(value) for value in part] if isinstance(part, list) else part
 
 
 def _panel(picture: Picture, colours: dict[str, str], width: int, explore: bool) -> Spec:
