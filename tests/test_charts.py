@@ -536,6 +536,12 @@ def test_charts_are_saved_as_pictures(report, tmp_path):
     assert (tmp_path / "roc.svg").read_text(encoding="utf-8").startswith("<svg")
 
 
+def test_names_that_no_svg_can_have_are_escaped():
+    """A renderer that meets them ends the program."""
+    named = Picture("\ufffe", Axis("\x1b"), Axis("\uffff"), [line((0, 1), (0, 1))])
+    assert {r"\x1b", r"\uffff"} <= set(labels(named))
+
+
 def test_without_altair_the_extra_is_named(report, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "altair", None)
     with pytest.raises(sm.SpecificationError, match=r"pip install 'streammetrics\[plot\]'"):

@@ -23,6 +23,7 @@ ROW, BOX = 17, 26  # pixels of a name beside an axis, and of a cell where they a
 PROBITS = (1e-5, 1e-4, 1e-3, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99)
 MANY = 130  # marks that would hide one another
 WIDEST = 8e307  # whose double is a number
+NOT_XML = {0xFFFE: r"\ufffe", 0xFFFF: r"\uffff"}  # characters that an SVG cannot have
 DAY = 86_400_000  # milliseconds
 DATES = ((1100, "%Y"), (300, "%b %Y"), (2, "%d %b"), (1 / 12, "%H:%M"), (0, "%H:%M:%S"))
 """How times are written, by the days that an axis spans."""
@@ -77,7 +78,7 @@ def specification(
 def _safe(part: Any) -> Any:
     """A part of a specification whose texts have no control characters, of which a renderer may die."""
     if isinstance(part, str):
-        return escaped(part)
+        return escaped(part).translate(NOT_XML)
     if isinstance(part, dict):
         return {key: _safe(value) for key, value in part.items()}
     return [_safe(value) for value in part] if isinstance(part, list) else part
