@@ -42,7 +42,6 @@ CASES = {  # the old specification, the new one, and what they have in common
         lambda: acc(sm.ConfusionCounts(), sm.ScoreHistogram(capacity=16)),
     ),
     "segment": (lambda: acc(), lambda: acc(by=["region", "day"]), lambda: acc()),
-    "no segment": (lambda: acc(by=["day", "region"]), lambda: acc(), lambda: acc()),
     "threshold": (
         lambda: acc(),
         lambda: acc(*instead(sm.ConfusionCounts((0.2, 0.5)))),
@@ -264,10 +263,18 @@ def test_what_means_something_else_is_refused(make, word, tmp_path):
     store.append(acc().update(rows(DAYS[0])), batch_id="1")
     version, told = deltalake.DeltaTable(store.uri).version(), store.describe()
     frame = rows(DAYS[1]).with_columns(pl.col("y").cast(pl.Float64)) if word.endswith("kind") else rows(DAYS[1])
-    with pytest.raises(sm.MergeError, match=f"{word}: .* A store can add and drop segments, models"):
+    with pytest.raises(sm.MergeError, match=f"{word}: .* A store can add segments"):
         store.append(make().update(frame), batch_id="2")
     assert deltalake.DeltaTable(store.uri).version() == version
     assert store.describe().equals(told)
+
+
+def test_a_segment_of_all_versions_cannot_be_forgotten(tmp_path):
+    store = sm.MetricStore(tmp_path / "store")
+    store.append(acc(by=["day", "region"]).update(rows(DAYS[0])), batch_id="1")
+    with pytest.raises(sm.MergeError, match="not grouped by 'region', a segment of the store"):
+        store.append(acc().update(rows(DAYS[1])), batch_id="2")
+    assert store.describe().height == 1
 
 
 def test_new_columns_need_a_window_a_type_and_a_free_name(tmp_path):

@@ -25,6 +25,7 @@ CALLED = ("Accumulator", "Comparison", "Drift", "Expectation", "Findings", "Metr
 WITHOUT_EXAMPLE = {
     *("Metric.bounds", "Metric.bounds_expressions", "Metric.declared", "Metric.note", "Metric.note_expression"),
     *("Statistic", "View", "exact"),  # docs/extending.md has an example of a statistic
+    "Report.log_to_mlflow",  # docs/integrations.md has one
 }
 ADAPTERS = ("dask", "duckdb", "ray", "spark")
 

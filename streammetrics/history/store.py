@@ -353,8 +353,8 @@ class MetricStore:
     def describe(self) -> pl.DataFrame:
         """The versions of what the history keeps. Appending an accumulator that keeps something else adds one.
 
-        Versions may add and drop segments, models, thresholds, and statistics. Windows have null in a segment that was
-        not kept, no rows of a model, and no value of a metric; the notes of a report say which windows. An accumulator
+        Versions may add segments, and add or drop models, thresholds, and statistics. Windows have null in a segment
+        that they lack, no rows of a model, and no value of a metric; the notes of a report say which windows. An accumulator
         of an earlier version can still be appended.
 
         Returns:

@@ -18,7 +18,7 @@ from streammetrics.statistics.paired import Paired
 ADDED = ("y_pred", "y_score", "inputs")  # mappings of which one may have more than another
 FREE = ("by", "probability", *ADDED)
 LOOSE = ("capacity", "thresholds")  # options of a statistic that may differ
-MAY = "A store can add and drop segments, models, thresholds, and statistics, and change no more."
+MAY = "A store can add segments, add or drop models, thresholds, and statistics, and change nothing else."
 
 
 def require_alike(ours: Roles, theirs: Roles) -> None:

@@ -13,7 +13,7 @@ import polars as pl
 from streammetrics.accumulator import Accumulator, merge
 from streammetrics.errors import Argument, MergeError, SpecificationError
 from streammetrics.history.layout import OWN, PLACE, STATE, WINDOW, Layout, stored
-from streammetrics.history.union import missing, require_alike, union, widened
+from streammetrics.history.union import MAY, missing, require_alike, union, widened
 from streammetrics.rows.roles import SINGLE, Column
 from streammetrics.statistics.thresholded import Thresholded
 
@@ -71,6 +71,9 @@ class Versions:
             require_alike(layout.empty.roles, acc.roles)
         if self.newest.window not in acc.roles.by:
             raise MergeError(f"the accumulator is not grouped by {self.newest.window!r}, the window of the store.")
+        always = set.intersection(*(set(layout.empty.roles.by) for layout in self.layouts))
+        if lost := [name for name in self.newest.empty.roles.by if name in always and name not in acc.roles.by]:
+            raise MergeError(f"The accumulator is not grouped by {lost[0]!r}, a segment of the store. {MAY}")
         made = Versions((*self.layouts, Layout.of(acc, self.newest.window, self.schema)))
         names = [name.lower() for name in made.columns]
         if taken := [name for name in acc.roles.by if names.count(name.lower()) > 1]:
