@@ -103,7 +103,9 @@ class Accumulator:
         names = Names()
         wanted = {name for s in statistics for name in s.inputs}
         if unknown := inputs.keys() - wanted:
-            raise SpecificationError(f"{min(unknown)!r} is neither an argument nor an input of these statistics.")
+            raise SpecificationError(
+                f"Unknown argument {min(unknown)!r}: not an argument of Accumulator or an input of these statistics."
+            )
         kind = task or kind_of(statistics)
         if labels is None:
             labels = next((s.labels for s in statistics if s.labels), None)
@@ -306,7 +308,7 @@ class Accumulator:
         for column in (root for name in by for root in made.get(name, pl.col(name)).meta.root_names()):
             if column not in self.roles.by:
                 known = ", ".join(self.roles.by) or "none"
-                raise SpecificationError(f"{column!r} is no group column; the group columns are: {known}.")
+                raise SpecificationError(f"Unknown group column {column!r}. Group columns: {known}.")
         of_batches = {n: e for n, e in made.items() if not set(before).intersection(e.meta.root_names())}
         kept = {n: e for n, e in before.items() if n not in made}
         roles = replace(self.roles, by=by, expressions=kept | of_batches)
@@ -333,14 +335,16 @@ class Accumulator:
         """
         if not self.roles.group_columns:
             raise SpecificationError(
-                "there are no groups to filter; the accumulator has neither ", Argument("by"), " nor models."
+                "Cannot filter groups: the accumulator has neither ", Argument("by"), " nor models."
             )
         state = self.state
         try:
             keys = state.keys.filter(*predicates)
         except (pl.exceptions.PolarsError, TypeError) as error:
             known = ", ".join(state.keys.columns) or "none"
-            raise SpecificationError(f"groups can be filtered by their columns ({known}): {error}") from error
+            raise SpecificationError(
+                f"Cannot filter groups by these predicates. Group columns: {known}. {error}"
+            ) from error
         return self._of(Saved(self.roles, self.metrics, states.select(state, keys)), self._content.limit)
 
     def finalize(
@@ -371,7 +375,7 @@ class Accumulator:
             wanted = [m for m in declared_metrics() if any(m.readable(t) for t in tables)]
         found = find_metrics(wanted, tables)
         if confidence is not None and not 0 < confidence < 1:
-            raise SpecificationError(f"confidence must lie between 0 and 1, not {confidence!r}.")
+            raise SpecificationError(Argument("confidence"), f" must be between 0 and 1, got {confidence!r}.")
         if always is not None:
             require_rows(always)
             if confidence is None:
@@ -526,7 +530,7 @@ def merge(accumulators: Iterable[Accumulator]) -> Accumulator:
     remaining = iter(accumulators)
     first = next(remaining, None)
     if first is None:
-        raise MergeError("there is nothing to merge.")
+        raise MergeError("Nothing to merge: no accumulators were passed.")
     _require_accumulator(first)
     total = first.copy()
     for other in remaining:
@@ -542,4 +546,4 @@ def empty_of(roles: Roles, statistics: Sequence[Statistic], like: Accumulator) -
 
 def _require_accumulator(other: Any) -> None:
     if not isinstance(other, Accumulator):
-        raise MergeError(f"an accumulator is merged with others, not with a {type(other).__name__}.")
+        raise MergeError(f"Cannot merge an accumulator with a value of type {type(other).__name__}.")

@@ -71,11 +71,11 @@ class StreamMetricsError(Exception):
 
 
 class ColumnError(StreamMetricsError, ValueError):
-    """A batch lacks a column, or a column has a type that its role cannot use."""
+    """A column is missing, or its type is not supported for its role."""
 
 
 class DataError(StreamMetricsError, ValueError):
-    """A column contains values that its role cannot use: nulls, NaN, scores outside [0, 1], a third label.
+    """A column contains invalid values: nulls, NaN, scores outside [0, 1], or a third label.
 
     Attributes:
         column: Name of the column, or None if the error is not about a batch.
@@ -122,29 +122,29 @@ class DataError(StreamMetricsError, ValueError):
         Args:
             place: Replaces ``row 3 of the batch``.
 
-        >>> error = DataError(column="p", fault="nulls", count=2, height=9, row=3, advice=("drop them",))
+        >>> error = DataError(column="p", fault="nulls", count=2, height=9, row=3, advice=("Drop them",))
         >>> print(error.at("row 1003 of 'day.parquet'"))
-        column 'p' has nulls in 2 of 9 rows (the first is None, in row 1003 of 'day.parquet'); drop them.
+        Column 'p' contains nulls in 2 of 9 rows (first: None at row 1003 of 'day.parquet'). Drop them.
         """
         made = copy(self)
         made.args = self.args if self.row is None else self._message(place)
         return made
 
     def _message(self, place: str) -> tuple[Part, ...]:
-        rows = f"{self.count:,} of {self.height:,} rows (the first is {self.value!r}, in {place})"
-        return (f"column {self.column!r} has {self.fault} in {rows}; ", *self.advice, ".")
+        rows = f"{self.count:,} of {self.height:,} rows (first: {self.value!r} at {place})"
+        return (f"Column {self.column!r} contains {self.fault} in {rows}. ", *self.advice, ".")
 
 
 class SpecificationError(StreamMetricsError, ValueError):
-    """An accumulator, statistic or metric is declared in a way that cannot work."""
+    """The arguments of an accumulator, statistic, or metric are invalid or contradict each other."""
 
 
 class MergeError(StreamMetricsError, ValueError):
-    """Accumulators of different specifications cannot be added up."""
+    """Accumulators have different specifications and cannot be merged."""
 
 
 class MetricError(StreamMetricsError, ValueError):
-    """A metric is unknown, or the accumulator keeps nothing that it could be read from."""
+    """A metric is unknown, or not available from the statistics of the accumulator."""
 
 
 class ReportError(StreamMetricsError, LookupError):

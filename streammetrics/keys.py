@@ -18,11 +18,11 @@ def matching(frame: pl.DataFrame, columns: Sequence[str], keys: Mapping[str, Any
     """
     for key, value in keys.items():
         if key not in columns:
-            raise ReportError(f"there is no key {key!r}; the keys are: {', '.join(columns) or 'none'}.")
+            raise ReportError(f"Unknown key {key!r}. Keys: {', '.join(columns) or 'none'}.")
         try:
             frame = frame.filter(pl.col(key).eq_missing(pl.lit(value)))
         except (pl.exceptions.PolarsError, TypeError) as error:
-            raise ReportError(f"the key {key!r} is of type {frame.schema[key]}, not {value!r}.") from error
+            raise ReportError(f"Key {key!r} must be {frame.schema[key]}, got {value!r}.") from error
     return frame
 
 
@@ -33,7 +33,7 @@ def require_group_columns(columns: Sequence[str], by: Sequence[str]) -> None:
         ReportError: If a column is not a group column.
     """
     if foreign := [c for c in columns if c not in by]:
-        raise ReportError(f"{foreign[0]!r} is no group column; the group columns are: {', '.join(by) or 'none'}.")
+        raise ReportError(f"Unknown group column {foreign[0]!r}. Group columns: {', '.join(by) or 'none'}.")
 
 
 def require_free(by: Sequence[str], names: Collection[str], whose: str = "the name of a column of this table") -> None:
@@ -43,4 +43,4 @@ def require_free(by: Sequence[str], names: Collection[str], whose: str = "the na
         ReportError: If there is one.
     """
     if clash := sorted({*by}.intersection(names)):
-        raise ReportError(f"the group column {clash[0]!r} has {whose}; give it an alias.")
+        raise ReportError(f"Group column {clash[0]!r} has {whose}. Give it an alias.")

@@ -63,7 +63,7 @@ def accumulate(
     4.0
     """
     if workers is not None and workers < 1:
-        raise SpecificationError(f"there must be at least one worker, not {workers}.")
+        raise SpecificationError(f"workers= must be at least 1, got {workers}.")
     require_threads()
     targets = list(accumulators(source, acc).values())
     columns = tuple(dict.fromkeys(c for target in targets for c in target.roles.sources))
@@ -150,8 +150,10 @@ def accumulators(source: Source, acc: Any) -> Mapping[str, Accumulator]:
     if _named(acc):
         return acc  # type: ignore[no-any-return]
     if isinstance(source, Accumulator) or _named(source):
-        raise SpecificationError("the arguments are swapped: the source comes first, then the accumulator.")
-    raise SpecificationError(f"an accumulator is needed, or several by name, not a {type(acc).__name__}.")
+        raise SpecificationError("The arguments are swapped. Pass the source first, then the accumulator.")
+    raise SpecificationError(
+        f"acc= must be an accumulator or a mapping of names to accumulators, got {type(acc).__name__}."
+    )
 
 
 def _named(several: Any) -> bool:
@@ -165,7 +167,7 @@ def require_rows(filled: Iterable[Accumulator]) -> None:
         SourceError: If the source has no rows.
     """
     if not any(acc.seen for acc in filled):
-        raise SourceError("the source has no rows.")
+        raise SourceError("The source has no rows.")
 
 
 class _Part:
@@ -281,7 +283,7 @@ def _progress_bar(stream: Stream, wanted: bool) -> AbstractContextManager[Any]:
         from tqdm import tqdm
     except ImportError as error:
         raise SpecificationError(
-            "a progress bar needs the extra 'progress': pip install 'streammetrics[progress]'."
+            "The progress bar requires the 'progress' extra. Install it with: pip install 'streammetrics[progress]'"
         ) from error
     bar: AbstractContextManager[Any] = tqdm(total=stream.rows, unit=" rows", unit_scale=True)
     return bar

@@ -128,7 +128,7 @@ def binary(
     1.0
     """
     if y_score is None and y_pred is None:
-        raise SpecificationError("binary needs ", *SCORE_OR_LABEL)
+        raise SpecificationError("binary requires ", *SCORE_OR_LABEL)
     _require_one_decision(y_score, y_pred, thresholds)
     decided = () if y_pred is not None else _thresholds(thresholds, domain)
     statistics: list[Statistic] = [ConfusionCounts(decided)]
@@ -222,9 +222,9 @@ def multiclass(
     (0.6666666666666666, 0.0)
     """
     if y_score is None and y_pred is None:
-        raise SpecificationError("multiclass needs ", *SCORE_OR_LABEL)
+        raise SpecificationError("multiclass requires ", *SCORE_OR_LABEL)
     if y_score is None and one_vs_one:
-        raise SpecificationError(Argument("one_vs_one"), " compares ", Argument("y_score"), ", which is not given.")
+        raise SpecificationError(Argument("one_vs_one"), " requires ", Argument("y_score"), ".")
     statistics: list[Statistic] = [ConfusionMatrix(tuple(order))]
     shown: list[str] = []
     if y_score is not None:
@@ -305,7 +305,7 @@ def multilabel(
     (0.5, 0.25, 0.5)
     """
     if y_score is None and y_pred is None:
-        raise SpecificationError("multilabel needs ", *SCORE_OR_LABEL)
+        raise SpecificationError("multilabel requires ", *SCORE_OR_LABEL)
     statistics: list[Statistic] = [LabelSets(threshold), ConfusionCounts((threshold,) if y_pred is None else ())]
     shown: list[str] = []
     if y_score is not None:
@@ -446,7 +446,7 @@ def predictions(
     (0.6666666666666666, 0.6, 0.25)
     """
     if y_score is None and y_pred is None:
-        raise SpecificationError("predictions needs ", *SCORE_OR_LABEL)
+        raise SpecificationError("predictions requires ", *SCORE_OR_LABEL)
     _require_one_decision(y_score, y_pred, thresholds)
     statistics: list[Statistic] = []
     shown = [*VOLUME, "dropped_rate"]
@@ -478,9 +478,9 @@ def predictions(
 def _require_one_decision(y_score: Any, y_pred: Any, thresholds: Sequence[float] | None) -> None:
     """Refuse thresholds if predicted labels are counted."""
     if y_score is None and thresholds is not None:
-        raise SpecificationError(Argument("thresholds"), " apply to ", Argument("y_score"), ", which is not given.")
+        raise SpecificationError(Argument("thresholds"), " requires ", Argument("y_score"), ".")
     if y_pred is not None and thresholds is not None:
-        raise SpecificationError("Pass ", Argument("thresholds"), " or ", Argument("y_pred"), ", not both.")
+        raise SpecificationError("Pass either ", Argument("thresholds"), " or ", Argument("y_pred"), ", not both.")
 
 
 def _pairs(*columns: Any) -> tuple[tuple[str, str], ...]:

@@ -62,9 +62,9 @@ def require_length(length: str) -> None:
     streammetrics.errors.SpecificationError: '9999999999s' is too long; the limit is 292 years of hours or less, and ...
     """
     if not isinstance(length, str) or not LENGTH.fullmatch(length):
-        raise SpecificationError(f"{length!r:.40} is no length of time; write one like '7d' or '12h'.")
+        raise SpecificationError(f"Cannot read {length!r:.40} as a duration. Write one such as '7d' or '12h'.")
     parts = [(int(count), unit) for count, unit in PART.findall(length)]
     clock_time, days = (sum(n * units.get(unit, 0) for n, unit in parts) for units in (CLOCK, CALENDAR))
     if clock_time >= 2**63 or days >= 10**8:
         limits = "292 years of hours or less, and 100,000,000 days"
-        raise SpecificationError(f"{length!r:.40} is too long; the limit is {limits}.")
+        raise SpecificationError(f"The duration {length!r:.40} is too long. Maximum: {limits}.")

@@ -347,7 +347,7 @@ def test_keys_choose_groups_and_the_largest_are_taken(segmented):
     assert len(picture.series) == MOST
     assert [int(n) for n in picture.series] == [57, 58, 59, 60, 61, 62]  # the last one is not full
     assert "those with most rows" in picture.subtitle
-    with pytest.raises(sm.ReportError, match="no key 'country'; the keys are: g, day"):
+    with pytest.raises(sm.ReportError, match=r"Unknown key 'country'. Keys: g, day"):
         charts.roc(segmented, country="DE")
     with pytest.raises(sm.ReportError, match="no row has g='XX'"):
         charts.roc(segmented, g="XX")
@@ -491,7 +491,7 @@ def test_infinite_metrics_can_be_saved():
 
 
 def test_a_threshold_of_another_type_is_refused(report):
-    with pytest.raises(sm.ReportError, match="'threshold' is of type Float64, not 'high'"):
+    with pytest.raises(sm.ReportError, match="Key 'threshold' must be Float64, got 'high'"):
         charts.confusion(report, threshold="high")
 
 

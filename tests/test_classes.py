@@ -160,11 +160,11 @@ def test_a_batch_with_labels_of_another_type_is_refused_and_changes_nothing():
         {"y": ["a"], "z": [1], "g": [1]},
         {"y": [DAYS[0]], "z": ["a"], "g": [1]},
     ):
-        with pytest.raises(sm.ColumnError, match="class labels are of different types in different columns or batches"):
+        with pytest.raises(sm.ColumnError, match="Class labels have different types in different columns or batches"):
             acc.update(batch)
         assert acc.to_bytes() == before
     other = acc.empty().update({"y": [1], "z": [1], "g": [1]})
-    with pytest.raises(sm.ColumnError, match=r"class labels are of different types.*Int64 and String"):
+    with pytest.raises(sm.ColumnError, match=r"Class labels have different types.*Int64 and String"):
         acc.absorb(other)
     assert acc.to_bytes() == before
 
@@ -188,7 +188,7 @@ def test_null_labels_are_dropped_whatever_the_type_of_the_batch():
     report = acc.finalize()
     assert (report["rows"].value, report["dropped"].value, report["accuracy"].value) == (1, 5, 1.0)
     assert acc.state.tables["confusion_matrix"].rows() == [(0, "a", "a", 1)]
-    with pytest.raises(sm.DataError, match="'y' has null or NaN in 1 of 2 rows"):
+    with pytest.raises(sm.DataError, match="'y' contains null or NaN in 1 of 2 rows"):
         evaluated(pl.DataFrame({"y": ["a", None], "z": ["a", "a"]}), y_pred="z")
     declared = evaluated(pl.DataFrame({"y": ["a", None], "z": ["a", "a"]}), y_pred="z", labels=["a"], nulls="drop")
     assert declared["rows"].value == 1
@@ -347,20 +347,20 @@ def test_integers_booleans_and_categories_are_declared_labels():
 FAULTS = {
     "sum": (
         {"a": [0.5, 0.7], "b": [0.5, 0.2]},
-        r"'a \+ b' has probabilities .* not sum to 1 in 1 of 2 .* 0.8999.*row 1",
+        r"'a \+ b' contains probabilities .* not sum to 1 in 1 of 2 .* 0.8999.*row 1",
     ),
     "nearly": ({"a": [0.5, 0.7], "b": [0.5, 0.3002]}, "renormalize=True"),
     "beyond one": (
         {"a": [1.2, 0.7], "b": [-0.2, 0.3]},
-        r"'a' has scores outside \[0, 1\] in 1 of 2 rows .*1.2, in row 0",
+        r"'a' contains scores outside \[0, 1\] in 1 of 2 rows .*1.2 at row 0",
     ),
-    "null": ({"a": [None, 0.7], "b": [1.0, 0.3]}, "'a' has null or NaN in 1 of 2 rows"),
-    "NaN": ({"a": [0.5, 0.7], "b": [0.5, float("nan")]}, "'b' has null or NaN in 1 of 2 rows"),
+    "null": ({"a": [None, 0.7], "b": [1.0, 0.3]}, "'a' contains null or NaN in 1 of 2 rows"),
+    "NaN": ({"a": [0.5, 0.7], "b": [0.5, float("nan")]}, "'b' contains null or NaN in 1 of 2 rows"),
     "label": (
         {"a": [0.5, 0.7], "b": [0.5, 0.3], "y": ["a", "c"]},
-        r"'y' has labels other than 'a', 'b' in 1 .*'c', in row 1",
+        r"'y' contains labels other than 'a', 'b' in 1 .*'c' at row 1",
     ),
-    "prediction": ({"a": [0.5, 0.7], "b": [0.5, 0.3], "z": ["c", "a"]}, "'z' has labels other than 'a', 'b'"),
+    "prediction": ({"a": [0.5, 0.7], "b": [0.5, 0.3], "z": ["c", "a"]}, "'z' contains labels other than 'a', 'b'"),
 }
 
 
@@ -380,7 +380,9 @@ def test_sums_within_the_tolerance_pass():
     columns = {f"p{i}": p[:, i] for i in range(300)}
     acc = sm.multiclass(y_true="y", y_score={i: f"p{i}" for i in range(300)})
     assert acc.update(columns | {"y": p.argmax(axis=1)}).finalize()["accuracy"].value == 1.0
-    with pytest.raises(sm.DataError, match=r"'p0 \+ p1 \+ p2 \+ p3 \+ p4 \+ … \(300 columns\)' has prob.* in 50 of 50"):
+    with pytest.raises(
+        sm.DataError, match=r"'p0 \+ p1 \+ p2 \+ p3 \+ p4 \+ … \(300 columns\)' contains prob.* in 50 of 50"
+    ):
         acc.update({name: p / 2 for name, p in columns.items()} | {"y": p.argmax(axis=1)})
 
 
@@ -477,11 +479,11 @@ def test_renormalized_probabilities():
 
 SPECIFICATIONS = {
     "nothing predicted": ({}, "y_score=, y_pred=, or both"),
-    "no labels": ({"y_score": "p"}, "a column for each, or labels="),
+    "no labels": ({"y_score": "p"}, "Map each label to a column"),
     "text": ({"y_score": "p", "labels": "abc"}, "of one type, not 'abc'"),
     "mixed": ({"y_score": {1: "p", "b": "q"}}, "of one type, not 1, 'b'"),
     "equal": ({"y_score": "p", "labels": [True, 1, 0]}, "of one type"),
-    "twice": ({"y_score": "p", "labels": ["a", "b", "a"]}, "'a' is given twice"),
+    "twice": ({"y_score": "p", "labels": ["a", "b", "a"]}, "'a' is repeated"),
     "null": ({"y_score": {None: "p", "b": "q"}}, "null and NaN are no labels"),
     "NaN": ({"y_score": {float("nan"): "p", 1.0: "q"}}, "null and NaN are no labels"),
     "days": ({"y_score": "p", "labels": DAYS}, "texts, numbers or booleans"),
@@ -490,7 +492,7 @@ SPECIFICATIONS = {
     "other labels": ({"y_score": {"a": "p", "c": "q"}, "labels": ["a", "b"]}, "labels 'a', 'c', not for 'a', 'b'"),
     "order of others": ({"y_score": {"a": "p", "b": "q"}, "order": ["a", "c"]}, "labels 'a', 'b', not for 'a', 'c'"),
     "order of fewer": ({"y_pred": "z", "labels": ["a", "b"], "order": ["a"]}, "orders the labels 'a'; .* are 'a', 'b'"),
-    "order twice": ({"y_pred": "z", "order": ["a", "a"]}, "'a' is given twice"),
+    "order twice": ({"y_pred": "z", "order": ["a", "a"]}, "'a' is repeated"),
     "unnamed models": ({"y_pred": {0: "z", 1: "z"}}, "each with a name"),
     "other models": ({"y_pred": {"m": "z"}, "y_score": {"n": {"a": "p", "b": "q"}}}, "the same models"),
     "pairs of nothing": ({"y_pred": "z", "one_vs_one": True}, "one_vs_one= compares y_score="),
@@ -506,13 +508,13 @@ def test_specifications_that_do_not_fit(options, message):
 @pytest.mark.parametrize(
     ("statistic", "roles", "message"),
     [
-        (sm.ConfusionMatrix(), {"y_score": "p"}, "a column for each, or labels="),
-        (sm.ConfusionMatrix(), {}, "ConfusionMatrix needs y_pred=, or y_score="),
+        (sm.ConfusionMatrix(), {"y_score": "p"}, "Map each label to a column"),
+        (sm.ConfusionMatrix(), {}, "ConfusionMatrix requires y_pred=, or y_score="),
         (sm.ConfusionMatrix(), {"y_pred": "z", "task": "binary"}, "ConfusionMatrix is no statistic of binary tasks"),
         (sm.ProbabilityLoss(), {"y_score": "p", "task": "regression"}, "ProbabilityLoss is no statistic of regression"),
         (sm.ClassLoss(), {"y_pred": "z"}, "ClassLoss needs y_score="),
-        (sm.ConfusionCounts(), {"y_score": "p", "labels": ["a"]}, "labels= are for tasks of several classes"),
-        (sm.Histogram(of="y_pred"), {"y_pred": "z", "task": "multiclass"}, "Histogram is kept for each label"),
+        (sm.ConfusionCounts(), {"y_score": "p", "labels": ["a"]}, "labels= applies to multiclass"),
+        (sm.Histogram(of="y_pred"), {"y_pred": "z", "task": "multiclass"}, "Histogram requires a score for each label"),
     ],
 )
 def test_statistics_that_the_columns_cannot_feed(statistic, roles, message):
@@ -555,7 +557,7 @@ def test_an_average_says_for_how_many_labels_it_is_undefined():
     assert report["precision(average=macro)"].note is None
     infinite = report["class_imbalance(average=weighted)"]  # of "c", which has no rows and no weight
     assert infinite.value == pytest.approx((2 / 1 * 2 + 2 / 1 * 1) / 3)
-    with pytest.raises(sm.MetricError, match="mean over labels, which are not kept apart"):
+    with pytest.raises(sm.MetricError, match="is an average over labels, but the task has no labels"):
         report["log_loss(average=macro)"]
 
 

@@ -286,7 +286,7 @@ def test_what_is_compared():
     rows = {"y": [1, 0], "p": [0.9, 0.2], "value_right": ["u", "u"]}
     acc = sm.binary(y_true="y", y_score="p", by="value_right").update(rows)
     assert compare(acc, acc).frame["difference"].drop_nulls().unique().to_list() == [0.0]
-    with pytest.raises(sm.ReportError, match="accumulators or reports are compared, not a int"):
+    with pytest.raises(sm.ReportError, match="Only accumulators and reports can be compared, got int"):
         compare(acc, 3)
 
 
@@ -339,7 +339,7 @@ def test_reports_are_compared_by_the_metrics_asked_for():
     assert found.frame["metric"].to_list() == ["mae", "wape"]
     assert found.frame.equals(compare(regression(HAND), regression(HAND, "q"), metrics=["mae", "wape"]).frame)
     assert compare(regression(HAND), b, metrics="mae").frame["metric"].to_list() == ["mae"]
-    with pytest.raises(sm.MetricError, match="roc_auc needs"):
+    with pytest.raises(sm.MetricError, match="'roc_auc' is not available"):
         compare(a, b, metrics=["roc_auc"])
 
 

@@ -161,9 +161,9 @@ def test_an_empty_accumulator_is_undefined(order):
     ("order", "error", "message"),
     [
         (["a", "b"], sm.DataError, r"order must list every label that occurs; 2 are missing, such as 'B'"),
-        ([*LABELS["text"], "a", "a"], sm.SpecificationError, "order must list every label once; it has 'a' 3 times"),
-        ([1, 2, 3, 4], sm.SpecificationError, "order must list labels of type String"),
-        ([object()], sm.SpecificationError, "order must list labels of type String"),
+        ([*LABELS["text"], "a", "a"], sm.SpecificationError, "order= must list every label once, got 'a' 3 times"),
+        ([1, 2, 3, 4], sm.SpecificationError, "order= must list labels of type String"),
+        ([object()], sm.SpecificationError, "order= must list labels of type String"),
     ],
 )
 @pytest.mark.parametrize("view", [label_view, overall_view, lambda c, order: weighted_kappa(c, np.eye(4), order)])
@@ -192,7 +192,7 @@ def test_cells_equal_scikit_learn(normalize, sk_normalize, weighted):
 
 
 def test_another_normalization_is_refused():
-    with pytest.raises(sm.SpecificationError, match="normalize must be actual, predicted, all or None, not 'true'"):
+    with pytest.raises(sm.SpecificationError, match="normalize= must be actual, predicted, all, or None, got 'true'"):
         matrix_frame(confusion_cells([1], [1]), "true")
 
 
@@ -213,7 +213,7 @@ def test_most_confused_by_brute_force(n):
 def test_ties_of_confused_pairs_are_sorted_by_label():
     found = most_confused(confusion_cells(["b", "a", "b", "c"], ["a", "b", "c", "c"]), 2)
     assert found.select("actual", "predicted").rows() == [("a", "b"), ("b", "a")]
-    with pytest.raises(sm.SpecificationError, match="n must be at least 1; it is 0"):
+    with pytest.raises(sm.SpecificationError, match="n= must be at least 1, got 0"):
         most_confused(confusion_cells(["b"], ["a"]), 0)
 
 
@@ -261,9 +261,9 @@ def test_weighted_kappa_of_one_label_is_null():
     [
         ([[0, 1], [1, 0]], "weights must be a matrix of 3 x 3, a row for each label; it is 2 x 2"),
         ([0, 1, 2], "it is 3"),
-        ([[0, 1], [1]], "weights must be a square matrix of numbers"),
-        ([["a"] * 3] * 3, "weights must be a square matrix of numbers"),
-        (np.full((3, 3), np.nan), "weights must be finite"),
+        ([[0, 1], [1]], "weights= must be a square matrix of numbers"),
+        ([["a"] * 3] * 3, "weights= must be a square matrix of numbers"),
+        (np.full((3, 3), np.nan), "weights= must be finite"),
     ],
 )
 def test_matrices_that_do_not_fit_are_refused(matrix, message):

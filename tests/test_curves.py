@@ -117,14 +117,14 @@ def test_a_single_class_has_no_best_mcc():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "one objective"),
-        ({"maximize": "f1", "minimize": "cost"}, "one objective"),
+        ({}, "either maximize= or minimize="),
+        ({"maximize": "f1", "minimize": "cost"}, "either maximize= or minimize="),
         ({"maximize": "predicted_positive_rate"}, "neither better"),
         ({"minimize": "recall"}, "better when high"),
-        ({"maximize": "roc_auc"}, "needs a table"),
-        ({"maximize": "f1", "where": "fpr = 0.1"}, "not a requirement"),
-        ({"maximize": "f1", "where": "fpr <= low"}, "not a requirement"),
-        ({"maximize": "f1", "where": "fprr <= 0.1"}, "did you mean fpr"),
+        ({"maximize": "roc_auc"}, "is not available"),
+        ({"maximize": "f1", "where": "fpr = 0.1"}, "as a requirement"),
+        ({"maximize": "f1", "where": "fpr <= low"}, "as a requirement"),
+        ({"maximize": "f1", "where": "fprr <= 0.1"}, "Did you mean 'fpr"),
     ],
 )
 def test_unusable_objectives_and_constraints(options, message):

@@ -276,9 +276,9 @@ def test_families_add_columns_in_one_order():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"families": ("possion",)}, "no family 'possion'; the families are log, log_cosh, poisson, gamma, tweedie"),
-        ({"families": "log"}, "no family"),
-        ({"power": 0}, "at least 1, not 0"),
+        ({"families": ("possion",)}, "Unknown family 'possion'. Families: log, log_cosh, poisson, gamma, tweedie"),
+        ({"families": "log"}, "Unknown family"),
+        ({"power": 0}, "at least 1, got 0"),
         ({"power": 0.5}, "at least 1"),
         ({"power": math.nan}, "at least 1"),
         ({"power": math.inf}, "at least 1"),

@@ -135,31 +135,41 @@ def test_group_types_of_shards_are_brought_together():
 
 
 BAD = {
-    "missing column": ({"y": [1], "q": [0.5]}, {}, sm.ColumnError, "there is no column 'p'; the batch has: y, q"),
-    "null label": ({"y": [1, None], "p": [0.1, 0.2]}, {}, sm.DataError, "'y' has null or NaN in 1 of 2 rows .*row 1"),
-    "null score": ({"y": [1, 0], "p": [None, 0.2]}, {}, sm.DataError, "'p' has null or NaN .* nulls='drop'"),
-    "NaN score": ({"y": [1, 0], "p": [0.1, float("nan")]}, {}, sm.DataError, "'p' has null or NaN in 1 of 2"),
-    "score above 1": ({"y": [1, 0], "p": [0.1, 1.5]}, {}, sm.DataError, r"scores outside \[0, 1\] .*1.5, in row 1"),
+    "missing column": ({"y": [1], "q": [0.5]}, {}, sm.ColumnError, "Column 'p' not found. Available columns: y, q"),
+    "null label": (
+        {"y": [1, None], "p": [0.1, 0.2]},
+        {},
+        sm.DataError,
+        "'y' contains null or NaN in 1 of 2 rows .*row 1",
+    ),
+    "null score": ({"y": [1, 0], "p": [None, 0.2]}, {}, sm.DataError, "'p' contains null or NaN .* nulls='drop'"),
+    "NaN score": ({"y": [1, 0], "p": [0.1, float("nan")]}, {}, sm.DataError, "'p' contains null or NaN in 1 of 2"),
+    "score above 1": ({"y": [1, 0], "p": [0.1, 1.5]}, {}, sm.DataError, r"scores outside \[0, 1\] .*1.5 at row 1"),
     "score below 0": ({"y": [1, 0], "p": [-0.1, 0.5]}, {}, sm.DataError, "domain='real'"),
     "infinite score": ({"y": [1, 0], "p": [0.1, float("inf")]}, {}, sm.DataError, r"outside \[0, 1\]"),
-    "a list for a score": ({"y": [1], "p": [[0.5]]}, {}, sm.ColumnError, "'p' is of type List.*; numbers are needed"),
-    "three labels": ({"y": [0, 1, 2], "p": [0.1] * 3}, {}, sm.DataError, "other than 0 and 1 .*is 2.*positive="),
-    "text labels": ({"y": ["a", "b"], "p": [0.1] * 2}, {}, sm.ColumnError, "'y' is of type String.*positive="),
+    "a list for a score": ({"y": [1], "p": [[0.5]]}, {}, sm.ColumnError, "'p' must be numeric, got List"),
+    "three labels": ({"y": [0, 1, 2], "p": [0.1] * 3}, {}, sm.DataError, "other than 0 and 1 .*first: 2 .*positive="),
+    "text labels": (
+        {"y": ["a", "b"], "p": [0.1] * 2},
+        {},
+        sm.ColumnError,
+        "'y' must be Boolean or 0/1, got String.*positive=",
+    ),
     "third label": (
         {"y": ["a", "b", "c"], "p": [0.1] * 3},
         {"positive": "a", "negative": "b"},
         sm.DataError,
         "other than 'a' and 'b' in 1 of 3 rows .*'c'",
     ),
-    "wrong label": ({"y": [1, 0], "p": [0.1] * 2}, {"positive": "a"}, sm.ColumnError, "cannot hold the label 'a'"),
-    "text score": ({"y": [1, 0], "p": ["0.1", "0.2"]}, {}, sm.ColumnError, "'p' is of type String; numbers are needed"),
+    "wrong label": ({"y": [1, 0], "p": [0.1] * 2}, {"positive": "a"}, sm.ColumnError, "cannot contain the label 'a'"),
+    "text score": ({"y": [1, 0], "p": ["0.1", "0.2"]}, {}, sm.ColumnError, "'p' must be numeric, got String"),
     "negative weight": (
         {"y": [1, 0], "p": [0.1] * 2, "w": [1, -1]},
         {"sample_weight": "w"},
         sm.DataError,
         "negative or infinite weights in 1 of 2",
     ),
-    "nested group": ({"y": [1], "p": [0.1], "g": [[1]]}, {"by": "g"}, sm.ColumnError, "group by plain values"),
+    "nested group": ({"y": [1], "p": [0.1], "g": [[1]]}, {"by": "g"}, sm.ColumnError, "Group by plain values"),
     "failing expression": (
         {"y": [1], "p": ["x"]},
         {"y_score": pl.col("p").cast(pl.Float64)},
@@ -167,38 +177,48 @@ BAD = {
         "'p' fails",
     ),
     "aggregate": ({"y": [1, 0], "p": [0.1, 0.2]}, {"y_score": pl.col("p").mean()}, sm.ColumnError, "1 rows for 2"),
-    "lazy frame": (pl.LazyFrame({"y": [1]}), {}, sm.ColumnError, "pass it to evaluate"),
-    "no table": (17, {}, sm.ColumnError, "type int cannot be read"),
-    "huge label": ({"y": [1, 0], "p": [0.1] * 2}, {"positive": 2**64}, sm.ColumnError, "cannot hold the label 1844"),
-    "list labels": ({"y": [[1], [0]], "p": [0.1] * 2}, {"positive": 1}, sm.ColumnError, "cannot hold the label 1"),
+    "lazy frame": (pl.LazyFrame({"y": [1]}), {}, sm.ColumnError, "Pass it to evaluate"),
+    "no table": (17, {}, sm.ColumnError, "type int"),
+    "huge label": ({"y": [1, 0], "p": [0.1] * 2}, {"positive": 2**64}, sm.ColumnError, "cannot contain the label 1844"),
+    "list labels": ({"y": [[1], [0]], "p": [0.1] * 2}, {"positive": 1}, sm.ColumnError, "cannot contain the label 1"),
     "true and a text": (
         {"y": [True, False], "p": [0.1] * 2},
         {"positive": "x"},
         sm.ColumnError,
-        "type Boolean and cannot",
+        "because it is Boolean",
     ),
     "column twice": (
         pa.Table.from_arrays([pa.array([1]), pa.array([0.1]), pa.array([0.2])], ["y", "p", "p"]),
         {},
         sm.ColumnError,
-        "cannot be read as a table",
+        "Cannot read the batch as a table",
     ),
     "intervals": (
         pd.DataFrame({"y": [1, 0], "p": [0.1, 0.2], "g": pd.cut([1, 2], 2)}),
         {"by": "g"},
         sm.ColumnError,
-        "group by plain values",
+        "Group by plain values",
     ),
     "weights that are no numbers": (
         {"y": [1, 0], "p": [0.1] * 2, "w": [1, None]},
         {"sample_weight": "w"},
         sm.DataError,
-        "'w' has null or NaN in 1 of 2",
+        "'w' contains null or NaN in 1 of 2",
     ),
-    "true on text": ({"y": ["True", "x"], "p": [0.1] * 2}, {"positive": True}, sm.ColumnError, "hold the label True"),
-    "one on text": ({"y": ["1", "0"], "p": [0.1] * 2}, {"positive": 1}, sm.ColumnError, "hold the label 1; pass"),
-    "one on booleans": ({"y": [True, False], "p": [0.1] * 2}, {"positive": 1}, sm.ColumnError, "hold the label 1"),
-    "a half on integers": ({"y": [1, 0], "p": [0.1] * 2}, {"positive": 0.5}, sm.ColumnError, "hold the label 0.5"),
+    "true on text": (
+        {"y": ["True", "x"], "p": [0.1] * 2},
+        {"positive": True},
+        sm.ColumnError,
+        "contain the label True",
+    ),
+    "one on text": (
+        {"y": ["1", "0"], "p": [0.1] * 2},
+        {"positive": 1},
+        sm.ColumnError,
+        "contain the label 1, because it is String. Pass",
+    ),
+    "one on booleans": ({"y": [True, False], "p": [0.1] * 2}, {"positive": 1}, sm.ColumnError, "contain the label 1"),
+    "a half on integers": ({"y": [1, 0], "p": [0.1] * 2}, {"positive": 0.5}, sm.ColumnError, "contain the label 0.5"),
     "text on a date": ({"y": [date(2026, 1, 1)], "p": [0.1]}, {"positive": "2026"}, sm.ColumnError, "label '2026'"),
     "a number on a date": ({"y": [date(2026, 1, 1)], "p": [0.1]}, {"positive": 1}, sm.ColumnError, "label 1"),
     "no float": ({"y": [1.0, 0.0], "p": [0.1] * 2}, {"positive": 2**53 + 1}, sm.ColumnError, "label 9007199254740993"),
@@ -206,13 +226,13 @@ BAD = {
         {"y": ["a", "b"], "p": [0.1] * 2},
         {"positive": "a", "negative": 0},
         sm.ColumnError,
-        "hold the label 0",
+        "contain the label 0",
     ),
     "far timestamps": (
         {"y": [1, 0], "p": [0.1] * 2, "g": pl.Series([0, 2**62]).cast(pl.Datetime("ms"))},
         {"by": "g"},
         sm.DataError,
-        "'g' has values out of the range of Datetime in 1 of 2 rows .*4611686018427387904, in row 1 .*years are 1 to",
+        "'g' contains values out of the range of Datetime .*4611686018427387904 at row 1 .*Years must be 1 to",
     ),
     "far dates": (
         {"y": [1], "p": [0.1], "g": pl.Series([2**30], dtype=pl.Int32).cast(pl.Date)},
@@ -226,19 +246,19 @@ BAD = {
         sm.DataError,
         "out of the range of Duration",
     ),
-    "rows without a column": ([{"y": 1}, {"y": 0}], {}, sm.ColumnError, "no column 'p'"),
-    "rows without a value": ([{"y": 1, "p": 0.5}, {"y": 0}], {}, sm.DataError, "'p' has null or NaN in 1 of 2"),
-    "rows and other things": ([{"y": 1, "p": 0.5}, 7], {}, sm.ColumnError, "type list cannot be read"),
-    "text among numbers": ({"y": [1, 0], "p": [0, "0.5"]}, {}, sm.ColumnError, "cannot be read as a table"),
+    "rows without a column": ([{"y": 1}, {"y": 0}], {}, sm.ColumnError, "Column 'p' not found"),
+    "rows without a value": ([{"y": 1, "p": 0.5}, {"y": 0}], {}, sm.DataError, "'p' contains null or NaN in 1 of 2"),
+    "rows and other things": ([{"y": 1, "p": 0.5}, 7], {}, sm.ColumnError, "type list"),
+    "text among numbers": ({"y": [1, 0], "p": [0, "0.5"]}, {}, sm.ColumnError, "Cannot read the batch as a table"),
     "an integer among floats": (
         {"y": [1, 0], "p": [0.5, 2**53 + 1]},
         {},
         sm.ColumnError,
-        "integer 9007199254740993, beyond 2\\^53",
+        "integer 9007199254740993, which is beyond 2\\^53",
     ),
-    "numbers among lists": ({"y": [1, 0], "p": [0.5, [1]]}, {}, sm.ColumnError, "cannot be read as a table"),
-    "an empty text": ("", {}, sm.ColumnError, "type str cannot be read"),
-    "ragged": ({"y": [1, 0], "p": [0.1]}, {}, sm.ColumnError, "cannot be read as a table"),
+    "numbers among lists": ({"y": [1, 0], "p": [0.5, [1]]}, {}, sm.ColumnError, "Cannot read the batch as a table"),
+    "an empty text": ("", {}, sm.ColumnError, "type str"),
+    "ragged": ({"y": [1, 0], "p": [0.1]}, {}, sm.ColumnError, "Cannot read the batch as a table"),
 }
 
 
@@ -259,41 +279,41 @@ def test_bad_input_is_refused_and_loses_nothing(data, options, error, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"nulls": "ignore"}, "nulls must be"),
+        ({"nulls": "ignore"}, "nulls= must be"),
         ({"negative": 0}, "positive="),
         ({"by": "threshold"}, "'threshold', which reports use"),
         ({"by": "row_counts"}, "'row_counts', which saved states use"),
         ({"by": ["g", "g"]}, "twice"),
-        ({"by": None}, "a column is a name or a Polars expression, not None"),
-        ({"by": ""}, "a column cannot be named ''"),
-        ({"by": "\0"}, "a column cannot be named '\\\\x00'"),
-        ({"y_score": pl.col("p").alias("a\0b")}, "a column cannot be named"),
+        ({"by": None}, "A column must be a name or a Polars expression, got None"),
+        ({"by": ""}, "A column cannot be named ''"),
+        ({"by": "\0"}, "A column cannot be named '\\\\x00'"),
+        ({"y_score": pl.col("p").alias("a\0b")}, "A column cannot be named"),
         ({"positive": [1, 0, 0, 0]}, "positive= must be one text, number, boolean, date or time, got \\[1, 0, 0, 0\\]"),
         ({"positive": pl.Series([1])}, "positive= must be one"),
         ({"positive": pl.lit(1)}, "positive= must be one"),
         ({"positive": float("nan")}, "positive= must be one .* got nan"),
         ({"positive": 1, "negative": [0, 2]}, "negative= must be one"),
         ({"positive": 1, "negative": 1.0}, "must be different labels"),
-        ({"by": "*"}, "a column cannot be named '\\*'"),
-        ({"y_score": "^p.*$"}, "a column cannot be named"),
-        ({"y_score": pl.col("y") * 0.5}, "two different columns are named 'y'"),
+        ({"by": "*"}, "A column cannot be named '\\*'"),
+        ({"y_score": "^p.*$"}, "A column cannot be named"),
+        ({"y_score": pl.col("y") * 0.5}, "Two different columns are named 'y'"),
         ({"y_score": pl.all()}, "single named column"),
         ({"y_score": {}}, "at least one model"),
-        ({"y_score": 7}, "a column is a name"),
-        ({"y_score": None}, "needs y_score="),
+        ({"y_score": 7}, "A column must be a name"),
+        ({"y_score": None}, "requires y_score="),
         ({"y_pred": "z", "thresholds": [0.5]}, "not both"),
         ({"y_pred": {"a": "z"}}, "same models"),
         ({"thresholds": [0.5, 0.5]}, "distinct"),
         ({"thresholds": [float("nan")]}, "distinct numbers"),
-        ({"thresholds": ["half"]}, "distinct numbers, not \\('half',\\)"),
+        ({"thresholds": ["half"]}, "distinct numbers, got \\('half',\\)"),
         ({"thresholds": [None]}, "distinct numbers"),
         ({"capacity": 7}, "at least 8"),
-        ({"capacity": 1e4}, "capacity must be a whole number, not 10000.0"),
-        ({"capacity": 0}, "capacity must be at least 8"),
-        ({"calibration_bins": 2.5}, "calibration bins must be a whole number"),
-        ({"atoms": [2.0]}, "no value of the domain"),
-        ({"domain": "margin"}, "domain must be"),
-        ({"calibration_bins": 0}, "at least one bin"),
+        ({"capacity": 1e4}, "capacity= must be an integer, got 10000.0"),
+        ({"capacity": 0}, "capacity= must be at least 8"),
+        ({"calibration_bins": 2.5}, "calibration bins must be an integer"),
+        ({"atoms": [2.0]}, "outside the domain"),
+        ({"domain": "margin"}, "domain= must be"),
+        ({"calibration_bins": 0}, "bins= must be at least 1"),
     ],
     ids=lambda x: next(iter(x)) if isinstance(x, dict) else "",
 )
@@ -381,17 +401,17 @@ def test_a_batch_of_null_labels_is_dropped(options):
 
 def test_what_arrow_has_and_polars_has_not_is_refused():
     decimals = pa.array([0, 1], pa.int64()).cast(pa.decimal256(50, 2))
-    with pytest.raises(sm.ColumnError, match="cannot be read as a table"):
+    with pytest.raises(sm.ColumnError, match="Cannot read the batch as a table"):
         task().update(pa.table({"y": [1, 0], "p": decimals}))
 
 
 def test_errors_of_rows_say_which_and_can_say_where():
     data = {"y": [0, 1, 1, 0], "p": [0.5, 0.5, 7.0, 8.0], "w": [1.0] * 4}
-    with pytest.raises(sm.DataError, match=r"7.0, in row 2 of the batch\)") as caught:
+    with pytest.raises(sm.DataError, match=r"7.0 at row 2 of the batch\)") as caught:
         task().update(data)
     error = caught.value
     assert (error.column, error.fault, error.count, error.height) == ("p", "scores outside [0, 1]", 2, 4)
-    assert (error.row, error.value, error.advice[:2]) == (2, 7.0, ("pass probabilities", ", or "))
+    assert (error.row, error.value, error.advice[:2]) == (2, 7.0, ("Pass probabilities", ", or "))
     elsewhere = pickle.loads(pickle.dumps(error.at("row 1002 of 'a.csv'")))
     assert str(elsewhere) == str(error).replace("row 2 of the batch", "row 1002 of 'a.csv'")
     assert vars(elsewhere) == vars(error)
@@ -401,7 +421,7 @@ def test_a_value_may_say_what_the_error_says():
     labels = ["a", "b", "row 2 of the batch"]
     with pytest.raises(sm.DataError) as caught:
         task(positive="a", negative="b").update({"y": labels, "p": [0.1] * 3})
-    assert "the first is 'row 2 of the batch', in row 9 of 'f'" in str(caught.value.at("row 9 of 'f'"))
+    assert "first: 'row 2 of the batch' at row 9 of 'f'" in str(caught.value.at("row 9 of 'f'"))
 
 
 def test_errors_that_are_not_of_a_batch_have_no_place():
@@ -495,13 +515,13 @@ def test_the_ends_of_time_are_groups(values):
 def test_times_out_of_range_do_not_panic():
     far = pl.Series([0, 2**62]).cast(pl.Datetime("ms"))
     labels = {"positive": datetime(1970, 1, 1), "negative": datetime(1970, 1, 2)}
-    with pytest.raises(sm.DataError, match="'y' has values out of the range of Datetime"):
+    with pytest.raises(sm.DataError, match="'y' contains values out of the range of Datetime"):
         task(**labels).update({"y": far, "p": [0.1] * 2})
     for options in ({}, {"labels": ["a"]}):
-        with pytest.raises(sm.DataError, match="'y' has values out of the range of Datetime"):
+        with pytest.raises(sm.DataError, match="'y' contains values out of the range of Datetime"):
             sm.multiclass(y_true="y", y_pred="y", **options).update({"y": far})
     dates = pl.DataFrame({"y": [1], "p": [0.1], "g": pl.Series([2**30], dtype=pl.Int32).cast(pl.Date)})
-    with pytest.raises(sm.ColumnError, match="the expression for column 'g' fails"):
+    with pytest.raises(sm.ColumnError, match="The expression for column 'g' fails"):
         task(by=pl.col("g").dt.truncate("1mo")).update(dates)
 
 

@@ -444,8 +444,8 @@ def test_questions_that_cannot_be(store):
         ({"until": 7}, "not 7"),
         ({"until": datetime.max}, "a time is"),
         ({"since": "2026-01-01T00:00Z"}, "has a time zone"),
-        ({"by": "region"}, "'region' is no group column"),
-        ({"by": "day", "every": "1d"}, "two different columns are named 'day'"),
+        ({"by": "region"}, "Unknown group column 'region'"),
+        ({"by": "day", "every": "1d"}, "Two different columns are named 'day'"),
         ({"every": "sometimes"}, "sometimes|duration"),
         ({"where": pl.col("region") == 1}, "country"),
         ({"where": pl.col("batch_id") == "1"}, "country"),
@@ -800,7 +800,7 @@ def test_two_that_make_the_table_at_once(store, monkeypatch):
 @pytest.mark.parametrize("every", ["x", "0d", "-1d", "", "weekly", 7, "1d12h", "9" * 30 + "d", "9223372036854775807d"])
 def test_windows_of_no_length(store, every):
     appended(store, COUNTS, [predictions(20, 0)])
-    with pytest.raises(sm.SpecificationError, match=r"no length of time|must be a duration|is too long"):
+    with pytest.raises(sm.SpecificationError, match=r"as a duration|must be a duration|is too long"):
         store.query(every=every)
 
 
@@ -865,7 +865,7 @@ def test_dates_that_no_question_could_name_are_refused(time, role, store):
     assert not Path(store.uri).exists()
     near = pl.select(pl.lit(datetime(2026, 1, 1)).cast(time.dtype)).to_series()
     assert store.append(acc.empty().update({"y": [1], **columns, "when": near}), batch_id="1")
-    with pytest.raises(sm.DataError, match=f"olumn 'when' has .*({BEYOND})"):
+    with pytest.raises(sm.DataError, match=f"olumn 'when' (has|contains) .*({BEYOND})"):
         store.append(acc.empty().update({"y": [1], **columns}), batch_id="2")
     assert store.query().seen == 1
     store.compact()

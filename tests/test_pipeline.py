@@ -149,14 +149,14 @@ def test_batches_are_not_drawn_ahead(monkeypatch):
 @pytest.mark.parametrize(
     ("source", "error", "message"),
     [
-        ("nowhere.parquet", sm.SourceError, "there is no file 'nowhere.parquet'"),
-        ("nowhere/*.parquet", sm.SourceError, "no file matches 'nowhere"),
+        ("nowhere.parquet", sm.SourceError, "File 'nowhere.parquet' not found"),
+        ("nowhere/*.parquet", sm.SourceError, "No file matches 'nowhere"),
         ([], sm.SourceError, "no rows"),
         (DATA[:0], sm.SourceError, "no rows"),
-        (17, sm.SourceError, "type int cannot be read"),
-        (pl.LazyFrame({"y": [1]}), sm.ColumnError, "there is no column 'p'; the source has: 'y'\\."),
-        (DATA.lazy().with_columns(pl.col("p").str.to_date().alias("p")), sm.SourceError, "the plan cannot be read"),
-        ([1, 2], sm.ColumnError, "type int cannot be read"),
+        (17, sm.SourceError, "type int"),
+        (pl.LazyFrame({"y": [1]}), sm.ColumnError, "Column 'p' not found. Available columns: 'y'\\."),
+        (DATA.lazy().with_columns(pl.col("p").str.to_date().alias("p")), sm.SourceError, "Cannot read the plan"),
+        ([1, 2], sm.ColumnError, "type int"),
     ],
     ids=range(8),
 )
@@ -171,9 +171,9 @@ def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "notes.txt").write_text("hello")
     DATA.write_csv(tmp_path / "a.csv")
     for source, message in (
-        (tmp_path / "broken.parquet", "broken.parquet cannot be read"),
-        (tmp_path / "notes.txt", "of no known kind"),
-        ([tmp_path / "a.csv", tmp_path / "broken.parquet"], "different kinds"),
+        (tmp_path / "broken.parquet", "Cannot read .*broken.parquet"),
+        (tmp_path / "notes.txt", "Unknown file type"),
+        ([tmp_path / "a.csv", tmp_path / "broken.parquet"], "different types"),
     ):
         with pytest.raises(sm.SourceError, match=message):
             sm.evaluate(source, acc)
@@ -222,7 +222,7 @@ def test_files_of_wider_numbers_and_more_columns(tmp_path):
     PAIR.write_parquet(tmp_path / "a.parquet")
     PAIR.cast({"p": pl.Float32, "y": pl.Int8}).with_columns(more=1).write_parquet(tmp_path / "b.parquet")
     assert sm.evaluate(tmp_path, COUNTED)["rows"].value == 4
-    with pytest.raises(sm.SourceError, match=r"cannot be read: data type mismatch for column y: (?!.*hint)"):
+    with pytest.raises(sm.SourceError, match=r".*: data type mismatch for column y: (?!.*hint)"):
         sm.evaluate([tmp_path / "b.parquet", tmp_path / "a.parquet"], sm.binary(y_true="y", y_score="p"))
 
 
@@ -243,12 +243,12 @@ def test_faults_of_arrow_sources_are_told_as_such(tmp_path):
     content = sink.getvalue()
     cut = pa.ipc.open_stream(content.slice(0, content.size // 2))
     for source, name in ((dataset, "dataset"), (cut, "reader"), (DATA["y"], "Series")):
-        with pytest.raises(sm.SourceError, match=f"the {name} cannot be read: "):
+        with pytest.raises(sm.SourceError, match=f"Cannot read the {name}: "):
             sm.evaluate(source, task())
 
 
 def test_there_is_a_worker():
-    with pytest.raises(sm.SpecificationError, match="at least one worker, not 0"):
+    with pytest.raises(sm.SpecificationError, match="workers= must be at least 1, got 0"):
         sm.evaluate(PAIR, COUNTED, workers=0)
 
 
@@ -261,7 +261,7 @@ def test_a_report_of_some_metrics_with_intervals(confidence):
 
 def test_metrics_and_confidence_are_checked_before_anything_is_read():
     unread = (pytest.fail("the data were read") for _ in range(1))
-    with pytest.raises(sm.MetricError, match="did you mean roc_auc"):
+    with pytest.raises(sm.MetricError, match="Did you mean 'roc_auc"):
         sm.evaluate(unread, task(), metrics=["rok_auc"])
     with pytest.raises(sm.SpecificationError, match="between 0 and 1"):
         sm.evaluate(unread, task(), confidence=95)
@@ -270,10 +270,12 @@ def test_metrics_and_confidence_are_checked_before_anything_is_read():
 @pytest.mark.parametrize("function", [sm.evaluate, sm.accumulate])
 def test_what_is_no_accumulator_is_told(function):
     for swapped in (task(), {"a": task()}):
-        with pytest.raises(sm.SpecificationError, match="the arguments are swapped: the source comes first"):
+        with pytest.raises(sm.SpecificationError, match="The arguments are swapped"):
             function(swapped, DATA)
     for acc in ("x", {}, {"a": 1}, sm.binary, None):
-        with pytest.raises(sm.SpecificationError, match="an accumulator is needed, or several by name, not a"):
+        with pytest.raises(
+            sm.SpecificationError, match="acc= must be an accumulator or a mapping of names to accumulators, got"
+        ):
             function(DATA, acc)
 
 
@@ -289,9 +291,9 @@ def test_rows_as_dicts(wrap):
 
 
 def test_rows_as_dicts_that_do_not_fit():
-    with pytest.raises(sm.ColumnError, match="column 'y' is of type String"):
+    with pytest.raises(sm.ColumnError, match="Column 'y' must be Boolean or 0/1, got String"):
         sm.evaluate([{"y": 1, "p": 0.5, "g": 1}, {"y": "no", "p": 0.5, "g": 1}], task())
-    with pytest.raises(sm.DataError, match=r"'p' has null .* in row 1 of the list"):
+    with pytest.raises(sm.DataError, match=r"'p' contains null .* at row 1 of the list"):
         sm.evaluate([{"y": 1, "p": 0.5, "g": "a"}, {"y": 1, "g": "a"}], task())
 
 

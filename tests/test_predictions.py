@@ -94,7 +94,7 @@ def test_forecasts_and_margins():
 
 
 def test_what_does_not_fit_is_refused():
-    with pytest.raises(sm.SpecificationError, match="needs y_score=, y_pred=, or both"):
+    with pytest.raises(sm.SpecificationError, match="requires y_score=, y_pred=, or both"):
         sm.predictions()
     with pytest.raises(sm.SpecificationError, match="thresholds= apply to y_score="):
         sm.predictions(y_pred="z", thresholds=(0.5,))

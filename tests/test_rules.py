@@ -359,9 +359,9 @@ def test_lengths_beyond_the_calendar_reach_back_to_the_first_window(store):
 @pytest.mark.parametrize(
     ("rule", "error", "message"),
     [
-        (sm.Rule("rok_auc >= 0.8"), sm.MetricError, "did you mean roc_auc"),
+        (sm.Rule("rok_auc >= 0.8"), sm.MetricError, "Did you mean 'roc_auc"),
         (sm.Rule("mae >= 0.8"), sm.MetricError, "mae"),
-        (sm.Rule("rows >= 1", by=("region",)), sm.SpecificationError, "'region' is no group column"),
+        (sm.Rule("rows >= 1", by=("region",)), sm.SpecificationError, "Unknown group column 'region'"),
         (sm.Rule("psi(of='error') <= 1", against="7d"), sm.ReportError, "no distribution of 'error' on both sides"),
         (sm.Rule("psi(of='y_score', bins=1) <= 1", against="7d"), sm.SpecificationError, "bins must be a whole number"),
     ],

@@ -92,16 +92,16 @@ def test_keys_models_and_undefined_groups():
 
 def test_what_cannot_be_ranked_is_refused():
     report = report_of(labelled())
-    with pytest.raises(sm.MetricError, match="prevalence is neither better when high nor when low"):
+    with pytest.raises(sm.MetricError, match="Metric 'prevalence' has no preferred direction"):
         report.worst("prevalence")
-    with pytest.raises(sm.MetricError, match="did you mean roc_auc"):
+    with pytest.raises(sm.MetricError, match="Did you mean 'roc_auc"):
         report.worst("rok_auc")
-    with pytest.raises(sm.ReportError, match=r"finalize\(confidence=0.95\)"):
+    with pytest.raises(sm.ReportError, match=r"Pass a confidence level to finalize"):
         report.worst("roc_auc", by_bound=True)
-    with pytest.raises(sm.ReportError, match="there is no key 'land'"):
+    with pytest.raises(sm.ReportError, match="Unknown key 'land'"):
         report.worst("roc_auc", land="x")
     sampled = report_of(labelled(), confidence=0.9)
-    with pytest.raises(sm.ReportError, match="ece has no confidence intervals here"):
+    with pytest.raises(sm.ReportError, match="Metric 'ece' has no confidence intervals"):
         sampled.worst("ece", by_bound=True)
     assert sampled.worst("ece").height == 7
 
@@ -168,7 +168,7 @@ def test_gaps_of_odd_values():
     assert (found["difference"], found["ratio"]) == (1.0, None)
     none = report.gaps("recall", over="g", g="b").row(0, named=True)
     assert (none["difference"], none["ratio"], none["note"]) == (None, None, "undefined for 1 of 1 values of g")
-    with pytest.raises(sm.ReportError, match="'h' is no group column; the group columns are: g"):
+    with pytest.raises(sm.ReportError, match=r"Unknown group column 'h'. Group columns: g"):
         report.gaps("recall", over="h")
     clash = sm.binary(y_true="y", y_pred="z", by=["ratio", "g"]).update(
         from_counts(cells, "g").with_columns(ratio=pl.lit(1))
@@ -234,7 +234,7 @@ def test_fairness_without_labels_is_demographic_parity():
     found = report.fairness(over="gender")
     assert found["criterion"].to_list() == ["demographic_parity"]
     assert found["difference"].item() == pytest.approx(0.25)
-    with pytest.raises(sm.MetricError, match="predicted positives, which the accumulator does not keep"):
+    with pytest.raises(sm.MetricError, match="Fairness requires confusion counts or predicted counts"):
         sm.regression(y_true="y", y_pred="z", by="g").finalize().fairness(over="g")
 
 
@@ -269,5 +269,5 @@ def test_many_groups_are_read_fast():
 def test_fewer_groups_than_none():
     report = sm.binary(y_true="y", y_score="p", by="g").update({"y": [1], "p": [0.5], "g": ["a"]}).finalize()
     assert report.worst("accuracy", n=0).is_empty()
-    with pytest.raises(sm.ReportError, match="there cannot be -1 groups"):
+    with pytest.raises(sm.ReportError, match="n= must be at least 1, got -1"):
         report.worst("accuracy", n=-1)

@@ -104,11 +104,11 @@ def test_lists_are_as_columns(kind):
 
 
 FAULTS = {
-    "short": ({"y": [[1, 0], [1]]}, r"'y' has lists of other than 2 items in 1 of 2 rows \(the first is \[1\], "),
-    "null": ({"y": [[1, 0], None]}, "'y' has null or NaN in 1 of 2 rows"),
-    "null item": ({"y": [[1, None], [1, 0]]}, "'y' has null or NaN in 1 of 2 rows"),
-    "third value": ({"y": [[1, 2], [1, 0]]}, "'y' has labels other than 0 and 1 in 1 of 2 rows"),
-    "score": ({"p": [[0.5, 1.5], [0.1, 0.1]]}, r"'p' has scores outside \[0, 1\] .*; pass probabilities\.$"),
+    "short": ({"y": [[1, 0], [1]]}, r"'y' contains lists whose length is not 2 in 1 of 2 rows \(first: \[1\] "),
+    "null": ({"y": [[1, 0], None]}, "'y' contains null or NaN in 1 of 2 rows"),
+    "null item": ({"y": [[1, None], [1, 0]]}, "'y' contains null or NaN in 1 of 2 rows"),
+    "third value": ({"y": [[1, 2], [1, 0]]}, "'y' contains labels other than 0 and 1 in 1 of 2 rows"),
+    "score": ({"p": [[0.5, 1.5], [0.1, 0.1]]}, r"'p' contains scores outside \[0, 1\] .* Pass probabilities\.$"),
 }
 
 
@@ -123,9 +123,9 @@ def test_faulty_rows_are_named_and_change_nothing(columns, message):
 
 
 def test_a_column_that_holds_no_lists():
-    with pytest.raises(sm.ColumnError, match="'z' is of type Boolean, not a list of 3 values"):
+    with pytest.raises(sm.ColumnError, match="'z' must be a list of 3 values, got Boolean"):
         sm.multilabel(y_true=TRUE, y_pred={"a model": "z"}).update(rows().with_columns(z=pl.lit(True)))
-    with pytest.raises(sm.ColumnError, match="'y' is of type Int64, not a list of 2 values"):
+    with pytest.raises(sm.ColumnError, match="'y' must be a list of 2 values, got Int64"):
         sm.multilabel(y_true="y", y_pred="z", labels=["a", "b"]).update({"y": [1], "z": [[1, 0]]})
 
 
@@ -174,13 +174,13 @@ def test_a_single_label():
     ("options", "message"),
     [
         ({"y_true": TRUE}, "y_score=, y_pred=, or both"),
-        ({"y_true": "y", "y_pred": "z"}, "need a column for each, or labels="),
+        ({"y_true": "y", "y_pred": "z"}, "Map each label to a column"),
         (
             {"y_true": TRUE, "y_pred": {"art": "z"}},
-            "columns are given for the labels 'art', not for 'news', 'sport', 'art'",
+            "Columns are mapped for the labels 'art', but the labels are 'news', 'sport', 'art'",
         ),
-        ({"y_true": TRUE, "y_score": SCORE, "threshold": float("nan")}, "threshold must be a number, not nan"),
-        ({"y_true": TRUE, "y_score": SCORE, "threshold": "0.5"}, "threshold must be a number, not '0.5'"),
+        ({"y_true": TRUE, "y_score": SCORE, "threshold": float("nan")}, "threshold= must be a number, got nan"),
+        ({"y_true": TRUE, "y_score": SCORE, "threshold": "0.5"}, "threshold= must be a number, got '0.5'"),
     ],
 )
 def test_specifications_that_do_not_fit(options, message):

@@ -335,9 +335,9 @@ def test_tails_are_accurate(shape):
 
 @pytest.mark.parametrize("compression", [0, -3, 2.5, None, True])
 def test_compression_is_checked(compression):
-    with pytest.raises(SpecificationError, match="compression must be a positive whole number"):
+    with pytest.raises(SpecificationError, match="compression= must be a positive integer"):
         sm.TDigest(compression=compression)
-    with pytest.raises(SpecificationError, match="positive whole number"):
+    with pytest.raises(SpecificationError, match="positive integer"):
         digest([1.0], compression=compression)
-    with pytest.raises(SpecificationError, match="positive whole number"):
+    with pytest.raises(SpecificationError, match="positive integer"):
         cluster(digest([1.0]), compression)

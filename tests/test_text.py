@@ -126,7 +126,7 @@ def test_dates_of_any_year_are_shown(dtype):
     assert "+12921-08-18" in str(acc.finalize())
     assert "+12921-08-18" in page(acc.finalize())
     report = acc.finalize()
-    with pytest.raises(sm.ReportError, match=r"say which with day= \(such as '-8982"):
+    with pytest.raises(sm.ReportError, match=r"for example with day='-8982"):
         report["roc_auc"]
     with pytest.raises(sm.ReportError, match="years 1 to 9999"):
         over_time(report, "accuracy")

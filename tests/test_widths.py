@@ -116,7 +116,9 @@ def test_integers_that_floats_cannot_hold_are_refused(kind):
     )
     for task in tasks:
         before = task.to_bytes()
-        with pytest.raises(sm.DataError, match=r"'n' has integers that .* in 1 of 3 rows .*9007199254740993, in row 2"):
+        with pytest.raises(
+            sm.DataError, match=r"'n' contains integers that .* in 1 of 3 rows .*9007199254740993 at row 2"
+        ):
             task.update(odd)
         assert task.to_bytes() == before
         task.update(odd.with_columns(pl.col("n") // 2 * 2))

@@ -33,7 +33,7 @@ def available(metrics: Sequence[str], group: Group, probabilities: bool, *, stri
     missing = [m for m in metrics if (m in LOSSES and not probabilities) or (m in DECISIONS and not group.predicted)]
     if strict and missing:
         needs = "probabilities" if missing[0] in LOSSES else "thresholds on the score"
-        raise MetricError(f"{missing[0]} needs {needs}, which the rows without labels do not have.")
+        raise MetricError(f"Metric {missing[0]!r} requires {needs}, which the rows without labels do not have.")
     plain: list[Wanted] = [(m, None) for m in metrics if m not in DECISIONS and m not in missing]
     return [*plain, *((m, t) for t in sorted(group.predicted) for m in metrics if m in DECISIONS)]
 

@@ -190,7 +190,7 @@ class Expectation:
         [3.0]
         """
         if metric not in self.metrics:
-            raise MetricError(f"Metric {metric!r} is not expected. Expected metrics: {', '.join(self.metrics)}.")
+            raise MetricError(f"Metric {metric!r} was not estimated. Estimated metrics: {', '.join(self.metrics)}.")
         found = self.frame.filter(pl.col("metric") == metric)
         thresholds = found["threshold"].unique(maintain_order=True).to_list()
         if "threshold" in keys and keys["threshold"] not in thresholds:
@@ -230,7 +230,9 @@ class Expectation:
 
 def _known(metrics: Sequence[str]) -> tuple[str, ...]:
     if unknown := [m for m in metrics if m not in METRICS]:
-        raise MetricError(f"Metric {unknown[0]!r} cannot be expected before labels. Metrics: {', '.join(METRICS)}.")
+        raise MetricError(
+            f"Metric {unknown[0]!r} cannot be estimated before labels. Available metrics: {', '.join(METRICS)}."
+        )
     return tuple(metrics)
 
 

@@ -66,16 +66,16 @@ def _by_group(table: pl.DataFrame) -> dict[int, pl.DataFrame]:
 def _labeled(state: State) -> Distribution:
     """The scores of a reference, which must have labels."""
     if not any(isinstance(s, ScoreHistogram) for s in state.statistics):
-        raise ReportError("The reference must keep scores with labels, as sm.binary(y_true=..., y_score=...) does.")
+        raise ReportError("The reference must have scores and labels, as in sm.binary(y_true=..., y_score=...).")
     return _scores(state)
 
 
 def _scores(state: State) -> Distribution:
     found = distributions(state).get(SCORE)
     if found is None:
-        raise ReportError("Rows without labels must keep their scores, as sm.predictions(y_score=...) does.")
+        raise ReportError("Rows without labels must have scores, as in sm.predictions(y_score=...).")
     if LABEL in found.keys:
-        raise ReportError("Metrics can be expected of binary tasks only, not of several labels.")
+        raise ReportError("Metrics can be estimated only for binary tasks, not for multilabel tasks.")
     return found
 
 

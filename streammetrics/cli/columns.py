@@ -53,7 +53,7 @@ class Columns:
         if len(texts) == 1 and (texts[0] in self.schema or not pairs[0]):
             return self.one(texts[0])
         if not all(pairs):
-            raise click.UsageError(f"write name=column for each of several columns, not {' '.join(texts)}.")
+            raise click.UsageError(f"Write name=column for each of several columns, got {' '.join(texts)}.")
         return {key(pair[1]): self.one(pair[2]) for pair in pairs if pair}
 
     def value(self, text: str, column: Any) -> Any:
@@ -89,4 +89,4 @@ def expression(text: str) -> pl.Expr:
     try:
         return pl.sql_expr(text)
     except pl.exceptions.PolarsError as error:
-        raise click.UsageError(f"{text!r} is neither a column nor an SQL expression: {error}") from error
+        raise click.UsageError(f"Cannot read {text!r} as a column or an SQL expression: {error}") from error

@@ -41,30 +41,40 @@ TASKS: dict[str, Callable[..., Accumulator]] = {
 @click.option(
     "--y-true",
     multiple=True,
-    help="Column of the labels or true values; name=column for each of several labels; none for --task predictions.",
+    help="Column of the labels or true values. name=column per label in multilabel tasks. Not for --task predictions.",
 )
-@click.option("--y-score", multiple=True, help="Column of the scores; name=column for each model or label.")
-@click.option("--y-pred", multiple=True, help="Column of the predictions; name=column for each model or label.")
-@click.option("--label", "labels", multiple=True, help="Label, where scores come as lists; repeat for all.")
-@click.option("--order", multiple=True, help="Label in its order, for weighted kappa; repeat from the lowest up.")
+@click.option("--y-score", multiple=True, help="Column of the scores. name=column per model or label.")
+@click.option("--y-pred", multiple=True, help="Column of the predictions. name=column per model or label.")
+@click.option(
+    "--label", "labels", multiple=True, help="Label of an item in a score list, in list order. Can be repeated."
+)
+@click.option("--order", multiple=True, help="Label for weighted kappa, from lowest to highest. Can be repeated.")
 @click.option("--sample-weight", help="Column of the weights.")
-@click.option("--unit", help="Column of what rows belong to, such as a user; intervals allow for it.")
+@click.option("--unit", help="Column that identifies correlated rows, such as a user ID. Intervals account for it.")
 @options.by
 @click.option(
-    "--threshold", "thresholds", type=float, multiple=True, help="Score that counts as positive; repeat for more."
+    "--threshold", "thresholds", type=float, multiple=True, help="Decision threshold on the score. Can be repeated."
 )
-@click.option("--positive", help="Label that is positive, where labels are not 0/1.")
-@click.option("--negative", help="Label that is negative; a third one is then an error.")
-@click.option("--nulls", type=click.Choice(["raise", "drop"]), help="raise unless given; for --task predictions drop.")
-@click.option("--domain", type=click.Choice(["probability", "real"]), help="Of scores; probability unless given.")
+@click.option("--positive", help="Positive label, if labels are not 0/1.")
+@click.option("--negative", help="Negative label. Any third label then raises an error.")
+@click.option(
+    "--nulls",
+    type=click.Choice(["raise", "drop"]),
+    help="How to handle nulls and NaN. Default: raise (for --task predictions: drop).",
+)
+@click.option(
+    "--domain", type=click.Choice(["probability", "real"]), help="Domain of the scores. Default: probability."
+)
 @click.option("--renormalize", is_flag=True, default=None, help="Divide class probabilities by their sum.")
-@click.option("--capacity", type=int, help="Most bins of a histogram.")
+@click.option("--capacity", type=int, help="Maximum number of histogram bins per group.")
 @click.option("--max-groups", type=click.IntRange(min=1), help="Maximum number of groups. Default: 1,000,000.")
 @click.option("--overflow", type=click.Choice(["raise", "other"]), help="What to do with more groups. Default: raise.")
-@click.option("--atom", "atoms", type=float, multiple=True, help="Value that many rows share; repeat for more.")
+@click.option(
+    "--atom", "atoms", type=float, multiple=True, help="Value shared by many rows (point mass). Can be repeated."
+)
 @options.metrics
 @click.option("--save", type=options.FileToWrite(), help="File to save the state to, for merge, show and check.")
-@click.option("--workers", type=click.IntRange(min=1), help="Threads; one for each core unless given.")
+@click.option("--workers", type=click.IntRange(min=1), help="Number of threads. Default: one per CPU core.")
 @options.confidence
 @options.always
 @options.html
@@ -116,8 +126,8 @@ def demo(folder: Path, rows: int) -> None:
     acc = accumulate(paths, binary(y_true="clicked", y_score="p_click", by="country"))
     report = acc.finalize()
     click.echo(f"Evaluated {rows:,} rows in {time.perf_counter() - start:.1f} s, in one pass.\n\n{report}\n")
-    click.echo(f"All countries together, from the same tables:\n\n{report.rollup()}\n")
-    click.echo("The same by hand:")
+    click.echo(f"All countries together, from the same state:\n\n{report.rollup()}\n")
+    click.echo("To run this evaluation yourself:")
     click.echo(
         f"  streammetrics evaluate '{folder}/*.parquet' \\\n"
         "    --y-true clicked --y-score p_click --by country --save clicks.state"
@@ -132,9 +142,9 @@ def _task(name: str, columns: Columns, options: dict[str, Any]) -> Accumulator:
     }
     parameters = inspect.signature(TASKS[name]).parameters
     if unknown := sorted(set(given) - set(parameters)):
-        raise click.UsageError(f"--task {name} takes no --{unknown[0].replace('_', '-')}.")
+        raise click.UsageError(f"--task {name} does not accept --{unknown[0].replace('_', '-')}.")
     if missing := [k for k, p in parameters.items() if p.default is p.empty and k not in given]:
-        raise click.UsageError(f"--task {name} needs --{missing[0].replace('_', '-')}.")
+        raise click.UsageError(f"--task {name} requires --{missing[0].replace('_', '-')}.")
     key = label if name in SEVERAL else str
     given |= {k: columns.by_name(given[k], key) for k in ("y_true", "y_score", "y_pred") if k in given}
     given |= {k: columns.one(given[k]) for k in ("sample_weight", "unit") if k in given}

@@ -37,7 +37,7 @@ def formats(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]
         def chosen(*arguments: Any, form: str, safe_csv: bool, width: int | None, **others: Any) -> None:
             click.get_current_context().meta[KEY] = width
             if safe_csv and form != "csv":
-                raise click.UsageError("--safe-csv is for --format csv.")
+                raise click.UsageError("--safe-csv requires --format csv.")
             if form == PROMETHEUS:
                 prometheus_client()  # if it is missing, say so before anything is read
             command(*arguments, form=SAFE_CSV if safe_csv else form, **others)
@@ -54,9 +54,9 @@ def formats(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]
 form: Final = formats(*FORMATS)
 form_of_reports: Final = formats(*FORMATS, PROMETHEUS, METRICS, GITHUB)
 form_of_verdicts: Final = formats(*FORMATS, *VERDICT_FORMATS)
-by: Final = click.option("--by", multiple=True, help="Group column; repeat for more.")
+by: Final = click.option("--by", multiple=True, help="Group column. Can be repeated.")
 metrics: Final = click.option(
-    "--metric", "metrics", multiple=True, help="Metric to show, such as 'fbeta(beta=2)'; repeat for more."
+    "--metric", "metrics", multiple=True, help="Metric to show, such as 'fbeta(beta=2)'. Can be repeated."
 )
 confidence: Final = click.option(
     "--confidence", type=float, help="Confidence level, such as 0.95. Adds confidence intervals to the metrics."

@@ -56,7 +56,7 @@ def write(frame: pl.DataFrame, text: str, form: str, output: Path | None) -> Non
     """A frame in one of the forms, or the text that shows it as a table; to a file if one is given."""
     if form == "parquet":
         if output is None and sys.stdout.isatty():
-            raise click.UsageError("Parquet is not for a terminal; give --output.")
+            raise click.UsageError("--format parquet requires --output.")
         content = BytesIO()
         frame.write_parquet(content)
         write_file(output, content.getvalue()) if output else sys.stdout.buffer.write(content.getvalue())

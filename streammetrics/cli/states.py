@@ -1,4 +1,4 @@
-"""Saved states: added up, shown, checked, compared."""
+"""Saved states: merge, show, check, and compare."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from streammetrics.report.verdicts import verdicts
 
 @command("merge", "streammetrics merge monday.state tuesday.state -o week.state")
 @click.argument("states", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("-o", "--output", required=True, type=options.FileToWrite(), help="File to save the total to.")
+@click.option("-o", "--output", required=True, type=options.FileToWrite(), help="File to save the merged state to.")
 def merge_command(states: tuple[Path, ...], output: Path) -> None:
-    """Add up saved states."""
+    """Merge saved states."""
     total = Accumulator.load(*states)
     total.save(output)
     click.echo(f"{output}: {total}")
@@ -59,7 +59,7 @@ def show_command(
     "requirements",
     multiple=True,
     required=True,
-    help="Requirement, such as 'roc_auc>=0.80'; repeat for more.",
+    help="Requirement, such as 'roc_auc>=0.80'. Can be repeated.",
 )
 @options.by
 @options.total
@@ -77,8 +77,8 @@ def check_command(
 ) -> None:
     """Check requirements on a saved state, in every group.
 
-    A requirement holds if the certified bounds leave no doubt: with >= the lower one decides, with <= the upper one.
-    The exit code is 1 if one fails. --format github prints annotations for GitHub Actions, --format junit a report
+    A requirement holds if the certified bounds prove it: with >= the lower bound decides, with <= the upper bound. The
+    exit code is 1 if one does not hold. --format github prints annotations for GitHub Actions, --format junit a report
     for CI systems.
     """
     report = report_of(state, by, total)
@@ -100,7 +100,7 @@ def check_command(
 @options.total
 @options.metrics
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
-@click.option("--independent", is_flag=True, help="The states are of different rows, so intervals need no --unit.")
+@click.option("--independent", is_flag=True, help="Treat the states as independent samples, which need no --unit.")
 @options.form
 @options.output
 def compare_command(
@@ -115,9 +115,9 @@ def compare_command(
     form: str,
     output: Path | None,
 ) -> None:
-    """Show the difference of each metric of two saved states, or of two models of one, and which is surely better."""
+    """Compare the metrics of two saved states, or of two models."""
     if (b is None) == (models is None):
-        raise click.UsageError("give a second state or --models, not both.")
+        raise click.UsageError("Pass either a second state or --models, not both.")
     one, *other = (report_of(state, by, total, metrics) for state in (a, b) if state is not None)
     found = compare(one, *other, models=models, confidence=confidence, independent=independent)
     write(found.frame, str(found), form, output)
@@ -128,8 +128,8 @@ def compare_command(
 @click.argument("current", type=click.Path(path_type=Path))
 @options.by
 @options.total
-@click.option("--of", multiple=True, help="Distribution: y_score, y_true, y_pred or error; repeat for more.")
-@click.option("--bins", type=int, default=10, show_default=True, help="Bins of PSI and JS.")
+@click.option("--of", multiple=True, help="Distribution: y_score, y_true, y_pred, or error. Can be repeated.")
+@click.option("--bins", type=int, default=10, show_default=True, help="Number of bins of PSI and JS.")
 @options.form
 @options.output
 def drift_command(
@@ -142,7 +142,7 @@ def drift_command(
     form: str,
     output: Path | None,
 ) -> None:
-    """Show how far the distributions of a saved state have moved from those of a reference."""
+    """Measure the drift of a saved state from a reference."""
     one, other = (report_of(state, by, total) for state in (reference, current))
     found = drift(one, other, of=of or None, bins=bins)
     write(found.frame, str(found), form, output)
@@ -158,7 +158,7 @@ def report_of(
 ) -> Report:
     """The report of a saved state, rolled up to some of its group columns, or to one group."""
     if by and total:
-        raise click.UsageError("give --by or --total, not both.")
+        raise click.UsageError("Pass either --by or --total, not both.")
     acc = Accumulator.load(state)
     rolled_up = bool(by or total)
     if rolled_up and not acc.seen:  # a report without groups has no total, an accumulator has one of 0 rows

@@ -24,7 +24,7 @@ from streammetrics.text import plain
 
 STDERR = 2
 since: Final = click.option("--since", help="First window, such as 2026-01-31.")
-until: Final = click.option("--until", help="Before which windows end; the newest is the last unless given.")
+until: Final = click.option("--until", help="End of the time range, exclusive. Default: no end.")
 
 
 @main.group(
@@ -39,11 +39,11 @@ def store_commands() -> None:
 @command("append", "streammetrics store append history monday.state tuesday.state", of=store_commands)
 @click.argument("uri")
 @click.argument("states", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--batch-id", help="What tells this batch from all others; the name of the file unless given.")
+@click.option("--batch-id", help="Unique ID of this append. Default: the file name.")
 @click.option("--source", help="Source that the rows come from, in order, instead of a batch ID.")
 @click.option("--start", type=int, help="Offset of the first row. If it is not the stored offset, nothing is added.")
 @click.option("--upto", type=int, help="Offset after the last row, stored with the rows.")
-@click.option("--window", help="Group column that is the window; the only one of dates or times unless given.")
+@click.option("--window", help="Window column. Default: the only Date or Datetime group column.")
 def store_append(
     uri: str,
     states: tuple[Path, ...],
@@ -53,11 +53,16 @@ def store_append(
     upto: int | None,
     window: str | None,
 ) -> None:
-    """Add saved states to the history at URI. A batch that is known already changes nothing."""
+    """Append saved states to a history.
+
+    A batch ID that is already known changes nothing.
+    """
     if (batch_id is not None or source is not None) and len(states) > 1:
-        raise click.UsageError("--batch-id and --source name one state; without them each has the name of its file.")
+        raise click.UsageError(
+            "--batch-id and --source require a single state. Without them, the batch ID is the file name."
+        )
     if len({path.name for path in states}) < len(states):
-        raise click.UsageError("two files have the same name; append them one by one, with --batch-id.")
+        raise click.UsageError("Two files have the same name. Append them one by one, with --batch-id.")
     store = MetricStore(uri, window=window)
     for path in states:
         name = batch_id or (path.name if source is None else None)
@@ -84,7 +89,7 @@ def store_offset(uri: str, source: str) -> None:
 @click.option("--until", help="End of the windows that are replaced, exclusive. Default: only one.")
 @click.option("--batch-id", required=True, help="Unique ID of this replacement, among those of all batches.")
 def store_replace(uri: str, state: Path, window: str, until: str | None, batch_id: str) -> None:
-    """Put a saved state in place of what the history at URI has of a window, in one commit."""
+    """Replace windows of a history by a saved state, in one commit."""
     given = window if until is None else (window, until)
     done = MetricStore(uri).replace(Accumulator.load(state), window=given, batch_id=batch_id)
     click.echo(f"{batch_id}: {'replaced' if done else 'nothing to replace'}")
@@ -111,7 +116,7 @@ def store_report(
     form: str,
     output: Path | None,
 ) -> None:
-    """Show the metrics of the history at URI, of any time and by any segments."""
+    """Show the metrics of a history for any time range and segments."""
     acc = MetricStore(uri).query(since, until, by=by, every=every)
     show(acc.finalize(metrics or None, confidence=confidence), form, output)
 
@@ -214,7 +219,7 @@ def store_page(
 @options.form
 @options.output
 def store_windows(uri: str, form: str, output: Path | None) -> None:
-    """Show which windows the history at URI holds."""
+    """List the windows of a history."""
     frame = MetricStore(uri).windows()
     write(frame, plain(frame.with_columns(cs.datetime().dt.truncate("1s"))), form, output)
 
@@ -224,7 +229,7 @@ def store_windows(uri: str, form: str, output: Path | None) -> None:
 @options.form
 @options.output
 def store_describe(uri: str, form: str, output: Path | None) -> None:
-    """Show which versions of what it keeps the history at URI has."""
+    """List the versions of what a history keeps."""
     frame = MetricStore(uri).describe()
     write(frame, plain(frame.with_columns(cs.datetime().dt.truncate("1s"))), form, output)
 
@@ -232,7 +237,10 @@ def store_describe(uri: str, form: str, output: Path | None) -> None:
 @command("compact", "streammetrics store compact history", of=store_commands)
 @click.argument("uri")
 def store_compact(uri: str) -> None:
-    """Add up the parts of each window of the history at URI, and put small files together. No answer changes."""
+    """Compact a history: sum parts, join small files.
+
+    Results do not change.
+    """
     MetricStore(uri).compact()
 
 
@@ -240,7 +248,7 @@ def store_compact(uri: str) -> None:
 @click.argument("uri")
 @click.option("--since", required=True, help="First window to keep, such as 2026-01-31.")
 def store_retain(uri: str, since: str) -> None:
-    """Drop the windows of the history at URI before a time."""
+    """Drop old windows of a history."""
     MetricStore(uri).retain(since)
 
 

@@ -197,4 +197,4 @@ def _table(group: Codes | None, first: Codes, mean: Floats, weight: Weights, low
 def check_compression(compression: int) -> None:
     """Refuse what is no number of centroids."""
     if not isinstance(compression, int) or isinstance(compression, bool) or compression < 1:
-        raise SpecificationError(f"compression must be a positive whole number, not {compression!r}.")
+        raise SpecificationError(f"compression= must be a positive integer, got {compression!r}.")

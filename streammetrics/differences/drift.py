@@ -85,10 +85,12 @@ def drift(
     """
     one, other = (x.finalize() if isinstance(x, Accumulator) else x for x in (reference, current))
     if foreign := [c for c in one.by if c not in other.by]:
-        raise ReportError(f"the reference is grouped by {foreign[0]!r}, and the current side is not; roll it up.")
+        raise ReportError(
+            f"The reference has the group column {foreign[0]!r}, which the current side lacks. Roll it up first."
+        )
     require_free(other.by, COLUMNS, "a name that drift uses")
     if not isinstance(bins, int) or bins < 2:
-        raise SpecificationError(f"bins must be a whole number of at least 2, not {bins!r}.")
+        raise SpecificationError(f"bins= must be an integer of at least 2, got {bins!r}.")
     names = dict.fromkeys(m.name for m in (*other.metrics, *one.metrics))
     shown = [m for m in names if one.readable(m) and other.readable(m)]
     sides = compare(one.showing(shown), other.showing(shown), confidence=confidence, independent=True)
@@ -134,7 +136,7 @@ def drift_over(
     report = acc.finalize() if isinstance(acc, Accumulator) else acc
     if not isinstance(report.state.keys.schema.get(window), (pl.Date, pl.Datetime)):
         known = ", ".join(report.by) or "none"
-        raise SpecificationError(f"{window!r} is no group column of dates or times; the group columns are: {known}.")
+        raise SpecificationError(f"Column {window!r} is not a Date or Datetime group column. Group columns: {known}.")
     folds = None if report.folds is None else _referred(report.folds, window, reference)
     state = in_order(_referred(for_reports(report.state), window, reference))
     before = Report(state, report.metrics, report.confidence, folds, report.unit)
@@ -244,9 +246,9 @@ def _wanted(reference: Report, current: Report, of: str | Sequence[str] | None) 
     wanted = known if of is None else several(of)
     if missing := [x for x in wanted if x not in known]:
         kept = ", ".join(known) or "none"
-        raise ReportError(f"there is no distribution of {missing[0]!r} on both sides; there are: {kept}.")
+        raise ReportError(f"No distribution of {missing[0]!r} on both sides. Available: {kept}.")
     if not wanted:
-        raise ReportError("there is no distribution to compare; keep a ScoreHistogram, Histogram or ErrorHistogram.")
+        raise ReportError("No distribution to compare. Add a ScoreHistogram, Histogram, or ErrorHistogram.")
     return tuple(wanted)
 
 
@@ -255,7 +257,9 @@ def _referred(state: State, window: str, reference: str | tuple[Any, Any]) -> St
     if isinstance(reference, str):
         return _before_each(state, window, reference)
     if len(reference) != 2:
-        raise SpecificationError(f"reference must be a length of time, or from when to when, not {reference!r}.")
+        raise SpecificationError(
+            f"reference= must be a duration such as '28d' or a (start, end) pair, got {reference!r}."
+        )
     return _between(state, window, *reference)
 
 
@@ -265,7 +269,7 @@ def _between(state: State, window: str, start: Any, end: Any) -> State:
     clock = begins.cast(pl.Datetime("us")) if begins.dtype == pl.Date else begins.dt.replace_time_zone(None)
     keys = state.keys.filter((clock >= _time(start)) & (clock < _time(end)))
     if not keys.height:
-        raise ReportError(f"no window of {window!r} lies between {start} and {end}.")
+        raise ReportError(f"No window of {window!r} lies between {start} and {end}.")
     return roll_up(select(state, keys), [c for c in keys.columns if c != window])
 
 
@@ -274,7 +278,9 @@ def _before_each(state: State, window: str, length: str) -> State:
     windows = state.keys[window].drop_nulls().unique().sort()
     starts = earlier(windows, length)
     if not (starts < windows).all():
-        raise SpecificationError(f"{length!r} reaches back from no window of {window!r}; give a longer one.")
+        raise SpecificationError(
+            f"reference={length!r} is too short for window {window!r}. Use a longer duration, such as '7d'."
+        )
     rest = [c for c in state.keys.columns if c != window]
     begins = state.keys[window].to_physical()
     parts = [select(state, state.keys.clear())]
@@ -291,5 +297,7 @@ def _time(given: Any) -> datetime:
     """The time, on a clock of the column's own zone, that a date, a time or ISO text tells."""
     time = moment(given)
     if time is None or time.tzinfo is not None:
-        raise SpecificationError(f"{given!r} is no date or time without a zone; write one like '2026-01-31'.")
+        raise SpecificationError(
+            f"reference= must have dates or datetimes without a time zone, such as '2026-01-31', got {given!r}."
+        )
     return time

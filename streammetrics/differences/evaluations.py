@@ -60,6 +60,6 @@ def compare(
 def _report(given: Accumulator | Report, metrics: Sequence[str | Metric] | None) -> Report:
     """The report of an accumulator, or one that is given, of some metrics."""
     if not isinstance(given, (Accumulator, Report)):
-        raise ReportError(f"accumulators or reports are compared, not a {type(given).__name__}.")
+        raise ReportError(f"Only accumulators and reports can be compared, got {type(given).__name__}.")
     report = given if isinstance(given, Report) else given.finalize(metrics)
     return report if metrics is None else report.showing(metrics)

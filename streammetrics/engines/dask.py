@@ -106,7 +106,7 @@ def states(source: Source, acc: Accumulator, *, buckets: int = BUCKETS) -> Bag:
     require_accumulator(source, acc)
     require_groups(acc)
     if not (isinstance(buckets, int) and 2 <= buckets <= MOST_FOLDS):
-        raise SpecificationError(f"there can be 2 to {MOST_FOLDS} buckets, not {buckets}.")
+        raise SpecificationError(f"buckets= must be between 2 and {MOST_FOLDS}, got {buckets}.")
     dask = engine("dask", extra="dask")
     bag = engine("dask.bag", extra="dask")
     split = dask.delayed(_apart, nout=buckets)
@@ -133,7 +133,7 @@ def _parts(source: Source, columns: Sequence[str]) -> list[Any]:
     if are_paths(paths):
         return [str(file.resolve()) for file in open_files(paths).paths]
     kind = type(source).__name__
-    raise SourceError(f"a source of type {kind} cannot be read here; pass paths, a dask.dataframe or a bag of frames.")
+    raise SourceError(f"Unsupported source type {kind}. Pass paths, a dask.dataframe, or a bag of frames.")
 
 
 def _apart(table: pa.Table, keys: Sequence[str], buckets: int) -> list[pa.Table]:

@@ -112,7 +112,7 @@ def restored(table: pa.Table, acc: Accumulator) -> pa.Table:
     try:
         return storage.restored(table, acc.empty().to_arrow().schema)
     except (KeyError, pa.ArrowException) as error:
-        raise SpecificationError(f"the table does not hold states of {acc!r}: {error}") from error
+        raise SpecificationError(f"The table does not contain states of {acc!r}: {error}") from error
 
 
 def plain(table: pa.Table) -> pa.Table:
@@ -191,7 +191,7 @@ def require_accumulator(source: Any, acc: Any) -> None:
     """
     if not isinstance(acc, Accumulator):
         pipeline.accumulators(source, acc)
-        raise SpecificationError("an engine fills one accumulator at a time, not several by name.")
+        raise SpecificationError("Engines accept a single accumulator, got a mapping of several.")
 
 
 def require_whole(name: str, given: Any, least: int) -> None:
@@ -201,7 +201,7 @@ def require_whole(name: str, given: Any, least: int) -> None:
         SpecificationError: If it is not a whole number, or less than ``least``.
     """
     if not isinstance(given, int) or given < least:
-        raise SpecificationError(f"{name}= must be a whole number of at least {least}, got {given!r}.")
+        raise SpecificationError(f"{name}= must be an integer of at least {least}, got {given!r}.")
 
 
 def require_groups(acc: Accumulator) -> None:
@@ -211,7 +211,7 @@ def require_groups(acc: Accumulator) -> None:
         SpecificationError: If there are no group columns.
     """
     if not acc.roles.keys:
-        raise SpecificationError("states are kept apart by group; give by=, or use accumulate.")
+        raise SpecificationError("States by group require group columns. Pass by=, or use accumulate.")
 
 
 @contextmanager

@@ -157,7 +157,7 @@ def top_k_accuracy(rank: Expr, count: Expr, *, k: int = 1) -> Expr:
     True
     """
     if not (k >= 1 and float(k).is_integer()):
-        raise MetricError(f"k must be a whole number, at least 1; it is {k!r}.")
+        raise MetricError(f"k= must be an integer of at least 1, got {k!r}.")
     return count.filter(rank <= k).sum() / count.sum()
 
 
@@ -180,7 +180,7 @@ def roc_auc_ovo(one_rows: Expr, other_rows: Expr, ordered_pairs: Expr, *, averag
     True
     """
     if average not in ("macro", "weighted"):
-        raise MetricError(f"average of roc_auc_ovo must be macro or weighted, not {average!r}.")
+        raise MetricError(f"average= of roc_auc_ovo must be macro or weighted, got {average!r}.")
     pairs = one_rows * other_rows
     weight = pl.when(pairs > 0).then(one_rows + other_rows if average == "weighted" else 1)
     return (weight * ordered_pairs / pairs).sum() / weight.sum()

@@ -78,7 +78,7 @@ def digest_cdf(mean: Expr, weight: Expr, min: Expr, max: Expr, *, x: float = 0) 
     True
     """
     if isnan(x):
-        raise MetricError("x must be a number, not NaN.")
+        raise MetricError("x= must be a number, got NaN.")
     lower, upper = ((weight * (end <= x)).sum() / weight.sum() for end in (max, min))
     starts, ends = _stretches(weight, min, max)
     below, above = mean <= x, mean > x
@@ -189,4 +189,4 @@ def _last(values: Expr, where: Expr, default: Expr | float) -> Expr:
 
 def _check_share(q: float) -> None:
     if not 0 <= q <= 1:
-        raise MetricError(f"q must lie in [0, 1]; it is {q!r}.")
+        raise MetricError(f"q= must be between 0 and 1, got {q!r}.")

@@ -159,7 +159,7 @@ def pinball_loss(weight: Expr, over_sum: Expr, under_sum: Expr, *, q: float = 0.
     True
     """
     if not 0 <= q <= 1:
-        raise MetricError(f"q must lie in [0, 1]; it is {q!r}.")
+        raise MetricError(f"q= must be between 0 and 1, got {q!r}.")
     return ((1 - q) * over_sum + q * under_sum) / weight
 
 
@@ -292,7 +292,7 @@ def adjusted_r2(weight: Expr, actual_m2: Expr, square_error_sum: Expr, *, featur
     True
     """
     if features < 0:
-        raise MetricError(f"features must be at least 0; it is {features!r}.")
+        raise MetricError(f"features= must be at least 0, got {features!r}.")
     free = weight - features - 1
     unexplained = 1 - explained(weight, square_error_sum, actual_m2)
     return pl.when(free > 0).then(1 - unexplained * (weight - 1) / free)

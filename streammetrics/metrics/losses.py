@@ -68,7 +68,7 @@ def brier_score(
 def _class_weight(actual: Expr, label: str | None, positive_weight: float, negative_weight: float) -> Expr:
     """What a row counts for, given its class."""
     if label not in (None, "positive", "negative"):
-        raise MetricError(f"label must be positive or negative, not {label!r}.")
+        raise MetricError(f"label= must be positive or negative, got {label!r}.")
     positive_weight = 0 if label == "negative" else positive_weight
     negative_weight = 0 if label == "positive" else negative_weight
     return positive_weight * actual + negative_weight * (1 - actual)

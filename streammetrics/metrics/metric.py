@@ -135,13 +135,13 @@ class Metric:
         if "average" in options and "average" not in self.options:
             average = str(options.pop("average"))
             if average not in AVERAGES:
-                raise MetricError(f"average of {self.__name__} must be one of {', '.join(AVERAGES)}, not {average!r}.")
+                raise MetricError(f"average= of {self.__name__} must be one of {', '.join(AVERAGES)}, got {average!r}.")
         for option, value in options.items():
             if option not in self.options:
                 known = ", ".join(self.options) or "none"
-                raise MetricError(f"{self.__name__} has no option {option!r}; its options are: {known}.")
+                raise MetricError(f"Unknown option {option!r} of {self.__name__}. Options: {known}.")
             if isinstance(self.options[option], int | float) and not isinstance(value, int | float):
-                raise MetricError(f"{option} of {self.__name__} must be a number, not {value!r}.")
+                raise MetricError(f"{option}= of {self.__name__} must be a number, got {value!r}.")
         return self._made(self._bound | options, average)
 
     def with_average(self, average: str | None) -> Metric:
@@ -303,7 +303,9 @@ def metric(
         for name in (made.__name__, *aliases):
             known = _registry.setdefault(name, [])
             if any(set(other.columns) == set(made.columns) for other in known):
-                raise MetricError(f"two metrics over ({', '.join(made.columns)}) are named {name!r}.")
+                raise MetricError(
+                    f"Metric name {name!r} is already used for the columns ({', '.join(made.columns)}). Choose another."
+                )
             known.append(made)
         return made
 
@@ -341,11 +343,11 @@ def find_metric(metric: str | Metric, tables: Collection[Collection[str]]) -> Me
         candidates, text = [metric], metric.name
     else:
         if not isinstance(metric, str):
-            raise MetricError(f"A metric is given by its name or as a Metric, not as {metric!r}.")
+            raise MetricError(f"A metric must be a name or a Metric, got {metric!r}.")
         name, options = parse_metric(metric)
         named, text = _registry.get(name), metric
         if not named:
-            raise MetricError(f"there is no metric {name!r}{_advice(name)}")
+            raise MetricError(f"Unknown metric {name!r}.{_advice(name)}")
         taking = [m for m in named if options.keys() <= m.options.keys() | {"average"}]
         candidates = [m.with_options(**options) for m in taking or named]
     for columns in tables:
@@ -353,9 +355,9 @@ def find_metric(metric: str | Metric, tables: Collection[Collection[str]]) -> Me
             if candidate.readable(columns):
                 return candidate
     if candidates[0].average is not None and any(c.with_average(None).readable(t) for c in candidates for t in tables):
-        raise MetricError(f"{text} is a mean over labels, which are not kept apart here.")
+        raise MetricError(f"Metric {text!r} is an average over labels, but the task has no labels.")
     needed = " or ".join(f"({', '.join(m.columns)})" for m in candidates)
-    raise MetricError(f"{text} needs a table with the columns {needed}; no statistic kept here has them.")
+    raise MetricError(f"Metric {text!r} is not available: no statistic in this accumulator has the columns {needed}.")
 
 
 def find_metrics(metrics: Sequence[str | Metric], tables: Collection[Collection[str]]) -> list[Metric]:
@@ -385,7 +387,7 @@ def parse_metric(text: str) -> tuple[str, dict[str, Option]]:
                 return tree.func.id, options
     except (SyntaxError, ValueError):
         pass
-    raise MetricError(f"{text!r} is not a metric; write a name, or a name with options: fbeta(beta=2).")
+    raise MetricError(f"Cannot read {text!r} as a metric. Write a name, or a name with options, such as fbeta(beta=2).")
 
 
 @cache
@@ -419,9 +421,9 @@ SUFFIXES = {"_macro": "macro", "_micro": "micro", "_ovr_weighted": "weighted", "
 def _advice(name: str) -> str:
     """How to write a scorer of scikit-learn, or which names are near."""
     if (loss := name.removeprefix("neg_")) != name and loss in _registry:
-        return f"; scorers of scikit-learn negate what is better low: use {loss}."
+        return f" Scorers of scikit-learn negate losses. Use {loss}."
     for suffix, average in SUFFIXES.items():
         if (plain := name.removesuffix(suffix)) != name and plain in _registry:
-            return f"; write {plain}(average={average})."
+            return f" Use {plain}(average={average})."
     near = difflib.get_close_matches(name, _registry, n=3, cutoff=0.5)
-    return f"; did you mean {' or '.join(near)}?" if near else "."
+    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""

@@ -183,7 +183,7 @@ def rec_auc(error_low: Expr, error_high: Expr, count: Expr, *, limit: float = 1)
 
 def _rec_auc(low: Expr, high: Expr, count: Expr, limit: float) -> Bounded:
     if not (limit > 0 and isfinite(limit) and isfinite(1 / limit)):
-        raise MetricError(f"limit must be a positive number; it is {limit!r}.")
+        raise MetricError(f"limit= must be a positive number, got {limit!r}.")
     return order.area_up_to(absolute(bins_between(low, high, count)), limit)
 
 
@@ -294,7 +294,7 @@ def maximum(value_low: Expr, value_high: Expr, count: Expr) -> Bounded:
 
 def _quantile(bins: order.Bins, q: float) -> Bounded:
     if not 0 <= q <= 1:
-        raise MetricError(f"q must lie in [0, 1]; it is {q!r}.")
+        raise MetricError(f"q= must be between 0 and 1, got {q!r}.")
     return order.quantile(bins, q)
 
 
@@ -305,5 +305,5 @@ def _iqr(bins: order.Bins) -> Bounded:
 
 def _share_up_to(bins: order.Bins, x: float) -> Bounded:
     if isnan(x):
-        raise MetricError("x must be a number; it is nan.")
+        raise MetricError("x= must be a number, got nan.")
     return order.share_up_to(bins, x)

@@ -414,4 +414,4 @@ def _mean_over_positives(value: Expr, pos: Expr) -> Expr:
 
 def _check_share(option: str, value: float) -> None:
     if not 0 < value <= 1:
-        raise MetricError(f"{option} must lie in (0, 1]; it is {value!r}.")
+        raise MetricError(f"{option}= must be greater than 0 and at most 1, got {value!r}.")

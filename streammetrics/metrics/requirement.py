@@ -41,7 +41,7 @@ class Requirement:
         """
         match = _FORM.fullmatch(text) if isinstance(text, str) else None
         if match is None:
-            raise MetricError(f"{text!r} is not a requirement; write one like 'roc_auc >= 0.8'.")
+            raise MetricError(f"Cannot read {text!r} as a requirement. Write one such as 'roc_auc >= 0.8'.")
         metric, comparison, limit = match.groups()
         parse_metric(metric)
         return cls(metric, comparison, float(limit))

@@ -163,7 +163,7 @@ def _beyond_chance(
     """Numerator and denominator of kappa, without a division that would round."""
     errors = {None: actual - correct, "linear": distance, "quadratic": square_distance}
     if weights not in errors:
-        raise MetricError(f"weights must be linear, quadratic or None, not {weights!r}.")
+        raise MetricError(f"weights= must be linear, quadratic, or None, got {weights!r}.")
     expected = _apart(actual, predicted, weights)
     return expected - actual.sum() * errors[weights].sum(), expected
 

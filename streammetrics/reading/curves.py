@@ -162,10 +162,10 @@ def _objective(maximize: str | Metric | None, minimize: str | Metric | None) -> 
     elif minimize is not None and maximize is None:
         metric, wanted, sign = find_metric(minimize, [_COUNTS]), "low", -1
     else:
-        raise MetricError("An operating point needs one objective: maximize= or minimize=.")
+        raise MetricError("Pass either maximize= or minimize=.")
     if metric.better != wanted:
         nature = f"better when {metric.better}" if metric.better else "neither better when high nor when low"
-        raise MetricError(f"{metric.name} is {nature}; it can't be the objective here.")
+        raise MetricError(f"{metric.name} is {nature}; so it cannot be the objective.")
     return metric, sign
 
 

@@ -73,7 +73,7 @@ def paired(reference: Distribution, current: Distribution) -> pl.DataFrame:
         ColumnError: If a group column has different types.
     """
     if foreign := [c for c in reference.keys if c not in current.keys]:
-        raise ReportError(f"the reference is grouped by {foreign[0]!r}, and the current side is not.")
+        raise ReportError(f"The reference has the group column {foreign[0]!r}, which the current side lacks.")
     types = joint_types([d.groups.select(reference.keys).schema for d in (reference, current)])
     ours, theirs = (
         d.groups.join(d.sizes, on=GROUP, how="left", maintain_order="left")
@@ -104,7 +104,7 @@ def side_by_side(reference: Distribution, current: Distribution, pairs: pl.DataF
     """
     domains = {d.lattice.domain for d in (reference, current)}
     if len(domains) > 1:
-        raise ReportError("values of the domain 'probability' cannot be compared with those of the domain 'real'.")
+        raise ReportError("Cannot compare values of the domain 'probability' with values of the domain 'real'.")
     atoms = set(reference.lattice.atoms) & set(current.lattice.atoms)
     common = Histogram(ALL, domains.pop(), tuple(atoms))
     blocks = pairs.with_columns(block=(pl.col("cells").cum_sum() - pl.col("cells")) // CELLS)

@@ -154,7 +154,9 @@ def fairness(report: Report, *, over: str, reference: Any = None, min_rows: int 
     metrics = dict.fromkeys(m for needed in CRITERIA.values() for m in needed)
     readable = [m for m in metrics if report.readable(m)]
     if not readable:
-        raise MetricError("fairness is read off predicted positives, which the accumulator does not keep.")
+        raise MetricError(
+            "Fairness requires confusion counts or predicted counts, which this accumulator does not have."
+        )
     gap = {m: gaps(report, m, over=over, reference=reference, min_rows=min_rows, **keys) for m in readable}
     table = pl.concat(
         gap[m].with_columns(criterion=pl.lit(criterion))

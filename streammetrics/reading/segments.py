@@ -87,17 +87,19 @@ def _ranked(
     worst_first: bool,
 ) -> pl.DataFrame:
     if n < 0:
-        raise ReportError(f"there cannot be {n} groups.")
+        raise ReportError(f"n= must be at least 1, got {n}.")
     found = report.find(metric)
     if found.better is None:
-        raise MetricError(f"{found.name} is neither better when high nor when low; no group is worst or best.")
+        raise MetricError(f"Metric {found.name!r} has no preferred direction, so groups cannot be ranked by it.")
     descending = (found.better == "low") == worst_first
     column = ("ci_lower" if descending else "ci_upper") if by_bound else "value"
     rows = report.rows(metric, **keys)
     if column not in rows.columns:
-        raise ReportError("by_bound= ranks by confidence intervals; finalize(confidence=0.95) gives them.")
+        raise ReportError("by_bound= requires confidence intervals. Pass a confidence level to finalize, such as 0.95.")
     if by_bound and rows["value"].count() and not rows[column].count():
-        raise ReportError(f"{found.name} has no confidence intervals here; rank by value, with min_rows=.")
+        raise ReportError(
+            f"Metric {found.name!r} has no confidence intervals in this report. Rank by value, with min_rows=."
+        )
     own = keys_of(rows)
     return (
         with_rows(report, rows)

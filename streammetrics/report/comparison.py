@@ -48,7 +48,7 @@ class Comparison:
 
     def __post_init__(self) -> None:
         if not set(self.a.by) <= set(self.b.by):
-            raise ReportError(f"the group columns differ: {self.a.by} and {self.b.by}.")
+            raise ReportError(f"The group columns differ: {self.a.by} and {self.b.by}.")
         require_free([*self.a.by, *self.b.by], COLUMNS, "a name that comparisons use")
         if self.confidence is not None:
             from streammetrics.uncertainty.distributions import upper_level  # when it is needed

@@ -141,8 +141,7 @@ class Report:
 
     A report behaves like a dictionary of its metrics: iteration returns the names of those shown, ``dict(report)``
     their estimates, and ``in`` tests whether a metric is available. With groups or several thresholds, a name has
-    more than one estimate. ``report[name]`` and ``dict(report)`` then raise a `ReportError` with the keys to pass to
-    `get`.
+    more than one estimate. ``report[name]`` and ``dict(report)`` then raise a `ReportError` with the keys for `get`.
 
     >>> import streammetrics as sm
     >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.8, 0.3, 0.4]}).finalize()
@@ -291,8 +290,7 @@ class Report:
         """
         rows = self.rows(metric, **keys)
         if rows.height != 1:
-            given = ", ".join(f"{k}={v!r}" for k, v in keys.items()) or "no keys"
-            raise ReportError(f"{rows.height} rows of {metric} match {given}; {self._advice(rows, keys)}")
+            raise ReportError(self._advice(metric, rows, keys))
         parts = [f.name for f in fields(Estimate) if f.name in rows.columns]
         return Estimate(**rows.select(parts).row(0, named=True))
 
@@ -406,11 +404,11 @@ class Report:
         )
         place = f" for {where}" if where else ""
         if row["value"] is None:
-            return f"{required} cannot be decided{place}: {row['metric']} is {row['note']}."
+            return f"{required} cannot be checked{place}: {row['metric']} is undefined ({row['note']})."
         value = text.number(row["value"], row["lower"], row["upper"])
         said = f"is {value}"
         if row["lower"] != row["upper"]:
-            said += f", and no {'lower' if deciding == 'lower' else 'higher'} than {row[deciding]:.6g} for certain"
+            said += f", with {'a lower' if deciding == 'lower' else 'an upper'} bound of {row[deciding]:.6g}"
         return f"{required} does not hold{place}: {row['metric']} {said}."
 
     def rollup(self, *columns: str | Sequence[str]) -> Report:
@@ -504,7 +502,9 @@ class Report:
         pairs = self._pairs_of(self.state, a, b) if self.folds is None else self._pairs_of(self.folds, a, b, FOLD)
         found = flip_rates(pairs, outcomes, (a, b), confidence, self.folds is not None)
         if found is None:
-            raise MetricError(f"The decisions of {a!r} and {b!r} have not been kept together.")
+            raise MetricError(
+                f"No statistics of the pair {a!r} and {b!r}. Evaluate both models in one accumulator with pairs=True."
+            )
         return found
 
     def _same_rows(self, one: Report, other: Report, names: tuple[str, str]) -> SameRows | None:
@@ -579,10 +579,10 @@ class Report:
             return self._bins(kind)
         if kind not in CURVES:
             known = ", ".join([*CURVES, "calibration", *ERROR_CURVES, *BINS])
-            raise ReportError(f"there is no curve {kind!r}; the curves are: {known}.")
+            raise ReportError(f"Unknown curve {kind!r}. Curves: {known}.")
         histogram = self._kept(ScoreHistogram)
         if order not in ORDERS:
-            raise ReportError(f"order must be one of {', '.join(ORDERS)}, not {order!r}.")
+            raise ReportError(f"order= must be one of {', '.join(ORDERS)}, got {order!r}.")
         cases = self._histogram_cases()
         return self._with_keys(histogram, CURVES[kind](cases.get(order, cases["tied"]), [GROUP]))
 
@@ -707,21 +707,24 @@ class Report:
         for statistic in self.state.statistics:
             if isinstance(statistic, kind):
                 return statistic
-        raise MetricError(f"this needs {kind.__name__}, which the accumulator does not keep.")
+        raise MetricError(f"{kind.__name__} is required, but not in this accumulator.")
 
     def _with_keys(self, statistic: Statistic, frame: pl.DataFrame) -> pl.DataFrame:
         groups = self.state.groups_of(statistic)
         require_free(groups.columns, {*frame.columns} - {GROUP})
         return groups.join(frame, on=GROUP, maintain_order="right").drop(GROUP)
 
-    @staticmethod
-    def _advice(rows: pl.DataFrame, keys: dict[str, Any]) -> str:
+    def _advice(self, metric: str | Metric, rows: pl.DataFrame, keys: dict[str, Any]) -> str:
+        """Why keys do not select one row of a metric, and which do."""
         if not rows.height:
-            return "no row has them."
-        columns = keys_of(rows)
+            given = ", ".join(f"{k}={v!r}" for k, v in keys.items())
+            every = self.rows(metric, **({LABEL: keys[LABEL]} if LABEL in keys and len(keys) > 1 else {}))
+            known = {k: every.select(k).unique(maintain_order=True) for k in keys if k in every.columns}
+            values = [f"Values of {k}: {text.few(row[k] for row in text.rows(some))}." for k, some in known.items()]
+            return " ".join([f"No value of {metric} for {given}.", *values])
         first = next(text.rows(rows))
-        differing = [f"{c}= (such as {first[c]!r})" for c in columns if c not in keys and rows[c].n_unique() > 1]
-        return f"say which with {' and '.join(differing)}."
+        differing = [f"{c}={first[c]!r}" for c in keys_of(rows) if c not in keys and rows[c].n_unique() > 1]
+        return f"{metric} has {rows.height} values. Select one, for example with {' and '.join(differing)}."
 
     @property
     def plot(self) -> Plot:

@@ -88,7 +88,7 @@ def read(data: Any, roles: Roles) -> Batch:
     try:
         return _read(frame, roles)
     except pl.exceptions.PanicException as error:  # which is no Exception
-        raise ColumnError(f"the batch cannot be read: {error}") from error
+        raise ColumnError(f"Cannot read the batch: {error}") from error
 
 
 def _read(frame: pl.DataFrame, roles: Roles) -> Batch:

@@ -46,11 +46,11 @@ class Reader:
         except StreamMetricsError:
             raise
         except (Exception, pl.exceptions.PanicException) as error:
-            raise ColumnError(f"the expression for column {name!r} fails: {error}") from error
+            raise ColumnError(f"The expression for column {name!r} fails: {error}") from error
         if expression.meta.is_literal(allow_aliasing=True):
             return made.new_from_index(0, self.frame.height)
         if len(made) != self.frame.height:
-            raise ColumnError(f"the expression for column {name!r} gives {len(made)} rows for {self.frame.height}.")
+            raise ColumnError(f"The expression for column {name!r} returns {len(made)} rows for {self.frame.height}.")
         return made
 
     def flags(self, column: pl.Series) -> pl.Series:
@@ -64,9 +64,9 @@ class Reader:
             return column
         if column.dtype == pl.Null:
             return column.cast(pl.Boolean)
-        advice = ("pass ", Argument("positive"), " to say which label is positive")
+        advice = ("Pass ", Argument("positive"), " to set the positive label")
         if not column.dtype.is_numeric():
-            raise ColumnError(f"column {name!r} is of type {column.dtype}, not 0/1 or true/false; ", *advice, ".")
+            raise ColumnError(f"Column {name!r} must be Boolean or 0/1, got {column.dtype}. ", *advice, ".")
         if column.dtype in INTEGERS and extent(column) in ((0, 0), (0, 1), (1, 1), NOTHING):
             return column.cast(pl.Boolean)
         positive = column == 1
@@ -84,7 +84,7 @@ class Reader:
         if negative is not None:
             wrong = ~(is_positive | equals(column, negative))
             fault = f"labels other than {positive!r} and {negative!r}"
-            self._refuse(column, wrong, fault, "leave such rows out first, or give ", Argument("positive"), " alone")
+            self._refuse(column, wrong, fault, "Drop these rows first, or pass only ", Argument("positive"))
         return is_positive
 
     def group(self, name: str) -> pl.Series:
@@ -99,7 +99,7 @@ class Reader:
         if self.roles.probability and not (low >= 0 and high <= 1):
             real = (", or ", Argument("domain", "real"), " for margins and other scores")
             advice = real if self.roles.kind == "binary" else ()
-            self._refuse(column, ~column.is_between(0, 1), "scores outside [0, 1]", "pass probabilities", *advice)
+            self._refuse(column, ~column.is_between(0, 1), "scores outside [0, 1]", "Pass probabilities", *advice)
         return column
 
     def weights(self, name: str) -> pl.Series:
@@ -122,7 +122,7 @@ class Reader:
         """A column of finite numbers as Float64."""
         column, (low, high) = self._with_extent(self.column(name))
         if len(column) and (low == -np.inf or high == np.inf):
-            advice = "an error of such a value means nothing; leave such rows out first"
+            advice = "Errors of infinite values are undefined. Drop these rows first"
             self._refuse(column, column.is_infinite(), "infinite values", advice)
         return column.cast(pl.Float64)
 
@@ -145,12 +145,12 @@ class Reader:
         if column.dtype == pl.Null:
             column = column.cast(pl.List(pl.Null))
         if not isinstance(column.dtype, (pl.List, pl.Array)):
-            raise ColumnError(f"column {column.name!r} is of type {column.dtype}, not a list of {labels} values.")
+            raise ColumnError(f"Column {column.name!r} must be a list of {labels} values, got {column.dtype}.")
         if isinstance(column.dtype, pl.Array):
             column = column.arr.to_list()
         self._refuse_nulls(column)
         wrong = column.list.len() != labels
-        self._refuse(column, wrong, f"lists of other than {labels} items", "one item for each label is needed")
+        self._refuse(column, wrong, f"lists whose length is not {labels}", "Pass one item per label")
         return [column.list.get(i).alias(column.name) for i in range(labels)]
 
     def probabilities(self, names: Sequence[str]) -> list[pl.Series]:
@@ -162,8 +162,8 @@ class Reader:
         if not own:
             return found
         total = reduce(operator.add, (column.cast(pl.Float64) for column in found)).alias(self._sum_of(names))
-        advice = ("mend them, or pass ", Argument("renormalize", True))
-        self._refuse(total, (total - 1).abs() > TOLERANCE, "probabilities of a row that do not sum to 1", *advice)
+        advice = ("Fix the probabilities, or pass ", Argument("renormalize", True))
+        self._refuse(total, (total - 1).abs() > TOLERANCE, "probabilities that do not sum to 1", *advice)
         return found
 
     def _renormalized(self, names: Sequence[str]) -> list[pl.Series]:
@@ -171,8 +171,8 @@ class Reader:
         found = [self._amounts(column, "scores") for column in self.each(names)]
         sums = kernels.row_sums([column.to_numpy() for column in found])
         total = pl.Series(self._sum_of(names), sums).fill_nan(None)
-        self._refuse(total, total <= 0, "probabilities of a row that are all 0", "leave such rows out first")
-        self._refuse(total, total.is_infinite(), "scores of a row whose sum overflows", "divide the scores first")
+        self._refuse(total, total <= 0, "probabilities that are all 0", "Drop these rows first")
+        self._refuse(total, total.is_infinite(), "scores whose sum overflows", "Divide the scores first")
         return [column / total for column in found]
 
     @staticmethod
@@ -191,7 +191,7 @@ class Reader:
         if unknown.any():
             wrong = pl.Series(unknown[codes])
             fault = f"labels other than {few(self.roles.labels)}"
-            self._refuse(column, wrong, fault, "declare all labels, or leave such rows out first")
+            self._refuse(column, wrong, fault, "Declare all labels, or drop these rows first")
         made = pl.Series(column.name, found[codes], pl.Int64)
         return made.set(column.is_null(), None) if column.null_count() else made
 
@@ -200,7 +200,7 @@ class Reader:
         column, (low, high) = self._with_extent(column)
         if len(column) and not (low >= 0 and high < np.inf):
             wrong = (column < 0) | column.is_infinite()
-            self._refuse(column, wrong, f"negative or infinite {what}", "mend them, or leave such rows out first")
+            self._refuse(column, wrong, f"negative or infinite {what}", "Fix the values, or drop these rows first")
         return column.cast(pl.Float64)
 
     def _with_extent(self, column: pl.Series) -> tuple[pl.Series, Extent]:
@@ -213,19 +213,21 @@ class Reader:
         self._refuse_nulls(column)
         if given.dtype.is_integer() and max(-found[0], found[1]) >= EXACT:
             wrong = column.cast(pl.Int128, strict=False) != given.cast(pl.Int128, strict=False)
-            advice = "subtract an offset, or round them by casting the column to Float64"
+            advice = "Subtract an offset, or round them by casting the column to Float64"
             self._refuse(given, wrong, "integers that a 64-bit float cannot hold", advice)
         return column, found
 
     @staticmethod
     def _as_floats(column: pl.Series) -> pl.Series:
         if not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
-            raise ColumnError(f"column {column.name!r} is of type {column.dtype}; numbers are needed here.")
+            raise ColumnError(f"Column {column.name!r} must be numeric, got {column.dtype}.")
         return column if column.dtype.is_float() else column.cast(pl.Float64)
 
     def _require(self, name: str) -> None:
         if name not in self.frame.columns:
-            raise ColumnError(f"there is no column {name!r}; the batch has: {', '.join(self.frame.columns) or 'none'}.")
+            raise ColumnError(
+                f"Column {name!r} not found. Available columns: {', '.join(self.frame.columns) or 'none'}."
+            )
 
     @staticmethod
     def _nan_to_null(column: pl.Series) -> pl.Series:
@@ -236,7 +238,9 @@ class Reader:
 
     def _refuse_nulls(self, column: pl.Series) -> None:
         if self.roles.nulls == "raise" and column.null_count():
-            self._refuse(column, column.is_null(), "null or NaN", "fill them, or pass ", Argument("nulls", "drop"))
+            self._refuse(
+                column, column.is_null(), "null or NaN", "Fill the values, or pass ", Argument("nulls", "drop")
+            )
 
     def _refuse_far_times(self, column: pl.Series) -> None:
         """Refuse what Python has no date or time for, and durations that do not fit microseconds."""
@@ -244,7 +248,7 @@ class Reader:
         if ends is not None:
             number = column.to_physical()  # the values themselves cannot be shown
             fault = f"values out of the range of {column.dtype.base_type()}"
-            advice = "the years are 1 to 9999, and durations fit 64 bits in microseconds"
+            advice = "Years must be 1 to 9999, and durations must fit 64 bits in microseconds"
             self._refuse(number, ~number.is_between(*ends), fault, advice)
 
     def _refuse(self, column: pl.Series, wrong: pl.Series, fault: str, *advice: Part) -> None:
@@ -278,8 +282,8 @@ def equals(column: pl.Series, label: Any) -> pl.Series:
         found = None
     if found is None:
         raise ColumnError(
-            f"column {column.name!r} is of type {column.dtype} and cannot hold the label {label!r}; "
-            "pass a label of that type."
+            f"Column {column.name!r} cannot contain the label {label!r}, because it is {column.dtype}. "
+            "Pass a label of that type."
         )
     return found
 

@@ -62,7 +62,7 @@ def fold(series: pl.Series, folds: int = FOLDS) -> pl.Series:
     [8, 7, 7]
     """
     if not 2 <= folds <= MOST_FOLDS:
-        raise SpecificationError(f"there can be 2 to {MOST_FOLDS} folds, not {folds}.")
+        raise SpecificationError(f"folds= must be between 2 and {MOST_FOLDS}, got {folds}.")
     found = np.empty(len(series), dtype=np.uint8)
     for block in _blocks(len(series)):
         hashes = _hashes(series[block])
@@ -103,7 +103,7 @@ def _integers(values: pl.Series) -> Hashes:
         return _bits_of_floats(values.cast(pl.Float64).fill_null(0).to_numpy())
     if not (dtype.is_integer() or dtype.is_temporal() or dtype == pl.Boolean):
         raise ColumnError(
-            f"column {values.name!r} is of type {dtype}; units are integers, text, floats, dates or times."
+            f"Column {values.name!r} must be an integer, text, float, date, or time to be a unit, got {dtype}."
         )
     integers = values.to_physical().fill_null(False if dtype == pl.Boolean else 0).to_numpy()
     if dtype == pl.UInt64:

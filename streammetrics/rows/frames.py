@@ -34,7 +34,7 @@ UNREADABLE = (
 def to_frame(data: Any, columns: Sequence[str]) -> pl.DataFrame:
     """The columns as a Polars frame. Memory that its owner could still change is copied."""
     if isinstance(data, pl.LazyFrame):
-        raise ColumnError("a LazyFrame is a plan, not a batch; pass it to evaluate or accumulate.")
+        raise ColumnError("A LazyFrame is not a batch. Pass it to evaluate or accumulate.")
     if isinstance(data, pl.DataFrame):
         return data
     if isinstance(data, (pa.Table, pa.RecordBatch)):
@@ -67,7 +67,10 @@ def _listed(values: Any) -> Any:
     if not any(issubclass(k, FLOATS) for k in kinds) or not all(issubclass(k, NUMBERS) for k in kinds):
         return values
     if wrong := [item for item in items if isinstance(item, INTEGERS) and abs(int(item)) > EXACT]:
-        raise ColumnError(f"a list of floats has the integer {wrong[0]}, beyond 2^53; pass floats or integers alone.")
+        raise ColumnError(
+            f"A list of floats contains the integer {wrong[0]}, which is beyond 2^53. "
+            f"Pass only floats or only integers."
+        )
     return pl.Series(values, dtype=pl.List(pl.Float64) if nested else pl.Float64)
 
 
@@ -78,7 +81,7 @@ def _converted(data: Any, columns: Sequence[str] = (), copy: bool = False) -> pl
             frame = frame.select(columns)
         return frame.select(pl.all().gather(pl.int_range(pl.len()))) if copy and frame.width else frame
     except (*UNREADABLE, pa.ArrowException) as error:
-        raise ColumnError(f"the batch cannot be read as a table: {error}") from error
+        raise ColumnError(f"Cannot read the batch as a table: {error}") from error
 
 
 def types_of(columns: pl.DataFrame) -> pl.Schema:
@@ -114,8 +117,8 @@ def _joint_type(name: str, found: set[pl.DataType]) -> pl.DataType:
     if len(types) > 1:
         said = " and ".join(sorted("integers beyond 2^53" if t == WIDE else str(t) for t in types))
         if name == LABEL:
-            raise ColumnError(f"class labels are of different types in different columns or batches: {said}.")
-        raise ColumnError(f"the column {name!r} has different types in different batches: {said}.")
+            raise ColumnError(f"Class labels have different types in different columns or batches: {said}.")
+        raise ColumnError(f"Column {name!r} has different types in different batches: {said}.")
     return next(iter(types), pl.Null())
 
 
@@ -154,7 +157,7 @@ def limits(dtype: pl.DataType) -> tuple[int, int] | None:
     return first, last
 
 
-def group_column(series: pl.Series, advice: str = "group by plain values") -> pl.Series:
+def group_column(series: pl.Series, advice: str = "Group by plain values") -> pl.Series:
     """A column of groups, or of class labels, in a type that is the same on every shard.
 
     Raises:
@@ -174,5 +177,5 @@ def group_column(series: pl.Series, advice: str = "group by plain values") -> pl
     wide = series.dtype in (pl.Int128, pl.UInt128)
     if wide or series.dtype.is_nested() or series.dtype == pl.Object:
         advice = f"{advice}, such as Int64" if wide else advice
-        raise ColumnError(f"column {series.name!r} is of type {series.dtype}; {advice}.")
+        raise ColumnError(f"Column {series.name!r} has the unsupported type {series.dtype}. {advice}.")
     return series

@@ -61,9 +61,9 @@ class Roles:
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
-            raise SpecificationError(f"task must be one of {', '.join(get_args(Kind))}, not {self.kind!r}.")
+            raise SpecificationError(f"task= must be one of {', '.join(get_args(Kind))}, got {self.kind!r}.")
         if self.nulls not in ("raise", "drop"):
-            raise SpecificationError(f"nulls must be 'raise' or 'drop', not {self.nulls!r}.")
+            raise SpecificationError(f"nulls= must be 'raise' or 'drop', got {self.nulls!r}.")
         for option in ("positive", "negative"):
             object.__setattr__(self, option, _label(option, getattr(self, option)))
         if self.negative is not None and self.positive is None:
@@ -71,21 +71,21 @@ class Roles:
         if self.negative is not None and self.negative == self.positive:
             raise SpecificationError(f"positive and negative must be different labels, got {self.positive!r} twice.")
         if self.y_pred and self.y_score and set(self.y_pred) != set(self.y_score):
-            raise SpecificationError("y_pred and y_score must name the same models.")
+            raise SpecificationError("y_pred= and y_score= must name the same models.")
         if clash := RESERVED.intersection(self.by):
             raise SpecificationError(
-                Argument("by"), f" cannot use the name {min(clash)!r}, which reports use; give it an alias."
+                Argument("by"), f" cannot use the name {min(clash)!r}, which reports use. Give it an alias."
             )
         if len(set(self.by)) < len(self.by):
             raise SpecificationError(Argument("by"), f" names a column twice: {', '.join(self.by)}.")
         object.__setattr__(self, "labels", plain_labels(self.labels))
         if self.labels and self.kind not in SEVERAL:
             raise SpecificationError(
-                Argument("labels"), f" are for tasks of several classes or labels, not for {self.kind} ones."
+                Argument("labels"), f" applies to multiclass and multilabel tasks, not to {self.kind} tasks."
             )
         if not self.labels and (self.kind == "multilabel" or (self.kind == "multiclass" and self.y_score)):
             raise SpecificationError(
-                "Several labels need a column for each, or ", Argument("labels"), " for one of lists."
+                "Map each label to a column, or name one list column with ", Argument("labels"), " set."
             )
         of_labels = {"multiclass": ("y_score",), "multilabel": ("y_true", "y_pred", "y_score")}.get(self.kind, ())
         truth = {SINGLE: self.y_true} if self.y_true else {}
@@ -158,11 +158,11 @@ class Names:
             other = self.expressions.setdefault(name, column)
             clash = name in self._plain or not other.meta.eq(column)
         else:
-            raise SpecificationError(f"a column is a name or a Polars expression, not {column!r}.")
+            raise SpecificationError(f"A column must be a name or a Polars expression, got {column!r}.")
         if name in ("", "*") or "\0" in name or (name.startswith("^") and name.endswith("$")):
-            raise SpecificationError(f"a column cannot be named {name!r}; rename it, or give it an alias.")
+            raise SpecificationError(f"A column cannot be named {name!r}. Rename it, or give it an alias.")
         if clash:
-            raise SpecificationError(f"two different columns are named {name!r}; give the expression an .alias(…).")
+            raise SpecificationError(f"Two different columns are named {name!r}. Give the expression an .alias(…).")
         return name
 
     def by_model(self, columns: Any, labels: Sequence[Any] | None = None) -> dict[str, tuple[str, ...]]:
@@ -176,7 +176,9 @@ class Names:
         if not isinstance(columns, Mapping) or (labels is not None and not of_models(columns, labels)):
             return {SINGLE: self.by_label(columns, labels)}
         if not columns or not all(isinstance(model, str) and model for model in columns):
-            raise SpecificationError("a mapping of models to columns needs at least one model, each with a name.")
+            raise SpecificationError(
+                "A mapping of models to columns must have at least one model, and each must have a name."
+            )
         return {model: self.by_label(column, labels) for model, column in columns.items()}
 
     def by_label(self, columns: Any, labels: Sequence[Any] | None = None) -> tuple[str, ...]:
@@ -186,7 +188,9 @@ class Names:
         if not isinstance(columns, Mapping) or labels is None:
             return (self.of(columns),)
         if set(columns) != set(labels):
-            raise SpecificationError(f"columns are given for the labels {few(columns)}, not for {few(labels)}.")
+            raise SpecificationError(
+                f"Columns are mapped for the labels {few(columns)}, but the labels are {few(labels)}."
+            )
         return tuple(self.of(columns[label]) for label in labels)
 
     def targets(
@@ -208,7 +212,7 @@ class Names:
         try:
             return expression.meta.output_name()
         except pl.exceptions.PolarsError as error:
-            message = f"the expression {expression} makes no single named column; add .alias(…)."
+            message = f"The expression {expression} does not return a single named column. Add .alias(…)."
             raise SpecificationError(message) from error
 
 
@@ -253,11 +257,13 @@ def plain_labels(labels: Iterable[Any]) -> tuple[Any, ...]:
     except (TypeError, OverflowError, pl.exceptions.PolarsError):
         series = pl.Series(given, dtype=pl.Object)
     if isinstance(labels, str) or (given and series.dtype not in LABELS):
-        raise SpecificationError(f"labels must be several texts, numbers or booleans of one type, not {few(given)}.")
+        raise SpecificationError(
+            f"labels= must be two or more texts, numbers, or booleans of one type, got {few(given)}."
+        )
     if series.null_count() or (series.dtype.is_float() and series.is_nan().any()):
-        raise SpecificationError(f"null and NaN are no labels; given are {few(given)}.")
+        raise SpecificationError(f"labels= must not contain null or NaN, got {few(given)}.")
     if series.n_unique() < len(series):
-        raise SpecificationError(f"the label {series.filter(series.is_duplicated())[0]!r} is given twice.")
+        raise SpecificationError(f"Label {series.filter(series.is_duplicated())[0]!r} is repeated.")
     return tuple(series.to_list())
 
 

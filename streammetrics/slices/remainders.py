@@ -113,7 +113,9 @@ class Remainders:
         low, high = self.metric.range
         weighted = self.folds is None and is_weighted(self.cut.statistic, state.tables[self.cut.statistic.name])
         if (sampled is None or weighted) and value is not None and low < value < high:
-            raise MetricError(f"{self.metric.name} has no confidence intervals here, which slices need.")
+            raise MetricError(
+                f"Metric {self.metric.name!r} has no confidence intervals in this report, which slices require."
+            )
         return None if value is None else float(value)
 
     def tables(self, numbers: Numbers, count: int) -> Tables:

@@ -119,7 +119,7 @@ def _require(report: Report, metric: Metric, depth: int, min_rows: int, fdr: flo
     if not 0 < fdr < 1:
         raise ReportError(Argument("fdr"), f" must be between 0 and 1, got {fdr!r}.")
     if metric.better is None:
-        raise MetricError(f"{metric.name} is neither better when high nor when low; no slice is worse.")
+        raise MetricError(f"Metric {metric.name!r} has no preferred direction, so no slice is worse.")
     require_free(report.by, COLUMNS)
 
 

@@ -58,15 +58,13 @@ class Files:
         """
         kinds = {_kind(path): path for path in self.paths}
         if unknown := [path for kind, path in kinds.items() if kind not in SCANS]:
-            raise SourceError(f"{unknown[0]} is of no known kind; files may end in {', '.join(KINDS)}.")
+            raise SourceError(f"Unknown file type: {str(unknown[0])!r}. Supported: {', '.join(KINDS)}.")
         if len(kinds) > 1:
-            raise SourceError(
-                f"the files are of different kinds ({', '.join(sorted(kinds))}); read one kind at a time."
-            )
+            raise SourceError(f"The files have different types ({', '.join(sorted(kinds))}). Read one type at a time.")
         if not self.null_values:
             return SCANS[min(kinds)](list(self.paths))
         if min(kinds) not in CSV:
-            raise SourceError(f"null values are for CSV files, not for {self.paths[0]}.")
+            raise SourceError(f"null_values= applies to CSV files, not to {str(self.paths[0])!r}.")
         return _scan_csv(list(self.paths), self.null_values)
 
     def place(self, row: int) -> str:
@@ -103,7 +101,7 @@ def expand(pattern: PathLike) -> list[Path]:
         SourceError: If there is none, or if files are parts of a table, some of whose rows may be deleted.
     """
     if not str(pattern):
-        raise SourceError("a path is empty; pass '.' for the current folder.")
+        raise SourceError("A path must not be empty. Pass '.' for the current folder.")
     path = Path(pattern).expanduser()
     if path.is_dir():
         found = list(_inside(path))
@@ -114,9 +112,9 @@ def expand(pattern: PathLike) -> list[Path]:
     elif any(c in str(pattern) for c in WILDCARDS):
         found = list(_matching(path))
     else:
-        raise SourceError(f"there is no file {str(pattern)!r}.")
+        raise SourceError(f"File {str(pattern)!r} not found.")
     if not found:
-        raise SourceError(f"no file matches {str(pattern)!r}.")
+        raise SourceError(f"No file matches {str(pattern)!r}.")
     for folder in {folder for file in found for folder in file.absolute().parents}:
         if kind := _table(folder):
             raise SourceError(
@@ -204,12 +202,12 @@ def _scan_iceberg(tables: list[Path]) -> pl.LazyFrame:
 
 
 def _scan_hudi(tables: list[Path]) -> pl.LazyFrame:
-    raise SourceError(f"{str(tables[0])!r} is a Hudi table, which cannot be read; pass the rows that it holds.")
+    raise SourceError(f"Cannot read {str(tables[0])!r}: Hudi tables are not supported. Pass its rows.")
 
 
 def _require_package(module: str, what: str, install: str) -> None:
     if find_spec(module) is None:
-        raise SourceError(f"{what} needs the package {module!r}: pip install {install}.")
+        raise SourceError(f"{what} requires the package {module!r}. Install it with: pip install {install}")
 
 
 def _partitioned(paths: list[Path]) -> bool:

@@ -127,7 +127,7 @@ def open_stream(source: Source, columns: Sequence[str], chunk: int) -> Stream:
             with readable("the list of rows"):
                 return _frame(pl.from_dicts(items, infer_schema_length=None), chunk, "row {} of the list")
         return Stream(map(_batch, items))
-    raise SourceError(f"a source of type {type(source).__name__} cannot be read; pass paths, a frame or batches.")
+    raise SourceError(f"Unsupported source type {type(source).__name__}. Pass paths, a frame, or batches.")
 
 
 def are_paths(source: Source) -> bool:
@@ -245,7 +245,7 @@ def readable(name: Name) -> Iterator[None]:
     except UNREADABLE as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]
         told = name if isinstance(name, str) else name()
-        raise SourceError(f"{told} cannot be read: {ADVICE.split(lines[0])[0]}") from error
+        raise SourceError(f"Cannot read {told}: {ADVICE.split(lines[0])[0]}") from error
 
 
 def require(columns: Sequence[str], present: Sequence[str]) -> None:
@@ -256,4 +256,4 @@ def require(columns: Sequence[str], present: Sequence[str]) -> None:
     """
     for column in columns:
         if column not in present:
-            raise ColumnError(f"there is no column {column!r}; the source has: {few(present) or 'none'}.")
+            raise ColumnError(f"Column {column!r} not found. Available columns: {few(present) or 'none'}.")

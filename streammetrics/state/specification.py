@@ -22,7 +22,7 @@ def kind_of(statistics: Sequence[Statistic]) -> Kind:
     kinds = {kind for s in statistics if (kind := s.task()) is not None}
     if len(kinds - {"binary"}) > 1:
         said = " and ".join(sorted(kinds - {"binary"}))
-        raise SpecificationError(f"statistics of different tasks cannot be kept together: {said}.")
+        raise SpecificationError(f"Statistics of different tasks cannot be combined: {said}.")
     unsaid: Kind = "regression" if not kinds and any("y_true" in s.needs() for s in statistics) else "binary"
     return next(iter(kinds - {"binary"}), unsaid)
 
@@ -37,12 +37,12 @@ def complete(statistics: Sequence[Statistic], roles: Roles) -> tuple[Statistic, 
     names = [s.name for s in kept]
     for statistic in kept:
         if names.count(statistic.name) > 1:
-            raise SpecificationError(f"{type(statistic).__name__} is given twice; keep one statistic of a kind.")
+            raise SpecificationError(f"{type(statistic).__name__} is repeated. Pass one statistic of each kind.")
         if misfit := statistic.misfit(roles):
             raise SpecificationError(f"{type(statistic).__name__} ", *misfit, ".")
     if clash := {*names, COLUMN}.intersection(roles.by):
         raise SpecificationError(
-            Argument("by"), f" cannot use the name {min(clash)!r}, which saved states use; give it an alias."
+            Argument("by"), f" cannot use the name {min(clash)!r}, which saved states use. Give it an alias."
         )
     return kept
 
@@ -55,10 +55,10 @@ def require_equal(roles: Roles, other: Roles, statistics: Sequence[Statistic], o
     """
     for role in fields(Roles):
         if role.compare and (a := getattr(roles, role.name)) != (b := getattr(other, role.name)):
-            raise MergeError(f"the accumulators differ in {role.name}: {a!r} and {b!r}.")
+            raise MergeError(f"The accumulators differ in {role.name}: {a!r} and {b!r}.")
     if statistics != others:
         ours, theirs = ([s for s in x if s not in y] for x, y in ((statistics, others), (others, statistics)))
-        raise MergeError(f"the accumulators keep different statistics: {ours} and {theirs}.")
+        raise MergeError(f"The accumulators have different statistics: {ours} and {theirs}.")
 
 
 def brief(roles: Roles, statistics: Sequence[Statistic]) -> str:

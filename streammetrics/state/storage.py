@@ -82,7 +82,7 @@ def to_arrow(saved: Saved) -> pa.Table:
         text = json.dumps(header, default=_plain)
     except TypeError as error:
         raise SpecificationError(
-            "a state can be saved only if positive and negative are text, numbers or booleans."
+            "Cannot save the state: positive= and negative= must be text, numbers, or booleans."
         ) from error
     table = frame.drop(GROUP).to_arrow()
     table = table.take(pa.array(range(table.num_rows), pa.int64()))  # a copy, whose bytes depend on the content alone
@@ -115,19 +115,19 @@ def from_arrow(table: pa.Table) -> Saved:
     names = [s.name for s in statistics]
     if table.column_names not in ([*roles.group_columns, *names], [*roles.group_columns, *names, missing.COLUMN]):
         expected = ", ".join([*roles.group_columns, *names])
-        raise StateError(f"the state should have the columns {expected}; it has {', '.join(table.column_names)}.")
+        raise StateError(f"The state must have the columns {expected}, got {', '.join(table.column_names)}.")
     if not roles.group_columns and not table.num_rows:
-        raise StateError("the state is not grouped and has no row.")
+        raise StateError("The state has no groups and no row.")
     frame = _checked(lambda: pl.DataFrame(pl.from_arrow(table))).with_row_index(GROUP)
     tables = {s.name: _cells(frame, s, roles) for s in statistics}
     if tables[RowCounts.name][GROUP].n_unique() < frame.height:
-        raise StateError("the state has groups without a count of their rows.")
+        raise StateError("The state has groups without row counts.")
     lacking = missing.unnested(frame, names)
     _require_equal_rows(statistics, tables, roles, lacking)
     state = State(statistics, frame.select(GROUP).with_columns(_keys(frame, roles)), tables, roles.labels, lacking)
     named = header.get("named_groups")
     if named is not None and (type(named) is not int or named < 1):
-        raise StateError("the state's field 'named_groups' is not a positive integer.")
+        raise StateError("The state's field 'named_groups' is not a positive integer.")
     return Saved(roles, metrics, _checked(lambda: roll_up(state, roles.group_columns)), named)
 
 
@@ -136,7 +136,7 @@ def _specification(header: Mapping[str, Any]) -> tuple[Roles, tuple[Statistic, .
     statistics = tuple(_statistic(s) for s in _field(header, "statistics", list))
     metrics = header.get("metrics")
     if metrics is not None and not _all_text(metrics):
-        raise StateError("the state's field 'metrics' is not a list of names.")
+        raise StateError("The state's field 'metrics' is not a list of names.")
     _require_fitting(statistics, roles)
     return roles, statistics, None if metrics is None else tuple(metrics)
 
@@ -359,10 +359,10 @@ def _checked(step: Callable[[], T]) -> T:
 
 def _header(metadata: Mapping[bytes, bytes]) -> dict[str, Any]:
     if KEY not in metadata:
-        raise StateError("this is not a state of streammetrics; its schema metadata says nothing of it.")
+        raise StateError("Not a streammetrics state: the schema metadata has no state header.")
     header = _checked(lambda: json.loads(metadata[KEY]))
     if not isinstance(header, dict) or not isinstance(header.get("format"), int) or header["format"] < 1:
-        raise StateError("the state's metadata does not say its format.")
+        raise StateError("The state's metadata has no format.")
     if header["format"] > FORMAT:
         raise StateError(
             f"the state is of format {header['format']}, written by streammetrics {header.get('version', '?')}; "
@@ -374,7 +374,7 @@ def _header(metadata: Mapping[bytes, bytes]) -> dict[str, Any]:
 def _field(header: Mapping[str, Any], name: str, kind: type[T]) -> T:
     value = header.get(name)
     if not isinstance(value, kind):
-        raise StateError(f"the state's field {name!r} is missing or of another type.")
+        raise StateError(f"The state's field {name!r} is missing or has an invalid type.")
     return value
 
 
@@ -393,7 +393,7 @@ def _roles(columns: dict[str, Any]) -> Roles:
         and all(isinstance(columns[k], bool) for k in ("probability", "renormalize"))
     )
     if not sound:
-        raise StateError("the state's field 'columns' is not what this format says.")
+        raise StateError("The state's field 'columns' is invalid.")
     tuples = {k: tuple(columns[k]) for k in ("y_true", "by", "labels")}
     by_model = {k: {m: tuple(names) for m, names in columns[k].items()} for k in ("y_pred", "y_score")}
     return _specified(lambda: Roles(**columns | tuples | by_model))
@@ -403,30 +403,32 @@ def _statistic(entry: Any) -> Statistic:
     kind = STATISTICS.get(str(entry.get("name"))) if isinstance(entry, dict) else None
     options = entry.get("options") if kind else None
     if kind is None and isinstance(entry, dict) and isinstance(entry.get("class"), str):
-        raise StateError(f"The state keeps {entry['name']!r}, the statistic {entry['class']}. Import its module first.")
+        raise StateError(
+            f"The state has the custom statistic {entry['name']!r} ({entry['class']}). Import its module first."
+        )
     if kind is None or not isinstance(options, dict):
-        raise StateError(f"the state keeps a statistic that is not known here: {entry!r}.")
+        raise StateError(f"The state has an unknown statistic: {entry!r}.")
     return _specified(lambda: kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}))
 
 
 def _require_fitting(statistics: Sequence[Statistic], roles: Roles) -> None:
     """Refuse statistics that the columns cannot feed."""
     if not any(isinstance(s, RowCounts) for s in statistics):
-        raise StateError("the state keeps no row_counts.")
+        raise StateError("The state has no row_counts.")
     misfits = [f"{s.name} {''.join(map(str, misfit))}" for s in statistics if (misfit := s.misfit(roles))]
     if roles.probability != any(s.needs_probabilities() for s in statistics):
         misfits.append("whether scores are probabilities is said wrongly")
     if misfits:
-        raise StateError(f"the state's statistics do not fit its field 'columns': {misfits[0]}.")
+        raise StateError(f"The state's statistics contradict its field 'columns': {misfits[0]}.")
 
 
 def _keys(frame: pl.DataFrame, roles: Roles) -> list[pl.Series]:
     """The group columns, in the types that batches give them."""
     keys = [_group_column(frame[c]) for c in roles.group_columns]
     if roles.unit is not None and not _are_folds(frame[FOLD]):
-        raise StateError(f"the state's folds are not numbers from 0 to {FOLDS - 1}.")
+        raise StateError(f"The state's folds are not numbers from 0 to {FOLDS - 1}.")
     if roles.models != (SINGLE,) and not set(keys[-1]) <= set(roles.models):
-        raise StateError("the state's groups name a model that its field 'columns' does not.")
+        raise StateError("The state's groups have a model that its field 'columns' lacks.")
     return keys
 
 
@@ -438,14 +440,14 @@ def _group_column(column: pl.Series) -> pl.Series:
     try:
         return group_column(column)
     except ColumnError as error:
-        raise StateError(f"the state's groups or labels cannot be: {error}") from error
+        raise StateError(f"The state's groups or labels are invalid: {error}") from error
 
 
 def _specified(make: Callable[[], T]) -> T:
     try:
         return make()
     except (SpecificationError, TypeError, ValueError, OverflowError) as error:
-        raise StateError(f"the state's specification cannot be: {error}") from error
+        raise StateError(f"The state's specification is invalid: {error}") from error
 
 
 def _with_label(state: State, statistic: Statistic) -> pl.DataFrame:
@@ -466,7 +468,7 @@ def _cells(frame: pl.DataFrame, statistic: Statistic, roles: Roles) -> pl.DataFr
     cell = keys | {name: kind for name, kind in schema.items() if name != GROUP}
     if frame.schema[statistic.name] != pl.List(pl.Struct(_as_found(cell, found, statistic))):
         raise StateError(
-            f"the state's column {statistic.name!r} is of type {frame.schema[statistic.name]}, not {pl.Struct(cell)}."
+            f"The state's column {statistic.name!r} is of type {frame.schema[statistic.name]}, not {pl.Struct(cell)}."
         )
     table = (
         frame.select(GROUP, statistic.name)
@@ -485,7 +487,7 @@ def _cells(frame: pl.DataFrame, statistic: Statistic, roles: Roles) -> pl.DataFr
     wrong = table.filter(~valid.fill_null(False))
     if wrong.height:
         raise StateError(
-            f"the state's column {statistic.name!r} holds {wrong.height} cells that cannot be: {wrong.row(0)}."
+            f"The state's column {statistic.name!r} contains {wrong.height} invalid cells (first: {wrong.row(0)})."
         )
     return table.with_columns(pl.col(GROUP) * labels + pl.col(LABEL)).drop(LABEL) if labels else table
 
@@ -528,7 +530,7 @@ def _require_equal_rows(
     counts = tables[RowCounts.name]
     rows, dropped = (counts[name].cast(pl.Float64).to_numpy() for name in ("rows", "dropped"))
     if rows.sum() + dropped.sum() > COUNTABLE:
-        raise StateError(f"the state counts more than {COUNTABLE:,} rows.")
+        raise StateError(f"The state counts more than {COUNTABLE:,} rows.")
     total = np.bincount(counts[GROUP].to_numpy(), weights=rows)
     known, rounding = np.full(len(total), roles.sample_weight is None), ROUNDING * (roles.sample_weight is not None)
     for statistic in (s for s in statistics if s.held):
@@ -542,9 +544,7 @@ def _require_equal_rows(
         total[first], known = np.where((total > 0) == (most > 0), most, np.nan)[first], known | counted
         low, high = total * (1 - rounding), total * (1 + rounding)
         if wrong := int((counted & ~((fewest >= low) & (most <= high))).sum()):
-            raise StateError(
-                f"the state's column {statistic.name!r} holds other rows than are counted, in {wrong} groups."
-            )
+            raise StateError(f"The state's column {statistic.name!r} contradicts the row counts in {wrong} groups.")
 
 
 def _keys_from_data(table: pl.DataFrame, statistic: Statistic, roles: Roles) -> list[pl.Series]:
@@ -553,7 +553,7 @@ def _keys_from_data(table: pl.DataFrame, statistic: Statistic, roles: Roles) -> 
     declared = pl.Series(roles.labels).dtype
     for key in keys:
         if roles.labels and key.dtype != declared:
-            raise StateError(f"the state's labels are of type {key.dtype} and declared as {declared}.")
+            raise StateError(f"The state's labels are of type {key.dtype} and declared as {declared}.")
     return keys
 
 

@@ -138,7 +138,7 @@ def with_keys(state: State, made: Mapping[str, pl.Expr]) -> State:
         keys = state.keys.with_columns(**made)
         keys = keys.with_columns(group_column(keys[name]) for name in made)
     except (pl.exceptions.PolarsError, ColumnError) as error:
-        raise SpecificationError(f"groups cannot be rolled up to {', '.join(made)}: {error}") from error
+        raise SpecificationError(f"Cannot roll up groups to {', '.join(made)}: {error}") from error
     return replace(state, groups=numbered(keys))
 
 

@@ -36,18 +36,18 @@ class Binned(Statistic):
     keys: ClassVar[dict[str, pl.DataType]] = {"shift": pl.UInt8(), "bin": pl.Int64()}
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "capacity", whole("capacity", self.capacity))
+        object.__setattr__(self, "capacity", whole("capacity=", self.capacity))
         object.__setattr__(self, "atoms", tuple(sorted({float(a) + 0.0 for a in several(self.atoms)})))
         if self.domain not in ("probability", "real"):
-            raise SpecificationError(f"domain must be 'probability' or 'real', not {self.domain!r}.")
+            raise SpecificationError(f"domain= must be 'probability' or 'real', got {self.domain!r}.")
         smallest = 8 + 64 * len(self.atoms)
         if self.capacity < smallest:
             raise SpecificationError(
-                f"capacity must be at least 8 and 64 more for each atom, {smallest} here, not {self.capacity}."
+                f"capacity= must be at least {smallest} (8, plus 64 per atom), got {self.capacity}."
             )
         for atom in self.atoms:
             if atom != atom or (self.domain == "probability" and not 0 <= atom <= 1):
-                raise SpecificationError(f"the atom {atom} is no value of the domain {self.domain!r}.")
+                raise SpecificationError(f"atoms= contains {atom}, which is outside the domain {self.domain!r}.")
 
     @property
     def lattice(self) -> Lattice:

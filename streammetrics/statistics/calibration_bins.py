@@ -53,7 +53,7 @@ class CalibrationBins(Summed):
     def __post_init__(self) -> None:
         object.__setattr__(self, "bins", whole("the number of calibration bins", self.bins, most=1_000_000))
         if self.bins < 1:
-            raise SpecificationError(f"calibration needs at least one bin, not {self.bins}.")
+            raise SpecificationError(f"bins= must be at least 1, got {self.bins}.")
 
     @property
     def edges(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

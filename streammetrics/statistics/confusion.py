@@ -112,7 +112,7 @@ def matrix_frame(table: pl.DataFrame, normalize: Normalization | None = None) ->
     if normalize is None:
         return frame
     if normalize not in _WITHIN:
-        raise SpecificationError(f"normalize must be actual, predicted, all or None, not {normalize!r}.")
+        raise SpecificationError(f"normalize= must be actual, predicted, all, or None, got {normalize!r}.")
     return frame.with_columns(share=_share(over=_WITHIN[normalize]))
 
 
@@ -131,7 +131,7 @@ def most_confused(table: pl.DataFrame, n: int) -> pl.DataFrame:
     [('cat', 'dog', 2)]
     """
     if n < 1:
-        raise SpecificationError(f"n must be at least 1; it is {n!r}.")
+        raise SpecificationError(f"n= must be at least 1, got {n!r}.")
     return (
         table.select("group", *_SIDES, "count", share_of_actual=_share(over=["group", "actual"]))
         .filter(pl.col("actual") != pl.col("predicted"))
@@ -214,11 +214,9 @@ def _listed(order: Sequence[Any], seen: pl.Series) -> pl.DataFrame:
     try:
         listed = pl.Series("label", list(order), seen.dtype)
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise SpecificationError(f"order must list labels of type {seen.dtype}, as they are in the data.") from error
+        raise SpecificationError(f"order= must list labels of type {seen.dtype}, as in the data.") from error
     if twice := listed.filter(listed.is_duplicated()).to_list():
-        raise SpecificationError(
-            f"order must list every label once; it has {twice[0]!r} {twice.count(twice[0])} times."
-        )
+        raise SpecificationError(f"order= must list every label once, got {twice[0]!r} {twice.count(twice[0])} times.")
     if missing := seen.filter(~seen.is_in(listed.implode())).unique().sort().to_list():
         raise DataError(f"order must list every label that occurs; {len(missing)} are missing, such as {missing[0]!r}.")
     return listed.to_frame()
@@ -266,10 +264,10 @@ def _square(weights: ArrayLike, size: int) -> NDArray[np.float64]:
     try:
         matrix = np.asarray(weights, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise SpecificationError("weights must be a square matrix of numbers.") from error
+        raise SpecificationError("weights= must be a square matrix of numbers.") from error
     if matrix.shape != (size, size):
         shape = " x ".join(map(str, matrix.shape))
         raise SpecificationError(f"weights must be a matrix of {size} x {size}, a row for each label; it is {shape}.")
     if not np.isfinite(matrix).all():
-        raise SpecificationError("weights must be finite numbers.")
+        raise SpecificationError("weights= must be finite numbers.")
     return matrix

@@ -50,9 +50,9 @@ class TDigest(Statistic):
 
     def __post_init__(self) -> None:
         tdigest.check_compression(self.compression)
-        whole("compression", self.compression, most=1_000_000)
+        whole("compression=", self.compression, most=1_000_000)
         if self.of not in get_args(Of):
-            raise SpecificationError(f"of must be one of {', '.join(get_args(Of))}, not {self.of!r}.")
+            raise SpecificationError(f"of= must be one of {', '.join(get_args(Of))}, got {self.of!r}.")
 
     @property
     def of_label(self) -> bool:

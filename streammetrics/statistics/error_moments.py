@@ -104,9 +104,9 @@ class ErrorMoments(Statistic):
 
     def __post_init__(self) -> None:
         if unknown := sorted(set(self.families) - set(FAMILIES)):
-            raise SpecificationError(f"there is no family {unknown[0]!r}; the families are {', '.join(FAMILIES)}.")
+            raise SpecificationError(f"Unknown family {unknown[0]!r}. Families: {', '.join(FAMILIES)}.")
         if not 1 <= self.power < inf:
-            raise SpecificationError(f"the power of a Tweedie deviance must be at least 1, not {self.power!r}.")
+            raise SpecificationError(f"power= must be at least 1, got {self.power!r}.")
         object.__setattr__(self, "families", tuple(f for f in FAMILIES if f in self.families))
         object.__setattr__(self, "power", float(self.power))
 

@@ -51,7 +51,7 @@ class Histogram(Binned):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.of not in get_args(Of):
-            raise SpecificationError(f"of must be one of {', '.join(get_args(Of))}, not {self.of!r}.")
+            raise SpecificationError(f"of= must be one of {', '.join(get_args(Of))}, got {self.of!r}.")
 
     @property
     def of_label(self) -> bool:
@@ -107,7 +107,7 @@ class ErrorHistogram(Binned):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.domain != "real":
-            raise SpecificationError("errors lie on the real line; leave out ", Argument("domain"), ".")
+            raise SpecificationError("Errors always have the real domain. Remove ", Argument("domain"), ".")
 
     def counter(self, weighted: bool) -> Bins:
         """Counts by bin."""

@@ -50,7 +50,7 @@ class LabelSets(Summed):
 
     def __post_init__(self) -> None:
         if not isinstance(self.threshold, int | float) or self.threshold != self.threshold:
-            raise SpecificationError(f"threshold must be a number, not {self.threshold!r}.")
+            raise SpecificationError(f"threshold= must be a number, got {self.threshold!r}.")
 
     def cells(self, rows: Rows) -> tuple[int, ...]:
         """Counts and sums."""

@@ -69,7 +69,7 @@ class Paired(Statistic):
     def misfit(self, roles: Roles) -> tuple[Part, ...]:
         """Why columns of these roles cannot feed it, as parts of a message; empty if they can."""
         if unknown := {name for pair in self.pairs for name in pair} - {*roles.models}:
-            return (f"pairs the model {min(unknown)!r}, which is not evaluated",)
+            return (f"pairs the unknown model {min(unknown)!r}",)
         return super().misfit(roles)
 
     def views(self) -> tuple[View, ...]:

@@ -34,13 +34,13 @@ def whole(option: str, value: Any, most: int = (1 << 63) - 1) -> int:
     Raises:
         SpecificationError: If the value is not an integer in the range.
 
-    >>> whole("capacity", np.int32(64))
+    >>> whole("capacity=", np.int32(64))
     64
     """
     if not hasattr(value, "__index__") or isinstance(value, bool):
-        raise SpecificationError(f"{option} must be a whole number, not {value!r}.")
+        raise SpecificationError(f"{option} must be an integer, got {value!r}.")
     if index(value) > most:
-        raise SpecificationError(f"{option} must be at most {most:,}, not {value}.")
+        raise SpecificationError(f"{option} must be at most {most:,}, got {value}.")
     return index(value)
 
 
@@ -139,13 +139,13 @@ class Statistic(ABC):
         missing = [role for role in self.needs() if not getattr(roles, role)]
         if missing := [*missing, *(name for name in self.inputs if name not in roles.inputs)]:
             first, *others = map(Argument, missing)
-            return ("needs ", first, *(part for other in others for part in (" and ", other)))
+            return ("requires ", first, *(part for other in others for part in (" and ", other)))
         if not self.serves(roles.kind):
-            return (f"is no statistic of {roles.kind} tasks",)
+            return (f"cannot be used in {roles.kind} tasks",)
         if self.task() in SEVERAL and not (roles.y_pred or roles.y_score):
-            return ("needs ", Argument("y_pred"), ", or ", Argument("y_score"), " for each label")
+            return ("requires ", Argument("y_pred"), ", or ", Argument("y_score"), " for each label")
         if self.of_label and roles.kind in SEVERAL and not roles.labels:
-            return ("is kept for each label; give a score for each, or ", Argument("labels"))
+            return ("requires a score for each label, or ", Argument("labels"))
         return ()
 
     def needs_probabilities(self) -> bool:

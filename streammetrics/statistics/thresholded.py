@@ -45,7 +45,7 @@ class Thresholded(Summed):
         except (TypeError, ValueError):
             found = (nan,)
         if len(set(found)) < len(found) or not all(t == t for t in found):
-            raise SpecificationError(f"thresholds must be distinct numbers, not {self.thresholds!r}.")
+            raise SpecificationError(f"thresholds= must be distinct numbers, got {self.thresholds!r}.")
         whole("the number of thresholds", len(found), most=1_000_000)
         object.__setattr__(self, "thresholds", found)
 

@@ -23,7 +23,7 @@ def upper_level(confidence: float) -> float:
     """
     level = (1 + confidence) / 2
     if not 0.5 < level < 1:
-        raise SpecificationError(f"confidence must lie between 0 and 1, as in 0.95; it is {confidence!r}.")
+        raise SpecificationError(f"confidence= must be between 0 and 1, got {confidence!r}.")
     return level
 
 

@@ -142,7 +142,7 @@ def test_margins_have_no_losses():
     assert "log_loss" not in found.frame["metric"]
     assert found.frame["ci_upper"].is_finite().all()
     assert found["roc_auc"].value == pytest.approx(reference.finalize()["roc_auc"].value, abs=0.01)
-    with pytest.raises(sm.MetricError, match="log_loss needs probabilities"):
+    with pytest.raises(sm.MetricError, match="'log_loss' requires probabilities"):
         sm.expect(scores, reference, metrics="log_loss")
     with pytest.raises(sm.ReportError, match="Scores have the domain 'probability', and those of the reference 'real'"):
         sm.expect(unlabeled(rows), reference)
@@ -207,14 +207,14 @@ def test_no_interval_for_weights_and_units():
 @pytest.mark.parametrize(
     ("scores", "reference", "options", "error", "sentence"),
     [
-        ("p", "p", {}, sm.ReportError, "The reference must keep scores with labels"),
+        ("p", "p", {}, sm.ReportError, "The reference must have scores and labels"),
         ("y", "y", {"odds": 0.5}, sm.SpecificationError, "odds= must be a number of at least 1, got 0.5"),
         ("p", "y", {"odds": inf}, sm.SpecificationError, "odds= must be a number of at least 1"),
-        ("p", "y", {"confidence": 95}, sm.SpecificationError, "confidence must lie between 0 and 1"),
-        ("p", "y", {"metrics": "ks"}, sm.MetricError, "Metric 'ks' cannot be expected before labels"),
+        ("p", "y", {"confidence": 95}, sm.SpecificationError, "confidence= must be between 0 and 1"),
+        ("p", "y", {"metrics": "ks"}, sm.MetricError, "Metric 'ks' cannot be estimated before labels"),
         ("no threshold", "y", {"metrics": "recall"}, sm.MetricError, "recall needs thresholds on the score"),
-        ("no score", "y", {}, sm.ReportError, "must keep their scores"),
-        ("classes", "classes", {}, sm.ReportError, "of binary tasks only"),
+        ("no score", "y", {}, sm.ReportError, "must have scores"),
+        ("classes", "classes", {}, sm.ReportError, "only for binary tasks"),
         ("p", "y by c", {}, sm.ReportError, "The reference is grouped by 'c', and the scores are not"),
     ],
 )

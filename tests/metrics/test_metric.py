@@ -56,16 +56,16 @@ def test_options_are_part_of_the_name(report):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("presicion", r"; did you mean precision\b[^.]*\?$"),
-        ("xyz", r"no metric 'xyz'\.$"),
-        ("fbeta(gamma=2)", "its options are: beta"),
-        ("fbeta(2)", "is not a metric"),
-        ("fbeta(**1)", "is not a metric"),
-        ("fbeta(beta=1, beta=2)", "is not a metric"),
-        ("fbeta(beta=abc)", "beta of fbeta must be a number, not 'abc'"),
-        ("cost(fp=tn)", "fp of cost must be a number"),
+        ("presicion", r" Did you mean 'precision'[^.]*\?$"),
+        ("xyz", r"Unknown metric 'xyz'\.$"),
+        ("fbeta(gamma=2)", "Options: beta"),
+        ("fbeta(2)", "as a metric"),
+        ("fbeta(**1)", "as a metric"),
+        ("fbeta(beta=1, beta=2)", "as a metric"),
+        ("fbeta(beta=abc)", "beta= of fbeta must be a number, got 'abc'"),
+        ("cost(fp=tn)", "fp= of cost must be a number"),
         ("log_loss(label=both)", "label"),
-        ("__import__('os')", "is not a metric"),
+        ("__import__('os')", "as a metric"),
         ("partial_auc(max_fpr=-1)", "max_fpr"),
     ],
 )
@@ -76,12 +76,12 @@ def test_unknown_metrics_are_told_apart(report, name, message):
 
 def test_a_metric_needs_its_statistic():
     acc = sm.Accumulator(sm.ConfusionCounts(), y_true="y", y_score="p")
-    with pytest.raises(sm.MetricError, match="roc_auc needs a table with the columns"):
+    with pytest.raises(sm.MetricError, match="'roc_auc' is not available: no statistic in this accumulator"):
         acc.finalize(["roc_auc"])
 
 
 def test_a_second_metric_of_one_name_is_refused():
-    with pytest.raises(sm.MetricError, match="two metrics"):
+    with pytest.raises(sm.MetricError, match="is already used"):
 
         @sm.metric(range=(0, 1), aliases=("ppv",))
         def another_precision(tp, fp):
@@ -92,5 +92,5 @@ def test_requirements_are_read():
     assert Requirement.parse("roc_auc>=.8") == Requirement("roc_auc", ">=", 0.8)
     assert Requirement.parse(" cost(fp=1, fn=10) < 1e-3 ") == Requirement("cost(fp=1, fn=10)", "<", 1e-3)
     for text in ("roc_auc", "roc_auc => 1", "roc_auc == 1", ">= 1"):
-        with pytest.raises(sm.MetricError, match="is not a"):
+        with pytest.raises(sm.MetricError, match=r"as a (requirement|metric)"):
             Requirement.parse(text)

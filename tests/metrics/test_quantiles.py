@@ -348,13 +348,13 @@ def test_bins_may_come_in_any_order():
 @pytest.mark.parametrize(
     ("metric", "message"),
     [
-        (quantile(q=1.1), r"q must lie in \[0, 1\]"),
-        (error_quantile(q=-0.1), r"q must lie in \[0, 1\]"),
-        (absolute_error_quantile(q=math.nan), r"q must lie in \[0, 1\]"),
-        (rec_auc(limit=0), "limit must be a positive number"),
-        (rec_auc(limit=inf), "limit must be a positive number"),
-        (within(x=math.nan), "x must be a number"),
-        (cdf(x=math.nan), "x must be a number"),
+        (quantile(q=1.1), r"q= must be between 0 and 1"),
+        (error_quantile(q=-0.1), r"q= must be between 0 and 1"),
+        (absolute_error_quantile(q=math.nan), r"q= must be between 0 and 1"),
+        (rec_auc(limit=0), "limit= must be a positive number"),
+        (rec_auc(limit=inf), "limit= must be a positive number"),
+        (within(x=math.nan), "x= must be a number"),
+        (cdf(x=math.nan), "x= must be a number"),
     ],
     ids=str,
 )

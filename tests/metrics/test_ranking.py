@@ -172,5 +172,5 @@ def test_a_jump_at_the_level_itself_counts():
     "metric", [partial_auc(max_fpr=0), recall_at_fpr(fpr=1.5), gain(top=-1), precision_at_recall(recall=0)], ids=str
 )
 def test_shares_out_of_range(metric):
-    with pytest.raises(MetricError, match=r"must lie in \(0, 1\]"):
+    with pytest.raises(MetricError, match="must be greater than 0 and at most 1"):
         metric([1, 2], [3, 4])
