@@ -419,7 +419,7 @@ def test_the_rules_in_the_help_can_be_read(days):
             ["report", "history", "--since", "soon"],
             "Error: a time is a date, a datetime, or ISO text of one, not 'soon'",
         ),
-        (["report", "history", "--every", "x"], "Error: 'x' as a duration"),
+        (["report", "history", "--every", "x"], "Error: Cannot read 'x' as a duration"),
         (["report", "history", "--by", "region"], "Error: Unknown group column 'region'"),
         (["report", "history", "--metric", "rok_auc"], "Did you mean 'roc_auc"),
         (["check", "nowhere", "rules.toml"], "Error: there is no table at nowhere yet"),
