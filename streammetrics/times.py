@@ -59,7 +59,7 @@ def require_length(length: str) -> None:
     >>> require_length("1d12h")
     >>> require_length("9999999999s")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    streammetrics.errors.SpecificationError: '9999999999s' is too long; the limit is 292 years of hours or less, and ...
+    streammetrics.errors.SpecificationError: The duration '9999999999s' is too long. Maximum: 292 years of ...
     """
     if not isinstance(length, str) or not LENGTH.fullmatch(length):
         raise SpecificationError(f"Cannot read {length!r:.40} as a duration. Write one such as '7d' or '12h'.")
