@@ -464,11 +464,11 @@ NEED_UNITS = {
 
 
 def test_a_metric_can_say_why_it_has_no_interval():
-    @sm.metric(range=(0, math.inf), interval="a count of a test")
-    def two_false_positives(fp):
-        return 2 * fp
+    @sm.metric(range=(0, 1), interval="a share of a test")
+    def fall_out(fp, tn):
+        return fp / (fp + tn)
 
-    assert two_false_positives(3) == 6
-    report = sm.binary(**LABELS).update(data()).finalize([two_false_positives], confidence=0.9)
-    assert report["two_false_positives"].note == "no interval: a count of a test"
-    assert two_false_positives.with_average("macro").interval == two_false_positives.interval
+    assert fall_out(3, 9) == 0.25
+    report = sm.binary(**LABELS).update(data()).finalize([fall_out], confidence=0.9)
+    assert report["fall_out"].note == "no interval: a share of a test"
+    assert fall_out.with_average("macro").interval == fall_out.interval

@@ -379,7 +379,7 @@ def test_what_is_missing_is_checked_when_it_is_loaded(history):
     for column, word in (
         (other, "names 'other'"),
         (pl.lit([1]), "is of type"),
-        (pl.col("not_counted").list.head(0), "other rows"),
+        (pl.col("not_counted").list.head(0), "contradicts the row counts"),
     ):
         wrong = (
             frame.with_columns(column.alias("not_counted")).to_arrow().replace_schema_metadata(table.schema.metadata)

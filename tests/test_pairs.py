@@ -153,7 +153,7 @@ def test_labels_without_rows_are_left_out_and_said():
     alone = pairs().update(frame.filter(y="a")).finalize()["roc_auc_ovo"]
     assert (alone.value, alone.note) == (None, "undefined for 6 of 6 pairs of labels")
     assert pairs().finalize()["hand_till_auc"] == sm.Estimate(None, None, None, "undefined: 0/0")
-    with pytest.raises(sm.MetricError, match="average of roc_auc_ovo must be macro or weighted, not 'micro'"):
+    with pytest.raises(sm.MetricError, match="average= of roc_auc_ovo must be macro or weighted, got 'micro'"):
         pairs().finalize()["roc_auc_ovo(average=micro)"]
 
 

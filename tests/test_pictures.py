@@ -15,6 +15,7 @@ def test_pictures_are_as_the_script_draws_them(name):
     assert (DOCS / "pictures" / name).read_text(encoding="utf-8") == DRAWN["PICTURES"][name]()
 
 
+@pytest.mark.thorough
 def test_the_picture_of_bounds_shows_the_numbers_of_its_page(monkeypatch):
     monkeypatch.syspath_prepend(DOCS / "pictures")
     drawn = runpy.run_path(str(DOCS / "pictures" / "why_bounds.py"))["why"]()

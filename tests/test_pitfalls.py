@@ -331,5 +331,5 @@ def test_group_types_are_held_through_nulls_and_merges():
 
 
 def test_what_is_not_grouped_cannot_be_filtered():
-    with pytest.raises(sm.SpecificationError, match="no groups to filter"):
+    with pytest.raises(sm.SpecificationError, match="Cannot filter groups"):
         sm.binary(y_true="y", y_score="p").filter(pl.lit(True))

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
+from scipy import stats
 from value_bins import samples
 
 import streammetrics as sm
@@ -96,7 +97,7 @@ def test_forecasts_and_margins():
 def test_what_does_not_fit_is_refused():
     with pytest.raises(sm.SpecificationError, match="requires y_score=, y_pred=, or both"):
         sm.predictions()
-    with pytest.raises(sm.SpecificationError, match="thresholds= apply to y_score="):
+    with pytest.raises(sm.SpecificationError, match="thresholds= requires y_score="):
         sm.predictions(y_pred="z", thresholds=(0.5,))
     with pytest.raises(sm.SpecificationError, match="Pass thresholds= or y_pred=, not both"):
         sm.predictions(y_pred="z", y_score="p", thresholds=(0.5,))
@@ -129,12 +130,12 @@ def test_labels_that_come_later_are_joined_and_evaluated():
 
 
 def test_intervals_hold_the_rate_and_the_mean():
-    """Wilson's and the normal interval, by their formulas."""
+    """Wilson's and Student's interval, by their formulas."""
     p = scores()["q"].to_numpy()
     report = sm.predictions(y_score="q").update({"q": p}).finalize(confidence=0.95)
     mean, error = p.mean(), p.std(ddof=1) / math.sqrt(len(p))
     found = report["mean"]
-    assert (found.ci_lower, found.ci_upper) == pytest.approx((mean - 1.959964 * error, mean + 1.959964 * error))
+    assert (found.ci_lower, found.ci_upper) == pytest.approx(stats.t.interval(0.95, len(p) - 1, mean, error))
     rate, z = (p >= 0.5).mean(), 1.959964
     half = z * math.sqrt(rate * (1 - rate) / len(p) + (z / (2 * len(p))) ** 2) / (1 + z**2 / len(p))
     center = (rate + z**2 / (2 * len(p))) / (1 + z**2 / len(p))
@@ -166,5 +167,5 @@ def test_a_saved_state_with_another_threshold_is_refused():
     for wrong in ({"threshold": 0.4}, {"threshold": None}, {"predicted_positives": -1}):
         column = pa.array([[cells[0][0] | wrong]], table.schema.field("predicted_counts").type)
         changed = table.set_column(table.column_names.index("predicted_counts"), "predicted_counts", column)
-        with pytest.raises(sm.StateError, match="'predicted_counts' holds 1 cells that cannot be"):
+        with pytest.raises(sm.StateError, match="'predicted_counts' contains 1 invalid cells"):
             sm.Accumulator.from_arrow(changed.replace_schema_metadata(table.schema.metadata))

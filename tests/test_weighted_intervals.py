@@ -71,6 +71,7 @@ def test_means_of_losses(metric):
     assert spread / (2 * Z) == pytest.approx(error / scale, rel=3e-3)
 
 
+@pytest.mark.thorough
 def test_they_are_as_wide_as_metrics_of_rows_drawn_again_spread():
     rows, names = data(1), ["accuracy", "precision", "recall", "f1", "roc_auc", "average_precision", "prevalence"]
     found = report(sm.binary, rows, metrics=names)
@@ -141,6 +142,7 @@ def test_states_of_earlier_versions_have_none():
         ]
 
 
+@pytest.mark.thorough
 def test_quantiles_are_as_wide_as_those_of_rows_drawn_again_spread():
     rows = data(6, 3_000)
     names = ["median_error", "error_quantile(q=0.9)", "median_absolute_error", "mad", "error_iqr", "r2", "wape"]

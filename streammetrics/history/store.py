@@ -354,8 +354,8 @@ class MetricStore:
         """The versions of what the history keeps. Appending an accumulator that keeps something else adds one.
 
         Versions may add segments, and add or drop models, thresholds, and statistics. Windows have null in a segment
-        that they lack, no rows of a model, and no value of a metric; the notes of a report say which windows. An accumulator
-        of an earlier version can still be appended.
+        that they lack, no rows of a model, and no value of a metric; the notes of a report say which windows. An
+        accumulator of an earlier version can still be appended.
 
         Returns:
             A row for each version: ``version``; its ``first`` and ``last`` window, null if it has none; the number of

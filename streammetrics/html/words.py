@@ -33,8 +33,8 @@ NAMES = {
 def words(metric: Metric) -> str:
     """The name of a metric in words, with its options.
 
-    >>> from streammetrics.metrics import find
-    >>> words(find("roc_auc")), words(find("log_loss")), words(find("f1(average=macro)"))
+    >>> from streammetrics.metrics import f1, log_loss, roc_auc
+    >>> words(roc_auc), words(log_loss), words(f1.with_average("macro"))
     ('ROC AUC', 'Log loss', 'F1 score (average=macro)')
     """
     name = metric.__name__

@@ -1,5 +1,6 @@
 """What each extra is for, run with the extra installed, and the error without it: ``python features.py store``."""
 
+import os
 import sys
 from datetime import date
 from importlib import import_module
@@ -33,6 +34,23 @@ def progress():
 
 def prometheus():
     assert 'metric="roc_auc"' in sm.to_prometheus(task().update(BATCH).finalize())
+
+
+def otel():
+    sm.to_opentelemetry(task().update(BATCH).finalize())
+
+
+def mlflow():
+    os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"
+    with TemporaryDirectory() as directory:
+        tracking = import_module("mlflow")
+        tracking.set_tracking_uri(Path(directory).as_uri())
+        with tracking.start_run():
+            task().update(BATCH).finalize().log_to_mlflow()
+
+
+def redis():
+    import_module("streammetrics.streams").RedisStream(import_module("redis").Redis(), "clicks")
 
 
 def plot():
@@ -72,10 +90,15 @@ WITHOUT = {  # extras whose absence is an error of the library; the others' obje
     "progress": progress,
     "prometheus": prometheus,
     "plot": plot,
+    "otel": otel,
+    "mlflow": mlflow,
     "duckdb": lambda: import_module("streammetrics.engines.duckdb").evaluate(None, task()),
     "dask": lambda: import_module("streammetrics.engines.dask").evaluate(None, task()),
 }
-FEATURES = {f.__name__: f for f in (store, progress, prometheus, plot, fast, duckdb, dask, ray, spark, docs)}
+FEATURES = {
+    f.__name__: f
+    for f in (store, progress, prometheus, otel, mlflow, redis, plot, fast, duckdb, dask, ray, spark, docs)
+}
 
 
 def without(extra):

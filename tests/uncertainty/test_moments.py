@@ -36,6 +36,7 @@ def errors(found):
 
 
 @pytest.mark.parametrize("noise", [1.0, 0.01])
+@pytest.mark.thorough
 def test_they_are_as_wide_as_metrics_of_rows_drawn_again_spread(noise):
     """With little noise correlations are 0.9999, where the influence of a row nearly cancels."""
     frame = rows(1, noise=noise)
