@@ -465,10 +465,10 @@ NEED_UNITS = {
 
 def test_a_metric_can_say_why_it_has_no_interval():
     @sm.metric(range=(0, 1), interval="a share of a test")
-    def fall_out(fp, tn):
+    def false_alarm_share(fp, tn):
         return fp / (fp + tn)
 
-    assert fall_out(3, 9) == 0.25
-    report = sm.binary(**LABELS).update(data()).finalize([fall_out], confidence=0.9)
-    assert report["fall_out"].note == "no interval: a share of a test"
-    assert fall_out.with_average("macro").interval == fall_out.interval
+    assert false_alarm_share(3, 9) == 0.25
+    report = sm.binary(**LABELS).update(data()).finalize([false_alarm_share], confidence=0.9)
+    assert report["false_alarm_share"].note == "no interval: a share of a test"
+    assert false_alarm_share.with_average("macro").interval == false_alarm_share.interval

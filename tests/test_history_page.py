@@ -292,7 +292,7 @@ def test_faults_are_named(stores, tmp_path):
         (sm.SpecificationError, "rules= must be of type Rule, got str", {"rules": ["accuracy >= 1"]}),
         (sm.SpecificationError, "reference= must be a duration or a", {"reference": ("2026-01-01",)}),
         (sm.SpecificationError, "reference= must be a duration or a", {"reference": 7}),
-        (sm.SpecificationError, "'soon' is no length of time", {"reference": "soon"}),
+        (sm.SpecificationError, "Cannot read 'soon' as a duration", {"reference": "soon"}),
     ):
         with pytest.raises(error, match=message):
             quality.save_html(path, **options)

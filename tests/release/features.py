@@ -45,6 +45,7 @@ def mlflow():
     with TemporaryDirectory() as directory:
         tracking = import_module("mlflow")
         tracking.set_tracking_uri(Path(directory).as_uri())
+        tracking.set_experiment("features")
         with tracking.start_run():
             task().update(BATCH).finalize().log_to_mlflow()
 
