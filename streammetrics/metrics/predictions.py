@@ -8,9 +8,16 @@ import polars as pl
 from polars import Expr
 
 from streammetrics.metrics.metric import metric
+from streammetrics.uncertainty import methods
+
+_POSITIVE = pl.col("predicted_positives")
 
 
-@metric(range=(0, 1), aliases=("selection_rate", "detection_prevalence"))
+@metric(
+    range=(0, 1),
+    aliases=("selection_rate", "detection_prevalence"),
+    interval=methods.share(_POSITIVE, _POSITIVE + pl.col("predicted_negatives")),
+)
 def predicted_positive_rate(predicted_positives: Expr, predicted_negatives: Expr) -> Expr:
     """Share of rows that are predicted positive.
 
