@@ -18,7 +18,7 @@ if __name__ == "__main__":
         folder = Path(name)
         files = write_predictions(folder / "predictions", rows=2_000_000)
         report = sm.evaluate(files, sm.binary(y_true="clicked", y_score="p_click", by="country"), confidence=0.95)
-        report.save_html(folder / "clicks.html")
+        report.save_html(folder / "clicks.html", title="Click predictions", source="predictions/*.parquet")
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1200, "height": 1090})
         page.goto((folder / "clicks.html").as_uri())
