@@ -20,8 +20,8 @@ from streammetrics.state import storage
 from streammetrics.state import tables as states
 from streammetrics.state.content import Content
 from streammetrics.state.limit import MAX_GROUPS, NO_LIMIT, GroupLimit
+from streammetrics.state.saved import Saved, from_arrow, to_arrow
 from streammetrics.state.specification import brief, complete, kind_of, require_equal
-from streammetrics.state.storage import Saved
 from streammetrics.state.tables import State
 from streammetrics.state.tally import no_state
 from streammetrics.statistics import RowCounts, Statistic
@@ -395,7 +395,7 @@ class Accumulator:
         >>> acc.to_arrow().column_names[:3]
         ['row_counts', 'confusion_counts', 'score_histogram']
         """
-        return storage.to_arrow(self._saved())
+        return to_arrow(self._saved())
 
     @classmethod
     def from_arrow(cls, table: pa.Table) -> Accumulator:
@@ -410,7 +410,7 @@ class Accumulator:
         3
         """
         require_threads()
-        return cls._of(storage.from_arrow(table))
+        return cls._of(from_arrow(table))
 
     def to_bytes(self) -> bytes:
         """The state as an Arrow IPC stream; equal accumulators give equal bytes.

@@ -17,6 +17,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import streammetrics as sm
+from streammetrics import accumulator
 from streammetrics.history import layout, table
 from streammetrics.state import storage
 from streammetrics.testing.same import require_same
@@ -468,7 +469,7 @@ def test_a_table_of_something_else_is_refused(tmp_path):
 
 @pytest.mark.thorough
 def test_a_store_goes_on_without_the_fields_that_were_added_after_it_was_made(store, monkeypatch):
-    now = storage.to_arrow
+    now = accumulator.to_arrow
 
     def before(saved):
         """As a state was saved when means had no rests, and weights of a digest were floats."""
@@ -484,7 +485,8 @@ def test_a_store_goes_on_without_the_fields_that_were_added_after_it_was_made(st
     spec = sm.Accumulator(sm.ErrorMoments(), sm.TDigest(), y_true="amount", y_pred="guess", by="day")
     frames = [predictions(50, seed) for seed in range(3)]
     with monkeypatch.context() as earlier:
-        earlier.setattr(storage, "to_arrow", before)
+        for module in (accumulator, storage):
+            earlier.setattr(module, "to_arrow", before)
         assert store.append(spec.empty().update(frames[0]), batch_id="0")
     assert store.append(spec.empty().update(frames[1]), batch_id="1")
     store.compact()
@@ -501,7 +503,7 @@ def test_a_store_goes_on_without_the_fields_that_were_added_after_it_was_made(st
 
 def test_a_store_of_weighted_rows_goes_on_without_squared_weights(tmp_path, monkeypatch):
     """Rows of earlier versions have none, and so neither has what is added to them: a report says so."""
-    now = storage.to_arrow
+    now = accumulator.to_arrow
 
     def before(saved):
         table = now(saved)
@@ -518,7 +520,8 @@ def test_a_store_of_weighted_rows_goes_on_without_squared_weights(tmp_path, monk
     day = {"y": [0, 1] * 50, "p": [i / 100 for i in range(100)], "w": [0.5, 1.5] * 50}
     store = sm.MetricStore(tmp_path / "weighted")
     with monkeypatch.context() as earlier:
-        earlier.setattr(storage, "to_arrow", before)
+        for module in (accumulator, storage):
+            earlier.setattr(module, "to_arrow", before)
         store.append(spec.empty().update(day | {"day": [date(2026, 1, 1)] * 100}), batch_id="0")
     store.append(spec.empty().update(day | {"day": [date(2026, 1, 2)] * 100}), batch_id="1")
     for _ in range(2):

@@ -16,7 +16,10 @@ from polars.testing import assert_frame_equal
 
 import streammetrics as sm
 from streammetrics.engines.tables import plain, restored
+from streammetrics.state import header as headers
+from streammetrics.state import saved as saved_form
 from streammetrics.state import storage
+from streammetrics.state.header import KEY
 
 rng = np.random.default_rng(0)
 SIZE = 300
@@ -220,18 +223,18 @@ def test_files_that_are_no_state(name, tmp_path):
 
 
 def with_header(table, **changes):
-    header = json.loads(table.schema.metadata[storage.KEY]) | changes
+    header = json.loads(table.schema.metadata[KEY]) | changes
     header = {k: v for k, v in header.items() if v != "gone"}
-    return table.replace_schema_metadata({storage.KEY: json.dumps(header).encode()})
+    return table.replace_schema_metadata({KEY: json.dumps(header).encode()})
 
 
 def with_columns(table, **changes):
-    columns = json.loads(table.schema.metadata[storage.KEY])["columns"] | changes
+    columns = json.loads(table.schema.metadata[KEY])["columns"] | changes
     return with_header(table, columns=columns)
 
 
 def with_options(table, name, **options):
-    statistics = json.loads(table.schema.metadata[storage.KEY])["statistics"]
+    statistics = json.loads(table.schema.metadata[KEY])["statistics"]
     changed = [s | {"options": s["options"] | options} if s["name"] == name else s for s in statistics]
     return with_header(table, statistics=changed)
 
@@ -253,14 +256,14 @@ def with_column(table, name, value):
 
 
 def without_first_statistic(table):
-    statistics = json.loads(table.schema.metadata[storage.KEY])["statistics"]
+    statistics = json.loads(table.schema.metadata[KEY])["statistics"]
     return with_header(table, statistics=statistics[1:]).drop_columns("row_counts")
 
 
 HARM = {
     "no metadata": (lambda t: t.replace_schema_metadata(None), "[Nn]ot a (streammetrics )?state"),
-    "no json": (lambda t: t.replace_schema_metadata({storage.KEY: b"{"}), "cannot be read"),
-    "a list": (lambda t: t.replace_schema_metadata({storage.KEY: b"[]"}), "has no format"),
+    "no json": (lambda t: t.replace_schema_metadata({KEY: b"{"}), "cannot be read"),
+    "a list": (lambda t: t.replace_schema_metadata({KEY: b"[]"}), "has no format"),
     "newer": (lambda t: with_header(t, format=2, version="9.9"), "written by streammetrics 9.9.*upgrade"),
     "no format": (lambda t: with_header(t, format="gone"), "has no format"),
     "odd format": (lambda t: with_header(t, format="1"), "has no format"),
@@ -296,7 +299,7 @@ HARM = {
     "shift": (lambda t: with_cell(t, "score_histogram", shift=200), "invalid cells"),
     "bin below": (lambda t: with_cell(t, "score_histogram", bin=-5), "invalid cells"),
     "bin above": (lambda t: with_cell(t, "score_histogram", bin=2**63 - 1), "invalid cells"),
-    "deep json": (lambda t: t.replace_schema_metadata({storage.KEY: b"[" * 100_000}), "cannot be read"),
+    "deep json": (lambda t: t.replace_schema_metadata({KEY: b"[" * 100_000}), "cannot be read"),
     "huge threshold": (lambda t: with_options(t, "confusion_counts", thresholds=[10**400]), "is invalid"),
     "half capacity": (
         lambda t: with_options(t, "score_histogram", capacity=99.5),
@@ -648,8 +651,9 @@ def test_the_names_of_folders_are_no_columns(tmp_path):
     assert sm.Accumulator.load(folder / "a[1].parquet").to_bytes() == acc.to_bytes()
 
 
-def test_nothing_runs_code_of_a_file():
-    tree = ast.parse(Path(storage.__file__).read_text(encoding="utf-8"))
+@pytest.mark.parametrize("module", [headers, saved_form, storage], ids=lambda m: m.__name__)
+def test_nothing_runs_code_of_a_file(module):
+    tree = ast.parse(Path(module.__file__).read_text(encoding="utf-8"))
     modules = {a.name for node in ast.walk(tree) if isinstance(node, ast.Import) for a in node.names}
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     assert not {"pickle", "marshal", "importlib"} & modules
@@ -803,7 +807,7 @@ def test_what_is_no_file_is_refused(source):
 def test_files_as_spark_writes_them_are_loaded(tmp_path):
     acc = TASKS["grouped"]().update(DATA)
     table = plain(acc.to_arrow())
-    header = table.schema.metadata[storage.KEY].decode()
+    header = table.schema.metadata[KEY].decode()
     fields = [{"name": "g", "type": "string", "nullable": True, "metadata": {"streammetrics": header}}]
     table = table.replace_schema_metadata({storage.SPARK: json.dumps({"type": "struct", "fields": fields})})
     pq.write_table(table[:1], tmp_path / "part-00000.parquet")

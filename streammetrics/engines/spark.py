@@ -26,7 +26,7 @@ from streammetrics.errors import SpecificationError
 from streammetrics.history.store import MetricStore
 from streammetrics.report.report import Report
 from streammetrics.sources.streams import require
-from streammetrics.state.storage import KEY as HEADER
+from streammetrics.state.header import KEY as HEADER
 from streammetrics.system.lazy import pa
 
 if TYPE_CHECKING:

@@ -1,0 +1,161 @@
+"""What a saved state says of itself: the format, the columns, the statistics and their options, as JSON.
+
+Loading takes it as hostile: every field is checked, and nothing in it is executed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, fields
+from typing import Any, TypeVar
+
+import numpy as np
+
+from streammetrics.errors import SpecificationError, StateError
+from streammetrics.rows.roles import Roles
+from streammetrics.statistics import STATISTICS, RowCounts, RowSums, Statistic
+from streammetrics.statistics.statistic import class_name
+from streammetrics.system.foreign import translated
+from streammetrics.version import __version__
+
+FORMAT = 1
+KEY = b"streammetrics"
+UNSAID = ("expressions", "inputs")  # fields of the columns that states do not have, or only some
+PLAIN = (str, int, float, bool, type(None))  # what JSON holds
+T = TypeVar("T")
+
+
+def to_json(roles: Roles, statistics: Sequence[Statistic], metrics: Sequence[str] | None, named: int | None) -> bytes:
+    """The header of a state.
+
+    Raises:
+        SpecificationError: If JSON cannot hold the ``positive`` or the ``negative`` label.
+    """
+    header = {
+        "format": FORMAT,
+        "version": __version__,
+        "columns": {k: v for k, v in asdict(roles).items() if k not in UNSAID or (v and k != "expressions")},
+        "statistics": [_entry(s) for s in statistics],
+        "metrics": metrics,
+    } | ({} if named is None else {"named_groups": named})
+    try:
+        return json.dumps(header, default=_plain).encode()
+    except TypeError as error:
+        raise SpecificationError(
+            "Cannot save the state: positive= and negative= must be text, numbers, or booleans."
+        ) from error
+
+
+def _entry(statistic: Statistic) -> dict[str, Any]:
+    entry = {"name": statistic.name, "options": asdict(statistic)}
+    return entry | {"class": class_name(type(statistic))} if isinstance(statistic, RowSums) else entry
+
+
+def _plain(value: Any) -> Any:
+    """What numpy's numbers are in JSON."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError
+
+
+def checked(step: Callable[[], T]) -> T:
+    """Run a step on foreign content; whatever it cannot take is an error of the content."""
+    with translated(StateError, "the content cannot be read"):
+        return step()
+
+
+def read_header(metadata: Mapping[bytes, bytes]) -> dict[str, Any]:
+    """The header in the metadata of a schema.
+
+    Raises:
+        StateError: If there is none, or it is of a newer format.
+    """
+    if KEY not in metadata:
+        raise StateError("Not a streammetrics state: the schema metadata has no state header.")
+    header = checked(lambda: json.loads(metadata[KEY]))
+    if not isinstance(header, dict) or not isinstance(header.get("format"), int) or header["format"] < 1:
+        raise StateError("The state's metadata has no format.")
+    if header["format"] > FORMAT:
+        raise StateError(
+            f"the state is of format {header['format']}, written by streammetrics {header.get('version', '?')}; "
+            f"this is {__version__}, which reads up to format {FORMAT}: upgrade it."
+        )
+    return header
+
+
+def specification(header: Mapping[str, Any]) -> tuple[Roles, tuple[Statistic, ...], tuple[str, ...] | None]:
+    """The columns, the statistics, and the metrics shown.
+
+    Raises:
+        StateError: If one of them breaks a rule of the format, or a statistic is not known.
+    """
+    roles = _roles(_field(header, "columns", dict))
+    statistics = tuple(_statistic(s) for s in _field(header, "statistics", list))
+    metrics = header.get("metrics")
+    if metrics is not None and not _all_text(metrics):
+        raise StateError("The state's field 'metrics' is not a list of names.")
+    _require_fitting(statistics, roles)
+    return roles, statistics, None if metrics is None else tuple(metrics)
+
+
+def _field(header: Mapping[str, Any], name: str, kind: type[T]) -> T:
+    value = header.get(name)
+    if not isinstance(value, kind):
+        raise StateError(f"The state's field {name!r} is missing or has an invalid type.")
+    return value
+
+
+def _roles(columns: dict[str, Any]) -> Roles:
+    columns = {"inputs": {}} | columns
+    mappings = [columns.get("y_pred"), columns.get("y_score")]
+    sound = (
+        set(columns) == {f.name for f in fields(Roles)} - {"expressions"}
+        and all(isinstance(columns[k], (str, type(None))) for k in ("sample_weight", "unit"))
+        and all(isinstance(v, dict) and all(map(_all_text, v.values())) for v in mappings)
+        and all(map(_all_text, (columns["y_true"], columns["by"])))
+        and isinstance(columns["inputs"], dict)
+        and _all_text(list(columns["inputs"].values()))
+        and isinstance(columns["labels"], list)
+        and all(isinstance(v, PLAIN) for v in (*columns["labels"], columns["positive"], columns["negative"]))
+        and all(isinstance(columns[k], bool) for k in ("probability", "renormalize"))
+    )
+    if not sound:
+        raise StateError("The state's field 'columns' is invalid.")
+    tuples = {k: tuple(columns[k]) for k in ("y_true", "by", "labels")}
+    by_model = {k: {m: tuple(names) for m, names in columns[k].items()} for k in ("y_pred", "y_score")}
+    return _specified(lambda: Roles(**columns | tuples | by_model))
+
+
+def _statistic(entry: Any) -> Statistic:
+    kind = STATISTICS.get(str(entry.get("name"))) if isinstance(entry, dict) else None
+    options = entry.get("options") if kind else None
+    if kind is None and isinstance(entry, dict) and isinstance(entry.get("class"), str):
+        raise StateError(
+            f"The state has the custom statistic {entry['name']!r} ({entry['class']}). Import its module first."
+        )
+    if kind is None or not isinstance(options, dict):
+        raise StateError(f"The state has an unknown statistic: {entry!r}.")
+    return _specified(lambda: kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}))
+
+
+def _require_fitting(statistics: Sequence[Statistic], roles: Roles) -> None:
+    """Refuse statistics that the columns cannot feed."""
+    if not any(isinstance(s, RowCounts) for s in statistics):
+        raise StateError("The state has no row_counts.")
+    misfits = [f"{s.name} {''.join(map(str, misfit))}" for s in statistics if (misfit := s.misfit(roles))]
+    if roles.probability != any(s.needs_probabilities() for s in statistics):
+        misfits.append("whether scores are probabilities is said wrongly")
+    if misfits:
+        raise StateError(f"The state's statistics contradict its field 'columns': {misfits[0]}.")
+
+
+def _specified(make: Callable[[], T]) -> T:
+    try:
+        return make()
+    except (SpecificationError, TypeError, ValueError, OverflowError) as error:
+        raise StateError(f"The state's specification is invalid: {error}") from error
+
+
+def _all_text(values: Any) -> bool:
+    return isinstance(values, list) and all(isinstance(v, str) for v in values)

@@ -1,0 +1,221 @@
+"""The saved form of a state: one Arrow table with a row per group and a nested column per statistic.
+
+The metadata of its schema has the header. Loading takes a table as hostile: every cell is checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import nan
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from streammetrics.errors import ColumnError, StateError
+from streammetrics.rows.folds import FOLDS
+from streammetrics.rows.frames import group_column
+from streammetrics.rows.roles import FOLD, LABEL, SINGLE, Roles
+from streammetrics.state import missing
+from streammetrics.state.header import KEY, checked, read_header, specification, to_json
+from streammetrics.state.tables import State, in_order, roll_up
+from streammetrics.statistics import GROUP, RowCounts, Statistic
+from streammetrics.statistics.row_counts import COUNTABLE
+from streammetrics.statistics.statistic import ROUNDING
+from streammetrics.system.lazy import pa
+
+
+@dataclass(frozen=True)
+class Saved:
+    """All that a saved state holds. Groups are ``named`` at most, if others are put into one group."""
+
+    roles: Roles
+    metrics: tuple[str, ...] | None
+    state: State
+    named: int | None = None
+
+
+def to_arrow(saved: Saved) -> pa.Table:
+    """The state as a table, in the one order that its content has.
+
+    Raises:
+        SpecificationError: If a ``positive`` or ``negative`` label cannot be written as JSON.
+    """
+    state = in_order(saved.state)
+    frame = state.groups
+    for statistic in state.statistics:
+        name, table = statistic.name, _with_label(state, statistic)
+        cells = table.group_by(GROUP).agg(pl.struct(pl.exclude(GROUP)).alias(name))
+        frame = frame.join(cells, on=GROUP, how="left", maintain_order="left").with_columns(
+            pl.col(name).fill_null(pl.lit([], dtype=cells.schema[name]))
+        )
+    frame = missing.nested(state.missing, frame)
+    header = to_json(saved.roles, state.statistics, saved.metrics, saved.named)
+    table = frame.drop(GROUP).to_arrow()
+    table = table.take(pa.array(range(table.num_rows), pa.int64()))  # a copy, whose bytes depend on the content alone
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), KEY: header})
+
+
+def from_arrow(table: pa.Table) -> Saved:
+    """The state that a table holds. Rows of the same group add up.
+
+    Raises:
+        StateError: If the table is not a state, is of a newer format, or breaks a rule of the format.
+    """
+    if not isinstance(table, pa.Table):  # which would lose the sizes of its buffers on the way
+        table = checked(lambda: pa.table(table))
+    checked(lambda: table.validate(full=True))
+    header = read_header(table.schema.metadata or {})
+    roles, statistics, metrics = specification(header)
+    names = [s.name for s in statistics]
+    if table.column_names not in ([*roles.group_columns, *names], [*roles.group_columns, *names, missing.COLUMN]):
+        expected = ", ".join([*roles.group_columns, *names])
+        raise StateError(f"The state must have the columns {expected}, got {', '.join(table.column_names)}.")
+    if not roles.group_columns and not table.num_rows:
+        raise StateError("The state has no groups and no row.")
+    frame = checked(lambda: pl.DataFrame(pl.from_arrow(table))).with_row_index(GROUP)
+    tables = {s.name: _cells(frame, s, roles) for s in statistics}
+    if tables[RowCounts.name][GROUP].n_unique() < frame.height:
+        raise StateError("The state has groups without row counts.")
+    lacking = missing.unnested(frame, names)
+    _require_equal_rows(statistics, tables, roles, lacking)
+    state = State(statistics, frame.select(GROUP).with_columns(_keys(frame, roles)), tables, roles.labels, lacking)
+    named = header.get("named_groups")
+    if named is not None and (type(named) is not int or named < 1):
+        raise StateError("The state's field 'named_groups' is not a positive integer.")
+    return Saved(roles, metrics, checked(lambda: roll_up(state, roles.group_columns)), named)
+
+
+def _keys(frame: pl.DataFrame, roles: Roles) -> list[pl.Series]:
+    """The group columns, in the types that batches give them."""
+    keys = [_group_column(frame[c]) for c in roles.group_columns]
+    if roles.unit is not None and not _are_folds(frame[FOLD]):
+        raise StateError(f"The state's folds are not numbers from 0 to {FOLDS - 1}.")
+    if roles.models != (SINGLE,) and not set(keys[-1]) <= set(roles.models):
+        raise StateError("The state's groups have a model that its field 'columns' lacks.")
+    return keys
+
+
+def _are_folds(column: pl.Series) -> bool:
+    return column.dtype.is_integer() and bool(column.is_between(0, FOLDS - 1).fill_null(False).all())
+
+
+def _group_column(column: pl.Series) -> pl.Series:
+    try:
+        return group_column(column)
+    except ColumnError as error:
+        raise StateError(f"The state's groups or labels are invalid: {error}") from error
+
+
+def _with_label(state: State, statistic: Statistic) -> pl.DataFrame:
+    """The table of a statistic; if it keeps labels apart, their number becomes its first key."""
+    table, labels = state.tables[statistic.name], len(state.labels_of(statistic))
+    if not labels:
+        return table
+    label = (pl.col(GROUP) % labels).alias(LABEL)
+    return table.select(pl.col(GROUP) // labels, label, pl.exclude(GROUP))
+
+
+def _cells(frame: pl.DataFrame, statistic: Statistic, roles: Roles) -> pl.DataFrame:
+    """The table of a statistic, unnested and checked."""
+    labels = len(roles.labels) if statistic.of_label else 0
+    keys = {LABEL: pl.UInt32()} if labels else {}
+    found = _field_types(frame, statistic.name)
+    schema = statistic.typed(statistic.schema(roles.sample_weight is not None), found)
+    cell = keys | {name: kind for name, kind in schema.items() if name != GROUP}
+    if frame.schema[statistic.name] != pl.List(pl.Struct(_as_found(cell, found, statistic))):
+        raise StateError(
+            f"The state's column {statistic.name!r} is of type {frame.schema[statistic.name]}, not {pl.Struct(cell)}."
+        )
+    table = (
+        frame.select(GROUP, statistic.name)
+        .filter(pl.col(statistic.name).list.len() > 0)
+        .explode(statistic.name)
+        .unnest(statistic.name)
+    )
+    table = _as_today(table, cell, statistic)
+    table = table.with_columns(_keys_from_data(table, statistic, roles))
+    squares = [  # NaN in states of earlier versions
+        pl.col(twin) >= 0 for c, twin in statistic.twins.items() if twin in cell and c not in statistic.signed
+    ]
+    valid = pl.all_horizontal(statistic.valid(), statistic.valid_for(roles.labels), *squares)
+    if labels:
+        valid &= pl.col(LABEL) < labels
+    wrong = table.filter(~valid.fill_null(False))
+    if wrong.height:
+        raise StateError(
+            f"The state's column {statistic.name!r} contains {wrong.height} invalid cells (first: {wrong.row(0)})."
+        )
+    return table.with_columns(pl.col(GROUP) * labels + pl.col(LABEL)).drop(LABEL) if labels else table
+
+
+def _as_found(cell: Mapping[str, Any], found: Mapping[str, Any], statistic: Statistic) -> dict[str, Any]:
+    """The fields that a cell must have: counts may be stored as floats, and those added later be missing."""
+    floats: dict[str, Any] = {c: pl.Float64() for c in statistic.counts if found.get(c) == pl.Float64()}
+    return {c: floats.get(c, kind) for c, kind in cell.items() if c in found or c not in _later(statistic)}
+
+
+def _later(statistic: Statistic) -> dict[str, float]:
+    """Fields that states of earlier versions do not have, and what they are there."""
+    return {**statistic.added, **dict.fromkeys(statistic.twins.values(), nan)}
+
+
+def _as_today(table: pl.DataFrame, cell: Mapping[str, Any], statistic: Statistic) -> pl.DataFrame:
+    """Cells in the types and with the fields of today; earlier versions may have saved them in others."""
+    for name in (c for c, kind in cell.items() if kind == pl.Int64() and table.schema.get(c) == pl.Float64()):
+        whole = table[name].cast(pl.Int64(), strict=False)
+        parts = table.filter(whole.cast(pl.Float64()).ne_missing(table[name]))
+        if parts.height:
+            raise StateError(
+                f"the state's column {statistic.name!r} counts rows without weights, and its field {name!r} is not "
+                f"whole in {parts.height} cells (first: {parts[name][0]!r})."
+            )
+        table = table.with_columns(whole)
+    later = {c: value for c, value in _later(statistic).items() if c in cell}
+    missing = [pl.lit(None, pl.Float64()).alias(c) for c in later if c not in table.columns]
+    filled = [pl.col(c).fill_null(value) for c, value in later.items()]
+    return table.with_columns(missing).select(GROUP, *cell).with_columns(filled)
+
+
+def _require_equal_rows(
+    statistics: Sequence[Statistic], tables: Mapping[str, pl.DataFrame], roles: Roles, lacking: pl.DataFrame
+) -> None:
+    """Refuse tables that hold more or fewer rows of a group than were counted, where the group does not lack them.
+
+    Weighted ones hold sums of weights: equal in all tables, rounding aside, and greater than 0 if there are rows.
+    """
+    counts = tables[RowCounts.name]
+    rows, dropped = (counts[name].cast(pl.Float64).to_numpy() for name in ("rows", "dropped"))
+    if rows.sum() + dropped.sum() > COUNTABLE:
+        raise StateError(f"The state counts more than {COUNTABLE:,} rows.")
+    total = np.bincount(counts[GROUP].to_numpy(), weights=rows)
+    known, rounding = np.full(len(total), roles.sample_weight is None), ROUNDING * (roles.sample_weight is not None)
+    for statistic in (s for s in statistics if s.held):
+        held, (fewest, most) = statistic.rows_held(tables[statistic.name]), np.zeros((2, len(total)))
+        if statistic.of_label and roles.labels:
+            held = held.group_by(pl.col(GROUP) // len(roles.labels)).agg(pl.min("fewest"), pl.max("most"))
+        groups = held[GROUP].to_numpy()
+        fewest[groups], most[groups] = held["fewest"].to_numpy(), held["most"].to_numpy()
+        counted = ~np.isin(np.arange(len(total)), missing.lacking(lacking, statistic))
+        first = counted & ~known  # of the tables that hold the weight of a group
+        total[first], known = np.where((total > 0) == (most > 0), most, np.nan)[first], known | counted
+        low, high = total * (1 - rounding), total * (1 + rounding)
+        if wrong := int((counted & ~((fewest >= low) & (most <= high))).sum()):
+            raise StateError(f"The state's column {statistic.name!r} contradicts the row counts in {wrong} groups.")
+
+
+def _keys_from_data(table: pl.DataFrame, statistic: Statistic, roles: Roles) -> list[pl.Series]:
+    """The keys whose type comes from the data, in the types that batches give them."""
+    keys = [_group_column(table[key]) for key, kind in statistic.keys.items() if kind == pl.Null()]
+    declared = pl.Series(roles.labels).dtype
+    for key in keys:
+        if roles.labels and key.dtype != declared:
+            raise StateError(f"The state's labels are of type {key.dtype} and declared as {declared}.")
+    return keys
+
+
+def _field_types(frame: pl.DataFrame, name: str) -> dict[str, pl.DataType]:
+    """The types of the fields of a nested column, as far as it has any."""
+    inner = getattr(frame.schema[name], "inner", None)
+    return {f.name: f.dtype for f in getattr(inner, "fields", [])}
