@@ -260,7 +260,7 @@ def test_out_of_domain_rows_make_a_sum_nan(family, power, actual, predicted):
     columns = len(definition.MOMENTS)
     found = kernel(np.array([1.0, actual]), np.array([1.0, predicted]), None, 1, None, (family,), power)
     assert np.isnan(found[0, columns]), loss
-    assert np.isfinite(found[0, :columns]).sum() >= columns - 2  # percentages of a zero at most
+    assert np.isfinite(found[0, :columns]).sum() >= columns - 3  # percentages of a zero at most
     inside = kernel(np.array([1.0, 0.5]), np.array([1.0, 2.0]), None, 1, None, (family,), power)
     assert np.isfinite(inside).all()
 

@@ -181,12 +181,12 @@ def test_rollup_takes_later_batches_by_the_coarser_column_alone():
     [
         (pl.col("z") + 1, "Unknown group column 'z'"),
         (pl.col("group") + 1, "Unknown group column 'group'"),
-        (pl.col("h").dt.year(), "cannot be rolled up to h"),
-        (pl.col("h").head(1), "cannot be rolled up to h"),
-        (pl.struct("h", "g").alias("s"), "cannot be rolled up to s"),
+        (pl.col("h").dt.year(), "Cannot roll up groups to h"),
+        (pl.col("h").head(1), "Cannot roll up groups to h"),
+        (pl.struct("h", "g").alias("s"), "Cannot roll up groups to s"),
         (pl.col("h").alias("model"), "'model'"),
         (pl.col("h").alias("row_counts"), "'row_counts'"),
-        (pl.col("h", "g"), "no single named column"),
+        (pl.col("h", "g"), "does not return a single named column"),
     ],
 )
 def test_rollup_to_what_cannot_be(column, word):

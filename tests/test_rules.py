@@ -362,8 +362,8 @@ def test_lengths_beyond_the_calendar_reach_back_to_the_first_window(store):
         (sm.Rule("rok_auc >= 0.8"), sm.MetricError, "Did you mean 'roc_auc"),
         (sm.Rule("mae >= 0.8"), sm.MetricError, "mae"),
         (sm.Rule("rows >= 1", by=("region",)), sm.SpecificationError, "Unknown group column 'region'"),
-        (sm.Rule("psi(of='error') <= 1", against="7d"), sm.ReportError, "no distribution of 'error' on both sides"),
-        (sm.Rule("psi(of='y_score', bins=1) <= 1", against="7d"), sm.SpecificationError, "bins must be a whole number"),
+        (sm.Rule("psi(of='error') <= 1", against="7d"), sm.ReportError, "No distribution of 'error' on both sides"),
+        (sm.Rule("psi(of='y_score', bins=1) <= 1", against="7d"), sm.SpecificationError, "bins= must be an integer"),
     ],
 )
 def test_rules_that_the_history_cannot_answer(rule, error, message, store):

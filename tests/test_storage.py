@@ -410,7 +410,7 @@ HARM_TO_CLASSES = {
         "'confusion_matrix' contradicts the row counts",
     ),
     "a loss of a class": (lambda t: with_cell(t, "class_loss", brier_sum=1e6), "invalid cells"),
-    "capacity of pairs": (lambda t: with_options(t, "pair_histograms", capacity=7), "capacity must be at least"),
+    "capacity of pairs": (lambda t: with_options(t, "pair_histograms", capacity=7), "capacity= must be at least"),
 }
 
 

@@ -61,7 +61,8 @@ class Batch:
         floats = [s for s in self.columns.values() if s.dtype.is_float()]  # the largest to copy
         column = next(iter(floats or self.columns.values()), None)
         ends = () if column is None else accumulate(column.chunk_lengths())
-        return next((end for end in ends if start + rows <= end <= start + rows * 3 // 2), start + rows)
+        last = min(start + rows * 3 // 2, self.height - rows)
+        return next((end for end in ends if start + rows <= end <= last), start + rows)
 
     @cached_property
     def groups(self) -> tuple[pl.DataFrame, Codes | None]:

@@ -212,7 +212,7 @@ def test_no_interval_for_weights_and_units():
         ("p", "y", {"odds": inf}, sm.SpecificationError, "odds= must be a number of at least 1"),
         ("p", "y", {"confidence": 95}, sm.SpecificationError, "confidence= must be between 0 and 1"),
         ("p", "y", {"metrics": "ks"}, sm.MetricError, "Metric 'ks' cannot be estimated before labels"),
-        ("no threshold", "y", {"metrics": "recall"}, sm.MetricError, "recall needs thresholds on the score"),
+        ("no threshold", "y", {"metrics": "recall"}, sm.MetricError, "'recall' requires thresholds on the score"),
         ("no score", "y", {}, sm.ReportError, "must have scores"),
         ("classes", "classes", {}, sm.ReportError, "only for binary tasks"),
         ("p", "y by c", {}, sm.ReportError, "The reference is grouped by 'c', and the scores are not"),

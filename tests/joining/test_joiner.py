@@ -231,7 +231,7 @@ def test_labels_that_could_not_be_evaluated_do_not_wait(tmp_path):
     ("options", "message"),
     [
         ({"expires": "0d"}, "expires= must be a day or more, got '0d'"),
-        ({"expires": "soon"}, "'soon' is no length of time"),
+        ({"expires": "soon"}, "Cannot read 'soon' as a duration"),
         ({"key": []}, r"key= must be one column or several, got \(\)"),
         ({"key": "clicked"}, "Column 'clicked' is part of the key"),
         ({"acc": sm.predictions(y_score="p", by="day")}, "name the columns of labels by labels="),
