@@ -16,6 +16,7 @@ from streammetrics.cli import options
 from streammetrics.cli.output import show, with_colours, write
 from streammetrics.cli.root import Commands, Failure, command, epilog, main
 from streammetrics.cli.verdicts import write_verdicts
+from streammetrics.cli.widths import width, within
 from streammetrics.history.checks import check
 from streammetrics.history.rules import read_rules
 from streammetrics.history.store import MetricStore
@@ -167,7 +168,8 @@ def store_check(
     unlabeled = None if scores is None else MetricStore(scores)
     store = MetricStore(uri)
     findings = check(store, read_rules(rules), until=until, scores=unlabeled)
-    write_verdicts(findings.frame, with_colours(str(findings)), form, output, f"streammetrics store check {uri}")
+    shown = with_colours(within(str(findings), width()))
+    write_verdicts(findings.frame, shown, form, output, f"streammetrics store check {uri}")
     if on_breach:
         Told.of(store).tell(findings, partial(_run, on_breach))
     if not findings.hold:

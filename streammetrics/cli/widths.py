@@ -9,7 +9,7 @@ import textwrap
 import click
 
 PIPED = 120
-NARROW = 24  # characters below which a column is cut rather than broken into lines
+NARROW = 12  # characters below which a column is cut rather than broken into lines
 KEY = "streammetrics.width"
 
 

@@ -146,7 +146,7 @@ def a_bad_row_is_named(engine: Engine) -> None:
             frame = rows(1000, number).with_columns(p=pl.when(pl.int_range(1000) == 7).then(bad).otherwise("p"))
             frame.write_parquet(Path(folder, f"{number}.parquet"))
         said = _require_error(DataError, "1.25", lambda: engine.accumulate(Path(folder), MORE["models"]([])))
-    require(said.startswith("column 'p' "), said)
+    require(said.startswith("Column 'p' "), said)
     require("\n" not in said, said)
     require(engine.reorders or "row 1,007" in said or "row 1007" in said or "row 7 of " in said, said)
 
