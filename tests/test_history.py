@@ -412,7 +412,7 @@ def test_first_batches_that_cannot_be(store):
         return sm.Accumulator(y_true="y", by=by).update({"y": [1], **columns})
 
     day, other = [date(2026, 1, 1)], [datetime(2026, 1, 1)]
-    with pytest.raises(sm.SpecificationError, match="there is none"):
+    with pytest.raises(sm.SpecificationError, match=r"there is none\. Convert dates that are text"):
         store.append(acc("s", s=["a"]), batch_id="1")
     with pytest.raises(sm.SpecificationError, match="day and other: name one by window="):
         store.append(acc(["day", "other"], day=day, other=other), batch_id="1")

@@ -34,6 +34,7 @@ STORED: dict[type[pl.DataType], pl.DataType] = {  # for types that Delta Lake ha
     pl.Duration: pl.Int64(),
 }
 TIMES = (pl.Date, pl.Datetime)
+NO_TIME = " Convert dates that are text: DATE(day) on the command line, pl.col('day').str.to_date() in Python."
 GROUPS = 1_024  # about as many groups are held in memory at once,
 SMALL_GROUPS = 1_048_576  # if each has the same few cells, which take 300 bytes
 TOGETHER = 1_024, 8_192  # rows of a file that are read together, likewise
@@ -70,7 +71,7 @@ class Layout:
         if window is None and len(times) != 1:
             raise SpecificationError(
                 "a store needs one window, a group column of type Date or Datetime; there is ",
-                *((" and ".join(times), ": name one by ", Argument("window"), ".") if times else ("none.",)),
+                *((" and ".join(times), ": name one by ", Argument("window"), ".") if times else ("none.", NO_TIME)),
             )
         if window is not None and window not in times:
             raise SpecificationError(f"the window {window!r} is no group column of type Date or Datetime.")
