@@ -92,6 +92,8 @@ def test_unknown_curves_and_missing_statistics(report):
     ):
         with pytest.raises(sm.MetricError, match="is required, but not in this accumulator"):
             ask()
+    with pytest.raises(sm.MetricError, match="For two classes, see the metrics tp"):
+        report.confusion_matrix()
 
 
 def test_operating_points_attain_their_value(report):

@@ -662,7 +662,7 @@ class Report:
         return self._of_matrix(lambda table: confusion.weighted_kappa(table, weights, order))
 
     def _of_matrix(self, read: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
-        matrix = self._kept(ConfusionMatrix)
+        matrix = self._kept(ConfusionMatrix, "For two classes, see the metrics tp, fp, fn, and tn.")
         return self._with_keys(matrix, read(self.state.tables[matrix.name]))
 
     def operating_point(
@@ -703,11 +703,11 @@ class Report:
         histogram = self._kept(ScoreHistogram)
         return histogram.cases(histogram.edges(self.state.tables[histogram.name]))
 
-    def _kept(self, kind: type[S]) -> S:
+    def _kept(self, kind: type[S], otherwise: str = "") -> S:
         for statistic in self.state.statistics:
             if isinstance(statistic, kind):
                 return statistic
-        raise MetricError(f"{kind.__name__} is required, but not in this accumulator.")
+        raise MetricError(f"{kind.__name__} is required, but not in this accumulator. {otherwise}".rstrip())
 
     def _with_keys(self, statistic: Statistic, frame: pl.DataFrame) -> pl.DataFrame:
         groups = self.state.groups_of(statistic)
