@@ -472,6 +472,11 @@ class MetricStore:
             raise missing(self.uri)
         return table, self._versions(table)
 
+    def _require(self, acc: Accumulator) -> None:
+        """Refuse an accumulator that the history cannot take; before its first batch it takes any."""
+        if (table := self._table.find()) is not None:
+            self._versions(table).require(acc)
+
     def _versions(self, table: Any) -> Versions:
         with self._table.reading():
             versions = Versions.read(table.metadata().configuration)

@@ -59,13 +59,11 @@ class Versions:
                 return number
         return None
 
-    def followed_by(self, acc: Accumulator) -> Versions:
-        """These versions, and that of an accumulator.
+    def require(self, acc: Accumulator) -> None:
+        """Refuse an accumulator that can be of no version.
 
         Raises:
             MergeError: If it means other rows, or reads them in another way.
-            ColumnError: If a new column has no type yet.
-            SpecificationError: If the name of a new column is taken.
         """
         for layout in self.layouts:
             require_alike(layout.empty.roles, acc.roles)
@@ -74,6 +72,16 @@ class Versions:
         always = set.intersection(*(set(layout.empty.roles.by) for layout in self.layouts))
         if lost := [name for name in self.newest.empty.roles.by if name in always and name not in acc.roles.by]:
             raise MergeError(f"The accumulator is not grouped by {lost[0]!r}, a segment of the store. {MAY}")
+
+    def followed_by(self, acc: Accumulator) -> Versions:
+        """These versions, and that of an accumulator.
+
+        Raises:
+            MergeError: If it means other rows, or reads them in another way.
+            ColumnError: If a new column has no type yet.
+            SpecificationError: If the name of a new column is taken.
+        """
+        self.require(acc)
         made = Versions((*self.layouts, Layout.of(acc, self.newest.window, self.schema)))
         names = [name.lower() for name in made.columns]
         if taken := [name for name in acc.roles.by if names.count(name.lower()) > 1]:

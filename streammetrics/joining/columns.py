@@ -61,13 +61,14 @@ class Columns:
 
         Raises:
             ColumnError: for a missing column or an unusable type.
-            DataError: for values that a role cannot use, and for a key that is null.
+            DataError: for values that a role cannot use, and for a key that is null or NaN.
         """
         needed = list(dict.fromkeys([*self.key, *columns]))
         frame = to_frame(batch, needed)
         require(needed, frame.columns)
         for name in self.key:
             _refuse_nulls(frame[name])
+            _refuse_nan(frame[name])
         read(frame, _within(self.roles, needed))
         return frame.select(needed)
 
@@ -129,3 +130,8 @@ def _refuse_nulls(column: pl.Series) -> None:
         raise DataError(
             f"Column {column.name!r} contains null in {nulls:,} of {len(column):,} rows. Remove these rows."
         )
+
+
+def _refuse_nan(key: pl.Series) -> None:
+    if key.dtype.is_float() and (found := key.is_nan().sum()):
+        raise DataError(f"Column {key.name!r} contains NaN in {found:,} of {len(key):,} rows. Remove these rows.")

@@ -129,6 +129,7 @@ class Joiner:
             MergeError: If the specification is not that of the history.
             StateError: If a table cannot be read or written.
         """
+        self.store._require(self.acc)  # what waits must not fail later
         rows = self._columns.read(batch, self._columns.scores)
         rows = rows.with_columns(self._columns.days(rows, self.store.window).alias(DAY))
         late = self._waiting.add(rows.unique(self._columns.key, keep="first", maintain_order=True), SCORE)
@@ -151,6 +152,7 @@ class Joiner:
             MergeError: If the specification is not that of the history.
             StateError: If a table cannot be read or written.
         """
+        self.store._require(self.acc)
         rows = self._columns.read(batch, self._columns.labels)
         rows = rows.unique(self._columns.key, keep="last" if correct else "first", maintain_order=True)
         self._waiting.add(rows, CORRECTION if correct else LABEL)

@@ -1,5 +1,6 @@
 """Rows join whichever half comes first, count once, can be corrected, and expire."""
 
+import math
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -202,6 +203,7 @@ def test_labels_can_bring_further_columns(tmp_path):
         ({"p": [0.1]}, sm.ColumnError, "Column 'id' not found"),
         ({"id": [1], "p": [0.1]}, sm.ColumnError, "Column 'day' not found"),
         ({"id": [None], "p": [0.1], "day": [FIRST]}, sm.DataError, "Column 'id' contains null in 1 of 1 rows"),
+        ({"id": [1.0, math.nan], "p": [0.1] * 2, "day": [FIRST] * 2}, sm.DataError, "'id' contains NaN in 1 of 2 rows"),
         ({"id": [1], "p": [7.0], "day": [FIRST]}, sm.DataError, r"scores outside \[0, 1\]"),
         ({"id": [1], "p": [0.1], "day": ["a"]}, sm.SpecificationError, "must have one window"),
         ({"id": [1], "p": [0.1], "day": pl.Series([None], dtype=pl.Date)}, sm.DataError, "Column 'day' contains null"),
@@ -250,9 +252,23 @@ def test_a_history_of_another_specification_is_refused_and_nothing_is_lost(tmp_p
         batch_id="another",
     )
     joiner = made(tmp_path)
-    joiner.add_scores(scores([1]))
+    with pytest.raises(sm.MergeError):
+        joiner.add_scores(scores([1]))
     with pytest.raises(sm.MergeError):
         joiner.add_labels(labels([1]))
+    assert joiner.coverage().is_empty()
+
+
+def test_rows_of_a_specification_that_is_refused_do_not_stop_others(tmp_path):
+    joiner = made(tmp_path)
+    joiner.add_scores(scores([1, 2, 3]))
+    joiner.add_labels(labels([1]))
+    other = made(tmp_path, sm.binary(y_true="clicked", y_score="p", by="day", nulls="drop"))
+    with pytest.raises(sm.MergeError, match="nulls"):
+        other.add_labels({"id": [2], "clicked": pl.Series([None], dtype=pl.Boolean)})
+    with pytest.raises(sm.MergeError, match="nulls"):
+        other.add_scores({"id": [4], "p": pl.Series([None], dtype=pl.Float64), "day": [FIRST]})
+    assert joiner.add_labels(labels([2, 3, 4])) == sm.Joined(matched=2, waiting=1)
 
 
 def test_a_path_with_percent_signs(tmp_path):
