@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 
 import polars as pl
@@ -16,6 +16,9 @@ from streammetrics.rows.columns import Reader
 from streammetrics.rows.frames import to_frame
 from streammetrics.rows.roles import Roles, several
 from streammetrics.sources.streams import require
+from streammetrics.state.overflow import suspects
+
+LAST = date.max - timedelta(days=1)  # of days that have a next one
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,11 @@ class Columns:
         for name in self.key:
             _refuse_nulls(frame[name])
             _refuse_nan(frame[name])
-        read(frame, _within(self.roles, needed))
+        if far := suspects(read(frame, _within(self.roles, needed))):
+            raise DataError(
+                f"Column {far[0].name!r} contains values whose sums or squares may overflow "
+                f"(largest: {far[0].abs().max()!r}). Rescale the column."
+            )
         return frame.select(needed)
 
     def days(self, scores: pl.DataFrame, window: str | None) -> pl.Series:
@@ -77,7 +84,7 @@ class Columns:
 
         Raises:
             SpecificationError: If the scores have no window, or several and none is named.
-            DataError: If a window is null, or outside of the years that Python has.
+            DataError: If a window is null, or outside of the days that Python has, but for the last.
         """
         known = _within(self.roles, scores.columns).by
         found = map(Reader(scores, self.roles).column, known)
@@ -90,8 +97,10 @@ class Columns:
             )
         _refuse_nulls(windows[0])
         days = windows[0].dt.date()
-        if not days.to_physical().is_between(*pl.Series([date.min, date.max]).to_physical()).all():
-            raise DataError(f"Column {windows[0].name!r} has times outside of the years 1 to 9999. Remove these rows.")
+        if not days.to_physical().is_between(*pl.Series([date.min, LAST]).to_physical()).all():
+            raise DataError(
+                f"Column {windows[0].name!r} has times before {date.min} or after {LAST}. Remove these rows."
+            )
         return days
 
 

@@ -207,6 +207,11 @@ def test_labels_can_bring_further_columns(tmp_path):
         ({"id": [1], "p": [7.0], "day": [FIRST]}, sm.DataError, r"scores outside \[0, 1\]"),
         ({"id": [1], "p": [0.1], "day": ["a"]}, sm.SpecificationError, "must have one window"),
         ({"id": [1], "p": [0.1], "day": pl.Series([None], dtype=pl.Date)}, sm.DataError, "Column 'day' contains null"),
+        (
+            {"id": [1], "p": [0.1], "day": [date.max]},
+            sm.DataError,
+            "Column 'day' has times before .* or after 9999-12-30",
+        ),
         ({"id": ["x"], "p": [0.1], "day": [FIRST]}, sm.ColumnError, "'id' is of type String"),
         ({"id": [timedelta(1)], "p": [0.1], "day": [FIRST]}, sm.ColumnError, "Cast it to a number"),
     ],
@@ -227,6 +232,16 @@ def test_labels_that_could_not_be_evaluated_do_not_wait(tmp_path):
     with pytest.raises(sm.ColumnError, match="Column 'clicked' not found"):
         joiner.add_labels({"id": [1]})
     assert joiner.add_labels(labels([1])).matched == 1
+
+
+def test_values_whose_squares_overflow_do_not_wait(tmp_path):
+    joiner = made(tmp_path, sm.regression(y_true="spent", y_pred="p", by="day"))
+    joiner.add_scores(scores([1, 2]))
+    with pytest.raises(
+        sm.DataError, match=r"Column 'spent' contains values whose .* may overflow \(largest: 1e\+300\)"
+    ):
+        joiner.add_labels({"id": [1, 2], "spent": [1.0, -1e300]})
+    assert joiner.add_labels({"id": [1, 2], "spent": [1.0, 2.0]}).matched == 2
 
 
 @pytest.mark.parametrize(
