@@ -106,7 +106,7 @@ def test_a_folder_of_states_that_spark_wrote_is_loaded(session, tmp_path):
 
 def test_a_bad_row_of_many_groups_is_named(session, files):
     acc = sm.binary(y_true="clicked", y_score="actual", by="country")
-    with pytest.raises(sm.DataError, match=r"column 'actual' has scores outside \[0, 1\] in "):
+    with pytest.raises(sm.DataError, match=r"Column 'actual' contains scores outside \[0, 1\] in "):
         engine.collect(engine.states(read(files), acc), acc)
 
 
@@ -142,7 +142,7 @@ def test_spark_connect(java, files, tmp_path):
     with log.open("w") as output:  # a file, since the server may hold a pipe longer than the client
         ran = subprocess.run(command, env=environment, stdout=output, stderr=output, check=False, timeout=180)
     assert ran.returncode == 0, log.read_text()
-    assert error.read_text().startswith("column 'actual' has scores outside [0, 1] in ")
+    assert error.read_text().startswith("Column 'actual' contains scores outside [0, 1] in ")
     for path in paths:
         assert sm.Accumulator.load(path).to_bytes() == alone(files, "binary", True, exact=True).to_bytes()
 
