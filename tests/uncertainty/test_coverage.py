@@ -69,5 +69,5 @@ def test_intervals_hold_the_truth_as_often_as_they_say(setting):
 def test_intervals_hold_the_truth_about_as_often_as_they_say(setting, monkeypatch):
     monkeypatch.setattr(simulation, "BIG", 400_000)
     found = coverage(replace(setting, only=QUICK[setting.name]), 300)
-    assert found.filter(pl.col("given") < 0.98).rows() == []
+    assert found.filter(pl.col("given") < 0.95).rows() == []  # seldom a class has too few rows
     assert found.filter(~pl.col("covered").is_between(0.90, 0.99)).rows() == []  # three standard errors of the share
