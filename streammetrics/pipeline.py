@@ -16,6 +16,7 @@ from streammetrics.rows.batches import read
 from streammetrics.sources.streams import Source, Stream, open_stream
 from streammetrics.state.content import Content
 from streammetrics.system.forks import require_threads
+from streammetrics.system.lazy import missing_extra
 
 BATCH = 1_048_576  # rows of a batch, where the source leaves that open
 STEP = 0.05  # seconds between looks for an interrupt, which would not wake a thread that waits for another
@@ -282,8 +283,6 @@ def _progress_bar(stream: Stream, wanted: bool) -> AbstractContextManager[Any]:
     try:
         from tqdm import tqdm
     except ImportError as error:
-        raise SpecificationError(
-            "The progress bar requires the 'progress' extra. Install it with: pip install 'streammetrics[progress]'"
-        ) from error
+        raise missing_extra("progress", "The progress bar requires") from error
     bar: AbstractContextManager[Any] = tqdm(total=stream.rows, unit=" rows", unit_scale=True)
     return bar

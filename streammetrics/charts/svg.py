@@ -8,7 +8,7 @@ from typing import Any
 
 from streammetrics.charts.picture import Picture
 from streammetrics.charts.vega import PAPER, Spec, specification
-from streammetrics.errors import SpecificationError
+from streammetrics.system.lazy import missing_extra
 from streammetrics.text import markup
 
 WIDTH = 300  # of a plot on the page, beside which stand its labels
@@ -87,6 +87,5 @@ def _converter() -> Any:
     try:
         import vl_convert
     except ImportError as error:
-        message = "HTML pages require the 'plot' extra. Install it with: pip install 'streammetrics[plot]'"
-        raise SpecificationError(message) from error
+        raise missing_extra("plot", "HTML pages require") from error
     return vl_convert

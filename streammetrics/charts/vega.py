@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from streammetrics.charts.picture import COLOURS, DASHES, SHAPES, Axis, Layer, Picture, numbers
-from streammetrics.errors import SpecificationError
+from streammetrics.system.lazy import missing_extra
 from streammetrics.text import escaped
 
 if TYPE_CHECKING:
@@ -46,8 +46,7 @@ def as_altair(picture: Picture) -> alt.VConcatChart | alt.LayerChart:
     try:
         import altair
     except ImportError as error:
-        message = "Charts require the 'plot' extra. Install it with: pip install 'streammetrics[plot]'"
-        raise SpecificationError(message) from error
+        raise missing_extra("plot", "Charts require") from error
     kind = altair.VConcatChart if picture.below is not None else altair.LayerChart
     chart: alt.VConcatChart | alt.LayerChart = kind.from_dict(specification(picture), validate=False)
     return chart

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from streammetrics.errors import SpecificationError
 from streammetrics.gauges.samples import NAMES, samples
 from streammetrics.report.report import Report
+from streammetrics.system.lazy import missing_extra
 from streammetrics.version import __version__
 
 
@@ -35,9 +35,7 @@ def to_opentelemetry(report: Report, meter: Any = None) -> None:
     try:
         from opentelemetry import metrics  # when it is needed
     except ImportError as error:
-        raise SpecificationError(
-            "Gauges for OpenTelemetry require the 'otel' extra. Install it with: pip install 'streammetrics[otel]'."
-        ) from error
+        raise missing_extra("otel", "Gauges for OpenTelemetry require") from error
     if meter is None:
         meter = metrics.get_meter("streammetrics", __version__)
     numbers = list(samples(report))

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from streammetrics.errors import SpecificationError
 from streammetrics.gauges.samples import NAMES, samples
 from streammetrics.report.report import Report
+from streammetrics.system.lazy import missing_extra
 
 NO_LABEL = re.compile(r"^(?=\d)|^__+|[^a-zA-Z0-9_]")
 
@@ -97,8 +97,5 @@ def prometheus_client() -> Any:
         import prometheus_client
         import prometheus_client.core
     except ImportError as error:
-        raise SpecificationError(
-            "Gauges for Prometheus require the 'prometheus' extra. Install it with: "
-            "pip install 'streammetrics[prometheus]'."
-        ) from error
+        raise missing_extra("prometheus", "Gauges for Prometheus require") from error
     return prometheus_client

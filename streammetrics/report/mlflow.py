@@ -9,9 +9,10 @@ import polars as pl
 import polars.selectors as cs
 
 from streammetrics import text
-from streammetrics.errors import ReportError, SpecificationError
+from streammetrics.errors import ReportError
 from streammetrics.report.nested import flat, nested
 from streammetrics.rows.roles import MODEL
+from streammetrics.system.lazy import missing_extra
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report
@@ -48,7 +49,5 @@ def _mlflow() -> Any:
     try:
         import mlflow
     except ImportError as error:
-        raise SpecificationError(
-            "Logging to MLflow requires the 'mlflow' extra. Install it with: pip install 'streammetrics[mlflow]'."
-        ) from error
+        raise missing_extra("mlflow", "Logging to MLflow requires") from error
     return mlflow

@@ -5,7 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["Lazy", "pa", "pq"]
+from streammetrics.errors import SpecificationError
+
+__all__ = ["Lazy", "missing_extra", "pa", "pq"]
 
 
 class Lazy:
@@ -21,6 +23,15 @@ class Lazy:
 
     def __getattr__(self, attribute: str) -> Any:
         return getattr(import_module(self._name), attribute)
+
+
+def missing_extra(extra: str, what: str) -> SpecificationError:
+    """The error of a feature whose extra is not installed.
+
+    >>> print(missing_extra("plot", "Charts require"))
+    Charts require the 'plot' extra. Install it with: pip install 'streammetrics[plot]'
+    """
+    return SpecificationError(f"{what} the {extra!r} extra. Install it with: pip install 'streammetrics[{extra}]'")
 
 
 if TYPE_CHECKING:
