@@ -222,8 +222,7 @@ def store_page(
 @options.output
 def store_windows(uri: str, form: str, output: Path | None) -> None:
     """List the windows of a history."""
-    frame = MetricStore(uri).windows()
-    write(frame, plain(frame.with_columns(cs.datetime().dt.truncate("1s"))), form, output)
+    _list(MetricStore(uri).windows(), form, output)
 
 
 @command("describe", "streammetrics store describe history", of=store_commands)
@@ -232,7 +231,11 @@ def store_windows(uri: str, form: str, output: Path | None) -> None:
 @options.output
 def store_describe(uri: str, form: str, output: Path | None) -> None:
     """List the versions of what a history keeps."""
-    frame = MetricStore(uri).describe()
+    _list(MetricStore(uri).describe(), form, output)
+
+
+def _list(frame: pl.DataFrame, form: str, output: Path | None) -> None:
+    """Print a frame, as a table with times to the second."""
     write(frame, plain(frame.with_columns(cs.datetime().dt.truncate("1s"))), form, output)
 
 
