@@ -45,10 +45,10 @@ class Batch:
     columns: dict[Field, pl.Series]
     label: pl.Schema
 
-    @property
+    @cached_property
     def types(self) -> pl.Schema:
         """Types that come from the data: of group columns, and of the label of classes not declared."""
-        return pl.Schema({**types_of(self.by), **self.label})
+        return pl.Schema({**types_of(self.by), **self.label}) if self.by.width else self.label
 
     def fits(self, other: Batch) -> bool:
         """Whether scores of both are of the same width, so that their rows can be held together."""
@@ -140,7 +140,7 @@ def append(held: Batch, more: Batch) -> Batch:
     by = held.by.head(held.height) if held.by.height > held.height else held.by
     return Batch(
         height=held.height + more.height,
-        by=_appended_groups(by, decoded(more.by)),
+        by=_appended_groups(by, more.by),
         columns={f: _extended(s, held.height, more.columns[f]) for f, s in held.columns.items()},
         label=more.label,
     )
@@ -156,6 +156,7 @@ def _label(columns: dict[Field, pl.Series], roles: Roles) -> pl.Schema:
 def _appended_groups(rows: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
     if not rows.width:
         return rows
+    others = decoded(others)
     if rows.schema != others.schema:
         types = joint_types([rows.schema, others.schema])
         rows, others = rows.cast(types), others.cast(types)
