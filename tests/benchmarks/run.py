@@ -20,12 +20,14 @@ import histories
 import measure
 import multiclass
 import peers
+import per_row
 import regression
 
 CASES = (
     *cases.CASES,
     *regression.CASES,
     *multiclass.CASES,
+    *per_row.CASES,
     *groups.CASES,
     *histories.CASES,
     *peers.CASES,
