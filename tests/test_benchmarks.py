@@ -41,5 +41,5 @@ def test_benchmarks_run_on_few_rows(tmp_path):
     figures = json.loads((tmp_path / "out.json").read_text())["figures"]
     of_peers = [f for f in figures if f["what"].startswith(("from Parquet", "in memory"))]
     assert len(of_peers) >= 24  # as many as are installed
-    assert len(figures) - len(of_peers) == 39
+    assert len(figures) - len(of_peers) == 44
     assert done.stdout.count("\n") == len(figures) + 2
