@@ -34,7 +34,7 @@ def roc_auc(neg: Expr, pos: Expr) -> Expr:
     >>> roc_auc([2, 1], [0, 0]) is None
     True
     """
-    neg, pos = near_one(neg.sum() + pos.sum(), neg, pos)
+    (neg,) = near_one(neg.sum() + pos.sum(), neg)
     return (neg * (_above(pos) + pos / 2)).sum() / (neg.sum() * pos.sum())
 
 
@@ -107,9 +107,9 @@ def _average_precision_bounds(neg: Expr, pos: Expr, shift: Expr) -> tuple[Expr, 
 
     Their sum is at least its integral, for t from ``tp - pos`` to ``tp``.
     """
-    tp, fp = _above(pos) + pos, _above(neg) + neg
-    tied = pos.cum_sum(reverse=True) / (neg + pos).cum_sum(reverse=True)  # to the last bit as above
-    best = tp / (tp + fp - neg)
+    tp, fp = pos.cum_sum(reverse=True), neg.cum_sum(reverse=True)
+    tied = tp / (neg + pos).cum_sum(reverse=True)
+    best = tp / (tp + _above(neg))
     worst = pl.when(fp > 0).then(1 - fp / pos * (pos / (_above(pos) + fp)).log1p()).otherwise(1)
     lower, upper = (pl.when(shift == 0).then(tied).otherwise(bound) for bound in (worst, best))
     return _mean_over_positives(lower, pos), _mean_over_positives(upper, pos)
@@ -153,7 +153,7 @@ def ks(neg: Expr, pos: Expr) -> Expr:
     >>> ks([2, 1], [0, 0]) is None
     True
     """
-    return (_above(pos) / pos.sum() - _above(neg) / neg.sum()).abs().max()
+    return (pos.cum_sum(reverse=True) / pos.sum() - neg.cum_sum(reverse=True) / neg.sum()).abs().max()
 
 
 @metric(range=(0, 1), better="high", aliases=("tpr_at_fpr", "sensitivity_at_fpr"), interval=methods.STEPS)
