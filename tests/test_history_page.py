@@ -188,7 +188,7 @@ def test_a_page_has_the_numbers_of_the_history(stores, page):
 def test_breaches_are_those_that_a_check_after_each_window_finds(stores):
     quality, _ = stores
     windows = pl.Series("day", LABELLED)
-    found = breaches(quality, RULES, windows)
+    found = breaches(quality._windows(), RULES, windows)
     some = 0
     for rule, frame in zip(RULES, found, strict=True):
         wanted = set()

@@ -8,26 +8,23 @@ from the stored windows at each check and never stored, so late rows and backfil
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeAlias
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.accumulator import Accumulator
 from streammetrics.differences.drift import drift_over
 from streammetrics.errors import SpecificationError
 from streammetrics.history.evidence import COLUMNS, log_e_values, of_change, of_measure, of_metric
-from streammetrics.history.rules import Rule, before, clock
+from streammetrics.history.rules import Rule, before
+from streammetrics.history.windows import Ask, clock
 from streammetrics.reading.estimates import LIMITS
 from streammetrics.reading.looks import ROWS
 from streammetrics.uncertainty.beta import Values
 from streammetrics.uncertainty.evalues import discoveries
-
-Ask: TypeAlias = Callable[[datetime | None, datetime, tuple[str, ...], str | None], Accumulator]
 
 AT_ONCE = 32  # windows of a history that are read together
 LARGEST = 700.0  # logarithm of an e-value that a float can hold

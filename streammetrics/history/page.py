@@ -14,10 +14,9 @@ from streammetrics.accumulator import Accumulator
 from streammetrics.errors import SpecificationError, StateError
 from streammetrics.frame import METRIC, keys_of
 from streammetrics.history.breaches import breaches
-from streammetrics.history.checks import time_of
-from streammetrics.history.rules import Rule, clock
-from streammetrics.history.store import MetricStore
+from streammetrics.history.rules import Rule
 from streammetrics.history.views import Cut, Part, View
+from streammetrics.history.windows import Windows, clock, time_of
 from streammetrics.html.history import ALL_ROWS, Course, Measure, Watched
 from streammetrics.reading.distributions import distributions
 from streammetrics.reading.estimates import columns_of
@@ -34,12 +33,12 @@ Period: TypeAlias = str | tuple[Any, Any]
 
 
 def course(
-    store: MetricStore,
+    history: Windows,
     metrics: Sequence[str] | None,
     by: str | Sequence[str] | None,
     times: tuple[date | str | None, date | str | None],
     rules: Sequence[Rule],
-    scores: MetricStore | None,
+    scores: Windows | None,
     reference: Period | None,
     confidence: float | None,
 ) -> Course:
@@ -49,26 +48,26 @@ def course(
     is_pair = isinstance(reference, list | tuple) and len(reference) == 2
     if not (reference is None or isinstance(reference, str) or is_pair):
         raise SpecificationError(f"reference= must be a duration or a (start, end) pair, got {reference!r}.")
-    empty, windows = _empty(store), _windows(store, scores, *times)
+    empty, windows = history.empty, _windows(history, scores, *times)
     if any(windows.name in rule.by for rule in rules):
         raise SpecificationError(f"Rule field 'by' cannot name the window {windows.name!r} on a page of the history.")
     columns = [c for c in empty.roles.by if c != windows.name] if by is None else several(by)
     view = View(windows, list(dict.fromkeys([(), *((c,) for c in columns), *(rule.by for rule in rules)])))
     names = _metrics(empty, metrics, rules)
-    parts = list(view.estimates(store, list(dict.fromkeys([*names, *VOLUME])), confidence))
-    early = scores or store  # where rows come without waiting for labels
-    view_of_early = view.within(_empty(early).roles.by)
+    parts = list(view.estimates(history, list(dict.fromkeys([*names, *VOLUME])), confidence))
+    early = scores or history  # where rows come without waiting for labels
+    view_of_early = view.within(early.empty.roles.by)
     if scores is not None:
         volume = view_of_early.estimates(scores, [ROWS], None)
         parts += [(cut, frame.with_columns(pl.lit(SCORED).alias(METRIC))) for cut, frame in volume]
-    of, period = _distribution(early, windows), reference or _first(windows)
+    of, period = _distribution(early.empty, windows), reference or _first(windows)
     base: dict[Cut, Accumulator] = {}
     if of is not None:
         base = {} if isinstance(period, str) else view_of_early.reference(early, *period)
         parts += view_of_early.drifts(early, of, period if isinstance(period, str) else base)
     segments = Segments.of(view.cuts, parts, windows.name)
     measures = {m.name: m for m in segments.measures(parts, windows, _meanings(empty, names))}
-    breached = breaches(store, rules, windows, scores)
+    breached = breaches(history, rules, windows, scores)
     return Course(
         window=windows.name,
         windows=windows,
@@ -176,25 +175,19 @@ def _numbers(frame: pl.DataFrame, windows: pl.Series) -> list[int]:
     return numbers
 
 
-def _windows(store: MetricStore, scores: MetricStore | None, since: Any, until: Any) -> pl.Series:
+def _windows(history: Windows, scores: Windows | None, since: Any, until: Any) -> pl.Series:
     """All windows of both histories from one time to another."""
-    found = [own.windows().to_series(0).drop_nulls() for own in (store, scores) if own is not None]
+    found = [own.starts for own in (history, scores) if own is not None]
     if found[0].dtype != found[-1].dtype or found[0].name != found[-1].name:
         raise SpecificationError("Both histories must have the same window column, of the same type.")
     windows = pl.concat(found).unique().sort()
-    times, zone = clock(windows), getattr(windows.dtype, "time_zone", None)
     if since is not None:
-        windows = windows.filter(times >= time_of(since, zone)[0])
+        windows = windows.filter(clock(windows) >= time_of(since, windows)[0])
     if until is not None:
-        windows = windows.filter(clock(windows) < time_of(until, zone)[0])
+        windows = windows.filter(clock(windows) < time_of(until, windows)[0])
     if windows.is_empty():
-        raise StateError(f"The history at {store.uri} has no windows to show.")
+        raise StateError(f"The history at {history.uri} has no windows to show.")
     return windows
-
-
-def _empty(store: MetricStore) -> Accumulator:
-    _, versions = store._open()
-    return versions.newest.empty
 
 
 def _metrics(empty: Accumulator, given: Sequence[str] | None, rules: Sequence[Rule]) -> list[str]:
@@ -212,9 +205,9 @@ def _meanings(empty: Accumulator, names: Sequence[str]) -> dict[str, str]:
     return {metric.name: metric.summary.replace("`", "") for metric in empty.finalize(names).metrics}
 
 
-def _distribution(store: MetricStore, windows: pl.Series) -> str | None:
+def _distribution(empty: Accumulator, windows: pl.Series) -> str | None:
     """The distribution that drift is measured of, if one is kept and there is a window to compare."""
-    kept = distributions(_empty(store).state)
+    kept = distributions(empty.state)
     return next((of for of in MEASURED if of in kept), None) if len(windows) > 1 else None
 
 

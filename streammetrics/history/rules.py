@@ -263,14 +263,5 @@ def before(time: pl.Series, length: str) -> pl.Series:
     return found
 
 
-def clock(windows: pl.Series) -> pl.Series:
-    """Dates as times, so that all windows are times in microseconds.
-
-    >>> clock(pl.Series([datetime(2026, 1, 31).date()])).item()
-    datetime.datetime(2026, 1, 31, 0, 0)
-    """
-    return windows.cast(pl.Datetime("us", getattr(windows.dtype, "time_zone", None)))
-
-
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)

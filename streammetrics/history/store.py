@@ -17,6 +17,7 @@ from streammetrics.history.batches import RETENTION, Batches, Named, Origin, Str
 from streammetrics.history.layout import OWN, Layout, one_of, one_of_sql, quoted
 from streammetrics.history.table import Table, deltalake, files, missing, write
 from streammetrics.history.versions import Versions
+from streammetrics.history.windows import Windows
 from streammetrics.rows.roles import Column, several
 from streammetrics.system.disk import directory
 from streammetrics.system.lazy import pa
@@ -321,7 +322,8 @@ class MetricStore:
         from streammetrics.html.history import history_page
 
         given: Any = rules if isinstance(rules, list | tuple) else [rules]
-        shown = course(self, metrics, by, (since, until), given, scores, reference, confidence)
+        early = None if scores is None else scores._windows()
+        shown = course(self._windows(), metrics, by, (since, until), given, early, reference, confidence)
         write_file(path, history_page(shown, title).encode())
 
     def windows(self) -> pl.DataFrame:
@@ -465,6 +467,16 @@ class MetricStore:
         with self._table.reading():
             ids = self._table.scan(table).select(pl.col("batch_id").drop_nulls().unique()).collect()["batch_id"]
         Batches.of(self._table).retire(self._table, ids)
+
+    def _windows(self) -> Windows:
+        """What rules and pages read."""
+        _, versions = self._open()
+        starts = self.windows().to_series(0).drop_nulls().sort()
+
+        def ask(since: Any, until: Any, by: tuple[str, ...], every: str | None) -> Accumulator:
+            return self.query(since, until, by=by, every=every)
+
+        return Windows(str(self.uri), starts, ask, versions.newest.empty)
 
     def _open(self) -> tuple[Any, Versions]:
         table = self._table.find()

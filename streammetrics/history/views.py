@@ -11,8 +11,8 @@ import polars as pl
 from streammetrics.accumulator import Accumulator
 from streammetrics.differences.drift import drift, drift_over
 from streammetrics.frame import METRIC
-from streammetrics.history.rules import before, clock
-from streammetrics.history.store import MetricStore
+from streammetrics.history.rules import before
+from streammetrics.history.windows import Windows, clock
 
 AT_ONCE = 32  # windows that are read together
 
@@ -36,20 +36,20 @@ class View:
         """The view of a history that has some of the group columns."""
         return replace(self, cuts=[cut for cut in self.cuts if set(cut) <= set(columns)])
 
-    def estimates(self, store: MetricStore, metrics: Sequence[str], confidence: float | None) -> Iterator[Part]:
+    def estimates(self, history: Windows, metrics: Sequence[str], confidence: float | None) -> Iterator[Part]:
         """The metrics of every segment and window."""
-        for cut, _, acc in self._read(store):
+        for cut, _, acc in self._read(history):
             yield cut, acc.finalize(metrics, confidence=confidence).frame
 
-    def reference(self, store: MetricStore, start: Any, end: Any) -> dict[Cut, Accumulator]:
+    def reference(self, history: Windows, start: Any, end: Any) -> dict[Cut, Accumulator]:
         """The windows from one time to another, added up, of every cut."""
-        acc = store.query(start, end, by=self.columns)
+        acc = history.ask(start, end, tuple(self.columns), None)
         return {cut: acc.rollup(*cut) for cut in self.cuts}
 
-    def drifts(self, store: MetricStore, of: str, reference: dict[Cut, Accumulator] | str) -> Iterator[Part]:
+    def drifts(self, history: Windows, of: str, reference: dict[Cut, Accumulator] | str) -> Iterator[Part]:
         """The PSI of every segment and window against a fixed reference, or what came for so long before it."""
         window, back = self.windows.name, reference if isinstance(reference, str) else None
-        for cut, windows, acc in self._read(store, back):
+        for cut, windows, acc in self._read(history, back):
             report = acc.finalize(["rows"])
             if isinstance(reference, str):
                 moved = drift_over(report, window, reference=reference, of=of)
@@ -58,12 +58,12 @@ class View:
             found = moved.frame.filter(pl.col("measure") == "psi", pl.col(window).is_in(windows.implode()))
             yield cut, found.drop("of").rename({"measure": METRIC})
 
-    def _read(self, store: MetricStore, back: str | None = None) -> Iterator[tuple[Cut, pl.Series, Accumulator]]:
+    def _read(self, history: Windows, back: str | None = None) -> Iterator[tuple[Cut, pl.Series, Accumulator]]:
         """Each cut of some windows at a time, and of those for so long before."""
         times, window = clock(self.windows), self.windows.name
         for i in range(0, len(times), AT_ONCE):
             some = times[i : i + AT_ONCE]
             since = some.head(1) if back is None else before(some.head(1), back)
-            acc = store.query(since.item(), some.tail(1).dt.offset_by("1us").item(), by=[window, *self.columns])
+            acc = history.ask(since.item(), some.tail(1).dt.offset_by("1us").item(), (window, *self.columns), None)
             for cut in self.cuts:
                 yield cut, self.windows[i : i + AT_ONCE], acc.rollup(window, *cut)

@@ -1,0 +1,65 @@
+"""The windows of a history as rules and pages read them: in order, with the rows from one time to another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import cached_property, lru_cache
+from typing import TypeAlias
+
+import polars as pl
+
+from streammetrics.accumulator import Accumulator
+from streammetrics.errors import SpecificationError
+from streammetrics.times import moment
+
+Ask: TypeAlias = Callable[[date | str | None, date | str, tuple[str, ...], str | None], Accumulator]
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The windows of a history, in order.
+
+    Attributes:
+        uri: Where the history is.
+        starts: When each window begins.
+        ask: Gives the rows from one time to another, by segments, and by windows of some length.
+        empty: An accumulator without rows, of what the history keeps.
+    """
+
+    uri: str
+    starts: pl.Series
+    ask: Ask
+    empty: Accumulator
+
+    @cached_property
+    def times(self) -> pl.Series:
+        """The windows as times."""
+        return clock(self.starts)
+
+    def remembering(self, answers: int | None) -> Windows:
+        """The same, with the last answers kept, or all: rules often ask the same."""
+        return replace(self, ask=lru_cache(answers)(self.ask))
+
+
+def clock(windows: pl.Series) -> pl.Series:
+    """Dates as times, so that all windows are times in microseconds.
+
+    >>> clock(pl.Series([date(2026, 1, 31)])).item()
+    datetime.datetime(2026, 1, 31, 0, 0)
+    """
+    return windows.cast(pl.Datetime("us", getattr(windows.dtype, "time_zone", None)))
+
+
+def time_of(given: date | str, windows: pl.Series) -> pl.Series:
+    """A time, in the zone of the windows unless it has its own."""
+    zone = getattr(windows.dtype, "time_zone", None)
+    found = moment(given, zone)
+    if found is None:
+        raise SpecificationError(f"{given!r} is no date or time; write one like '2026-01-31'.")
+    if zone is not None:
+        return pl.Series([found]).dt.convert_time_zone(zone)
+    if found.tzinfo:
+        raise SpecificationError(f"{given!r} has a time zone, and the windows have none.")
+    return pl.Series([found])
