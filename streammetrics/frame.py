@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+KEPT = ("threshold", "label")  # keys that only some metrics have
 METRIC = "metric"  # the columns before it are the keys of a row
 VALUE = ("value", "lower", "upper")
 LIMITS = ("ci_lower", "ci_upper")  # of confidence intervals, where they are asked for

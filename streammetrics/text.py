@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import polars as pl
+import polars.selectors as cs
 
 from streammetrics.frame import ESTIMATE
 
@@ -113,6 +114,15 @@ def few(values: Iterable[object], most: int = 5) -> str:
     """
     shown = [repr(value) for value in values]
     return ", ".join(shown[:most]) + (f" and {len(shown) - most:,} more" if len(shown) > most else "")
+
+
+def without_awkward(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with text in place of bytes and durations, for which CSV and JSON have no form.
+
+    >>> without_awkward(pl.DataFrame({"country": [b"DE"], "rows": [2]})).row(0)
+    ("b'DE'", 2)
+    """
+    return frame.with_columns(written(frame[name]) for name in cs.expand_selector(frame, cs.binary() | cs.duration()))
 
 
 def written(values: pl.Series) -> pl.Series:

@@ -18,7 +18,7 @@ from streammetrics.gauges.prometheus import to_prometheus
 from streammetrics.report.nested import as_json
 from streammetrics.report.report import Report
 from streammetrics.system.writing import write_file
-from streammetrics.text import escaped, render, written
+from streammetrics.text import escaped, render, without_awkward
 
 FORMATS = ("table", "json", "csv", "parquet", "markdown")
 PROMETHEUS = "prometheus"
@@ -61,8 +61,7 @@ def write(frame: pl.DataFrame, text: str, form: str, output: Path | None) -> Non
         frame.write_parquet(content)
         write_file(output, content.getvalue()) if output else sys.stdout.buffer.write(content.getvalue())
         return
-    awkward = cs.binary() | cs.duration()  # for which CSV and JSON have no form
-    frame = frame.with_columns(written(frame[name]) for name in cs.expand_selector(frame, awkward))
+    frame = without_awkward(frame)
     if form == "json":
         text = frame.write_json()
     elif form in ("csv", SAFE_CSV):

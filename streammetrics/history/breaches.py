@@ -6,14 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import polars as pl
 
-from streammetrics.frame import keys_of
+from streammetrics.frame import KEPT, keys_of
 from streammetrics.history.alarms import blocks, courses
 from streammetrics.history.rules import Rule
 from streammetrics.history.verdicts import VERDICT, beginning, judged, require_scores
 from streammetrics.history.windows import Windows, clock
-from streammetrics.rows.roles import FOLD, LABEL
 
-KEPT = ("threshold", LABEL, FOLD)
 RECENT = 8  # answers of a history that are kept
 
 

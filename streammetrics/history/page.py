@@ -12,7 +12,7 @@ import polars as pl
 from streammetrics import text
 from streammetrics.accumulator import Accumulator
 from streammetrics.errors import SpecificationError, StateError
-from streammetrics.frame import METRIC, keys_of
+from streammetrics.frame import KEPT, METRIC, keys_of
 from streammetrics.history.breaches import breaches
 from streammetrics.history.rules import Rule
 from streammetrics.history.views import Cut, Part, View
@@ -20,7 +20,6 @@ from streammetrics.history.windows import Windows, clock, time_of
 from streammetrics.html.history import ALL_ROWS, Course, Measure, Watched
 from streammetrics.reading.distributions import distributions
 from streammetrics.reading.estimates import columns_of
-from streammetrics.report.report import KEPT
 from streammetrics.rows.roles import several
 
 ROWS, DROPPED, SCORED, DRIFT = "rows", "dropped", "rows with or without labels", "psi"

@@ -21,6 +21,7 @@ from streammetrics.html.figures import figures
 from streammetrics.html.models import compared_models
 from streammetrics.html.numbers import groups, numbers
 from streammetrics.html.sections import Section
+from streammetrics.rows.roles import MODEL
 from streammetrics.text import markup
 
 if TYPE_CHECKING:
@@ -52,8 +53,8 @@ def page(
         ReportError: If ``fairness`` is not a group column.
         MetricError: If no fairness criterion can be computed from the state.
     """
-    models = [c for c in report.by if c == "model"]
-    total = report if report.by == models else report.rollup(*models)
+    total = of_all_rows(report)
+    models = total.by
     scripts = _resource("page.js")
     if interactive:
         scripts = "\n".join((charts.script(), _resource("charts.js"), scripts))
@@ -71,6 +72,12 @@ def page(
         contents="".join(section.link for section in shown),
         sections="\n".join(section.html for section in shown),
     )
+
+
+def of_all_rows(report: Report) -> Report:
+    """The report of all rows together, of each model."""
+    models = [column for column in report.by if column == MODEL]
+    return report if report.by == models else report.rollup(*models)
 
 
 def _sections(report: Report, total: Report, models: list[str], over: str | None, draw: Draw) -> Iterator[Section]:

@@ -11,13 +11,12 @@ from typing import Any
 import polars as pl
 
 from streammetrics import text
-from streammetrics.frame import ESTIMATE
+from streammetrics.frame import ESTIMATE, KEPT
 from streammetrics.text import escaped, markup
 
 Row = dict[str, Any]
 
 PROSE = 34  # characters from which on a text may be broken
-KEPT = ("threshold", "label")  # keys that only some metrics have
 
 
 @dataclass(frozen=True)

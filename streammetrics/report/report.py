@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from streammetrics import text
 from streammetrics.errors import MetricError, ReportError
-from streammetrics.frame import keys_of
+from streammetrics.frame import KEPT, keys_of
 from streammetrics.keys import matching, require_free, require_group_columns
 from streammetrics.metrics import Metric, find_metric, find_metrics
 from streammetrics.metrics.requirement import Requirement
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 S = TypeVar("S")
 
 ORDERS = ("tied", "best", "worst")  # of the rows within a bin
-KEPT = ("threshold", LABEL)  # keys that only some statistics have
 
 CURVES = {
     "roc": curves.roc_curve,

@@ -99,6 +99,18 @@ def specification(header: Mapping[str, Any]) -> tuple[Roles, tuple[Statistic, ..
     return roles, statistics, None if metrics is None else tuple(metrics)
 
 
+def named_groups(header: Mapping[str, Any]) -> int | None:
+    """The most groups that have names of their own, if others are one group.
+
+    Raises:
+        StateError: If it is not a positive integer.
+    """
+    named = header.get("named_groups")
+    if named is not None and (type(named) is not int or named < 1):
+        raise StateError("The state's field 'named_groups' is not a positive integer.")
+    return named
+
+
 def _field(header: Mapping[str, Any], name: str, kind: type[T]) -> T:
     value = header.get(name)
     if not isinstance(value, kind):

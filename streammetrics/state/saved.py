@@ -18,7 +18,7 @@ from streammetrics.rows.folds import FOLDS
 from streammetrics.rows.frames import group_column
 from streammetrics.rows.roles import FOLD, LABEL, SINGLE, Roles
 from streammetrics.state import missing
-from streammetrics.state.header import KEY, checked, read_header, specification, to_json
+from streammetrics.state.header import KEY, checked, named_groups, read_header, specification, to_json
 from streammetrics.state.tables import State, in_order, roll_up
 from streammetrics.statistics import GROUP, RowCounts, Statistic
 from streammetrics.statistics.row_counts import COUNTABLE
@@ -81,10 +81,7 @@ def from_arrow(table: pa.Table) -> Saved:
     lacking = missing.unnested(frame, names)
     _require_equal_rows(statistics, tables, roles, lacking)
     state = State(statistics, frame.select(GROUP).with_columns(_keys(frame, roles)), tables, roles.labels, lacking)
-    named = header.get("named_groups")
-    if named is not None and (type(named) is not int or named < 1):
-        raise StateError("The state's field 'named_groups' is not a positive integer.")
-    return Saved(roles, metrics, checked(lambda: roll_up(state, roles.group_columns)), named)
+    return Saved(roles, metrics, checked(lambda: roll_up(state, roles.group_columns)), named_groups(header))
 
 
 def _keys(frame: pl.DataFrame, roles: Roles) -> list[pl.Series]:
