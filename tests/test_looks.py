@@ -65,7 +65,7 @@ def test_weights_are_no_rows():
 def test_metrics_without_an_interval_say_why():
     found = binary().update(rows(np.random.default_rng(3))).finalize(confidence=0.95, always=1_000)["ece"]
     assert found.ci_lower is None
-    assert found.note.startswith("no interval: biased upwards")
+    assert found.note.startswith("no interval: upward bias")
 
 
 def test_what_is_refused():

@@ -1,8 +1,8 @@
-"""Metrics by theme: each is one formula over columns of one statistic's table.
+"""Metrics by theme. Each is one formula over columns of one statistic's table.
 
-Every metric that `all_metrics` lists can be imported from this package. If tasks share a name, such as ``kappa`` of two
-and of several classes, the package has the metric of two classes. The others are in their modules: `several_classes`,
-`class_probabilities`, and `predictions`. By name, as in ``report["kappa"]``, each task finds its own.
+Every metric that `all_metrics` lists can be imported from this package. If tasks share a name, such as ``kappa`` of
+binary and multiclass tasks, the package exports the binary metric. The others are in their modules: `several_classes`,
+`class_probabilities`, and `predictions`. In reports, as in ``report["kappa"]``, each task uses its own.
 
 >>> from streammetrics.metrics import kappa, roc_auc, several_classes
 >>> kappa is several_classes.kappa
@@ -30,7 +30,7 @@ from streammetrics.metrics.ratios import *
 from streammetrics.metrics.volume import *
 
 # isort: split
-# Of one name, the metric that is declared first is listed: that of two classes.
+# Of metrics with the same name, the first declared is listed: the binary one.
 from streammetrics.metrics import class_probabilities as class_probabilities
 from streammetrics.metrics import predictions as predictions
 from streammetrics.metrics import several_classes as several_classes

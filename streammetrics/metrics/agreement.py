@@ -1,4 +1,4 @@
-"""Agreement beyond chance, and against always predicting the majority class: metrics of the confusion counts."""
+"""Agreement beyond chance, and skill over always predicting the majority class, from confusion counts."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from streammetrics.expressions import each
 from streammetrics.metrics.metric import metric
 from streammetrics.metrics.scale import LARGE, SMALL, each_near_one, near_one
 
-NOT_SMOOTH = "not smooth where classes are equally large"
+NOT_SMOOTH = "not a smooth function if classes are equally large"
 
 
 @metric(range=(-1, 1), better="high", aliases=("matthews_corrcoef", "phi", "phi_coefficient"))
 def mcc(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
-    """Matthews correlation coefficient: Pearson's correlation of actual and predicted class.
+    """Matthews correlation coefficient: Pearson's correlation of true and predicted class.
 
-    Null if a class or a prediction does not occur (scikit-learn: 0).
+    Null if a class or a predicted class does not occur (scikit-learn returns 0).
 
     >>> mcc(6, 1, 2, 3)
     0.47809144373375745
@@ -36,11 +36,11 @@ def mcc(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
 
 @metric(range=(-1, 1), better="high", aliases=("cohen_kappa", "cohen_kappa_score"))
 def kappa(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
-    """Cohen's kappa: agreement beyond chance, as a share of what is possible beyond chance.
+    """Cohen's kappa: agreement beyond chance, as a share of the largest possible agreement beyond chance.
 
-    Equal to ``(accuracy - chance_agreement) / (1 - chance_agreement)``. Its note is the band of Landis and Koch (1977)
-    as worded by McHugh (2012), each with its upper edge: below 0 poor; to 0.2 none to slight; to 0.4 fair; to 0.6
-    moderate; to 0.8 substantial; below 1 almost perfect; 1 perfect.
+    Equal to ``(accuracy - chance_agreement) / (1 - chance_agreement)``. The note names the band of Landis and Koch
+    (1977), in the words of McHugh (2012): below 0 poor, up to 0.2 none to slight, up to 0.4 fair, up to 0.6 moderate,
+    up to 0.8 substantial, below 1 almost perfect, 1 perfect.
 
     >>> round(kappa(25, 10, 15, 20), 4)
     0.2857
@@ -62,12 +62,12 @@ def _kappa_note(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
 
 
 def banded(total: Expr, exact: tuple[Expr, Expr], scaled: tuple[Expr, Expr]) -> Expr:
-    """The band of kappa, from exact integers if weights are not too small or too large for products of them."""
+    """The verbal band of kappa. Exact for integer counts; weights are scaled, so that products do not overflow."""
     return pl.when(total.is_between(SMALL, LARGE)).then(kappa_band(*exact)).otherwise(kappa_band(*scaled))
 
 
 def kappa_band(excess: Expr, possible: Expr) -> Expr:
-    """The verbal band of ``kappa = excess / possible``, exact on integers; null if kappa is."""
+    """The verbal band of ``kappa = excess / possible``, exact for integers; null if kappa is null."""
     return each(_band, excess=excess, possible=possible)
 
 
@@ -92,7 +92,7 @@ def _band(excess: Expr, possible: Expr) -> Expr:
 
 
 def _beyond_chance(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> tuple[Expr, Expr]:
-    """Numerator and denominator of kappa, without a division that would round."""
+    """Numerator and denominator of kappa, without a division, which would round."""
     return 2 * (tp * tn - fp * fn), (tp + fp) * (fp + tn) + (tp + fn) * (fn + tn)
 
 
@@ -103,7 +103,7 @@ def widened(count: Expr) -> Expr:
 
 @metric(range=(0, 1), aliases=("p_e", "expected_agreement"))
 def chance_agreement(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
-    """Accuracy expected of independent predictions with the same class frequencies, the p_e of Cohen's kappa.
+    """Expected accuracy of independent predictions with the same class frequencies: p_e in Cohen's kappa.
 
     >>> chance_agreement(2, 18, 8, 72)
     0.74
@@ -132,9 +132,9 @@ def majority_accuracy(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
 
 @metric(range=(-inf, 1), better="high", interval=NOT_SMOOTH)
 def normalized_accuracy(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
-    """Share of the errors of always predicting the majority class that are avoided.
+    """Share of errors avoided, relative to always predicting the majority class.
 
-    Equal to ``1 - (1 - accuracy) / (1 - majority_accuracy)``. With rows of one class only, null without errors, else
+    Equal to ``1 - (1 - accuracy) / (1 - majority_accuracy)``. If only one class occurs, null for no errors, else
     -infinity.
 
     >>> normalized_accuracy(94, 50, 6, 850)
@@ -147,11 +147,11 @@ def normalized_accuracy(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
 
 @metric(range=(1, inf), aliases=("imbalance_ratio",), interval=NOT_SMOOTH)
 def class_imbalance(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
-    """Rows of the more frequent class per row of the other; infinite if one class has none.
+    """Number of rows of the larger class divided by that of the smaller; infinite if one class has no rows.
 
-    Its note is a band, with the bounds by which the KEEL repository sorts its data sets (Fernández et al. 2008): to 1.5
-    balanced; to 3 slightly imbalanced; to 9 imbalanced; above highly imbalanced. The minority class then has at least
-    40%, 25% and 10% of the rows.
+    The note names a band, with the limits of the KEEL repository (Fernández et al. 2008): up to 1.5 balanced, up to 3
+    slightly imbalanced, up to 9 imbalanced, above 9 highly imbalanced. At these limits, the minority class has 40%,
+    25%, and 10% of the rows.
 
     >>> class_imbalance(94, 50, 6, 850)
     9.0

@@ -1,6 +1,6 @@
-"""Calibration errors and the Brier decomposition: predicted against observed rates in bins of the score.
+"""Calibration errors and the Brier decomposition, from predicted and observed rates in bins of the score.
 
-Unlike the means over all rows, everything computed from single bins depends on their number.
+Metrics of single bins depend on the number of bins; means over all rows do not.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from polars import Expr
 from streammetrics.metrics.metric import metric
 from streammetrics.uncertainty import methods
 
-_BIASED = "biased upwards by as much as it varies"
+_BIASED = "upward bias as large as the standard error"
 
 
 @metric(
@@ -23,7 +23,7 @@ _BIASED = "biased upwards by as much as it varies"
     interval=_BIASED,
 )
 def ece(weight: Expr, pos: Expr, score_sum: Expr) -> Expr:
-    """Expected calibration error: mean over rows of |mean score - observed rate| of their bin (Naeini et al. 2015).
+    """Expected calibration error: mean |mean score - observed rate| of the bins, weighted by rows (Naeini et al. 2015).
 
     >>> ece([4, 4], [1, 3], [0.5, 3.5])
     0.125
@@ -57,7 +57,7 @@ def mce(weight: Expr, pos: Expr, score_sum: Expr) -> Expr:
     interval=_BIASED,
 )
 def rmsce(weight: Expr, pos: Expr, score_sum: Expr) -> Expr:
-    """Root mean square calibration error: as ece, with squares in place of absolute values.
+    """Root mean square calibration error: like ece, with squares instead of absolute values.
 
     >>> rmsce([4, 4], [1, 3], [0.5, 3.5])
     0.125
@@ -94,7 +94,7 @@ def observed_rate(weight: Expr, pos: Expr) -> Expr:
 
 @metric(range=(0, inf), aliases=("expected_observed_ratio",))
 def calibration_ratio(pos: Expr, score_sum: Expr) -> Expr:
-    """Predicted over observed number of positives (E/O); above 1 if scores are too high on average.
+    """Expected number of positives divided by the observed number (E/O); above 1 if scores are too high on average.
 
     >>> calibration_ratio([1, 2], [0.5, 4])
     1.5
@@ -118,7 +118,7 @@ def calibration_in_the_large(weight: Expr, pos: Expr, score_sum: Expr) -> Expr:
 
 @metric(range=(0, 1), better="low", interval=_BIASED)
 def brier_reliability(weight: Expr, pos: Expr, score_sum: Expr) -> Expr:
-    """Mean squared difference of mean score and observed rate of a row's bin (Murphy 1973).
+    """Mean squared difference between mean score and observed rate of the bins, weighted by rows (Murphy 1973).
 
     The Brier score is ``brier_reliability - brier_resolution + brier_uncertainty + brier_within_bin``.
 
@@ -133,7 +133,7 @@ def brier_reliability(weight: Expr, pos: Expr, score_sum: Expr) -> Expr:
 
 @metric(range=(0, 0.25), better="high", interval=_BIASED)
 def brier_resolution(weight: Expr, pos: Expr) -> Expr:
-    """Mean squared difference of the observed rate of a row's bin and that of all rows (Murphy 1973).
+    """Mean squared difference between the observed rate of a row's bin and the overall rate (Murphy 1973).
 
     >>> brier_resolution([4, 4], [1, 3])
     0.0625
@@ -146,7 +146,7 @@ def brier_resolution(weight: Expr, pos: Expr) -> Expr:
 
 @metric(range=(0, 0.25))
 def brier_uncertainty(weight: Expr, pos: Expr) -> Expr:
-    """Variance p (1 - p) of the class, p being the share of positives (Murphy 1973).
+    """Variance p (1 - p) of the label, where p is the share of positives (Murphy 1973).
 
     >>> brier_uncertainty([4, 4], [1, 3])
     0.25
@@ -159,10 +159,10 @@ def brier_uncertainty(weight: Expr, pos: Expr) -> Expr:
 
 @metric(range=(-0.25, 0.75))
 def brier_within_bin(weight: Expr, pos: Expr, score_sum: Expr, score_square_sum: Expr, pos_score_sum: Expr) -> Expr:
-    """What the scores' variation inside bins adds to the Brier score (Stephenson, Coelho & Jolliffe 2008).
+    """Contribution of score variation within bins to the Brier score (Stephenson, Coelho & Jolliffe 2008).
 
-    The variance of the score in a row's bin minus twice its covariance with the class there, averaged over rows: 0
-    if the scores of a bin are equal, below 0 if they rank its rows well.
+    Within each bin, the variance of the score minus twice its covariance with the label, averaged over rows. 0 if the
+    scores within each bin are equal, below 0 if they rank the rows of a bin well.
 
     >>> brier_within_bin([2], [1], [1.5], [1.25], [1])
     -0.1875

@@ -1,7 +1,8 @@
-"""Probabilities of several classes: means of losses that are summed by actual label, ranks of the actual label, pairs.
+"""Metrics of multiclass probabilities: mean losses, top-k accuracy, and one-vs-one ROC AUC.
 
-The table of losses has a row for each actual label, with ``class_weight`` rows, or their weight. The loss of a row is
-that of all its probabilities, one for each class. The table of pairs has a row for each ordered pair of labels.
+The table of losses has a row for each true label; ``class_weight`` is the number of its rows, or the sum of their
+weights. The loss of a row uses the probabilities of all classes. The table of pairs has a row for each ordered pair of
+labels.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from streammetrics.uncertainty import methods
     interval=methods.losses("log_loss", "class_weight"),
 )
 def log_loss(class_weight: Expr, log_loss_sum: Expr) -> Expr:
-    """Mean negative logarithm of the probability given to the actual class, in nats.
+    """Mean negative logarithm of the predicted probability of the true class, in nats.
 
     >>> log_loss([3, 1], [0.3, 0.9])
     0.3
@@ -37,11 +38,10 @@ def log_loss(class_weight: Expr, log_loss_sum: Expr) -> Expr:
     range=(0, 2), better="low", aliases=("brier", "brier_score_loss"), interval=methods.losses("brier", "class_weight")
 )
 def brier_score(class_weight: Expr, brier_sum: Expr) -> Expr:
-    """Mean over rows of the squared differences of probability and outcome, summed over all classes (Brier 1950).
+    """Mean over rows of the squared difference between probability and outcome, summed over classes (Brier 1950).
 
-    With outcome 1 for the actual class and 0 for the others. For two classes this is twice the score of binary
-    predictions, which takes the difference of one class. scikit-learn's ``brier_score_loss`` with
-    ``scale_by_half=False``.
+    The outcome is 1 for the true class and 0 for the others. For two classes, this is twice the binary Brier score,
+    which uses the positive class only. Equivalent to scikit-learn's ``brier_score_loss`` with ``scale_by_half=False``.
 
     >>> brier_score([3, 1], [0.5, 1.5])
     0.5
@@ -53,7 +53,7 @@ def brier_score(class_weight: Expr, brier_sum: Expr) -> Expr:
 
 @metric(range=(0, inf), better="low")
 def balanced_log_loss(class_weight: Expr, log_loss_sum: Expr) -> Expr:
-    """Mean of the log losses of the labels that occur, each counted alike.
+    """Unweighted mean of the log losses of the labels that occur.
 
     >>> balanced_log_loss([3, 1], [0.75, 0.5])
     0.375
@@ -65,7 +65,7 @@ def balanced_log_loss(class_weight: Expr, log_loss_sum: Expr) -> Expr:
 
 @metric(range=(0, 2), better="low")
 def balanced_brier_score(class_weight: Expr, brier_sum: Expr) -> Expr:
-    """Mean of the Brier scores of the labels that occur, each counted alike.
+    """Unweighted mean of the Brier scores of the labels that occur.
 
     >>> balanced_brier_score([3, 1], [0.75, 0.5])
     0.375
@@ -81,7 +81,7 @@ def _class_mean(class_weight: Expr, loss_sum: Expr) -> Expr:
 
 @metric(range=(0, inf))
 def baseline_log_loss(class_weight: Expr) -> Expr:
-    """Log loss of the best constant prediction, the class frequencies: the entropy of the classes, in nats.
+    """Log loss of the best constant prediction, the class frequencies. Equals the entropy of the classes, in nats.
 
     0 if only one class occurs.
 
@@ -99,7 +99,7 @@ def baseline_log_loss(class_weight: Expr) -> Expr:
 
 @metric(range=(0, 1))
 def baseline_brier_score(class_weight: Expr) -> Expr:
-    """Brier score of the best constant prediction, the class frequencies: 1 - the sum of their squares.
+    """Brier score of the best constant prediction, the class frequencies: 1 minus the sum of their squares.
 
     >>> baseline_brier_score([2, 1, 1])
     0.625
@@ -116,9 +116,9 @@ def baseline_brier_score(class_weight: Expr) -> Expr:
     aliases=("d2_log_loss_score", "mcfadden_r2", "relative_information_gain"),
 )
 def log_loss_skill(class_weight: Expr, log_loss_sum: Expr) -> Expr:
-    """Log loss saved against the best constant prediction, as a share: 1 - log_loss / baseline_log_loss.
+    """Relative reduction of the log loss over the best constant prediction: 1 - log_loss / baseline_log_loss.
 
-    If only one class occurs, the constant has no loss: -infinity, or null for no loss either.
+    If only one class occurs, the baseline is 0: null if the log loss is 0 too, else -infinity.
 
     >>> round(log_loss_skill([2, 2], [0.6, 0.6]), 4)
     0.5672
@@ -131,9 +131,9 @@ def log_loss_skill(class_weight: Expr, log_loss_sum: Expr) -> Expr:
 
 @metric(range=(-inf, 1), better="high", aliases=("d2_brier_score",))
 def brier_skill_score(class_weight: Expr, brier_sum: Expr) -> Expr:
-    """Brier score saved against the best constant prediction, as a share: 1 - brier_score / baseline_brier_score.
+    """Relative reduction of the Brier score over the best constant prediction: 1 - brier_score / baseline_brier_score.
 
-    If only one class occurs, the constant has no loss: -infinity, or null for no loss either.
+    If only one class occurs, the baseline is 0: null if the Brier score is 0 too, else -infinity.
 
     >>> brier_skill_score([2, 2], [0.5, 0.5])
     0.5
@@ -146,10 +146,10 @@ def brier_skill_score(class_weight: Expr, brier_sum: Expr) -> Expr:
 
 @metric(range=(0, 1), better="high", aliases=("top_k_accuracy_score",), interval=methods.share_of_rows())
 def top_k_accuracy(rank: Expr, count: Expr, *, k: int = 1) -> Expr:
-    """Share of rows whose actual label is among the ``k`` labels of the highest probability.
+    """Share of rows whose true label is among the ``k`` labels with the highest probabilities.
 
-    Over a table with the number of rows, ``count``, for each ``rank`` of the actual label, 1 for the highest.
-    scikit-learn's ``top_k_accuracy_score`` defaults to ``k=2``.
+    The table has the number of rows, ``count``, for each ``rank`` of the true label; the label with the highest
+    probability has rank 1. Equivalent to scikit-learn's ``top_k_accuracy_score``, whose default is ``k=2``.
 
     >>> top_k_accuracy([1, 2, 5], [6, 3, 1], k=2)
     0.9
@@ -163,13 +163,13 @@ def top_k_accuracy(rank: Expr, count: Expr, *, k: int = 1) -> Expr:
 
 @metric(range=(0, 1), better="high", aliases=("hand_till_auc",))
 def roc_auc_ovo(one_rows: Expr, other_rows: Expr, ordered_pairs: Expr, *, average: str = "macro") -> Expr:
-    """Mean over all pairs of labels of how well their scores tell one from the other: the M of Hand and Till (2001).
+    """One-vs-one ROC AUC: mean over all pairs of labels of the ROC AUC within the pair (Hand & Till 2001).
 
-    Of two labels it is the mean of two ROC AUCs over the rows that have one of them: that of the score of the one, and
-    that of the score of the other. ``ordered_pairs`` counts, of the pairs of a row of the one label and a row of the
-    other, those where that of the one has the higher score of the one, ties half. With ``average=weighted`` a pair of
-    labels counts as the rows that it has: scikit-learn's ``roc_auc_score(multi_class="ovo")``. Labels without rows are
-    left out.
+    For a pair of labels, only the rows with one of the two labels count. The result is the mean of two ROC AUCs, one
+    for the score of each label. ``ordered_pairs`` is the number of pairs (a row of the one label, a row of the other)
+    in which the first row has the higher score for the one label; ties count half. With ``average=weighted``, a pair of
+    labels is weighted by its rows. Labels without rows are skipped. Equivalent to scikit-learn's
+    ``roc_auc_score(multi_class="ovo")``.
 
     >>> roc_auc_ovo([2, 4], [4, 2], [7, 6])
     0.8125

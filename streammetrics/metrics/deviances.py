@@ -1,6 +1,6 @@
-"""Losses of regression that cost a logarithm or a power for each row, and shares of deviance explained.
+"""Regression losses that take a logarithm or a power per row, and shares of deviance explained.
 
-Each needs its family in `streammetrics.statistics.error_moments`. A row outside the domain of a loss makes it null.
+Each requires its family in `streammetrics.statistics.error_moments`. A row outside the domain of a loss makes it null.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LOG = methods.sums(squared_log_error_sum="squared_log_error_square_sum")
 
 @metric(range=(0, inf), better="low", aliases=("mean_squared_log_error",), interval=_LOG)
 def msle(weight: Expr, squared_log_error_sum: Expr) -> Expr:
-    """Mean squared difference of ``log1p(predicted)`` and ``log1p(actual)``, for values above -1.
+    """Mean squared difference between ``log1p(predicted)`` and ``log1p(actual)``, for values above -1.
 
     >>> msle(4, 1)
     0.25
@@ -31,7 +31,7 @@ def msle(weight: Expr, squared_log_error_sum: Expr) -> Expr:
 
 @metric(range=(0, inf), better="low", aliases=("root_mean_squared_log_error",), interval=_LOG)
 def rmsle(weight: Expr, squared_log_error_sum: Expr) -> Expr:
-    """Root of the mean squared log error; 0.1 is about 10% if values are large.
+    """Root mean squared log error. For large values, 0.1 means an error of about 10%.
 
     >>> rmsle(4, 1)
     0.5
@@ -48,7 +48,7 @@ def rmsle(weight: Expr, squared_log_error_sum: Expr) -> Expr:
     interval=methods.sums(log_cosh_sum="log_cosh_square_sum"),
 )
 def log_cosh(weight: Expr, log_cosh_sum: Expr) -> Expr:
-    """Mean of ``log(cosh(error))``: half the squared error if errors are small, the absolute error if large.
+    """Mean of ``log(cosh(error))``: about half the squared error if small, the absolute error if large.
 
     >>> log_cosh(4, 1)
     0.25
@@ -67,7 +67,7 @@ def log_cosh(weight: Expr, log_cosh_sum: Expr) -> Expr:
 def poisson_deviance(weight: Expr, poisson_deviance_sum: Expr) -> Expr:
     """Mean of ``2 (actual log(actual / predicted) - actual + predicted)``, for actual >= 0 and predicted > 0.
 
-    For counts (Nelder & Wedderburn 1972).
+    Suited to counts (Nelder & Wedderburn 1972).
 
     >>> poisson_deviance(4, 3)
     0.75
@@ -86,7 +86,8 @@ def poisson_deviance(weight: Expr, poisson_deviance_sum: Expr) -> Expr:
 def gamma_deviance(weight: Expr, gamma_deviance_sum: Expr) -> Expr:
     """Mean of ``2 (log(predicted / actual) + actual / predicted - 1)``, for values above 0.
 
-    For amounts whose errors grow with them: scaling both values changes nothing (Nelder & Wedderburn 1972).
+    Suited to amounts whose errors are proportional to them. Scaling true values and predictions by the same factor does
+    not change it (Nelder & Wedderburn 1972).
 
     >>> gamma_deviance(4, 3)
     0.75
@@ -103,9 +104,10 @@ def gamma_deviance(weight: Expr, gamma_deviance_sum: Expr) -> Expr:
     interval=methods.sums(tweedie_deviance_sum="tweedie_deviance_square_sum"),
 )
 def tweedie_deviance(weight: Expr, tweedie_deviance_sum: Expr) -> Expr:
-    """Mean deviance of the Tweedie distribution whose power the statistic names (Jørgensen 1987).
+    """Mean deviance of the Tweedie distribution with the ``power`` of the statistic (Jørgensen 1987).
 
-    For amounts among many zeros at powers between 1 and 2: actual >= 0 and predicted > 0; from 2 on both above 0.
+    A power between 1 and 2 suits amounts with many zeros and requires actual >= 0 and predicted > 0. From 2 on, both
+    must be above 0.
 
     >>> tweedie_deviance(4, 3)
     0.75
@@ -117,9 +119,9 @@ def tweedie_deviance(weight: Expr, tweedie_deviance_sum: Expr) -> Expr:
 
 @metric(range=(-inf, 1), better="high")
 def d2_poisson(weight: Expr, poisson_deviance_sum: Expr, poisson_null_deviance_sum: Expr) -> Expr:
-    """Poisson deviance saved against the mean of the actual values, as a share: what R² is for squared errors.
+    """Share of the Poisson deviance that the predictions explain: R² with deviance instead of squared error.
 
-    If the actual values do not vary: null, or 1 for no deviance (Hastie, Tibshirani & Wainwright 2015, eq. 3.11).
+    If the true values do not vary, null, or 1 if the deviance is 0 (Hastie, Tibshirani & Wainwright 2015, eq. 3.11).
 
     >>> d2_poisson(4, 3, 4), d2_poisson(4, 0, 0), d2_poisson(4, 3, 0)
     (0.25, 1.0, None)
@@ -129,7 +131,7 @@ def d2_poisson(weight: Expr, poisson_deviance_sum: Expr, poisson_null_deviance_s
 
 @metric(range=(-inf, 1), better="high")
 def d2_gamma(weight: Expr, gamma_deviance_sum: Expr, gamma_null_deviance_sum: Expr) -> Expr:
-    """Gamma deviance saved against the mean of the actual values, as a share; as d2_poisson.
+    """Share of the gamma deviance that the predictions explain. See `d2_poisson`.
 
     >>> d2_gamma(4, 3, 4), d2_gamma(4, 0, 0), d2_gamma(4, 3, 0)
     (0.25, 1.0, None)
@@ -139,7 +141,7 @@ def d2_gamma(weight: Expr, gamma_deviance_sum: Expr, gamma_null_deviance_sum: Ex
 
 @metric(range=(-inf, 1), better="high", aliases=("d2_tweedie_score",))
 def d2_tweedie(weight: Expr, tweedie_deviance_sum: Expr, tweedie_null_deviance_sum: Expr) -> Expr:
-    """Tweedie deviance saved against the mean of the actual values, as a share; as d2_poisson.
+    """Share of the Tweedie deviance that the predictions explain. See `d2_poisson`.
 
     >>> d2_tweedie(4, 3, 4), d2_tweedie(4, 0, 0), d2_tweedie(4, 3, 0)
     (0.25, 1.0, None)
@@ -184,5 +186,5 @@ def _tweedie_or_constant(tweedie_deviance_sum: Expr, actual_min: Expr, actual_ma
 
 
 def _needs(domain: str, loss_sum: Expr) -> Expr:
-    """A note that some rows have no such loss."""
+    """Note that the loss is undefined for some rows."""
     return pl.when(loss_sum.is_nan()).then(pl.lit(f"undefined: needs finite {domain}"))

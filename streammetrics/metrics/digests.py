@@ -1,12 +1,12 @@
-"""Quantiles and shares computed from a t-digest, with bounds that hold whatever the rows were.
+"""Quantiles and shares computed from a t-digest, with bounds that hold for any distribution.
 
 A digest has one row per centroid, in ascending order of ``mean`` (see `streammetrics.counting.tdigest`). A centroid
-stands for rows between ``min`` and ``max``. Move them all down to ``min``, and no order statistic rises; move them all
-up to ``max``, and none falls. So an order statistic of the rows lies between that of the ``min`` and that of the
-``max``.
+represents rows between ``min`` and ``max``. Moving all of them down to ``min`` raises no order statistic, and moving
+them up to ``max`` lowers none. The true order statistic therefore lies between those of the ``min`` and of the ``max``
+values.
 
-What a centroid hides is interpolated linearly between rank and value: its mean stands at the middle of its weight, a
-single value at all of it, the smallest and the largest value of all at the two ends. Bounds clip what the lines say.
+Within a centroid, values are interpolated linearly by rank: the mean is placed at the middle of the weight, a single
+value at all of it, and the overall minimum and maximum at the two ends. The result is clipped to the bounds.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ _CENTROIDS = pl.col("min"), pl.col("max")
 def digest_quantile(
     mean: Expr, weight: Expr, min: Expr, max: Expr, weighted: Expr | bool = False, *, q: float = 0.5
 ) -> Bounded:
-    """The value below which a share ``q`` of the rows lies; 0 gives the smallest value, 1 the largest.
+    """The ``q``-quantile: the value that a share ``q`` of the rows does not exceed; 0 is the minimum, 1 the maximum.
 
-    Of rows it is numpy's quantile: on the straight line between the two rows next to ``(n - 1) * q``. Of weighted rows,
-    even if all weights are whole numbers, it is scikit-learn's averaged weighted quantile (Hyndman and Fan 1996,
-    definition 2), with bounds for either of its rows if rounding decides. Null between -infinity and infinity.
+    For unweighted rows, numpy's ``quantile``: linear interpolation between the two rows next to ``(n - 1) * q``. For
+    weighted rows, even with integer weights, scikit-learn's averaged weighted quantile (Hyndman and Fan 1996,
+    definition 2). If rounding decides between two rows, the bounds include both. Null halfway between -infinity and
+    infinity.
 
     >>> digest_quantile([1, 2.5, 4], [1, 2, 1], [1, 2, 4], [1, 3, 4], q=0.75)
     3.25
@@ -54,9 +55,9 @@ def digest_quantile(
 
 @metric(range=(-inf, inf), interval=methods.quantile(*_CENTROIDS, q=0.5, count=pl.col("weight")))
 def digest_median(mean: Expr, weight: Expr, min: Expr, max: Expr, weighted: Expr | bool = False) -> Bounded:
-    """The middle row, or the mean of the middle two: numpy's ``median``.
+    """The median: the middle value, or the mean of the middle two.
 
-    Weighted, bounded and null as `digest_quantile` is.
+    Equivalent to numpy's ``median``. Weights, bounds, and nulls are as for `digest_quantile`.
 
     >>> digest_median([1, 2.5, 4], [1, 2, 1], [1, 2, 4], [1, 3, 4])
     2.5
@@ -70,7 +71,7 @@ def digest_median(mean: Expr, weight: Expr, min: Expr, max: Expr, weighted: Expr
 def digest_cdf(mean: Expr, weight: Expr, min: Expr, max: Expr, *, x: float = 0) -> Bounded:
     """Share of the rows whose value is at most ``x``.
 
-    At least the centroids that end there or below, at most those that begin there or below.
+    The lower bound counts the centroids that end at or below ``x``, the upper bound those that begin at or below it.
 
     >>> digest_cdf([1, 2.5, 4], [1, 2, 1], [1, 2, 4], [1, 3, 4], x=2.5)
     0.5
@@ -96,7 +97,7 @@ def digest_cdf(mean: Expr, weight: Expr, min: Expr, max: Expr, *, x: float = 0) 
 
 
 class _Centroids(NamedTuple):
-    """The columns of a digest, and whether the weights are sums of weights and not numbers of rows."""
+    """The columns of a digest, and whether its weights are sums of weights rather than row counts."""
 
     mean: Expr
     weight: Expr
@@ -110,7 +111,7 @@ def _is(weighted: Expr | bool) -> Expr:
 
 
 def _bounded_at(q: float, centroids: _Centroids, mixed: Mix) -> Bounded:
-    """What the lines say of a quantile, and the extremes of the centroids."""
+    """A quantile by interpolation, clipped to the bounds from the extremes of the centroids."""
     mean, weight, min, max, weighted = centroids
     place = pl.when(weighted).then(weight.sum() * q).otherwise(rank(weight.sum(), q) + 0.5)
     middle = weight.cum_sum() - weight / 2
@@ -132,8 +133,8 @@ def _bounded_at(q: float, centroids: _Centroids, mixed: Mix) -> Bounded:
 def _quantile(q: float, values: Expr, centroids: _Centroids, mixed: Mix, average: float) -> Expr:
     """The quantile of weighted values, between two rows. Rows are numbered from 0.
 
-    Sums of weights are rounded: a row that begins about where the quantile lies, and the one before it, are mixed, with
-    ``average`` as the part of the later one.
+    Sums of weights are rounded. If the quantile lies at the start of a row, up to rounding, that row and the one before
+    are mixed, and ``average`` is the share of the later one.
     """
     weight, weighted = centroids.weight, pl.when(centroids.weighted)
     total, place = weight.sum(), rank(weight.sum(), q)
@@ -148,33 +149,33 @@ def _quantile(q: float, values: Expr, centroids: _Centroids, mixed: Mix, average
 
 
 def _stretches(weight: Expr, min: Expr, max: Expr) -> tuple[Expr, Expr]:
-    """Weight up to the two ends of the stretch at which each mean stands: the middle, or all of a single value."""
+    """Weight up to both ends of the range in which each mean is placed: a point, or all of a single value."""
     end, single = weight.cum_sum(), pl.when(min == max)
     return single.then(end - weight).otherwise(end - weight / 2), single.then(end).otherwise(end - weight / 2)
 
 
 def _on_line(place: Expr, start: Expr, end: Expr, low: Expr, high: Expr, lower: Expr, upper: Expr) -> Expr:
-    """What a straight line from low at start to high at end says of a place, clipped; a NaN is clipped from above."""
+    """Linear interpolation from low at start to high at end, clipped; NaN becomes the upper limit."""
     way = ((place / 2 - start / 2) / (end / 2 - start / 2)).fill_nan(0).clip(0, 1)  # differences may overflow
     value = low * (1 - way) + high * way
     return pl.when(value < lower).then(lower).when(value > upper).then(upper).otherwise(value)
 
 
 def _row(values: Expr, weight: Expr, rank: Expr) -> Expr:
-    """The first of the values in ascending order up to which there is more weight than ``rank``."""
+    """The first value, in ascending order, up to which the cumulative weight exceeds ``rank``."""
     reached = weight.sort_by(values).cum_sum() > rank
     return _first(values.sort(), reached, values.max())
 
 
 def _between(below: Expr, above: Expr, part: Expr) -> Expr:
-    """A point on the straight line between two values, to the last bit as numpy's ``quantile`` has it."""
+    """A point on the line between two values, bit for bit as in numpy's ``quantile``."""
     length = above - below  # may overflow
     line = pl.when(part < 0.5).then(below + length * part).otherwise(above - length * (1 - part))
     return pl.when(length.is_finite()).then(line).otherwise(below * (1 - part) + above * part)
 
 
 def _middle(below: Expr, above: Expr, part: Expr) -> Expr:
-    """The mean of two values, to the last bit as numpy's ``median`` has it."""
+    """The mean of two values, bit for bit as in numpy's ``median``."""
     total = below + above  # may overflow
     return pl.when(total.is_infinite()).then(below / 2 + above / 2).otherwise(total / 2)
 

@@ -1,6 +1,7 @@
-"""Errors of regression: means over rows, and shares of the spread of the actual values that predictions explain.
+"""Regression metrics: mean errors, and shares of the variance of the true values that predictions explain.
 
-They use the moments and sums of `streammetrics.statistics.error_moments`. Errors are ``predicted - actual``.
+They are computed from the moments and sums of `streammetrics.statistics.error_moments`. Errors are
+``predicted - actual``.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from streammetrics.metrics.metric import metric
 from streammetrics.uncertainty import methods
 
 _SIZES = methods.sums(over_sum="over_square_sum", under_sum="under_square_sum")
-_OF_SIZE = methods.sums(  # the influence on errors of both signs is as large, so either column can have the product
+_OF_SIZE = methods.sums(  # errors of both signs have the same influence, so either column can hold the product
     ("over_sum", "absolute_actual_sum", "absolute_product_sum"),
     over_sum="over_square_sum",
     under_sum="under_square_sum",
@@ -64,7 +65,7 @@ def mse(weight: Expr, square_error_sum: Expr) -> Expr:
     interval=methods.sums(square_error_sum="error_fourth_sum"),
 )
 def rmse(weight: Expr, square_error_sum: Expr) -> Expr:
-    """Root of the mean squared error, in the unit of the actual values.
+    """Root mean squared error, in the units of the true values.
 
     >>> rmse(4, 36)
     3.0
@@ -100,7 +101,7 @@ def error_sd(
     predicted_m2: Expr,
     comoment: Expr,
 ) -> Expr:
-    """Standard deviation of the errors (of all rows, so divided by their number): what of rmse is not bias.
+    """Standard deviation of the errors, divided by n: the part of rmse that is not bias.
 
     ``rmse**2 == bias**2 + error_sd**2``.
 
@@ -124,8 +125,8 @@ def _error_m2(
 ) -> Expr:
     """Second moment of the errors about their mean.
 
-    Two forms subtract nearly equal numbers, one if the bias is large, the other if errors are small against the
-    values; the one with the smaller numbers keeps more digits.
+    Each of two formulas can subtract nearly equal numbers: one if the bias is large, the other if errors are small
+    relative to the values. The one with the smaller terms is more precise.
     """
     total = over_sum - under_sum
     of_errors = square_error_sum - total * (total / weight)
@@ -148,10 +149,10 @@ def max_error(weight: Expr, absolute_error_max: Expr) -> Expr:
 
 @metric(range=(0, inf), better="low", aliases=("mean_pinball_loss", "quantile_loss"), interval=_SIZES)
 def pinball_loss(weight: Expr, over_sum: Expr, under_sum: Expr, *, q: float = 0.5) -> Expr:
-    """Mean loss of a predicted ``q``-quantile (Koenker & Bassett 1978).
+    """Mean pinball (quantile) loss of predictions of the ``q``-quantile (Koenker & Bassett 1978).
 
-    An error costs ``1 - q`` times its size above 0 and ``q`` times its size below: half the mean absolute error at the
-    default, the median.
+    Predicting too high costs ``1 - q`` per unit of error, predicting too low ``q``. At the default of 0.5, it is half
+    the mean absolute error.
 
     >>> pinball_loss(4, 3, 5, q=0.75)
     1.125
@@ -172,8 +173,8 @@ def pinball_loss(weight: Expr, over_sum: Expr, under_sum: Expr, *, q: float = 0.
 def mape(weight: Expr, percentage_sum: Expr) -> Expr:
     """Mean of ``|error / actual|``, as a share: 0.1 is 10%.
 
-    Infinite if an actual value is 0, and null if the prediction is 0 too. (scikit-learn divides by 2.2e-16
-    there.) wape and smape stay finite.
+    Infinite if a true value is 0, and null if its prediction is 0 too; scikit-learn divides by 2.2e-16 instead. wape
+    and smape stay finite.
 
     >>> mape(4, 0.5)
     0.125
@@ -192,7 +193,7 @@ def mape(weight: Expr, percentage_sum: Expr) -> Expr:
     interval=methods.sums(percentage_square_sum="percentage_fourth_sum"),
 )
 def rmspe(weight: Expr, percentage_square_sum: Expr) -> Expr:
-    """Root mean square of ``error / actual``, as a share; undefined if mape is.
+    """Root mean square of ``error / actual``, as a share. Null and infinite as for mape.
 
     >>> rmspe(4, 0.25)
     0.25
@@ -209,7 +210,7 @@ def rmspe(weight: Expr, percentage_square_sum: Expr) -> Expr:
     interval=methods.sums(symmetric_percentage_sum="symmetric_percentage_square_sum"),
 )
 def smape(weight: Expr, symmetric_percentage_sum: Expr) -> Expr:
-    """Mean of the absolute error over the mean of ``|actual|`` and ``|predicted|``: at most 2; 0 if both are 0.
+    """Mean of the absolute error divided by the mean of ``|actual|`` and ``|predicted|``: at most 2; 0 if both are 0.
 
     The form of the M3 competition (Makridakis & Hibon 2000), as a share.
 
@@ -228,7 +229,7 @@ def smape(weight: Expr, symmetric_percentage_sum: Expr) -> Expr:
     interval=_OF_SIZE,
 )
 def wape(over_sum: Expr, under_sum: Expr, absolute_actual_sum: Expr) -> Expr:
-    """Sum of absolute errors over the sum of ``|actual|`` (Kolassa & Schütz 2007): zeros among them do no harm.
+    """Sum of absolute errors divided by the sum of ``|actual|`` (Kolassa & Schütz 2007); finite if some are 0.
 
     >>> wape(3, 5, 80)
     0.1
@@ -240,7 +241,7 @@ def wape(over_sum: Expr, under_sum: Expr, absolute_actual_sum: Expr) -> Expr:
 
 @metric(range=(0, inf), better="low", aliases=("residual_sum_of_squares", "rss", "sse"), interval="a count")
 def ss_res(square_error_sum: Expr) -> Expr:
-    """Residual sum of squares: of the errors.
+    """Residual sum of squares: the sum of squared errors.
 
     >>> ss_res(36)
     36.0
@@ -250,7 +251,7 @@ def ss_res(square_error_sum: Expr) -> Expr:
 
 @metric(range=(0, inf), aliases=("total_sum_of_squares", "tss"), interval="a count")
 def ss_tot(actual_m2: Expr) -> Expr:
-    """Total sum of squares: of the actual values about their mean.
+    """Total sum of squares: squared deviations of the true values from their mean.
 
     >>> ss_tot(48)
     48.0
@@ -265,11 +266,11 @@ def ss_tot(actual_m2: Expr) -> Expr:
     interval=methods.MOMENTS,
 )
 def r2(weight: Expr, actual_m2: Expr, square_error_sum: Expr) -> Expr:
-    """Squared error saved against the mean of the actual values, as a share: ``1 - ss_res / ss_tot``.
+    """R²: proportion of the variance of the true values that the predictions explain, ``1 - ss_res / ss_tot``.
 
-    1 for perfect predictions, 0 for those no better than the mean, below 0 for worse ones. If the actual values do
-    not vary there is nothing to explain: null, or 1 if every prediction is right. (scikit-learn gives 0 and 1, or minus
-    infinity and NaN with ``force_finite=False``.)
+    1 for perfect predictions, 0 for predicting the mean, below 0 for worse predictions. If the true values do not vary,
+    null, or 1 if every prediction is correct; scikit-learn then returns 0 and 1, or -infinity and NaN with
+    ``force_finite=False``.
 
     >>> r2(4, 48, 36), r2(4, 48, 48), r2(4, 48, 72)
     (0.25, 0.0, -0.5)
@@ -281,10 +282,10 @@ def r2(weight: Expr, actual_m2: Expr, square_error_sum: Expr) -> Expr:
 
 @metric(range=(-inf, 1), better="high", interval=methods.MOMENTS)
 def adjusted_r2(weight: Expr, actual_m2: Expr, square_error_sum: Expr, *, features: float = 1) -> Expr:
-    """R² corrected for the number of ``features`` of a model, on the rows it was fitted to (Ezekiel 1930).
+    """R² adjusted for the number of ``features`` of the model, for its training rows (Ezekiel 1930).
 
-    ``1 - (1 - r2) (n - 1) / (n - features - 1)``, where n is the number of rows, or the sum of their weights. Null
-    where n is ``features + 1`` or less.
+    ``1 - (1 - r2) (n - 1) / (n - features - 1)``, with n the number of rows, or the sum of their weights. Null if n is
+    at most ``features + 1``.
 
     >>> adjusted_r2(5, 48, 36, features=2)
     -0.5
@@ -308,9 +309,9 @@ def explained_variance(
     predicted_m2: Expr,
     comoment: Expr,
 ) -> Expr:
-    """Variance of the actual values that is not variance of the errors, as a share: R² but for the bias.
+    """Explained variance: 1 - var(error) / var(actual). Unlike R², it ignores bias.
 
-    If the actual values do not vary: null, or 1 if the errors do not either.
+    If the true values do not vary, null, or 1 if the errors do not vary either.
 
     >>> explained_variance(2, 3, 0, 5, 2, 4.5, 3)
     0.75
@@ -322,13 +323,13 @@ def explained_variance(
 
 
 def explained(weight: Expr, loss: Expr, baseline: Expr) -> Expr:
-    """Loss saved against a baseline, as a share; if the baseline has none, 1 for no loss either, and else null."""
+    """Relative reduction of a loss over a baseline; if the baseline is 0, 1 if the loss is 0 too, else null."""
     return pl.when(baseline > 0).then(1 - loss / baseline).when((loss == 0) & (weight > 0)).then(1.0)
 
 
 @metric(range=(-1, 1), better="high", aliases=("pearson", "correlation"), interval=methods.MOMENTS)
 def pearson_r(actual_m2: Expr, predicted_m2: Expr, comoment: Expr) -> Expr:
-    """Pearson correlation of actual and predicted values; null if one of them does not vary.
+    """Pearson correlation of true and predicted values; null if one of them does not vary.
 
     >>> pearson_r(4, 9, 3)
     0.5
@@ -342,7 +343,7 @@ def pearson_r(actual_m2: Expr, predicted_m2: Expr, comoment: Expr) -> Expr:
 def concordance(
     weight: Expr, over_sum: Expr, under_sum: Expr, actual_m2: Expr, predicted_m2: Expr, comoment: Expr
 ) -> Expr:
-    """Correlation with the line predicted = actual (Lin 1989): Pearson's, less if location or scale differ.
+    """Lin's concordance correlation (1989): Pearson's, reduced if mean or variance of the predictions differ.
 
     ``2 cov / (var(actual) + var(predicted) + bias**2)``.
 
@@ -357,7 +358,7 @@ def concordance(
 
 @metric(range=(-inf, inf), interval=methods.mean("actual"))
 def mean_actual(weight: Expr, actual_mean: Expr) -> Expr:
-    """Mean of the actual values.
+    """Mean of the true values.
 
     >>> mean_actual(4, 10)
     10.0
@@ -369,7 +370,7 @@ def mean_actual(weight: Expr, actual_mean: Expr) -> Expr:
 
 @metric(range=(-inf, inf), interval=methods.mean("predicted"))
 def mean_predicted(weight: Expr, predicted_mean: Expr) -> Expr:
-    """Mean of the predicted values.
+    """Mean of the predictions.
 
     >>> mean_predicted(4, 10)
     10.0
@@ -385,8 +386,8 @@ def _of_rows(weight: Expr, value: Expr) -> Expr:
 
 
 def does_not_vary(actual_min: Expr, actual_max: Expr) -> Expr:
-    """A note that the actual values are all the same."""
-    return pl.when(actual_min == actual_max).then(pl.lit("actual values do not vary"))
+    """Note that the true values are all equal."""
+    return pl.when(actual_min == actual_max).then(pl.lit("true values do not vary"))
 
 
 for _metric in (r2, adjusted_r2, explained_variance, pearson_r):

@@ -1,8 +1,8 @@
-"""Numbers compared with a level, such as a recall with 0.8, so that rounding does not decide.
+"""Comparison of a number with a level, such as a recall with 0.8, with a tolerance for rounding.
 
-Three of ten rows are a share of 0.3, but float64 may have 0.30000000000000004 for them, and a sum of weights depends on
-the order of its terms. So a number whose distance from a level is at most 1e-12 of the level counts as equal to it.
-Shares of up to 10**10 rows that differ from a level of two decimals are farther away than that.
+Three of ten rows are a share of 0.3, but float64 can give 0.30000000000000004, and a sum of weights depends on the
+order of its terms. A number within a relative distance of 1e-12 of a level therefore counts as equal to it. A share of
+up to 10**10 rows that truly differs from a level with two decimals is farther away.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ ROUNDING = 1e-12  # of a level, or of the sum of all weights
 
 
 def at_most(value: Any, level: Any) -> Any:
-    """Whether a number, or each of an expression, is at most the level.
+    """Whether a number, or each value of an expression, is at most the level.
 
     >>> at_most(0.1 + 0.2, 0.3), at_most(0.3000001, 0.3)
     (True, False)
@@ -22,7 +22,7 @@ def at_most(value: Any, level: Any) -> Any:
 
 
 def at_least(value: Any, level: Any) -> Any:
-    """Whether a number, or each of an expression, is at least the level.
+    """Whether a number, or each value of an expression, is at least the level.
 
     >>> at_least(1 - 0.7, 0.3), at_least(0.2999999, 0.3)
     (True, False)
@@ -31,7 +31,7 @@ def at_least(value: Any, level: Any) -> Any:
 
 
 def below(value: Any, level: Any) -> Any:
-    """Whether a number, or each of an expression, is less than the level.
+    """Whether a number, or each value of an expression, is less than the level.
 
     >>> below(1 - 0.7, 0.3), below(0.2999999, 0.3)
     (False, True)
@@ -40,7 +40,7 @@ def below(value: Any, level: Any) -> Any:
 
 
 def above(value: Any, level: Any) -> Any:
-    """Whether a number, or each of an expression, is more than the level.
+    """Whether a number, or each value of an expression, is more than the level.
 
     >>> above(0.1 + 0.2, 0.3), above(0.3000001, 0.3)
     (False, True)

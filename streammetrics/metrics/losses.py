@@ -1,4 +1,4 @@
-"""Log loss and Brier score: means of losses that are summed by actual class (0 or 1)."""
+"""Log loss and Brier score, from sums of losses by true class (0 or 1)."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def log_loss(
     positive_weight: float = 1,
     negative_weight: float = 1,
 ) -> Expr:
-    """Mean negative logarithm of the probability given to the actual class, in nats; scores are clipped at 1e-15.
+    """Mean negative logarithm of the predicted probability of the true class, in nats; scores are clipped at 1e-15.
 
-    ``label=positive`` or ``label=negative`` keeps the rows of that class. ``positive_weight`` and ``negative_weight``
-    multiply the weight of each row of the class.
+    ``label=positive`` or ``label=negative`` uses the rows of that class only. ``positive_weight`` and
+    ``negative_weight`` multiply the weights of the rows of a class.
 
     >>> log_loss([0, 1], [3, 1], [0.3, 0.9])
     0.3
@@ -49,10 +49,10 @@ def brier_score(
     positive_weight: float = 1,
     negative_weight: float = 1,
 ) -> Expr:
-    """Mean squared difference of score and actual class (Brier 1950, in the one-class form of scikit-learn).
+    """Mean squared difference between score and label, 0 or 1 (Brier 1950, in the binary form of scikit-learn).
 
-    ``label=positive`` or ``label=negative`` keeps the rows of that class. ``positive_weight`` and ``negative_weight``
-    multiply the weight of each row of the class.
+    ``label=positive`` or ``label=negative`` uses the rows of that class only. ``positive_weight`` and
+    ``negative_weight`` multiply the weights of the rows of a class.
 
     >>> brier_score([0, 1], [3, 1], [0.25, 0.75])
     0.25
@@ -66,7 +66,7 @@ def brier_score(
 
 
 def _class_weight(actual: Expr, label: str | None, positive_weight: float, negative_weight: float) -> Expr:
-    """What a row counts for, given its class."""
+    """Weight of a row, by its class."""
     if label not in (None, "positive", "negative"):
         raise MetricError(f"label= must be positive or negative, got {label!r}.")
     positive_weight = 0 if label == "negative" else positive_weight
@@ -111,7 +111,7 @@ def _by_class(actual: Expr, values: Expr) -> tuple[Expr, Expr]:
 
 @metric(range=(0, math.log(2)))
 def baseline_log_loss(actual: Expr, weight: Expr) -> Expr:
-    """Log loss of the best constant score, the share of positives: the entropy of the classes, in nats.
+    """Log loss of the best constant score, the share of positives. Equals the entropy of the classes, in nats.
 
     0 if only one class occurs.
 
@@ -151,9 +151,9 @@ def baseline_brier_score(actual: Expr, weight: Expr) -> Expr:
     aliases=("d2_log_loss_score", "mcfadden_r2", "relative_information_gain"),
 )
 def log_loss_skill(actual: Expr, weight: Expr, log_loss_sum: Expr) -> Expr:
-    """Log loss saved against the best constant score, as a share: 1 - log_loss / baseline_log_loss.
+    """Relative reduction of the log loss over the best constant score: 1 - log_loss / baseline_log_loss.
 
-    If only one class occurs, the constant has no loss: -infinity, or null for no loss either.
+    If only one class occurs, the baseline is 0: null if the log loss is 0 too, else -infinity.
 
     >>> round(log_loss_skill([0, 1], [2, 2], [0.6, 0.6]), 4)
     0.5672
@@ -166,9 +166,9 @@ def log_loss_skill(actual: Expr, weight: Expr, log_loss_sum: Expr) -> Expr:
 
 @metric(range=(-inf, 1), better="high", aliases=("d2_brier_score",))
 def brier_skill_score(actual: Expr, weight: Expr, brier_sum: Expr) -> Expr:
-    """Brier score saved against the best constant score, as a share: 1 - brier_score / baseline_brier_score.
+    """Relative reduction of the Brier score over the best constant score: 1 - brier_score / baseline_brier_score.
 
-    If only one class occurs, the constant has no loss: -infinity, or null for no loss either.
+    If only one class occurs, the baseline is 0: null if the Brier score is 0 too, else -infinity.
 
     >>> brier_skill_score([0, 1], [2, 2], [0.25, 0.25])
     0.5

@@ -20,7 +20,7 @@ from streammetrics.uncertainty.methods import INFLUENCE, Method, without
 
 
 class Bounded(NamedTuple):
-    """A value and what it certainly lies between, as a formula gives it whose bounds the table alone does not certify.
+    """A value with explicit bounds, for formulas whose bounds cannot be derived from the table.
 
     >>> import polars as pl
     >>> found = Bounded(pl.lit(0.5), pl.lit(0.4), pl.lit(0.6))
@@ -49,9 +49,9 @@ AVERAGES = ("macro", "micro", "weighted")
 class Metric:
     """A number that can be computed from a statistic's table.
 
-    The positional parameters of the formula name the columns it reads, the keyword-only ones are its options. A metric
-    is called in three ways: with numbers or arrays it computes, with Polars expressions it gives an expression, and
-    with options alone it gives the same metric with those options bound. Columns with a default can be left out.
+    The positional parameters of the formula are columns of the table, its keyword-only parameters are options. Called
+    with numbers or arrays, a metric returns its value; with Polars expressions, an expression; with options only, the
+    same metric with these options bound. Columns with a default can be omitted.
 
     >>> from streammetrics.metrics import fbeta, precision
     >>> precision(3, 1)
@@ -93,7 +93,7 @@ class Metric:
 
     @cached_property
     def options(self) -> dict[str, Option]:
-        """Every option with its value, the defaults included.
+        """All options with their values, including defaults.
 
         A trailing underscore in the formula keeps an option apart from a column of the same name.
         """
@@ -101,7 +101,7 @@ class Metric:
 
     @cached_property
     def name(self) -> str:
-        """The text that stands for the metric in frames, on the command line and in rule files."""
+        """Name of the metric in frames, on the command line, and in rule files."""
         bound = {k: v for k, v in self.options.items() if k in self._bound}
         if self.average is not None:
             bound["average"] = self.average
@@ -115,17 +115,17 @@ class Metric:
 
     @cached_property
     def aggregates(self) -> bool:
-        """Whether the formula folds the rows of its table into one number."""
+        """Whether the formula aggregates the rows of its table to one number."""
         probe = pl.DataFrame({c: [1.0, 1.0] for c in self.columns})
         return probe.select(self.expression()).height == 1
 
     def with_options(self, **options: Option) -> Metric:
-        """The same metric with options bound.
+        """Return the same metric with options bound.
 
-        Every metric that is read for each label has the option ``average``: ``"macro"``, ``"weighted"`` or ``"micro"``.
+        Every metric that is computed per label has the option ``average``: ``"macro"``, ``"weighted"`` or ``"micro"``.
 
         Raises:
-            MetricError: If the option is unknown, or is text instead of a number.
+            MetricError: If an option is unknown, or is a string instead of a number.
 
         >>> from streammetrics.metrics import fbeta
         >>> fbeta.with_options(beta=2)
@@ -145,7 +145,7 @@ class Metric:
         return self._made(self._bound | options, average)
 
     def with_average(self, average: str | None) -> Metric:
-        """The same metric averaged over labels, or for each label if None.
+        """Return the same metric averaged over labels, or for each label if None.
 
         >>> from streammetrics.metrics import f1
         >>> f1.with_average("macro")
@@ -159,7 +159,7 @@ class Metric:
         return made
 
     def readable(self, columns: Collection[str]) -> bool:
-        """Whether it can be computed from a table with these columns; for an average, ``label`` must be one of them.
+        """Return whether it can be computed from a table with these columns. An average requires ``label``.
 
         >>> from streammetrics.metrics import precision
         >>> precision.readable({"tp", "fp"}), precision.readable({"tp"})
@@ -168,7 +168,7 @@ class Metric:
         return set(self.columns) <= set(columns) and (self.average is None or "label" in columns)
 
     def expression(self) -> Expr:
-        """The value, over a table whose numbers are Float64.
+        """Return the value as an expression over a table of Float64 numbers.
 
         >>> from streammetrics.metrics import precision
         >>> pl.DataFrame({"tp": [3.0], "fp": [1.0]}).select(precision.expression()).item()
@@ -177,7 +177,7 @@ class Metric:
         return self._value([pl.col(c) for c in self.columns])
 
     def bounds_expressions(self) -> tuple[Expr, Expr] | None:
-        """Lower and upper bound, for a metric that carries its own; else None."""
+        """Return lower and upper bound as expressions, for a metric with explicit bounds; else None."""
         found = self._call(self._bounds or self.formula)
         if isinstance(found, Expr):
             return None
@@ -185,24 +185,24 @@ class Metric:
         return without_nan(lower), without_nan(upper)
 
     def note_expression(self) -> Expr | None:
-        """A word about the value, over the table as it is kept; None for a metric without one."""
+        """Return the note on the value as an expression over the table as stored; None for a metric without one."""
         return None if self._note is None else self._call(self._note)
 
     def bounds(self, formula: BoundsFormula) -> BoundsFormula:
-        """Decorator: ``formula`` gives (lower, upper) if the cases of the table do not certify them.
+        """Set the formula for (lower, upper), if the cases of the table do not certify bounds. A decorator.
 
-        It may read further columns of the same table, such as ``shift``.
+        It can use further columns of the same table, such as ``shift``.
         """
         self._bounds = formula
         return formula
 
     def note(self, formula: Formula) -> Formula:
-        """Decorator: ``formula`` gives a text or null, from columns of the same table."""
+        """Set the formula for the note, a string or null, from columns of the same table. A decorator."""
         self._note = formula
         return formula
 
     def __call__(self, *columns: Any, **keywords: Any) -> Any:
-        """Compute from numbers or arrays, make an expression of expressions, or bind options."""
+        """Return a value for numbers or arrays, an expression for expressions, or the metric with options bound."""
         options = {k: v for k, v in keywords.items() if k in self.options or k not in self.columns}
         named = {k: v for k, v in keywords.items() if k not in options}
         bound = self.with_options(**options) if options else self
@@ -217,7 +217,7 @@ class Metric:
         return bound._compute(ordered)
 
     def _value(self, columns: list[Expr]) -> Expr:
-        """The one rule for division: 0/0 is null, x/0 is infinite."""
+        """The value. The one rule for division: 0/0 is null, x/0 is infinite."""
         found: Expr | Bounded = self._call(self.formula, columns)
         return without_nan(found.value if isinstance(found, Bounded) else found)
 
@@ -246,7 +246,7 @@ class Metric:
 
     @classmethod
     def declared(cls, module: str, name: str, options: Mapping[str, Option], average: str | None) -> Metric:
-        """Return the metric of that name in a module, with options bound: what a pickled metric is read by."""
+        """Return the metric of that name in a module, with options bound. Pickled metrics are loaded by it."""
         found: Metric = getattr(import_module(module), name)
         return found._made(options, average)
 
@@ -276,16 +276,16 @@ def metric(
     aliases: tuple[str, ...] = (),
     interval: Method | str | None = None,
 ) -> Callable[[Formula], Metric]:
-    """Make a formula over table columns a `Metric`, known by its name and aliases.
+    """Turn a formula over table columns into a `Metric`, registered by its name and aliases.
 
-    The formula gives the value; or a `Bounded` with its bounds, if the cases of the table do not certify them.
+    The formula returns the value, or a `Bounded` if the cases of the table do not certify bounds.
 
     Args:
         range: Smallest and largest possible value.
-        better: ``"high"``, ``"low"``, or None if neither end is better.
-        aliases: Further names.
-        interval: Why there is no confidence interval, as a text such as ``"an extreme value"``. Unless given, there is
-            one if the columns are counts or losses of rows: that of a proportion, or from the influence of a row.
+        better: Preferred direction: ``"high"``, ``"low"``, or None.
+        aliases: Additional names.
+        interval: Reason for having no confidence interval, such as ``"an extreme value"``. By default, metrics of
+            counts and of losses of rows have one: that of a proportion, or one from the influence of each row.
 
     Raises:
         MetricError: If another metric has the same name over the same columns.
@@ -313,7 +313,7 @@ def metric(
 
 
 def all_metrics() -> list[Metric]:
-    """Return every metric once by name, in the order of declaration: of several tasks' metrics of one name the first.
+    """Return all metrics in the order of declaration. If tasks share a name, only the first metric is listed.
 
     >>> {"roc_auc", "kappa", "mae"} <= {metric.name for metric in all_metrics()}
     True
@@ -325,16 +325,16 @@ def all_metrics() -> list[Metric]:
 
 
 def declared_metrics() -> list[Metric]:
-    """Return every declared metric, all of those that share a name among them, in the order of declaration."""
+    """Return all declared metrics in the order of declaration, including those that share a name."""
     return list(dict.fromkeys(m for same_name in _registry.values() for m in same_name))
 
 
 def find_metric(metric: str | Metric, tables: Collection[Collection[str]]) -> Metric:
-    """The metric of that name that can be read from one of the tables, given by their column names.
+    """Return the metric of that name that can be computed from one of the tables, given by their column names.
 
     Args:
         metric: A metric, or its name or alias, with options as in ``"fbeta(beta=2)"``.
-        tables: The column names of each table at hand.
+        tables: Column names of each available table.
 
     Raises:
         MetricError: If the name is unknown, or no table has the columns of the metric.
@@ -361,7 +361,7 @@ def find_metric(metric: str | Metric, tables: Collection[Collection[str]]) -> Me
 
 
 def find_metrics(metrics: Sequence[str | Metric], tables: Collection[Collection[str]]) -> list[Metric]:
-    """Each metric once, as `find_metric` finds it; a single name is one metric."""
+    """Return each metric once, as `find_metric` finds it; a single name is one metric."""
     wanted = [metrics] if isinstance(metrics, (str, Metric)) else metrics
     return list(dict.fromkeys(find_metric(m, tables) for m in wanted))
 
@@ -392,14 +392,14 @@ def parse_metric(text: str) -> tuple[str, dict[str, Option]]:
 
 @cache
 def _parameters(formula: Callable[..., Any]) -> tuple[tuple[str, ...], dict[str, Option]]:
-    """The columns a formula reads, and its options with their defaults."""
+    """The columns of a formula, and its options with their defaults."""
     parameters = inspect.signature(formula).parameters.values()
     options = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
     return tuple(p.name for p in parameters if p.name not in options), options
 
 
 def _defaults(formula: Callable[..., Any]) -> dict[str, Any]:
-    """The columns that a computation need not give, with what they are then."""
+    """Columns that a call can omit, with their defaults."""
     parameters = inspect.signature(formula).parameters.values()
     return {p.name: p.default for p in parameters if p.kind is not p.KEYWORD_ONLY and p.default is not p.empty}
 
@@ -419,9 +419,9 @@ SUFFIXES = {"_macro": "macro", "_micro": "micro", "_ovr_weighted": "weighted", "
 
 
 def _advice(name: str) -> str:
-    """How to write a scorer of scikit-learn, or which names are near."""
+    """The replacement of a scikit-learn scorer, or similar names."""
     if (loss := name.removeprefix("neg_")) != name and loss in _registry:
-        return f" Scorers of scikit-learn negate losses. Use {loss}."
+        return f" scikit-learn scorers negate losses. Use {loss}."
     for suffix, average in SUFFIXES.items():
         if (plain := name.removesuffix(suffix)) != name and plain in _registry:
             return f" Use {plain}(average={average})."

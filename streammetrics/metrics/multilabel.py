@@ -1,6 +1,6 @@
-"""Rows with several labels each: the share of rows, or of decisions, that are right.
+"""Multilabel metrics: the share of rows, or of decisions, that are correct.
 
-The table has one row: ``row_weight`` rows, or their weight, with a yes or no for each label. The other columns are sums
+The table has one row. ``row_weight`` is the number of rows, or the sum of their weights; the other columns are sums
 over these rows.
 """
 
@@ -20,9 +20,9 @@ from streammetrics.uncertainty import methods
     interval=methods.share(pl.col("exact_match"), pl.col("row_weight")),
 )
 def subset_accuracy(row_weight: Expr, exact_match: Expr) -> Expr:
-    """Share of rows with all labels right: scikit-learn's ``accuracy_score`` of label indicators.
+    """Share of rows with all labels correct.
 
-    ``exact_match`` is the number of such rows.
+    ``exact_match`` is the number of these rows. Equivalent to scikit-learn's ``accuracy_score`` of label indicators.
 
     >>> subset_accuracy(8, 6)
     0.75
@@ -34,7 +34,7 @@ def subset_accuracy(row_weight: Expr, exact_match: Expr) -> Expr:
 
 @metric(range=(0, 1), better="low")
 def hamming_loss(label_errors: Expr, label_decisions: Expr) -> Expr:
-    """Share of decisions, one for each row and label, that are wrong.
+    """Share of wrong decisions, with one decision per row and label.
 
     >>> hamming_loss(4, 40)
     0.1
@@ -46,10 +46,10 @@ def hamming_loss(label_errors: Expr, label_decisions: Expr) -> Expr:
 
 @metric(range=(0, 1), better="high", aliases=("jaccard_samples",))
 def samples_jaccard(row_weight: Expr, jaccard_sum: Expr) -> Expr:
-    """Mean over rows of the Jaccard index of their actual and predicted labels: those in both, out of those in either.
+    """Mean Jaccard index of the rows: labels both true and predicted, divided by labels true or predicted.
 
-    ``jaccard_sum`` adds up the indices of the rows. A row without an actual or predicted label counts 0, as with
-    scikit-learn's ``jaccard_score(average="samples", zero_division=0)``, its default up to a warning.
+    ``jaccard_sum`` is the sum of the indices. A row with neither true nor predicted labels counts 0. Equivalent to
+    scikit-learn's ``jaccard_score(average="samples", zero_division=0)``.
 
     >>> samples_jaccard(8, 6)
     0.75

@@ -1,8 +1,8 @@
-"""Order statistics of values that are known by bins: quantiles, shares and means, with the bounds that bins certify.
+"""Order statistics of binned values: quantiles, shares, and means, with certified bounds.
 
-A formula is read three times: with every row in the middle of its bin, which gives the value, and with every row at the
-low and at the high end, which gives the bounds. All of them rise with every row, so the truth lies in between
-wherever the rows are, and if bins are single values all three agree.
+Each formula is computed three times: with every row in the middle of its bin, which gives the value, and with every row
+at the low and at the high end, which gives the bounds. All formulas are monotone in every row, so the bounds hold
+wherever the rows lie in their bins. If bins are single values, all three agree.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from streammetrics.metrics.levels import ROUNDING
 from streammetrics.metrics.metric import Bounded
 
 RANK_ROUNDING = 2**-50  # of a rank, the product of a whole number and a level,
-LEAST_PART = 1e-3  # but never so much that a part of the way to the next row is lost
-LERP_ROUNDING = 2**-50  # of the larger of two rows, in a point between them and in its bound
+LEAST_PART = 1e-3  # but never so much that interpolation to the next row is lost
+LERP_ROUNDING = 2**-50  # relative to the larger of two rows, in a point between them and in its bound
 
 
 @dataclass(frozen=True)
 class Bins:
-    """Rows by the interval that their value lies in. Bins may overlap; an infinite value is a bin of its own.
+    """Rows by the interval that contains their value. Bins can overlap; an infinite value has its own bin.
 
-    ``low`` and ``high`` are the ends of a bin, both in it, and ``middle`` is in between. ``count`` is the number of its
-    rows; or the sum of their weights, if ``weighted`` is 1 and not 0.
+    ``low`` and ``high`` are the ends of a bin, both inclusive, and ``middle`` is in between. ``count`` is the number of
+    rows, or the sum of their weights if ``weighted`` is 1.
     """
 
     low: Expr
@@ -50,8 +50,8 @@ def absolute(bins: Bins) -> Bins:
 def deviations(bins: Bins, center: Bounded) -> Bins:
     """Bins of the absolute deviations from a center, which may itself be known by bounds only.
 
-    Differences are bounded as float64 has them, since rounding is monotone. Infinite values deviate from an infinite
-    center by NaN, which sorts last: a median of these deviations is NaN, as at least half of the rows are.
+    The bounds also hold for rounded differences, since rounding is monotone. Infinite values deviate from an infinite
+    center by NaN, which sorts last. At least half of the rows then deviate by NaN, and so does the median.
     """
     ends = {"low": bins.low, "high": bins.high, "lower": center.lower, "upper": center.upper}
     middle = (bins.middle - center.value).abs()
@@ -77,34 +77,35 @@ def maximum(bins: Bins) -> Bounded:
 
 
 def mean(bins: Bins) -> Bounded:
-    """The mean value; without overflow. Null between infinities of both signs."""
+    """The mean value, without overflow. Null if infinities of both signs occur."""
     share = (bins.count / bins.count.sum()).filter(bins.count > 0)
     means = ((share * v.filter(bins.count > 0)).sum() for v in (bins.middle, bins.low, bins.high))
     return Bounded(*(pl.when((bins.count > 0).any()).then(mean) for mean in means))
 
 
 def share_up_to(bins: Bins, x: float) -> Bounded:
-    """Share of rows whose value is at most x; the value counts half of a bin that holds x and larger values too."""
+    """Share of rows whose value is at most x; half of a bin counts if it contains x and larger values."""
     whole, touched = (bins.count.filter(end <= x).sum() / bins.count.sum() for end in (bins.high, bins.low))
     return Bounded((whole + touched) / 2, whole, touched)
 
 
 def area_up_to(bins: Bins, limit: float) -> Bounded:
-    """Mean of `share_up_to` over x from 0 to a limit, for values that are not negative."""
+    """Mean of `share_up_to` over x from 0 to a limit, for nonnegative values."""
     above = ((1 - value / limit).clip(0) for value in (bins.middle, bins.high, bins.low))
     return Bounded(*((bins.count * share).sum() / bins.count.sum() for share in above))
 
 
 def median(bins: Bins) -> Bounded:
-    """The middle row, or the mean of the middle two; null between infinities of both signs."""
+    """The middle value, or the mean of the middle two; null between infinities of both signs."""
     return Bounded(*(each(_mean_of_rows, rows=rows) for rows in _rows(bins, 0.5)))
 
 
 def quantile(bins: Bins, q: float) -> Bounded:
     """The value that the share q of the rows does not exceed.
 
-    Of rows: linear interpolation between the two around ``(n - 1) * q``, type 7 of Hyndman and Fan (1996). Of weights:
-    the row at which their sum comes to exceed the share, or the mean of the two that meet at it, type 2.
+    For unweighted rows, linear interpolation between the two rows around ``(n - 1) * q``: type 7 of Hyndman and Fan
+    (1996). For weighted rows, the first row at which the cumulative weight exceeds the share, or the mean of two rows
+    if the first reaches it exactly: type 2.
     """
     middle, low, high = _rows(bins, q)
     return Bounded(
@@ -115,7 +116,7 @@ def quantile(bins: Bins, q: float) -> Bounded:
 
 
 def rank(total: Expr, q: float) -> Expr:
-    """The place of a quantile among rows that are counted from 0: a whole number if it is one up to rounding."""
+    """The rank of a quantile, from 0; rounded to an integer if it is one up to rounding errors."""
     place = (total - 1) * q
     nearest = place.round()
     rounding = (nearest * RANK_ROUNDING).clip(upper_bound=LEAST_PART)
@@ -123,10 +124,10 @@ def rank(total: Expr, q: float) -> Expr:
 
 
 def _rows(bins: Bins, q: float) -> tuple[Expr, Expr, Expr]:
-    """The rows around a quantile, in the middle, at the low and at the high end of their bins.
+    """The rows around a quantile, in the middle, at the low, and at the high end of their bins.
 
-    Weights are summed up with rounding, in any order. If that decides between two rows, the value takes both, the
-    lower bound the lower one and the upper bound the upper one.
+    Sums of weights are rounded, in any order. If rounding decides between two rows, the value uses both, the lower
+    bound the lower row, and the upper bound the upper row.
     """
     less, more = -ROUNDING, ROUNDING
     return (
@@ -137,9 +138,9 @@ def _rows(bins: Bins, q: float) -> tuple[Expr, Expr, Expr]:
 
 
 def _rows_around(values: Expr, bins: Bins, q: float, less: float, more: float) -> Expr:
-    """The rows ``below`` and ``above`` a quantile, and the ``part`` of the way between them at which it lies.
+    """The rows ``below`` and ``above`` a quantile, and the ``part`` of the distance between them at which it lies.
 
-    A row is found by the number of rows before it, or by the weight before it, which may be off by the shares ``less``
+    A row is found by the number of rows before it, or by the weight before it, which can be off by the shares ``less``
     to ``more``.
     """
 
@@ -181,14 +182,14 @@ def _upper_interpolated(low: Expr, high: Expr) -> Expr:
 
 
 def _lerp_margin(low: Expr, high: Expr) -> Expr:
-    """How far rounding may carry a point beyond those at the ends: but for it, `_lerp` rises with both rows."""
+    """Largest rounding error of `_lerp`, which is monotone in both rows except for it."""
     reach = pl.max_horizontal(low.struct.field("below").abs(), high.struct.field("above").abs())
     known = pl.all_horizontal(low.struct.field(row) == high.struct.field(row) for row in ("below", "above"))
     return pl.when(known | reach.is_infinite()).then(0).otherwise(reach * LERP_ROUNDING)
 
 
 def _lerp(a: Expr, b: Expr, part: Expr) -> Expr:
-    """The point at a part of the way from a to b, rounded as numpy rounds it; without overflow."""
+    """Linear interpolation from a to b, rounded like numpy's, without overflow."""
     way = b - a
     point = pl.when(part < 0.5).then(a + way * part).otherwise(b - way * (1 - part))
     wide = a * (1 - part) + b * part
@@ -196,6 +197,6 @@ def _lerp(a: Expr, b: Expr, part: Expr) -> Expr:
 
 
 def _mean(a: Expr, b: Expr) -> Expr:
-    """The mean of two values; without overflow."""
+    """The mean of two values, without overflow."""
     total = a + b
     return pl.when(total.is_infinite()).then(a / 2 + b / 2).otherwise(total / 2)

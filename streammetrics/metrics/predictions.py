@@ -1,4 +1,4 @@
-"""Counts and rates of predictions whose labels are not known."""
+"""Counts and rates of predictions without labels."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _predicted_positive_rate_note(predicted_positives: Expr) -> Expr:
 
 @metric(range=(0, inf), interval="a count")
 def predicted_positives(predicted_positives: Expr) -> Expr:
-    """Number of rows predicted positive, or their weight.
+    """Number of rows predicted positive, or the sum of their weights.
 
     >>> predicted_positives(144)
     144.0
@@ -46,7 +46,7 @@ def predicted_positives(predicted_positives: Expr) -> Expr:
 
 @metric(range=(0, inf), interval="a count")
 def predicted_negatives(predicted_negatives: Expr) -> Expr:
-    """Number of rows predicted negative, or their weight.
+    """Number of rows predicted negative, or the sum of their weights.
 
     >>> predicted_negatives(856)
     856.0

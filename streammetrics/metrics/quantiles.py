@@ -1,15 +1,16 @@
-"""Quantiles, means, spread and shares, computed from a histogram of errors or of any other values.
+"""Quantiles, means, spread, and shares, computed from a histogram of errors or other values.
 
-The histogram has one row per bin: ``error_low`` and ``error_high``, or ``value_low`` and ``value_high``, are the
-smallest and the largest float64 that fall in the bin, equal if it is one value; ``count`` is the number of its rows,
-or if ``weighted`` the sum of their weights. An error is prediction minus actual.
+The histogram has one row per bin. ``error_low`` and ``error_high``, or ``value_low`` and ``value_high``, are the
+smallest and the largest float64 in the bin, equal if it is a single value. ``count`` is the number of rows, or the sum
+of their weights if ``weighted``. An error is the prediction minus the true value.
 
-Every metric carries its own bounds: the rows may lie anywhere in their bins. If bins are single values the bounds
-are the value. Else the value takes each row at the middle of its bin, and a share takes half of a bin that ``x`` cuts.
+Every metric has explicit bounds, which hold wherever the rows lie in their bins. If bins are single values, the bounds
+equal the value. Otherwise the value places each row at the middle of its bin, and a share counts half of a bin that
+``x`` cuts.
 
-Quantiles of rows are numpy's, quantiles of weighted rows are scikit-learn's. Both definitions give the same median, and
-other quantiles between the same two rows. The specification decides: rows with ``sample_weight`` are weighted, even if
-all weights are whole numbers, so a weight of 2 is not two rows.
+Quantiles of unweighted rows follow numpy, those of weighted rows scikit-learn. Both definitions give the same median,
+and other quantiles between the same two rows. Rows with ``sample_weight`` are weighted even if all weights are
+integers, so a weight of 2 is not the same as two rows.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from streammetrics.metrics.metric import Bounded, metric
 from streammetrics.metrics.order_statistics import absolute, bins_between, deviations
 from streammetrics.uncertainty import methods
 
-NORMAL_SCALE = 1.4826022185056018  # one over the upper quartile of the standard normal distribution
+NORMAL_SCALE = 1.4826022185056018  # 1 / upper quartile of the standard normal distribution
 _ERRORS, _VALUES = ((pl.col(f"{what}_low"), pl.col(f"{what}_high")) for what in ("error", "value"))
 _ABSOLUTE = absolute(bins_between(*_ERRORS, methods.COUNT))
 _MIDDLE = bins_between(*_VALUES, methods.COUNT).middle
@@ -33,10 +34,10 @@ _MIDDLE = bins_between(*_VALUES, methods.COUNT).middle
 
 @metric(range=(-inf, inf), aliases=("median_bias",), interval=methods.quantile(*_ERRORS, q=0.5))
 def median_error(error_low: Expr, error_high: Expr, count: Expr, weighted: Expr | bool = False) -> Bounded:
-    """Median of the signed error: half of the predictions are off by less, half by more.
+    """Median of the signed error, prediction minus true value.
 
-    numpy's ``median``; null halfway between infinities of both signs. The rows at the ends of their bins attain the
-    bounds.
+    Equivalent to numpy's ``median``. Null halfway between infinities of both signs. The bounds are attained with rows
+    at the ends of their bins.
 
     >>> median_error([-1, 0, 2], [-1, 0, 2], [1, 1, 2])
     1.0
@@ -52,7 +53,8 @@ def median_error(error_low: Expr, error_high: Expr, count: Expr, weighted: Expr 
 def median_absolute_error(error_low: Expr, error_high: Expr, count: Expr, weighted: Expr | bool = False) -> Bounded:
     """Median of the absolute error.
 
-    scikit-learn's ``median_absolute_error``, also for weights. The rows at the ends of their bins attain the bounds.
+    Equivalent to scikit-learn's ``median_absolute_error``, also for weighted rows. The bounds are attained with rows at
+    the ends of their bins.
 
     >>> median_absolute_error([-1, 0, 2], [-1, 0, 2], [1, 1, 2])
     1.5
@@ -71,11 +73,11 @@ def median_absolute_error(error_low: Expr, error_high: Expr, count: Expr, weight
 def mad(
     error_low: Expr, error_high: Expr, count: Expr, weighted: Expr | bool = False, *, scaled: bool = False
 ) -> Bounded:
-    """Median absolute deviation of the errors from their median: their spread, whatever a minority of them do.
+    """Median absolute deviation of the errors from their median: a robust measure of their spread.
 
-    With ``scaled=True`` it is multiplied by 1.4826, and so estimates the standard deviation of normal errors (Rousseeuw
-    and Croux 1993). Null if the median is infinite. The bounds hold for any median and any deviation within their
-    bins, and need not be attained.
+    With ``scaled=True``, it is multiplied by 1.4826 to estimate the standard deviation of normal errors (Rousseeuw and
+    Croux 1993). Null if the median is infinite. The bounds hold for any median and any deviation within their bins, and
+    are not always attained.
 
     >>> mad([-1, 0, 2, 9], [-1, 0, 2, 9], [1, 1, 2, 1])
     2.0
@@ -96,7 +98,7 @@ def _mad(bins: order.Bins, scaled: bool) -> Bounded:
 def error_quantile(
     error_low: Expr, error_high: Expr, count: Expr, weighted: Expr | bool = False, *, q: float = 0.5
 ) -> Bounded:
-    """The signed error that the share ``q`` of the rows does not exceed: `quantile` of the errors.
+    """The ``q``-quantile of the signed error. See `quantile`.
 
     >>> error_quantile([-1, 0, 2], [-1, 0, 2], [1, 1, 2], q=0.25)
     -0.25
@@ -110,7 +112,7 @@ def error_quantile(
 def absolute_error_quantile(
     error_low: Expr, error_high: Expr, count: Expr, weighted: Expr | bool = False, *, q: float = 0.9
 ) -> Bounded:
-    """The absolute error that the share ``q`` of the rows does not exceed: `quantile` of the absolute errors.
+    """The ``q``-quantile of the absolute error. See `quantile`.
 
     >>> absolute_error_quantile([-1, 0, 2], [-1, 0, 2], [1, 1, 2], q=0.5)
     1.5
@@ -122,7 +124,7 @@ def absolute_error_quantile(
 
 @metric(range=(0, inf), better="low", aliases=("error_interquartile_range",), interval=methods.iqr(*_ERRORS))
 def error_iqr(error_low: Expr, error_high: Expr, count: Expr, weighted: Expr | bool = False) -> Bounded:
-    """Distance between the quartiles of the signed error: `iqr` of the errors.
+    """Interquartile range of the signed error. See `iqr`.
 
     >>> error_iqr([-1, 0, 2], [-1, 0, 2], [1, 1, 2])
     2.25
@@ -134,9 +136,9 @@ def error_iqr(error_low: Expr, error_high: Expr, count: Expr, weighted: Expr | b
 
 @metric(range=(0, 1), aliases=("error_ecdf",), interval=methods.share_of_rows())
 def error_cdf(error_low: Expr, error_high: Expr, count: Expr, *, x: float = 0) -> Bounded:
-    """Share of rows whose signed error is at most ``x``, equality included: with 0, the share not over-predicted.
+    """Share of rows whose signed error is at most ``x``; with 0, the share not over-predicted.
 
-    The rows at the ends of their bins attain the bounds.
+    The bounds are attained with rows at the ends of their bins.
 
     >>> error_cdf([-1, 0, 2], [-1, 0, 2], [1, 1, 2])
     0.5
@@ -148,10 +150,10 @@ def error_cdf(error_low: Expr, error_high: Expr, count: Expr, *, x: float = 0) -
 
 @metric(range=(0, 1), better="high", aliases=("within_tolerance",), interval=methods.share_of_rows())
 def within(error_low: Expr, error_high: Expr, count: Expr, *, x: float = 0.1) -> Bounded:
-    """Share of rows whose absolute error is at most ``x``, equality included.
+    """Share of rows whose absolute error is at most ``x``.
 
-    "99% of the errors are at most 0.1" is ``within(x=0.1) >= 0.99``. The rows at the ends of their bins attain the
-    bounds.
+    "99% of the errors are at most 0.1" is ``within(x=0.1) >= 0.99``. The bounds are attained with rows at the ends of
+    their bins.
 
     >>> within([-1, 0, 2], [-1, 0, 2], [1, 1, 2], x=1)
     0.5
@@ -168,10 +170,11 @@ def within(error_low: Expr, error_high: Expr, count: Expr, *, x: float = 0.1) ->
     interval=methods.mean_of_bins(lambda metric: (1 - _ABSOLUTE.middle / float(metric.options["limit"] or 0)).clip(0)),
 )
 def rec_auc(error_low: Expr, error_high: Expr, count: Expr, *, limit: float = 1) -> Bounded:
-    """Area under the REC curve up to a tolerance, divided by that tolerance: the mean of `within` over 0 to ``limit``.
+    """Area under the REC curve up to a tolerance, divided by it: the mean of `within` from 0 to ``limit``.
 
-    The regression error characteristic of Bi and Bennett (2003) is the share of rows within each tolerance. ``limit``
-    is in units of the error; areas compare only for the same one. The rows at the ends of their bins attain the bounds.
+    The regression error characteristic (Bi & Bennett 2003) is the share of rows within each tolerance. ``limit`` is in
+    the units of the target; compare areas with the same limit only. The bounds are attained with rows at the ends of
+    their bins.
 
     >>> rec_auc([-1, 0, 2], [-1, 0, 2], [1, 1, 2], limit=4)
     0.6875
@@ -193,10 +196,10 @@ def quantile(
 ) -> Bounded:
     """The value that the share ``q`` of the rows does not exceed.
 
-    numpy's ``quantile``, linear between two rows (type 7 of Hyndman and Fan 1996), but right next to infinite rows and
-    without overflow. For weights the row where their sum comes to exceed the share, or the mean of the two that meet at
-    it (type 2, numpy's ``averaged_inverted_cdf``). The rows at the ends of their bins attain the bounds, but for the
-    rounding that these allow for.
+    Equivalent to numpy's ``quantile``, with linear interpolation between two rows (type 7 of Hyndman and Fan 1996), but
+    correct next to infinite rows and without overflow. For weighted rows, the first row at which the cumulative weight
+    exceeds the share, or the mean of two rows if the first reaches it exactly (type 2, numpy's
+    ``averaged_inverted_cdf``). Up to rounding, the bounds are attained with rows at the ends of their bins.
 
     >>> quantile([1, 2, 4], [1, 2, 4], [1, 1, 1], q=0.75)
     3.0
@@ -212,8 +215,8 @@ def quantile(
 def median(value_low: Expr, value_high: Expr, count: Expr, weighted: Expr | bool = False) -> Bounded:
     """The middle value, or the mean of the middle two.
 
-    numpy's ``median``, without overflow; null halfway between infinities of both signs. The rows at the ends of their
-    bins attain the bounds.
+    Equivalent to numpy's ``median``, without overflow. Null halfway between infinities of both signs. The bounds are
+    attained with rows at the ends of their bins.
 
     >>> median([1, 2, 4], [1, 2, 4], [1, 1, 2])
     3.0
@@ -227,7 +230,7 @@ def median(value_low: Expr, value_high: Expr, count: Expr, weighted: Expr | bool
 def mean(value_low: Expr, value_high: Expr, count: Expr) -> Bounded:
     """Mean of the values; null if infinities of both signs occur.
 
-    The rows at the ends of their bins attain the bounds.
+    The bounds are attained with rows at the ends of their bins.
 
     >>> mean([1, 2, 4], [1, 2, 4], [1, 1, 2])
     2.75
@@ -239,10 +242,10 @@ def mean(value_low: Expr, value_high: Expr, count: Expr) -> Bounded:
 
 @metric(range=(0, inf), aliases=("interquartile_range",), interval=methods.iqr(*_VALUES))
 def iqr(value_low: Expr, value_high: Expr, count: Expr, weighted: Expr | bool = False) -> Bounded:
-    """Distance between the quartiles, ``quantile(q=0.75) - quantile(q=0.25)``: scipy's ``iqr``.
+    """Interquartile range: ``quantile(q=0.75) - quantile(q=0.25)``.
 
-    Null if both are infinite with one sign. The bounds are those of the quartiles apart, and need not be attained
-    if both fall in one bin.
+    Null if both quartiles are infinite with the same sign. The bounds follow from those of the two quartiles, and are
+    not always attained if both are in one bin. Equivalent to scipy's ``iqr``.
 
     >>> iqr([1, 2, 4], [1, 2, 4], [1, 1, 2])
     2.25
@@ -254,9 +257,9 @@ def iqr(value_low: Expr, value_high: Expr, count: Expr, weighted: Expr | bool = 
 
 @metric(range=(0, 1), aliases=("ecdf",), interval=methods.share_of_rows())
 def cdf(value_low: Expr, value_high: Expr, count: Expr, *, x: float = 0) -> Bounded:
-    """Share of rows whose value is at most ``x``, equality included: the empirical distribution function.
+    """Share of rows whose value is at most ``x``: the empirical distribution function.
 
-    The rows at the ends of their bins attain the bounds.
+    The bounds are attained with rows at the ends of their bins.
 
     >>> cdf([1, 2, 4], [1, 2, 4], [1, 1, 2], x=2)
     0.5
@@ -270,7 +273,7 @@ def cdf(value_low: Expr, value_high: Expr, count: Expr, *, x: float = 0) -> Boun
 
 @metric(range=(-inf, inf), aliases=("min",), interval="an extreme value")
 def minimum(value_low: Expr, value_high: Expr, count: Expr) -> Bounded:
-    """The smallest value. The rows at the ends of their bins attain the bounds.
+    """Smallest value. The bounds are attained with rows at the ends of their bins.
 
     >>> minimum([1, 2, 4], [1, 2, 4], [1, 1, 2])
     1.0
@@ -282,7 +285,7 @@ def minimum(value_low: Expr, value_high: Expr, count: Expr) -> Bounded:
 
 @metric(range=(-inf, inf), aliases=("max",), interval="an extreme value")
 def maximum(value_low: Expr, value_high: Expr, count: Expr) -> Bounded:
-    """The largest value. The rows at the ends of their bins attain the bounds.
+    """Largest value. The bounds are attained with rows at the ends of their bins.
 
     >>> maximum([1, 2, 4], [1, 2, 4], [1, 1, 2])
     4.0
@@ -305,5 +308,5 @@ def _iqr(bins: order.Bins) -> Bounded:
 
 def _share_up_to(bins: order.Bins, x: float) -> Bounded:
     if isnan(x):
-        raise MetricError("x= must be a number, got nan.")
+        raise MetricError("x= must be a number, got NaN.")
     return order.share_up_to(bins, x)

@@ -1,8 +1,8 @@
-"""How well scores rank positives above negatives: metrics that are computed from a score histogram.
+"""Ranking metrics, computed from a score histogram.
 
-The histogram has one row per bin in ascending order of score; ``neg`` and ``pos`` count the rows of each
-class in the bin, and rows of one bin are ties. Bounds come from the order cases of coarse bins
-(`streammetrics.statistics.cases`) unless a metric states its own.
+The histogram has one row per bin in ascending order of score. ``neg`` and ``pos`` count the rows of each class, and the
+rows of a bin are tied. Bounds come from the order cases of coarse bins (`streammetrics.statistics.cases`), or from the
+metric itself.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from streammetrics.uncertainty import methods
 def roc_auc(neg: Expr, pos: Expr) -> Expr:
     """Probability that a random positive scores above a random negative, ties counted half.
 
-    The area under the ROC curve, scikit-learn's ``roc_auc_score``. The best and the worst order of the coarse
-    bins bound it, and attain the bounds.
+    Area under the ROC curve. The bounds are attained with the best and the worst order of rows within coarse bins.
+    Equivalent to scikit-learn's ``roc_auc_score``.
 
     >>> roc_auc([2, 1, 0], [0, 1, 2])
     0.9444444444444444
@@ -42,7 +42,7 @@ def roc_auc(neg: Expr, pos: Expr) -> Expr:
 def gini(neg: Expr, pos: Expr) -> Expr:
     """Twice the ROC AUC minus one: 0 for a random ranking, 1 for a perfect one.
 
-    Bounded as `roc_auc` is.
+    Bounds are as for `roc_auc`.
 
     >>> gini([2, 1, 0], [0, 1, 2])
     0.8888888888888888
@@ -57,9 +57,9 @@ def gini(neg: Expr, pos: Expr) -> Expr:
 def partial_auc(neg: Expr, pos: Expr, *, max_fpr: float = 0.1, standardized: bool = True) -> Expr:
     """Area under the ROC curve up to the false positive rate ``max_fpr``.
 
-    Standardized after McClish (1989), so that 0.5 is a random and 1 a perfect ranking: scikit-learn's
-    ``roc_auc_score(max_fpr=)``. With ``standardized=False`` the plain area, at most ``max_fpr``. Bounded by
-    the best and the worst order of the coarse bins.
+    Standardized after McClish (1989): 0.5 is a random and 1 a perfect ranking. With ``standardized=False``, it is the
+    plain area, at most ``max_fpr``. The bounds come from the best and the worst order of rows within coarse bins.
+    Equivalent to scikit-learn's ``roc_auc_score(max_fpr=)``.
 
     >>> partial_auc([2, 1, 0], [0, 1, 2], max_fpr=0.5)
     0.9259259259259258
@@ -80,17 +80,17 @@ def partial_auc(neg: Expr, pos: Expr, *, max_fpr: float = 0.1, standardized: boo
 
 
 def _pairs(neg: Expr, pos: Expr, above: Expr, part: Expr) -> Expr:
-    """Pairs of a part of each row's negatives with the positives above them, ties counted half."""
+    """Pairs of some of the negatives of each bin with the positives above them, ties counted half."""
     return neg * part * (above + pos * part / 2)
 
 
 @metric(range=(0, 1), better="high", aliases=("ap", "average_precision_score"))
 def average_precision(neg: Expr, pos: Expr) -> Expr:
-    """Mean, over the positives, of the precision at their score.
+    """Mean, over the positives, of the precision at their score, without interpolation.
 
-    scikit-learn's ``average_precision_score``; nothing is interpolated. It depends on ties among positives
-    too, so it carries its own bounds: a coarse bin gives at most what its positives give tied above its
-    negatives, at least what they give one by one below them.
+    It also depends on ties among positives. The upper bound places the positives of a coarse bin tied above its
+    negatives, the lower bound places them below, each with its own score. Equivalent to scikit-learn's
+    ``average_precision_score``.
 
     >>> average_precision([2, 1, 0], [0, 1, 2])
     0.9166666666666666
@@ -103,9 +103,9 @@ def average_precision(neg: Expr, pos: Expr) -> Expr:
 
 @average_precision.bounds
 def _average_precision_bounds(neg: Expr, pos: Expr, shift: Expr) -> tuple[Expr, Expr]:
-    """Positives that follow one by one after ``fp`` negatives have the precisions t / (t + fp).
+    """Bounds, from the precisions t / (t + fp) of positives with distinct scores below ``fp`` negatives.
 
-    Their sum is at least its integral, for t from ``tp - pos`` to ``tp``.
+    Their sum is at least the integral over t from ``tp - pos`` to ``tp``.
     """
     tp, fp = pos.cum_sum(reverse=True), neg.cum_sum(reverse=True)
     tied = tp / (neg + pos).cum_sum(reverse=True)
@@ -117,11 +117,11 @@ def _average_precision_bounds(neg: Expr, pos: Expr, shift: Expr) -> tuple[Expr, 
 
 @metric(range=(0, 1), better="high", aliases=("auprc",))
 def pr_auc(neg: Expr, pos: Expr) -> Expr:
-    """Area under the precision-recall curve, interpolated as Davis and Goadrich (2006) do.
+    """Area under the precision-recall curve, interpolated after Davis and Goadrich (2006).
 
-    Between two thresholds true and false positives grow in proportion, which bends the curve; trapezoids
-    would overstate the area. Each segment is integrated in closed form. Bounded by the best and the worst
-    order of the coarse bins.
+    Between two thresholds, true and false positives grow in proportion, so the curve is not a straight line, and
+    trapezoids would overstate the area. Each segment is integrated in closed form. The bounds come from the best and
+    the worst order of rows within coarse bins.
 
     >>> pr_auc([25, 5], [5, 5])
     0.41034968672888283
@@ -134,7 +134,7 @@ def pr_auc(neg: Expr, pos: Expr) -> Expr:
 
 
 def _mean_precision(pos: Expr, rows: Expr, tp_before: Expr, rows_before: Expr) -> Expr:
-    """Mean precision on the way through a row, between the precision before it and its own."""
+    """Mean precision over the segment of a bin, from the precision above it to its own."""
     growth = rows / rows_before
     weight = growth.log1p() / growth
     between = weight * tp_before / rows_before + (1 - weight) * pos / rows
@@ -145,8 +145,8 @@ def _mean_precision(pos: Expr, rows: Expr, tp_before: Expr, rows_before: Expr) -
 def ks(neg: Expr, pos: Expr) -> Expr:
     """Kolmogorov-Smirnov distance between the scores of positives and negatives.
 
-    The largest ``abs(recall - fpr)`` over all thresholds, scipy's ``ks_2samp``. At least its value with every
-    coarse bin tied, at most the larger of those in the best and the worst order.
+    The largest ``abs(recall - fpr)`` over all thresholds. The lower bound treats coarse bins as ties; the upper bound
+    is the larger of the values in the best and the worst order. Equivalent to the statistic of scipy's ``ks_2samp``.
 
     >>> ks([2, 1, 0], [0, 1, 2])
     0.6666666666666667
@@ -158,10 +158,10 @@ def ks(neg: Expr, pos: Expr) -> Expr:
 
 @metric(range=(0, 1), better="high", aliases=("tpr_at_fpr", "sensitivity_at_fpr"), interval=methods.STEPS)
 def recall_at_fpr(neg: Expr, pos: Expr, *, fpr: float = 0.01) -> Expr:
-    """Recall where the ROC curve, drawn with straight lines, reaches the false positive rate ``fpr``.
+    """Recall at the false positive rate ``fpr`` on the linearly interpolated ROC curve.
 
-    If the curve rises at that very rate, the recall above the rise. Rates within a relative distance of 1e-12 of
-    ``fpr`` are equal to it. Bounded by the best and the worst order of the coarse bins.
+    If the curve is vertical at this rate, the highest recall. Rates within a relative distance of 1e-12 of ``fpr`` are
+    equal to it. The bounds come from the best and the worst order of rows within coarse bins.
 
     >>> recall_at_fpr([2, 1, 0], [0, 1, 2], fpr=0.1)
     0.7666666666666666
@@ -172,12 +172,12 @@ def recall_at_fpr(neg: Expr, pos: Expr, *, fpr: float = 0.01) -> Expr:
     return (pos * _reached(neg, fpr)).sum() / pos.sum()
 
 
-@metric(range=(0, 1), better="high", aliases=("ppv_at_recall",), interval="not smooth in the rows")
+@metric(range=(0, 1), better="high", aliases=("ppv_at_recall",), interval="not a smooth function of the rows")
 def precision_at_recall(neg: Expr, pos: Expr, *, recall_: float = 0.9) -> Expr:
     """Largest precision over the thresholds whose recall is at least ``recall``.
 
-    A recall within a relative distance of 1e-12 of ``recall`` is equal to it, so that rounding does not decide.
-    The bin edges attain the lower bound, the best order of the coarse bins gives the upper one.
+    A recall within a relative distance of 1e-12 of ``recall`` is equal to it, to allow for rounding. The lower bound is
+    attained at bin edges; the upper bound comes from the best order of rows within coarse bins.
 
     >>> precision_at_recall([2, 1, 0], [0, 1, 2], recall=0.8)
     0.75
@@ -192,10 +192,10 @@ def precision_at_recall(neg: Expr, pos: Expr, *, recall_: float = 0.9) -> Expr:
 
 @metric(range=(0, 1), better="low", aliases=("eer",), interval=methods.STEPS)
 def equal_error_rate(neg: Expr, pos: Expr) -> Expr:
-    """The false positive rate where it equals the false negative rate.
+    """Equal error rate: the false positive rate at which it equals the false negative rate.
 
-    Read on the ROC curve drawn with straight lines; bounded by the best and the worst order of the coarse
-    bins.
+    It is found on the linearly interpolated ROC curve. The bounds come from the best and the worst order of rows within
+    coarse bins.
 
     >>> equal_error_rate([2, 1, 0], [0, 1, 2])
     0.1666666666666667
@@ -208,9 +208,9 @@ def equal_error_rate(neg: Expr, pos: Expr) -> Expr:
 
 @metric(range=(0, 1), better="high", aliases=("capture_rate", "cumulative_gain"))
 def gain(neg: Expr, pos: Expr, *, top: float = 0.1) -> Expr:
-    """Share of all positives that stands among the ``top`` share of rows by score.
+    """Share of all positives found in the top-scoring fraction ``top`` of rows.
 
-    A tie at the border counts in proportion. Bounded by the best and the worst order of the coarse bins.
+    A tie at the cut counts in proportion. The bounds come from the best and the worst order of rows within coarse bins.
 
     >>> gain([2, 1, 0], [0, 1, 2], top=0.5)
     0.8333333333333334
@@ -223,9 +223,9 @@ def gain(neg: Expr, pos: Expr, *, top: float = 0.1) -> Expr:
 
 @metric(range=(0, float("inf")), better="high")
 def lift(neg: Expr, pos: Expr, *, top: float = 0.1) -> Expr:
-    """How many times more frequent positives are among the ``top`` share of rows by score than among all.
+    """Prevalence in the top-scoring fraction ``top`` of rows, divided by the prevalence in all rows.
 
-    Bounded as `gain` is.
+    Bounds are as for `gain`.
 
     >>> lift([2, 1, 0], [0, 1, 2], top=0.5)
     1.6666666666666667
@@ -240,8 +240,8 @@ def lift(neg: Expr, pos: Expr, *, top: float = 0.1) -> Expr:
 def best_f1(neg: Expr, pos: Expr) -> Expr:
     """Largest F1 over all thresholds.
 
-    Like every metric named ``best_``: predicting all or none counts as a threshold, the bin edges attain the
-    lower bound, and the best order of the coarse bins gives the upper one.
+    For all metrics named ``best_``, predicting all or no rows positive counts as a threshold. The lower bound is
+    attained at bin edges; the upper bound comes from the best order of rows within coarse bins.
 
     >>> best_f1([2, 1, 0], [0, 1, 2])
     0.8571428571428571
@@ -253,9 +253,9 @@ def best_f1(neg: Expr, pos: Expr) -> Expr:
 
 @metric(range=(0, 1), better="high", aliases=("max_fbeta",), interval=methods.MAXIMUM)
 def best_fbeta(neg: Expr, pos: Expr, *, beta: float = 1) -> Expr:
-    """Largest F-beta over all thresholds; ``beta`` above 1 weighs recall more, below 1 precision.
+    """Largest F-beta over all thresholds; ``beta`` above 1 gives more weight to recall, below 1 to precision.
 
-    Bounded as `best_f1` is.
+    Bounds are as for `best_f1`.
 
     >>> best_fbeta([2, 1, 0], [0, 1, 2], beta=2)
     0.9375
@@ -267,9 +267,9 @@ def best_fbeta(neg: Expr, pos: Expr, *, beta: float = 1) -> Expr:
 
 @metric(range=(0, 1), better="high", aliases=("max_accuracy",), interval=methods.MAXIMUM)
 def best_accuracy(neg: Expr, pos: Expr) -> Expr:
-    """Largest accuracy over all thresholds, at least that of the majority class.
+    """Largest accuracy over all thresholds, at least that of predicting the majority class.
 
-    Bounded as `best_f1` is.
+    Bounds are as for `best_f1`.
 
     >>> best_accuracy([2, 1, 0], [0, 1, 2])
     0.8333333333333334
@@ -281,9 +281,9 @@ def best_accuracy(neg: Expr, pos: Expr) -> Expr:
 
 @metric(range=(0, 1), better="high", aliases=("max_youden_j",), interval=methods.MAXIMUM)
 def best_youden_j(neg: Expr, pos: Expr) -> Expr:
-    """Largest Youden's J over all thresholds; predicting all or none has 0.
+    """Largest Youden's J over all thresholds; 0 for predicting all or no rows positive.
 
-    `ks` without its absolute value. Bounded as `best_f1` is.
+    Like `ks`, without the absolute value. Bounds are as for `best_f1`.
 
     >>> best_youden_j([2, 1, 0], [0, 1, 2])
     0.6666666666666667
@@ -295,9 +295,9 @@ def best_youden_j(neg: Expr, pos: Expr) -> Expr:
 
 @metric(range=(0, 1), better="high", aliases=("max_mcc",), interval=methods.MAXIMUM)
 def best_mcc(neg: Expr, pos: Expr) -> Expr:
-    """Largest Matthews correlation coefficient over all thresholds; predicting all or none counts 0.
+    """Largest Matthews correlation coefficient over all thresholds; 0 for predicting all or no rows positive.
 
-    Bounded as `best_f1` is.
+    Bounds are as for `best_f1`.
 
     >>> best_mcc([2, 1, 0], [0, 1, 2])
     0.7071067811865476
@@ -309,9 +309,9 @@ def best_mcc(neg: Expr, pos: Expr) -> Expr:
 
 @metric(range=(0, 1), better="high", aliases=("max_kappa",), interval=methods.MAXIMUM)
 def best_kappa(neg: Expr, pos: Expr) -> Expr:
-    """Largest Cohen's kappa over all thresholds; predicting all or none has 0.
+    """Largest Cohen's kappa over all thresholds; 0 for predicting all or no rows positive.
 
-    Bounded as `best_f1` is.
+    Bounds are as for `best_f1`.
 
     >>> best_kappa([2, 1, 0], [0, 1, 2])
     0.6666666666666666
@@ -354,7 +354,7 @@ for _metric in (
 
 
 def confusion_counts(neg: Expr, pos: Expr) -> dict[str, Expr]:
-    """tp, fp, fn and tn at every threshold, ascending: the low edge of each bin, then one above all scores.
+    """Return tp, fp, fn, and tn at every threshold, ascending: the low edge of each bin, then one above all scores.
 
     >>> table = pl.DataFrame({"neg": [2, 1, 0], "pos": [0, 1, 2]})
     >>> table.select(**confusion_counts(pl.col("neg"), pl.col("pos"))).rows()
@@ -370,10 +370,10 @@ def confusion_counts(neg: Expr, pos: Expr) -> dict[str, Expr]:
 
 
 def at_thresholds(ratio: Metric, counts: Mapping[str, Expr]) -> Expr:
-    """A metric of the confusion counts at every threshold.
+    """Return a metric of the confusion counts at every threshold.
 
-    Predicting all or none has no skill: a metric that corrects for chance, with a range from -1 to 1, counts
-    0 there if it is undefined.
+    Predicting all or no rows positive has no skill. A metric that corrects for chance, with a range from -1 to 1, is
+    therefore 0 there instead of undefined.
 
     >>> table = pl.DataFrame({"neg": [2, 1, 0], "pos": [0, 1, 2]})
     >>> counts = confusion_counts(pl.col("neg"), pl.col("pos"))
@@ -393,12 +393,12 @@ def at_thresholds(ratio: Metric, counts: Mapping[str, Expr]) -> Expr:
 
 
 def _above(count: Expr) -> Expr:
-    """Sum over the rows of higher score."""
+    """Sum over the bins with higher scores."""
     return count.cum_sum(reverse=True).shift(-1, fill_value=0)
 
 
 def _reached(count: Expr, level: float) -> Expr:
-    """The part of each row that lies among the ``level`` share of all, counted from the highest score down."""
+    """Part of each bin within the ``level`` share of all rows, from the highest score down."""
 
     def part(start: Expr, end: Expr, share: Expr) -> Expr:
         return pl.when(at_most(end, level)).then(1).otherwise(((level - start) / share).clip(0, 1))
@@ -408,7 +408,7 @@ def _reached(count: Expr, level: float) -> Expr:
 
 
 def _mean_over_positives(value: Expr, pos: Expr) -> Expr:
-    """Mean of a value per row of the table, which may be undefined if the row holds no positive."""
+    """Mean over positives of a value per bin; bins without positives are skipped."""
     return pl.when(pos > 0).then(pos * value).sum() / pos.sum()
 
 

@@ -1,6 +1,6 @@
-"""Ratios and counts of the confusion counts of binary classification.
+"""Confusion-count metrics of binary classification.
 
-A ratio whose denominator is 0 is null where its numerator is 0 too, else infinite. scikit-learn puts 0 in its place.
+A ratio with denominator 0 is null if its numerator is 0 too, else infinite; scikit-learn returns 0.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def accuracy(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
 
 @metric(range=(0, 1), better="low", aliases=("misclassification_rate", "zero_one_loss"))
 def error_rate(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
-    """Share of rows predicted wrongly: 1 - accuracy.
+    """Share of rows predicted incorrectly: 1 - accuracy.
 
     >>> error_rate(94, 50, 6, 850)
     0.056
@@ -45,7 +45,7 @@ def error_rate(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     interval=methods.sum_of_shares(0.5, 0.0, ("tp", "fn"), ("tn", "fp")),
 )
 def balanced_accuracy(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
-    """Mean of recall and specificity; 0.5 for any constant prediction, null if a class has no rows.
+    """Mean of recall and specificity. 0.5 for any constant prediction; null if a class has no rows.
 
     >>> balanced_accuracy(3, 2, 1, 2)
     0.625
@@ -181,7 +181,7 @@ def negative_f1(fp: Expr, fn: Expr, tn: Expr) -> Expr:
 
 @metric(range=(0, 1), better="high", aliases=("fbeta_score",))
 def fbeta(tp: Expr, fp: Expr, fn: Expr, *, beta: float = 1) -> Expr:
-    """Weighted harmonic mean of precision and recall; recall counts ``beta`` times as much as precision.
+    """Weighted harmonic mean of precision and recall. Recall is ``beta`` times as important as precision.
 
     >>> fbeta(5, 5, 0, beta=2)
     0.8333333333333334
@@ -209,7 +209,7 @@ def fowlkes_mallows(tp: Expr, fp: Expr, fn: Expr) -> Expr:
     aliases=("jaccard_index", "jaccard_score", "threat_score", "critical_success_index", "csi"),
 )
 def jaccard(tp: Expr, fp: Expr, fn: Expr) -> Expr:
-    """Positives predicted as such, as a share of the rows that are positive, predicted positive or both.
+    """Jaccard index: true positives as a share of the rows that are positive or predicted positive.
 
     >>> jaccard(3, 1, 2)
     0.5
@@ -226,7 +226,7 @@ def jaccard(tp: Expr, fp: Expr, fn: Expr) -> Expr:
     interval=methods.sum_of_shares(1.0, -1.0, ("tp", "fn"), ("tn", "fp")),
 )
 def youden_j(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
-    """Recall + specificity - 1 (Youden 1950); 0 for any constant prediction.
+    """Youden's J: recall + specificity - 1 (Youden 1950); 0 for any constant prediction.
 
     >>> youden_j(3, 2, 1, 2)
     0.25
@@ -255,7 +255,7 @@ def markedness(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
 
 @metric(range=(0, inf), better="high", aliases=("plr", "lr_plus"))
 def positive_likelihood_ratio(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
-    """LR+: how many times likelier a positive is to be predicted positive than a negative is; recall / fpr.
+    """Positive likelihood ratio, LR+: recall / fpr.
 
     >>> round(positive_likelihood_ratio(20, 180, 10, 1820), 2)
     7.41
@@ -269,7 +269,7 @@ def positive_likelihood_ratio(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
 
 @metric(range=(0, inf), better="low", aliases=("nlr", "lr_minus"))
 def negative_likelihood_ratio(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
-    """LR-: how many times likelier a positive is to be predicted negative than a negative is; fnr / specificity.
+    """Negative likelihood ratio, LR-: fnr / specificity.
 
     >>> negative_likelihood_ratio(1, 1, 1, 3)
     0.6666666666666666
@@ -281,7 +281,7 @@ def negative_likelihood_ratio(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
 
 @metric(range=(0, inf), better="high", aliases=("dor",))
 def diagnostic_odds_ratio(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
-    """Odds of a positive prediction among positives over the same odds among negatives: LR+ / LR-.
+    """Diagnostic odds ratio: LR+ / LR-, or (tp tn) / (fp fn).
 
     >>> diagnostic_odds_ratio(20, 180, 10, 1820)
     20.22222222222222
@@ -322,7 +322,9 @@ def predicted_positive_rate(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
 
 @metric(range=(0, 1), better="low")
 def prevalence_threshold(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
-    """Prevalence below which precision falls off most steeply: sqrt(fpr) / (sqrt(recall) + sqrt(fpr)) (Balayla 2020).
+    """Prevalence below which precision falls most steeply (Balayla 2020).
+
+    Equal to ``sqrt(fpr) / (sqrt(recall) + sqrt(fpr))``.
 
     >>> prevalence_threshold(4, 1, 0, 3)
     0.3333333333333333
@@ -337,7 +339,7 @@ def prevalence_threshold(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
 def cost(
     tp: Expr, fp: Expr, fn: Expr, tn: Expr, *, tp_: float = 0, fp_: float = 1, fn_: float = 1, tn_: float = 0
 ) -> Expr:
-    """Mean cost of a row, in the unit of the costs ``tp``, ``fp``, ``fn``, ``tn`` of each outcome; gains are negative.
+    """Mean cost per row, from the costs ``tp``, ``fp``, ``fn``, and ``tn`` of each outcome; gains are negative.
 
     >>> cost(5, 2, 1, 2, fp=1, fn=10)
     1.2
@@ -349,7 +351,7 @@ def cost(
 
 @metric(range=(0, inf), interval="a count")
 def support(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
-    """Number of rows behind the table, or their weight. scikit-learn's support of a class is `positives`.
+    """Number of rows, or the sum of their weights. For scikit-learn's support of a class, use `positives`.
 
     >>> support(94, 50, 6, 850)
     1000.0
@@ -359,7 +361,7 @@ def support(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
 
 @metric(range=(0, inf), interval="a count")
 def positives(tp: Expr, fn: Expr) -> Expr:
-    """Number of positive rows, or their weight.
+    """Number of positive rows, or the sum of their weights.
 
     >>> positives(94, 6)
     100.0
@@ -369,7 +371,7 @@ def positives(tp: Expr, fn: Expr) -> Expr:
 
 @metric(range=(0, inf), interval="a count")
 def negatives(fp: Expr, tn: Expr) -> Expr:
-    """Number of negative rows, or their weight.
+    """Number of negative rows, or the sum of their weights.
 
     >>> negatives(50, 850)
     900.0
@@ -379,7 +381,7 @@ def negatives(fp: Expr, tn: Expr) -> Expr:
 
 @metric(range=(0, inf), interval="a count")
 def predicted_positives(tp: Expr, fp: Expr) -> Expr:
-    """Number of rows predicted positive, or their weight.
+    """Number of rows predicted positive, or the sum of their weights.
 
     >>> predicted_positives(94, 50)
     144.0
@@ -389,7 +391,7 @@ def predicted_positives(tp: Expr, fp: Expr) -> Expr:
 
 @metric(range=(0, inf), interval="a count")
 def predicted_negatives(fn: Expr, tn: Expr) -> Expr:
-    """Number of rows predicted negative, or their weight.
+    """Number of rows predicted negative, or the sum of their weights.
 
     >>> predicted_negatives(6, 850)
     856.0
@@ -399,7 +401,7 @@ def predicted_negatives(fn: Expr, tn: Expr) -> Expr:
 
 @metric(range=(0, inf), better="high", aliases=("tp", "hits"), interval="a count")
 def true_positives(tp: Expr) -> Expr:
-    """Number of positives predicted positive, or their weight.
+    """Number of positives predicted positive, or the sum of their weights.
 
     >>> true_positives(94)
     94.0
@@ -409,7 +411,7 @@ def true_positives(tp: Expr) -> Expr:
 
 @metric(range=(0, inf), better="low", aliases=("fp", "false_alarms"), interval="a count")
 def false_positives(fp: Expr) -> Expr:
-    """Number of negatives predicted positive, or their weight.
+    """Number of negatives predicted positive, or the sum of their weights.
 
     >>> false_positives(50)
     50.0
@@ -419,7 +421,7 @@ def false_positives(fp: Expr) -> Expr:
 
 @metric(range=(0, inf), better="low", aliases=("fn", "misses"), interval="a count")
 def false_negatives(fn: Expr) -> Expr:
-    """Number of positives predicted negative, or their weight.
+    """Number of positives predicted negative, or the sum of their weights.
 
     >>> false_negatives(6)
     6.0
@@ -429,7 +431,7 @@ def false_negatives(fn: Expr) -> Expr:
 
 @metric(range=(0, inf), better="high", aliases=("tn", "correct_rejections"), interval="a count")
 def true_negatives(tn: Expr) -> Expr:
-    """Number of negatives predicted negative, or their weight.
+    """Number of negatives predicted negative, or the sum of their weights.
 
     >>> true_negatives(850)
     850.0

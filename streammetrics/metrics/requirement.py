@@ -22,7 +22,7 @@ _FORM = re.compile(r"\s*(.+?)\s*(<=|>=|<|>)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-
 
 @dataclass(frozen=True)
 class Requirement:
-    """A metric, by name, that is to be above or below a limit.
+    """A limit that a metric must not pass.
 
     >>> Requirement.parse("fbeta(beta=2)>=0.5")
     Requirement(metric='fbeta(beta=2)', comparison='>=', limit=0.5)
@@ -34,7 +34,7 @@ class Requirement:
 
     @classmethod
     def parse(cls, text: str) -> Requirement:
-        """Read a requirement.
+        """Parse a requirement.
 
         Raises:
             MetricError: If the text is not a requirement.
@@ -48,11 +48,11 @@ class Requirement:
 
     @property
     def wants_high(self) -> bool:
-        """Whether high values meet it."""
+        """Whether the limit is a minimum."""
         return self.comparison.startswith(">")
 
     def holds(self, value: Any) -> Any:
-        """Whether a value, or each value of an expression, meets it.
+        """Return whether a value, or each value of an expression, meets the requirement.
 
         A value within a relative distance of 1e-12 of the limit is equal to it (see `streammetrics.metrics.levels`).
 

@@ -1,4 +1,4 @@
-"""Counts brought near 1, so that products of weights of any size stay within the range of floats."""
+"""Scaling of counts to near 1, so that products of weights of any size neither overflow nor underflow."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from polars import Expr
 
 from streammetrics.expressions import each
 
-SMALL, LARGE = 2.0**-200, 2.0**200  # totals whose fourth powers are floats
+SMALL, LARGE = 2.0**-200, 2.0**200  # totals whose fourth powers are normal floats
 
 
 def near_one(total: Expr, *counts: Expr) -> list[Expr]:
-    """The counts times the power of two that brings their total near 1.
+    """Multiply counts by the power of two that brings their total near 1.
 
-    A ratio of products of such counts is the same to the last bit, unless the products would overflow or vanish.
+    Ratios of products of counts stay the same, bit for bit, unless the products would overflow or underflow.
 
     >>> table = pl.DataFrame({"w": [3e200, 1e200]})
     >>> (w,) = near_one(pl.sum("w"), pl.col("w"))
@@ -26,7 +26,7 @@ def near_one(total: Expr, *counts: Expr) -> list[Expr]:
 
 
 def power_near_one(total: Expr) -> Expr:
-    """The power of two that brings a total near 1.
+    """Return the power of two that brings a total near 1.
 
     >>> pl.select(power_near_one(pl.lit(3e200))).item() * 3e200
     1.9596302649453905
@@ -35,7 +35,7 @@ def power_near_one(total: Expr) -> Expr:
 
 
 def each_near_one(formula: Callable[..., Expr], *counts: Expr) -> Expr:
-    """A formula for each row over counts brought near 1, with the power computed once.
+    """Compute a formula for each row over counts scaled to near 1, with one power per row.
 
     >>> table = pl.DataFrame({"a": [1e200], "b": [3e200]})
     >>> table.select(each_near_one(lambda a, b: a * b / (a + b) ** 2, pl.col("a"), pl.col("b"))).item()

@@ -1,9 +1,9 @@
-"""Agreement of actual and predicted labels, of however many classes.
+"""Agreement of true and predicted labels in multiclass tasks.
 
-The table (`streammetrics.statistics.confusion.overall_view`) has a row for each label, in their order, neighbours one
-step apart: ``correct`` rows of the label are predicted so, out of ``actual`` rows of the label and ``predicted`` rows
-predicted so. ``distance`` and ``square_distance`` add up the steps from actual to predicted label over the rows of the
-label.
+The table (`streammetrics.statistics.confusion.overall_view`) has a row for each label, in order. ``actual`` is the
+number of rows with the label, ``predicted`` the number predicted so, and ``correct`` the number of both. ``distance``
+and ``square_distance`` are sums over the rows with the label: the number of steps from true to predicted label, and its
+square.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def accuracy(correct: Expr, actual: Expr) -> Expr:
     interval=methods.share(pl.sum("actual") - pl.sum("correct"), pl.sum("actual")),
 )
 def error_rate(correct: Expr, actual: Expr) -> Expr:
-    """Share of rows predicted wrongly: 1 - accuracy.
+    """Share of rows predicted incorrectly: 1 - accuracy.
 
     >>> error_rate([3, 2, 1], [4, 4, 2])
     0.4
@@ -54,7 +54,7 @@ def error_rate(correct: Expr, actual: Expr) -> Expr:
 
 @metric(range=(0, 1), better="high", aliases=("balanced_accuracy_score",))
 def balanced_accuracy(correct: Expr, actual: Expr) -> Expr:
-    """Mean recall of the labels that occur as actual, each counted alike.
+    """Unweighted mean of the recalls of the labels that occur as true labels.
 
     >>> balanced_accuracy([3, 2, 0], [4, 4, 0])
     0.625
@@ -70,20 +70,20 @@ def balanced_accuracy(correct: Expr, actual: Expr) -> Expr:
     interval=NOT_SMOOTH,
 )
 def majority_accuracy(correct: Expr, actual: Expr) -> Expr:
-    """Accuracy of the best constant prediction, the label with the most rows.
+    """Accuracy of the best constant prediction, the most frequent label.
 
     >>> majority_accuracy([3, 2, 1], [4, 4, 2])
     0.4
     >>> majority_accuracy([0], [0]) is None
     True
     """
-    # `correct` tells the table from others, whose `actual` is a label.
+    # `correct` distinguishes the table from others, whose `actual` is a label.
     return actual.max() / actual.sum()
 
 
 @metric(range=(0, 1), aliases=("p_e", "expected_agreement"))
 def chance_agreement(actual: Expr, predicted: Expr) -> Expr:
-    """Accuracy expected of independent predictions with the same label frequencies, the p_e of Cohen's kappa.
+    """Expected accuracy of independent predictions with the same label frequencies: p_e in Cohen's kappa.
 
     >>> chance_agreement([46, 44, 10], [52, 32, 16])
     0.396
@@ -103,11 +103,12 @@ def kappa(
     *,
     weights: str | None = None,
 ) -> Expr:
-    """Cohen's kappa: 1 - error / error expected of independent predictions with the same label frequencies.
+    """Cohen's kappa: 1 minus the error rate divided by the expected error rate of independent predictions.
 
-    Every error counts 1 (Cohen 1960); with ``weights=linear`` or ``weights=quadratic`` it counts as the steps from the
-    actual to the predicted label, or their square (Cohen 1968), which suits labels that have an order. The note is a
-    verbal band, as for two classes. Null if only one label occurs.
+    Every error counts 1 (Cohen 1960). For ordered labels, use ``weights=linear`` or ``weights=quadratic``: an error
+    then counts as the number of steps from the true to the predicted label, or its square (Cohen 1968). The independent
+    predictions have the same label frequencies. The note is a verbal band, as in binary tasks. Null if only one label
+    occurs.
 
     >>> rows = {"correct": [46, 32, 10], "actual": [46, 44, 10], "predicted": [52, 32, 16]}
     >>> round(kappa(**rows, distance=[0, 12, 0], square_distance=[0, 12, 0]), 4)
@@ -142,10 +143,10 @@ def _kappa_note(
 
 @metric(range=(-1, 1), better="high", aliases=("matthews_corrcoef", "phi", "phi_coefficient"))
 def mcc(correct: Expr, actual: Expr, predicted: Expr) -> Expr:
-    """Matthews correlation coefficient of several classes, the R_K of Gorodkin (2004).
+    """Multiclass Matthews correlation coefficient, R_K (Gorodkin 2004).
 
-    For two classes it is Pearson's correlation of actual and predicted class. Null if all rows have one label, or
-    are predicted so (scikit-learn: 0).
+    For two classes, Pearson's correlation of true and predicted class. Null if all rows have the same true label or the
+    same predicted label (scikit-learn returns 0).
 
     >>> round(mcc([46, 32, 10], [46, 44, 10], [52, 32, 16]), 4)
     0.816
@@ -160,7 +161,7 @@ def mcc(correct: Expr, actual: Expr, predicted: Expr) -> Expr:
 def _beyond_chance(
     correct: Expr, actual: Expr, predicted: Expr, distance: Expr, square_distance: Expr, *, weights: str | None
 ) -> tuple[Expr, Expr]:
-    """Numerator and denominator of kappa, without a division that would round."""
+    """Numerator and denominator of kappa, without a division, which would round."""
     errors = {None: actual - correct, "linear": distance, "quadratic": square_distance}
     if weights not in errors:
         raise MetricError(f"weights= must be linear, quadratic, or None, got {weights!r}.")
@@ -169,16 +170,16 @@ def _beyond_chance(
 
 
 def _apart(one: Expr, other: Expr, weights: str | None = None) -> Expr:
-    """How far apart the labels are in all pairs of a row of ``one`` and a row of ``other``: 1, steps or their squares.
+    """Sum of distances between labels over all pairs of a row of ``one`` and a row of ``other``.
 
-    Each pair of labels is met if one of them is above the other. These are sums of positive terms, in which
-    nothing cancels out, unlike in moments; and no table of labels by labels is needed.
+    The distance of two labels is 1, the number of steps, or its square. All terms are positive, so nothing cancels,
+    unlike in moments, and no table of labels by labels is needed.
     """
     return (_reach(one, weights) * _above(other) + _reach(other, weights) * _above(one)).sum()
 
 
 def _reach(rows: Expr, weights: str | None) -> Expr:
-    """What the rows of a label and below give each row above, so that the steps between add up to the weight."""
+    """What the rows of a label and below contribute to each row above, so that the steps add up to the distance."""
     if weights is None:
         return rows
     at_or_below = rows.cum_sum()

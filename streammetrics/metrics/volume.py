@@ -1,4 +1,4 @@
-"""How much data stands behind a report."""
+"""Number of rows of a report."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def rows(rows: Expr) -> Expr:
 
 @metric(range=(0, float("inf")), interval="a count")
 def dropped(dropped: Expr) -> Expr:
-    """Number of rows left out: those with a null under ``nulls="drop"``, and those of zero weight.
+    """Number of dropped rows: rows with a null if ``nulls="drop"``, and rows of zero weight.
 
     >>> dropped(3)
     3.0
@@ -31,7 +31,7 @@ def dropped(dropped: Expr) -> Expr:
 
 @metric(range=(0, 1), better="low", interval=methods.share(pl.col("dropped"), pl.col("rows") + pl.col("dropped")))
 def dropped_rate(rows: Expr, dropped: Expr) -> Expr:
-    """Share of all rows that were left out.
+    """Share of all rows that were dropped.
 
     >>> dropped_rate(90, 10)
     0.1

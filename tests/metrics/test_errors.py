@@ -292,7 +292,7 @@ def note(metric, actual, predicted):
 
 def test_notes():
     for metric in (m.r2, m.adjusted_r2, m.explained_variance, m.pearson_r, m.d2_poisson, m.d2_gamma, m.d2_tweedie):
-        assert note(metric, [2, 2], [1, 3]) == "actual values do not vary"
+        assert note(metric, [2, 2], [1, 3]) == "true values do not vary"
         assert note(metric, [2, 3], [1, 3]) is None
         assert note(metric, [], []) is None
     for metric in (m.poisson_deviance, m.gamma_deviance, m.tweedie_deviance, m.msle, m.rmsle):

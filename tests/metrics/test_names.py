@@ -107,7 +107,7 @@ def test_every_scorer_of_scikit_learn_is_known_or_told_how_to_write():
             find_metric(name, tables)
         advice = str(caught.value)
         if name.startswith("neg_"):
-            assert advice.endswith(f"Scorers of scikit-learn negate losses. Use {name[4:]}.")
+            assert advice.endswith(f"scikit-learn scorers negate losses. Use {name[4:]}.")
         else:
             assert advice.endswith(("(average=macro).", "(average=micro).", "(average=weighted)."))
 
