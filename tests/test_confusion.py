@@ -160,7 +160,7 @@ def test_an_empty_accumulator_is_undefined(order):
 @pytest.mark.parametrize(
     ("order", "error", "message"),
     [
-        (["a", "b"], sm.DataError, r"order must list every label that occurs; 2 are missing, such as 'B'"),
+        (["a", "b"], sm.DataError, r"order= must list every label that occurs; 2 missing, such as 'B'"),
         ([*LABELS["text"], "a", "a"], sm.SpecificationError, "order= must list every label once, got 'a' 3 times"),
         ([1, 2, 3, 4], sm.SpecificationError, "order= must list labels of type String"),
         ([object()], sm.SpecificationError, "order= must list labels of type String"),
@@ -259,7 +259,7 @@ def test_weighted_kappa_of_one_label_is_null():
 @pytest.mark.parametrize(
     ("matrix", "message"),
     [
-        ([[0, 1], [1, 0]], "weights must be a matrix of 3 x 3, a row for each label; it is 2 x 2"),
+        ([[0, 1], [1, 0]], "weights= must be a 3 x 3 matrix, one row per label, got 2 x 2"),
         ([0, 1, 2], "it is 3"),
         ([[0, 1], [1]], "weights= must be a square matrix of numbers"),
         ([["a"] * 3] * 3, "weights= must be a square matrix of numbers"),

@@ -294,7 +294,7 @@ def test_an_undeclared_atom_is_named():
     score = np.where(rng.random(100_000) < 0.3, 0.05, rng.beta(2, 8, 100_000))
     found = histogram(score, rng.random(100_000) < score, 1024).finalize()["roc_auc"]
     assert found.upper - found.lower > 0.01
-    assert "declare atoms=(0.05,)" in found.note
+    assert "pass atoms=(0.05,)" in found.note
 
 
 def test_what_cannot_be_certified_is_said():

@@ -136,7 +136,7 @@ def test_a_shared_score_is_named():
     shared = scores.with_columns(p=pl.when(pl.int_range(pl.len()) % 3 == 0).then(0.05).otherwise("p"))
     note = evaluated(shared, capacity=1024)["roc_auc"].note
     assert "33." in note
-    assert "declare atoms=(0.05,)" in note
+    assert "pass atoms=(0.05,)" in note
     declared = evaluated(shared, capacity=1024, atoms=(0.05,))["roc_auc"]
     assert declared.upper - declared.lower < 0.003
 

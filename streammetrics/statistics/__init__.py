@@ -1,4 +1,4 @@
-"""Statistics: what to keep of the rows. Each is one file and one table."""
+"""Statistics: the counts and sums to accumulate. Each has one file and one table."""
 
 from streammetrics.statistics.binned import CAPACITY, CAPACITY_OF_A_GROUP
 from streammetrics.statistics.calibration_bins import CalibrationBins

@@ -1,4 +1,4 @@
-"""What histograms have in common: bins that fit any distribution."""
+"""Common base of histograms: bins that adapt to the data."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ LABELS = Lattice("real")  # on which a label is 0 or 1
 class Binned(Statistic):
     """A statistic whose keys are the bins of a lattice (see `streammetrics.kernels.lattice`).
 
-    Bins are intervals of the ordered integers of the floating-point line, so their width is relative to the value;
-    every distinct value has a bin of its own until there are more than ``capacity`` of them. The table is a pure
-    function of the rows, however they were split; counts merge bit for bit if rows carry no weights.
+    Bins are intervals of the ordered floating-point numbers, so their width is relative to the value. Every distinct
+    value has its own bin until there are more than ``capacity`` values. The table does not depend on how the rows are
+    split. Unweighted counts merge bit for bit.
     """
 
     capacity: int = CAPACITY
@@ -51,22 +51,22 @@ class Binned(Statistic):
 
     @property
     def lattice(self) -> Lattice:
-        """What the bins mean."""
+        """The lattice of the bins."""
         return Lattice(self.domain, self.atoms)
 
     def merge(self, table: pl.DataFrame) -> pl.DataFrame:
-        """Every bin once, at the smallest shift that fits, in ascending order."""
+        """Merge into one row per bin, at the smallest shift that fits the capacity, in ascending order."""
         return fit(table, self.lattice, self.capacity)
 
     def for_reports(self) -> Self:
-        """With at least the capacity of a histogram without groups: a total is as fine as the coarsest of its groups.
+        """With at least the capacity of an ungrouped histogram, so that a total is as fine as its coarsest group.
 
-        Only what has been merged for good may be read so. Merged again, the shift would depend on the order of merges.
+        Only for states that are not merged again: the shift would depend on the order of merges.
         """
         return replace(self, capacity=max(self.capacity, CAPACITY))
 
     def valid(self) -> pl.Expr:
-        """Whether a row of a table, read from a file, can be."""
+        """Whether a row of a table read from a file is valid."""
         known = pl.col("shift").is_not_null() & pl.col("bin").is_not_null()
         return super().valid() & known & pl.struct("shift", "bin").map_batches(self._possible, return_dtype=pl.Boolean)
 
@@ -75,7 +75,7 @@ class Binned(Statistic):
         return pl.Series(self.lattice.holds(bins, shifts))
 
     def edges(self, table: pl.DataFrame) -> pl.DataFrame:
-        """The table with ``low`` and ``high``, the smallest and the largest value that fall in each bin."""
+        """The table with ``low`` and ``high``, the smallest and the largest value of each bin."""
         bins, shifts = table["bin"].to_numpy(), table["shift"].to_numpy().astype(np.int64)
         return table.with_columns(
             low=pl.Series(self.lattice.lowest(bins, shifts)), high=pl.Series(self.lattice.highest(bins, shifts))
@@ -83,7 +83,7 @@ class Binned(Statistic):
 
 
 def bins_of_labels(table: pl.DataFrame, neg: pl.Expr, pos: pl.Expr) -> pl.DataFrame:
-    """Negatives and positives of each group as bins of the labels 0 and 1."""
+    """Negatives and positives of each group, as bins of the labels 0 and 1."""
     zero, one = LABELS.keys(np.array([0.0, 1.0])).tolist()
     sides = table.group_by(GROUP, maintain_order=True).agg(neg.alias("0"), pos.alias("1"))
     counts = sides.unpivot(["0", "1"], index=GROUP, variable_name="bin", value_name="count")

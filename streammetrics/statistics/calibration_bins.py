@@ -1,4 +1,4 @@
-"""Predicted against observed rates, in bins of equal width."""
+"""Predicted and observed rates, in bins of equal width."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from streammetrics.statistics.view import GROUP
 
 @dataclass(frozen=True)
 class CalibrationBins(Summed):
-    """Rows, positives and scores in bins of equal width over [0, 1].
+    """Rows, positives, and scores in bins of equal width over [0, 1].
 
-    Keys: ``bin`` (0 to ``bins - 1``; a bin is open below and closed above, the first one holds 0 too, which are the
-    bins of scikit-learn's ``calibration_curve``). Values: ``weight`` (the number of rows, or the sum of their weights),
+    Keys: ``bin`` (0 to ``bins - 1``). Bins exclude their lower and include their upper edge; the first bin includes 0,
+    as in scikit-learn's ``calibration_curve``. Values: ``weight`` (the number of rows, or the sum of their weights),
     ``pos``, ``score_sum``, ``score_square_sum``, ``pos_score_sum``. Counts merge bit for bit, sums within 1e-12.
 
     Args:
@@ -57,7 +57,7 @@ class CalibrationBins(Summed):
 
     @property
     def edges(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-        """The ``bins + 1`` ends of the bins."""
+        """The ``bins + 1`` edges of the bins."""
         return np.linspace(0.0, 1.0, self.bins + 1)
 
     def needs_probabilities(self) -> bool:
@@ -73,7 +73,7 @@ class CalibrationBins(Summed):
         kernels.sum_calibration(rows.truth[0], rows.score[0], self.edges, rows.weight, rows.runs, out)
 
     def tabulate(self, values: NDArray[np.float64], weighted: bool) -> pl.DataFrame:
-        """The table of such sums."""
+        """The table of these sums."""
         total, positive = values.sum(axis=2), values[:, :, 1]
         group, bin = np.nonzero(total[..., 0])
         weight, score, score_square = total[group, bin].T
@@ -82,7 +82,7 @@ class CalibrationBins(Summed):
         return self.table(weighted, group=group, bin=bin, **columns)
 
     def reliability(self, table: pl.DataFrame) -> pl.DataFrame:
-        """The reliability curve: lowest, highest, weight, mean_score and observed_rate of each bin."""
+        """Return the reliability curve: lowest, highest, weight, mean_score, and observed_rate of each bin."""
         edges, bins = self.edges, table["bin"].to_numpy()
         return table.select(
             GROUP,
@@ -94,7 +94,7 @@ class CalibrationBins(Summed):
         )
 
     def valid(self) -> pl.Expr:
-        """Whether a row of a table, read from a file, can be."""
+        """Whether a row of a table read from a file is valid."""
         low, high = ((pl.col("bin") + i) / self.bins * pl.col("weight") for i in (0, 1))
         return pl.all_horizontal(
             super().valid(),

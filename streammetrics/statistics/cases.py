@@ -1,8 +1,9 @@
-"""What a coarse histogram bin hides, bracketed by cases; the first case is the value reported.
+"""Cases that bracket what a coarse histogram bin hides. The first case gives the reported value.
 
-A ranking metric that is monotone in the order of the rows of a bin lies between its values on three cases. A metric of
-confusion counts, at a threshold inside a bin, depends on which rows of the bin reach it. If it is monotone in the true
-and in the false positives, it lies between its values if all or none of a class do.
+A ranking metric that is monotone in the order of the rows of a bin lies between its values in three cases. A
+confusion-count metric at a threshold inside a bin depends on which rows of the bin reach the threshold. If it is
+monotone in the true and in the false positives, it lies between its values with all and with none of the rows of each
+class.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ import polars as pl
 
 
 def order_cases(table: pl.DataFrame, weighted: bool) -> dict[str, pl.DataFrame]:
-    """The histogram with its coarse bins tied, in their best order and in their worst.
+    """Return the histogram with its coarse bins tied, in their best order, and in their worst.
 
-    Best means positives above negatives. Bins of one class look the same in every case. A bin of one row
-    holds one value, so it is given the shift 0; sums of weights don't tell how many rows there are. Without a
-    coarse bin of both classes the tied case stands alone.
+    In the best order, positives are above negatives. Bins of one class are the same in every case. A bin with one row
+    holds a single value, so its shift becomes 0, but only for unweighted counts. If no coarse bin has both classes, the
+    only case is the tied one.
 
     Args:
-        table: Rows in ascending order of score, at least the columns ``shift``, ``neg`` and ``pos``.
+        table: Rows in ascending order of score, with at least the columns ``shift``, ``neg``, and ``pos``.
         weighted: Whether ``neg`` and ``pos`` are sums of weights.
 
     >>> table = pl.DataFrame({"shift": [0, 9, 9], "neg": [4, 2, 0], "pos": [1, 3, 1]})
@@ -44,15 +45,15 @@ def order_cases(table: pl.DataFrame, weighted: bool) -> dict[str, pl.DataFrame]:
     }
 
 
-NEXT = 2.0**-50  # next to none: less than a row, for a metric that is undefined where none is left
+NEXT = 2.0**-50  # nearly none: less than a row, for a metric that is undefined without any
 ALL_OR_NONE = (0.0, 1.0)
 
 
 def threshold_cases(table: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """The confusion counts at a threshold inside a bin: half of its rows reach it, or all or none of a class.
+    """Return the confusion counts at a threshold inside a bin: half of its rows reach it, or all or none of a class.
 
     Args:
-        table: ``tp``, ``fp``, ``fn`` and ``tn`` of all other rows, and ``cut_neg`` and ``cut_pos`` of the bin.
+        table: ``tp``, ``fp``, ``fn``, and ``tn`` of all other rows, and ``cut_neg`` and ``cut_pos`` of the bin.
 
     >>> table = pl.DataFrame({"tp": [5], "fp": [1], "fn": [0], "tn": [9], "cut_neg": [4], "cut_pos": [2]})
     >>> cases = threshold_cases(table)
@@ -69,7 +70,7 @@ def threshold_cases(table: pl.DataFrame) -> dict[str, pl.DataFrame]:
 
 
 def _reaching(table: pl.DataFrame, neg: float, pos: float) -> pl.DataFrame:
-    """Shares of the negatives and positives of the cut bin reach the threshold, the others do not."""
+    """The counts if these shares of the negatives and positives of the cut bin reach the threshold."""
     return table.select(
         pl.exclude("cut_neg", "cut_pos", "tp", "fp", "fn", "tn"),
         tp=pl.col("tp") + pl.col("cut_pos") * pos,
@@ -80,7 +81,7 @@ def _reaching(table: pl.DataFrame, neg: float, pos: float) -> pl.DataFrame:
 
 
 def _split(table: pl.DataFrame, hidden: pl.Series, low: str, high: str) -> pl.DataFrame:
-    """Each hidden bin as two rows, the class ``low`` below the class ``high``."""
+    """Split each coarse bin into two rows, the class ``low`` below the class ``high``."""
     rows = np.repeat(np.arange(table.height), 1 + hidden.to_numpy())
     apart, second = hidden.to_numpy()[rows], np.append(False, rows[1:] == rows[:-1])[: len(rows)]
     keep_low, keep_high = pl.Series(~second), pl.Series(second | ~apart)

@@ -1,4 +1,4 @@
-"""Log loss and Brier loss of the probabilities of several classes."""
+"""Log loss and Brier loss of multiclass probabilities."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from streammetrics.statistics.probability_loss import LOG_LOSS, Losses
 
 @dataclass(frozen=True)
 class ClassLoss(Losses):
-    """Sums of the losses of predicted class probabilities, by actual class.
+    """Sums of the losses of predicted class probabilities, by true class.
 
     Keys: ``actual`` (the number of the label). Values: ``class_weight`` (the number of rows, or the sum of their
     weights), ``log_loss_sum``, ``log_loss_square_sum``, ``brier_sum``, ``brier_square_sum``. The log loss of a row is
@@ -47,5 +47,5 @@ class ClassLoss(Losses):
         kernels.sum_class_losses(rows.truth[0], rows.score, rows.weight, rows.runs, out)
 
     def valid_for(self, labels: Sequence[Any]) -> pl.Expr:
-        """The number of a label is below that of labels."""
+        """Label numbers are below the number of labels."""
         return pl.col("actual") < len(labels)

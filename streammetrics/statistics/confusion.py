@@ -1,10 +1,9 @@
-"""A confusion matrix in several views: counts by label, sums over labels, shares, the pairs most confused.
+"""Views of a confusion matrix: counts by label, sums over labels, shares, and the most confused pairs.
 
 Every function takes the sparse table of a confusion matrix: the columns ``group``, ``actual``, ``predicted`` (labels of
-one type) and ``count`` (Int64, or Float64 weights), a row for each cell that occurs. All groups are read at once.
+one type), and ``count`` (Int64, or Float64 weights), with one row per nonempty cell. All groups are processed at once.
 
-The natural order of labels is their sort order. An ``order`` given instead lists every label there can be, from the
-lowest to the highest.
+Labels are in sort order by default. An ``order`` lists all possible labels from the lowest to the highest.
 """
 
 from __future__ import annotations
@@ -27,15 +26,15 @@ _WITHIN = {"actual": ["group", "actual"], "predicted": ["group", "predicted"], "
 
 
 def label_view(table: pl.DataFrame, order: Sequence[Any] | None = None) -> pl.DataFrame:
-    """The 2x2 table of each label against the rest.
+    """Return the one-vs-rest confusion counts of each label.
 
     Returns:
-        ``group``, ``label``, ``tp``, ``fp``, ``fn``, ``tn``: a row for each label that occurs in the group as actual or
-        predicted, in the order of the labels. Counts keep their type.
+        ``group``, ``label``, ``tp``, ``fp``, ``fn``, ``tn``: one row for each label that occurs in the group as true or
+        predicted label, in the order of the labels. Counts keep their type.
 
     Raises:
         DataError: If the table has a label that is not in ``order``.
-        SpecificationError: If ``order`` holds values of another type than the labels, or a label twice.
+        SpecificationError: If ``order`` has values of another type than the labels, or duplicates.
 
     >>> cells = {"actual": ["cat", "cat", "dog"], "predicted": ["cat", "dog", "cow"], "count": [5, 2, 3]}
     >>> label_view(pl.DataFrame({"group": [0, 0, 0], **cells})).rows()
@@ -48,19 +47,19 @@ def label_view(table: pl.DataFrame, order: Sequence[Any] | None = None) -> pl.Da
 
 
 def overall_view(table: pl.DataFrame, order: Sequence[Any] | None = None) -> pl.DataFrame:
-    """What metrics over all labels fold: `streammetrics.metrics.several_classes`.
+    """Return the table that metrics over all labels aggregate (`streammetrics.metrics.several_classes`).
 
-    The rows of a group are the labels that occur in it, as actual or predicted. If an ``order`` is given they are
-    all its labels, those without rows too, so that neighbours are always one step apart.
+    A group has one row for each label that occurs in it as true or predicted label. With an ``order``, it has a row for
+    each of its labels, so that adjacent labels are one step apart.
 
     Returns:
-        ``group``; ``correct``, the rows of the label that are predicted so; ``actual``, all its rows; ``predicted``,
-        the rows predicted so; ``distance`` and ``square_distance``, the steps between actual and predicted label added
-        up over its rows, and the squares of these steps. In the order of the labels. Distances of counts are Int128.
+        ``group``, and counts in the order of the labels: ``actual``, the rows with the label; ``predicted``, the rows
+        predicted so; ``correct``, the rows with both; ``distance`` and ``square_distance``, the sums over rows of the
+        number of steps from true to predicted label, and of its square. Distances of counts are Int128.
 
     Raises:
         DataError: If the table has a label that is not in ``order``.
-        SpecificationError: If ``order`` holds values of another type than the labels, or a label twice.
+        SpecificationError: If ``order`` has values of another type than the labels, or duplicates.
 
     >>> cells = {"actual": ["low", "low", "mid"], "predicted": ["low", "high", "mid"], "count": [5, 2, 3]}
     >>> overall_view(pl.DataFrame({"group": [0, 0, 0], **cells}), order=["low", "mid", "high"]).rows()
@@ -91,12 +90,12 @@ def overall_view(table: pl.DataFrame, order: Sequence[Any] | None = None) -> pl.
 
 
 def matrix_frame(table: pl.DataFrame, normalize: Normalization | None = None) -> pl.DataFrame:
-    """The cells that occur, sorted, with their shares if asked for.
+    """Return the nonempty cells, sorted, optionally with shares.
 
     Args:
         table: The sparse table.
-        normalize: What the shares add up to 1 over: the rows of each ``"actual"`` label (the diagonal is recall), those
-            of each ``"predicted"`` label (the diagonal is precision), or ``"all"``. None for counts alone.
+        normalize: Rows over which shares sum to 1: each ``"actual"`` label (the diagonal is recall), each
+            ``"predicted"`` label (the diagonal is precision), or ``"all"``. None for counts only.
 
     Returns:
         ``group``, ``actual``, ``predicted``, ``count``, and ``share`` (Float64) with ``normalize``.
@@ -117,11 +116,11 @@ def matrix_frame(table: pl.DataFrame, normalize: Normalization | None = None) ->
 
 
 def most_confused(table: pl.DataFrame, n: int) -> pl.DataFrame:
-    """The ``n`` most frequent errors of each group: pairs of an actual and another predicted label.
+    """Return the ``n`` most frequent errors of each group: pairs of a true label and a different predicted label.
 
     Returns:
-        ``group``, ``actual``, ``predicted``, ``count``, ``share_of_actual`` (of the rows with that actual label) and
-        ``share_of_errors`` (of all errors of the group), by falling count. Equal counts are sorted by their labels.
+        ``group``, ``actual``, ``predicted``, ``count``, ``share_of_actual`` (of the rows with that true label), and
+        ``share_of_errors`` (of all errors of the group), by descending count. Equal counts are sorted by label.
 
     Raises:
         SpecificationError: If ``n`` is not at least 1.
@@ -143,24 +142,25 @@ def most_confused(table: pl.DataFrame, n: int) -> pl.DataFrame:
 
 
 def weighted_kappa(table: pl.DataFrame, weights: ArrayLike, order: Sequence[Any] | None = None) -> pl.DataFrame:
-    """Cohen's kappa with a weight for each kind of error: 1 - weighted error / weighted baseline error (Cohen 1968).
+    """Return Cohen's kappa with a weight for each kind of error (Cohen 1968).
 
-    The baseline are independent predictions with the same label frequencies. Linear and quadratic weights need no
-    matrix: `streammetrics.metrics.several_classes.kappa`.
+    It is 1 - weighted error / weighted baseline error. The baseline is independent predictions with the same label
+    frequencies. For linear and quadratic weights, use `streammetrics.metrics.several_classes.kappa`.
 
     Args:
         table: The sparse table.
-        weights: How bad each error is, as a square matrix: rows are predicted, columns actual labels, both in the order
-            of the labels. Usually 0 on the diagonal; any finite numbers will do.
-        order: The labels of the matrix; without it, all labels of the table, over all its groups, in natural order.
+        weights: Weight of each error, as a square matrix of finite numbers. Rows are predicted labels, columns true
+            labels, both in the order of the labels. Usually 0 on the diagonal.
+        order: Labels of the matrix. Defaults to all labels of the table, over all groups, in sort order.
 
     Returns:
-        ``group`` and ``kappa`` (Float64), by group: null if error and baseline are both 0, as with one label only.
+        ``group`` and ``kappa`` (Float64), by group. Null if error and baseline are both 0, for example with only one
+        label.
 
     Raises:
         DataError: If the table has a label that is not in ``order``.
-        SpecificationError: For a matrix of another shape or with numbers that are not finite; if ``order`` holds
-            values of another type than the labels, or a label twice.
+        SpecificationError: If the matrix has a wrong shape or numbers that are not finite, or if ``order`` has values
+            of another type than the labels, or duplicates.
 
     >>> cells = {"actual": [0, 0, 1, 1], "predicted": [0, 1, 0, 1], "count": [20, 20, 10, 50]}
     >>> weighted_kappa(pl.DataFrame({"group": [0, 0, 0, 0], **cells}), weights=[[0, 2], [1, 0]]).rows()
@@ -186,21 +186,21 @@ def weighted_kappa(table: pl.DataFrame, weights: ArrayLike, order: Sequence[Any]
 
 
 def _typed(table: pl.DataFrame, order: Sequence[Any] | None) -> pl.DataFrame:
-    """The table; if it has seen no label yet, and so knows no type of labels, with the type of the order."""
+    """The table, with the type of the order if it has no rows yet and so no type of labels."""
     if order is None or table.schema["actual"] != pl.Null():
         return table
     return table.cast(dict.fromkeys(_SIDES, pl.Series(list(order), strict=False).dtype))
 
 
 def _labels(table: pl.DataFrame) -> pl.DataFrame:
-    """The labels that occur in each group, as actual or predicted, sorted."""
+    """The labels that occur in each group, as true or predicted label, sorted."""
     return pl.concat(table.select("group", label=side) for side in _SIDES).unique().sort("group", "label")
 
 
 def _positions(table: pl.DataFrame, order: Sequence[Any] | None) -> pl.DataFrame:
-    """The labels of each group from the lowest up: those that occur, or those of the order.
+    """The labels of each group in ascending order: those that occur, or those of the order.
 
-    Their ``position`` goes up by one, counted on from group to group: within a group differences are steps.
+    ``position`` increases by one, across groups too; within a group, differences are steps.
     """
     labels = _labels(table)
     if order is not None:
@@ -210,7 +210,7 @@ def _positions(table: pl.DataFrame, order: Sequence[Any] | None) -> pl.DataFrame
 
 
 def _listed(order: Sequence[Any], seen: pl.Series) -> pl.DataFrame:
-    """The labels of an order, of the type of those seen."""
+    """The labels of an order, in the type of the labels of the data."""
     try:
         listed = pl.Series("label", list(order), seen.dtype)
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
@@ -218,7 +218,7 @@ def _listed(order: Sequence[Any], seen: pl.Series) -> pl.DataFrame:
     if twice := listed.filter(listed.is_duplicated()).to_list():
         raise SpecificationError(f"order= must list every label once, got {twice[0]!r} {twice.count(twice[0])} times.")
     if missing := seen.filter(~seen.is_in(listed.implode())).unique().sort().to_list():
-        raise DataError(f"order must list every label that occurs; {len(missing)} are missing, such as {missing[0]!r}.")
+        raise DataError(f"order= must list every label that occurs; {len(missing)} missing, such as {missing[0]!r}.")
     return listed.to_frame()
 
 
@@ -233,8 +233,8 @@ def _placed(table: pl.DataFrame, places: pl.DataFrame, on: Sequence[str] = ()) -
 def _by_label(table: pl.DataFrame) -> pl.DataFrame:
     """True and false positives and negatives of each label, unordered.
 
-    Each is a sum of cells; only ``tn`` is what remains of all rows. If no cell remains it is exactly 0, whatever
-    the sums of weights were rounded to.
+    Each is a sum of cells, except ``tn``, a difference to all rows. If no cell remains, ``tn`` is exactly 0, however
+    sums of weights are rounded.
     """
     correct = pl.col("actual") == pl.col("predicted")
     actual = table.select(
@@ -246,7 +246,7 @@ def _by_label(table: pl.DataFrame) -> pl.DataFrame:
     rest = (every_row - pl.sum_horizontal("tp", "fp", "fn")).clip(0)
     return (
         pl.concat([actual, wrong], how="diagonal")
-        .group_by("group", "label", maintain_order=True)  # so that weights are always added up alike
+        .group_by("group", "label", maintain_order=True)  # so that weights are always summed in the same order
         .agg(pl.sum("tp", "fp", "fn", "cells"), own_cells=pl.len())
         .select(
             "group", "label", "tp", "fp", "fn", tn=pl.when(pl.col("own_cells") < every_cell).then(rest).otherwise(0)
@@ -255,7 +255,7 @@ def _by_label(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _share(over: Sequence[str]) -> pl.Expr:
-    """The count of a cell as a share of those it is among."""
+    """The count of a cell as a share of its row, column, or group."""
     return pl.col("count") / pl.col("count").sum().over(over)
 
 
@@ -267,7 +267,7 @@ def _square(weights: ArrayLike, size: int) -> NDArray[np.float64]:
         raise SpecificationError("weights= must be a square matrix of numbers.") from error
     if matrix.shape != (size, size):
         shape = " x ".join(map(str, matrix.shape))
-        raise SpecificationError(f"weights must be a matrix of {size} x {size}, a row for each label; it is {shape}.")
+        raise SpecificationError(f"weights= must be a {size} x {size} matrix, one row per label, got {shape}.")
     if not np.isfinite(matrix).all():
         raise SpecificationError("weights= must be finite numbers.")
     return matrix

@@ -1,4 +1,4 @@
-"""The 2x2 table of binary classification."""
+"""Confusion counts of binary classification."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from streammetrics.statistics.thresholded import Thresholded
 
 @dataclass(frozen=True)
 class ConfusionCounts(Thresholded):
-    """True and false positives and negatives, at thresholds on a score or of hard predictions.
+    """True and false positives and negatives, at score thresholds or of predicted labels.
 
-    Keys: ``threshold`` (a row is predicted positive if ``score >= threshold``, with the threshold
-    rounded to the type of the score; null for hard predictions).
-    Values: ``tp``, ``fp``, ``fn``, ``tn``. Merges bit for bit if rows carry no weights.
+    Keys: ``threshold`` (a row is predicted positive if ``score >= threshold``, with the threshold rounded to the type
+    of the score; null for predicted labels). Values: ``tp``, ``fp``, ``fn``, ``tn``. Merges bit for bit if rows have no
+    weights.
 
     Args:
-        thresholds: Thresholds on ``y_score``, kept in ascending order; empty to count the predictions of ``y_pred``.
+        thresholds: Thresholds on ``y_score``, stored in ascending order. If empty, ``y_pred`` is counted.
 
     Raises:
         SpecificationError: If a threshold is not a number, or is repeated.
@@ -49,16 +49,16 @@ class ConfusionCounts(Thresholded):
         return self.at_thresholds(weighted, values, ("fp", "tn"), ("tp", "fn"))
 
     def distributions(self, table: pl.DataFrame) -> dict[str, tuple[Lattice, pl.DataFrame]]:
-        """That of labels, which is the same at each threshold."""
+        """The distribution of labels, which is the same at each threshold."""
         neg, pos = pl.col("fp") + pl.col("tn"), pl.col("tp") + pl.col("fn")
         return {"y_true": (LABELS, bins_of_labels(table, neg.first(), pos.first()))}
 
 
 @dataclass(frozen=True)
 class CutCounts(ConfusionCounts):
-    """Confusion counts at a threshold that was not kept, as a score histogram knows them.
+    """Confusion counts at a threshold that is not stored, from a score histogram.
 
-    ``cut_neg`` and ``cut_pos`` are the rows of the bin inside which the threshold lies; other counts are without them.
+    ``cut_neg`` and ``cut_pos`` are the rows of the bin that contains the threshold; the other counts exclude them.
     """
 
     counts: ClassVar[tuple[str, ...]] = (*ConfusionCounts.counts, "cut_neg", "cut_pos")

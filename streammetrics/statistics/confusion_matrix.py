@@ -1,4 +1,4 @@
-"""How often each label is predicted as which."""
+"""The confusion matrix."""
 
 from __future__ import annotations
 
@@ -18,26 +18,28 @@ from streammetrics.statistics.statistic import Statistic
 from streammetrics.statistics.view import GROUP, View, exact
 from streammetrics.text import few
 
-DENSE_CELLS = 1 << 16  # of a chunk's matrix, up to which it is counted whole
+DENSE_CELLS = 1 << 16  # of a chunk's matrix, up to which it is counted densely
 
 
 @dataclass(frozen=True)
 class ConfusionMatrix(Statistic):
-    """Rows by actual and predicted label.
+    """Confusion matrix: rows by true and predicted label.
 
-    Labels are of any plain type, and appear as they come; cells that do not occur take no memory. Keys: ``actual``,
-    ``predicted``, in the type of the labels (integers as Int64, categories as text). Values: ``count``. Merges bit for
-    bit if rows carry no weights.
+    Labels can be strings, numbers, or Booleans, and need not be declared. Empty cells take no memory. Keys: ``actual``,
+    ``predicted``, in the type of the labels (integers as Int64, categories as strings). Values: ``count``. Merges bit
+    for bit if rows have no weights.
 
-    Metrics over all labels read ``correct``, ``actual``, ``predicted``, ``distance`` and ``square_distance`` of each
-    label; those of the confusion counts read ``tp``, ``fp``, ``fn``, ``tn`` of each label against the rest.
+    Metrics over all labels use the columns ``correct``, ``actual``, ``predicted``, ``distance``, and
+    ``square_distance`` of each label. Confusion-count metrics use ``tp``, ``fp``, ``fn``, and ``tn`` of each label
+    against the rest.
 
     Args:
-        order: All labels from the lowest to the highest, for weighted kappa, which declares them; if empty, labels
-            are as they come, in their sort order.
+        order: All labels from the lowest to the highest, for weighted kappa. If empty, the labels of the data in sort
+            order.
 
     Raises:
-        SpecificationError: If ``order`` is not of texts, numbers or booleans of one type, or has a label twice.
+        SpecificationError: If ``order`` does not consist of strings, numbers, or Booleans of one type, or has
+            duplicates.
 
     >>> ConfusionMatrix()
     ConfusionMatrix(order=())
@@ -58,11 +60,11 @@ class ConfusionMatrix(Statistic):
 
     @property
     def labels(self) -> tuple[Any, ...]:
-        """Those of the order."""
+        """The labels of the order."""
         return self.order
 
     def misfit(self, roles: Roles) -> tuple[Part, ...]:
-        """Labels that have an order are those declared."""
+        """The reason if the order differs from the declared labels."""
         if self.order and set(self.order) != set(roles.labels):
             return (f"orders the labels {few(self.order)}; those declared are {few(roles.labels) or 'none'}",)
         return super().misfit(roles)
@@ -91,12 +93,12 @@ class ConfusionMatrix(Statistic):
         return pl.DataFrame({GROUP: pl.Series(group, dtype=pl.UInt32), **label, "count": pl.Series(count, dtype=kind)})
 
     def typed(self, schema: Mapping[str, pl.DataType], found: Mapping[str, pl.DataType]) -> dict[str, pl.DataType]:
-        """The schema with the type of labels as it was found, if both columns of labels have one type."""
+        """The schema with the type of labels in the data, if both label columns have the same type."""
         label = found.get("actual", pl.Null())
         return dict(schema) | ({"actual": label, "predicted": label} if not label.is_nested() else {})
 
     def valid(self) -> pl.Expr:
-        """Whether a row of a table, read from a file, can be."""
+        """Whether a row of a table read from a file is valid."""
         return super().valid() & pl.col("actual").is_not_null() & pl.col("predicted").is_not_null()
 
     def valid_for(self, labels: Sequence[Any]) -> pl.Expr:
@@ -104,7 +106,7 @@ class ConfusionMatrix(Statistic):
         return pl.all_horizontal(pl.col("actual", "predicted").is_in(labels)) if labels else pl.lit(True)
 
     def views(self) -> tuple[View, ...]:
-        """All labels together, and each against the rest."""
+        """Views of all labels together, and of each label against the rest."""
         overall = frozenset({"correct", "actual", "predicted", "distance", "square_distance"})
         order = self.order or None
         return (

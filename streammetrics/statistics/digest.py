@@ -1,4 +1,4 @@
-"""Quantiles from a few centroids: the t-digest."""
+"""The t-digest: quantiles from few centroids."""
 
 from __future__ import annotations
 
@@ -20,17 +20,15 @@ Of = Literal["error", "y_score", "y_pred", "y_true"]
 
 @dataclass(frozen=True)
 class TDigest(Statistic):
-    """Centroids of the errors, scores, predictions or true values, fine in the tails.
+    """t-digest of errors, scores, predictions, or true values: quantiles from few centroids, precise in the tails.
 
-    See `streammetrics.counting.tdigest`.
-
-    A few kB, whatever the number of rows. Values: ``mean``, ``weight`` (the number of rows, or the sum of their
-    weights), ``min``, ``max`` of each centroid. The
-    published sketch (Dunning & Ertl 2019) promises nothing; here the least and the largest value of each centroid
-    certify bounds. Unlike that of a histogram, the table depends on the order in which rows come and parts are merged.
+    The table takes a few kB, for any number of rows. Values: ``mean``, ``weight`` (the number of rows, or the sum of
+    their weights), ``min``, and ``max`` of each centroid. The original t-digest (Dunning & Ertl 2019) has no
+    guarantees; here the smallest and the largest value of each centroid certify bounds. Unlike a histogram, the table
+    depends on the order of rows and merges.
 
     Args:
-        compression: Most centroids of a group.
+        compression: Maximum number of centroids per group.
         of: ``"error"`` (prediction minus true value), ``"y_score"``, ``"y_pred"`` or ``"y_true"``.
 
     Raises:
@@ -56,15 +54,15 @@ class TDigest(Statistic):
 
     @property
     def of_label(self) -> bool:
-        """Each label has a column of its own."""
+        """Whether each label has its own table."""
         return True
 
     def task(self) -> Kind | None:
-        """Errors are those of a regression."""
+        """Errors require a regression task."""
         return "regression" if self.of == "error" else None
 
     def needs(self) -> tuple[str, ...]:
-        """The columns whose values are summed up."""
+        """The roles of the columns that are summarized."""
         return ("y_true", "y_pred") if self.of == "error" else (self.of,)
 
     def counter(self, weighted: bool) -> Tables:
@@ -82,7 +80,7 @@ class TDigest(Statistic):
         return tdigest.observe(values, rows.codes, len(rows.dropped), rows.weight, self.compression)
 
     def merge(self, table: pl.DataFrame) -> pl.DataFrame:
-        """As many centroids as compression allows."""
+        """Merge to as many centroids as compression allows."""
         return tdigest.cluster(table, self.compression)
 
     def cases(self, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
@@ -90,16 +88,16 @@ class TDigest(Statistic):
         return exact(with_weighted(table, "weight"))
 
     def views(self) -> tuple[View, ...]:
-        """The centroids of a group together."""
+        """Views of the centroids of a group."""
         [view] = super().views()
         return (replace(view, columns=view.columns | {"weighted"}, folds=True),)
 
     def overflown(self) -> pl.Expr:
-        """Whether the total weight is not finite; values may be infinite."""
+        """Whether the total weight is not finite. Values can be infinite."""
         return ~pl.col("weight").sum().is_finite()
 
     def valid(self) -> pl.Expr:
-        """Whether a row of a table, read from a file, can be."""
+        """Whether a row of a table read from a file is valid."""
         weight = pl.col("weight")
         ordered = pl.col("mean").is_between("min", "max") & pl.col("max").is_not_nan()
         return (weight > 0) & weight.is_finite() & ordered

@@ -1,4 +1,4 @@
-"""Moments of actual and predicted values, and losses of the errors between them."""
+"""Moments of true and predicted values, and sums of losses."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ SQUARES = "_w2"
 
 @dataclass(frozen=True)
 class ErrorMoments(Statistic):
-    """Moments of actual values y and predictions p, and sums of losses of the errors e = p - y.
+    """Moments of true values y and predictions p, and sums of losses of the errors e = p - y.
 
-    There are no keys. Values:
+    No keys. Values:
 
     - ``weight``: the number of rows, or the sum of their weights;
-    - ``actual_mean``, ``predicted_mean``, and what their rounding leaves out: ``actual_mean_rest``,
-      ``predicted_mean_rest``; moments about the sums of both: ``actual_m2``, ``predicted_m2``, ``comoment``;
+    - ``actual_mean``, ``predicted_mean``, and their rounding errors ``actual_mean_rest``, ``predicted_mean_rest``; the
+      second moments about the means, ``actual_m2``, ``predicted_m2``, ``comoment``;
     - ``actual_min``, ``actual_max``, ``predicted_min``, ``predicted_max``;
-    - ``over_sum``, of errors above zero, and ``under_sum``, of those below, counted positive;
+    - ``over_sum``, of errors above zero, and ``under_sum``, of errors below zero, as a positive number;
     - ``square_error_sum``, ``error_fourth_sum``, ``absolute_error_max``;
     - ``absolute_actual_sum``, of ``|y|``; ``percentage_sum``, of ``|e / y|``; ``percentage_square_sum``, of its square;
     - ``symmetric_percentage_sum``, of ``2 |e| / (|y| + |p|)``, or 0 if y and p are 0;
@@ -62,23 +62,22 @@ class ErrorMoments(Statistic):
     - ``moment_30`` to ``moment_04``, of order i in y and j in e about the means of both, for i + j of 3 and 4, which
       confidence intervals of R² and correlations need.
 
-    Each family adds columns, at the cost of a logarithm or a power for every row:
+    Each family adds columns and takes a logarithm or a power per row:
 
     - ``log``: ``squared_log_error_sum``, of the squares of ``log1p(p) - log1p(y)``, for values above -1;
     - ``log_cosh``: ``log_cosh_sum``, of ``log(cosh(e))``;
-    - ``poisson``, ``gamma``, ``tweedie``: sums of deviances, ``poisson_deviance_sum`` of the predictions and
-      ``poisson_null_deviance_sum`` of ``actual_mean``, which moves with it as ``actual_m2`` does.
+    - ``poisson``, ``gamma``, ``tweedie``: sums of deviances, such as ``poisson_deviance_sum`` of the predictions and
+      ``poisson_null_deviance_sum`` of the constant prediction ``actual_mean``.
 
-    All but the null deviances also have a sum of their squares, such as ``log_cosh_square_sum``.
+    All except the null deviances also have a sum of squares, such as ``log_cosh_square_sum``.
 
-    A row outside the domain of a family makes its sums NaN. Infinite values, and sums beyond the largest float, follow
-    floating-point arithmetic: infinity minus infinity is NaN, and so is a sum with it. Counts, minima and maxima merge
-    bit for bit, sums and moments within 1e-12, also if values are large and vary little. There, null deviances lose
-    digits.
+    A row outside the domain of a family makes the sums of the family NaN. Infinite values, and sums beyond the largest
+    float, follow floating-point arithmetic. Counts, minima, and maxima merge bit for bit, sums and moments within
+    1e-12, even if values are large and vary little; null deviances are then less precise.
 
     Args:
-        families: Names of families, in any order.
-        power: Of the Tweedie family, at least 1; Poisson is 1, gamma 2.
+        families: Names of the families, in any order.
+        power: Power of the Tweedie family, at least 1. Poisson is 1, gamma 2.
 
     Raises:
         SpecificationError: If a family is unknown, or ``power`` is less than 1.
@@ -117,7 +116,7 @@ class ErrorMoments(Statistic):
 
     @property
     def twins(self) -> dict[str, str]:
-        """All but extremes, which have no weight, and null deviances."""
+        """All columns except extremes, which have no weight, and null deviances."""
         without = {*LOWEST, *HIGHEST, *(f"{family}_null_deviance_sum" for family in self.families)}
         return {name: name + SQUARES for name in self.columns if name not in without}
 
@@ -132,9 +131,9 @@ class ErrorMoments(Statistic):
         return Tables(self)
 
     def observe(self, rows: Rows) -> pl.DataFrame:
-        """The table of a chunk, with a row for each of its groups.
+        """The table of a chunk, with one row per group.
 
-        A group without rows has minima of infinity, maxima of minus infinity, and zeros.
+        A group without rows has minima of infinity, maxima of -infinity, and zeros.
         """
         (actual,), (predicted,) = rows.truth, rows.predicted
         values = (actual, predicted, rows.codes, len(rows.dropped))
@@ -147,9 +146,9 @@ class ErrorMoments(Statistic):
         return self.table(rows.weight is not None, group=np.arange(len(rows.dropped)), **columns)
 
     def merge(self, table: pl.DataFrame) -> pl.DataFrame:
-        """The table with every group once, sorted by group.
+        """Merge into one row per group, sorted by group.
 
-        Moments of parts are moved to the mean of all of them, where they add up (Chan, Golub & LeVeque 1983).
+        Moments of parts are moved to the common mean and then summed (Chan, Golub & LeVeque 1983).
         """
         table = table.sort(GROUP, maintain_order=True)
         starts = table.select(pl.col(GROUP).ne_missing(pl.col(GROUP).shift()).arg_true()).to_series().to_numpy()
@@ -169,10 +168,10 @@ class ErrorMoments(Statistic):
             return {name: ways.get(name, np.add).reduceat(part, starts) for name, part in parts.items()} | means
 
     def _move(self, parts: dict[str, Any], starts: Starts) -> dict[str, Floats]:
-        """Move the moments of parts, in place, to the means of all parts of a group, which are returned.
+        """Move the moments of parts, in place, to the common mean of their group. Return these means.
 
-        Means are found by distances from that of the heaviest part, so that equal means leave no rounding. Deviances
-        are Bregman divergences: about another mean than their own, rows have as much more as their mean has itself
+        Means are computed from distances to the mean of the heaviest part, so that equal means cause no rounding.
+        Deviances are Bregman divergences: moving them to another mean adds the divergence between the two means
         (Banerjee et al. 2005).
         """
         weight, found, distances = np.nan_to_num(parts["weight"], nan=0.0), {}, []  # unknown in old states
@@ -206,7 +205,7 @@ class ErrorMoments(Statistic):
         return ~pl.all_horizontal(pl.col(SUMMED).sum().is_finite())
 
     def valid(self) -> Expr:
-        """Whether a row of a table, read from a file, can be. NaN can."""
+        """Whether a row of a table read from a file is valid. NaN is."""
         ordered = [pl.col(low) <= pl.col(high) for low, high in zip(LOWEST, HIGHEST[:2], strict=True)]
         weight, largest = WEIGHT.cast(pl.Float64), pl.col("absolute_error_max")
         within = [
@@ -231,7 +230,7 @@ def _moments(parts: Mapping[str, Any]) -> dict[tuple[int, int], Any]:
 
 
 def _is_mean(mean: str, rest: str, low: str, high: str) -> Expr:
-    """Whether a mean lies between two values, rounding aside, and its rest is no more than that. NaN does."""
+    """Whether a mean lies between two values and its rest is small, up to rounding. True for NaN."""
     room = ROUNDING * pl.max_horizontal(pl.col(low, high).abs())
     within = pl.col(mean).is_between(pl.col(low) - room, pl.col(high) + room) | pl.col(mean).is_nan()
     return within & (pl.col(rest).abs() <= room)

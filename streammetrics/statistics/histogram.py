@@ -1,4 +1,4 @@
-"""Values along the line: errors, scores, targets, predictions."""
+"""Histograms of one column: errors, scores, true values, or predictions."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ Values = tuple[NDArray[np.float64], None]
 
 @dataclass(frozen=True)
 class Histogram(Binned):
-    """How many rows have which value of one column: scores, without labels too, predictions or true values.
+    """Histogram of one column: scores (also without labels), predictions, or true values.
 
-    Keys: ``shift``, ``bin``. Value: ``count``. Metrics see ``value_low``, ``value_high``, ``count`` and ``weighted``.
+    Keys: ``shift``, ``bin``. Value: ``count``. Metrics use ``value_low``, ``value_high``, ``count``, and ``weighted``.
 
     Args:
-        capacity: Most bins kept for a group. Near an atom more can be needed, one for every power of two of distance.
+        capacity: Maximum number of bins per group. Atoms can add a few more, one for each power of two of distance.
         domain: ``"real"``, or ``"probability"`` for values in [0, 1], as fine near 1 as near 0.
-        atoms: Values that many rows share, such as a fallback score; each keeps a bin of its own.
-        of: The role whose values are counted: ``"y_score"``, ``"y_pred"`` or ``"y_true"``.
+        atoms: Values shared by many rows (point masses), such as a fallback score. Each has its own bin.
+        of: Role of the column: ``"y_score"``, ``"y_pred"`` or ``"y_true"``.
 
     Raises:
-        SpecificationError: For a capacity that is too small, an unknown domain or role, or an atom outside of the
+        SpecificationError: If the capacity is too small, the domain or the role is unknown, or an atom is outside the
             domain.
 
     >>> Histogram(capacity=1024)
@@ -55,11 +55,11 @@ class Histogram(Binned):
 
     @property
     def of_label(self) -> bool:
-        """Each label has a column of its own."""
+        """Whether each label has its own table."""
         return True
 
     def needs(self) -> tuple[str, ...]:
-        """The column whose values are counted."""
+        """The role of the column that is counted."""
         return (self.of,)
 
     def needs_probabilities(self) -> bool:
@@ -71,24 +71,24 @@ class Histogram(Binned):
         return Bins(READ[self.of], self.lattice, self.capacity, 1, weighted)
 
     def views(self) -> tuple[View, ...]:
-        """The bins with the values at their ends."""
+        """Views of the bins with the values at their ends."""
         return (_view(self, "value"),)
 
     def distributions(self, table: pl.DataFrame) -> dict[str, tuple[Lattice, pl.DataFrame]]:
-        """That of the column."""
+        """The distribution of the column."""
         return {self.of: (self.lattice, table)}
 
 
 @dataclass(frozen=True)
 class ErrorHistogram(Binned):
-    """How many rows have which error: prediction minus true value.
+    """Histogram of errors: prediction minus true value.
 
-    Keys: ``shift``, ``bin``. Value: ``count``. Metrics see ``error_low``, ``error_high``, ``count`` and ``weighted``.
+    Keys: ``shift``, ``bin``. Value: ``count``. Metrics use ``error_low``, ``error_high``, ``count``, and ``weighted``.
 
     Args:
-        capacity: Most bins kept for a group. Near an atom more can be needed, one for every power of two of distance.
-        domain: ``"real"``.
-        atoms: Errors that many rows share; each keeps a bin of its own, as 0 always does.
+        capacity: Maximum number of bins per group. Atoms can add a few more, one for each power of two of distance.
+        domain: Always ``"real"``.
+        atoms: Errors shared by many rows (point masses). Each has its own bin, and so has 0.
 
     Raises:
         SpecificationError: If the capacity is too small, or the domain is unknown.
@@ -114,11 +114,11 @@ class ErrorHistogram(Binned):
         return Bins(_errors, self.lattice, self.capacity, 1, weighted)
 
     def views(self) -> tuple[View, ...]:
-        """The bins with the errors at their ends."""
+        """Views of the bins with the errors at their ends."""
         return (_view(self, "error"),)
 
     def distributions(self, table: pl.DataFrame) -> dict[str, tuple[Lattice, pl.DataFrame]]:
-        """That of the errors."""
+        """The distribution of the errors."""
         return {"error": (self.lattice, table)}
 
 

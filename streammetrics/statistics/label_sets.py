@@ -1,4 +1,4 @@
-"""Rows of a multilabel task as sets of labels: how many are predicted whole, and how far off the others are."""
+"""Sets of labels per row in multilabel tasks: exact matches, wrong decisions, and Jaccard indices."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from streammetrics.statistics.summed import Summed
 
 @dataclass(frozen=True)
 class LabelSets(Summed):
-    """How the set of predicted labels of a row agrees with the set of true ones.
+    """Agreement between the sets of true and predicted labels of each row.
 
-    Values: ``row_weight`` (the number of rows, or the sum of their weights), ``exact_match`` (rows with every label
-    right), ``label_decisions`` (one for each row and label), ``label_errors`` (those that are wrong), ``jaccard_sum``
-    (of each row the labels both true and predicted, as a share of those that are either; 0 if there are none).
-    Counts merge bit for bit if rows carry no weights, the sum within 1e-12.
+    Values: ``row_weight`` (the number of rows, or the sum of their weights), ``exact_match`` (rows with all labels
+    correct), ``label_decisions`` (one per row and label), ``label_errors`` (wrong decisions), ``jaccard_sum`` (per row,
+    the number of labels both true and predicted, divided by the number true or predicted; 0 if there are none).
+    Unweighted counts merge bit for bit, the sum within 1e-12.
 
     Args:
-        threshold: A label is predicted where its score reaches this, rounded to the type of the score; without effect
-            if ``y_pred`` is given.
+        threshold: Score at or above which a label is predicted, rounded to the type of the score. Ignored if ``y_pred``
+            is set.
 
     Raises:
         SpecificationError: If the threshold is not a number.
@@ -72,9 +72,9 @@ class LabelSets(Summed):
         kernels.add_runs(out, np.stack(values) * weight, rows.runs)
 
     def valid(self) -> pl.Expr:
-        """Whether a row of a table, read from a file, can be."""
+        """Whether a row of a table read from a file is valid."""
         return super().valid() & at_most("label_errors", pl.col("label_decisions"))
 
     def valid_for(self, labels: Sequence[Any]) -> pl.Expr:
-        """Each row decides on each label."""
+        """Each row has one decision per label."""
         return at_most("label_decisions", pl.col("row_weight").cast(pl.Float64) * len(labels))

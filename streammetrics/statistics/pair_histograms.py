@@ -1,4 +1,4 @@
-"""Each pair of classes along the scores of both: what Hand and Till's measure is computed from."""
+"""Histograms for each pair of classes, for the one-vs-one ROC AUC of Hand and Till (2001)."""
 
 from __future__ import annotations
 
@@ -21,25 +21,24 @@ from streammetrics.statistics.binned import Binned
 from streammetrics.statistics.histogram import READ
 from streammetrics.statistics.view import GROUP, View
 
-TIES = {"tied": 0.5, "best": 1.0, "worst": 0.0}  # what a pair of rows in one coarse bin counts
+TIES = {"tied": 0.5, "best": 1.0, "worst": 0.0}  # how much a pair of rows in the same coarse bin counts
 
 
 @dataclass(frozen=True)
 class PairHistograms(Binned):
-    """Rows by actual class in bins of the score of each class.
+    """Rows by true class in bins of the score of each class, for one-vs-one metrics.
 
-    One-vs-rest histograms know of a score whether a row has its class, not which other class it has instead; here both
-    are kept. The classes share the bins of a score. Keys: ``scored`` (the number of the label whose score it is),
-    ``actual`` (the number of the row's label), ``shift``, ``bin``. Values: ``count``. The table is a pure function of
-    the rows, however they were split; counts merge bit for bit if rows carry no weights. Its size grows with the
-    square of the number of classes.
+    One-vs-rest histograms do not tell the other classes apart; these do. The classes share the bins of a score. Keys:
+    ``scored`` (number of the label with this score), ``actual`` (number of the true label), ``shift``, ``bin``. Values:
+    ``count``. The table does not depend on how the rows are split. Unweighted counts merge bit for bit. Its size grows
+    with the square of the number of classes.
 
-    Metrics read, for each ordered pair of labels, ``one_rows`` and ``other_rows``, the rows of the one and of the
-    other, and ``ordered_pairs``, in how many pairs of such rows that of the one has the higher score of the one; ties
-    count half.
+    Metrics use, for each ordered pair of labels, ``one_rows`` and ``other_rows``, the number of rows of each label, and
+    ``ordered_pairs``, the number of pairs of these rows in which the row of the one label has the higher score for it.
+    Ties count half.
 
     Args:
-        capacity: Most bins kept of a score. Near an atom more can be needed, one for every power of two of distance.
+        capacity: Maximum number of bins per score. Atoms can add a few more, one for each power of two of distance.
         domain: ``"probability"`` for scores in [0, 1], as fine near 1 as near 0; ``"real"`` for any other score.
         atoms: Scores shared by many rows (point masses). Each has a bin of its own.
 
@@ -50,7 +49,7 @@ class PairHistograms(Binned):
     PairHistograms(capacity=1024, domain='probability', atoms=())
     """
 
-    capacity: int = 1_024  # of each of as many scores as there are classes, for each of these
+    capacity: int = 1_024  # per score and class
     domain: Domain = "probability"
 
     name: ClassVar[str] = "pair_histograms"
@@ -70,7 +69,7 @@ class PairHistograms(Binned):
         return PairCounter(self, weighted)
 
     def merge(self, table: pl.DataFrame) -> pl.DataFrame:
-        """Every cell once, the bins of a score at the smallest shift that fits, in ascending order."""
+        """Merge into one row per cell, in order, with the bins of a score at the smallest shift that fits."""
         if table.is_empty():
             return table
         scores, classes = (int(number) + 1 for number in table.select(pl.max("scored", "actual")).row(0))
@@ -84,23 +83,23 @@ class PairHistograms(Binned):
         ).select(pl.col(name).cast(kind) for name, kind in table.schema.items())
 
     def valid_for(self, labels: Sequence[Any]) -> pl.Expr:
-        """The numbers of both labels are below that of labels."""
+        """Label numbers are below the number of labels."""
         return pl.max_horizontal("scored", "actual") < len(labels)
 
     def cases(self, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
-        """The pairs of classes with the rows of a coarse bin tied, in the order of their classes, and against it."""
+        """The pairs of classes with the rows of coarse bins tied, in the best order, and in the worst."""
         cells = _with_own(table)
         hidden = (pl.col("shift") > 0) & (pl.col("own") > 0) & (pl.col("scored") != pl.col("actual"))
         coarse = cells.select(hidden.any()).item()
         return {case: _pairs(cells, tie) for case, tie in TIES.items() if coarse or case == "tied"}
 
     def views(self) -> tuple[View, ...]:
-        """The ordered pairs of labels."""
+        """Views of the ordered pairs of labels."""
         return (View(frozenset({"one_rows", "other_rows", "ordered_pairs"}), (), True, self.cases),)
 
 
 def _with_own(table: pl.DataFrame) -> pl.DataFrame:
-    """The cells, with the rows of the scored class that have the same bin, ``own``, and those above it, ``above``."""
+    """The cells, with the number of rows of the scored class in the same bin, ``own``, and above it, ``above``."""
     score = [GROUP, "scored"]
     low = table["bin"].to_numpy() << table["shift"].to_numpy().astype(np.int64)
     count = pl.col("count").cast(pl.Float64)
@@ -118,7 +117,7 @@ def _with_own(table: pl.DataFrame) -> pl.DataFrame:
 def _pairs(cells: pl.DataFrame, tie: float) -> pl.DataFrame:
     """Rows of each ordered pair of labels, and how many pairs of these rows are in order.
 
-    Two rows in one bin count a half if it is a single score, else ``tie``.
+    Two rows in the same bin count half if it is a single score, else ``tie``.
     """
     equal = pl.when(pl.col("shift") > 0).then(tie).otherwise(TIES["tied"])
     sums = cells.group_by(GROUP, "scored", "actual", maintain_order=True).agg(
@@ -140,7 +139,7 @@ def _pairs(cells: pl.DataFrame, tie: float) -> pl.DataFrame:
 class PairCounter(Counter):
     """Rows by bin of the score of each class, and by class: classes are counted as groups.
 
-    A class alone has no more bins than all classes, so its own are never coarser than those that it shares in the end.
+    A class has at most as many bins as all classes together, so its bins are never coarser than the shared ones.
     """
 
     statistic: PairHistograms
@@ -164,7 +163,7 @@ class PairCounter(Counter):
             one.absorb(more, places, groups * classes)
 
     def table(self) -> pl.DataFrame:
-        """What was counted, as a table; a cell may come twice."""
+        """The counts as a table; a cell can occur twice."""
         classes = len(self.counters)
         label = pl.col(GROUP) % classes
         return pl.concat(

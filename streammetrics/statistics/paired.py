@@ -1,4 +1,4 @@
-"""What statistics of two models on the same rows have in common."""
+"""Common base of statistics of two models on the same rows."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from streammetrics.statistics.statistic import Statistic
 from streammetrics.statistics.summed import Summed
 from streammetrics.statistics.view import View
 
-MANY = 4  # models, of more of which each is paired with the first alone
+MANY = 4  # models; of more, each is paired with the first only
 
 
 def model_pairs(models: Iterable[str]) -> tuple[Pair, ...]:
-    """The pairs of models to keep: all of them, in the order of their names; of more than four each with the first.
+    """Return the pairs of models: all, in the order of names; for more than four models, each with the first.
 
     >>> model_pairs(["new", "old"]), model_pairs("cabde")
     ((('new', 'old'),), (('c', 'a'), ('c', 'b'), ('c', 'd'), ('c', 'e')))
@@ -36,10 +36,11 @@ def model_pairs(models: Iterable[str]) -> tuple[Pair, ...]:
 
 @dataclass(frozen=True)
 class Paired(Statistic):
-    """A statistic of the rows that two models have predicted, for some pairs of models.
+    """A statistic of rows predicted by two models, for pairs of models.
 
-    Its table lies in the groups of the first model of each pair, and has the number of the pair as its first key. No
-    metric reads it: it tells how the two differ row by row, which the tables of either alone do not.
+    Its table belongs to the groups of the first model of each pair; its first key is the number of the pair. It is not
+    used for metrics of a single model, but for confidence intervals of differences, which depend on how the models
+    differ row by row.
 
     Args:
         pairs: Names of the models of each pair.
@@ -63,30 +64,30 @@ class Paired(Statistic):
         object.__setattr__(self, "pairs", pairs)
 
     def serves(self, kind: Kind) -> bool:
-        """Whether it can be kept in a task."""
+        """Whether it can be accumulated in a task."""
         return kind == self.task()
 
     def misfit(self, roles: Roles) -> tuple[Part, ...]:
-        """Why columns of these roles cannot feed it, as parts of a message; empty if they can."""
+        """Why it cannot be computed from columns of these roles, as parts of a message; empty if it can."""
         if unknown := {name for pair in self.pairs for name in pair} - {*roles.models}:
-            return (f"pairs the unknown model {min(unknown)!r}",)
+            return (f"contains the unknown model {min(unknown)!r}",)
         return super().misfit(roles)
 
     def views(self) -> tuple[View, ...]:
-        """None: metrics are of one model."""
+        """No views, since metrics are of one model."""
         return ()
 
     def valid(self) -> pl.Expr:
-        """Whether a row of a table, read from a file, can be."""
+        """Whether a row of a table read from a file is valid."""
         return super().valid() & (pl.col(PAIR) < len(self.pairs))
 
     def of_a_pair(self, weighted: bool, **columns: Any) -> pl.DataFrame:
-        """A table without the number of the pair."""
+        """The table without the number of the pair."""
         schema = {name: kind for name, kind in self.schema(weighted).items() if name != PAIR}
         return pl.DataFrame([pl.Series(name, columns[name], kind) for name, kind in schema.items()])
 
     def between(self, table: pl.DataFrame, one: str, other: str) -> pl.DataFrame | None:
-        """The part of a table that is of two models, in this order; None if they are no pair of it."""
+        """The rows of a table for two models, in this order; None if they are not one of its pairs."""
         for number, pair in enumerate(self.pairs):
             if {*pair} == {one, other}:
                 own = table.filter(pl.col(PAIR) == number).drop(PAIR)
@@ -94,13 +95,13 @@ class Paired(Statistic):
         return None
 
     def turned(self, table: pl.DataFrame) -> pl.DataFrame:
-        """The part of a table that is of two models, as if they had come in the other order."""
+        """The rows of a table for two models, with the models swapped."""
         return table
 
 
 @dataclass(frozen=True)
 class PairedSums(Paired, Summed):
-    """One that adds up values of rows in cells that every group has."""
+    """A paired statistic that sums values of rows in the same cells for every group."""
 
     def counter(self, weighted: bool) -> PairedCounter:
         """A counter of the cells for each pair."""
@@ -108,5 +109,5 @@ class PairedSums(Paired, Summed):
 
 
 def pairs_kept(statistics: Iterable[Statistic]) -> tuple[Pair, ...]:
-    """All pairs of models that some of the statistics keep."""
+    """All pairs of models of these statistics."""
     return tuple(dict.fromkeys(pair for s in statistics if isinstance(s, Paired) for pair in s.pairs))

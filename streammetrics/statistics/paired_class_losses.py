@@ -1,4 +1,4 @@
-"""How far the losses of the class probabilities of two models differ on the same rows."""
+"""Differences between the multiclass losses of two models on the same rows."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from streammetrics.statistics.probability_loss import LOG_LOSS
 
 @dataclass(frozen=True)
 class PairedClassLosses(PairedLosses):
-    """`PairedLosses` of the probabilities of several classes, whose losses are those of `ClassLoss`.
+    """`PairedLosses` for multiclass probabilities, with the losses of `ClassLoss`.
 
-    Keys: ``pair`` (its number), ``actual`` (the number of the label). Values are those of `PairedLosses`. `multiclass`
-    keeps it if there are several models with probabilities, and rows carry no weights and belong to no units.
+    Keys: ``pair`` (number of the pair), ``actual`` (number of the true label). Values are those of `PairedLosses`.
+    `multiclass` includes it for several models with probabilities, without weights and units.
 
     Args:
         pairs: Names of the models of each pair.
 
     Raises:
-        SpecificationError: For pairs that are not of different models.
+        SpecificationError: If a pair does not have two different models.
 
     >>> PairedClassLosses([("new", "old")])
     PairedClassLosses(pairs=(('new', 'old'),))
@@ -50,5 +50,5 @@ class PairedClassLosses(PairedLosses):
         kernels.sum_class_loss_differences(rows.truth[0], one, other, rows.weight, rows.runs, out)
 
     def valid_for(self, labels: Sequence[Any]) -> pl.Expr:
-        """The number of a label is below that of labels."""
+        """Label numbers are below the number of labels."""
         return pl.col("actual") < len(labels)

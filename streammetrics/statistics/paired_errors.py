@@ -1,4 +1,4 @@
-"""How far the errors of two models differ on the same rows."""
+"""Differences between the regression losses of two models on the same rows."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from streammetrics.statistics.paired import PairedSums
 
 @dataclass(frozen=True)
 class PairedErrors(PairedSums):
-    """Sums of the squared differences of the losses of a regression, for pairs of models on the same rows.
+    """Sums of squared differences between the regression losses of pairs of models on the same rows.
 
-    Keys: ``pair`` (its number). Values: ``weight`` (the number of rows, or the sum of their weights), and of the
-    differences of errors e = p - y, of ``|e|``, of ``e**2`` and of ``|e / y|`` the sums of squares:
-    ``error_difference_square_sum``, ``absolute_difference_square_sum``, ``square_difference_square_sum``,
-    ``percentage_difference_square_sum``. `ErrorMoments` has the sums of these losses. Rows that one of the two has not
-    predicted are left out. Counts merge bit for bit, sums within 1e-12. Infinite and too large values follow
-    floating-point arithmetic.
+    Keys: ``pair`` (number of the pair). Values: ``weight`` (the number of rows, or the sum of their weights), and sums
+    of squared differences of four losses. With e = p - y, these are ``error_difference_square_sum`` of e,
+    ``absolute_difference_square_sum`` of ``|e|``, ``square_difference_square_sum`` of ``e**2``, and
+    ``percentage_difference_square_sum`` of ``|e / y|``. `ErrorMoments` has the sums of the losses. Rows without a
+    prediction of both models are skipped. Counts merge bit for bit, sums within 1e-12. Infinite and too large values
+    follow floating-point arithmetic.
 
-    `Report.compare` reads intervals of differences of MAE, MSE, RMSE, bias and MAPE off it. `regression` keeps it if
-    there are several models, and rows carry no weights and belong to no units.
+    `Report.compare` computes confidence intervals for differences of MAE, MSE, RMSE, bias, and MAPE from it.
+    `regression` includes it for several models without weights and units.
 
     Args:
         pairs: Names of the models of each pair.
@@ -58,17 +58,17 @@ class PairedErrors(PairedSums):
         kernels.sum_error_differences(rows.truth[0], one, other, rows.weight, rows.runs, out)
 
     def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
-        """The table of such sums."""
+        """The table of these sums."""
         (group,) = np.nonzero(values[:, 0])
         columns = dict(zip((*self.counts, *self.sums), values[group].T, strict=True))
         return self.of_a_pair(weighted, group=group, **columns)
 
     def overflown(self) -> pl.Expr:
-        """Never: what is too large for a square of squares is read as no interval."""
+        """Never: sums that are not finite lead to no interval, not to an error."""
         return pl.lit(False)
 
     def valid(self) -> pl.Expr:
-        """Whether a row of a table, read from a file, can be. NaN and infinity can."""
+        """Whether a row of a table read from a file is valid. NaN and infinity are."""
         weight, pair = pl.col("weight"), pl.col(PAIR)
         return (
             (weight >= 0)

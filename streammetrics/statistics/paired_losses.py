@@ -1,4 +1,4 @@
-"""How far the losses of two models differ on the same rows."""
+"""Differences between the losses of two models on the same rows."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from streammetrics.statistics.statistic import at_most
 
 @dataclass(frozen=True)
 class PairedLosses(PairedSums):
-    """Sums of the squared differences of the losses of predicted probabilities, for pairs of models on the same rows.
+    """Sums of squared differences between the probability losses of pairs of models on the same rows.
 
-    Keys: ``pair`` (its number), ``actual`` (0 or 1). Values: ``weight`` (the number of rows, or the sum of their
-    weights), ``log_loss_difference_square_sum``, ``brier_difference_square_sum``. Losses are those of
-    `ProbabilityLoss`, which has their sums. Rows that one of the two has not predicted are left out. Counts merge bit
-    for bit, sums within 1e-12.
+    Keys: ``pair`` (number of the pair), ``actual`` (0 or 1). Values: ``weight`` (the number of rows, or the sum of
+    their weights), ``log_loss_difference_square_sum``, ``brier_difference_square_sum``. Losses are those of
+    `ProbabilityLoss`, which has their sums. Rows without a prediction of both models are skipped. Counts merge bit for
+    bit, sums within 1e-12.
 
-    `Report.compare` reads intervals of differences of log loss, Brier score and their skill off it. `binary` keeps it
-    if there are several models, and rows carry no weights and belong to no units.
+    `Report.compare` computes confidence intervals for differences of log loss, Brier score, and their skill scores from
+    it. `binary` includes it for several models without weights and units.
 
     Args:
         pairs: Names of the models of each pair.
@@ -63,13 +63,13 @@ class PairedLosses(PairedSums):
         kernels.sum_loss_differences(rows.truth[0], one, other, rows.weight, rows.runs, out)
 
     def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
-        """The table of such sums."""
+        """The table of these sums."""
         group, actual = np.nonzero(values[..., 0])
         columns = dict(zip((*self.counts, *self.sums), values[group, actual].T, strict=True))
         return self.of_a_pair(weighted, group=group, actual=actual, **columns)
 
     def valid(self) -> pl.Expr:
-        """Whether a row of a table, read from a file, can be."""
+        """Whether a row of a table read from a file is valid."""
         limited = [
             (pl.col(c) >= 0) & at_most(c, pl.col("weight").cast(pl.Float64) * most) for c, most in self.most.items()
         ]

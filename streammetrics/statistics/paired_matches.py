@@ -1,4 +1,4 @@
-"""How often the predicted labels of two models are right on the same rows."""
+"""Correct predictions of two models on the same rows."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from streammetrics.statistics.paired import PairedSums
 
 @dataclass(frozen=True)
 class PairedMatches(PairedSums):
-    """How often both, one, or neither of two models predict the label of a row, for pairs of models on the same rows.
+    """Number of rows that both, one, or none of two models predict correctly, for pairs of models.
 
-    Keys: ``pair`` (its number). Values: ``both_right``, ``one_right`` (the first model alone), ``other_right`` and
-    ``none_right``. Rows that one of the two has not predicted are left out. Merges bit for bit where rows carry no
+    Keys: ``pair`` (number of the pair). Values: ``both_right``, ``one_right`` (only the first model), ``other_right``,
+    and ``none_right``. Rows without a prediction of both models are skipped. Merges bit for bit if rows have no
     weights.
 
-    `Report.compare` reads intervals of differences of the accuracy of several classes off it. `multiclass` keeps it if
-    there are several models, and rows carry no weights and belong to no units.
+    `Report.compare` computes confidence intervals for differences of multiclass accuracy from it. `multiclass` includes
+    it for several models without weights and units.
 
     Args:
         pairs: Names of the models of each pair.
 
     Raises:
-        SpecificationError: For pairs that are not of different models.
+        SpecificationError: If a pair does not have two different models.
 
     >>> PairedMatches([("new", "old")])
     PairedMatches(pairs=(('new', 'old'),))
@@ -46,7 +46,7 @@ class PairedMatches(PairedSums):
         return (len(self.counts),)
 
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
-        """Rows by whether each model is right: shape (groups, 4)."""
+        """Rows by whether each model is correct: shape (groups, 4)."""
         one, other = (predicted == rows.truth[0] for predicted in rows.predicted)
         values = np.stack([one & other, one & ~other, other & ~one, ~(one | other)])
         kernels.add_runs(out, values * (1 if rows.weight is None else rows.weight), rows.runs)
@@ -57,5 +57,5 @@ class PairedMatches(PairedSums):
         return self.of_a_pair(weighted, group=group, **dict(zip(self.counts, values[group].T, strict=True)))
 
     def turned(self, table: pl.DataFrame) -> pl.DataFrame:
-        """The part of a table that is of two models, as if they had come in the other order."""
+        """The rows of a table for two models, with the models swapped."""
         return table.rename({"one_right": "other_right", "other_right": "one_right"}).select(table.columns)

@@ -22,18 +22,18 @@ CELLS = ("tn_tn", "fn_fn", "tn_fp", "fn_tp", "fp_tn", "tp_fn", "fp_fp", "tp_tp")
 
 @dataclass(frozen=True)
 class PairedOutcomes(PairedSums, Thresholded):
-    """How often each outcome of one model comes with each outcome of another, for pairs of models on the same rows.
+    """Joint confusion counts of pairs of models on the same rows.
 
-    Keys: ``pair`` (its number), ``threshold`` (null for hard predictions). Values: ``tn_tn``, ``fn_fn``, ``tn_fp``,
-    ``fn_tp``, ``fp_tn``, ``tp_fn``, ``fp_fp`` and ``tp_tp``: rows with the first outcome by the first model and the
-    second by the second. Rows that one of the two has not predicted are left out. Merges bit for bit if rows carry
+    Keys: ``pair`` (number of the pair), ``threshold`` (null for predicted labels). Values: ``tn_tn``, ``fn_fn``,
+    ``tn_fp``, ``fn_tp``, ``fp_tn``, ``tp_fn``, ``fp_fp`` and ``tp_tp``: rows with the first outcome for the first model
+    and the second for the second. Rows without a prediction of both models are skipped. Merges bit for bit if rows have
     no weights.
 
-    `Report.compare` reads the difference of each ratio of the confusion counts with its interval off it, and
-    `Report.flip_rate` how often decisions differ. `binary` keeps it if there are several models.
+    `Report.compare` computes differences of confusion-count metrics and their confidence intervals from it, and
+    `Report.flip_rate` the share of different decisions. `binary` includes it for several models.
 
     Args:
-        thresholds: Thresholds on both scores; empty to count hard predictions.
+        thresholds: Thresholds on both scores. If empty, ``y_pred`` is counted.
         pairs: Names of the models of each pair.
 
     Raises:
@@ -82,6 +82,6 @@ class PairedOutcomes(PairedSums, Thresholded):
         )
 
     def turned(self, table: pl.DataFrame) -> pl.DataFrame:
-        """The part of a table that is of two models, as if they had come in the other order."""
+        """The rows of a table for two models, with the models swapped."""
         turned = {cell: "_".join(reversed(cell.split("_"))) for cell in CELLS}
         return table.rename(turned).select(table.columns)

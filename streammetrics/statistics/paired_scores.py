@@ -1,4 +1,4 @@
-"""The scores of two models on the same rows: a histogram in the plane."""
+"""Two-dimensional histogram of the scores of two models on the same rows."""
 
 from __future__ import annotations
 
@@ -24,24 +24,23 @@ from streammetrics.statistics.score_histogram import ScoreHistogram
 from streammetrics.statistics.view import GROUP
 
 CELLS = 4_096
-PLANE = Lattice("real")  # of which the keys of pairs of scores are keys
+PLANE = Lattice("real")  # domain of the keys of pairs of scores
 
 
 @dataclass(frozen=True)
 class PairedScores(Paired):
-    """Counts of negatives and positives in cells of the plane of two scores, for pairs of models on the same rows.
+    """Two-dimensional histograms of negatives and positives, for the scores of pairs of models on the same rows.
 
-    A pair of scores has one key, whose bits are those of both scores in turns, so a bin of keys is a rectangle of the
-    plane: as wide in one score as in the other, or twice as wide in the second. Each score is told to six digits.
-    Every pair of values has a cell of its own until there are more than ``capacity`` of them; then bins are as in
-    `ScoreHistogram`. The table is a pure function of the rows, however they were split; counts merge bit for bit if
-    rows carry no weights.
+    The bits of both scores, rounded to six digits, are interleaved to one key. A bin of keys is therefore a rectangle,
+    as wide in one score as in the other, or twice as wide in the second. Every pair of values has its own cell until
+    there are more than ``capacity`` pairs; then bins are as in `ScoreHistogram`. The table does not depend on how the
+    rows are split. Unweighted counts merge bit for bit.
 
-    Keys: ``pair`` (its number), ``shift``, ``bin``. Values: ``neg``, ``pos``. Rows that one of the two models has not
-    predicted are left out.
+    Keys: ``pair`` (number of the pair), ``shift``, ``bin``. Values: ``neg``, ``pos``. Rows without a score of both
+    models are skipped.
 
-    `Report.compare` reads intervals of differences of ROC AUC, average precision, and other metrics of scores off it.
-    `binary` keeps it if there are several models, and rows carry no weights and belong to no units.
+    `Report.compare` computes confidence intervals for differences of ROC AUC, average precision, and other ranking
+    metrics from it. `binary` includes it for several models without weights and units.
 
     Args:
         pairs: Names of the models of each pair.
@@ -49,7 +48,7 @@ class PairedScores(Paired):
         domain: ``"probability"`` for scores in [0, 1], as fine near 1 as near 0; ``"real"`` for any other score.
 
     Raises:
-        SpecificationError: For a capacity that is too small, an unknown domain, and pairs that are not of different
+        SpecificationError: If the capacity is too small, the domain is unknown, or a pair does not have two different
             models.
 
     >>> PairedScores([("new", "old")])
@@ -83,7 +82,7 @@ class PairedScores(Paired):
         return PLANE.values(keys), rows.truth[0]
 
     def merge(self, table: pl.DataFrame) -> pl.DataFrame:
-        """Every cell once, at the smallest shift that fits, in ascending order."""
+        """Merge into one row per cell, at the smallest shift that fits the capacity, in ascending order."""
         pairs = len(self.pairs)
         place = pl.col(GROUP).cast(pl.Int64) * pairs + pl.col(PAIR)
         cells = fit(table.select(place.alias(GROUP), "shift", "bin", *self.counts), PLANE, self.capacity)
@@ -91,19 +90,19 @@ class PairedScores(Paired):
         return both.select(pl.col(name).cast(kind) for name, kind in table.schema.items())
 
     def valid(self) -> pl.Expr:
-        """Whether a row of a table, read from a file, can be."""
+        """Whether a row of a table read from a file is valid."""
         known = pl.col("shift").is_not_null() & pl.col("bin").is_not_null()
         on_plane = pl.struct("shift", "bin").map_batches(_on_plane, return_dtype=pl.Boolean)
         return super().valid() & known & on_plane
 
     def between(self, table: pl.DataFrame, one: str, other: str) -> pl.DataFrame | None:
-        """The part of a table that is of two models, with ``one`` and ``other``, which order cells along each score."""
+        """The rows of a table for two models, with ``one`` and ``other``, the order of the cells along each score."""
         along = sides(table["bin"].to_numpy() << table["shift"].to_numpy().astype(np.int64))
         placed = (pl.Series(name, side, pl.Int64) for name, side in zip(("one", "other"), along, strict=True))
         return super().between(table.with_columns(placed), one, other)
 
     def turned(self, table: pl.DataFrame) -> pl.DataFrame:
-        """The part of a table that is of two models, as if they had come in the other order."""
+        """The rows of a table for two models, with the models swapped."""
         return table.with_columns(one="other", other="one")
 
 

@@ -1,4 +1,4 @@
-"""How many rows are predicted positive, whatever they turn out to be."""
+"""Number of rows predicted positive and negative, without labels."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from streammetrics.statistics.thresholded import Thresholded
 
 @dataclass(frozen=True)
 class PredictedCounts(Thresholded):
-    """Predicted positives and negatives without labels, at thresholds on a score or of hard predictions.
+    """Predicted positives and negatives without labels, at score thresholds or of predicted labels.
 
-    Keys: ``threshold`` (a row is predicted positive if ``score >= threshold``, with the threshold
-    rounded to the type of the score; null for hard predictions).
-    Values: ``predicted_positives``, ``predicted_negatives``. Merges bit for bit if rows carry no weights.
+    Keys: ``threshold`` (a row is predicted positive if ``score >= threshold``, with the threshold rounded to the type
+    of the score; null for predicted labels). Values: ``predicted_positives``, ``predicted_negatives``. Merges bit for
+    bit if rows have no weights.
 
     Args:
-        thresholds: Thresholds on ``y_score``, kept in ascending order; empty to count the predictions of ``y_pred``.
+        thresholds: Thresholds on ``y_score``, stored in ascending order. If empty, ``y_pred`` is counted.
 
     Raises:
         SpecificationError: If a threshold is not a number, or is repeated.
@@ -37,7 +37,7 @@ class PredictedCounts(Thresholded):
     squared: ClassVar[tuple[str, ...]] = counts
 
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
-        """Rows by rank, all under one label: shape (groups, thresholds + 1, 2)."""
+        """Rows by rank, all with the same label: shape (groups, thresholds + 1, 2)."""
         self.add_by_rank(rows, np.zeros(rows.size, dtype=np.uint8), out)
 
     def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:

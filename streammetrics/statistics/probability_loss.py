@@ -1,4 +1,4 @@
-"""Log loss and Brier loss, by actual class."""
+"""Log loss and Brier loss, by true class."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
 from streammetrics.statistics.summed import Summed
 
-LOG_LOSS = -log(1 - (1 - kernels.CLIP))  # of a row, at most: that of a negative, whose 1e-15 is rounded down
+LOG_LOSS = -log(1 - (1 - kernels.CLIP))  # maximum for one row: a negative with a score clipped to 1 - 1e-15
 
 
 @dataclass(frozen=True)
 class Losses(Summed):
-    """Sums of log loss and Brier loss, and of their squares, by actual class."""
+    """Sums of log loss and Brier loss, and of their squares, by true class."""
 
     sums: ClassVar[tuple[str, ...]] = ("log_loss_sum", "log_loss_square_sum", "brier_sum", "brier_square_sum")
 
@@ -38,7 +38,7 @@ class Losses(Summed):
 
 @dataclass(frozen=True)
 class ProbabilityLoss(Losses):
-    """Sums of the losses of predicted probabilities, apart for negatives and positives.
+    """Sums of the losses of predicted probabilities, separately for negatives and positives.
 
     Keys: ``actual`` (0 or 1). Values: ``weight`` (the number of rows, or the sum of their weights), ``log_loss_sum``,
     ``log_loss_square_sum``, ``brier_sum``, ``brier_square_sum``. The log loss of a row is the negative natural
@@ -68,5 +68,5 @@ class ProbabilityLoss(Losses):
         kernels.sum_losses(rows.truth[0], rows.score[0], rows.weight, rows.runs, out)
 
     def valid(self) -> pl.Expr:
-        """Whether a row of a table, read from a file, can be."""
+        """Whether a row of a table read from a file is valid."""
         return super().valid() & pl.col("actual").is_in([0, 1])

@@ -1,4 +1,4 @@
-"""The rank of the actual class among the predicted ones."""
+"""Rank of the true class by predicted probability."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from streammetrics.statistics.summed import Summed
 
 @dataclass(frozen=True)
 class RankCounts(Summed):
-    """How often the actual class has the highest score, the second highest, and so on.
+    """Number of rows in which the true class has the highest score, the second highest, and so on.
 
-    Keys: ``rank`` (1 for the highest score; of equal scores the first label comes first). Values: ``count``. Merges bit
-    for bit if rows carry no weights.
+    Keys: ``rank`` (1 for the highest score; ties are broken by the order of labels). Values: ``count``. Merges bit for
+    bit if rows have no weights.
 
     >>> RankCounts()
     RankCounts()
@@ -43,14 +43,14 @@ class RankCounts(Summed):
         kernels.count_ranks(rows.truth[0], rows.score, rows.weight, rows.runs, out)
 
     def tabulate(self, values: NDArray[np.int64 | np.float64], weighted: bool) -> pl.DataFrame:
-        """The table of such counts."""
+        """The table of these counts."""
         group, place = np.nonzero(values)
         return self.table(weighted, group=group, rank=place + 1, count=values[group, place])
 
     def valid(self) -> pl.Expr:
-        """Whether a row of a table, read from a file, can be."""
+        """Whether a row of a table read from a file is valid."""
         return super().valid() & (pl.col("rank") > 0)
 
     def valid_for(self, labels: Sequence[Any]) -> pl.Expr:
-        """There are as many ranks as labels."""
+        """Ranks are at most the number of labels."""
         return pl.col("rank") <= len(labels)

@@ -1,4 +1,4 @@
-"""How many rows were seen, and how many of them left out."""
+"""Number of evaluated and of dropped rows."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from streammetrics.counting import Sums
 from streammetrics.rows.arrays import Rows
 from streammetrics.statistics.summed import Summed
 
-COUNTABLE = 1 << 53  # of a state: up to so many, floats tell whole numbers apart
+COUNTABLE = 1 << 53  # maximum of a state: floats represent integers exactly up to it
 
 
 @dataclass(frozen=True)
 class RowCounts(Summed):
-    """Rows evaluated and rows left out: plain counts, whatever the weights. Every accumulator keeps them.
+    """Unweighted number of evaluated and of dropped rows. Every accumulator includes it.
 
-    Values: ``rows``, ``dropped`` (rows with a null under ``nulls="drop"``, and rows of zero weight).
+    Values: ``rows``, ``dropped`` (rows with a null if ``nulls="drop"``, and rows of zero weight).
 
     >>> RowCounts()
     RowCounts()
@@ -43,9 +43,9 @@ class RowCounts(Summed):
         out[rows.numbers, 1] += rows.dropped
 
     def valid(self) -> pl.Expr:
-        """Whether a row of a table, read from a file, can be."""
+        """Whether a row of a table read from a file is valid."""
         return super().valid() & (pl.max_horizontal(self.counts) <= COUNTABLE)
 
     def schema(self, weighted: bool) -> dict[str, pl.DataType]:
-        """Columns and types of the table: integers even if rows carry weights."""
+        """Columns and types of the table: integers even if rows have weights."""
         return super().schema(weighted=False)

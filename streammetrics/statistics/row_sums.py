@@ -1,4 +1,4 @@
-"""Sums of what each row gives: the base of statistics that add up."""
+"""Sums of values of each row: the base of additive custom statistics."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ TAKEN = frozenset(
 
 @dataclass(frozen=True)
 class RowSums(Summed):
-    """A statistic that adds up some numbers of each row, times its weight.
+    """Base class of custom statistics that sum numbers of each row, multiplied by its weight.
 
-    A subclass says which columns it needs and what a row gives. ``y_true``, ``y_pred`` and ``y_score`` mean what they
-    mean everywhere; any other input is a column of finite numbers, and a keyword argument of `Accumulator`. Whole
-    numbers and booleans are counted (Int64), all else is summed (Float64). Defining the class registers it, so that
-    saved states know it; its name is that of the class in snake case unless it has another ``name``. Options are
-    fields of a dataclass with defaults.
+    A subclass lists its ``inputs`` and defines `of_rows`, which returns the values to sum. The inputs ``y_true``,
+    ``y_pred``, and ``y_score`` are the columns of the accumulator; any other input is a column of finite numbers and
+    becomes a keyword argument of `Accumulator`. Integers and Booleans are counted (Int64), other numbers are summed
+    (Float64). Defining the class registers it, so that saved states can be loaded. ``name`` defaults to the class name
+    in snake case. Options are dataclass fields with defaults.
 
     Raises:
-        SpecificationError: When the class is defined, if its name, or the name of one of its columns, is taken, or if
-            an input has the name of an argument of `Accumulator`.
+        SpecificationError: If the name of the class or of one of its columns is already used, or an input has the name
+            of an argument of `Accumulator`. Raised when the class is defined.
 
     >>> import streammetrics as sm
     >>> class Coverage(sm.RowSums):
@@ -71,11 +71,11 @@ class RowSums(Summed):
 
     @abstractmethod
     def of_rows(self, **inputs: NDArray[Any]) -> Mapping[str, Any]:
-        """What rows give by column, given arrays of all rows: an array, or one number for all of them."""
+        """Return the values to sum, by column: an array with one number per row, or one number for all rows."""
 
     @classmethod
     def _declare(cls) -> None:
-        """Set the columns to what a row gives."""
+        """Declare the columns that `of_rows` returns."""
         wanted = tuple(cls.inputs)
         if clash := TAKEN.intersection(wanted):
             raise SpecificationError(f"An input cannot be named {min(clash)!r}, an argument of Accumulator.")
@@ -92,7 +92,7 @@ class RowSums(Summed):
             shared = {*other.keys, *other.counts, *other.sums}.intersection(given)
             if shared and not issubclass(other, RowSums):
                 raise SpecificationError(
-                    f"{other.__name__} has a column {min(shared)!r} already. Rename that of {cls.__name__}."
+                    f"{other.__name__} already has a column {min(shared)!r}. Rename the column of {cls.__name__}."
                 )
 
     def cells(self, rows: Rows) -> tuple[int, ...]:
@@ -109,26 +109,26 @@ class RowSums(Summed):
         return self.table(weighted, group=np.arange(len(values)), **dict(zip(self.columns, values.T, strict=True)))
 
     def require(self, rows: Rows) -> None:
-        """Reject rows that give something else than finite numbers."""
+        """Reject values that are not finite numbers."""
         for name, value in self.values(rows).items():
             wrong = ~np.isfinite(value)
             if wrong.any():
                 raise DataError(
-                    f"{self.name} gives {name!r} that are not finite in {wrong.sum():,} of {rows.size:,} rows. "
-                    "Leave such rows out first."
+                    f"{self.name} returned values of {name!r} that are not finite in {wrong.sum():,} of {rows.size:,} "
+                    "rows. Drop these rows first."
                 )
 
     def values(self, rows: Rows) -> dict[str, NDArray[Any]]:
-        """What rows give, a number for each.
+        """Return the values of the rows by column.
 
         Raises:
-            DataError: If these are not the columns that the class declared, or not numbers, one for each row.
+            DataError: If these are not the declared columns, or not one number per row.
         """
         columns = {name: getattr(rows, ROLES[name])[0] for name in self.roles} | dict(rows.inputs)
         found = self.of_rows(**{name: columns[name] for name in self._arguments})
         if tuple(found) != self.columns:
-            raise DataError(f"{self.name} gives the columns {', '.join(found)}, not {', '.join(self.columns)}.")
+            raise DataError(f"{self.name} must return the columns {', '.join(self.columns)}, got {', '.join(found)}.")
         try:
             return {name: np.broadcast_to(np.asarray(value), rows.size) for name, value in found.items()}
         except ValueError as error:
-            raise DataError(f"{self.name} must give one number for each row: {error}.") from error
+            raise DataError(f"{self.name} must return one number per row: {error}.") from error

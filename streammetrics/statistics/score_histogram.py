@@ -1,4 +1,4 @@
-"""Positives and negatives along the score."""
+"""Histogram of the scores of positives and negatives."""
 
 from __future__ import annotations
 
@@ -22,15 +22,14 @@ HEAVY = 1e-3
 
 @dataclass(frozen=True)
 class ScoreHistogram(Binned):
-    """Counts of negatives and positives in bins that fit any distribution of scores.
+    """Histogram of the scores of negatives and positives, with bins that adapt to the data.
 
-    Bins are intervals of the floating-point line (see `streammetrics.kernels.lattice`), so their width is relative to
-    the score; every distinct score has a bin of its own until there are more than ``capacity`` of them. Keys:
-    ``shift``, ``bin``. Values: ``neg``, ``pos``. The table is a pure function of the rows, however they were split;
-    counts merge bit for bit if rows carry no weights.
+    Bins are intervals of the ordered floating-point numbers, so their width is relative to the score. Every distinct
+    score has its own bin until there are more than ``capacity`` scores. Keys: ``shift``, ``bin``. Values: ``neg``,
+    ``pos``. The table does not depend on how the rows are split. Unweighted counts merge bit for bit.
 
     Args:
-        capacity: Most bins kept for a group. Near an atom more can be needed, one for every power of two of distance.
+        capacity: Maximum number of bins per group. Atoms can add a few more, one for each power of two of distance.
         domain: ``"probability"`` for scores in [0, 1], as fine near 1 as near 0; ``"real"`` for any other score.
         atoms: Scores shared by many rows (point masses), such as a fallback score. Each has a bin of its own.
 
@@ -60,11 +59,11 @@ class ScoreHistogram(Binned):
         return Bins(_scores, self.lattice, self.capacity, 2, weighted)
 
     def cases(self, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
-        """Rows of a coarse bin tied, its positives on top, its negatives on top."""
+        """The table with the rows of coarse bins tied, positives first, and negatives first."""
         return order_cases(table, weighted=table.schema["pos"].is_float())
 
     def wide(self, table: pl.DataFrame) -> pl.DataFrame:
-        """A word on the bin that widens the bounds most, if it does so by more than one in a thousand."""
+        """A note on the bin that widens the bounds most, if by more than 0.001."""
         hidden = pl.col("pos") / pl.col("pos").sum().over(GROUP) * (pl.col("neg") / pl.col("neg").sum().over(GROUP))
         amount = pl.col("pos") + pl.col("neg")
         heavy = (
@@ -79,7 +78,7 @@ class ScoreHistogram(Binned):
         return heavy.select(GROUP, pl.Series("wide", words, dtype=pl.String))
 
     def distributions(self, table: pl.DataFrame) -> dict[str, tuple[Lattice, pl.DataFrame]]:
-        """Those of scores and labels."""
+        """The distributions of scores and labels."""
         scores = table.select(GROUP, "shift", "bin", count=pl.col("neg") + pl.col("pos"))
         labels = bins_of_labels(table, pl.sum("neg"), pl.sum("pos"))
         return {"y_score": (self.lattice, scores), "y_true": (LABELS, labels)}
@@ -87,7 +86,7 @@ class ScoreHistogram(Binned):
     @staticmethod
     def _word(share: float, low: float, high: float) -> str:
         atom = shortest_decimal(low, high)
-        return f"{share:.1%} of rows score {low:.6g} to {high:.6g}; if they share one score, declare atoms=({atom},)"
+        return f"{share:.1%} of rows score {low:.6g} to {high:.6g}; if they share one score, pass atoms=({atom},)"
 
 
 def _scores(rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:

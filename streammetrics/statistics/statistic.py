@@ -1,4 +1,4 @@
-"""What a statistic is: a frozen value that says what to keep, as key and value columns of one table."""
+"""The base class of statistics: which counts and sums to accumulate, in which columns of a table."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from streammetrics.rows.codes import ascending, in_order
 from streammetrics.rows.roles import SEVERAL, Kind, Roles
 from streammetrics.statistics.view import GROUP, View, exact, nothing_wide
 
-ROUNDING = 1e-9  # of float sums, as a share; many times more than there is
-STATISTICS: dict[str, type[Statistic]] = {}  # by name, as saved states know them
+ROUNDING = 1e-9  # relative rounding error of float sums; many times the actual one
+STATISTICS: dict[str, type[Statistic]] = {}  # by name, as in saved states
 
 
 def class_name(statistic: type) -> str:
-    """The class and the module that it is defined in."""
+    """The name of a class and of its module."""
     return f"{statistic.__module__}.{statistic.__qualname__}"
 
 
 def whole(option: str, value: Any, most: int = (1 << 63) - 1) -> int:
-    """An option that is a whole number, of numpy's types too.
+    """Return an option that must be an integer, also of a numpy type, as an int.
 
     Raises:
         SpecificationError: If the value is not an integer in the range.
@@ -45,35 +45,36 @@ def whole(option: str, value: Any, most: int = (1 << 63) - 1) -> int:
 
 
 def at_most(value: str, limit: pl.Expr) -> pl.Expr:
-    """Whether a sum keeps to a limit, rounding aside. NaN does."""
+    """Whether a sum is at most a limit, up to rounding. True for NaN."""
     return (pl.col(value) <= limit + ROUNDING * limit.abs()) | pl.col(value).cast(pl.Float64).is_nan()
 
 
 @dataclass(frozen=True)
 class Statistic(ABC):
-    """What to keep of the rows: no column names of the user's, no data, comparable, writable as JSON.
+    """Declares which counts and sums to accumulate. It holds no data and no column names of the user.
 
-    The table of a statistic has the column ``group`` (UInt32, the number of the group), key columns that say which
-    cell, and value columns. Two tables are merged by adding up the values of equal cells.
+    The table of a statistic has the column ``group`` (UInt32, the number of the group), key columns that identify a
+    cell, and value columns. Two tables are merged by summing the values of equal cells. Statistics can be compared and
+    written as JSON.
 
     A statistic declares:
 
-    - ``name``: of its table;
-    - ``kind``: of the tasks it serves, or None for all; binary ones serve each label of a task with several;
-    - ``roles``: what it needs of the user's columns, such as ``y_true`` and ``y_score``;
-    - ``keys``, and ``kept``, the keys that reports show; metrics fold the others;
-    - ``support``: over a table, the number of rows that have its label, if labels are kept apart;
-    - ``counts`` (integers, or sums of weights if rows carry them) and ``sums`` (Float64);
-    - ``held``: the counts that are together the rows of a group, or their weight, over all cells that have the same
-      values of the keys ``again``;
-    - ``limits``: the most that a row of weight 1 adds to a count or a sum, to which none adds less than 0;
-    - ``added``: floats that states saved by earlier versions do not have, and what they are there;
-    - ``squared``: the counts and sums that tables of weighted rows also hold with squared weights, in columns beside
-      them whose names end in ``_w2``; ``squares_itself`` if the statistic fills these columns;
-    - ``signed``: values that can be below 0; ``means``: those that do not grow with the weights;
-    - ``inputs``: further columns of numbers that it needs, which become keyword arguments of the accumulator;
-    - ``depends_on_order``: whether its table depends on the order of rows and merges, as that of a sketch may. Its
-      bounds hold in any order.
+    - ``name``: the name of its table;
+    - ``kind``: the kind of task, or None for all; binary statistics also apply to each label of other tasks;
+    - ``roles``: the columns it requires, such as ``y_true`` and ``y_score``;
+    - ``keys``, and ``kept``, the keys that reports show; metrics aggregate over the others;
+    - ``support``: an expression for the number of rows with the label, for tables by label;
+    - ``counts`` (integers, or sums of weights) and ``sums`` (Float64);
+    - ``held``: the counts that sum to the rows of a group, or their weight, over all cells with the same values of the
+      keys ``again``;
+    - ``limits``: the largest value that a row of weight 1 adds to a count or a nonnegative sum;
+    - ``added``: columns that states of earlier versions lack, with the values used instead;
+    - ``squared``: the counts and sums that tables of weighted rows also hold with squared weights, in columns whose
+      names end in ``_w2``; ``squares_itself`` if the statistic fills these columns;
+    - ``signed``: values that can be negative; ``means``: values that do not grow with the weights;
+    - ``inputs``: additional numeric columns, which become keyword arguments of the accumulator;
+    - ``depends_on_order``: whether its table depends on the order of rows and merges, as for a sketch. Its bounds hold
+      for any order.
     """
 
     name: ClassVar[str]
@@ -102,10 +103,10 @@ class Statistic(ABC):
 
     @classmethod
     def register(cls) -> None:
-        """Make it known by its name, to saved states.
+        """Register it by name, so that saved states can be loaded.
 
         Raises:
-            SpecificationError: If another statistic has the name.
+            SpecificationError: If the name is already used.
         """
         known = STATISTICS.get(cls.name, cls)
         if class_name(known) != class_name(cls):
@@ -114,20 +115,20 @@ class Statistic(ABC):
 
     @property
     def of_label(self) -> bool:
-        """Whether each label of a task with several has a table of its own."""
+        """Whether each label of a multiclass or multilabel task has its own table."""
         return self.kind == "binary"
 
     def task(self) -> Kind | None:
-        """The kind of task that these options are for, or None for any."""
+        """The kind of task that these options require, or None for any."""
         return self.kind
 
     def serves(self, kind: Kind) -> bool:
-        """Whether it can be kept in a task; binary ones are kept for each label of a task with several."""
+        """Whether it applies to a task. Binary statistics apply to each label of a multiclass or multilabel task."""
         return self.task() in (None, kind) or (self.task() == "binary" and kind in SEVERAL)
 
     @property
     def labels(self) -> tuple[Any, ...]:
-        """The labels of the task, in order, if these options declare them."""
+        """Labels of the task, in order, if the options declare them."""
         return ()
 
     def needs(self) -> tuple[str, ...]:
@@ -135,7 +136,7 @@ class Statistic(ABC):
         return self.roles
 
     def misfit(self, roles: Roles) -> tuple[Part, ...]:
-        """Why columns of these roles cannot feed it, as parts of a message; empty if they can."""
+        """Why it cannot be computed from columns of these roles, as parts of a message; empty if it can."""
         missing = [role for role in self.needs() if not getattr(roles, role)]
         if missing := [*missing, *(name for name in self.inputs if name not in roles.inputs)]:
             first, *others = map(Argument, missing)
@@ -154,17 +155,17 @@ class Statistic(ABC):
 
     @abstractmethod
     def counter(self, weighted: bool) -> Counter:
-        """A counter of no rows yet."""
+        """Return a new counter without rows."""
 
     def table(self, weighted: bool, /, **columns: Any) -> pl.DataFrame:
-        """A table of these columns."""
+        """Return a table of these columns."""
         types = self.schema(weighted)
         return pl.DataFrame([pl.Series(name, columns[name], types[name]) for name in types if name in columns])
 
     def merge(self, table: pl.DataFrame) -> pl.DataFrame:
-        """The table with every cell once, sorted by group and keys. Equal tables give equal sums, to the last bit."""
+        """Merge into one row per cell, sorted by group and keys. Equal tables give equal sums, bit for bit."""
         cell = (GROUP, *self.keys)
-        if not ascending(table.select(cell)):  # a group-by would add up in an order that varies
+        if not ascending(table.select(cell)):  # a group-by sums in varying order
             order, starts = in_order(table.select(cell))
             values = [name for name in table.columns if name not in cell]
             sums = [pl.Series(v, np.add.reduceat(table[v].to_numpy()[order], starts)) for v in values]
@@ -172,11 +173,11 @@ class Statistic(ABC):
         return table.with_columns(pl.col(GROUP).set_sorted())
 
     def for_reports(self) -> Self:
-        """The statistic by which reports roll up groups."""
+        """The statistic with which reports roll up groups."""
         return self
 
     def rows_held(self, table: pl.DataFrame) -> pl.DataFrame:
-        """Columns group, fewest and most: how many rows the cells of a group hold, which may be counted again.
+        """Columns group, fewest, and most: the number of rows in the cells of a group, for each value of ``again``.
 
         As floats, since integers of a file could overflow.
         """
@@ -190,7 +191,7 @@ class Statistic(ABC):
         return pl.DataFrame({GROUP: group[first], **ends})
 
     def valid(self) -> pl.Expr:
-        """Whether a row of a table, read from a file, can be."""
+        """Whether a row of a table read from a file is valid."""
         counts = [pl.col(c) >= 0 for c in self.counts]
         finite = [pl.col(c).is_finite() for c in (*self.counts, *self.sums)]
         rows = pl.sum_horizontal(pl.col(self.held).cast(pl.Float64))
@@ -202,43 +203,43 @@ class Statistic(ABC):
         aside = {*self.keys, *self.twins.values()}
         floats = [c for c, kind in self.schema(weighted=True).items() if kind.is_float() and c not in aside]
         totals = [pl.col(c).sum().over(self.kept) if self.kept else pl.col(c).sum() for c in floats]
-        if self.held:  # which are added up
+        if self.held:  # so that they can be summed
             rows = pl.sum_horizontal(pl.col(self.held).cast(pl.Float64())).sum()
             totals.append(rows.over(self.again) if self.again else rows)
         return ~pl.all_horizontal(pl.lit(True), *(total.is_finite() for total in totals))
 
     def valid_for(self, labels: Sequence[Any]) -> pl.Expr:
-        """Whether such a row can be of a task with these labels; without labels, of one that declares none."""
+        """Whether a row is valid in a task with these labels; without labels, in a task that declares none."""
         return pl.lit(True)
 
     def cases(self, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
-        """The tables between which the truth lies; the first holds the value. One, if the table hides nothing."""
+        """Tables that bracket the exact metric; the first one gives the value. One table if nothing is coarse."""
         return exact(table)
 
     def wide(self, table: pl.DataFrame) -> pl.DataFrame:
-        """Columns group and wide: a word on each group whose table hides so much that bounds are wide."""
+        """Columns group and wide: a note for each group whose coarse bins make its bounds wide."""
         return nothing_wide(table)
 
     def views(self) -> tuple[View, ...]:
-        """What metrics can be computed from: the table itself."""
+        """Views that metrics are computed from. Defaults to the table itself."""
         columns = frozenset(self.schema(weighted=False)) - {GROUP}
         folds = len(self.kept) < len(self.keys)
         return (View(columns, self.kept, folds, self.cases, self.support, self.wide),)
 
     def distributions(self, table: pl.DataFrame) -> dict[str, tuple[Lattice, pl.DataFrame]]:
-        """The distributions that a table holds, of ``y_score``, ``y_pred``, ``y_true`` or ``error``.
+        """Distributions in a table, of ``y_score``, ``y_pred``, ``y_true``, or ``error``.
 
         Each is a lattice and the columns group, shift, bin, and count. Labels are 0 or 1.
         """
         return {}
 
     def typed(self, schema: Mapping[str, pl.DataType], found: Mapping[str, pl.DataType]) -> dict[str, pl.DataType]:
-        """The schema with types that come from the data taken from those found."""
+        """The schema, with types that depend on the data taken from the types found."""
         return dict(schema)
 
     @property
     def twins(self) -> dict[str, str]:
-        """For columns of weighted tables, the one that holds the same sums with squared weights."""
+        """For each column of a weighted table, the column of the same sums with squared weights."""
         return {name: f"{name}_w2" for name in self.squared}
 
     def schema(self, weighted: bool) -> dict[str, pl.DataType]:

@@ -1,4 +1,4 @@
-"""Statistics that add up values of rows in cells that every group has."""
+"""Statistics that sum values of rows in the same cells for every group."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from streammetrics.statistics.statistic import Statistic
 
 @dataclass(frozen=True)
 class Summed(Statistic):
-    """A statistic that adds up values of rows in cells that every group has."""
+    """A statistic that sums values of rows in the same cells for every group."""
 
     def counter(self, weighted: bool) -> Counter:
-        """Sums of the cells: integers if all of them count rows."""
+        """Counter of the cells: integers if all cells count rows."""
         return Sums(self, weighted, integers=not weighted and not self.sums)
 
     @abstractmethod
@@ -33,6 +33,6 @@ class Summed(Statistic):
         """Add rows to the cells of their groups: shape (groups, ...)."""
 
     def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
-        """The table of the cells of all groups: here one row for each, whose cells are its counts and sums."""
+        """The table of the cells of all groups. By default, one row per group with its counts and sums."""
         columns = dict(zip((*self.counts, *self.sums), values.T, strict=True))
         return self.table(weighted, group=np.arange(len(values)), **columns)

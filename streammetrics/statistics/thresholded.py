@@ -1,4 +1,4 @@
-"""Counts of rows on either side of thresholds on a score, or of hard predictions."""
+"""Counts of rows above and below score thresholds, or of predicted labels."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from streammetrics.statistics.summed import Summed
 
 @dataclass(frozen=True)
 class Thresholded(Summed):
-    """What statistics that count at thresholds have in common.
+    """Common base of statistics with thresholds.
 
     Args:
-        thresholds: Thresholds on ``y_score``, one or several, kept in ascending order; empty to count the
-            predictions of ``y_pred``.
+        thresholds: Thresholds on ``y_score``, one or several, stored in ascending order. If empty, ``y_pred`` is
+            counted.
 
     Raises:
         SpecificationError: If a threshold is not a number, or is repeated.
@@ -50,7 +50,7 @@ class Thresholded(Summed):
         object.__setattr__(self, "thresholds", found)
 
     def needs(self) -> tuple[str, ...]:
-        """A score for thresholds, else a prediction."""
+        """``y_score`` if there are thresholds, else ``y_pred``."""
         return (*self.roles, "y_score" if self.thresholds else "y_pred")
 
     def cells(self, rows: Rows) -> tuple[int, ...]:
@@ -74,7 +74,7 @@ class Thresholded(Summed):
         kernels.count_outcomes(label, score, thresholds, rows.weight, rows.runs, out)
 
     def at_thresholds(self, weighted: bool, by_rank: NDArray[Any], *names: tuple[str, str]) -> pl.DataFrame:
-        """The table of counts by rank: of those that reach a threshold, and of the rest, with a name for each label."""
+        """Return the table of rows at or above and below each threshold, from counts by rank."""
         reached = np.flip(np.cumsum(np.flip(by_rank, axis=1), axis=1), axis=1)  # rows of each rank or above
         above, below = reached[:, 1:], reached[:, :1] - reached[:, 1:]
         groups, thresholds = above.shape[:2]
@@ -90,6 +90,6 @@ class Thresholded(Summed):
         )
 
     def valid(self) -> pl.Expr:
-        """Whether a row of a table, read from a file, can be."""
+        """Whether a row of a table read from a file is valid."""
         thresholds = pl.col("threshold").is_in(self.thresholds) if self.thresholds else pl.col("threshold").is_null()
         return super().valid() & thresholds

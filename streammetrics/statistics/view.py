@@ -1,4 +1,4 @@
-"""How metrics see the table of a statistic."""
+"""Views of the table of a statistic, from which metrics are computed."""
 
 from __future__ import annotations
 
@@ -11,20 +11,19 @@ GROUP = "group"
 
 
 def nothing_wide(table: pl.DataFrame) -> pl.DataFrame:
-    """Columns group and wide, of a table that hides nothing."""
+    """Columns group and wide of a table without coarse bins."""
     return pl.DataFrame(schema={GROUP: pl.UInt32, "wide": pl.String})
 
 
 def exact(table: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """The one case of a table that hides nothing."""
+    """The only case of an exact table."""
     return {"exact": table}
 
 
 def with_weighted(table: pl.DataFrame, count: str) -> pl.DataFrame:
-    """The table with ``weighted``: whether a count is a sum of weights, and not a number of rows.
+    """Return the table with ``weighted``: whether a count is a sum of weights rather than a number of rows.
 
-    The type of the column says so, since it follows from the specification. Its numbers cannot: fractional weights may
-    add up to whole numbers.
+    This follows from the type of the column, not from its numbers, since fractional weights can sum to integers.
 
     >>> with_weighted(pl.DataFrame({"count": [2.0]}), "count").row(0)
     (2.0, True)
@@ -34,14 +33,14 @@ def with_weighted(table: pl.DataFrame, count: str) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class View:
-    """A table that metrics are computed from, made from that of a statistic.
+    """A table that metrics are computed from, derived from the table of a statistic.
 
-    - ``columns``: what formulas can read;
+    - ``columns``: the columns for formulas;
     - ``kept``: the keys that reports show;
-    - ``folds``: whether formulas fold the rows of a group and of kept keys, or are read in every row;
-    - ``cases``: makes the tables between which the truth lies; the first holds the value;
-    - ``support``: over the rows of a label, the number of rows that have it, by which averages are weighted;
-    - ``wide``: makes columns group and wide, a word on each group whose table hides so much that bounds are wide.
+    - ``folds``: whether formulas aggregate the rows of a group and its kept keys, or are computed in every row;
+    - ``cases``: returns the tables that bracket the exact metric; the first one gives the value;
+    - ``support``: the number of rows with a label, the weight of the label in averages;
+    - ``wide``: returns columns group and wide, a note for each group whose coarse bins make its bounds wide.
     """
 
     columns: frozenset[str]

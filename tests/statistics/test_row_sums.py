@@ -135,7 +135,7 @@ def test_options_have_defaults_and_are_saved():
     ("body", "message"),
     [
         ({"inputs": ("by",), "of_rows": lambda self, by: {"x1": by}}, "cannot be named 'by'"),
-        ({"inputs": ("y_true",), "of_rows": lambda self, y_true: {"tp": y_true}}, "has a column 'tp' already"),
+        ({"inputs": ("y_true",), "of_rows": lambda self, y_true: {"tp": y_true}}, "already has a column 'tp'"),
         ({"name": "score_histogram", "of_rows": lambda self: {"x1": 1}}, "'score_histogram' is taken by"),
     ],
 )
@@ -184,8 +184,8 @@ class Logs(sm.RowSums):
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        ([1.0, 0.0], "'log_sum' that are not finite in 1 of 2 rows. Leave such rows out first"),
-        ([1.0, 2.0, 3.0], "logs must give one number for each row"),
+        ([1.0, 0.0], "'log_sum' that are not finite in 1 of 2 rows. Drop these rows first"),
+        ([1.0, 2.0, 3.0], "logs must return one number per row"),
     ],
 )
 def test_rows_that_give_no_finite_number_each_are_refused(y, message):
