@@ -1,8 +1,8 @@
-"""Confidence intervals: where a metric would lie on other rows like those seen, computed from the same tables.
+"""Confidence intervals: the sampling uncertainty of metrics, computed from the same tables.
 
-They say nothing of what the bins of a table hide: that is what the certified bounds are for, and the two are never
-mixed. Each interval is a pair of expressions over a table, ``ci_lower`` and ``ci_upper``, which work in every group at
-once; a null means that the method is not sound there.
+Certified bounds cover what the bins of a table hide; intervals do not, and the two are never mixed. Each interval is a
+pair of expressions over a table, ``ci_lower`` and ``ci_upper``, for all groups at once. Null means that the method is
+not valid there.
 
 | metric | interval |
 |---|---|
@@ -12,8 +12,8 @@ once; a null means that the method is not sound there.
 | a mean over the bins of a histogram | `mean_interval` |
 | a quantile | `quantile_interval` |
 | MAD, an interquartile range | `mad_interval`, `iqr_interval` |
-| any other smooth metric of counts or sums, such as F1, average precision or RMSE | `influence_intervals` |
-| any metric but counts, extremes and quantiles, of rows of units | `jackknife_interval` |
+| any other smooth metric of counts or sums, such as F1, average precision, or RMSE | `influence_intervals` |
+| with ``unit``, any metric except counts, extremes, and quantiles | `jackknife_interval` |
 """
 
 from streammetrics.uncertainty.auc import auc_intervals

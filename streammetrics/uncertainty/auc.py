@@ -1,4 +1,4 @@
-"""Interval of the ROC AUC."""
+"""Confidence interval of the ROC AUC."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from streammetrics.uncertainty.limits import moved
 
 Values = NDArray[np.float64]
 
-FEW = 30  # rows of a class, below which the spread of its placements is not well known
+FEW = 30  # rows of a class, below which the variance of its placements is unreliable
 HALVINGS = 60
 
 
 def auc_intervals(table: pl.DataFrame, by: Sequence[str] = (), confidence: float = 0.95) -> pl.DataFrame:
-    """Intervals of the ROC AUC after DeLong, DeLong & Clarke-Pearson (1988), on the logit.
+    """Return intervals of the ROC AUC after DeLong, DeLong & Clarke-Pearson (1988), on the logit scale.
 
-    The placement of a positive is the share of negatives below it, ties counted half, that of a negative the share of
-    positives above it. The variances of the two, over the number of positives and of negatives, add up to that of the
-    AUC. It is exact for tied rows, so it is that of the AUC with the rows of a coarse bin tied. Student's t has the
-    degrees of freedom of Welch (1947).
+    The placement of a positive is the share of negatives below it, ties counted half; the placement of a negative is
+    the share of positives above it. The variance of the AUC is the sum of the two variances of placements, each divided
+    by the number of rows of its class. It is correct for ties, so the interval is that of the AUC with the rows of
+    coarse bins tied. Student's t has the degrees of freedom of Welch (1947).
 
-    If a class has fewer than 30 rows, or the AUC is 0 or 1, the interval also covers the fifth one of Newcombe
+    If a class has fewer than 30 rows, or the AUC is 0 or 1, the interval also covers that of method 5 of Newcombe
     (2006), whose variance follows from the AUC alone.
 
     Args:
-        table: ``neg`` and ``pos``, the rows of each bin, in ascending order of score, and the columns ``by``. Sums of
-            weights do not give the number of rows.
-        by: Group columns. The rows of a group follow each other.
+        table: ``neg`` and ``pos``, the rows of each bin, in ascending order of score, and the columns ``by``.
+            Unweighted only.
+        by: Group columns. The rows of a group are adjacent.
         confidence: Confidence level.
 
     Returns:
@@ -63,7 +63,7 @@ def auc_intervals(table: pl.DataFrame, by: Sequence[str] = (), confidence: float
 
 
 def newcombe_limit(auc: Values, positives: Values, negatives: Values, z: float, side: int) -> Values:
-    """The lower (-1) or upper (1) limit of method 5 of Newcombe (2006): where the AUC is z standard errors away.
+    """Return the lower (-1) or upper (1) limit of method 5 of Newcombe (2006), z standard errors from the AUC.
 
     >>> auc, ten = np.array([1.0]), np.array([10.0])
     >>> newcombe_limit(auc, ten, ten, 1.96, -1).round(4), newcombe_limit(auc, ten, ten, 1.96, 1)
@@ -82,7 +82,7 @@ def newcombe_limit(auc: Values, positives: Values, negatives: Values, z: float, 
 def _limits(
     level: float, auc: Values, positives: Values, negatives: Values, of_positives: Values, of_negatives: Values
 ) -> tuple[Values, Values]:
-    """Lower and upper limits, from the AUC, the rows of each class and the variance of their placements."""
+    """Lower and upper limits, from the AUC, the rows of each class, and the variance of their placements."""
     with np.errstate(all="ignore"):
         of_positives, of_negatives = of_positives / positives, of_negatives / negatives
         variance = of_positives + of_negatives

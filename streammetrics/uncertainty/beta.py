@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Values = NDArray[np.float64]
 
-POINTS = 128  # at which an integrand is computed
+POINTS = 128  # nodes of the quadrature
 REACH = 45  # exp(-45) is below rounding
 TINY = 1e-300
 
@@ -31,7 +31,7 @@ def log_beta(a: ArrayLike, b: ArrayLike) -> Values:
 def log_beta_below(x: ArrayLike, a: ArrayLike, b: ArrayLike) -> Values:
     """Return the logarithm of the integral of ``t^(a - 1) (1 - t)^(b - 1)`` from 0 to x, for x between 0 and 1.
 
-    Up to the mean of the distribution it is integrated numerically, beyond that the rest is subtracted from the whole.
+    Up to the mean of the distribution, it is integrated numerically; beyond, the rest is subtracted from the total.
 
     >>> round(float(np.exp(log_beta_below(0.5, 3, 3) - log_beta(3, 3))), 9)
     0.5
@@ -58,5 +58,5 @@ def _up_to_the_mean(x: Values, a: Values, b: Values) -> Values:
 
 @cache
 def _gauss() -> tuple[Values, Values]:
-    """Nodes and weights of Gauss's quadrature, which take a tenth of an import, and few need them."""
+    """Nodes and weights of Gauss's quadrature, on first use: few need them, and they take a tenth of an import."""
     return np.polynomial.legendre.leggauss(POINTS)

@@ -1,4 +1,4 @@
-"""Tests of many hypotheses: p-values, and which of them stand together."""
+"""Multiple testing: p-values and the control of the false discovery rate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Values = NDArray[np.float64]
 
 
 def upper_tail(z: ArrayLike) -> Values:
-    """Probability that a standard normal variable is greater than z.
+    """Return the probability that a standard normal variable is greater than z.
 
     >>> upper_tail([0.0, 1.959964]).round(6)
     array([0.5  , 0.025])
@@ -23,11 +23,11 @@ def upper_tail(z: ArrayLike) -> Values:
 
 
 def as_normal(t: ArrayLike, degrees: ArrayLike) -> Values:
-    """The standard normal value that is as improbable as a value of Student's t, nearly (Wallace 1959).
+    """Return the standard normal value with about the same tail probability as a value of Student's t (Wallace 1959).
 
     Args:
         t: Values of Student's t.
-        degrees: Degrees of freedom, at least 1; below, nothing is improbable.
+        degrees: Degrees of freedom. Below 1, the result is 0.
 
     >>> as_normal([2.093, 2.093], [19, 1e9]).round(3)
     array([1.96 , 2.093])
@@ -40,13 +40,13 @@ def as_normal(t: ArrayLike, degrees: ArrayLike) -> Values:
 
 
 def difference_of_shares(count: ArrayLike, total: ArrayLike, other_count: ArrayLike, other_total: ArrayLike) -> Values:
-    """Signed root of the likelihood ratio of two independent proportions, which is nearly standard normal.
+    """Return the signed root of the likelihood ratio of two independent proportions, about standard normal.
 
-    Counts are moved towards their common proportion by half a row, so that it also holds for rare events, where the
-    tails of the usual z-test are far off.
+    Counts are moved toward their common proportion by half a row. The result is then also valid for rare events, for
+    which the usual z-test is not.
 
     Returns:
-        Values above 0 if the first proportion is the larger; NaN if one of them has no rows.
+        Positive values if the first proportion is larger; NaN if one of them has no rows.
 
     >>> difference_of_shares([30, 0], [100, 500], [200, 1_000], [1_000, 50_000]).round(2)
     array([ 2.13, -4.01])
@@ -66,10 +66,10 @@ def _term(observed: Values, expected: Values) -> Any:
 
 
 def discoveries(p_values: ArrayLike, rate: float) -> NDArray[np.bool_]:
-    """Which hypotheses are rejected, an expected share of at most ``rate`` falsely (Benjamini & Hochberg 1995).
+    """Return which hypotheses to reject at a false discovery rate of at most ``rate`` (Benjamini & Hochberg 1995).
 
-    That holds for independent and for positively dependent p-values. For any dependence of m p-values, divide the rate
-    by 1 + 1/2 + … + 1/m (Benjamini & Yekutieli 2001).
+    Valid for independent and for positively dependent p-values. For any dependence of m p-values, divide the rate by 1
+    + 1/2 + … + 1/m (Benjamini & Yekutieli 2001).
 
     >>> discoveries([0.001, 0.9, 0.03, 0.02], 0.05)
     array([ True, False,  True,  True])

@@ -13,7 +13,7 @@ from streammetrics.errors import SpecificationError
 
 
 def upper_level(confidence: float) -> float:
-    """The probability below the upper limit of a two-sided interval.
+    """Return the probability below the upper limit of a two-sided interval.
 
     Raises:
         SpecificationError: If ``confidence`` is not between 0 and 1.
@@ -28,7 +28,7 @@ def upper_level(confidence: float) -> float:
 
 
 def normal_quantile(p: float) -> float:
-    """The value below which a standard normal variable falls with probability p (Wichura 1988, AS 241).
+    """Return the quantile of the standard normal distribution (Wichura 1988, AS 241).
 
     >>> round(normal_quantile(0.975), 6)
     1.959964
@@ -38,7 +38,7 @@ def normal_quantile(p: float) -> float:
 
 @cache
 def t_quantile(p: float, degrees: int) -> float:
-    """The value below which Student's t falls with probability p, for a whole number of degrees of freedom.
+    """Return the quantile of Student's t for an integer number of degrees of freedom.
 
     With t = sqrt(degrees) tan(angle), its distribution is a finite sum of powers of cos(angle) (Abramowitz & Stegun
     1964, 26.7.3 and 26.7.4), which is solved for the angle by bisection.
@@ -57,13 +57,13 @@ def t_quantile(p: float, degrees: int) -> float:
     return math.sqrt(degrees) * math.tan(low)
 
 
-MANY = 30  # degrees of freedom, from which the expansion is right to six digits
+MANY = 30  # degrees of freedom from which the expansion has six correct digits
 
 
 def t_quantiles(p: float, degrees: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Quantiles of Student's t for any degrees of freedom; few of them are rounded down.
+    """Return quantiles of Student's t for any degrees of freedom. Below 30, degrees are rounded down.
 
-    From 30 on they follow from those of the normal distribution (Abramowitz & Stegun 1964, 26.7.5).
+    From 30 on, quantiles follow from those of the normal distribution (Abramowitz & Stegun 1964, 26.7.5).
 
     >>> t_quantiles(0.975, np.array([0.5, 19.9, 100.0, np.inf])).round(6)
     array([     nan, 2.093024, 1.983972, 1.959964])

@@ -1,7 +1,7 @@
-"""E-values: evidence of rows against a claim, which can be multiplied over windows of time.
+"""E-values: evidence against a hypothesis, which can be multiplied over time windows.
 
-An e-value is at least 0 and has an expectation of at most 1 while the claim is true, so a large one is rare: by chance
-it exceeds 20 at most once in 20 times. Values here are logarithms.
+An e-value is nonnegative and has an expectation of at most 1 under the hypothesis. Large values are therefore rare: the
+probability of exceeding 20 is at most 1 in 20. All values in this module are logarithms.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from streammetrics.uncertainty.beta import Values, log_beta_below
 from streammetrics.uncertainty.discoveries import discoveries as of_p_values
 
 SCALE = 1.0
-"""How far from the limit, in standard errors, a window is expected to lie when the claim is false."""
+"""Expected distance of a window from the limit, in standard errors, if the hypothesis is false."""
 
 TAIL = -25.0  # below which the normal distribution is computed from its asymptotic series
 log_normal: Final = np.vectorize(lambda x: math.log(math.erfc(-x / math.sqrt(2)) / 2), otypes=[float])
 
 
 def log_e_value(z: ArrayLike, scale: float = SCALE) -> Values:
-    """Return the evidence against "the true value is not beyond the limit", from an estimate that is about normal.
+    """Return the evidence that the true value is beyond a limit, from an approximately normal estimate.
 
-    It is the likelihood ratio, averaged over true values beyond the limit whose distances are half-normal, which makes
-    it an e-value asymptotically (Robbins 1970).
+    It is the likelihood ratio, averaged over true values beyond the limit with half-normal distances. Asymptotically,
+    this is an e-value (Robbins 1970).
 
     Args:
-        z: How far beyond the limit the estimate lies, in standard errors; negative if it is not beyond.
-        scale: Typical distance of true values beyond the limit, in standard errors. Chosen before the data.
+        z: Distance of the estimate beyond the limit, in standard errors; negative if it is not beyond.
+        scale: Typical distance of true values beyond the limit, in standard errors. Choose it before seeing data.
 
     >>> log_e_value([-2, 0, 2, 4]).round(2).tolist()
     [-1.2, -0.35, 1.26, 4.34]
@@ -48,18 +48,18 @@ def log_e_value(z: ArrayLike, scale: float = SCALE) -> Values:
 def log_e_value_of_share(
     successes: ArrayLike, rows: ArrayLike, limit: ArrayLike, *, above: bool, weight: ArrayLike | None = None
 ) -> Values:
-    """Return the evidence against "the true proportion is not beyond the limit". It is exact for any number of rows.
+    """Return the evidence that a true proportion is beyond a limit. Exact for any number of rows.
 
-    It is the likelihood ratio, averaged over proportions beyond the limit by a beta distribution around the limit that
-    is cut off there.
+    It is the likelihood ratio, averaged over proportions beyond the limit with a beta distribution truncated at the
+    limit.
 
     Args:
-        successes: Rows that count, such as correct ones.
-        rows: All rows.
+        successes: Number of successes, such as correct rows.
+        rows: Number of rows.
         limit: Proportion, between 0 and 1.
-        above: Whether beyond the limit is above it.
-        weight: Rows that the beta distribution is worth. Chosen before the successes are known. Defaults to the number
-            of rows over the square of `SCALE`, as in `log_e_value`.
+        above: Whether "beyond" means above the limit.
+        weight: Weight of the beta distribution, in rows. Choose it before the successes are known. Defaults to the
+            number of rows divided by the square of `SCALE`, as in `log_e_value`.
 
     >>> log_e_value_of_share([80, 78, 60], 100, 0.8, above=False).round(2).tolist()
     [-0.34, -0.04, 5.88]
@@ -75,16 +75,15 @@ def log_e_value_of_share(
 
 
 def discoveries(log_e: ArrayLike, rate: float) -> NDArray[np.bool_]:
-    """Return for which of many claims the evidence suffices, if a share ``rate`` of those may be mistaken on average.
+    """Return which hypotheses to reject at a false discovery rate of at most ``rate``.
 
-    The e-BH procedure (Wang & Ramdas 2022): the k largest of n e-values are discoveries if each is at least
-    ``n / (k * rate)``: Benjamini and Hochberg's procedure with their reciprocals for p-values. The claims may depend on
-    each other in any way.
+    This is the e-BH procedure (Wang & Ramdas 2022): the k largest of n e-values are discoveries if each is at least
+    ``n / (k * rate)``. It is valid for any dependence between the hypotheses.
 
     >>> discoveries(np.log([100, 50, 30, 1]), 0.05).tolist()
     [True, True, True, False]
     >>> discoveries(np.log([70, 1, 1, 1]), 0.05).tolist()
     [False, False, False, False]
     """
-    with np.errstate(over="ignore"):  # of no evidence at all
+    with np.errstate(over="ignore"):  # no evidence
         return of_p_values(np.exp(-np.asarray(log_e, dtype=np.float64)), rate)

@@ -1,4 +1,4 @@
-"""Intervals of any smooth metric of a table: from the influence of a row in each of its cells."""
+"""Confidence intervals of any smooth metric of a table, from the influence of a row in each cell."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ Products = Mapping[tuple[str, str], str]
 Read = Callable[[pl.DataFrame], pl.DataFrame]
 
 GROUP = "group"
-SLICES = {"neg": 16, "pos": 48, "count": 64}  # of the rows of a histogram, whose order within them is left out
-STEP = 2**-10  # by which a cell is varied, as a share of it
+SLICES = {"neg": 16, "pos": 48, "count": 64}  # of the rows of a histogram, whose order within a slice is ignored
+STEP = 2**-10  # relative change of a cell
 LEAST_STEP = 0.01  # of a row
-STEP_OF_SUMS = 2**-20  # as a share; influence that nearly cancels, as on a correlation near 1, needs a small one
-ROWS = 1 << 21  # of tables read at a time, so that memory stays bounded
+STEP_OF_SUMS = 2**-20  # relative; influence that nearly cancels, as on a correlation near 1, needs a small one
+ROWS = 1 << 21  # of tables computed at a time, to bound memory
 ROUNDING = 1e-9
-POSITIVES = {"pos", "tp", "fn"}  # counts of rows of the one class, beside those of the other
-DRAWS = 50  # tables, whose mean shows a bias
+POSITIVES = {"pos", "tp", "fn"}  # counts of the rows of different classes
+DRAWS = 50  # tables drawn to estimate the bias
 MOST_BIAS = 0.75  # standard errors
-CLEAR = 4  # standard errors, that a maximum lies above 0; noise alone reaches three
+CLEAR = 4  # standard errors of a maximum above 0; noise alone reaches three
 
 
 def counted(*counts: str) -> dict[tuple[str, str], str]:
-    """The products of columns that count different rows.
+    """Return the products of columns that count different rows.
 
     >>> counted("neg", "pos")
     {('neg', 'neg'): 'neg', ('pos', 'pos'): 'pos'}
@@ -54,36 +54,36 @@ def influence_intervals(
     fewest: int | Sequence[int] = 2,
     maxima: Collection[str] = (),
 ) -> pl.DataFrame:
-    """Intervals of metrics from the influence of one more row in each cell.
+    """Return intervals of metrics from the influence of one more row in each cell.
 
-    Every cell in turn gets a hundredth of a row more, or a thousandth of its rows, and the metrics are read again. The
-    change for each row is the influence of the rows of that cell; over all rows, the variance of the metric is the sum
-    of the squares of the influence about its mean (the infinitesimal jackknife of Jaeckel 1972; Efron 1982, chapter 6).
-    Rows of two classes have a mean each, and a part of the variance each, from which Welch (1947) finds the degrees of
-    freedom of Student's t. Limits stay within the range of the metric (see `limits`).
+    Every cell in turn is increased by a hundredth of a row, or a thousandth of its rows, and the metrics are computed
+    again. The change per row is the influence of the rows of the cell. The variance of the metric is the sum over rows
+    of the squared deviations of the influence from its mean (the infinitesimal jackknife; Jaeckel 1972; Efron 1982,
+    chapter 6). Each of two classes has its own mean and its own part of the variance, which give the degrees of freedom
+    of Student's t (Welch 1947). Limits stay within the range of the metric (see `limits`).
 
-    The variance of a maximum over thresholds is found in the same way. Its bias, which draws of the table show, is
-    taken off. There is no interval if the bias is large beside the standard error, or if the maximum could come from
+    The variance of a maximum over thresholds is computed in the same way. Its bias, estimated by resampling, is
+    subtracted. There is no interval if the bias is large relative to the standard error, or if the maximum could be
     noise.
 
     Args:
         table: The column ``group``, the columns of ``products``, and others that ``read`` needs. The rows of a group
             follow each other.
-        metrics: Those to read.
-        products: For pairs of the columns that are varied, the column that holds the sum, over all rows, of the product
-            of what a row adds to both. Pairs that are not named have products of 0.
-        read: Makes a frame with a column for each metric, by name, and one row for each number from 0 that ``group``
-            has, in that order.
+        metrics: Metrics to compute.
+        products: For pairs of varied columns, the column with the sum over rows of the product of both contributions of
+            a row. Pairs not listed have products of 0.
+        read: Function that returns a frame with a column for each metric, by name, and one row for each group number,
+            in ascending order.
         confidence: Confidence level.
-        cells: The same rows in fewer cells, such as those of `sliced`, whose influence is looked at.
-        added: Rows added to each cell first, so that an empty one does not pass for an impossible one.
-        fewest: Rows that each class needs, for each metric or for all; with sums among the columns, each row of the
-            table.
+        cells: The same rows in fewer cells, such as those of `sliced`, of which influences are computed.
+        added: Rows added to each cell first, so that an empty cell does not count as impossible.
+        fewest: Minimum number of rows of each class, per metric or for all; with sums among the columns, of each row of
+            the table.
         maxima: Names of the metrics that are maxima over thresholds.
 
     Returns:
         ``group``, ``metric``, ``ci_lower`` and ``ci_upper``, by group and then in the order of the metrics. Limits are
-        null if a metric is undefined, if a class has too few rows, and as of `limits`.
+        null if a metric is undefined, if a class has too few rows, and as described in `limits`.
 
     Raises:
         SpecificationError: If ``confidence`` is not between 0 and 1.
@@ -127,12 +127,12 @@ def influence_intervals(
 
 
 def sliced(table: pl.DataFrame, counts: Sequence[str], others: Sequence[str] = ()) -> pl.DataFrame:
-    """The table with few cells in each group: neighbours whose rows lie in the same slice of each count.
+    """Return the table with few cells per group: adjacent cells in the same slice of each count are merged.
 
     Args:
         table: The column ``group``, counts, and the edges of bins.
-        counts: Those of which there are slices.
-        others: Further columns to add up.
+        counts: Counts that define the slices.
+        others: Additional columns to sum.
 
     >>> table = pl.DataFrame({"group": 0, "count": [1] * 1_000})
     >>> sliced(table, ["count"])["count"].to_list()[:3]
@@ -149,14 +149,14 @@ def sliced(table: pl.DataFrame, counts: Sequence[str], others: Sequence[str] = (
 
 
 def _counts(columns: Sequence[str], products: Products) -> Sequence[str]:
-    """The columns that count different rows: all of them, or the first beside sums over the same rows."""
+    """The columns that count different rows: all, or the first if the others are sums over the same rows."""
     return columns if len(products) == len(columns) else columns[:1]
 
 
 def slopes_of(
     table: pl.DataFrame, columns: Sequence[str], counts: Sequence[str], names: Sequence[str], read: Read
 ) -> Values:
-    """How much each metric changes with each column of each row of the table: shape (rows, columns, metrics)."""
+    """Return the derivative of each metric by each column of each row of the table: shape (rows, columns, metrics)."""
     amounts, group = table.select(columns).to_numpy(), table[GROUP].to_numpy().astype(np.intp)
     starts = np.flatnonzero(np.diff(group, prepend=-1))
     sizes = np.diff(starts, append=len(group))
@@ -181,7 +181,7 @@ def _read_slopes(
     read: Read,
     slopes: Values,
 ) -> None:
-    """Of some groups: first a copy of each as it is, then one for each cell with something in it, varied."""
+    """Slopes of some groups, from an unchanged copy of each, and a copy per nonempty cell with this cell varied."""
     own = np.repeat(np.arange(len(starts)), sizes)
     rows = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(len(own))
     cell, column = np.nonzero(amounts[rows])
@@ -196,17 +196,17 @@ def _read_slopes(
     found = matrix_of(
         read(table[index].with_columns(number, *(pl.Series(c, varied[:, i]) for i, c in enumerate(columns)))), names
     )
-    with np.errstate(invalid="ignore"):  # of metrics that are infinite
+    with np.errstate(invalid="ignore"):  # of infinite metrics
         slopes[rows[cell], column] = (found[len(starts) :] - found[own[cell]]) / step[:, np.newaxis]
 
 
 def spread_of(
     table: pl.DataFrame, slopes: Values, columns: Sequence[str], products: Products
 ) -> tuple[Values, Values, Values]:
-    """Standard errors and degrees of freedom: shape (groups, metrics); the rows of the smaller class of each group.
+    """Return standard errors and degrees of freedom: shape (groups, metrics); and the rows of the smaller class.
 
-    A row of weight w has w times the influence of its cell. Means over rows are weighted, and rows of unequal weight
-    count as fewer: the square of their weight over the sum of the squared weights (Kish 1965).
+    A row of weight w has w times the influence of its cell. Means over rows are weighted, with the effective number of
+    rows: the squared sum of weights divided by the sum of squared weights (Kish 1965).
     """
     counts = _counts(columns, products)
     classes = [own for own in ([c for c in columns if (c in POSITIVES) == side] for side in (True, False)) if own]
@@ -251,7 +251,7 @@ def spread_of(
 
 
 def bias_of(table: pl.DataFrame, counts: Sequence[str], names: Sequence[str], read: Read) -> Values:
-    """How much larger metrics are in tables drawn like this one: shape (groups, metrics)."""
+    """Return how much larger metrics are in resampled tables: shape (groups, metrics)."""
     amounts, group = table.select(counts).to_numpy(), table[GROUP].to_numpy().astype(np.intp)
     starts, groups = np.flatnonzero(np.diff(group, prepend=-1)), group[-1] + 1
     drawn = np.concatenate([_draws(own.ravel()) for own in np.split(amounts, starts[1:])], axis=1)
@@ -271,5 +271,5 @@ def _draws(counts: Values) -> NDArray[np.int64]:
 
 
 def matrix_of(frame: pl.DataFrame, names: Sequence[str]) -> Values:
-    """Values with NaN for nulls: shape (rows, metrics)."""
+    """Return values with NaN for nulls: shape (rows, metrics)."""
     return frame.select(pl.col(names).cast(pl.Float64)).to_numpy(writable=True).reshape(frame.height, len(names))

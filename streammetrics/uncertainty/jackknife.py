@@ -1,4 +1,4 @@
-"""Intervals if rows of one unit belong together: leave out one fold of units at a time."""
+"""Confidence intervals of correlated rows: the delete-one-fold jackknife over units."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from streammetrics.rows.folds import FOLDS
 from streammetrics.uncertainty.distributions import t_quantile, upper_level
 from streammetrics.uncertainty.limits import EVERYWHERE, Interval, Range, limits
 
-FEWEST = 5  # folds, with less of which limits say nothing
+FEWEST = 5  # folds, below which limits are meaningless
 
 
 def jackknife_interval(
@@ -19,24 +19,25 @@ def jackknife_interval(
     folds: int = FOLDS,
     range: Range = EVERYWHERE,
 ) -> Interval:
-    """Interval from the values of a metric without each of k folds: Student's t with k - 1 degrees of freedom.
+    """Return an interval from the values of a metric without each of k folds.
 
-    The standard error is the root of (k - 1)/k Σ (v - mean of v)² (Tukey 1958; for groups of rows Shao & Tu 1995, 2.3).
-    Folds must hold whole units, so that they are independent (see `streammetrics.rows.folds`). For the difference of
-    two models on the same rows, pass the differences: what both models share then cancels.
+    It uses Student's t with k - 1 degrees of freedom. The standard error is the root of (k - 1)/k Σ (v - mean of v)²
+    (Tukey 1958; for groups of rows Shao & Tu 1995, 2.3). Folds must consist of whole units, so that they are
+    independent (see `streammetrics.rows.folds`). For two models on the same rows, pass the differences, so that common
+    variation cancels.
 
-    Quantiles have no interval here: the jackknife is not sound for them.
+    The jackknife is not valid for quantiles.
 
     Args:
-        left_out: The metric without each fold, one row for each.
-        value: The metric over all folds, folded to one number.
-        confidence: Probability with which the interval is to hold the metric.
-        folds: The most folds that a group can have.
-        range: Smallest and largest possible value of the metric, within which the limits stay (see `limits`).
+        left_out: The metric without each fold, one row per fold.
+        value: The metric over all folds, one number.
+        confidence: Confidence level.
+        folds: Maximum number of folds of a group.
+        range: Smallest and largest possible value of the metric, which also limit the interval (see `limits`).
 
     Returns:
-        ``ci_lower`` and ``ci_upper``; null for fewer than five folds, and if the metric is undefined without one
-        of them.
+        ``ci_lower`` and ``ci_upper``; null for fewer than five folds, and if the metric is undefined without one of the
+        folds.
 
     Raises:
         SpecificationError: If ``confidence`` is not between 0 and 1.

@@ -1,4 +1,4 @@
-"""From a value and its standard error to the limits of an interval, on a scale on which they stay in range."""
+"""Limits of an interval from a value and its standard error, on a scale that keeps them in range."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ FARTHEST = 5.0
 
 
 def limits(value: Expr, error: Expr, quantile: float | Expr, range: Range = EVERYWHERE) -> Interval:
-    """The value, and ``quantile`` times its standard error to both sides.
+    """Return the value plus and minus ``quantile`` times its standard error.
 
-    The step is taken on the logarithm of the distance to an end of the range, and on the logit between two ends, which
-    between -1 and 1 is Fisher's z but for a factor. The standard error there follows by the delta method.
+    If the range has one end, this is done on the logarithm of the distance to it; if it has two, on the logit scale,
+    which between -1 and 1 is Fisher's z up to a factor. The standard error is transformed by the delta method.
 
     Args:
         value: The estimate.
         error: Its standard error.
-        quantile: Of the normal or of Student's t distribution.
+        quantile: Quantile of the normal or of Student's t distribution.
         range: Smallest and largest possible value.
 
     Returns:
-        ``ci_lower`` and ``ci_upper``; null if the value is at an end of its range, if it is not finite, and if
-        the error is 0, since rows that show no variation don't tell how much there is.
+        ``ci_lower`` and ``ci_upper``; null if the value is at an end of its range or not finite, or if the error is 0,
+        since the true variation is then unknown.
 
     >>> table = pl.DataFrame({"value": [0.9, 1.0], "error": [0.05, 0.05]})
     >>> table.select(x.round(4) for x in limits(pl.col("value"), pl.col("error"), 1.96)).rows()
@@ -52,17 +52,17 @@ def limits(value: Expr, error: Expr, quantile: float | Expr, range: Range = EVER
 
 
 def named(lower: Expr, upper: Expr) -> Interval:
-    """Limits under the names they have in reports, without NaN."""
+    """Return limits under their names in reports, with null for NaN."""
     return lower.fill_nan(None).alias("ci_lower"), upper.fill_nan(None).alias("ci_upper")
 
 
 def tidy(table: pl.DataFrame, by: Sequence[str], metrics: Sequence[str], lower: Values, upper: Values) -> pl.DataFrame:
-    """Limits of several metrics below each other.
+    """Return limits of several metrics in long format.
 
     Args:
-        table: One row for each row of ``lower`` and ``upper``, with the columns ``by``.
-        by: The columns to keep.
-        metrics: Names, one for each column of ``lower`` and ``upper``.
+        table: One row per row of ``lower`` and ``upper``, with the columns ``by``.
+        by: Columns to include.
+        metrics: Names, one per column of ``lower`` and ``upper``.
         lower: Lower limits, NaN if there are none: shape (rows, metrics).
         upper: Upper limits.
 
@@ -80,14 +80,14 @@ def tidy(table: pl.DataFrame, by: Sequence[str], metrics: Sequence[str], lower: 
 
 def _limit(value: Expr, error: Expr, quantile: Expr, side: int, range: Range) -> Expr:
     sound = (error > 0) & error.is_finite() & value.is_between(*range, closed="none")
-    if (range[0] == -inf) != (range[1] == inf):  # a step of many times the distance to the end says nothing
+    if (range[0] == -inf) != (range[1] == inf):  # a step of many times the distance to the end is meaningless
         distance = value - range[0] if range[1] == inf else range[1] - value
         sound &= quantile * error <= FARTHEST * distance
     return pl.when(sound).then(moved(value, side * quantile * error, *range))
 
 
 def moved(value: Number, step: Number, low: float, high: float) -> Number:
-    """A value after a step on the scale of its range; with arrays or expressions."""
+    """Return a value after a step on the scale of its range. Takes arrays or expressions."""
     above, below = value - low, high - value
     if (low, high) == EVERYWHERE:
         return value + step

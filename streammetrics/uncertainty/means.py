@@ -1,4 +1,4 @@
-"""Intervals of means."""
+"""Confidence intervals of means."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ def mean_interval(
     confidence: float = 0.95,
     range: Range = EVERYWHERE,
 ) -> Interval:
-    """Normal interval of a mean, on a scale on which it stays in the range of the loss (see `limits`).
+    """Return the normal interval of a mean, on a scale that keeps it in the range of the loss (see `limits`).
 
-    Losses are skewed, and their sums with them: on the logarithm the interval of a mean loss of 2,000 rows, four of
-    them positive, holds the truth in 94% of samples, without it in 89%.
+    Losses and their sums are skewed. For a mean loss of 2,000 rows, of which four are positive, the interval on the log
+    scale contains the true value in 94% of samples, the plain interval in 89%.
 
     Args:
         total: Sum of the losses of all rows.
         square_total: Sum of their squares.
         weight: Number of rows.
-        confidence: Probability with which the interval is to hold the mean.
+        confidence: Confidence level.
         range: Smallest and largest possible loss.
 
     Returns:
-        ``ci_lower`` and ``ci_upper``; null for less than two rows, and if all losses are equal or so close that the
-        sums don't show the difference.
+        ``ci_lower`` and ``ci_upper``; null for fewer than two rows, and if all losses are equal, up to rounding of the
+        sums.
 
     Raises:
         SpecificationError: If ``confidence`` is not between 0 and 1.
@@ -49,7 +49,7 @@ def mean_interval(
 
 
 def _error(total: Expr, square_total: Expr, weight: Expr) -> Expr:
-    """Standard error of a mean; null if the variance is lost in rounding."""
+    """Standard error of a mean; null if the variance is smaller than rounding errors."""
     square = square_total / weight
     variance = square - (total / weight) ** 2
     return pl.when(variance > ROUNDING * square).then((variance / (weight - 1)).sqrt())

@@ -1,4 +1,4 @@
-"""How the confidence interval of a metric is found: what a metric says in ``@metric(interval=...)``."""
+"""Methods for the confidence intervals of metrics: the values of ``@metric(interval=...)``."""
 
 from __future__ import annotations
 
@@ -32,28 +32,28 @@ FEWEST_OF_LOSSES = 50
 
 @dataclass(frozen=True)
 class Influence:
-    """How the influence of a row on metrics of some columns is found: see `influence_intervals`."""
+    """How to compute the influence of a row on metrics of some columns. See `influence_intervals`."""
 
     products: tuple[tuple[tuple[str, str], str], ...]
     added: float = 0.0
     fewest: int = 2
     sliced: bool = False
-    prepared: Callable[[pl.DataFrame], pl.DataFrame] | None = None  # where products follow from the table
+    prepared: Callable[[pl.DataFrame], pl.DataFrame] | None = None  # if products follow from the table
 
     @property
     def columns(self) -> set[str]:
-        """Those varied."""
+        """Varied columns."""
         return {c for pair, _ in self.products for c in pair}
 
     @property
     def squares(self) -> list[str]:
-        """Columns of products that are not varied."""
+        """Columns of products, which are not varied."""
         return [column for _, column in self.products if column not in self.columns]
 
     def of_weights(self, twins: Mapping[str, str]) -> Influence | None:
-        """The same for weighted rows: a product adds up over rows times the squares of their weights.
+        """Return the same for weighted rows: sums of products multiplied by squared weights.
 
-        None if such a column is not kept.
+        None if one of these columns is not stored.
         """
         if self.prepared is not None:
             return replace(self, fewest=2 * self.fewest)
@@ -65,20 +65,21 @@ class Influence:
 
 @dataclass(frozen=True)
 class Method:
-    """How the confidence interval of a metric is found if rows are independent.
+    """Method for the confidence interval of a metric with independent rows.
 
-    A metric that says nothing has that of a proportion if it is one, else that of the influence of a row on its
-    columns, if these are known to add up over rows (see `streammetrics.reading.intervals`).
+    By default, a metric has the interval of a proportion if it is one, else that of the influence of a row on its
+    columns, if these are sums over rows (see `streammetrics.reading.intervals`).
 
     Args:
-        closed: Limits as expressions over the table, whose counts are of rows and not of weights.
-        weighted: The same over a table of weights, in units in which their sum is that of their squares.
-        influence: How the influence of a row is found, if the names of the columns do not tell.
-        fewest: Rows that each class needs. Defaults to those of the influence.
-        maximum: Whether the metric is a maximum over thresholds, whose bias is taken off.
-        of_auc: Whether the metric is the ROC AUC, moved to its range.
-        without: Why there is no interval.
-        without_folds: Why the jackknife of units is not sound.
+        closed: Limits as expressions over the table of unweighted rows.
+        weighted: The same over a table of weighted rows, with weights scaled so that their sum equals that of their
+            squares.
+        influence: How to compute the influence of a row, if it does not follow from the column names.
+        fewest: Minimum number of rows of each class. Defaults to that of the influence.
+        maximum: Whether the metric is a maximum over thresholds, whose bias is subtracted.
+        of_auc: Whether the metric is a linear function of the ROC AUC.
+        without: Reason for having no interval.
+        without_folds: Reason for which the jackknife over units is not valid.
     """
 
     closed: Closed | None = None
@@ -97,19 +98,19 @@ def share(count: Expr, total: Expr) -> Method:
 
 
 def share_of_rows(count: Expr = COUNT) -> Method:
-    """A proportion whose value tells how many of all rows count."""
+    """A proportion of all rows."""
     rows = count.sum()
     return Method(lambda metric, confidence: wilson_interval(metric.expression() * rows, rows, confidence))
 
 
 def sum_of_shares(factor: float, shift: float, *shares: tuple[str, str]) -> Method:
-    """A multiple of a sum of proportions of different rows: of those in the first column among those in both."""
+    """A multiple of a sum of proportions of different rows: each of the first column among both columns."""
     parts = [(pl.col(count), pl.col(count) + pl.col(rest)) for count, rest in shares]
     return Method(lambda _, confidence: sum_interval(parts, factor, shift, confidence))
 
 
 def quantile(low: Expr, high: Expr, q: float | None = None, count: Expr = COUNT) -> Method:
-    """A quantile of values in bins; ``q`` is an option of the metric unless given."""
+    """A quantile of binned values. ``q`` defaults to the option of the metric."""
 
     def closed(metric: Metric, confidence: float, squares: Expr | None = None) -> Interval:
         level = float(metric.options["q"] or 0) if q is None else q
@@ -119,7 +120,7 @@ def quantile(low: Expr, high: Expr, q: float | None = None, count: Expr = COUNT)
 
 
 def mad(low: Expr, high: Expr, normal_scale: float) -> Method:
-    """The median absolute deviation of values in bins, with the option ``scaled``."""
+    """The median absolute deviation of binned values, with the option ``scaled``."""
 
     def closed(metric: Metric, confidence: float, squares: Expr | None = None) -> Interval:
         scale = normal_scale if metric.options["scaled"] else 1.0
@@ -130,7 +131,7 @@ def mad(low: Expr, high: Expr, normal_scale: float) -> Method:
 
 
 def iqr(low: Expr, high: Expr) -> Method:
-    """The interquartile range of values in bins."""
+    """The interquartile range of binned values."""
 
     def closed(metric: Metric, confidence: float, squares: Expr | None = None) -> Interval:
         return iqr_interval(metric.expression(), low, high, COUNT, confidence, squares)
@@ -139,11 +140,11 @@ def iqr(low: Expr, high: Expr) -> Method:
 
 
 def _of_quantiles(closed: Callable[..., Interval]) -> Method:
-    return Method(closed, partial(closed, squares=SQUARES), without_folds="the jackknife is not sound for quantiles")
+    return Method(closed, partial(closed, squares=SQUARES), without_folds="the jackknife is not valid for quantiles")
 
 
 def mean_of_bins(value: Callable[[Metric], Expr]) -> Method:
-    """The mean of something that each bin tells of its rows."""
+    """The mean of a value that is known per bin."""
 
     def closed(metric: Metric, confidence: float) -> Interval:
         each = value(metric)
@@ -153,12 +154,12 @@ def mean_of_bins(value: Callable[[Metric], Expr]) -> Method:
 
 
 def mean(side: str) -> Method:
-    """The mean of the values of which moments are kept under this name."""
+    """The mean of the values with stored moments of this name."""
 
     def closed(metric: Metric, confidence: float, end: str = "") -> Interval:
         weight, middle = pl.col("weight"), pl.col(f"{side}_mean")
         spread = pl.col(f"{side}_m2{end}")
-        if end:  # about the mean of squared weights
+        if end:  # about the mean by squared weights
             spread += pl.col(f"weight{end}") * (pl.col(f"{side}_mean{end}") - middle) ** 2
         error = (spread / weight / (weight - 1)).sqrt()
         return limits(middle, error, normal_quantile(upper_level(confidence)))
@@ -170,8 +171,8 @@ def sums(*products: tuple[str, str, str], **squares: str) -> Method:
     """A function of the number of rows and of sums over rows.
 
     Args:
-        products: Two sums and the column that holds the sum of the products of what rows add to them, if that is not 0.
-        squares: For each sum the column that holds the sum of the squares.
+        products: Pairs of sums, with the column of the sum of products of the contributions of a row, if not 0.
+        squares: For each sum, the column of the sum of squares.
     """
     with_rows = [(("weight", c), c) for c in ("weight", *squares)]
     among = [((a, b), column) for a, b, column in (*((c, c, square) for c, square in squares.items()), *products)]
@@ -184,7 +185,7 @@ def losses(name: str, weight: str = "weight") -> Method:
 
 
 def without(reason: str) -> Method:
-    """No interval, and why."""
+    """No interval, with the reason."""
     return Method(without=reason)
 
 

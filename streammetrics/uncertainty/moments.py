@@ -1,7 +1,7 @@
-"""What a row adds to the sums that R² and correlations are computed from, multiplied and added up over rows.
+"""Sums of products of the contributions of each row to the sums behind R² and correlations.
 
-Of a row with the true value y and the error e, ``dy`` and ``de`` are the distances to their means. Each sum of a
-regression is a sum of polynomials in them, so sums of products follow from moments up to order 4.
+For a row with true value y and error e, ``dy`` and ``de`` are the deviations from the means. Each regression sum is a
+sum of polynomials in them, so sums of products follow from moments up to order 4.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ SQUARES = "_w2"
 
 
 def with_products(table: pl.DataFrame) -> pl.DataFrame:
-    """The moments of errors with the sums of products that `PRODUCTS` names, times squared weights if rows have some.
+    """Return moments of errors with the sums of products in `PRODUCTS`, times squared weights for weighted rows.
 
-    ``over_sum`` becomes the sum of all errors, and ``under_sum`` 0, which is the same to a metric of their difference.
+    ``over_sum`` becomes the sum of all errors, and ``under_sum`` 0. Metrics of their difference stay the same.
     """
     weight, total = _column(table, "weight"), _column(table, "over_sum") - _column(table, "under_sum")
     with np.errstate(all="ignore"):
         bias = total / weight
-        added: dict[str, dict[tuple[int, int], Values | float]] = {  # by a row, as factors of powers of dy and de
+        added: dict[str, dict[tuple[int, int], Values | float]] = {  # of a row, as coefficients of powers of dy, de
             "weight": {(0, 0): 1.0},
             "over_sum": {(0, 0): bias, (0, 1): 1.0},
             "square_error_sum": {(0, 0): bias**2, (0, 1): 2 * bias, (0, 2): 1.0},
@@ -54,7 +54,7 @@ def with_products(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _moments(table: pl.DataFrame, end: str) -> dict[tuple[int, int], Values]:
-    """Moments about the means of the rows, by order in y and in the error; ``end`` is that of squared weights."""
+    """Moments about the means, by order in y and in the error; ``end`` is the suffix for squared weights."""
     weight, total = _column(table, f"weight{end}"), _column(table, f"over_sum{end}") - _column(table, f"under_sum{end}")
     actual, product = _column(table, f"actual_m2{end}"), _column(table, f"comoment{end}")
     own = {

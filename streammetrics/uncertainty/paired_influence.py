@@ -1,6 +1,6 @@
-"""Intervals of differences of two models on the same rows: the influence of a row on the one, less that on the other.
+"""Confidence intervals of differences between two models on the same rows, from the difference of influences.
 
-What makes a row hard for both models moves both metrics alike, and cancels.
+The effect of rows that are hard for both models cancels.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ Integers = NDArray[np.intp]
 GROUP = "group"
 CLASSES = ["neg", "pos"]
 OUTCOMES = ["tn", "fn", "fp", "tp"]  # by decision and label
-ADDED = 0.25  # rows added to each pair of outcomes, so half a row to each outcome of either model
-NONE = 1e-300  # a total in place of 0, which can be varied
+ADDED = 0.25  # rows added to each pair of outcomes: half a row per outcome of either model
+NONE = 1e-300  # a total in place of 0, which cannot be varied relatively
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Differences of metrics, with what their limits follow from: each of shape (groups, metrics)."""
+    """Differences of metrics, with the inputs of their limits: each of shape (groups, metrics)."""
 
     values: Values
     errors: Values
     degrees: Values
 
     def limits(self, metrics: Sequence[Metric], confidence: float) -> tuple[Values, Values]:
-        """Lower and upper limits of b - a, within the range that it can have; NaN if there are none."""
+        """Return lower and upper limits of b - a, within its range; NaN if there are none."""
         steps = self.errors * t_quantiles(upper_level(confidence), self.degrees)
         found = np.empty((2, *self.values.shape))
         for i, metric in enumerate(metrics):
@@ -60,12 +60,12 @@ class Difference:
 
 
 def of_outcomes(counts: Values, names: Sequence[str], read: Read) -> Difference:
-    """Differences of ratios of the confusion counts.
+    """Return differences of confusion-count metrics.
 
     Args:
         counts: Rows by decision of a, decision of b, and label: shape (groups, 2, 2, 2).
         names: Of the metrics.
-        read: Makes a frame with a column for each metric from a frame of outcomes, row by row.
+        read: Function that returns a frame with a column for each metric, from a frame of outcomes, row by row.
     """
     counts = counts + ADDED
     tables = [_table(counts.sum(axis=axis).reshape(-1, 4), OUTCOMES) for axis in (2, 1)]
@@ -78,10 +78,10 @@ def of_outcomes(counts: Values, names: Sequence[str], read: Read) -> Difference:
 
 
 def of_areas(cells: pl.DataFrame, differences: Values, factors: Sequence[float]) -> Difference:
-    """Differences of multiples of the ROC AUC, by the placements of rows (DeLong, DeLong & Clarke-Pearson 1988).
+    """Return differences of linear functions of the ROC AUC, from placements (DeLong, DeLong & Clarke-Pearson 1988).
 
     Args:
-        cells: ``group``, ``one`` and ``other``, which order cells along the score of a and of b, ``neg`` and ``pos``.
+        cells: ``group``; ``one`` and ``other``, the order of cells along the score of a and of b; ``neg`` and ``pos``.
         differences: Those of the metrics: shape (groups, metrics).
         factors: How much each metric changes with the AUC.
     """
@@ -100,10 +100,10 @@ def of_scores(
     fewest: int,
     maxima: Collection[str] = (),
 ) -> Difference:
-    """Differences of other metrics of scores.
+    """Return differences of other ranking metrics.
 
-    A maximum over thresholds is biased upwards, but so is the other. There is no interval if the bias of one of them
-    is large, or if it could come from noise.
+    Maxima over thresholds of both models are biased upward. There is no interval if the bias of one is large, or if it
+    could be noise.
 
     Args:
         cells: As in `of_areas`.
@@ -137,21 +137,21 @@ def of_losses(
     fewest: Sequence[int],
     weight: str = "weight",
 ) -> Difference:
-    """Differences of metrics of a mean loss.
+    """Return differences of metrics of a mean loss.
 
-    A row adds its loss by each model to the totals; which is to say, their mean and their difference. The squares of
-    the difference have been added up row by row, so nothing is lost if models are nearly equal, and the other
-    products follow from them and from the squares of both losses.
+    A row adds its loss for each model to the totals, or equivalently the mean and the difference of both losses.
+    Squared differences were summed row by row, so they are precise for nearly equal models. The other products follow
+    from them and from the squares of both losses.
 
     Args:
         sums: ``group``, the number of rows, other columns that metrics read, for both sides ``total_a``, ``squares_a``,
             ``total_b`` and ``squares_b``, and ``squares``, of the differences. Rows of a group follow each other.
-        column: What metrics read a total as.
+        column: Name of the total in the table of the metrics.
         differences: Those of the metrics: shape (groups, metrics).
         names: Of the metrics.
         read: Makes a frame with a column for each metric, and a row for each group.
-        fewest: Rows that each metric needs.
-        weight: The column of the number of rows.
+        fewest: Minimum number of rows for each metric.
+        weight: Column of the number of rows.
     """
     parts = sums.select(
         GROUP,
@@ -166,7 +166,7 @@ def of_losses(
         slopes_of(
             sums.with_columns(
                 pl.col(weight).cast(pl.Float64),
-                pl.when(pl.col(total) == 0).then(NONE).otherwise(total).alias(column),  # else it is not varied
+                pl.when(pl.col(total) == 0).then(NONE).otherwise(total).alias(column),  # otherwise it is not varied
             ),
             [weight, column],
             [weight],
@@ -184,7 +184,7 @@ def of_losses(
 
 @dataclass(frozen=True)
 class Side:
-    """The histogram of one of two scores, and the row of it in which each cell lies."""
+    """The histogram of one of two scores, and the row of each cell in it."""
 
     table: pl.DataFrame
     row: Integers
@@ -199,14 +199,14 @@ class Side:
         return cls(table.with_columns(pl.lit(0, pl.UInt8).alias("shift")), row.to_numpy().astype(np.intp))
 
     def sliced(self) -> Side:
-        """With few rows: neighbours put together (see `sliced`)."""
+        """Return it with few rows, by merging adjacent ones (see `sliced`)."""
         table = sliced(self.table, CLASSES)
         first = table["row"].to_numpy()
         return Side(table, np.searchsorted(first, self.row, side="right") - 1)
 
 
 def _placements(table: pl.DataFrame) -> Values:
-    """How much the ROC AUC changes with a negative and a positive of each bin: shape (rows, 2)."""
+    """Derivatives of the ROC AUC by a negative and a positive of each bin: shape (rows, 2)."""
     neg, pos = (pl.col(c).cast(pl.Float64) for c in CLASSES)
     negatives, positives = (x.sum().over(GROUP) for x in (neg, pos))
     placed = table.select(

@@ -1,4 +1,4 @@
-"""Interval of the difference of two proportions of the same rows."""
+"""Confidence interval of the difference of two proportions of the same rows."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from streammetrics.uncertainty.distributions import normal_quantile, upper_level
 
 Values = NDArray[np.float64]
 
-FEW = 30  # rows on which two models differ, below which the exact test has a say
+FEW = 30  # rows on which two models differ, below which the exact test is used too
 HALVINGS = 60
 
 
 def paired_proportion_limits(
     more: Values, less: Values, rows: Values, confidence: float = 0.95
 ) -> tuple[Values, Values]:
-    """Limits of the difference of two proportions of the same rows: those that a score test accepts (Tango 1998).
+    """Return score limits of the difference of two proportions of the same rows (Tango 1998).
 
-    At a difference of 0 it is the test of McNemar (1947). If the two differ on fewer than 30 rows, the limits also
-    cover those of the exact test, which takes the number of these rows as given.
+    At a difference of 0, the score test is that of McNemar (1947). If the two differ on fewer than 30 rows, the limits
+    also cover those of the exact test, conditional on the number of these rows.
 
     Args:
-        more: Rows that the second counts and the first does not.
-        less: Rows that the first counts and the second does not.
-        rows: All rows of the proportions.
+        more: Number of rows counted by the second only.
+        less: Number of rows counted by the first only.
+        rows: Number of all rows.
         confidence: Confidence level.
 
     Returns:
@@ -51,12 +51,12 @@ def paired_proportion_limits(
 
 
 def _tango_limit(more: Values, less: Values, rows: Values, z: float, side: int) -> Values:
-    """The lower (-1) or upper (1) limit: where the difference is z standard errors away."""
+    """The lower (-1) or upper (1) limit, z standard errors from the difference."""
     near, far = (more - less) / rows, np.full(len(rows), float(side))
     for _ in range(HALVINGS):
         middle = (near + far) / 2
         b, c = (2 * rows - more + less) * middle - more - less, -less * middle * (1 - middle)
-        least = (np.sqrt(np.maximum(b**2 - 8 * rows * c, 0)) - b) / (4 * rows)  # share that only the first counts
+        least = (np.sqrt(np.maximum(b**2 - 8 * rows * c, 0)) - b) / (4 * rows)  # share counted by the first only
         variance = rows * np.maximum(2 * least + middle * (1 - middle), 0)
         within = (more - less - rows * middle) ** 2 <= z**2 * variance
         near, far = np.where(within, middle, near), np.where(within, far, middle)

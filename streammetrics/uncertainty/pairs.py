@@ -1,4 +1,4 @@
-"""Intervals of the difference and the ratio of two independent estimates, from the interval of each."""
+"""Confidence intervals of the difference and the ratio of two independent estimates, from their intervals."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from streammetrics.uncertainty.limits import Interval, named
 
 
 def difference_interval(a: Expr, a_limits: Interval, b: Expr, b_limits: Interval) -> Interval:
-    """Interval of ``a - b`` (MOVER: Newcombe 1998 for proportions, Zou & Donner 2008).
+    """Return the interval of ``a - b`` (MOVER: Newcombe 1998 for proportions, Zou & Donner 2008).
 
     Args:
         a: An estimate.
         a_limits: Its confidence interval.
         b: An estimate from other rows.
-        b_limits: Its confidence interval, of the same confidence level.
+        b_limits: Its confidence interval, at the same confidence level.
 
     Returns:
-        ``ci_lower`` and ``ci_upper``; null if one of the limits is.
+        ``ci_lower`` and ``ci_upper``; null if one of the limits is null.
 
     >>> a, b = (pl.lit(56 / 70), (pl.lit(0.6916), pl.lit(0.8769))), (pl.lit(48 / 80), (pl.lit(0.4904), pl.lit(0.7003)))
     >>> pl.select(x.round(3) for x in difference_interval(*a, *b)).row(0)  # Newcombe's method 10
@@ -30,12 +30,12 @@ def difference_interval(a: Expr, a_limits: Interval, b: Expr, b_limits: Interval
 
 
 def ratio_interval(a: Expr, a_limits: Interval, b: Expr, b_limits: Interval) -> Interval:
-    """Interval of ``a / b`` for estimates that are not negative (MOVER-R: Donner & Zou 2012, Newcombe 2016).
+    """Return the interval of ``a / b`` for nonnegative estimates (MOVER-R: Donner & Zou 2012, Newcombe 2016).
 
-    The arguments are those of `difference_interval`.
+    Arguments are as for `difference_interval`.
 
     Returns:
-        ``ci_lower`` and ``ci_upper``; null if one of the limits is, the upper one infinite if ``b`` can be 0.
+        ``ci_lower`` and ``ci_upper``; null if one of the limits is null. The upper limit is infinite if ``b`` can be 0.
 
     >>> a, b = (pl.lit(0.8), (pl.lit(0.69), pl.lit(0.88))), (pl.lit(0.6), (pl.lit(0.49), pl.lit(0.70)))
     >>> pl.select(x.round(3) for x in ratio_interval(*a, *b)).row(0)

@@ -1,4 +1,4 @@
-"""Interval of a proportion."""
+"""Confidence interval of a proportion."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from streammetrics.metrics.metric import Metric
 
 CELLS = ("tp", "fp", "fn", "tn")
-PROBES = ((3, 5, 7, 13), (17, 2, 11, 4))  # tables on which no other metric is equal to a proportion by chance
+PROBES = ((3, 5, 7, 13), (17, 2, 11, 4))  # tables on which no other metric equals a proportion by chance
 
 
 def wilson_interval(count: Expr, total: Expr, confidence: float = 0.95) -> Interval:
-    """Score interval of the proportion ``count / total`` (Wilson 1927): within [0, 1], and sound at 0 and 1 too.
+    """Return the score interval of ``count / total`` (Wilson 1927): within [0, 1], and valid at 0 and 1 too.
 
     Args:
-        count: Number of rows that count.
+        count: Number of successes.
         total: Number of all rows.
-        confidence: Probability with which the interval is to hold the proportion.
+        confidence: Confidence level.
 
     Returns:
         ``ci_lower`` and ``ci_upper``; null if there are no rows.
@@ -46,10 +46,10 @@ def wilson_interval(count: Expr, total: Expr, confidence: float = 0.95) -> Inter
 
 
 def sum_interval(shares: Sequence[tuple[Expr, Expr]], factor: float, shift: float, confidence: float) -> Interval:
-    """Interval of ``factor`` times a sum of independent proportions, plus ``shift``, by MOVER (Zou & Donner 2008).
+    """Return the interval of ``factor`` times a sum of independent proportions, plus ``shift`` (Zou & Donner 2008).
 
-    How far each proportion lies from its Wilson limits tells how far the sum can lie from its limits: the squares of
-    the distances add up.
+    By MOVER, the squared distance of the sum from its limit is the sum of the squared distances of the proportions from
+    their Wilson limits.
 
     >>> table = pl.DataFrame({"tp": [4], "fn": [0], "tn": [90], "fp": [10]})
     >>> recall, specificity = (("tp", "fn"), ("tn", "fp"))
@@ -73,10 +73,10 @@ def _share(count: Expr, total: Expr) -> Expr:
 
 @cache
 def as_proportion(metric: Metric) -> tuple[Expr, Expr] | None:
-    """Count and total of a metric of the confusion counts that is a proportion of its rows; None for any other metric.
+    """Return count and total of a confusion-count metric that is a proportion; None for any other metric.
 
-    In a table of a single row such a metric is 1 if the row counts, 0 if it doesn't, and undefined if the row
-    is not in the total.
+    In a table with a single row, a proportion is 1 if the row counts, 0 if it does not, and undefined if the row is not
+    in the total.
 
     >>> from streammetrics.metrics import f1, recall
     >>> table = pl.DataFrame({"tp": [81], "fp": [7], "fn": [182], "tn": [9]})

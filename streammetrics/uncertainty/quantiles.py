@@ -1,4 +1,4 @@
-"""Intervals of quantiles, from a histogram: the order statistics between which the quantile lies."""
+"""Confidence intervals of quantiles from a histogram: two order statistics around the quantile."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ def quantile_interval(
     confidence: float = 0.95,
     squares: Expr | None = None,
 ) -> Interval:
-    """Interval of the quantile q, whatever the distribution of the values (Conover 1999, 3.2).
+    """Return the distribution-free interval of the quantile q (Conover 1999, 3.2).
 
-    The number of values below the quantile is binomial, so it lies between two order statistics with a probability that
-    depends on their ranks alone. The ranks are those of the normal approximation with its correction for continuity and
-    the first term for skewness (Cornish & Fisher 1938), rounded outwards. They are seldom two off the exact ranks, and
-    no tail has more than its share, or 0.1% above it for a confidence below 0.8.
+    The number of values below the quantile is binomial. The quantile therefore lies between two order statistics with a
+    probability that depends only on their ranks. Ranks come from the normal approximation with continuity and skewness
+    correction (Cornish & Fisher 1938), rounded outward. They are rarely two off the exact ranks. Neither tail exceeds
+    its nominal probability, or by at most 0.1% for a confidence level below 0.8.
 
-    Of weighted rows, the share of weight below the quantile has the standard error of a weighted mean (Woodruff 1952).
+    For weighted rows, the share of weight below the quantile has the standard error of a weighted mean (Woodruff 1952).
 
     Args:
-        low: Smallest value of each bin; the lower limit is the row of its rank, with every row at that end of its bin.
-        high: Largest value of each bin, likewise for the upper limit. Bins may overlap, and come in any order.
-        count: Number of rows; or their weight, in units in which its sum is that of the squared weights.
-        q: The share of values below the quantile.
-        confidence: Probability with which the interval is to hold the quantile.
+        low: Smallest value of each bin, for the lower limit: every row is placed at this end of its bin.
+        high: Largest value of each bin, for the upper limit. Bins can overlap, and be in any order.
+        count: Number of rows; or their weight, scaled so that its sum equals that of the squared weights.
+        q: Share of values below the quantile.
+        confidence: Confidence level.
         squares: Squared weights of the rows of each bin, if rows are weighted.
 
     Returns:
-        ``ci_lower`` and ``ci_upper``; each null where its rank lies beyond the rows, which are too few then.
+        ``ci_lower`` and ``ci_upper``; each null if there are too few rows for its rank.
 
     Raises:
         SpecificationError: If ``confidence`` is not between 0 and 1.
@@ -53,13 +53,13 @@ def quantile_interval(
     middle = n * q + (1 - 2 * q) * (z**2 - 1) / 6 + 0.5
     step = z * _variance(low, count, q, squares).sqrt()
     first, last = (middle - step).floor(), (middle + step).ceil()
-    all_above, all_below = (1 - q) ** n, q**n  # the probability that no order statistic is far enough out
+    all_above, all_below = (1 - q) ** n, q**n  # the probability that no order statistic lies far enough out
     lower = pl.when((first >= 1) & (all_above <= tail)).then(_row(first, low, count))
     return named(lower, pl.when(all_below <= tail).then(_row(last, high, count)))
 
 
 def _variance(values: Expr, count: Expr, q: float, squares: Expr | None) -> Expr:
-    """Of the weight below the quantile: each row has (1 - q)² of its squared weight, or q² if it lies above."""
+    """Variance of the weight below the quantile: each row adds (1 - q)² of its squared weight, or q² if above it."""
     if squares is None:
         return count.sum() * q * (1 - q)
     ordered = count.sort_by(values)
@@ -68,5 +68,5 @@ def _variance(values: Expr, count: Expr, q: float, squares: Expr | None) -> Expr
 
 
 def _row(rank: Expr, values: Expr, count: Expr) -> Expr:
-    """The value of the row of a rank; null beyond the rows."""
+    """The value of the row with a rank; null if there is none."""
     return values.sort().filter(count.sort_by(values).cum_sum() >= rank).first()

@@ -1,7 +1,7 @@
-"""Confidence sequences: intervals that hold at every look, however often one looks at a growing set of rows.
+"""Confidence sequences: intervals of a growing set of rows that hold at every look, however often you look.
 
-The contract: one set of rows to which rows are added, and none is taken away. The number of rows at which the interval
-is tightest is fixed before the first look, since one that follows the data loses the guarantee.
+Rows can be added to the set, but not removed. The number of rows at which the interval is tightest must be fixed before
+the first look; choosing it from the data voids the guarantee.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ EDGE = 1e-12
 
 
 def require_rows(always: object) -> None:
-    """Refuse what is no number of rows at which an interval can be tightest.
+    """Reject an invalid number of rows at which an interval is tightest.
 
     Raises:
-        SpecificationError: If ``always`` is not a whole number of at least 1.
+        SpecificationError: If ``always`` is not an integer of at least 1.
 
     >>> require_rows(True)
     Traceback (most recent call last):
@@ -39,15 +39,15 @@ def require_rows(always: object) -> None:
 
 
 def errors_wide(rows: ArrayLike, always: int, alpha: float, *, one_sided: bool = False) -> Values:
-    """Return how many standard errors an interval reaches to a side, if it is to hold at every look.
+    """Return the half-width, in standard errors, of an interval that holds at every look.
 
     The asymptotic confidence sequence of Waudby-Smith, Arbour, Sinha, Kennedy & Ramdas (2021).
 
     Args:
         rows: Rows so far.
         always: Number of rows at which the interval is tightest.
-        alpha: Probability with which it may miss at some look.
-        one_sided: Whether it is open to the other side.
+        alpha: Probability of missing the true value at any look.
+        one_sided: Whether the interval is one-sided.
 
     >>> errors_wide([1_000, 10_000, 100_000], 10_000, 0.05).round(2).tolist()
     [3.86, 3.04, 3.24]
@@ -64,16 +64,16 @@ def errors_wide(rows: ArrayLike, always: int, alpha: float, *, one_sided: bool =
 def share_limits(
     successes: ArrayLike, rows: ArrayLike, always: int, alpha: float, *, one_sided: bool = False
 ) -> tuple[Values, Values]:
-    """Return limits of a proportion that hold at every look, exactly: the beta-binomial mixture (Robbins 1970).
+    """Return exact limits of a proportion that hold at every look, from the beta-binomial mixture (Robbins 1970).
 
-    They contain each proportion against which the evidence has not reached ``1 / alpha``.
+    They contain each proportion with evidence against it below ``1 / alpha``.
 
     Args:
-        successes: Rows that count, so far.
-        rows: All rows, so far.
+        successes: Number of successes so far.
+        rows: Number of rows so far.
         always: Number of rows at which the interval is tightest.
-        alpha: Probability with which it may miss at some look.
-        one_sided: Whether each limit is to be used alone.
+        alpha: Probability of missing the true value at any look.
+        one_sided: Whether each limit is used alone.
 
     >>> [x.round(4).tolist() for x in share_limits([80, 8_000], [100, 10_000], 10_000, 0.05)]
     [[0.36, 0.7877], [0.9697, 0.812]]
@@ -95,7 +95,7 @@ def share_limits(
 
 
 def _density(always: int, alpha: float) -> float:
-    """The square of rho: what a row adds to the variance of the mixture, so that the interval is tightest in time."""
+    """The square of rho: the variance of the mixture per row with which the interval is tightest at ``always``."""
     double = -2 * math.log(alpha)
     return (double + math.log1p(double)) / always
 
@@ -108,7 +108,7 @@ def _log_two_sided(successes: Values, rows: Values, share: Values, weight: float
 
 
 def _limit(missed: Callable[[Values], NDArray[np.bool_]], outside: Values, inside: Values) -> Values:
-    """The end of an interval, by bisection; if all proportions up to the outermost are in it, that one."""
+    """The end of an interval, by bisection; the outermost proportion if all are in it."""
     end = outside
     for _ in range(HALVINGS):
         between = (outside + inside) / 2

@@ -1,4 +1,4 @@
-"""Intervals of measures of spread, MAD and the interquartile range, from a histogram."""
+"""Confidence intervals of the MAD and the interquartile range, from a histogram."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from streammetrics.uncertainty.limits import Interval, limits
 Values = NDArray[np.float64]
 
 NORMAL = NormalDist()
-LEVEL = NORMAL.inv_cdf(0.975)  # for which the bandwidth of densities is chosen, whatever the confidence
+LEVEL = NORMAL.inv_cdf(0.975)  # confidence level for the bandwidth of densities
 
 
 def mad_interval(
     value: Expr, low: Expr, high: Expr, count: Expr, confidence: float = 0.95, squares: Expr | None = None
 ) -> Interval:
-    """Interval of the median absolute deviation from the median (Falk 1997), on the logarithm.
+    """Return the interval of the median absolute deviation from the median (Falk 1997), on the log scale.
 
-    Its variance is that of the influence of a row, which follows from the densities at the median and one deviation to
-    both sides, also if the distribution is skewed and the median's own error counts. Rows are taken as spread evenly
-    over their bin, so that wide bins do no harm. Densities are the share of rows between two quantiles over their
-    distance, as far apart as Hall and Sheather (1988) propose.
+    Its variance follows from the influence of a row, which depends on the densities at the median and one deviation to
+    both sides. This includes skewed distributions, for which the error of the median matters. Rows are assumed to be
+    spread evenly over their bin. A density is the share of rows between two quantiles divided by their distance, with
+    the bandwidth of Hall and Sheather (1988).
 
     Args:
         value: The deviation.
         low: Smallest value of each bin, in ascending order.
         high: Largest value of each bin; bins do not overlap.
         count: Number of rows, or their weight.
-        confidence: Probability with which the interval is to hold the deviation.
+        confidence: Confidence level.
         squares: Squared weights of the rows of each bin, if rows are weighted.
 
     Returns:
-        ``ci_lower`` and ``ci_upper``; null if the deviation is 0 or infinite, and if so many rows share a value
-        that there is no density.
+        ``ci_lower`` and ``ci_upper``; null if the deviation is 0 or infinite, or if too many rows share a value for a
+        density to exist.
 
     Raises:
         SpecificationError: If ``confidence`` is not between 0 and 1.
@@ -57,10 +57,10 @@ def mad_interval(
 def iqr_interval(
     value: Expr, low: Expr, high: Expr, count: Expr, confidence: float = 0.95, squares: Expr | None = None
 ) -> Interval:
-    """Interval of the distance between the quartiles, on the logarithm, from the densities at both.
+    """Return the interval of the interquartile range, on the log scale, from the densities at both quartiles.
 
-    The variance is that of a difference of two order statistics (Serfling 1980, 2.3.3). Arguments, densities and nulls
-    are those of `mad_interval`.
+    The variance is that of a difference of two order statistics (Serfling 1980, 2.3.3). Arguments, densities, and nulls
+    are as for `mad_interval`.
 
     >>> table = pl.DataFrame({"value": [float(x) for x in range(101)]})
     >>> found = iqr_interval(pl.lit(50.0), pl.col("value"), pl.col("value"), pl.ones(pl.len()))
@@ -93,7 +93,7 @@ def _spread_interval(
 
 
 class _Rows:
-    """The rows of a histogram, spread evenly over their bins; ``count`` of equal weight are worth as much."""
+    """The rows of a histogram, spread evenly over their bins. ``count`` is the effective number of rows."""
 
     def __init__(self, low: Values, high: Values, count: Values, squares: Values) -> None:
         total = count.sum()
@@ -106,20 +106,20 @@ class _Rows:
         )
 
     def variance(self, cuts: Sequence[float], influence: Sequence[float]) -> float:
-        """Of a statistic on which the rows between two cuts have the same influence, beginning with those below all."""
+        """Variance of a statistic whose influence is constant between cuts, in ascending order."""
         reached = [0.0, *np.interp(cuts, self._values, self._squares), self._squares[-1]]
         return float(np.diff(reached) @ np.square(influence))
 
     def share(self, value: float) -> float:
-        """The share of rows up to a value."""
+        """Return the share of rows up to a value."""
         return float(np.interp(value, self._values, self._shares))
 
     def quantile(self, share: float) -> float:
-        """The value that a share of the rows does not exceed."""
+        """Return the value that a share of the rows does not exceed."""
         return float(np.interp(share, self._shares, self._values))
 
     def density(self, share: float) -> float:
-        """The density at a quantile; NaN if many rows share its value, or some near it are infinite."""
+        """Return the density at a quantile; NaN if many rows share its value, or values near it are infinite."""
         share = min(max(share, 0.5 / self.count), 1 - 0.5 / self.count)
         z = NORMAL.inv_cdf(share)
         width = ((LEVEL * NORMAL.pdf(z)) ** 2 * 1.5 / (2 * z**2 + 1) / self.count) ** (1 / 3)
@@ -129,7 +129,7 @@ class _Rows:
 
 
 def _influence_on_mad(rows: _Rows, mad: float) -> tuple[Sequence[float], Sequence[float]]:
-    """Where the influence of a row changes, and what it is up to there and above."""
+    """Cuts at which the influence of a row changes, and its values between them."""
     median = rows.quantile(0.5)
     cuts = (median - mad, median, median + mad)
     left, right = (rows.density(rows.share(cut)) for cut in (cuts[0], cuts[2]))
@@ -138,7 +138,7 @@ def _influence_on_mad(rows: _Rows, mad: float) -> tuple[Sequence[float], Sequenc
 
 
 def _influence_on_iqr(rows: _Rows, _: float) -> tuple[Sequence[float], Sequence[float]]:
-    """Where the influence of a row changes, and what it is up to there and above."""
+    """Cuts at which the influence of a row changes, and its values between them."""
     first, third = (1 / rows.density(q) for q in (0.25, 0.75))
     influence = [(3 * first - third) / 4, -(first + third) / 4, (3 * third - first) / 4]
     return (rows.quantile(0.25), rows.quantile(0.75)), influence
