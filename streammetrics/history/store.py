@@ -115,7 +115,7 @@ class MetricStore:
                 accumulator.
             StateError: where the table cannot be read or written, or a commit of it was cut off by a power loss.
         """
-        return self._bring(acc, _origin(batch_id, source, start, upto))
+        return self._bring([acc], _origin(batch_id, source, start, upto))
 
     def replace(
         self,
@@ -161,7 +161,7 @@ class MetricStore:
         ...     print(store.query().finalize()["roc_auc"].value)
         1.0
         """
-        return self._bring(acc, _origin(batch_id, source, start, upto), window)
+        return self._bring([acc], _origin(batch_id, source, start, upto), window)
 
     def offset(self, source: str) -> int | None:
         """Return the offset up to which all rows of a source are stored, or None if there are none yet.
@@ -182,38 +182,39 @@ class MetricStore:
         table = self._table.find()
         return None if table is None else offset(table, source)
 
-    def _bring(self, acc: Accumulator, origin: Origin, replacing: Any = None) -> bool:
-        """Add what an accumulator has kept, once, or put it in place of some windows."""
-        if not isinstance(acc, Accumulator):
-            raise SpecificationError(f"acc must be an Accumulator, got {type(acc).__name__}.")
-        none, newest = acc.state.groups.is_empty(), self._table.find()
-        if none and replacing is None and (newest is None or isinstance(origin, Named)):
+    def _bring(self, accs: Sequence[Accumulator], origin: Origin, replacing: Any = None) -> bool:
+        """Add what accumulators have kept, once and in one commit, or put it in place of some windows."""
+        for acc in accs:
+            if not isinstance(acc, Accumulator):
+                raise SpecificationError(f"acc must be an Accumulator, got {type(acc).__name__}.")
+        filled, newest = [acc for acc in accs if acc.state.groups.height], self._table.find()
+        if not filled and replacing is None and (newest is None or isinstance(origin, Named)):
             return False
         if newest is None:
             if replacing is not None:
                 raise missing(self.uri)
-            self._create(Layout.of(acc, self.window))
+            self._create(Layout.of(filled[0], self.window))
 
         def bring(table: Any, versions: Versions) -> bool | None:
             """Whether it was added; None if what it keeps is a new version, which is known from now on."""
             if origin.is_known(table, Batches.of(self._table)):
                 return False
-            brought = versions.newest.empty if none else acc
-            number = versions.number(brought)
-            if number is None:
-                versions = versions.followed_by(brought)
-            layout = versions.newest if number is None else versions[number]
-            rows, predicate = layout.rows(brought), None if replacing is None else layout.only(brought, replacing)
-            if number is None:
-                table.alter.set_table_properties(versions.told, raise_if_not_exists=False)
-                return None
             version = table.version() + 1
             name = origin.batch_id if isinstance(origin, Named) else None
             own = {"batch_id": name, "ingested": datetime.now(UTC), "version": version}
-            rows = rows.with_columns(pl.lit(own[column], kind).alias(column) for column, kind in OWN.items())
+            parts, predicate = [], None
+            for acc in filled or [versions.newest.empty]:
+                number, with_it = versions.taking(acc)
+                rows = with_it[number].rows(acc)
+                predicate = None if replacing is None else with_it[number].only(acc, replacing)
+                if with_it is not versions:
+                    table.alter.set_table_properties(with_it.told, raise_if_not_exists=False)
+                    return None
+                rows = rows.with_columns(pl.lit(own[column], kind).alias(column) for column, kind in OWN.items())
+                parts.append(versions.stored(number, rows))
             write(
                 table,
-                versions.stored(number, rows).to_arrow(),
+                pl.concat(parts).to_arrow(),
                 mode="append" if replacing is None else "overwrite",
                 predicate=predicate,
                 transactions=[origin.transaction(version)],
@@ -485,9 +486,21 @@ class MetricStore:
         return table, self._versions(table)
 
     def _require(self, acc: Accumulator) -> None:
-        """Refuse an accumulator that the history cannot take; before its first batch it takes any."""
-        if (table := self._table.find()) is not None:
-            self._versions(table).require(acc)
+        """Refuse an accumulator that the history cannot take; before its first batch it takes any that has a window."""
+        table, filled = self._table.find(), acc.state.groups.height
+        if table is not None:
+            versions = self._versions(table)
+            versions.require(acc)
+            if filled:
+                number, versions = versions.taking(acc)
+                versions[number].rows(acc)
+        elif filled:
+            Layout.of(acc, self.window).rows(acc)
+
+    def _kept(self) -> list[Accumulator]:
+        """Accumulators without rows, one for each version of the history, the newest first."""
+        table = self._table.find()
+        return [] if table is None else [layout.empty for layout in reversed(self._versions(table).layouts)]
 
     def _versions(self, table: Any) -> Versions:
         with self._table.reading():

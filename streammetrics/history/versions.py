@@ -90,6 +90,15 @@ class Versions:
             )
         return made
 
+    def taking(self, acc: Accumulator) -> tuple[int, Versions]:
+        """The number of the version that an accumulator is of, and these versions with it, if it is a new one.
+
+        Raises:
+            StreamMetricsError: As `followed_by`.
+        """
+        number = self.number(acc)
+        return (len(self.layouts) + 1, self.followed_by(acc)) if number is None else (number, self)
+
     @property
     def told(self) -> dict[str, str]:
         """What the table's configuration says of the newest version."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import date, timedelta
 from functools import cached_property
 from typing import Any
@@ -11,10 +11,12 @@ from typing import Any
 import polars as pl
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.errors import Argument, DataError, SpecificationError
+from streammetrics.errors import Argument, DataError, SpecificationError, StateError
+from streammetrics.history.batches import Stretch
 from streammetrics.history.store import MetricStore
 from streammetrics.history.table import Table
 from streammetrics.joining.columns import Columns
+from streammetrics.joining.evaluation import evaluators, lacking, shares, without_limit
 from streammetrics.joining.pairs import Change, pairs
 from streammetrics.joining.waiting import (
     COMMIT,
@@ -23,6 +25,7 @@ from streammetrics.joining.waiting import (
     DAY,
     EXPIRED,
     FOLDER,
+    HALVES,
     KIND,
     LABEL,
     OWN,
@@ -69,7 +72,7 @@ class Joiner:
     added again after a crash, and any number of processes can add at the same time. Rows are identified by their key.
     Of several scores with one key, the first counts.
 
-    The history must receive rows from the joiner alone.
+    The history must receive rows from the joiner alone. A batch that is rejected changes nothing.
 
     Args:
         store: The history.
@@ -125,15 +128,14 @@ class Joiner:
 
         Raises:
             ColumnError: If a column is missing, or has another type than before.
-            DataError: If the key or the window contains nulls, or a column contains values that its role cannot use.
+            DataError: If the key or the window contains nulls, a column contains values that its role cannot use, or
+                rows cannot be evaluated with labels that wait.
             MergeError: If the specification is not that of the history.
-            StateError: If a table cannot be read or written.
+            StateError: If a table cannot be read or written, or the rows that wait were deleted.
         """
-        self.store._require(self.acc)  # what waits must not fail later
         rows = self._columns.read(batch, self._columns.scores)
         rows = rows.with_columns(self._columns.days(rows, self.store.window).alias(DAY))
-        late = self._waiting.add(rows.unique(self._columns.key, keep="first", maintain_order=True), SCORE)
-        return replace(self._settle(), late=late)
+        return self._add(rows.unique(self._columns.key, keep="first", maintain_order=True), SCORE)
 
     def add_labels(self, batch: Any, *, correct: bool = False) -> Joined:
         """Add labels, before or after their scores. Each waits for its score if that has not come.
@@ -148,15 +150,14 @@ class Joiner:
 
         Raises:
             ColumnError: If a column is missing, or has another type than before.
-            DataError: If the key contains nulls, or a column contains values that its role cannot use.
+            DataError: If the key contains nulls, a column contains values that its role cannot use, or rows cannot be
+                evaluated with scores that wait.
             MergeError: If the specification is not that of the history.
-            StateError: If a table cannot be read or written.
+            StateError: If a table cannot be read or written, or the rows that wait were deleted.
         """
-        self.store._require(self.acc)
         rows = self._columns.read(batch, self._columns.labels)
         rows = rows.unique(self._columns.key, keep="last" if correct else "first", maintain_order=True)
-        self._waiting.add(rows, CORRECTION if correct else LABEL)
-        return self._settle()
+        return self._add(rows, CORRECTION if correct else LABEL)
 
     def coverage(self) -> pl.DataFrame:
         """How many scores of each day have labels.
@@ -201,63 +202,118 @@ class Joiner:
         history = Table(self.store.uri, self.store.storage_options)
         return Waiting(history.beside(FOLDER), self._columns.key)
 
-    def _settle(self) -> Joined:
-        """Bring the history up to the last commit of the log, and let rows expire.
+    def _add(self, rows: pl.DataFrame, kind: str) -> Joined:
+        """Add rows to the log, and what that changes to the history."""
+        self.store._require(self.acc)
+        self._settle()
+        late, change = self._waiting.add(rows, kind, self._tried)
+        self._expire(self._settle(change))
+        if change is None:
+            return Joined(late=late)
+        return Joined(change.new.height, change.corrected.height, change.waiting, change.duplicates, late)
+
+    def _tried(self, table: Any, rows: pl.DataFrame) -> Change:
+        """What rows change if they are the next commit of the log.
+
+        What waits must not fail later, so rows that cannot be evaluated with their other half must not come to wait.
+        """
+        log = pl.concat([self._waiting.rows(table, *HALVES), rows.lazy()], how="diagonal_relaxed")
+        change = self._change(log, rows.select(self._columns.key), table.version(), table.version() + 1)
+        for acc, share in shares(pl.concat([change.new, change.corrected]).lazy(), self._evaluators()):
+            joined = share.collect()
+            for name, row in lacking(joined, acc):
+                raise DataError(
+                    f"The score of {self._named(joined, row)} came before column {name!r} was needed, and lacks it. "
+                    "Add its label with a joiner of the earlier accumulator."
+                )
+            try:
+                self.store._require(acc.update(joined.select(acc.roles.sources)))
+            except DataError as error:
+                raise error.at(self._named(joined, error.row or 0)) from error
+        return change
+
+    def _settle(self, tried: Change | None = None) -> Any:
+        """Bring the history up to the last commit of the log, and return that version of it.
 
         The history stores up to which commit it has the log, in the commit that brings the rows. So what a process left
         undone is done by the next call of any.
+
+        Args:
+            tried: what the last commit changes, if it is known.
         """
         while True:
             stored = self.store.offset(FOLDER) or 0  # before the log, which may only be newer
             table = self._waiting.table.find()
-            upto, since = table.version(), stored or self._first_label(table) - 1  # there were no pairs before it
+            upto = 0 if table is None else table.version()
+            if stored > upto:
+                raise StateError(
+                    f"The rows that wait at {self._waiting.table.uri} are older than the history. Restore the folder."
+                )
+            since = stored or self._first_label(table) - 1  # there were no pairs before it
             if upto <= since:
-                self._expire(table)
-                return Joined()
-            change = self._change(table, since, upto)
+                return table
+            change = tried
+            if change is None or (change.since, change.upto) != (since, upto):
+                log = self._waiting.rows(table, *HALVES)
+                change = self._change(log, self._keys(log.filter(pl.col(COMMIT) > since)), since, upto)
             try:
-                added = self._enter(table, change, source=FOLDER, start=stored, upto=upto)
+                added = self._enter(table, change, Stretch(FOLDER, stored, upto))
             except DataError:
                 if (self.store.offset(FOLDER) or 0) == stored:
                     raise
                 continue  # another process was first
             if added or (self.store.offset(FOLDER) or 0) == stored:
-                self._expire(table)
-                return Joined(change.new.height, change.corrected.height, change.waiting, change.duplicates)
+                return table
 
     def _first_label(self, table: Any) -> int:
         """The commit that brought the first label; the next commit if none did."""
-        if days(table, LABEL, CORRECTION).is_empty():
-            return int(table.version()) + 1
+        if table is None or days(table, LABEL, CORRECTION).is_empty():
+            return 1 if table is None else int(table.version()) + 1
         found = self._waiting.rows(table, LABEL, CORRECTION).select(pl.min(COMMIT)).collect().item()
         return int(found)
 
-    def _change(self, table: Any, since: int, upto: int) -> Change:
-        """What the commits after one change, up to another."""
-        fresh = self._waiting.rows(table, SCORE, LABEL, CORRECTION).filter(pl.col(COMMIT) > since)
-        keys = fresh.select(self._columns.key).unique().collect()
-        scores, labels = self._rows(table, keys)
+    def _change(self, log: pl.LazyFrame, keys: pl.DataFrame, since: int, upto: int) -> Change:
+        """What the commits of a log after one change, up to another, which have these keys."""
+        scores, labels = self._halves(self._waiting.of(log, keys))
         return Change.between(scores.collect(), labels.collect(), self._columns.key, self._columns.labels, since, upto)
 
-    def _enter(self, table: Any, change: Change, **origin: Any) -> bool:
+    def _enter(self, table: Any, change: Change, origin: Stretch) -> bool:
         """Add new pairs to the history. If labels were corrected, the days that change are evaluated again."""
         if change.corrected.is_empty():
-            acc = self.acc.empty()
-            return self.store.append(acc.update(change.new) if change.new.height else acc, **origin)
+            return self.store._bring(self._evaluated(change.new.lazy()), origin)
         touched = pl.concat([change.new[DAY], change.corrected[DAY]]).sort()
         first, last = touched[0], touched[-1]
-        inside = pl.col(DAY).is_between(first, last)
-        keys = self._waiting.rows(table, SCORE).filter(inside).select(self._columns.key).unique().collect()
-        rows = pairs(*self._rows(table, keys), self._columns.key, table.version()).filter(inside)
-        acc = accumulate(rows.select(self.acc.roles.sources), self.acc.empty())
-        return self.store.replace(acc, window=(first, last + timedelta(days=1)), **origin)
+        inside, log = pl.col(DAY).is_between(first, last), self._waiting.rows(table, *HALVES)
+        keys = self._keys(log.filter(inside, pl.col(KIND) == SCORE))
+        rows = pairs(*self._halves(self._waiting.of(log, keys)), self._columns.key, origin.upto).filter(inside)
+        return self.store._bring(self._evaluated(rows), origin, (first, last + timedelta(days=1)))
 
-    def _rows(self, table: Any, keys: pl.DataFrame) -> tuple[pl.LazyFrame, pl.LazyFrame]:
-        """The scores and the labels with some keys."""
-        scores, labels = self._waiting.of(table, keys, SCORE), self._waiting.of(table, keys, LABEL, CORRECTION)
+    def _evaluated(self, rows: pl.LazyFrame) -> list[Accumulator]:
+        """Rows that have been tried, evaluated. Those of several batches may have more groups than one may."""
+        return [
+            accumulate(share.select(acc.roles.sources), without_limit(acc))
+            for acc, share in shares(rows, self._evaluators())
+        ]
+
+    def _evaluators(self) -> list[Accumulator]:
+        return evaluators(
+            self.acc, self.store._kept(), [*self._columns.scores, *self._columns.labels, *self._columns.key]
+        )
+
+    def _halves(self, rows: pl.LazyFrame) -> tuple[pl.LazyFrame, pl.LazyFrame]:
+        """The scores and the labels among rows of the log."""
+        scores, labels = rows.filter(pl.col(KIND) == SCORE), rows.filter(pl.col(KIND) != SCORE)
         return _with(scores, [DAY, *self._columns.scores], self._columns.key), _with(
             labels, self._columns.labels, self._columns.key
         )
+
+    def _keys(self, rows: pl.LazyFrame) -> pl.DataFrame:
+        return rows.select(self._columns.key).unique().collect()
+
+    def _named(self, rows: pl.DataFrame, number: int) -> str:
+        """A row by its key."""
+        key = rows.select(self._columns.key).row(number, named=True)
+        return "the row with " + ", ".join(f"{name}={value!r}" for name, value in key.items())
 
     def _expire(self, table: Any) -> None:
         """Let rows expire, if a day has ended since they last did."""

@@ -32,12 +32,16 @@ class Change:
         corrected: pairs whose label was another one before.
         waiting: number of labels of the last commit that have no score.
         duplicates: number of labels of the last commit that do not count, since there is one.
+        since: the commit before.
+        upto: the last commit.
     """
 
     new: pl.DataFrame
     corrected: pl.DataFrame
     waiting: int
     duplicates: int
+    since: int
+    upto: int
 
     @classmethod
     def between(
@@ -64,4 +68,6 @@ class Change:
             corrected=both.filter(differs).select(after.columns),
             waiting=last.join(scores, on=key, how="anti").height,
             duplicates=later.height,
+            since=since,
+            upto=upto,
         )

@@ -6,10 +6,10 @@ until they leave with their day.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 
@@ -21,11 +21,13 @@ from streammetrics.rows.frames import decoded
 FOLDER = "_waiting"  # which Delta Lake leaves alone, as all names that begin so
 KIND, DAY, COMMIT = "_kind", "_day", "_commit"
 SCORE, LABEL, CORRECTION, EXPIRED = "score", "label", "correction", "expired"  # kinds of rows
+HALVES = (SCORE, LABEL, CORRECTION)
 COUNTS = ("_scores", "_labeled", "_labels_without_score")  # of a day that has expired
 OWN = {KIND: pl.String(), DAY: pl.Date(), COMMIT: pl.Int64(), "_of": pl.Date(), **dict.fromkeys(COUNTS, pl.Int64())}
 BEFORE = "streammetrics.expired"  # the transaction that says before which day all rows have left
 ZONE = "streammetrics.time_zone"  # of a column; Delta Lake keeps times in UTC
 TOGETHER = 131_072  # rows of a file that are read together
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -35,15 +37,17 @@ class Waiting:
     table: Table
     key: tuple[str, ...]
 
-    def add(self, rows: pl.DataFrame, kind: str) -> int:
+    def add(self, rows: pl.DataFrame, kind: str, tried: Callable[[Any, pl.DataFrame], T]) -> tuple[int, T | None]:
         """Add rows in one commit. Those of days that have expired are left out.
 
         Args:
             rows: the columns to keep; scores have their `DAY` too.
             kind: which rows they are.
+            tried: called with a version of the table and the rows as it would hold them. What it raises leaves nothing
+                behind.
 
         Returns:
-            Number of rows left out.
+            Number of rows left out, and what ``tried`` returned; None if no row is left.
 
         Raises:
             ColumnError: where a column is of another type than before, or of one that Delta Lake has not.
@@ -51,28 +55,35 @@ class Waiting:
         if self.table.find() is None:
             self.table.create(pl.DataFrame(schema=OWN).to_arrow().schema, {}, parts=[KIND, DAY])
         rows = _storable(rows)
-        self.table.commit(lambda table: _widen(table, rows))
 
-        def append(table: Any) -> int:
+        def append(table: Any) -> tuple[int, T | None] | None:
+            """What was done; None if the table has got new columns, with which it is tried again."""
             dated = rows if kind == SCORE else rows.with_columns(pl.lit(newest(table) or today()).alias(DAY))
             fresh = dated.filter(pl.col(DAY) >= (expired_before(table) or date.min))
+            if fresh.is_empty():
+                return rows.height, None
             own = {KIND: pl.lit(kind), COMMIT: pl.lit(table.version() + 1, pl.Int64)}
-            if fresh.height:
-                self._write(table, fresh.with_columns(**own))
-            return rows.height - fresh.height
+            fresh = _as_stored(table, fresh).with_columns(**own)
+            found = tried(table, fresh)
+            if _widen(table, rows):
+                return None
+            self._write(table, fresh)
+            return rows.height - fresh.height, found
 
-        return self.table.commit(append)
+        while (done := self.table.commit(append)) is None:
+            pass
+        return done
 
     def rows(self, table: Any, *kinds: str) -> pl.LazyFrame:
         """The rows of some kinds, with times in their time zones."""
-        zones = {field.name: field.metadata[ZONE] for field in table.schema().fields if ZONE in field.metadata}
+        zones = _zones(table)
         found = self.table.scan(table).filter(pl.col(KIND).is_in(kinds))
         return found.with_columns(pl.col(name).dt.convert_time_zone(zone) for name, zone in zones.items())
 
-    def of(self, table: Any, keys: pl.DataFrame, *kinds: str) -> pl.LazyFrame:
-        """The rows of some kinds that have one of these keys."""
+    def of(self, rows: pl.LazyFrame, keys: pl.DataFrame) -> pl.LazyFrame:
+        """The rows that have one of these keys."""
         near = [pl.col(name).is_between(pl.lit(keys[name].min()), pl.lit(keys[name].max())) for name in self.key]
-        return self.rows(table, *kinds).filter(near).join(keys.lazy(), on=self.key, how="semi")
+        return rows.filter(near).join(keys.lazy(), on=self.key, how="semi")
 
     def expire(self, settled: int, before: date) -> None:
         """Let the scores before a day leave with their labels, and the labels before it that have no score.
@@ -147,12 +158,13 @@ def expired_before(table: Any) -> date | None:
     return None if found is None else date.fromordinal(found)
 
 
-def _widen(table: Any, rows: pl.DataFrame) -> None:
-    """Give the table the columns that it lacks; one that is all null has no type yet."""
+def _widen(table: Any, rows: pl.DataFrame) -> bool:
+    """Whether the table lacked columns, which it has from now on; one that is all null has no type yet."""
     known = {field.name for field in table.schema().fields}
-    new = rows.select(c for c in rows.columns if c not in known and rows.schema[c] != pl.Null)
+    new = rows.select(c for c in rows.columns if c not in (*known, DAY) and rows.schema[c] != pl.Null)
     if new.width:
         table.alter.add_columns(list(_fields(new)))
+    return bool(new.width)
 
 
 def _fields(rows: pl.DataFrame) -> Iterable[Any]:
@@ -161,6 +173,11 @@ def _fields(rows: pl.DataFrame) -> Iterable[Any]:
     for field in delta.Schema.from_arrow(stored.clear().to_arrow().schema).fields:
         zone = getattr(rows.schema[field.name], "time_zone", None)
         yield delta.Field(field.name, field.type, metadata={ZONE: zone} if zone else {})
+
+
+def _zones(table: Any) -> dict[str, str]:
+    """The time zones of columns."""
+    return {field.name: field.metadata[ZONE] for field in table.schema().fields if ZONE in field.metadata}
 
 
 def _storable(rows: pl.DataFrame) -> pl.DataFrame:
@@ -174,6 +191,15 @@ def _storable(rows: pl.DataFrame) -> pl.DataFrame:
             raise ColumnError(f"Column {name!r} is of type {kind}, which cannot wait for labels. Cast it to a number.")
     times = [name for name, kind in rows.schema.items() if isinstance(kind, pl.Datetime)]
     return decoded(rows).with_columns(pl.col(times).dt.cast_time_unit("us"))
+
+
+def _as_stored(table: Any, rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows as `Waiting.rows` would give them, but for columns that are all null."""
+    schema, zones = pl.Schema(table.schema()), _zones(table)
+    typed = [fitted(rows[name], schema.get(name, _type(kind))) for name, kind in rows.schema.items()]
+    own = {name: getattr(kind, "time_zone", None) for name, kind in rows.schema.items()} | zones
+    moved = [pl.col(name).dt.convert_time_zone(zone) for name, zone in own.items() if zone and name in rows.columns]
+    return pl.DataFrame(typed).with_columns(moved)
 
 
 def _type(kind: pl.DataType) -> pl.DataType:

@@ -15,6 +15,7 @@ import pytest
 import streammetrics as sm
 from streammetrics.history import store as stores
 from streammetrics.history import table as tables
+from streammetrics.history.batches import Named
 from streammetrics.joining import waiting
 
 processes = multiprocessing.get_context("forkserver")
@@ -195,11 +196,11 @@ def test_hundreds_of_joiners_agree_with_the_truth(first, tmp_path, monkeypatch):
 
 @pytest.mark.thorough
 def test_a_joiner_that_forgets_where_it_was_is_caught(tmp_path, monkeypatch):
-    def append(self, acc, *, source, start, upto):
-        return original(self, acc, batch_id=f"{random.random()}")
+    def bring(self, accs, origin, replacing=None):
+        return original(self, accs, Named(f"{random.random()}"), replacing)
 
-    original = sm.MetricStore.append
-    monkeypatch.setattr(sm.MetricStore, "append", append)
+    original = sm.MetricStore._bring
+    monkeypatch.setattr(sm.MetricStore, "_bring", bring)
     with pytest.raises(AssertionError):
         simulate(tmp_path, 0, 16, monkeypatch)
 
