@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.errors import Argument, DataError, SpecificationError
+from streammetrics.errors import Argument, ColumnError, DataError, SpecificationError
 from streammetrics.rows.batches import read
 from streammetrics.rows.columns import Reader
 from streammetrics.rows.frames import to_frame
@@ -18,6 +18,7 @@ from streammetrics.rows.roles import Roles, several
 from streammetrics.sources.streams import require
 from streammetrics.state.overflow import suspects
 
+LARGEST = 2**63 - 1  # integer that Delta Lake has
 LAST = date.max - timedelta(days=1)  # of days that have a next one
 
 
@@ -64,14 +65,14 @@ class Columns:
 
         Raises:
             ColumnError: for a missing column or an unusable type.
-            DataError: for values that a role cannot use, and for a key that is null or NaN.
+            DataError: for values that a role cannot use, and for keys that are null or would not be kept exactly.
         """
         needed = list(dict.fromkeys([*self.key, *columns]))
         frame = to_frame(batch, needed)
         require(needed, frame.columns)
         for name in self.key:
             _refuse_nulls(frame[name])
-            _refuse_nan(frame[name])
+            _refuse_inexact(frame[name])
         if far := suspects(read(frame, _within(self.roles, needed))):
             raise DataError(
                 f"Column {far[0].name!r} contains values whose sums or squares may overflow "
@@ -141,6 +142,19 @@ def _refuse_nulls(column: pl.Series) -> None:
         )
 
 
-def _refuse_nan(key: pl.Series) -> None:
-    if key.dtype.is_float() and (found := key.is_nan().sum()):
-        raise DataError(f"Column {key.name!r} contains NaN in {found:,} of {len(key):,} rows. Remove these rows.")
+def _refuse_inexact(key: pl.Series) -> None:
+    """Refuse keys that the table of waiting rows cannot tell apart."""
+    kind = key.dtype
+    if kind.is_nested() or kind in (pl.Int128, pl.UInt128, pl.Time, pl.Duration, pl.Object):
+        raise ColumnError(f"Column {key.name!r} is of type {kind}, which cannot be a key. Cast it to String.")
+    if kind.is_float():
+        wrong, fault = key.is_nan(), "NaN"
+    elif kind == pl.UInt64:
+        wrong, fault = key > LARGEST, "integers beyond 2^63"
+    elif isinstance(kind, pl.Datetime) and kind.time_unit == "ns":
+        wrong, fault = key.to_physical() % 1_000 != 0, "times with nanoseconds"
+    else:
+        return
+    if found := wrong.sum():
+        advice = "Remove these rows" if fault == "NaN" else "Cast it to String, in scores and labels"
+        raise DataError(f"Column {key.name!r} contains {fault} in {found:,} of {len(key):,} rows. {advice}.")

@@ -184,22 +184,37 @@ def _storable(rows: pl.DataFrame) -> pl.DataFrame:
     """Categories as text, and times in microseconds.
 
     Raises:
-        ColumnError: for times of day and durations.
+        ColumnError: for types that Delta Lake has not.
     """
     for name, kind in rows.schema.items():
-        if kind in (pl.Time, pl.Duration):
-            raise ColumnError(f"Column {name!r} is of type {kind}, which cannot wait for labels. Cast it to a number.")
+        if kind in (pl.Time, pl.Duration, pl.Int128, pl.UInt128):
+            raise ColumnError(f"Column {name!r} is of type {kind}, which cannot wait for labels. Cast it to Int64.")
     times = [name for name, kind in rows.schema.items() if isinstance(kind, pl.Datetime)]
     return decoded(rows).with_columns(pl.col(times).dt.cast_time_unit("us"))
 
 
 def _as_stored(table: Any, rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows as `Waiting.rows` would give them, but for columns that are all null."""
+    """Rows as `Waiting.rows` would give them, but for columns that are all null.
+
+    Raises:
+        ColumnError: where a column is of another type than before.
+    """
     schema, zones = pl.Schema(table.schema()), _zones(table)
-    typed = [fitted(rows[name], schema.get(name, _type(kind))) for name, kind in rows.schema.items()]
-    own = {name: getattr(kind, "time_zone", None) for name, kind in rows.schema.items()} | zones
-    moved = [pl.col(name).dt.convert_time_zone(zone) for name, zone in own.items() if zone and name in rows.columns]
-    return pl.DataFrame(typed).with_columns(moved)
+    made = []
+    for column in rows:
+        kind, zone = schema.get(column.name), zones.get(column.name)
+        if kind is None:
+            kind, zone = _type(column.dtype), getattr(column.dtype, "time_zone", None)
+        elif column.dtype != pl.Null and _clock(column.dtype) != _clock(kind):
+            raise ColumnError(f"Column {column.name!r} is of type {column.dtype}; the rows that wait have {kind}.")
+        stored = fitted(column, kind)
+        made.append(stored if zone is None else stored.dt.convert_time_zone(zone))
+    return pl.DataFrame(made)
+
+
+def _clock(kind: pl.DataType) -> tuple[bool, bool]:
+    """What types of times must have in common: whether they are times, and in time zones."""
+    return kind.is_temporal(), getattr(kind, "time_zone", None) is not None
 
 
 def _type(kind: pl.DataType) -> pl.DataType:

@@ -1,0 +1,103 @@
+"""Keys of any type join exactly, or are refused."""
+
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+
+import polars as pl
+import pytest
+from late_rows import FIRST, made
+
+import streammetrics as sm
+
+MORNING = datetime(2026, 1, 1, 9)
+
+
+def add_scores(joiner, keys):
+    size = len(keys)
+    return joiner.add_scores({"id": keys, "p": [0.5] * size, "day": pl.Series([FIRST] * size, dtype=pl.Date)})
+
+
+def add_labels(joiner, keys, **options):
+    return joiner.add_labels({"id": keys, "clicked": [1] * len(keys)}, **options)
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        pl.Series(["1", "01", ""]),
+        pl.Series([2**63 - 1, 0, 2**63 - 2], dtype=pl.UInt64),
+        pl.Series([-(2**63), 2**53, 2**53 + 1]),
+        pl.Series([0.1, 0.1 + 2**-55, -1e300]),
+        pl.Series([Decimal("0.10"), Decimal("0.11"), Decimal("12345678901234567890.12")]),
+        pl.Series([b"a", b"", b"\xff"]),
+        pl.Series(["a", "b", "c"], dtype=pl.Categorical),
+        pl.Series([date(1, 1, 1), FIRST, date(9999, 12, 31)]),
+        pl.Series([MORNING, MORNING + timedelta(microseconds=1), datetime(9999, 12, 31)]),
+        pl.Series([MORNING.replace(tzinfo=UTC), MORNING.replace(tzinfo=UTC) + timedelta(hours=1), None]).head(2),
+        pl.Series([1_000, 2_000, 0]).cast(pl.Datetime("ns")),
+        pl.Series([True, False]),
+    ],
+    ids=lambda keys: str(keys.dtype),
+)
+def test_keys_that_join(keys, tmp_path):
+    joiner = made(tmp_path)
+    add_scores(joiner, keys[:2])
+    assert add_labels(joiner, keys[1:]) == sm.Joined(matched=1, waiting=len(keys) - 2)
+    assert add_labels(joiner, keys).matched == 1
+    assert joiner.store.query().seen == 2
+
+
+@pytest.mark.parametrize(
+    ("keys", "error", "message"),
+    [
+        (pl.Series([1_000, 1_001]).cast(pl.Datetime("ns")), sm.DataError, "times with nanoseconds in 1 of 2 rows"),
+        (
+            pl.Series([2**63, 1], dtype=pl.UInt64),
+            sm.DataError,
+            "integers beyond 2.63 in 1 of 2 rows. Cast it to String",
+        ),
+        (pl.Series([1], dtype=pl.Int128), sm.ColumnError, "'id' is of type Int128, which cannot be a key"),
+        (pl.Series([[1]]), sm.ColumnError, "cannot be a key. Cast it to String"),
+        (pl.Series([[1]], dtype=pl.Array(pl.Int64, 1)), sm.ColumnError, "cannot be a key"),
+        (pl.Series([{"a": 1}]), sm.ColumnError, "cannot be a key"),
+        (pl.Series([time(1)]), sm.ColumnError, "cannot be a key"),
+        (pl.Series([timedelta(1)]), sm.ColumnError, "cannot be a key"),
+        (pl.Series([object()], dtype=pl.Object), sm.ColumnError, "cannot be a key"),
+        (pl.Series([None]), sm.DataError, "contains null in 1 of 1 rows"),
+    ],
+    ids=lambda given: str(getattr(given, "dtype", "")),
+)
+def test_keys_that_are_refused(keys, error, message, tmp_path):
+    joiner = made(tmp_path)
+    with pytest.raises(error, match=message):
+        add_scores(joiner, keys)
+    with pytest.raises(error, match=message):
+        add_labels(joiner, keys)
+    add_scores(joiner, ["any"])  # no type was fixed
+    assert add_labels(joiner, ["any"]).matched == 1
+
+
+@pytest.mark.parametrize(
+    ("keys", "others", "message"),
+    [
+        ([FIRST], [20454], "'id' is of type Int64; the rows that wait have Date"),
+        ([MORNING], [MORNING.replace(tzinfo=UTC)], "the rows that wait have Datetime"),
+        ([FIRST], ["2026-01-01"], "of type String"),
+        ([1, 2], ["02"], "of type String"),
+        ([1.5], [2**53 + 1], "of type Int64"),
+    ],
+)
+def test_keys_of_another_type_are_refused_or_mean_the_same(keys, others, message, tmp_path):
+    joiner = made(tmp_path)
+    add_scores(joiner, keys)
+    with pytest.raises(sm.ColumnError, match=message):
+        add_labels(joiner, others)
+    assert add_labels(joiner, keys).matched == len(keys)
+
+
+def test_batches_without_rows(tmp_path):
+    joiner = made(tmp_path)
+    assert add_scores(joiner, []) == sm.Joined() == add_labels(joiner, [])
+    add_scores(joiner, ["a"])
+    assert add_labels(joiner, [], correct=True) == sm.Joined()
+    assert add_labels(joiner, ["a"]).matched == 1
