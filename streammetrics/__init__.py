@@ -25,7 +25,8 @@ from streammetrics.joining.joiner import Joined, Joiner
 from streammetrics.metrics import Bounded, Metric, all_metrics, metric
 from streammetrics.pipeline import accumulate, evaluate
 from streammetrics.report.comparison import Comparison
-from streammetrics.report.report import Estimate, Report
+from streammetrics.report.estimate import Estimate
+from streammetrics.report.report import Report
 from streammetrics.statistics import (
     CalibrationBins,
     ClassLoss,

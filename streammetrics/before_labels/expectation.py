@@ -19,7 +19,8 @@ from streammetrics.before_labels.tables import labels_shown, probabilities, side
 from streammetrics.before_labels.values import METRICS, Group
 from streammetrics.errors import Argument, MetricError, ReportError, SpecificationError
 from streammetrics.keys import matching, require_free
-from streammetrics.report.report import Estimate, Report
+from streammetrics.report.estimate import Estimate
+from streammetrics.report.report import Report
 from streammetrics.rows.roles import several
 from streammetrics.uncertainty import normal_quantile
 from streammetrics.uncertainty.distributions import upper_level

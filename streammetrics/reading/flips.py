@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from streammetrics.errors import MetricError
 from streammetrics.reading.estimates import LIMITS
 from streammetrics.rows.roles import FOLD
 from streammetrics.state.tables import State, find_groups, roll_up
@@ -15,23 +16,27 @@ SAME = ("tn_tn", "fn_fn", "fp_fp", "tp_tp")
 ROWS, FLIPS = pl.col("rows"), pl.col("flips")
 
 
-def flip_rates(
-    pairs: State, statistic: PairedOutcomes, names: tuple[str, str], confidence: float, folds: bool
-) -> pl.DataFrame | None:
-    """Group columns, threshold, rows, flips, value and limits; None if the two are no pair.
+def flip_rates(pairs: State, statistic: PairedOutcomes, names: tuple[str, str], confidence: float) -> pl.DataFrame:
+    """Group columns, threshold, rows, flips, value and limits.
 
     Args:
-        pairs: What is kept of pairs of models, by fold of units if there are ``folds``.
+        pairs: What is kept of pairs of models, by fold if rows belong to units.
         statistic: One of those in ``pairs``.
         names: Of the models.
         confidence: Probability with which an interval is to hold the rate.
-        folds: Whether rows belong to units.
+
+    Raises:
+        MetricError: If the two are no pair.
     """
+    folds = FOLD in pairs.keys.columns
     columns = [c for c in pairs.keys.columns if c != FOLD]
     total = roll_up(pairs, columns) if folds else pairs
     whole, parts = (_counted(state, statistic, names) for state in (total, pairs))
     if whole is None or parts is None:
-        return None
+        a, b = names
+        raise MetricError(
+            f"No statistics of the pair {a!r} and {b!r}. Evaluate both models in one accumulator with pairs=True."
+        )
     whole = whole.with_columns(value=FLIPS / ROWS)
     if folds:
         height = pairs.groups.height

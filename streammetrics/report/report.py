@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
@@ -17,14 +16,16 @@ from numpy.typing import ArrayLike
 
 from streammetrics import text
 from streammetrics.errors import MetricError, ReportError
-from streammetrics.frame import KEPT, keys_of
+from streammetrics.frame import keys_of
 from streammetrics.keys import matching, require_free, require_group_columns
 from streammetrics.metrics import Metric, find_metric, find_metrics
-from streammetrics.metrics.requirement import Requirement
 from streammetrics.reading import curves, error_curves, fairness, segments
 from streammetrics.reading.estimates import at_threshold, columns_of, estimate
+from streammetrics.reading.models import of_model, pairs_of, require_models
 from streammetrics.report.comparison import Comparison
+from streammetrics.report.estimate import Estimate
 from streammetrics.report.nested import as_json
+from streammetrics.report.verdicts import violations
 from streammetrics.rows.roles import FOLD, LABEL, MODEL, several
 from streammetrics.slices import slices
 from streammetrics.state.tables import State, for_reports, roll_up, select
@@ -41,7 +42,6 @@ from streammetrics.statistics import (
     confusion,
 )
 from streammetrics.statistics.binned import Binned
-from streammetrics.statistics.paired import Paired
 from streammetrics.system.forks import require_threads
 from streammetrics.system.writing import write_file
 
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
 S = TypeVar("S")
 
+PARTS = ("state", "metrics", "confidence", "folds", "unit", "always")
 ORDERS = ("tied", "best", "worst")  # of the rows within a bin
 
 CURVES = {
@@ -62,74 +63,6 @@ CURVES = {
 ERROR_CURVES = {"error_cdf": error_curves.cdf_curve, "rec": error_curves.rec_curve}
 BINS: dict[str, list[type[Binned]]] = {"scores": [ScoreHistogram, Histogram], "errors": [ErrorHistogram]}
 BIN_COLUMNS = {"low": "lowest", "high": "highest", "neg": "negatives", "pos": "positives"}
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class Estimate:
-    """A value with certified bounds for the evaluated rows.
-
-    ``value`` is None if it is undefined; ``lower == value == upper`` if it is exact. ``note`` is a remark, or None.
-    ``ci_lower`` and ``ci_upper`` are the endpoints of its confidence interval, if requested and sound.
-
-    As a number an estimate is its value: ``float(estimate)``, ``estimate >= 0.8`` and ``f"{estimate:.3f}"``. To decide
-    on the certified bounds instead, compare ``estimate.lower`` or call `Report.violations`.
-
-    Raises:
-        ReportError: If an undefined estimate is used as a number.
-
-    >>> estimate = Estimate(0.85, 0.849, 0.851)
-    >>> estimate
-    Estimate(value=0.85, lower=0.849, upper=0.851)
-    >>> float(estimate), estimate >= 0.8, f"{estimate:.1%}"
-    (0.85, True, '85.0%')
-    """
-
-    value: float | None
-    lower: float | None
-    upper: float | None
-    note: str | None = None
-    ci_lower: float | None = None
-    ci_upper: float | None = None
-
-    def __repr__(self) -> str:
-        told = [f"{k}={v!r}" for k, v in vars(self).items() if v is not None or k in ("value", "lower", "upper")]
-        return f"Estimate({', '.join(told)})"
-
-    @property
-    def exact(self) -> bool:
-        """Whether the bounds equal the value."""
-        return self.lower == self.upper
-
-    def __float__(self) -> float:
-        if self.value is None:
-            raise ReportError(f"The estimate has no value ({self.note or 'undefined'}); check whether .value is None.")
-        return self.value
-
-    def __format__(self, form: str) -> str:
-        return format(float(self), form) if form else str(self)
-
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, Estimate):
-            return vars(self) == vars(other)
-        return self.value == other if isinstance(other, Real) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self.value)
-
-    def __lt__(self, other: Estimate | Real | float) -> bool:
-        return self._ordered(operator.lt, other)
-
-    def __le__(self, other: Estimate | Real | float) -> bool:
-        return self._ordered(operator.le, other)
-
-    def __gt__(self, other: Estimate | Real | float) -> bool:
-        return self._ordered(operator.gt, other)
-
-    def __ge__(self, other: Estimate | Real | float) -> bool:
-        return self._ordered(operator.ge, other)
-
-    def _ordered(self, order: Callable[[float, float], bool], other: object) -> bool:
-        return order(float(self), float(other)) if isinstance(other, (Estimate, Real)) else NotImplemented
 
 
 class Report:
@@ -186,7 +119,7 @@ class Report:
         >>> "ci_lower" in report.with_confidence(0.95).frame.columns
         True
         """
-        return Report(self.state, self.metrics, confidence, self.folds, self.unit)
+        return self._like(confidence=confidence, always=None)
 
     @cached_property
     def frame(self) -> pl.DataFrame:
@@ -232,7 +165,7 @@ class Report:
             [metrics] if isinstance(metrics, (str, Metric)) else metrics,
             columns_of(self.state.statistics, self.state.labels),
         )
-        return Report(self.state, found, self.confidence, self.folds, self.unit, self.always)
+        return self._like(metrics=found)
 
     @property
     def by(self) -> list[str]:
@@ -326,7 +259,7 @@ class Report:
         last, found = self._elsewhere
         if last != threshold:
             state, folds = (None if s is None else at_threshold(s, float(threshold)) for s in (self.state, self.folds))
-            found = None if state is None else Report(state, (), self.confidence, folds, self.unit, self.always)
+            found = None if state is None else self._like(state=state, metrics=(), folds=folds)
             self._elsewhere = threshold, found
         return found
 
@@ -386,29 +319,7 @@ class Report:
         >>> report.violations(["roc_auc >= 0.8", "recall >= 0.8"])
         ['recall >= 0.8 does not hold for threshold 0.5: recall is 0.5.']
         """
-        parsed = [Requirement.parse(requirement) for requirement in several(requirements)]
-        return [sentence for required in parsed for sentence in self._violations(required)]
-
-    def _violations(self, required: Requirement) -> list[str]:
-        deciding = "lower" if required.wants_high else "upper"
-        rows = self.rows(required.metric)
-        columns = keys_of(rows)
-        failing = rows.filter(~required.holds(pl.col(deciding)).fill_null(False))
-        return [self._sentence(required, deciding, columns, row) for row in text.rows(failing)]
-
-    @staticmethod
-    def _sentence(required: Requirement, deciding: str, columns: list[str], row: dict[str, Any]) -> str:
-        where = ", ".join(
-            f"{text.escaped(c)} {text.cell(row[c])}" for c in columns if not (c in KEPT and row[c] is None)
-        )
-        place = f" for {where}" if where else ""
-        if row["value"] is None:
-            return f"{required} cannot be checked{place}: {row['metric']} is undefined ({row['note']})."
-        value = text.number(row["value"], row["lower"], row["upper"])
-        said = f"is {value}"
-        if row["lower"] != row["upper"]:
-            said += f", with {'a lower' if deciding == 'lower' else 'an upper'} bound of {row[deciding]:.6g}"
-        return f"{required} does not hold{place}: {row['metric']} {said}."
+        return violations(self, several(requirements))
 
     def rollup(self, *columns: str | Sequence[str]) -> Report:
         """The report over fewer groups, as if the rows had been grouped by these columns alone. Models stay apart.
@@ -433,7 +344,7 @@ class Report:
         kept = list(dict.fromkeys([*names, *(c for c in self.by if c == MODEL)]))
         folds = None if self.folds is None else roll_up(for_reports(self.folds), [*kept, FOLD])
         state = roll_up(for_reports(self.state), kept)
-        return Report(state, self.metrics, self.confidence, folds, self.unit, self.always)
+        return self._like(state=state, folds=folds)
 
     def compare(
         self,
@@ -496,15 +407,10 @@ class Report:
         """
         from streammetrics.reading.flips import flip_rates  # when it is needed
 
-        self._require_models(a, b)
+        require_models(self.state, a, b)
         outcomes = self._kept(PairedOutcomes)
-        pairs = self._pairs_of(self.state, a, b) if self.folds is None else self._pairs_of(self.folds, a, b, FOLD)
-        found = flip_rates(pairs, outcomes, (a, b), confidence, self.folds is not None)
-        if found is None:
-            raise MetricError(
-                f"No statistics of the pair {a!r} and {b!r}. Evaluate both models in one accumulator with pairs=True."
-            )
-        return found
+        pairs = pairs_of(self.state if self.folds is None else self.folds, a, b)
+        return flip_rates(pairs, outcomes, (a, b), confidence)
 
     def _same_rows(self, one: Report, other: Report, names: tuple[str, str]) -> SameRows | None:
         """What is kept of the rows of two models together; None if rows belong to units."""
@@ -512,34 +418,19 @@ class Report:
 
         if self.folds is not None:
             return None
-        pairs = self._pairs_of(self.state, *names)
+        pairs = pairs_of(self.state, *names)
         a, b = (select(report.state, pairs.keys) for report in (one, other))
         return SameRows(a, b, pairs, names)
 
-    @staticmethod
-    def _pairs_of(state: State, a: str, b: str, *more: str) -> State:
-        """What statistics of pairs keep in the groups of two models, which become one."""
-        of_both = select(state, state.keys.filter(pl.col(MODEL).is_in([a, b])))
-        paired = tuple(s for s in of_both.statistics if isinstance(s, Paired))
-        columns = [c for c in state.keys.columns if c not in (MODEL, FOLD)]
-        return roll_up(replace(of_both, statistics=paired), [*columns, *more])
-
-    def _require_models(self, *names: str) -> None:
-        known = self.state.keys[MODEL].unique(maintain_order=True).to_list() if MODEL in self.by else []
-        for name in names:
-            if name not in known:
-                raise ReportError(f"Unknown model {name!r}. Models: {text.few(known) or 'none'}.")
-
     def _of_model(self, name: str) -> Report:
         """The report of one model."""
-        self._require_models(name)
-        columns = [c for c in self.by if c != MODEL]
+        state, folds = of_model(self.state, name), None if self.folds is None else of_model(self.folds, name)
+        return self._like(state=state, folds=folds)
 
-        def alone(state: State, *more: str) -> State:
-            return roll_up(select(state, state.keys.filter(pl.col(MODEL) == name)), [*columns, *more])
-
-        folds = None if self.folds is None else alone(self.folds, FOLD)
-        return Report(alone(self.state), self.metrics, self.confidence, folds, self.unit, self.always)
+    def _like(self, **other: Any) -> Report:
+        """The same report with other parts."""
+        own: dict[str, Any] = {name: getattr(self, name) for name in PARTS}
+        return Report(**own | other)
 
     def curve(self, kind: str, order: Literal["tied", "best", "worst"] = "tied") -> pl.DataFrame:
         """Return a curve of every group as a frame.

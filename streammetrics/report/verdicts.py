@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import polars as pl
 
 from streammetrics import text
-from streammetrics.frame import keys_of
+from streammetrics.frame import KEPT, keys_of
 from streammetrics.metrics.requirement import Requirement
-from streammetrics.report.report import Report
+from streammetrics.reading.reported import Reported
 
 SCHEMA: dict[str, pl.DataType] = {
     "rule": pl.String(),
@@ -23,7 +24,7 @@ SCHEMA: dict[str, pl.DataType] = {
 }
 
 
-def verdicts(report: Report, requirements: Sequence[str]) -> pl.DataFrame:
+def verdicts(report: Reported, requirements: Sequence[str]) -> pl.DataFrame:
     """Whether requirements are certain to hold of a report: one row for each requirement, group, and key.
 
     The verdict is ``"holds"`` or ``"breached"`` if both certified bounds lie on one side of the limit, ``"open"`` if
@@ -38,7 +39,7 @@ def verdicts(report: Report, requirements: Sequence[str]) -> pl.DataFrame:
     return pl.concat([pl.DataFrame(schema=SCHEMA), *parts])
 
 
-def _of_one(report: Report, required: Requirement) -> pl.DataFrame:
+def _of_one(report: Reported, required: Requirement) -> pl.DataFrame:
     rows = report.rows(required.metric)
     surely, possibly = ("lower", "upper") if required.wants_high else ("upper", "lower")
     verdict = (
@@ -53,3 +54,29 @@ def _of_one(report: Report, required: Requirement) -> pl.DataFrame:
     made = {"rule": pl.lit(str(required)), "where": text.where(rows.select(keys_of(rows)), report.by)}
     made |= {"verdict": verdict, "passes": verdict == "holds"}
     return rows.select(made.get(name, pl.col(name)).alias(name) for name in SCHEMA).cast(pl.Schema(SCHEMA))
+
+
+def violations(report: Reported, requirements: Sequence[str]) -> list[str]:
+    """A sentence on each requirement, group, and key that does not pass. See `Report.violations`."""
+    parsed = [Requirement.parse(requirement) for requirement in requirements]
+    return [sentence for required in parsed for sentence in _violations(report, required)]
+
+
+def _violations(report: Reported, required: Requirement) -> list[str]:
+    deciding = "lower" if required.wants_high else "upper"
+    rows = report.rows(required.metric)
+    columns = keys_of(rows)
+    failing = rows.filter(~required.holds(pl.col(deciding)).fill_null(False))
+    return [_sentence(required, deciding, columns, row) for row in text.rows(failing)]
+
+
+def _sentence(required: Requirement, deciding: str, columns: list[str], row: dict[str, Any]) -> str:
+    where = ", ".join(f"{text.escaped(c)} {text.cell(row[c])}" for c in columns if not (c in KEPT and row[c] is None))
+    place = f" for {where}" if where else ""
+    if row["value"] is None:
+        return f"{required} cannot be checked{place}: {row['metric']} is undefined ({row['note']})."
+    value = text.number(row["value"], row["lower"], row["upper"])
+    said = f"is {value}"
+    if row["lower"] != row["upper"]:
+        said += f", with {'a lower' if deciding == 'lower' else 'an upper'} bound of {row[deciding]:.6g}"
+    return f"{required} does not hold{place}: {row['metric']} {said}."

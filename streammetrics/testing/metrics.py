@@ -16,7 +16,7 @@ from streammetrics.accumulator import Accumulator
 from streammetrics.errors import SpecificationError
 from streammetrics.kernels.errors import FAMILIES
 from streammetrics.metrics import Metric, find_metric
-from streammetrics.report.report import Estimate
+from streammetrics.report.estimate import Estimate
 from streammetrics.rows.roles import Roles
 from streammetrics.statistics import STATISTICS, ErrorMoments, Statistic
 from streammetrics.statistics.cases import order_cases

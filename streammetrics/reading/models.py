@@ -1,0 +1,46 @@
+"""Models side by side in a state: the rows of one, and what is kept of the rows of two together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import polars as pl
+
+from streammetrics import text
+from streammetrics.errors import ReportError
+from streammetrics.rows.roles import MODEL
+from streammetrics.state.tables import State, roll_up, select
+from streammetrics.statistics.paired import Paired
+
+
+def of_model(state: State, name: str) -> State:
+    """The groups of a model.
+
+    Raises:
+        ReportError: If there is no such model.
+    """
+    require_models(state, name)
+    return roll_up(select(state, state.keys.filter(pl.col(MODEL) == name)), _without_model(state))
+
+
+def pairs_of(state: State, a: str, b: str) -> State:
+    """What statistics of pairs keep in the groups of two models, which become one."""
+    of_both = select(state, state.keys.filter(pl.col(MODEL).is_in([a, b])))
+    paired = tuple(s for s in of_both.statistics if isinstance(s, Paired))
+    return roll_up(replace(of_both, statistics=paired), _without_model(state))
+
+
+def require_models(state: State, *names: str) -> None:
+    """Refuse models that a state does not have.
+
+    Raises:
+        ReportError: If there is no such model.
+    """
+    known = state.keys[MODEL].unique(maintain_order=True).to_list() if MODEL in state.keys.columns else []
+    for name in names:
+        if name not in known:
+            raise ReportError(f"Unknown model {name!r}. Models: {text.few(known) or 'none'}.")
+
+
+def _without_model(state: State) -> list[str]:
+    return [c for c in state.keys.columns if c != MODEL]

@@ -1,0 +1,78 @@
+"""A single value of a report, with its bounds and its interval, which compares as the number it is."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
+
+from streammetrics.errors import ReportError
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Estimate:
+    """A value with certified bounds for the evaluated rows.
+
+    ``value`` is None if it is undefined; ``lower == value == upper`` if it is exact. ``note`` is a remark, or None.
+    ``ci_lower`` and ``ci_upper`` are the endpoints of its confidence interval, if requested and sound.
+
+    As a number an estimate is its value: ``float(estimate)``, ``estimate >= 0.8`` and ``f"{estimate:.3f}"``. To decide
+    on the certified bounds instead, compare ``estimate.lower`` or call `Report.violations`.
+
+    Raises:
+        ReportError: If an undefined estimate is used as a number.
+
+    >>> estimate = Estimate(0.85, 0.849, 0.851)
+    >>> estimate
+    Estimate(value=0.85, lower=0.849, upper=0.851)
+    >>> float(estimate), estimate >= 0.8, f"{estimate:.1%}"
+    (0.85, True, '85.0%')
+    """
+
+    value: float | None
+    lower: float | None
+    upper: float | None
+    note: str | None = None
+    ci_lower: float | None = None
+    ci_upper: float | None = None
+
+    def __repr__(self) -> str:
+        told = [f"{k}={v!r}" for k, v in vars(self).items() if v is not None or k in ("value", "lower", "upper")]
+        return f"Estimate({', '.join(told)})"
+
+    @property
+    def exact(self) -> bool:
+        """Whether the bounds equal the value."""
+        return self.lower == self.upper
+
+    def __float__(self) -> float:
+        if self.value is None:
+            raise ReportError(f"The estimate has no value ({self.note or 'undefined'}); check whether .value is None.")
+        return self.value
+
+    def __format__(self, form: str) -> str:
+        return format(float(self), form) if form else str(self)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Estimate):
+            return vars(self) == vars(other)
+        return self.value == other if isinstance(other, Real) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __lt__(self, other: Estimate | Real | float) -> bool:
+        return self._ordered(operator.lt, other)
+
+    def __le__(self, other: Estimate | Real | float) -> bool:
+        return self._ordered(operator.le, other)
+
+    def __gt__(self, other: Estimate | Real | float) -> bool:
+        return self._ordered(operator.gt, other)
+
+    def __ge__(self, other: Estimate | Real | float) -> bool:
+        return self._ordered(operator.ge, other)
+
+    def _ordered(self, order: Callable[[float, float], bool], other: object) -> bool:
+        return order(float(self), float(other)) if isinstance(other, (Estimate, Real)) else NotImplemented
