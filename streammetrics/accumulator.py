@@ -15,7 +15,7 @@ from streammetrics.metrics import Metric, declared_metrics, find_metrics
 from streammetrics.reading.estimates import columns_of
 from streammetrics.report.report import Report
 from streammetrics.rows.batches import read
-from streammetrics.rows.roles import Column, Columns, Kind, Names, Roles, several
+from streammetrics.rows.roles import Column, Columns, Kind, Names, Roles, coarser, several
 from streammetrics.state import storage
 from streammetrics.state import tables as states
 from streammetrics.state.content import Content
@@ -126,10 +126,8 @@ class Accumulator:
         statistics = complete(statistics, roles)
         tables = columns_of(statistics, roles.labels)
         shown = None if metrics is None else tuple(m.name for m in find_metrics(metrics, tables))
-        if overflow not in ("raise", "other"):
-            raise SpecificationError(Argument("overflow"), f" must be 'raise' or 'other', got {overflow!r}.")
-        self._start(Saved(roles, shown, no_state(roles, statistics)), GroupLimit(None, overflow))
-        self.max_groups = max_groups
+        limit = GroupLimit.of(max_groups, overflow)
+        self._start(Saved(roles, shown, no_state(roles, statistics)), limit)
 
     def _start(self, saved: Saved, limit: GroupLimit) -> None:
         self.roles: Roles = saved.roles
@@ -161,10 +159,8 @@ class Accumulator:
 
     @max_groups.setter
     def max_groups(self, limit: int | None) -> None:
-        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
-            raise SpecificationError(Argument("max_groups"), f" must be a positive integer or None, got {limit!r}.")
         with self._lock:
-            self._content.limit = self._content.limit._replace(most=limit)
+            self._content.limit = GroupLimit.of(limit, self._content.limit.overflow)
 
     def update(self, batch: Any) -> Accumulator:
         """Process one batch and return this accumulator.
@@ -256,10 +252,7 @@ class Accumulator:
         >>> acc.merge(acc, acc).seen, acc.seen
         (9, 3)
         """
-        total = self.copy()
-        for other in others:
-            total.absorb(other)
-        return total
+        return merge((self, *others))
 
     def __add__(self, other: Accumulator) -> Accumulator:
         return self.merge(other) if isinstance(other, Accumulator) else NotImplemented
@@ -302,16 +295,7 @@ class Accumulator:
         >>> acc.rollup().finalize()["roc_auc"].value
         1.0
         """
-        names = Names()
-        by = tuple(names.of(column) for given in columns for column in several(given))
-        made, before = names.expressions, self.roles.expressions
-        for column in (root for name in by for root in made.get(name, pl.col(name)).meta.root_names()):
-            if column not in self.roles.by:
-                known = ", ".join(self.roles.by) or "none"
-                raise SpecificationError(f"Unknown group column {column!r}. Group columns: {known}.")
-        of_batches = {n: e for n, e in made.items() if not set(before).intersection(e.meta.root_names())}
-        kept = {n: e for n, e in before.items() if n not in made}
-        roles = replace(self.roles, by=by, expressions=kept | of_batches)
+        roles, made = coarser(self.roles, [column for given in columns for column in several(given)])
         complete(self.statistics, roles)
         return self._of(Saved(roles, self.metrics, self._rolled_up(self.state, roles, made)), self._content.limit)
 
@@ -337,15 +321,8 @@ class Accumulator:
             raise SpecificationError(
                 "Cannot filter groups: the accumulator has neither ", Argument("by"), " nor models."
             )
-        state = self.state
-        try:
-            keys = state.keys.filter(*predicates)
-        except (pl.exceptions.PolarsError, TypeError) as error:
-            known = ", ".join(state.keys.columns) or "none"
-            raise SpecificationError(
-                f"Cannot filter groups by these predicates. Group columns: {known}. {error}"
-            ) from error
-        return self._of(Saved(self.roles, self.metrics, states.select(state, keys)), self._content.limit)
+        state = states.filtered(self.state, predicates)
+        return self._of(Saved(self.roles, self.metrics, state), self._content.limit)
 
     def finalize(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, time, timedelta
 from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
@@ -214,6 +214,24 @@ class Names:
         except pl.exceptions.PolarsError as error:
             message = f"The expression {expression} does not return a single named column. Add .alias(…)."
             raise SpecificationError(message) from error
+
+
+def coarser(roles: Roles, columns: Iterable[Column]) -> tuple[Roles, dict[str, pl.Expr]]:
+    """The same roles with fewer or coarser group columns, and the expressions that make these of the group columns.
+
+    Raises:
+        SpecificationError: If a column is not a group column, or an expression uses other columns.
+    """
+    names = Names()
+    by = tuple(names.of(column) for column in columns)
+    made, before = names.expressions, roles.expressions
+    for column in (root for name in by for root in made.get(name, pl.col(name)).meta.root_names()):
+        if column not in roles.by:
+            known = ", ".join(roles.by) or "none"
+            raise SpecificationError(f"Unknown group column {column!r}. Group columns: {known}.")
+    of_batches = {n: e for n, e in made.items() if not set(before).intersection(e.meta.root_names())}
+    kept = {n: e for n, e in before.items() if n not in made}
+    return replace(roles, by=by, expressions=kept | of_batches), made
 
 
 def labels_of(given: Sequence[Any] | None, *columns: Any) -> tuple[Any, ...]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
-from streammetrics.errors import Argument, DataError
+from streammetrics.errors import Argument, DataError, SpecificationError
 
 MAX_GROUPS = 1_000_000  # unless a user says otherwise
 
@@ -20,6 +20,19 @@ class GroupLimit(NamedTuple):
 
     most: int | None = None
     overflow: Literal["raise", "other"] = "raise"
+
+    @classmethod
+    def of(cls, most: Any, overflow: Any) -> GroupLimit:
+        """The limit that a user gives.
+
+        Raises:
+            SpecificationError: If it is invalid.
+        """
+        if overflow not in ("raise", "other"):
+            raise SpecificationError(Argument("overflow"), f" must be 'raise' or 'other', got {overflow!r}.")
+        if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
+            raise SpecificationError(Argument("max_groups"), f" must be a positive integer or None, got {most!r}.")
+        return cls(most, overflow)
 
     def joint(self, other: GroupLimit) -> GroupLimit:
         """The limit of a merge: this one, or the smallest under which a part has put groups together."""

@@ -150,6 +150,22 @@ def select(state: State, keys: pl.DataFrame) -> State:
     return replace(state, groups=groups, tables=tables, missing=renumbered(state.missing, numbers))
 
 
+def filtered(state: State, predicates: Sequence[pl.Expr]) -> State:
+    """The state of the groups for which predicates hold.
+
+    Raises:
+        SpecificationError: If a predicate is invalid for the group columns.
+    """
+    try:
+        keys = state.keys.filter(*predicates)
+    except (pl.exceptions.PolarsError, TypeError) as error:
+        known = ", ".join(state.keys.columns) or "none"
+        raise SpecificationError(
+            f"Cannot filter groups by these predicates. Group columns: {known}. {error}"
+        ) from error
+    return select(state, keys)
+
+
 def in_order(state: State) -> State:
     """The same state with its groups sorted, so that equal contents make equal tables."""
     keys = state.keys
