@@ -1,4 +1,4 @@
-"""Evaluate model predictions of any size in one pass: exact metrics or certified bounds, from tables that add up."""
+"""Evaluate model predictions of any size in one pass, with exact metrics or certified bounds from mergeable states."""
 
 from streammetrics.accumulator import Accumulator, merge
 from streammetrics.before_labels.expectation import Expectation, expect

@@ -1,4 +1,4 @@
-"""The accumulator: batches in, one small table per statistic; tables of shards and days add up."""
+"""The accumulator: turns batches of rows into one small table per statistic, and merges those of shards and days."""
 
 from __future__ import annotations
 
@@ -300,7 +300,7 @@ class Accumulator:
         return self._of(Saved(roles, self.metrics, self._rolled_up(self.state, roles, made)), self._content.limit)
 
     def _rolled_up(self, state: State, roles: Roles, made: Mapping[str, pl.Expr] | None = None) -> State:
-        """A state over the group columns of other roles. Groups that are there before the first row stay."""
+        """A state over the group columns of other roles. Groups that exist before the first row stay."""
         state = states.with_keys(states.in_order(state), made or {})  # in one order, so that sums round alike
         state = states.roll_up(state, roles.group_columns)
         return state if roles.keys else states.combine([no_state(roles, self.statistics), state])
@@ -331,15 +331,15 @@ class Accumulator:
         confidence: float | None = None,
         always: int | None = None,
     ) -> Report:
-        """Read the metrics off what has been kept, which stays as it is.
+        """Compute the metrics as a report. The accumulator stays unchanged.
 
         Args:
             metrics: Names, with options as in ``"fbeta(beta=2)"``, or metrics. Defaults to those of the task.
-            confidence: Confidence level of intervals to add, such as 0.95. Without it there are none.
+            confidence: Confidence level of intervals, such as 0.95. Defaults to no intervals.
             always: Number of rows at which intervals are tightest, such as 100_000. The intervals then hold at every
                 look, however often you look, and are 1.5 to 2 times as wide. Choose the number before the first look
-                and keep it. The contract: rows are added to one set, and none is removed. Each group and each rollup
-                is such a set; a moving window is not. Requires ``confidence``.
+                and keep it. Rows can be added to a group or rollup, but not removed, so a moving window is not allowed.
+                Requires ``confidence``.
 
         Raises:
             SpecificationError: If ``confidence`` is not between 0 and 1, or if ``always`` is not a positive integer or
@@ -365,7 +365,7 @@ class Accumulator:
         return Report(states.in_order(total), found, confidence, folds, self.roles.unit, always)
 
     def to_arrow(self) -> pa.Table:
-        """The state as an Arrow table: a row per group, a nested column per statistic.
+        """Return the state as an Arrow table: one row per group, a nested column per statistic.
 
         >>> import streammetrics as sm
         >>> acc = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]})
@@ -376,7 +376,7 @@ class Accumulator:
 
     @classmethod
     def from_arrow(cls, table: pa.Table) -> Accumulator:
-        """The accumulator that `to_arrow` wrote. Rows of the same group, of several tables put together, add up.
+        """Return the accumulator of a table from `to_arrow`. Rows of the same group are merged.
 
         Raises:
             StateError: If the table is not a state, or has a newer format.
@@ -390,7 +390,7 @@ class Accumulator:
         return cls._of(from_arrow(table))
 
     def to_bytes(self) -> bytes:
-        """The state as an Arrow IPC stream; equal accumulators give equal bytes.
+        """Return the state as an Arrow IPC stream. Equal accumulators give equal bytes.
 
         >>> import streammetrics as sm
         >>> acc = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]})
@@ -401,7 +401,7 @@ class Accumulator:
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Accumulator:
-        """The accumulator that `to_bytes` wrote.
+        """Return the accumulator of bytes from `to_bytes`.
 
         Raises:
             StateError: If the bytes are truncated, damaged, not a state, or of a newer format.
@@ -420,10 +420,10 @@ class Accumulator:
     def save(self, path: str | Path) -> None:
         """Write the state as Parquet, or as Arrow IPC if the path ends in ``.arrow``, ``.ipc`` or ``.feather``.
 
-        A file of that name is replaced once the new one is on the disk. If anything fails before, it stays as it was.
+        An existing file is replaced only after the new one is on disk. If saving fails, it stays unchanged.
 
         Raises:
-            StateError: If the file cannot be written, such as for a missing folder or a full disk.
+            StateError: If the file cannot be written, for example because the folder is missing or the disk is full.
 
         >>> from tempfile import TemporaryDirectory
         >>> import streammetrics as sm
@@ -437,16 +437,16 @@ class Accumulator:
 
     @classmethod
     def load(cls, *paths: str | Path) -> Accumulator:
-        """The accumulator that `save` wrote. The states of several files are merged, faster than one by one.
+        """Return the accumulator of a file from `save`. Several files are merged.
 
         Args:
-            paths: Files, folders, or globs such as ``"states/2026-01-*.state"``. Of a folder, such as Spark's
-                ``states(...).write.parquet("states/")``, all files are read whose names begin with neither ``_`` nor
-                ``.``.
+            paths: Files, folders, or globs such as ``"states/2026-01-*.state"``. In a folder, for example one that
+                Spark wrote with ``states(...).write.parquet("states/")``, files whose names begin with ``_`` or ``.``
+                are skipped.
 
         Raises:
             StateError: If a file is missing, truncated, damaged, not a state, or of a newer format.
-            MergeError: If there is no file, or the specifications differ.
+            MergeError: If no file is given, or the specifications differ.
 
         Warns:
             StateWarning: If a file has no checksum, as those of earlier versions.
@@ -494,10 +494,10 @@ class Accumulator:
 
 
 def merge(accumulators: Iterable[Accumulator]) -> Accumulator:
-    """The accumulator of the rows of several. They are taken one at a time, so any number fits in memory.
+    """Merge accumulators into a new one. They are processed one at a time, so any number fits in memory.
 
     Raises:
-        MergeError: If there is none, if one is not an accumulator, or if specifications differ.
+        MergeError: If ``accumulators`` is empty, contains anything else, or the specifications differ.
 
     >>> import streammetrics as sm
     >>> days = [sm.binary(y_true="y", y_score="p").update({"y": [1, 0], "p": [0.9, p]}) for p in (0.2, 0.95)]
@@ -516,7 +516,7 @@ def merge(accumulators: Iterable[Accumulator]) -> Accumulator:
 
 
 def empty_of(roles: Roles, statistics: Sequence[Statistic], like: Accumulator) -> Accumulator:
-    """An accumulator without rows, of other columns and statistics than one that it is like in all else."""
+    """An empty accumulator with other columns and statistics, and all other settings of an existing one."""
     kept = complete(statistics, roles)
     return Accumulator._of(Saved(roles, like.metrics, no_state(roles, kept), like._saved().named))
 

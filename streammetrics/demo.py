@@ -1,4 +1,4 @@
-"""Predictions to try the library on: thirty days of clicks in six countries."""
+"""Example predictions: thirty days of clicks in six countries."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ NOISE = {"US": 0.6, "DE": 0.7, "FR": 0.8, "BR": 1.0, "JP": 1.2, "IN": 1.8}  # ho
 
 
 def write_predictions(folder: Path, rows: int, seed: int = 0) -> list[Path]:
-    """Write a Parquet file for each day: day, country, p_click (Float64), clicked (Boolean).
+    """Write one Parquet file per day, with the columns day, country, p_click (Float64), and clicked (Boolean).
 
-    Clicks are rare, about two in a hundred, and the model knows less of some countries than of others.
+    About 2% of rows are clicks. The model is worse in some countries than in others.
 
     Returns:
         The files, by day.

@@ -1,9 +1,8 @@
-"""The library's exceptions: every error a user can cause is one of these, with one sentence that says what to do.
+"""The library's exceptions and its warning. Every error that a user can cause is one of these exceptions.
 
-A sentence is given in parts, so that each front end can write the arguments that it names in its own way.
+Messages consist of parts, so that each front end can format the arguments that they name.
 
-Errors of arguments and data are also `ValueError`, those of what a report does not hold also `LookupError`.
-Its one warning stands here too.
+Errors of arguments and data are also `ValueError`; `ReportError` is also `LookupError`.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument that an error names, with the value to pass or without.
+    """An argument named in an error, optionally with a value to pass.
 
     >>> str(Argument("by")), str(Argument("nulls", "drop"))
     ('by=', "nulls='drop'")
@@ -48,10 +47,10 @@ Part: TypeAlias = str | Argument
 
 
 class StreamMetricsError(Exception):
-    """Base of every error that this library raises on purpose; control characters of names in it are escaped.
+    """Base class of all errors of this library. Control characters in its message are escaped.
 
     Attributes:
-        args: Text of the message, and the arguments that it names.
+        args: Parts of the message: text and arguments.
     """
 
     args: tuple[Part, ...]
@@ -60,7 +59,7 @@ class StreamMetricsError(Exception):
         return self.worded()
 
     def worded(self, argument: Callable[[Argument], str] = str) -> str:
-        """Return the message, with arguments as a front end writes them.
+        """Return the message with arguments formatted by a front end.
 
         >>> error = StreamMetricsError("Fill the values, or pass ", Argument("nulls", "drop"), ".")
         >>> error.worded(lambda argument: f"--{argument.name} {argument.value}")
@@ -78,13 +77,13 @@ class DataError(StreamMetricsError, ValueError):
     """A column contains invalid values: nulls, NaN, scores outside [0, 1], or a third label.
 
     Attributes:
-        column: Name of the column, or None if the error is not about a batch.
+        column: Name of the column, or None if the error does not concern a batch.
         fault: The fault, such as ``"null or NaN"``.
         count: Number of faulty rows.
         height: Number of rows in the batch.
         row: Index of the first faulty row in the batch, from 0.
         value: Value of that row.
-        advice: What to do, in parts as ``args``.
+        advice: The fix, in parts like ``args``.
 
     >>> import streammetrics as sm
     >>> try:
@@ -117,10 +116,10 @@ class DataError(StreamMetricsError, ValueError):
             self.args: tuple[Part, ...] = self._message(f"row {row} of the batch")
 
     def at(self, place: str) -> DataError:
-        """Return the same error with another place of the first faulty row, for example of a file.
+        """Return the same error with another location of the first faulty row, for example in a file.
 
         Args:
-            place: Replaces ``row 3 of the batch``.
+            place: Text that replaces ``row 3 of the batch``.
 
         >>> error = DataError(column="p", fault="nulls", count=2, height=9, row=3, advice=("Drop them",))
         >>> print(error.at("row 1003 of 'day.parquet'"))
@@ -148,16 +147,16 @@ class MetricError(StreamMetricsError, ValueError):
 
 
 class ReportError(StreamMetricsError, LookupError):
-    """The keys of a report select no row, or several."""
+    """The keys select no row of a report, or more than one."""
 
 
 class SourceError(StreamMetricsError):
-    """A source of batches is missing, empty or unreadable, or a file cannot be written."""
+    """A source is missing, empty, or unreadable, or a file cannot be written."""
 
 
 class StateError(StreamMetricsError):
-    """A saved state is missing, damaged, foreign, newer than this library, or inconsistent, or cannot be written."""
+    """A saved state is missing, damaged, inconsistent, of a newer format, or not a state, or cannot be written."""
 
 
 class StateWarning(UserWarning):
-    """A saved state has no checksum, so damage to it may go unnoticed."""
+    """A saved state has no checksum, so damage cannot be detected."""

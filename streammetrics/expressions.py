@@ -1,4 +1,4 @@
-"""Name parts of an expression, so that they are computed once."""
+"""Named parts of expressions, so that each part is computed once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from polars import Expr
 
 
 def each(formula: Callable[..., Expr], **columns: Expr) -> Expr:
-    """A formula for each row over columns that are computed once, if Polars would repeat them in every group.
+    """Return a formula per row over columns that are computed once, if Polars would repeat them in every group.
 
     >>> table = pl.DataFrame({"a": [1, 2, 3]})
     >>> table.select(each(lambda total: total * total, total=pl.col("a").cum_sum())).to_series().to_list()

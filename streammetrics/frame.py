@@ -5,14 +5,14 @@ from __future__ import annotations
 import polars as pl
 
 KEPT = ("threshold", "label")  # keys that only some metrics have
-METRIC = "metric"  # the columns before it are the keys of a row
+METRIC = "metric"  # columns before it are the keys of a row
 VALUE = ("value", "lower", "upper")
-LIMITS = ("ci_lower", "ci_upper")  # of confidence intervals, where they are asked for
+LIMITS = ("ci_lower", "ci_upper")  # of confidence intervals, if requested
 ESTIMATE = (METRIC, *VALUE, *LIMITS, "note")
 
 
 def keys_of(frame: pl.DataFrame) -> list[str]:
-    """The columns that tell the rows of one metric apart.
+    """Return the columns that identify the rows of a metric.
 
     >>> keys_of(pl.DataFrame(schema=["country", "threshold", *ESTIMATE]))
     ['country', 'threshold']

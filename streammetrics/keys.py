@@ -1,4 +1,4 @@
-"""Keys of the rows of a frame: which rows have some values of them, and which columns and names they can be."""
+"""Keys of the rows of a frame: selection by value, and validation of group columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streammetrics.errors import ReportError
 
 
 def matching(frame: pl.DataFrame, columns: Sequence[str], keys: Mapping[str, Any]) -> pl.DataFrame:
-    """The rows that have some values in some of these columns.
+    """Return the rows with the given values in the given columns.
 
     Raises:
         ReportError: If a key is not a column, or a value has another type.
@@ -27,7 +27,7 @@ def matching(frame: pl.DataFrame, columns: Sequence[str], keys: Mapping[str, Any
 
 
 def require_group_columns(columns: Sequence[str], by: Sequence[str]) -> None:
-    """Refuse what is no group column.
+    """Reject columns that are not group columns.
 
     Raises:
         ReportError: If a column is not a group column.
@@ -37,10 +37,10 @@ def require_group_columns(columns: Sequence[str], by: Sequence[str]) -> None:
 
 
 def require_free(by: Sequence[str], names: Collection[str], whose: str = "the name of a column of this table") -> None:
-    """Refuse group columns with names that something else has.
+    """Reject group columns with reserved names.
 
     Raises:
-        ReportError: If there is one.
+        ReportError: If a group column has a reserved name.
     """
     if clash := sorted({*by}.intersection(names)):
         raise ReportError(f"Group column {clash[0]!r} has {whose}. Give it an alias.")

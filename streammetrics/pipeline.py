@@ -1,4 +1,4 @@
-"""One pass over a source: batches go to worker threads, each with content of its own, merged at the end."""
+"""One pass over a source: worker threads process batches into contents of their own, which are merged at the end."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from streammetrics.state.content import Content
 from streammetrics.system.forks import require_threads
 from streammetrics.system.lazy import missing_extra
 
-BATCH = 1_048_576  # rows of a batch, where the source leaves that open
-STEP = 0.05  # seconds between looks for an interrupt, which would not wake a thread that waits for another
-GRACE = 20  # steps that a source has, after an interrupt, to return from where it is
+BATCH = 1_048_576  # rows per batch, if the source does not determine it
+STEP = 0.05  # seconds between checks for an interrupt, which does not wake a thread that waits for another
+GRACE = 20  # steps that a source gets to return after an interrupt
 
 
 @overload
@@ -38,19 +38,19 @@ def accumulate(
     workers: int | None = None,
     progress: bool = False,
 ) -> Accumulator | Mapping[str, Accumulator]:
-    """Take a whole source into an accumulator, and return it.
+    """Process a whole source with an accumulator, and return the accumulator.
 
-    The source is streamed: memory does not grow with its size. If the pass fails or is interrupted, the accumulator
-    keeps the batches processed until then. Several accumulators keep the same batches: one that any of them rejects is
-    in none.
+    The source is streamed, so memory does not grow with its size. If the pass fails or is interrupted, the accumulator
+    contains the batches processed until then. Several accumulators always contain the same batches: a batch that one of
+    them rejects is in none.
 
     Args:
-        source: Paths, folders or globs (Parquet, CSV, NDJSON, Arrow IPC; folders of Delta Lake and Iceberg tables), a
-            LazyFrame, a pyarrow Dataset or RecordBatchReader, a frame or table of any kind, or an iterable of batches
-            or of rows as dicts.
+        source: Paths, folders, or globs (Parquet, CSV, NDJSON, Arrow IPC; folders of Delta Lake and Iceberg tables), a
+            LazyFrame, a pyarrow Dataset or RecordBatchReader, any data frame or table, or an iterable of batches or of
+            rows as dictionaries.
         acc: An accumulator, or several by name, which share the pass.
-        workers: Number of threads; one for each core if None.
-        progress: Show a progress bar (the ``progress`` extra).
+        workers: Number of threads. Defaults to one per CPU core.
+        progress: Whether to show a progress bar. Requires the ``progress`` extra.
 
     Raises:
         SourceError: If the source is missing or unreadable.
@@ -112,14 +112,14 @@ def evaluate(
 
     Args:
         source: As in `accumulate`.
-        acc: An accumulator, or several by name, which share the pass. They are not filled.
+        acc: An accumulator, or several by name, which share the pass. They stay unchanged.
         metrics: Metrics of the report, as in `Accumulator.finalize`. Defaults to those of the task.
         confidence: Confidence level of intervals, such as 0.95. Defaults to no intervals.
         workers: As in `accumulate`.
         progress: As in `accumulate`.
 
     Returns:
-        A report, or one for each of several accumulators.
+        A report, or a dictionary of reports for several accumulators.
 
     Raises:
         SourceError: If the source is missing, unreadable, or has no rows.
@@ -133,7 +133,7 @@ def evaluate(
     """
     empty = {name: each.empty() for name, each in accumulators(source, acc).items()}
     for each in empty.values():
-        each.finalize(metrics, confidence=confidence)  # what is wrong with them is told before anything is read
+        each.finalize(metrics, confidence=confidence)  # invalid ones raise before anything is read
     filled = accumulate(source, empty, workers=workers, progress=progress)
     require_rows(filled.values())
     reports = {name: each.finalize(metrics, confidence=confidence) for name, each in filled.items()}
@@ -141,10 +141,10 @@ def evaluate(
 
 
 def accumulators(source: Source, acc: Any) -> Mapping[str, Accumulator]:
-    """The accumulators of a pass by name, of which a single one has none.
+    """The accumulators of a pass by name; a single one has an empty name.
 
     Raises:
-        SpecificationError: If there are none.
+        SpecificationError: If there is none.
     """
     if isinstance(acc, Accumulator):
         return {"": acc}
@@ -162,7 +162,7 @@ def _named(several: Any) -> bool:
 
 
 def require_rows(filled: Iterable[Accumulator]) -> None:
-    """Refuse to read metrics off nothing.
+    """Reject a source without rows.
 
     Raises:
         SourceError: If the source has no rows.
@@ -172,15 +172,15 @@ def require_rows(filled: Iterable[Accumulator]) -> None:
 
 
 class _Part:
-    """What a thread has processed: a content for each accumulator, all of the same batches."""
+    """What a thread has processed: one content per accumulator, all of the same batches."""
 
     def __init__(self, contents: Sequence[Content]) -> None:
         self.contents = contents
-        self.busy = False  # with a batch that is drawn and not yet processed
-        self.done = threading.Event()  # an interrupted Thread.join would take a thread for ended
+        self.busy = False  # while a batch is drawn and not yet processed
+        self.done = threading.Event()  # an interrupted Thread.join would consider a thread ended
 
     def add(self, batch: Any) -> None:
-        """Add one batch to all contents, or if one rejects it to none."""
+        """Add one batch to all contents, or to none if one of them rejects it."""
         rows = [read(batch, content.roles) for content in self.contents]
         for content, more in zip(self.contents, rows, strict=True):
             content.require(more)
@@ -212,7 +212,7 @@ class _Feed:
             yield batch
 
     def stop(self, error: BaseException | None = None) -> None:
-        """Hand out nothing more; remember the first error."""
+        """Hand out no more batches. Store the first error."""
         self.stopped = True
         self.error = self.error or error
 
@@ -225,7 +225,7 @@ def _run(feed: _Feed, parts: Sequence[_Part], bar: Any) -> None:
                 if bar is not None:
                     bar.update(_height(batch))
             for content in part.contents:
-                content.observe()  # here, where several threads do it at once
+                content.observe()  # here, where several threads do it in parallel
         except BaseException as error:
             feed.stop(error)
         finally:
@@ -239,9 +239,9 @@ def _run(feed: _Feed, parts: Sequence[_Part], bar: Any) -> None:
         for part in parts:
             while not (part.done.wait(STEP) or feed.stopped):
                 pass
-    finally:  # an error or an interrupt: let every thread end the batch it is at, but not wait for a source forever
+    finally:  # an error or an interrupt: let every thread finish its batch, but do not wait for a source forever
         feed.stop()
-        steps = GRACE  # not a time, which passes while a busy machine runs none of these threads
+        steps = GRACE  # not a time, which passes while a busy machine runs no thread
         for part in parts:
             while (part.busy or steps > 0) and not part.done.wait(STEP):
                 steps -= 1
@@ -250,7 +250,7 @@ def _run(feed: _Feed, parts: Sequence[_Part], bar: Any) -> None:
 
 
 def _absorb(targets: Sequence[Accumulator], parts: Sequence[_Part]) -> None:
-    """Add what the threads have processed to the accumulators."""
+    """Merge what the threads have processed into the accumulators."""
     first, *others = parts
     error = None
     for part in others:
@@ -259,7 +259,7 @@ def _absorb(targets: Sequence[Accumulator], parts: Sequence[_Part]) -> None:
             for content, more in pairs:
                 more.observe()
                 content.require_content(more)
-        except StreamMetricsError as conflict:  # of the types of a group column in two threads
+        except StreamMetricsError as conflict:  # group columns of different types in two threads
             error = error or conflict
         else:
             for content, more in pairs:

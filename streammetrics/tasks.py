@@ -1,6 +1,7 @@
 """Tasks: the statistics of a task, and the metrics that its reports show.
 
-Each lists its arguments in full, since `help` shows signatures, and the command line reads its options off them.
+Each function lists its arguments in full, since `help` shows signatures and the command line takes its options from
+them.
 """
 
 from __future__ import annotations
@@ -476,7 +477,7 @@ def predictions(
 
 
 def _require_one_decision(y_score: Any, y_pred: Any, thresholds: Sequence[float] | None) -> None:
-    """Refuse thresholds if predicted labels are counted."""
+    """Reject thresholds if predicted labels are counted."""
     if y_score is None and thresholds is not None:
         raise SpecificationError(Argument("thresholds"), " requires ", Argument("y_score"), ".")
     if y_pred is not None and thresholds is not None:
@@ -484,19 +485,19 @@ def _require_one_decision(y_score: Any, y_pred: Any, thresholds: Sequence[float]
 
 
 def _pairs(*columns: Any) -> tuple[tuple[str, str], ...]:
-    """The pairs of the models that columns are given for, if they are several."""
+    """The pairs of models, if there are several."""
     models = next((given for given in columns if isinstance(given, Mapping)), {})
     return model_pairs(models) if len(models) > 1 and all(isinstance(name, str) for name in models) else ()
 
 
 def _thresholds(given: Sequence[float] | None, domain: Domain) -> tuple[float, ...]:
-    """Where a score counts as positive."""
+    """Decision thresholds."""
     default = 0.5 if domain == "probability" else 0.0
     return (default,) if given is None else several(given)
 
 
 def _bins(given: int | None, by: Column | Sequence[Column], default: int) -> int:
-    """How many bins a histogram has at most: fewer if there are groups, unless given."""
+    """Maximum number of bins of a histogram. Defaults to fewer with groups."""
     grouped = not (isinstance(by, Sequence) and not len(by))
     return given if given is not None else CAPACITY_OF_A_GROUP if grouped else default
 

@@ -15,13 +15,13 @@ import polars.selectors as cs
 from streammetrics.frame import ESTIMATE
 
 LONGEST = 40  # groups, or rows of a metric
-MODEST = 6  # digits shown where a value is exact
+MODEST = 6  # digits of an exact value
 UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Characters that a terminal obeys, that turn the direction of text, or that it cannot write."""
+"""Characters that control a terminal, change the direction of text, or cannot be encoded."""
 
 
 def escaped(text: str) -> str:
-    r"""A text in which no character does anything but be seen.
+    r"""Return a text with control characters escaped.
 
     >>> print(escaped("a\x1b[2Jb\r\u202ec"))
     a\x1b[2Jb\r\u202ec
@@ -30,7 +30,7 @@ def escaped(text: str) -> str:
 
 
 def markup(text: str) -> str:
-    """A text as HTML, escaped for a reader too.
+    """Return a text as HTML, with control characters escaped too.
 
     >>> markup('<b> & "c"')
     '&lt;b&gt; &amp; &quot;c&quot;'
@@ -39,7 +39,7 @@ def markup(text: str) -> str:
 
 
 def rows(frame: pl.DataFrame) -> Iterator[dict[str, Any]]:
-    """The rows of a frame to be shown, with text in place of times that Python does not know: beyond the year 9999.
+    """Return the rows of a frame to show, with text for times that Python does not support, beyond the year 9999.
 
     >>> list(rows(pl.select(day=pl.lit(4_000_000).cast(pl.Date))))
     [{'day': '+12921-08-18'}]
@@ -49,20 +49,20 @@ def rows(frame: pl.DataFrame) -> Iterator[dict[str, Any]]:
 
 
 def beyond_python(times: pl.Series) -> bool:
-    """Whether some dates or times lie outside of the years 1 to 9999, in their time zone or in UTC."""
+    """Return whether a date or time is outside the years 1 to 9999, in its time zone or in UTC."""
     zone = getattr(times.dtype, "time_zone", None)
     known = [t.dt.year().is_between(1, 9999) for t in (times, times.dt.convert_time_zone("UTC") if zone else times)]
     return any((~year.fill_null(False) & times.is_not_null()).any() for year in known)
 
 
 def _times(times: pl.Series) -> pl.Series:
-    """Times as text; what even Polars cannot write, as a number."""
+    """Times as text; those that Polars cannot format, as numbers."""
     writable = times.zip_with(times.dt.year().is_not_null(), pl.Series([None], dtype=times.dtype))
     return writable.dt.to_string().fill_null(times.to_physical().cast(pl.String))
 
 
 def cell(value: object) -> str:
-    """A value as it stands in a table.
+    """Return a value as text for a table.
 
     >>> cell(None), cell(0.5), cell("a\\tb")
     ('null', '0.5', 'a\\\\tb')
@@ -71,7 +71,7 @@ def cell(value: object) -> str:
 
 
 def number(value: float | None, lower: float | None, upper: float | None) -> str:
-    """A value with as many digits as its bounds justify.
+    """Return a value as text, with as many digits as its bounds justify.
 
     >>> number(0.8541234, 0.8540, 0.8543), number(0.5, 0.5, 0.5), number(None, None, None)
     ('0.8541', '0.5', '–')
@@ -88,14 +88,14 @@ def number(value: float | None, lower: float | None, upper: float | None) -> str
 
 
 def half_width(lower: float | None, upper: float | None) -> float:
-    """Half of the distance between two bounds, 0 if there are none."""
+    """Return half the distance between two bounds, or 0 if there are none."""
     if lower is None or upper is None or lower == upper:
         return 0.0
     return (upper - lower) / 2
 
 
 def bound(lower: float | None, upper: float | None) -> str:
-    """How far the truth can be from the value.
+    """Return the certified bounds as ± text.
 
     >>> bound(0.8540, 0.8543), bound(0.5, 0.5), bound(None, None)
     ('± 0.00015', 'exact', '')
@@ -107,7 +107,7 @@ def bound(lower: float | None, upper: float | None) -> str:
 
 
 def few(values: Iterable[object], most: int = 5) -> str:
-    """The first of some values, and how many more there are.
+    """Return the first of some values, and the number of further ones.
 
     >>> few("abc"), few(range(100), most=2)
     ("'a', 'b', 'c'", '0, 1 and 98 more')
@@ -126,7 +126,7 @@ def without_awkward(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def written(values: pl.Series) -> pl.Series:
-    """Values as text, those too that Polars does not cast to text.
+    """Return values as text, including types that Polars does not cast.
 
     >>> written(pl.Series([b"DE", None])).to_list()
     ["b'DE'", None]
@@ -139,7 +139,7 @@ def written(values: pl.Series) -> pl.Series:
 
 
 def where(keys: pl.DataFrame, by: Sequence[str]) -> pl.Expr:
-    """The group of each row, and the key such as the threshold, in words.
+    """Return the group of each row, and keys such as the threshold, in words.
 
     >>> frame = pl.DataFrame({"source": ["app", None], "threshold": [0.5, None]})
     >>> frame.select(where(frame, by=["source"])).to_series().to_list()
@@ -151,12 +151,12 @@ def where(keys: pl.DataFrame, by: Sequence[str]) -> pl.Expr:
 
 
 def render(frame: pl.DataFrame, by: list[str], width: int | None = None) -> str:
-    """A report's frame as text: metrics below each other, or, if there are groups, one row for each.
+    """Return a report's frame as text: one metric per line, or, with groups, one row per group.
 
     Args:
         frame: The frame of a report.
         by: Its group columns.
-        width: The most characters of a line if there are groups; metrics that do not fit are counted instead.
+        width: Maximum number of characters of a line, with groups. Metrics that do not fit are counted instead.
     """
     kept = [c for c in frame.columns if c not in (*by, *ESTIMATE)]
     several = [c for c in kept if frame[c].drop_nulls().n_unique() > 1]
@@ -164,7 +164,7 @@ def render(frame: pl.DataFrame, by: list[str], width: int | None = None) -> str:
 
 
 def differences(frame: pl.DataFrame) -> str:
-    """The frame of a comparison as text: a row for each metric, with its groups before it."""
+    """Return the frame of a comparison as text: one row per group and metric."""
     columns = ("metric", "a", "b", "difference", "lower", "upper", "ci_lower", "ci_upper", "better", "note")
     sampled = "ci_lower" in frame.columns
     noted = sampled and frame["note"].null_count() < frame.height
@@ -189,7 +189,7 @@ def differences(frame: pl.DataFrame) -> str:
 
 
 def drifts(frame: pl.DataFrame) -> str:
-    """The frame of a drift as text: a row for each group and distribution, a column for each measure."""
+    """Return the frame of a drift as text: one row per group and distribution, one column per measure."""
     keys = frame.columns[: frame.columns.index("measure")]
     measures = frame["measure"].unique(maintain_order=True).to_list()
     groups: dict[tuple[object, ...], list[str]] = {}
@@ -203,7 +203,7 @@ def drifts(frame: pl.DataFrame) -> str:
 
 
 def slices(frame: pl.DataFrame) -> str:
-    """The frame of slices as text: a row for each finding, with the share of the loss it explains."""
+    """Return the frame of slices as text: one row per slice, with the share of the loss it explains."""
     header = ("slice", "value", "rest", "difference", "interval", "rows", "share of rows", "share of loss")
     cells = [
         (
@@ -219,7 +219,7 @@ def slices(frame: pl.DataFrame) -> str:
 
 
 def plain(frame: pl.DataFrame) -> str:
-    """A frame as text, numbers to the right.
+    """Return a frame as text, with numbers aligned right.
 
     >>> print(plain(pl.DataFrame({"day": ["Monday"], "rows": [12000]})))
     day       rows
@@ -236,7 +236,7 @@ def plain(frame: pl.DataFrame) -> str:
 
 
 def findings(frame: pl.DataFrame) -> str:
-    """What came of some rules as text: a row for each; of many, a row for each that does not hold, failures first."""
+    """Return verdicts on rules as text: one row per rule; of many, only those that do not hold, failures first."""
     header = ("rule", "windows", "where", "value", "bound", "interval", "verdict")
     telling = frame if frame.height <= LONGEST else frame.filter(pl.col("verdict") != "holds").sort("passes")
     told = [
@@ -259,7 +259,7 @@ def findings(frame: pl.DataFrame) -> str:
 
 
 def verdict(row: Mapping[str, Any]) -> str:
-    """A verdict with what there is to say of it.
+    """Return a verdict with its remarks.
 
     >>> verdict({"verdict": "undefined", "value": None, "note": "undefined: no rows"})
     'undefined: no rows'
@@ -268,7 +268,7 @@ def verdict(row: Mapping[str, Any]) -> str:
 
 
 def _remarks(row: Mapping[str, Any]) -> Iterator[str]:
-    """What stands after a verdict: since when and how strongly, why there is none, and that it is a mere warning."""
+    """Remarks after a verdict: start and evidence of an alarm, the note, and whether it is only a warning."""
     if row.get("since") is not None:
         yield f"since {row['since']}, e-value {evidence(row['e_value'])}"
     if row["note"] and (row["value"] is None or row["verdict"] == "undefined"):
@@ -278,7 +278,7 @@ def _remarks(row: Mapping[str, Any]) -> Iterator[str]:
 
 
 def evidence(e_value: float) -> str:
-    """An e-value with two digits.
+    """Return an e-value with two digits.
 
     >>> evidence(4123.4), evidence(0.123), evidence(1.2e30)
     ('4,100', '0.12', '1.2e+30')
@@ -287,7 +287,7 @@ def evidence(e_value: float) -> str:
 
 
 def interval(lower: float | None, upper: float | None) -> str:
-    """A confidence interval, with two digits of its width.
+    """Return a confidence interval with two digits of its width.
 
     >>> interval(0.74733, 0.76156), interval(0.5, None), interval(None, None)
     ('0.747 to 0.762', '0.5 to ?', '')
@@ -302,7 +302,7 @@ def interval(lower: float | None, upper: float | None) -> str:
 
 
 def digits(width: float) -> int:
-    """How many decimals show two digits of the width of an interval.
+    """Return the number of decimals that show two digits of the width of an interval.
 
     >>> digits(0.014), digits(25.0), digits(0.0)
     (3, 0, 6)
@@ -327,7 +327,7 @@ def _list(frame: pl.DataFrame, keys: list[str]) -> str:
 
 def _segments(frame: pl.DataFrame, by: list[str], keys: list[str], width: int | None) -> str:
     numbers: dict[tuple[object, ...], dict[str, str]] = {}
-    metrics: dict[str, dict[str, None]] = {}  # with their keys, which may differ from group to group
+    metrics: dict[str, dict[str, None]] = {}  # with their keys, which can differ between groups
     for r in rows(frame):
         group = tuple(r[c] for c in by)
         if group not in numbers and len(numbers) == LONGEST:
@@ -351,7 +351,7 @@ def _segments(frame: pl.DataFrame, by: list[str], keys: list[str], width: int | 
 
 
 def named(row: Mapping[str, object], keys: Sequence[str]) -> str:
-    """A metric with the values of the keys it has.
+    """Return the name of a metric with the values of its keys.
 
     >>> named({"metric": "recall", "threshold": 0.5, "label": None}, ["threshold", "label"])
     'recall @ 0.5'

@@ -1,4 +1,4 @@
-"""Times as users give them: a date, a datetime or ISO text of one, and lengths of time such as ``"7d"``."""
+"""Times given by users: dates, datetimes, ISO 8601 strings, and durations such as ``"7d"``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LENGTH = re.compile(rf"({PART.pattern})+")
 
 
 def moment(given: date | str, zone: str | None = None) -> datetime | None:
-    """The time that is meant, None for what is none. With a zone, in which it is unless it has its own, it is in UTC.
+    """Return a time, or None if the value is not one. With ``zone``, its default time zone, the result is in UTC.
 
     >>> moment("2026-01-31")
     datetime.datetime(2026, 1, 31, 0, 0)
@@ -37,7 +37,7 @@ def moment(given: date | str, zone: str | None = None) -> datetime | None:
 
 
 def earlier(times: pl.Series, length: str) -> pl.Series:
-    """Dates or times moved back by a length of time.
+    """Return dates or times moved back by a duration.
 
     Raises:
         SpecificationError: If the text is not a duration.
@@ -46,12 +46,12 @@ def earlier(times: pl.Series, length: str) -> pl.Series:
     datetime.date(2026, 1, 24)
     """
     require_length(length)
-    with translated(SpecificationError, f"{length!r} is no length of time that can be used here"):
+    with translated(SpecificationError, f"Duration {length!r} cannot be used with this column"):
         return times.dt.offset_by(f"-{length}")
 
 
 def require_length(length: str) -> None:
-    """Refuse what is no length of time, and one with which Polars overflows in silence.
+    """Reject invalid durations, and durations with which Polars overflows silently.
 
     Raises:
         SpecificationError: If the value is invalid.
