@@ -1,1 +1,1 @@
-"""What people see: estimates, frames, curves; and two reports side by side."""
+"""Reports: estimates, frames, curves, and the comparison of two reports."""

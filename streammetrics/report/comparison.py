@@ -1,4 +1,4 @@
-"""Two reports side by side: the difference of each metric, and where one curve lies above the other."""
+"""Comparison of two reports: differences of metrics, and which curve lies above the other."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two reports side by side.
+    """Differences between two reports, a and b.
 
     >>> import streammetrics as sm
     >>> y = [1, 0, 1, 0]
@@ -57,16 +57,16 @@ class Comparison:
 
     @cached_property
     def frame(self) -> pl.DataFrame:
-        """The difference of each metric that both reports show, in the groups of either.
+        """Differences of all metrics that both reports show, for all groups of either report.
 
-        Group columns, kept keys such as ``threshold``, metric, ``a``, ``b``, ``difference`` (b - a), ``lower`` and
-        ``upper`` (certified bounds of the difference) and ``better``: ``"a"`` or ``"b"`` if the bounds and the metric's
-        direction leave no doubt, ``"equal"`` if both are certainly the same, else null. A difference of at most 1e-12
-        of the values is rounding.
+        Columns: group columns, key columns such as ``threshold``, metric, ``a``, ``b``, ``difference`` (b - a),
+        ``lower`` and ``upper`` (certified bounds of the difference), and ``better``. ``better`` is ``"a"`` or ``"b"``
+        if the bounds prove it, ``"equal"`` if both are proven equal, else null. Differences of at most 1e-12, relative
+        to the values, count as rounding.
 
-        With a confidence level, ``ci_lower`` and ``ci_upper`` are the confidence interval of the difference, null if
-        none is sound. ``better`` then also requires that the interval excludes 0. If it does not, or if there is no
-        interval, ``note`` tells which one is better on these rows.
+        With a confidence level, ``ci_lower`` and ``ci_upper`` are the confidence interval of the difference, or null if
+        there is no valid one. ``better`` then also requires that the interval excludes 0. If it does not, or if there
+        is no interval, ``note`` says which side is better on these rows.
 
         Raises:
             ColumnError: If a group column has different types.
@@ -118,14 +118,14 @@ class Comparison:
 
     @property
     def _metrics(self) -> list[Metric]:
-        """Those that both reports show."""
+        """Metrics that both reports show."""
         names = {m.name for m in self.b.metrics}
         return [m for m in self.a.metrics if m.name in names]
 
     def _frames(self, confidence: float | None) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """Both frames, with the same keys before the estimates, in the same types.
+        """Both frames, with the same key columns in the same types.
 
-        If ``a`` has fewer group columns, its rows come once for each group of ``b``.
+        If ``a`` has fewer group columns, its rows are repeated for each group of ``b``.
         """
         one, other = (r.with_confidence(confidence).frame if confidence else r.frame for r in (self.a, self.b))
         own = [*keys_of(one), METRIC]
@@ -139,7 +139,7 @@ class Comparison:
         return one.select(*keys, *_estimates(one)), other.select(*keys, *_estimates(other))
 
     def _limits(self, values: pl.DataFrame, confidence: float) -> pl.DataFrame:
-        """Keys, metric and limits of the differences, as far as they are sound."""
+        """Keys, metric, and limits of the differences, where valid."""
         from streammetrics.reading.confidence import independent_intervals, paired_intervals  # when it is needed
         from streammetrics.reading.same_rows import same_rows_intervals
 
@@ -154,7 +154,7 @@ class Comparison:
 
     @cached_property
     def note(self) -> str | None:
-        """A sentence if the two have different numbers of rows, although they are not ``independent``."""
+        """A warning if the two have different numbers of rows, although they are not ``independent``; else None."""
         if self.independent:
             return None
         one, other = (report.showing(["rows"]) for report in (self.a, self.b))
@@ -163,8 +163,8 @@ class Comparison:
         if differing.is_empty():
             return None
         if not self.b.by:
-            return f"The two have different numbers of rows: {rows['a'][0]:,.0f} and {rows['b'][0]:,.0f}."
-        return f"The two have different numbers of rows in {differing.height:,} of {rows.height:,} groups."
+            return f"The two evaluations have different numbers of rows: {rows['a'][0]:,.0f} and {rows['b'][0]:,.0f}."
+        return f"The two evaluations have different numbers of rows in {differing.height:,} of {rows.height:,} groups."
 
     def __str__(self) -> str:
         return "\n".join([text.differences(self.frame), *filter(None, [self.note])])
@@ -174,7 +174,7 @@ class Comparison:
 
     @property
     def plot(self) -> Plot:
-        """Charts of both, one over the other: ``comparison.plot.roc()``. They need the ``plot`` extra.
+        """Charts of both reports in one picture, such as ``comparison.plot.roc()``. Requires the ``plot`` extra.
 
         Raises:
             ReportError: If the group columns differ.
@@ -184,28 +184,28 @@ class Comparison:
         return Plot(Together({"a": self.a, "b": self.b}))
 
     def roc(self) -> pl.DataFrame:
-        """Intervals in which one ROC curve lies above the other: group columns, ``from_fpr``, ``to_fpr``, ``above``.
+        """Return the intervals in which one ROC curve lies above the other.
 
-        One row per interval of false positive rates; ``above`` is ``"a"``, ``"b"`` or ``"equal"``, or null if a
-        curve is undefined for want of a class. Between thresholds the curves are straight lines. One row means that one
-        curve dominates, or that both are equal.
+        Columns: group columns, ``from_fpr``, ``to_fpr``, ``above``. One row per interval of false positive rates.
+        ``above`` is ``"a"``, ``"b"``, or ``"equal"``, or null if a curve is undefined because a class has no rows.
+        Curves are interpolated linearly between thresholds. A single row means that one curve dominates, or that both
+        are equal.
 
         Raises:
-            MetricError: If there is no score histogram.
+            MetricError: If a report has no score histogram.
         """
         return self._stretches("roc", "fpr", _of_lines)
 
     def error_cdf(self) -> pl.DataFrame:
-        """Intervals in which one side has the smaller absolute errors.
+        """Return the intervals of tolerances in which one side has more errors within the tolerance.
 
         Columns: group columns, ``from_tolerance``, ``to_tolerance``, ``above``.
 
-        A row for each stretch of tolerances, from the smallest error on; ``above`` says which model has the larger
-        share of errors up to there: ``"a"``, ``"b"``, ``"equal"``, or null if the bins of the error histograms leave
-        it open.
+        One row per interval, in ascending order. ``above`` is the side with the larger share of errors up to the
+        tolerance: ``"a"``, ``"b"``, or ``"equal"``, or null if the bins of the error histograms do not decide it.
 
         Raises:
-            MetricError: If there is no error histogram.
+            MetricError: If a report has no error histogram.
 
         >>> import streammetrics as sm
         >>> y = [1.0, 2.0, 3.0]
@@ -247,7 +247,7 @@ def _minus(one: str, other: str) -> pl.Expr:
 
 
 def _of_lines(one: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
-    """Stretches between which two ROC curves change places."""
+    """Intervals between crossings of two ROC curves."""
     x = np.unique(np.concatenate([[0.0, 1.0], *(curve["fpr"].drop_nulls().to_numpy() for curve in (one, other))]))
     start, end = (_along(one, x, side) - _along(other, x, side) for side in ("right", "left"))
     left, right = (np.where(np.abs(gap) < ROUNDING, 0.0, gap) for gap in (start[:-1], end[1:]))
@@ -259,7 +259,7 @@ def _of_lines(one: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
 
 
 def _along(curve: pl.DataFrame, x: Values, side: Literal["left", "right"]) -> Values:
-    """Recall just left or right of each x: a curve may rise steeply there."""
+    """Recall just left or right of each x, where a curve can be vertical."""
     ends = pl.min("recall").alias("foot"), pl.max("recall").alias("top")
     fpr, foot, top = (c.to_numpy() for c in curve.drop_nulls("fpr").group_by("fpr").agg(*ends).sort("fpr"))
     if len(fpr) < 2:
@@ -270,7 +270,7 @@ def _along(curve: pl.DataFrame, x: Values, side: Literal["left", "right"]) -> Va
 
 
 def _of_steps(one: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
-    """Stretches between which two step functions with bounds change places; none if one has no rows."""
+    """Intervals between crossings of two step functions with bounds; none if one has no rows."""
     if not (one.height and other.height):
         return _runs(np.zeros(1), np.zeros(0))
     x = np.unique(np.concatenate([one["tolerance"].to_numpy(), other["tolerance"].to_numpy()]))
@@ -288,7 +288,7 @@ def _at(curve: pl.DataFrame, side: str, x: Values) -> Values:
 
 
 def _runs(x: Values, sign: Values) -> pl.DataFrame:
-    """Neighbouring intervals of one sign, joined: columns start, end, above."""
+    """Adjacent intervals of the same sign, joined: columns start, end, above."""
     code = np.where(np.isnan(sign), 2, sign).astype(np.int64)
     first = np.flatnonzero(np.append(True, code[1:] != code[:-1])) if len(code) else np.zeros(0, dtype=np.intp)
     names = pl.Series(code[first]).replace_strict({1: "a", -1: "b", 0: "equal"}, default=None, return_dtype=pl.String)

@@ -14,11 +14,11 @@ from streammetrics.errors import ReportError
 class Estimate:
     """A value with certified bounds for the evaluated rows.
 
-    ``value`` is None if it is undefined; ``lower == value == upper`` if it is exact. ``note`` is a remark, or None.
-    ``ci_lower`` and ``ci_upper`` are the endpoints of its confidence interval, if requested and sound.
+    ``value`` is None if the metric is undefined; ``lower == value == upper`` if it is exact. ``note`` is a string or
+    None. ``ci_lower`` and ``ci_upper`` are the endpoints of the confidence interval, if requested and valid.
 
-    As a number an estimate is its value: ``float(estimate)``, ``estimate >= 0.8`` and ``f"{estimate:.3f}"``. To decide
-    on the certified bounds instead, compare ``estimate.lower`` or call `Report.violations`.
+    As a number, an estimate is its value: ``float(estimate)``, ``estimate >= 0.8``, and ``f"{estimate:.3f}"``. To use
+    the certified bounds instead, compare ``estimate.lower`` or call `Report.violations`.
 
     Raises:
         ReportError: If an undefined estimate is used as a number.

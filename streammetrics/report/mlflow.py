@@ -1,4 +1,4 @@
-"""Reports in the runs of MLflow."""
+"""Reports in MLflow runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from streammetrics.report.report import Report
 
 FOLDER = "streammetrics"
-NO_NAME = re.compile(r"[^\w\-. /]+")  # what names of metrics cannot have
+NO_NAME = re.compile(r"[^\w\-. /]+")  # characters not allowed in metric names
 
 
 def log(report: Report, run_id: str | None, step: int | None) -> None:

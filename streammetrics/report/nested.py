@@ -1,4 +1,4 @@
-"""A report as nested names and numbers, as systems that track experiments take them."""
+"""A report as nested numbers, for experiment trackers."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from streammetrics.frame import LIMITS, METRIC, VALUE, keys_of
 
 
 def nested(frame: pl.DataFrame, by: list[str]) -> dict[str, Any]:
-    """The numbers of a report's frame: groups as ``"country=DE"``, in them metrics, in them values and bounds.
+    """Return the numbers of a report's frame as nested dictionaries: groups, metrics, then value and bounds.
 
-    A metric that has several thresholds or labels says which, as in ``"recall @ 0.5"``. Undefined and infinite numbers
-    are left out.
+    Groups have keys such as ``"country=DE"``. Metrics with several thresholds or labels name them, as in
+    ``"recall @ 0.5"``. Undefined and infinite numbers are omitted.
 
     >>> import streammetrics as sm
     >>> acc = sm.binary(y_true="y", y_score="p", by="g")
@@ -41,12 +41,12 @@ def nested(frame: pl.DataFrame, by: list[str]) -> dict[str, Any]:
 
 
 def as_json(frame: pl.DataFrame, by: list[str]) -> str:
-    """The numbers of a report's frame as a JSON object."""
+    """Return the numbers of a report's frame as a JSON object."""
     return json.dumps(nested(frame, by), indent=2, ensure_ascii=False) + "\n"
 
 
 def flat(tree: dict[str, Any], within: str = "") -> dict[str, float]:
-    """Numbers of `nested` by their path: a value has that of its metric, a bound this and its own name.
+    """Return the numbers of `nested` by path: a value has the path of its metric, a bound appends its name.
 
     >>> flat({"g=a": {"roc_auc": {"value": 1.0, "lower": 0.9}}})
     {'g=a/roc_auc': 1.0, 'g=a/roc_auc.lower': 0.9}

@@ -1,4 +1,4 @@
-"""The report: metrics of every group in one tidy frame, single estimates, curves and operating points."""
+"""The report: metrics of every group in one tidy frame, single estimates, curves, and operating points."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Report:
         self.unit = unit
         self.metrics: tuple[Metric, ...] = tuple(metrics)
         self.confidence = confidence
-        self._elsewhere: tuple[Any, Report | None] = (None, None)  # the threshold asked for last
+        self._elsewhere: tuple[Any, Report | None] = (None, None)  # the last requested threshold
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {
@@ -146,7 +146,7 @@ class Report:
 
     @property
     def state(self) -> State:
-        """Groups and tables that everything is computed from."""
+        """State that the report is computed from."""
         require_threads()
         return self._state
 
@@ -169,7 +169,7 @@ class Report:
 
     @property
     def by(self) -> list[str]:
-        """The group columns."""
+        """Names of the group columns."""
         return self.state.keys.columns
 
     def __getitem__(self, metric: str | Metric) -> Estimate:
@@ -185,7 +185,7 @@ class Report:
         return isinstance(metric, (str, Metric)) and self.readable(metric)
 
     def keys(self) -> list[str]:
-        """The names of the metrics shown.
+        """Return the names of the metrics shown.
 
         >>> import streammetrics as sm
         >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]}).finalize()
@@ -195,7 +195,7 @@ class Report:
         return [metric.name for metric in self.metrics]
 
     def items(self) -> list[tuple[str, Estimate]]:
-        """The names of the metrics shown, and their estimates.
+        """Return the names of the metrics shown, with their estimates.
 
         Raises:
             ReportError: If a metric has more than one estimate.
@@ -253,7 +253,7 @@ class Report:
         return matching(frame, keys_of(frame), keys)
 
     def _at_threshold(self, threshold: Any) -> Report | None:
-        """The report of the confusion counts at a threshold outside of the frame; None if they are not known."""
+        """The report of the confusion counts at a threshold that is not in the frame; None if they are unknown."""
         if not isinstance(threshold, Real):
             return None
         last, found = self._elsewhere
@@ -304,9 +304,10 @@ class Report:
     slices: Final = slices.slices
 
     def violations(self, requirements: str | Sequence[str]) -> list[str]:
-        """Return a sentence for each group in which a requirement such as ``"roc_auc >= 0.8"`` is not certain to hold.
+        """Return a sentence for each group in which a requirement such as ``"roc_auc >= 0.8"`` is not certified.
 
-        For ``>=`` and ``>`` the lower bound decides, for ``<=`` and ``<`` the upper one. Undefined metrics do not hold.
+        ``>=`` and ``>`` are checked against the lower bound, ``<=`` and ``<`` against the upper bound. Requirements on
+        undefined metrics do not hold.
 
         Args:
             requirements: One requirement, or several.
@@ -322,9 +323,10 @@ class Report:
         return violations(self, several(requirements))
 
     def rollup(self, *columns: str | Sequence[str]) -> Report:
-        """The report over fewer groups, as if the rows had been grouped by these columns alone. Models stay apart.
+        """Return the report for fewer groups, as if the rows had been grouped by these columns only.
 
-        Histograms keep the bins of the coarsest group, up to 16,384 of them (or the capacity, if it is larger).
+        Models stay separate. Histograms keep the bins of the coarsest group, up to 16,384 bins (or the capacity, if
+        larger).
 
         Args:
             columns: Group columns, as arguments or as a list. Without any, all rows are one group.
@@ -360,9 +362,9 @@ class Report:
             a: Name of a model.
             b: Name of the other model.
             metrics: Metrics to compare. Defaults to those shown.
-            confidence: Confidence level for intervals of the differences: paired ones, from what is kept of both models
-                row by row, or from the folds of a ``unit``. With None, ``better`` follows from the certified bounds
-                alone.
+            confidence: Confidence level for intervals of the differences. They are paired: computed from statistics of
+                both models on the same rows, or from the folds of a ``unit``. With None, ``better`` follows from the
+                certified bounds only.
 
         Raises:
             ReportError: If the report has no such model.
@@ -413,7 +415,7 @@ class Report:
         return flip_rates(pairs, outcomes, (a, b), confidence)
 
     def _same_rows(self, one: Report, other: Report, names: tuple[str, str]) -> SameRows | None:
-        """What is kept of the rows of two models together; None if rows belong to units."""
+        """Paired statistics of two models; None with units."""
         from streammetrics.reading.same_rows import SameRows  # when it is needed
 
         if self.folds is not None:
@@ -435,20 +437,20 @@ class Report:
     def curve(self, kind: str, order: Literal["tied", "best", "worst"] = "tied") -> pl.DataFrame:
         """Return a curve of every group as a frame.
 
-        ``"roc"``, ``"pr"``, ``"det"`` and ``"lift"`` have a row for each threshold, from the highest down, with the
-        counts tp, fp, fn, tn of ``score >= threshold``, which are exact. ``"calibration"`` has a row for each bin.
-        ``"error_cdf"`` and ``"rec"`` have a row for each edge of the bins of the error histogram, ascending: the share
-        of rows with errors, or absolute errors, up to there, and certified bounds of it. ``"scores"`` and ``"errors"``
-        have a row for each bin of the histogram, ascending: the smallest and the largest value that fall in it, and the
-        number of its rows or the sum of their weights.
+        ``"roc"``, ``"pr"``, ``"det"``, and ``"lift"`` have one row per threshold, in descending order, with the exact
+        counts tp, fp, fn, and tn of ``score >= threshold``. ``"calibration"`` has one row per bin. ``"error_cdf"`` and
+        ``"rec"`` have one row per edge of the error histogram, in ascending order: the share of rows with errors, or
+        absolute errors, up to the edge, and its certified bounds. ``"scores"`` and ``"errors"`` have one row per bin of
+        the histogram, in ascending order: its smallest and largest value, and the number of its rows or the sum of
+        their weights.
 
         Args:
             kind: ``"roc"`` (fpr, recall), ``"pr"`` (recall, precision), ``"det"`` (fpr, fnr), ``"lift"`` (targeted,
                 gain, lift), ``"calibration"`` (lowest, highest, weight, mean_score, observed_rate), ``"error_cdf"``
                 (value, share, lower, upper), ``"rec"`` (tolerance, share, lower, upper), ``"scores"`` (lowest, highest,
                 negatives and positives, or count without labels) or ``"errors"`` (lowest, highest, count).
-            order: Of the rows within a bin of scores: ties, as the bin has them, or the order that is best or worst for
-                the curve, positives above negatives or below. Between the two curves lies the true one.
+            order: Assumed order of the rows within a bin: ``"tied"``, ``"best"`` (positives above negatives), or
+                ``"worst"`` (positives below negatives). The exact curve lies between the best and the worst one.
 
         Raises:
             ReportError: If the kind is unknown, or a group column has the name of a curve column.
@@ -477,7 +479,7 @@ class Report:
         return self._with_keys(histogram, CURVES[kind](cases.get(order, cases["tied"]), [GROUP]))
 
     def _bins(self, kind: str) -> pl.DataFrame:
-        """The bins of a histogram, with the smallest and the largest value that fall in each."""
+        """The bins of a histogram, with the smallest and the largest value of each."""
         kept = [s for s in self.state.statistics if not isinstance(s, Histogram) or s.of == "y_score"]
         found = [s for wanted in BINS[kind] for s in kept if isinstance(s, wanted)]
         histogram = found[0] if found else self._kept(BINS[kind][0])
@@ -536,7 +538,7 @@ class Report:
         """Return Cohen's kappa of every group with a weight for each kind of error.
 
         Args:
-            weights: Cost of each error, as a square matrix: rows are predicted labels, columns actual labels, in label
+            weights: Weight of each error, as a square matrix. Rows are predicted labels, columns true labels, in label
                 order.
 
         Raises:
@@ -605,7 +607,7 @@ class Report:
         return groups.join(frame, on=GROUP, maintain_order="right").drop(GROUP)
 
     def _advice(self, metric: str | Metric, rows: pl.DataFrame, keys: dict[str, Any]) -> str:
-        """Why keys do not select one row of a metric, and which do."""
+        """Advice if keys do not select one row of a metric."""
         if not rows.height:
             given = ", ".join(f"{k}={v!r}" for k, v in keys.items())
             every = self.rows(metric, **({LABEL: keys[LABEL]} if LABEL in keys and len(keys) > 1 else {}))
@@ -633,14 +635,14 @@ class Report:
     ) -> None:
         """Write the report as one HTML page, which needs no network.
 
-        It shows what was evaluated, the results with bounds and intervals, where the model fails, curves, calibration,
-        decisions at each threshold, segments, and all numbers.
+        It shows the evaluated data, metrics with bounds and confidence intervals, slices in which the model fails,
+        curves, calibration, decisions at each threshold, segments, and all numbers.
 
         Args:
             path: File to write.
             title: Title of the page.
-            interactive: Whether charts have tooltips and can be moved and zoomed. Adds about 1 MB of script.
-            source: What was evaluated, in words. Defaults to nothing.
+            interactive: Whether charts have tooltips, panning, and zooming. Adds about 1 MB of script.
+            source: Description of the evaluated data. Defaults to none.
             fairness: Group column whose values are compared for fairness. Defaults to none.
 
         Raises:
@@ -660,13 +662,13 @@ class Report:
         write_file(path, page(self, title, interactive, source, fairness).encode())
 
     def save_metrics(self, path: str | Path) -> None:
-        """Write the report as one JSON object, as DVC and other tools that track experiments read it.
+        """Write the report as one JSON object, for DVC and other experiment trackers.
 
-        Groups are keys such as ``"country=DE"``, in them are metrics, in them ``value``, ``lower``, ``upper``, and with
-        a confidence ``ci_lower`` and ``ci_upper``. Undefined and infinite numbers are left out.
+        Groups are keys such as ``"country=DE"``. They contain metrics, which contain ``value``, ``lower``, ``upper``,
+        and, with a confidence level, ``ci_lower`` and ``ci_upper``. Undefined and infinite numbers are omitted.
 
         Raises:
-            SourceError: If the file cannot be written. The file that was there before is then as it was.
+            SourceError: If the file cannot be written. An existing file then stays unchanged.
 
         >>> import json
         >>> from tempfile import TemporaryDirectory
@@ -680,15 +682,15 @@ class Report:
         write_file(path, as_json(self.frame, self.by).encode())
 
     def log_to_mlflow(self, run_id: str | None = None, *, step: int | None = None) -> None:
-        """Log the report to a run of MLflow.
+        """Log the report to an MLflow run.
 
-        Metrics are those of all rows together, of each model: the value as ``roc_auc``, its bounds as ``roc_auc.lower``
-        and ``roc_auc.upper``, and with a confidence ``roc_auc.ci_lower`` and ``roc_auc.ci_upper``. The artifacts are
-        ``streammetrics/metrics.csv``, with every group, and ``streammetrics/report.html``, the page of `save_html`.
-        Characters that names in MLflow cannot have become underscores.
+        Metrics are logged for all rows together, per model: the value as ``roc_auc``, its bounds as ``roc_auc.lower``
+        and ``roc_auc.upper``, and, with a confidence level, ``roc_auc.ci_lower`` and ``roc_auc.ci_upper``. The
+        artifacts are ``streammetrics/metrics.csv``, with all groups, and ``streammetrics/report.html``, the page of
+        `save_html`. Characters that MLflow does not allow in names become underscores.
 
         Args:
-            run_id: The run. Defaults to the active run, or a new one.
+            run_id: ID of the run. Defaults to the active run, or a new one.
             step: Step of the metrics, such as the epoch.
 
         Raises:

@@ -1,16 +1,18 @@
-"""What a report says of requirements: a verdict for each of them and each group."""
+"""Verdicts on requirements, for each group of a report."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from streammetrics import text
 from streammetrics.frame import KEPT, keys_of
 from streammetrics.metrics.requirement import Requirement
-from streammetrics.reading.reported import Reported
+
+if TYPE_CHECKING:
+    from streammetrics.report.report import Report
 
 SCHEMA: dict[str, pl.DataType] = {
     "rule": pl.String(),
@@ -24,11 +26,12 @@ SCHEMA: dict[str, pl.DataType] = {
 }
 
 
-def verdicts(report: Reported, requirements: Sequence[str]) -> pl.DataFrame:
-    """Whether requirements are certain to hold of a report: one row for each requirement, group, and key.
+def verdicts(report: Report, requirements: Sequence[str]) -> pl.DataFrame:
+    """Return the verdict on each requirement, with one row per requirement, group, and key.
 
-    The verdict is ``"holds"`` or ``"breached"`` if both certified bounds lie on one side of the limit, ``"open"`` if
-    they do not, and ``"undefined"`` without a value. Only what holds passes, as in `Report.violations`.
+    The verdict is ``"holds"`` or ``"breached"`` if both certified bounds are on one side of the limit, ``"open"``
+    (inconclusive) if they are not, and ``"undefined"`` without a value. Only ``"holds"`` passes, as in
+    `Report.violations`.
 
     >>> import streammetrics as sm
     >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.8, 0.3, 0.4]}).finalize()
@@ -39,7 +42,7 @@ def verdicts(report: Reported, requirements: Sequence[str]) -> pl.DataFrame:
     return pl.concat([pl.DataFrame(schema=SCHEMA), *parts])
 
 
-def _of_one(report: Reported, required: Requirement) -> pl.DataFrame:
+def _of_one(report: Report, required: Requirement) -> pl.DataFrame:
     rows = report.rows(required.metric)
     surely, possibly = ("lower", "upper") if required.wants_high else ("upper", "lower")
     verdict = (
@@ -56,13 +59,13 @@ def _of_one(report: Reported, required: Requirement) -> pl.DataFrame:
     return rows.select(made.get(name, pl.col(name)).alias(name) for name in SCHEMA).cast(pl.Schema(SCHEMA))
 
 
-def violations(report: Reported, requirements: Sequence[str]) -> list[str]:
+def violations(report: Report, requirements: Sequence[str]) -> list[str]:
     """A sentence on each requirement, group, and key that does not pass. See `Report.violations`."""
     parsed = [Requirement.parse(requirement) for requirement in requirements]
     return [sentence for required in parsed for sentence in _violations(report, required)]
 
 
-def _violations(report: Reported, required: Requirement) -> list[str]:
+def _violations(report: Report, required: Requirement) -> list[str]:
     deciding = "lower" if required.wants_high else "upper"
     rows = report.rows(required.metric)
     columns = keys_of(rows)
