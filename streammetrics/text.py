@@ -6,12 +6,14 @@ import html
 import itertools
 import math
 import re
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 import polars.selectors as cs
 
+from streammetrics.aligned import aligned
 from streammetrics.frame import ESTIMATE
 
 LONGEST = 40  # groups, or rows of a metric
@@ -73,18 +75,45 @@ def cell(value: object) -> str:
 def number(value: float | None, lower: float | None, upper: float | None) -> str:
     """Return a value as text, with as many digits as its bounds justify.
 
-    >>> number(0.8541234, 0.8540, 0.8543), number(0.5, 0.5, 0.5), number(None, None, None)
-    ('0.8541', '0.5', '–')
+    >>> number(0.8541234, 0.8540, 0.8543), number(0.5, 0.5, 0.5), number(12000.0, None, None), number(None, None, None)
+    ('0.8541', '0.5', '12,000', '–')
     """
     if value is None:
         return "–"
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
     if value.is_integer() and abs(value) < 1e15:
-        return f"{value:.0f}"
+        return f"{value:,.0f}"
     if half := half_width(lower, upper):
         return f"{value:.{max(1, min(MODEST, math.floor(-math.log10(half)) + 1))}f}"
     return f"{value:.{MODEST}f}".rstrip("0").rstrip(".") if abs(value) >= 1e-4 else f"{value:.3g}"
+
+
+def said(row: Mapping[str, Any]) -> str:
+    """The value of a row with as many decimals as its bounds justify, and no more than the interval beside it has.
+
+    >>> said({"value": 0.8541234, "lower": 0.8540, "upper": 0.8543, "ci_lower": 0.84, "ci_upper": 0.86})
+    '0.854'
+    >>> said({"value": 0.8541234, "lower": 0.8540, "upper": 0.8543})
+    '0.8541'
+    """
+    value, lower, upper = row["value"], row["lower"], row["upper"]
+    low, high = row.get("ci_lower"), row.get("ci_upper")
+    if low is None or high is None:
+        return number(value, lower, upper)
+    shown = beside(value, low, high)
+    return min(shown, number(value, lower, upper), key=len) if half_width(lower, upper) else shown
+
+
+def beside(value: float | None, low: float | None, high: float | None) -> str:
+    """A value with as many decimals as the interval beside it.
+
+    >>> beside(0.8541234, 0.84, 0.86), beside(0.8541234, None, None)
+    ('0.854', '0.854123')
+    """
+    if value is None or not math.isfinite(value) or low is None or high is None or not low < high:
+        return number(value, None, None)
+    return f"{value:z.{digits(high - low)}f}"
 
 
 def half_width(lower: float | None, upper: float | None) -> float:
@@ -156,14 +185,14 @@ def render(frame: pl.DataFrame, by: list[str], width: int | None = None) -> str:
     Args:
         frame: The frame of a report.
         by: Its group columns.
-        width: Maximum number of characters of a line, with groups. Metrics that do not fit are counted instead.
+        width: The most characters of a line. If there are groups, metrics that do not fit are named below the table.
     """
     kept = [c for c in frame.columns if c not in (*by, *ESTIMATE)]
     several = [c for c in kept if frame[c].drop_nulls().n_unique() > 1]
-    return _segments(frame, by, several, width) if by else _list(frame, several)
+    return _segments(frame, by, several, width) if by else _list(frame, several, width)
 
 
-def differences(frame: pl.DataFrame) -> str:
+def differences(frame: pl.DataFrame, note: str | None = None, width: int | None = None) -> str:
     """Return the frame of a comparison as text: one row per group and metric."""
     columns = ("metric", "a", "b", "difference", "lower", "upper", "ci_lower", "ci_upper", "better", "note")
     sampled = "ci_lower" in frame.columns
@@ -173,8 +202,8 @@ def differences(frame: pl.DataFrame) -> str:
         (
             *("" if r[k] is None else cell(r[k]) for k in keys),
             r["metric"],
-            *(number(r[c], None, None) for c in ("a", "b")),
-            number(r["difference"], r["lower"], r["upper"]),
+            *(beside(r[c], r.get("ci_lower"), r.get("ci_upper")) for c in ("a", "b")),
+            said(r | {"value": r["difference"]}),
             bound(r["lower"], r["upper"]),
             *([interval(r["ci_lower"], r["ci_upper"])] if sampled else []),
             r["better"] or "",
@@ -185,40 +214,41 @@ def differences(frame: pl.DataFrame) -> str:
     header = (*keys, "metric", "a", "b", "b - a", "bound", *(["interval"] if sampled else []), "better")
     header += ("note",) if noted else ()
     left = (*range(len(keys) + 1), *range(len(keys) + 4, len(header)))
-    return "\n".join(_align(header, cells, left))
+    return "\n".join([*_align(header, cells, left, width), *([] if note is None else [_filled(note, width)])])
 
 
-def drifts(frame: pl.DataFrame) -> str:
+def drifts(frame: pl.DataFrame, width: int | None = None) -> str:
     """Return the frame of a drift as text: one row per group and distribution, one column per measure."""
     keys = frame.columns[: frame.columns.index("measure")]
     measures = frame["measure"].unique(maintain_order=True).to_list()
     groups: dict[tuple[object, ...], list[str]] = {}
     for r in rows(frame.head(LONGEST * len(measures))):
-        groups.setdefault(tuple(r[k] for k in keys), []).append(_number(r))
+        groups.setdefault(tuple(r[k] for k in keys), []).append(said(r))
     cells = [(*map(cell, group), *numbers) for group, numbers in groups.items()]
-    lines = _align((*keys, *measures), cells, left=tuple(range(len(keys))))
+    lines = _align((*keys, *measures), cells, tuple(range(len(keys))), width)
     if frame.height > LONGEST * len(measures):
         lines.append(f"… and {frame.height // len(measures) - LONGEST:,} more rows")
     return "\n".join(lines)
 
 
-def slices(frame: pl.DataFrame) -> str:
+def slices(frame: pl.DataFrame, width: int | None = None) -> str:
     """Return the frame of slices as text: one row per slice, with the share of the loss it explains."""
     header = ("slice", "value", "rest", "difference", "interval", "rows", "share of rows", "share of loss")
     cells = [
         (
-            *(r["slice"], number(r["value"], None, None), number(r["rest"], None, None)),
-            *(number(r["difference"], None, None), interval(r["ci_lower"], r["ci_upper"])),
+            r["slice"],
+            *(beside(r[c], r["ci_lower"], r["ci_upper"]) for c in ("value", "rest", "difference")),
+            interval(r["ci_lower"], r["ci_upper"]),
             *(f"{r['rows']:,}", f"{r['share_of_rows']:.1%}"),
             "" if r["share_of_loss"] is None else f"{r['share_of_loss']:.1%}",
         )
         for r in rows(frame.head(LONGEST))
     ]
     more = [f"… and {frame.height - LONGEST:,} more slices"] if frame.height > LONGEST else []
-    return "\n".join([*_align(header, cells, left=(0, 4)), *more])
+    return "\n".join([*_align(header, cells, (0, 4), width), *more])
 
 
-def plain(frame: pl.DataFrame) -> str:
+def plain(frame: pl.DataFrame, width: int | None = None) -> str:
     """Return a frame as text, with numbers aligned right.
 
     >>> print(plain(pl.DataFrame({"day": ["Monday"], "rows": [12000]})))
@@ -232,10 +262,10 @@ def plain(frame: pl.DataFrame) -> str:
         for r in rows(frame)
     ]
     left = tuple(i for i, number in enumerate(numbers) if not number)
-    return "\n".join(_align(tuple(frame.columns), cells, left))
+    return "\n".join(_align(tuple(frame.columns), cells, left, width))
 
 
-def findings(frame: pl.DataFrame) -> str:
+def findings(frame: pl.DataFrame, width: int | None = None) -> str:
     """Return verdicts on rules as text: one row per rule; of many, only those that do not hold, failures first."""
     header = ("rule", "windows", "where", "value", "bound", "interval", "verdict")
     telling = frame if frame.height <= LONGEST else frame.filter(pl.col("verdict") != "holds").sort("passes")
@@ -243,7 +273,7 @@ def findings(frame: pl.DataFrame) -> str:
         (
             f"{r['name']}: {r['rule']}" if r["name"] else r["rule"],
             *(r["windows"], r["where"]),
-            *(_number(r), bound(r["lower"], r["upper"]), interval(r["ci_lower"], r["ci_upper"])),
+            *(said(r), bound(r["lower"], r["upper"]), interval(r["ci_lower"], r["ci_upper"])),
             verdict(r),
         )
         for r in rows(telling.head(LONGEST))
@@ -251,7 +281,8 @@ def findings(frame: pl.DataFrame) -> str:
     empty = {"where": not frame["where"].str.len_chars().sum(), "interval": not any(row[5] for row in told)}
     shown = [i for i, name in enumerate(header) if not empty.get(name)]
     cells = [tuple(row[i] for i in shown) for row in (header, *told)]
-    lines = _align(cells[0], cells[1:], left=tuple(place for place, i in enumerate(shown) if header[i] != "value"))
+    left = tuple(place for place, i in enumerate(shown) if header[i] != "value")
+    lines = _align(cells[0], cells[1:], left, width)
     for more, what in ((telling.height - len(told), "do not hold"), (frame.height - telling.height, "hold")):
         if more:
             lines.append(f"… and {more:,} more that {what}")
@@ -291,14 +322,22 @@ def interval(lower: float | None, upper: float | None) -> str:
 
     >>> interval(0.74733, 0.76156), interval(0.5, None), interval(None, None)
     ('0.747 to 0.762', '0.5 to ?', '')
+    >>> interval(-0.0142, -0.00014)
+    '-0.014 to -0.0001'
     """
     if lower is None and upper is None:
         return ""
     width = abs(upper - lower) if lower is not None and upper is not None else 0.0
-    ends = ["?" if end is None else f"{end:.{digits(width)}f}" for end in (lower, upper)]
+    return " to ".join("?" if end is None else _endpoint(end, width) for end in (lower, upper))
+
+
+def _endpoint(end: float, width: float) -> str:
     if not width:
-        ends = ["?" if end is None else number(end, None, None) for end in (lower, upper)]
-    return " to ".join(ends)
+        return number(end, None, None)
+    shown = f"{end:.{digits(width)}f}"
+    if float(shown) or not end:
+        return shown
+    return f"{end:.{-math.floor(math.log10(abs(end)))}f}" if abs(end) >= 1e-6 else f"{end:.1g}"  # it is not 0
 
 
 def digits(width: float) -> int:
@@ -310,16 +349,16 @@ def digits(width: float) -> int:
     return max(0, min(12, 1 - math.floor(math.log10(width)))) if 0 < width < math.inf else MODEST
 
 
-def _list(frame: pl.DataFrame, keys: list[str]) -> str:
+def _list(frame: pl.DataFrame, keys: list[str], width: int | None) -> str:
     header = ("metric", "value", "bound", "interval", "note")
     columns = [column for column in header if column != "interval" or "ci_lower" in frame.columns]
     shown = frame.group_by("metric", maintain_order=True).head(LONGEST)
     cells = []
     for r in rows(shown):
-        told = {"metric": named(r, keys), "value": _number(r), "bound": bound(r["lower"], r["upper"])}
+        told = {"metric": named(r, keys), "value": said(r), "bound": bound(r["lower"], r["upper"])}
         told |= {"interval": interval(r.get("ci_lower"), r.get("ci_upper")), "note": r["note"] or ""}
         cells.append(tuple(told[column] for column in columns))
-    lines = _align(tuple(columns), cells, left=(0, *range(2, len(columns))))
+    lines = _align(tuple(columns), cells, (0, *range(2, len(columns))), width)
     if frame.height > shown.height:
         lines.append(f"… and {frame.height - shown.height:,} more rows")
     return "\n".join(lines)
@@ -333,20 +372,20 @@ def _segments(frame: pl.DataFrame, by: list[str], keys: list[str], width: int | 
         if group not in numbers and len(numbers) == LONGEST:
             break
         sampled = interval(r.get("ci_lower"), r.get("ci_upper"))
-        numbers.setdefault(group, {})[named(r, keys)] = _number(r) + (f" ({sampled})" if sampled else "")
+        numbers.setdefault(group, {})[named(r, keys)] = said(r) + (f" ({sampled})" if sampled else "")
         metrics.setdefault(r["metric"], {})[named(r, keys)] = None
     columns = [column for of_metric in metrics.values() for column in of_metric]
     cells = [
         (*map(cell, group), *(of_group.get(column, "") for column in columns)) for group, of_group in numbers.items()
     ]
     header = (*map(escaped, by), *columns)
-    shown = _columns_within(width, header, cells)
-    lines = _align(header[:shown], [row[:shown] for row in cells], left=tuple(range(len(by))))
+    shown = max(len(by) + 1, _columns_within(width, header, cells))
+    lines = _align(header[:shown], [row[:shown] for row in cells], tuple(range(len(by))), width)
     groups = frame.n_unique(by)
     if groups > len(cells):
         lines.append(f"… and {groups - len(cells):,} more groups")
     if len(header) > shown:
-        lines.append(f"… and {len(header) - shown} more metrics: {', '.join(header[shown:])}")
+        lines.append(_filled(f"… and {len(header) - shown} more metrics: {', '.join(header[shown:])}", width))
     return "\n".join(lines)
 
 
@@ -359,25 +398,17 @@ def named(row: Mapping[str, object], keys: Sequence[str]) -> str:
     return str(row["metric"]) + "".join(f" @ {cell(row[key])}" for key in keys if row[key] is not None)
 
 
-def _number(row: dict[str, float | None]) -> str:
-    return number(row["value"], row["lower"], row["upper"])
-
-
-def _widths(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[int]:
-    return [max(len(cell) for cell in column) for column in zip(header, *rows, strict=True)]
-
-
 def _columns_within(width: int | None, header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> int:
-    ends = itertools.accumulate(w + 2 for w in _widths(header, rows))
-    return len(header) if width is None else max(1, sum(end - 2 <= width for end in ends))
+    ends = itertools.accumulate(max(map(len, column)) + 2 for column in zip(header, *rows, strict=True))
+    return len(header) if width is None else sum(end - 2 <= width for end in ends)
 
 
-def _align(header: tuple[str, ...], rows: Sequence[tuple[str, ...]], left: tuple[int, ...]) -> list[str]:
+def _align(
+    header: tuple[str, ...], rows: Sequence[tuple[str, ...]], left: tuple[int, ...], width: int | None
+) -> list[str]:
     header, *rows = (tuple(map(escaped, cells)) for cells in (header, *rows))
-    widths = _widths(header, rows)
+    return aligned(header, rows, left, width)
 
-    def line(cells: tuple[str, ...]) -> str:
-        padded = (c.ljust(w) if i in left else c.rjust(w) for i, (c, w) in enumerate(zip(cells, widths, strict=True)))
-        return "  ".join(padded).rstrip()
 
-    return [line(cells) for cells in (header, tuple("─" * w for w in widths), *rows)]
+def _filled(sentence: str, width: int | None) -> str:
+    return sentence if width is None else textwrap.fill(sentence, width, break_on_hyphens=False)

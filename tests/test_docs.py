@@ -62,7 +62,7 @@ def test_the_readme_runs_from_the_top(directory):
     commands = [line for language, block, _ in page if language == "sh" for line in block.splitlines()]
     assert sum(command.startswith("streammetrics") for command in commands) == 4
     shown, printed = (text[text.index("rule  ") :].splitlines() for text in (findings(page), page[-1][2]))
-    said, found = ([before_the_value(line) for line in lines[2 : len(shown)]] for lines in (shown, printed))
+    said, found = (before_the_values(lines[2 : len(shown)]) for lines in (shown, printed))
     assert said == found
 
 
@@ -71,10 +71,17 @@ def findings(page):
     return next(block for language, block, _ in page if language == "text" and block.startswith("rule  "))
 
 
-def before_the_value(line):
-    """Rule, windows and segment: all that does not depend on the number of rows."""
-    cells = re.split(r"\s{2,}", line)
-    return cells[: next(i for i, cell in enumerate(cells) if re.fullmatch(r"[\d.]+", cell))]
+def before_the_values(lines):
+    """Rule, windows and segment of each row: all that does not depend on the number of rows."""
+    rows = []
+    for line in lines:
+        cells = re.split(r"\s{2,}", line)
+        place = next((i for i, cell in enumerate(cells) if re.fullmatch(r"[\d.]+", cell)), None)
+        if place is None:
+            rows[-1][0] += f" {line}"  # the rest of the rule
+        else:
+            rows.append(cells[:place])
+    return rows
 
 
 @pytest.mark.thorough

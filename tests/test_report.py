@@ -159,15 +159,15 @@ def test_long_and_wide_reports_are_cut_with_a_count():
     many = evaluated(DATA.with_columns(g=pl.int_range(pl.len()) % 100), by="g")
     assert "… and 60 more groups" in str(many)
     narrow = render(many.frame, ["g"], width=60).splitlines()
-    assert all(len(line) <= 60 for line in narrow[:-2])
-    assert "more metrics: " in narrow[-1]
+    assert all(len(line) <= 60 for line in narrow)
+    assert "more metrics: " in " ".join(narrow)
 
 
 def test_reports_by_group_print_intervals_in_brackets():
     rows = {"y": [1, 0] * 50, "p": [0.9, 0.2] * 40 + [0.3, 0.8] * 10, "g": ["a", "b", "a", "a"] * 25}
     report = sm.binary(y_true="y", y_score="p", by="g").update(rows).finalize(["accuracy", "rows"], confidence=0.95)
     lower, upper = report.get("accuracy", g="b").ci_lower, report.get("accuracy", g="b").ci_upper
-    assert f"0.8 ({lower:.2f} to {upper:.2f})" in str(report)
+    assert f"0.80 ({lower:.2f} to {upper:.2f})" in str(report)
     assert str(report).splitlines()[2].endswith("  75")
 
 

@@ -16,6 +16,12 @@ import streammetrics as sm
         ({"require": "wasserstein <= 1"}, sm.SpecificationError, "does not say of what"),
         ({"require": "psi(of='p', n=5) <= 1", "against": "1d"}, sm.SpecificationError, "takes of and bins, not 'n'"),
         ({"require": "js(of=['a', 'b']) <= 1", "against": "1d"}, sm.SpecificationError, "must be of one distribution"),
+        (
+            {"require": "roc_auc >= 0.79", "against": "28d"},
+            sm.SpecificationError,
+            "'roc_auc >= 0.79' requires a rise. Allow a change, such as 'roc_auc >= -0.02', or remove 'against'",
+        ),
+        ({"require": "ece < 0", "against": "28d"}, sm.SpecificationError, "requires a fall. .* such as 'ece < 0.02'"),
         ({"require": 3}, sm.SpecificationError, "written as text, and its 'require' is none"),
         ({"require": "rows >= 1", "over": 7}, sm.SpecificationError, "its 'over' is none"),
         ({"require": "rows >= 1", "against": 7}, sm.SpecificationError, "its 'over' is none"),

@@ -13,6 +13,7 @@ from streammetrics.cli import options
 from streammetrics.cli.output import write
 from streammetrics.cli.root import command
 from streammetrics.cli.states import report_of
+from streammetrics.cli.widths import width
 
 
 @command("expect", "streammetrics expect scores.state --reference labeled.state --odds 1.5")
@@ -50,6 +51,6 @@ def expect_command(
     found = expect(report, other, odds=odds, metrics=metrics or None, confidence=confidence)
     if needed:
         frame = found.needed_odds(report)
-        write(frame, text.plain(frame.with_columns(cs.float().round(4))), form, output)
+        write(frame, text.plain(frame.with_columns(cs.float().round(4)), width()), form, output)
     else:
-        write(found.frame, str(found), form, output)
+        write(found.frame, text.render(found.frame, report.by, width()), form, output)

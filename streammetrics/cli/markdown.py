@@ -13,13 +13,14 @@ from streammetrics import text
 
 SUMMARY = "GITHUB_STEP_SUMMARY"  # the file of the summary
 SHORTEST = 24  # characters to which the cells of a column are cut
+WHOLE = ("metric", "slice")  # columns whose cells are not cut
 SPECIAL = re.compile(r"[\\`*\[\]<>|&~#]|(?<![^\W_])_|_(?![^\W_])")  # within a word an underscore is only itself
 
 
 def markdown(frame: pl.DataFrame, width: int | None = None) -> str:
     """A frame as a Markdown table, without columns that are all null, numbers to the right.
 
-    Where lines are longer than a width, the columns of the longest texts are cut, and then columns left out.
+    If lines are longer than a width, long texts such as notes are cut, then columns are left out. Names are never cut.
 
     >>> print(markdown(pl.DataFrame({"metric": ["roc_auc"], "value": [0.8541234567], "note": [None]})))
     | metric | value |
@@ -39,7 +40,7 @@ def _within(lines: list[list[str]], width: int) -> tuple[list[list[str]], int]:
     """The cells of lines that are short enough, and how many columns are left out."""
     every = shown = len(lines[0])
     while shown and max(map(_size, lines)) > width:
-        longest = [max(len(line[i]) for line in lines) for i in range(shown)]
+        longest = [max(len(line[i]) for line in lines) * (lines[0][i] not in WHOLE) for i in range(shown)]
         widest = longest.index(max(longest))
         most = max(SHORTEST, longest[widest] - max(map(_size, lines)) + width)
         if most < longest[widest]:

@@ -13,7 +13,7 @@ import polars as pl
 import polars.selectors as cs
 
 from streammetrics.cli.markdown import add_to_summary, markdown
-from streammetrics.cli.widths import width, within
+from streammetrics.cli.widths import width
 from streammetrics.gauges.prometheus import to_prometheus
 from streammetrics.report.nested import as_json
 from streammetrics.report.report import Report
@@ -68,8 +68,6 @@ def write(frame: pl.DataFrame, text: str, form: str, output: Path | None) -> Non
         text = (frame if form == "csv" else _quoted(frame)).write_csv().rstrip("\n")
     elif form == "markdown":
         text = markdown(frame, width())
-    else:
-        text = within(text, width())
     terminal = form != "table" and sys.stdout.isatty()  # files and pipes get the data as they are
     print_or_save("\n".join(map(escaped, text.split("\n"))) if terminal and output is None else text, output)
 

@@ -12,6 +12,7 @@ from streammetrics.accumulator import Accumulator
 from streammetrics.cli import options
 from streammetrics.cli.output import write
 from streammetrics.cli.root import command
+from streammetrics.cli.widths import width
 
 
 @command("slices", "streammetrics slices week.state log_loss --depth 2 --min-rows 500")
@@ -52,4 +53,6 @@ def slices_command(
     given: dict[str, Any] = {"model": model, "threshold": threshold, "label": label}
     keys = {name: value for name, value in given.items() if value is not None}
     found = report.slices(metric, depth=depth, min_rows=min_rows, fdr=fdr, **keys)
-    write(found, text.slices(found) if found.height else f"No slices in which {metric} is worse.", form, output)
+    write(
+        found, text.slices(found, width()) if found.height else f"No slices in which {metric} is worse.", form, output
+    )

@@ -11,10 +11,12 @@ from streammetrics.cli import options
 from streammetrics.cli.output import show, write
 from streammetrics.cli.root import command
 from streammetrics.cli.verdicts import write_verdicts
+from streammetrics.cli.widths import width
 from streammetrics.differences.drift import drift
 from streammetrics.differences.evaluations import compare
 from streammetrics.report.report import Report
 from streammetrics.report.verdicts import verdicts
+from streammetrics.text import differences, drifts
 
 
 @command("merge", "streammetrics merge monday.state tuesday.state -o week.state")
@@ -120,7 +122,7 @@ def compare_command(
         raise click.UsageError("Pass either a second state or --models, not both.")
     one, *other = (report_of(state, by, total, metrics) for state in (a, b) if state is not None)
     found = compare(one, *other, models=models, confidence=confidence, independent=independent)
-    write(found.frame, str(found), form, output)
+    write(found.frame, differences(found.frame, found.note, width()), form, output)
 
 
 @command("drift", "streammetrics drift january.state may.state --by country")
@@ -145,7 +147,7 @@ def drift_command(
     """Measure the drift of a saved state from a reference."""
     one, other = (report_of(state, by, total) for state in (reference, current))
     found = drift(one, other, of=of or None, bins=bins)
-    write(found.frame, str(found), form, output)
+    write(found.frame, drifts(found.frame, width()), form, output)
 
 
 def report_of(

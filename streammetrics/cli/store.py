@@ -16,12 +16,12 @@ from streammetrics.cli import options
 from streammetrics.cli.output import show, with_colours, write
 from streammetrics.cli.root import Commands, Failure, command, epilog, main
 from streammetrics.cli.verdicts import write_verdicts
-from streammetrics.cli.widths import width, within
+from streammetrics.cli.widths import width
 from streammetrics.history.checks import check
 from streammetrics.history.rules import read_rules
 from streammetrics.history.store import MetricStore
 from streammetrics.history.told import Told
-from streammetrics.text import plain
+from streammetrics.text import findings, plain
 
 STDERR = 2
 since: Final = click.option("--since", help="First window, such as 2026-01-31.")
@@ -167,12 +167,12 @@ def store_check(
     """
     unlabeled = None if scores is None else MetricStore(scores)
     store = MetricStore(uri)
-    findings = check(store, read_rules(rules), until=until, scores=unlabeled)
-    shown = with_colours(within(str(findings), width()))
-    write_verdicts(findings.frame, shown, form, output, f"streammetrics store check {uri}")
+    found = check(store, read_rules(rules), until=until, scores=unlabeled)
+    shown = with_colours(findings(found.frame, width()))
+    write_verdicts(found.frame, shown, form, output, f"streammetrics store check {uri}")
     if on_breach:
-        Told.of(store).tell(findings, partial(_run, on_breach))
-    if not findings.hold:
+        Told.of(store).tell(found, partial(_run, on_breach))
+    if not found.hold:
         ctx.exit(1)
 
 
@@ -236,7 +236,7 @@ def store_describe(uri: str, form: str, output: Path | None) -> None:
 
 def _list(frame: pl.DataFrame, form: str, output: Path | None) -> None:
     """Print a frame, as a table with times to the second."""
-    write(frame, plain(frame.with_columns(cs.datetime().dt.truncate("1s"))), form, output)
+    write(frame, plain(frame.with_columns(cs.datetime().dt.truncate("1s")), width()), form, output)
 
 
 @command("compact", "streammetrics store compact history", of=store_commands)

@@ -37,7 +37,8 @@ class Rule:
             distribution and its limit, such as ``"psi(of='y_score') <= 0.2"``; see `drift` for both. Without ``of``,
             ``ks`` is the metric.
         over: how much time the windows cover, up to the newest, such as ``"7d"``.
-        against: how much time before that is the reference. Of a metric it is then the change that is limited.
+        against: how much time before that is the reference. Of a metric it is then the change that is limited, never
+            the value: ``"roc_auc >= -0.02"`` allows a fall of 0.02.
         by: segments in each of which it must hold.
         name: A short name, shown before the requirement.
         description: What the rule is for, or what to do about a breach.
@@ -60,7 +61,8 @@ class Rule:
     Raises:
         MetricError: where the requirement cannot be read.
         SpecificationError: for an unreadable length of time, a measure of drift without a distribution or a reference,
-            for fields of another type, and for fields that exclude each other.
+            for fields of another type, for fields that exclude each other, and with ``against`` for a limit that a
+            metric breaches without any change.
 
     >>> Rule("rows >= 1000")
     Rule(require='rows >= 1000')
@@ -68,6 +70,8 @@ class Rule:
     psi(of='y_score') <= 0.2 against 28d before
     >>> print(Rule("roc_auc >= 0.8", alarm="1 per year"))
     roc_auc >= 0.8, alarm 1 per year
+    >>> print(Rule("roc_auc >= -0.02", over="7d", against="28d"))
+    change of roc_auc >= -0.02 against 28d before
     """
 
     require: str
@@ -153,6 +157,7 @@ class Rule:
                 "Rule field 'always' is for all windows together, so 'over', 'against' and 'alarm' cannot be set. "
                 "Use 'alarm' to watch single windows."
             )
+        self._require_a_limit_on_the_change()
         if self.before_labels and (self.alarm or self.always):
             raise SpecificationError("Rule field 'before_labels' cannot be set beside 'alarm' or 'always'.")
         if self.before_labels and self.required.metric not in EXPECTED:
@@ -163,6 +168,16 @@ class Rule:
         if self.alarm:
             with translated(SpecificationError, f"'over' must be one unit of time beside 'alarm', got {self.over!r}"):
                 pl.Series([datetime(2000, 1, 1)]).dt.truncate(self.over)
+
+    def _require_a_limit_on_the_change(self) -> None:
+        """Refuse a limit that any unchanged metric breaches: it is meant for the value."""
+        required, limits_change = self.required, self.against and not (self.measure or self.before_labels)
+        if limits_change and not required.holds(0.0):
+            sign, better = ("-", "rise") if required.wants_high else ("", "fall")
+            raise SpecificationError(
+                f"Rule field 'against' limits the change, and '{required}' requires a {better}. Allow a change, such "
+                f"as '{required.metric} {required.comparison} {sign}0.02', or remove 'against' to limit the value."
+            )
 
     @property
     def required(self) -> Requirement:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from streammetrics.html.tables import Row, said
+from streammetrics.html.tables import Row
 from streammetrics.html.words import words
 from streammetrics.metrics import Metric
-from streammetrics.text import bound, interval, markup, rows
+from streammetrics.text import bound, interval, markup, rows, said
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report

@@ -10,9 +10,9 @@ from streammetrics import charts
 from streammetrics.frame import LIMITS
 from streammetrics.html.pictures import Maker
 from streammetrics.html.sections import scrolled
-from streammetrics.html.tables import Cell, beside, key_cell, table
+from streammetrics.html.tables import Cell, key_cell, table
 from streammetrics.html.words import words
-from streammetrics.text import bound, cell, interval, markup, number, rows
+from streammetrics.text import beside, bound, cell, interval, markup, number, rows
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from streammetrics.html.sections import scrolled
-from streammetrics.html.tables import Cell, beside, key_cell, table
+from streammetrics.html.tables import Cell, key_cell, table
 from streammetrics.statistics.paired import pairs_kept
-from streammetrics.text import interval, markup, rows
+from streammetrics.text import beside, interval, markup, rows
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report

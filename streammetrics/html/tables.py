@@ -97,7 +97,7 @@ def metrics_table(frame: pl.DataFrame, meaning: dict[str, str], caption: str, so
             Cell(row["metric"], head=True),
             *(Cell("") if row[k] is None and k in KEPT else key_cell(row[k]) for k in keys),
         ]
-        cells += [Cell(said(row), row["value"]), Cell(bounds(row))]
+        cells += [Cell(text.said(row), row["value"]), Cell(bounds(row))]
         cells += [Cell(text.interval(row["ci_lower"], row["ci_upper"]))] if sampled else []
         cells += [Cell(row["note"] or "")] if noted else []
         cells += [Cell(meaning.get(row["metric"], ""))] if meaning else []
@@ -113,7 +113,7 @@ def groups_table(frame: pl.DataFrame, by: Sequence[str], caption: str, sortable:
     for row in text.rows(frame):
         name = text.named(row, keys)
         columns[name] = None
-        groups.setdefault(tuple(row[c] for c in by), {})[name] = Cell(said(row), row["value"], uncertainty(row))
+        groups.setdefault(tuple(row[c] for c in by), {})[name] = Cell(text.said(row), row["value"], uncertainty(row))
     nothing = Cell("–")
     rows = [
         [*(key_cell(k, head=not i) for i, k in enumerate(group)), *(cells.get(c, nothing) for c in columns)]
@@ -137,23 +137,6 @@ def key_cell(value: Any, head: bool = False) -> Cell:
     """A value of a key column."""
     number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
     return Cell(text.cell(value) or "(empty)", number, head=head)
-
-
-def said(row: Row) -> str:
-    """The value with as many digits as its interval has, else as its bounds justify; counts with commas."""
-    value, low, high = row["value"], row.get("ci_lower"), row.get("ci_upper")
-    if value is not None and abs(value) < 1e15 and float(value).is_integer() and abs(value) >= 1000:
-        return f"{value:,.0f}"
-    if low is not None and high is not None:
-        return beside(value, low, high)
-    return text.number(value, row["lower"], row["upper"])
-
-
-def beside(value: float | None, low: float | None, high: float | None) -> str:
-    """A value with as many decimals as the interval beside it."""
-    if value is None or not math.isfinite(value) or low is None or high is None or not low < high:
-        return text.number(value, None, None)
-    return f"{value:.{text.digits(high - low)}f}"
 
 
 def bounds(row: Row) -> str:

@@ -167,7 +167,7 @@ class Comparison:
         return f"The two evaluations have different numbers of rows in {differing.height:,} of {rows.height:,} groups."
 
     def __str__(self) -> str:
-        return "\n".join([text.differences(self.frame), *filter(None, [self.note])])
+        return text.differences(self.frame, self.note)
 
     def __repr__(self) -> str:
         return str(self)

@@ -1,0 +1,67 @@
+"""Tables no wider than asked, of which nothing is cut."""
+
+import polars as pl
+import pytest
+
+from streammetrics import text
+from streammetrics.aligned import aligned
+
+HEADER = ("rule", "windows", "value", "verdict")
+ROWS = [
+    ("psi(of='y_score') <= 0.05 against 28d before", "2026-01-24 to 2026-01-30", "0.001", "holds"),
+    ("enough: roc_auc >= 0.7", "2026-01-30", "0.8901", "too few rows: a warning"),
+    ("roc_auc >= 0.7", "", "–", "undefined: no negatives"),
+]
+
+
+def words(lines):
+    return sorted(word for line in lines for word in line.split() if word.strip("─"))
+
+
+@pytest.mark.parametrize("width", [30, 40, 50, 60, 70, 80, 100, 120, None])
+def test_every_word_stays_whole_at_every_width(width):
+    lines = aligned(HEADER, ROWS, (0, 1, 3), width)
+    assert max(map(len, lines)) <= (width or 200)
+    shown = [word for word in words(lines) if word not in HEADER]
+    assert shown == sorted(word for row in ROWS for cell in row for word in cell.split())
+
+
+def test_as_few_columns_as_possible_are_broken():
+    lines = aligned(HEADER, ROWS, (0, 1, 3), 90)
+    assert lines[2].startswith("psi(of='y_score') <=")
+    assert "2026-01-24 to 2026-01-30  " in lines[2]
+    assert lines[2].endswith("holds")
+    assert aligned(HEADER, ROWS, (0, 1, 3), 1000) == aligned(HEADER, ROWS, (0, 1, 3))
+
+
+def test_cells_below_each_other_leave_out_empty_ones():
+    lines = aligned(HEADER, ROWS, (0, 1, 3), 40)
+    assert lines[-3:] == ["rule     roc_auc >= 0.7", "value    –", "verdict  undefined: no negatives"]
+    assert lines.count("") == 2
+
+
+def test_texts_without_spaces_are_broken_anywhere():
+    lines = aligned(("g", "roc_auc"), [("x" * 100, "0.5")], (0,), 40)
+    assert max(map(len, lines)) <= 40
+    assert "".join(lines).count("x") == 100
+    assert lines[-1] == "roc_auc  0.5"
+
+
+def test_a_metric_is_shown_beside_groups_of_any_length():
+    frame = pl.DataFrame({"g": ["a b " * 20, "c"], "metric": "rows", "value": 1.0, "lower": 1.0, "upper": 1.0})
+    shown = text.render(frame.with_columns(note=pl.lit(None, pl.String)), ["g"], 40)
+    assert "rows" in shown.splitlines()[0]
+    assert max(map(len, shown.splitlines())) <= 40
+
+
+@pytest.mark.parametrize(
+    ("ends", "shown"),
+    [
+        ((-0.0142, -0.000093), "-0.014 to -0.00009"),
+        ((-0.0142, 0.0), "-0.014 to 0.000"),
+        ((0.0, 1e-9), "0.0000000000 to 0.0000000010"),
+        ((-1.0, 1e-9), "-1.0 to 1e-09"),
+    ],
+)
+def test_an_end_that_is_not_0_is_not_shown_as_0(ends, shown):
+    assert text.interval(*ends) == shown
