@@ -458,9 +458,25 @@ def test_every_metric_has_an_interval_or_says_why_not():
 
 
 NEED_UNITS = {
-    *("d2_poisson", "d2_gamma", "d2_tweedie", "hamming_loss", "samples_jaccard", "roc_auc_ovo", "brier_within_bin"),
+    *("d2_poisson", "d2_gamma", "d2_tweedie", "roc_auc_ovo", "brier_within_bin"),
     *("balanced_accuracy", "chance_agreement", "kappa", "mcc"),  # of pairs of labels, which no column tells
 }
+
+
+def test_metrics_that_need_units_say_why():
+    rows = data(4).with_columns(none=1 - pl.col("score"))
+    classes = sm.multiclass(y_true="label", y_score={True: "score", False: "none"}, one_vs_one=True).update(rows)
+    errors = sm.regression(y_true="score", y_pred="none", families=["poisson"]).update(rows)
+    squares, labels = "the state does not hold the squares of its terms", "labels are counted separately"
+    for acc, metric, why in (
+        (classes, "roc_auc_ovo", labels),
+        (classes, "roc_auc(average=macro)", labels),
+        (classes, "log_loss_skill", None),
+        (errors, "d2_poisson", squares),
+        (sm.binary(**LABELS).update(rows), "brier_within_bin", squares),
+    ):
+        found = acc.finalize([metric], confidence=0.9)[metric]
+        assert found.note == (why and f"no interval: {why}; pass unit= for a confidence interval")
 
 
 def test_a_metric_can_say_why_it_has_no_interval():

@@ -121,6 +121,79 @@ def test_labels_and_averages_over_them():
         assert lower < found[metric].value < upper
 
 
+def weighted_mean(values, weights, range=(0, 1)):
+    """A mean and its limits, on the logit or the logarithm."""
+    mean = np.average(values, weights=weights)
+    error = np.sqrt(np.sum(weights**2 * (values - mean) ** 2)) / weights.sum()
+    if range[1] == np.inf:
+        return mean * np.exp(-Z * error / mean), mean * np.exp(Z * error / mean)
+    low, high = range
+    odds = logit((mean - low) / (high - low))
+    step = Z * error * (high - low) / ((mean - low) * (high - mean))
+    return tuple(low + (high - low) / (1 + np.exp(-odds - side * step)) for side in (-1, 1))
+
+
+def class_rows(n=3_000):
+    r = np.random.default_rng(8)
+    y, p = r.integers(0, 4, n), r.dirichlet(np.ones(4), n)
+    p[np.arange(n), y] += 0.2 * r.random(n)
+    p /= p.sum(axis=1, keepdims=True)
+    return y, p, np.exp(r.normal(size=n) * 0.5 + p[:, 0])
+
+
+def test_each_label_against_the_rest():
+    y, p, w = class_rows()
+    rows = {"y": y, "w": w, "z": p.argmax(axis=1)}
+    acc = sm.multiclass(y_true="y", y_pred="z", sample_weight="w").update(rows)
+    found = acc.finalize(["recall", "precision", "specificity", "f1"], confidence=0.95)
+    for label in range(4):
+        true, seen = y == label, rows["z"] == label
+        binary = sm.binary(y_true="t", y_pred="s", sample_weight="w").update({"t": true, "s": seen, "w": w})
+        same = binary.finalize(["recall", "precision", "specificity", "f1"], confidence=0.95)
+        for metric in ("recall", "precision", "specificity", "f1"):
+            assert limits(found, metric, label=label) == pytest.approx(limits(same, metric), rel=1e-9)
+        assert limits(found, "recall", label=label) == pytest.approx(weighted_mean(seen[true], w[true]), rel=0.01)
+
+
+def test_losses_and_ranks_of_several_classes():
+    y, p, w = class_rows()
+    acc = sm.multiclass(y_true="y", y_score={i: f"p{i}" for i in range(4)}, sample_weight="w")
+    acc.update({"y": y, "w": w, **{f"p{i}": p[:, i] for i in range(4)}})
+    found = acc.finalize(["log_loss", "brier_score", "top_k_accuracy(k=2)"], confidence=0.95)
+    own = p[np.arange(len(y)), y]
+    brier = ((p - (y[:, None] == np.arange(4))) ** 2).sum(axis=1)
+    second = (p > own[:, None]).sum(axis=1) < 2
+    assert limits(found, "log_loss") == pytest.approx(weighted_mean(-np.log(own), w, (0, np.inf)), rel=2e-3)
+    assert limits(found, "brier_score") == pytest.approx(weighted_mean(brier, w, (0, 2)), rel=2e-3)
+    assert limits(found, "top_k_accuracy(k=2)") == pytest.approx(weighted_mean(second, w), rel=2e-3)
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_sets_of_labels(weight):
+    r = np.random.default_rng(9)
+    x, w = r.normal(size=(2_000, 3)) + r.normal(size=(2_000, 1)), r.exponential(size=2_000)
+    y, p = r.random((2_000, 3)) < 1 / (1 + np.exp(-x)), 1 / (1 + np.exp(-x))
+    columns = {f"{name}{i}": values[:, i] for name, values in (("y", y), ("p", p)) for i in range(3)}
+    names = {side: {i: f"{side}{i}" for i in range(3)} for side in "yp"}
+    acc = sm.multilabel(y_true=names["y"], y_score=names["p"], sample_weight=weight).update(columns | {"w": w})
+    found = acc.finalize(["subset_accuracy", "hamming_loss", "samples_jaccard"], confidence=0.95)
+    z, w = p >= 0.5, np.ones(2_000) if weight is None else w
+    both, either = (y & z).sum(axis=1), (y | z).sum(axis=1)
+    jaccard = np.divide(both, either, out=np.zeros(2_000), where=either > 0)
+    for metric, values in (("hamming_loss", (y ^ z).mean(axis=1)), ("samples_jaccard", jaccard)):
+        assert limits(found, metric) == pytest.approx(weighted_mean(values, w), rel=1e-3)
+    assert limits(found, "subset_accuracy") == pytest.approx(weighted_mean((y == z).all(axis=1), w), rel=5e-3)
+
+
+def test_states_without_squares_of_sets_have_no_intervals():
+    old = sm.Accumulator.from_bytes((OLD.parent.parent / "0.1.0" / "multilabel.bytes").read_bytes())
+    for acc in (old, sm.Accumulator.from_bytes(old.to_bytes()), old + old):
+        found = acc.finalize(["hamming_loss", "samples_jaccard", "subset_accuracy"], confidence=0.95)
+        reason = "no interval: the state lacks sums that it needs, as those of earlier versions do"
+        assert [found[m].note for m in ("hamming_loss", "samples_jaccard")] == [reason] * 2
+        assert found["subset_accuracy"].ci_lower < found["subset_accuracy"].value
+
+
 @pytest.mark.parametrize("weight", [1e200, 1e-200])
 def test_weights_whose_squares_are_no_floats_have_none(weight):
     found = report(sm.binary, data().with_columns(w=pl.lit(weight)))

@@ -157,7 +157,7 @@ def brier_uncertainty(weight: Expr, pos: Expr) -> Expr:
     return rate * (1 - rate)
 
 
-@metric(range=(-0.25, 0.75))
+@metric(range=(-0.25, 0.75), interval=methods.NO_SQUARES)
 def brier_within_bin(weight: Expr, pos: Expr, score_sum: Expr, score_square_sum: Expr, pos_score_sum: Expr) -> Expr:
     """Contribution of score variation within bins to the Brier score (Stephenson, Coelho & Jolliffe 2008).
 

@@ -161,7 +161,7 @@ def top_k_accuracy(rank: Expr, count: Expr, *, k: int = 1) -> Expr:
     return count.filter(rank <= k).sum() / count.sum()
 
 
-@metric(range=(0, 1), better="high", aliases=("hand_till_auc",))
+@metric(range=(0, 1), better="high", aliases=("hand_till_auc",), interval=methods.SEPARATE)
 def roc_auc_ovo(one_rows: Expr, other_rows: Expr, ordered_pairs: Expr, *, average: str = "macro") -> Expr:
     """One-vs-one ROC AUC: mean over all pairs of labels of the ROC AUC within the pair (Hand & Till 2001).
 

@@ -117,7 +117,7 @@ def tweedie_deviance(weight: Expr, tweedie_deviance_sum: Expr) -> Expr:
     return tweedie_deviance_sum / weight
 
 
-@metric(range=(-inf, 1), better="high")
+@metric(range=(-inf, 1), better="high", interval=methods.NO_SQUARES)
 def d2_poisson(weight: Expr, poisson_deviance_sum: Expr, poisson_null_deviance_sum: Expr) -> Expr:
     """Share of the Poisson deviance that the predictions explain: R² with deviance instead of squared error.
 
@@ -129,7 +129,7 @@ def d2_poisson(weight: Expr, poisson_deviance_sum: Expr, poisson_null_deviance_s
     return explained(weight, poisson_deviance_sum, poisson_null_deviance_sum)
 
 
-@metric(range=(-inf, 1), better="high")
+@metric(range=(-inf, 1), better="high", interval=methods.NO_SQUARES)
 def d2_gamma(weight: Expr, gamma_deviance_sum: Expr, gamma_null_deviance_sum: Expr) -> Expr:
     """Share of the gamma deviance that the predictions explain. See `d2_poisson`.
 
@@ -139,7 +139,7 @@ def d2_gamma(weight: Expr, gamma_deviance_sum: Expr, gamma_null_deviance_sum: Ex
     return explained(weight, gamma_deviance_sum, gamma_null_deviance_sum)
 
 
-@metric(range=(-inf, 1), better="high", aliases=("d2_tweedie_score",))
+@metric(range=(-inf, 1), better="high", aliases=("d2_tweedie_score",), interval=methods.NO_SQUARES)
 def d2_tweedie(weight: Expr, tweedie_deviance_sum: Expr, tweedie_null_deviance_sum: Expr) -> Expr:
     """Share of the Tweedie deviance that the predictions explain. See `d2_poisson`.
 

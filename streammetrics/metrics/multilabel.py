@@ -6,7 +6,6 @@ over these rows.
 
 from __future__ import annotations
 
-import polars as pl
 from polars import Expr
 
 from streammetrics.metrics.metric import metric
@@ -17,7 +16,7 @@ from streammetrics.uncertainty import methods
     range=(0, 1),
     better="high",
     aliases=("exact_match_ratio",),
-    interval=methods.share(pl.col("exact_match"), pl.col("row_weight")),
+    interval=methods.share_of_sets("exact_match", "row_weight"),
 )
 def subset_accuracy(row_weight: Expr, exact_match: Expr) -> Expr:
     """Share of rows with all labels correct.
@@ -32,7 +31,11 @@ def subset_accuracy(row_weight: Expr, exact_match: Expr) -> Expr:
     return exact_match / row_weight
 
 
-@metric(range=(0, 1), better="low")
+@metric(
+    range=(0, 1),
+    better="low",
+    interval=methods.mean_of_shares("label_errors", "label_error_square_sum", "label_decisions", "row_weight"),
+)
 def hamming_loss(label_errors: Expr, label_decisions: Expr) -> Expr:
     """Share of wrong decisions, with one decision per row and label.
 
@@ -44,7 +47,12 @@ def hamming_loss(label_errors: Expr, label_decisions: Expr) -> Expr:
     return label_errors / label_decisions
 
 
-@metric(range=(0, 1), better="high", aliases=("jaccard_samples",))
+@metric(
+    range=(0, 1),
+    better="high",
+    aliases=("jaccard_samples",),
+    interval=methods.mean_of_shares("jaccard_sum", "jaccard_square_sum", "row_weight", "row_weight"),
+)
 def samples_jaccard(row_weight: Expr, jaccard_sum: Expr) -> Expr:
     """Mean Jaccard index of the rows: labels both true and predicted, divided by labels true or predicted.
 

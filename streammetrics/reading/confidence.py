@@ -18,10 +18,11 @@ from streammetrics.state.tables import State, roll_up
 from streammetrics.statistics import GROUP, ConfusionMatrix, Statistic, View
 from streammetrics.uncertainty import auc_intervals, influence_intervals, jackknife_interval, sliced
 from streammetrics.uncertainty.limits import Interval, Range
-from streammetrics.uncertainty.methods import OF_MATRIX, Influence
+from streammetrics.uncertainty.methods import OF_MATRIX, OF_OUTCOMES, Influence
 from streammetrics.uncertainty.pairs import difference_interval
 
 PAIRS_OF_LABELS = 600  # of a group, at most, whose influence is looked at one by one
+OF_LABELS = {c: f"{c}_w2" for c in sorted(OF_OUTCOMES.columns)}  # in the view of a confusion matrix
 AT_ONCE = 1 << 20  # rows of tables, when folds are left out
 
 
@@ -63,27 +64,32 @@ def is_weighted(statistic: Statistic, table: pl.DataFrame) -> bool:
 
 def _known(metric: Metric, statistic: Statistic, view: View, table: pl.DataFrame) -> dict[str, bool]:
     """What `reason` asks: if rows are weighted, if limits are found, if all sums are known, which old states lack."""
+    twins = _twins(statistic, view, weighted := is_weighted(statistic, table))
     later = [c for c in (*statistic.twins.values(), *statistic.added) if c in table.columns]
-    weighted = is_weighted(statistic, table)
-    expressions = closed(metric, statistic.twins if weighted else None) is not None
-    of_auc = metric.interval.of_auc and not weighted
+    expressions = closed(metric, twins) is not None
+    of_auc = _has_auc(metric) and not weighted
     found = expressions or of_auc or _influence(metric, statistic, view, table) is not None
     return {"weighted": weighted, "found": found, "known": not any(table[c].is_nan().any() for c in later)}
 
 
 def _influence(metric: Metric, statistic: Statistic, view: View, table: pl.DataFrame) -> Influence | None:
     """How the influence of a row is found: for several classes, of a pair of labels."""
-    twins = statistic.twins if is_weighted(statistic, table) else None
+    twins = _twins(statistic, view, is_weighted(statistic, table))
     if not _of_pairs(metric, statistic, view):
         return influence(metric, twins)
     if metric.interval.without or (twins is None and closed(metric) is not None):
         return None
-    return OF_MATRIX if twins is None else OF_MATRIX.of_weights(twins)
+    return OF_MATRIX if twins is None else OF_MATRIX.of_weights(statistic.twins)
 
 
 def _of_pairs(metric: Metric, statistic: Statistic, view: View) -> bool:
     """Whether a metric is one of all labels, or an average over labels, which pairs of labels tell."""
     return isinstance(statistic, ConfusionMatrix) and (metric.average is not None or not view.kept)
+
+
+def _has_auc(metric: Metric) -> bool:
+    """Whether a metric is the ROC AUC of a table."""
+    return metric.interval.of_auc and metric.average is None
 
 
 def _of_rows(state: State, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:
@@ -104,12 +110,13 @@ def _of_view(
     table, groups, index = state.tables[statistic.name], state.groups_of(statistic), [GROUP, *view.kept]
     first = next(iter(view.cases(table).values()))
     parts = [_no_limits(first.with_columns(metric=pl.lit(None, pl.String)), [*index, "metric"])]
-    twins = statistic.twins if is_weighted(statistic, table) else None
+    twins = _twins(statistic, view, is_weighted(statistic, table))
     if twins:
         table = _in_rows(statistic, table, [GROUP])
-        first = first if isinstance(statistic, ConfusionMatrix) else _in_rows(statistic, first, index)
+        of_matrix = isinstance(statistic, ConfusionMatrix)
+        first = _with_squares(view, table) if of_matrix else _in_rows(statistic, first, index)
     elif twins is None:
-        parts += _of_auc(first, index, [m for m in metrics if m.interval.of_auc], confidence)
+        parts += _of_auc(first, index, [m for m in metrics if _has_auc(m)], confidence)
     limits = {m: method(m, confidence) for m in metrics if (method := closed(m, twins)) is not None}
     parts += _of_expressions(view, first, groups, limits)
     ways = {m: way for m in metrics if (way := _influence(m, statistic, view, table)) is not None}
@@ -120,6 +127,19 @@ def _of_view(
         else:
             parts.append(_by_influence(view, first, own, way, confidence))
     return pl.concat(parts, how="diagonal_relaxed")
+
+
+def _twins(statistic: Statistic, view: View, weighted: bool) -> Mapping[str, str] | None:
+    """The columns of squared weights in a view, if rows have weights."""
+    if weighted and isinstance(statistic, ConfusionMatrix) and view.kept:
+        return OF_LABELS
+    return statistic.twins if weighted else None
+
+
+def _with_squares(view: View, table: pl.DataFrame) -> pl.DataFrame:
+    """The view of a confusion matrix; counts of each label against the rest with those of squared weights."""
+    weights, squares = (next(iter(view.cases(table.with_columns(count=c)).values())) for c in ("count", "count_w2"))
+    return weights.with_columns(squares[c].alias(twin) for c, twin in OF_LABELS.items()) if view.kept else weights
 
 
 def _of_expressions(

@@ -8,11 +8,11 @@ from polars import Expr
 
 from streammetrics.metrics import Metric
 from streammetrics.uncertainty import as_proportion
-from streammetrics.uncertainty.methods import BY_COLUMNS, OF_OUTCOMES, Closed, Influence, share
+from streammetrics.uncertainty.methods import BY_COLUMNS, OF_OUTCOMES, SEPARATE, Closed, Influence, share
 
 OLD = "the state lacks sums that it needs, as those of earlier versions do"
 NEEDS_UNITS = "pass unit= for a confidence interval"
-PLACES = {"actual", *(f"{what}_{end}" for what in ("error", "value") for end in ("low", "high")), "weighted"}
+PLACES = {"actual", "rank", *(f"{what}_{end}" for what in ("error", "value") for end in ("low", "high")), "weighted"}
 
 
 def closed(metric: Metric, twins: Mapping[str, str] | None = None) -> Closed | None:
@@ -40,7 +40,8 @@ def influence(metric: Metric, twins: Mapping[str, str] | None = None) -> Influen
         twins: If rows have weights, the columns of squared weights.
     """
     own = metric.interval
-    if metric.average is not None or own.without or (twins is None and own.of_auc) or closed(metric, twins) is not None:
+    elsewhere = closed(metric, twins) is not None or (twins is None and own.of_auc)
+    if metric.average is not None or own.without or own.without_units or elsewhere:
         return None
     ways = (own.influence,) if own.influence else (way for way in BY_COLUMNS if _fits(metric, way))
     found = (way if twins is None else way.of_weights(twins) for way in ways)
@@ -84,8 +85,9 @@ def reason(metric: Metric, *, units: bool, weighted: bool, found: bool, known: b
     if units:
         return own.without_folds or "too few units, or they do not vary"
     if not found:
-        parts = ["not available for weighted rows"] * weighted + [NEEDS_UNITS] * jackknifed(metric)
-        return "; ".join(parts)
+        of_labels = SEPARATE.without_units if metric.average is not None else ""
+        why = of_labels or own.without_units or ("not available for weighted rows" if weighted else "")
+        return "; ".join([why] * bool(why) + [NEEDS_UNITS] * jackknifed(metric))
     if not known:
         return OLD
     return "too few rows, or " + ("the maximum could come from noise" if own.maximum else "they do not vary")

@@ -36,6 +36,7 @@ class ClassLoss(Losses):
     keys: ClassVar[dict[str, pl.DataType]] = {"actual": pl.UInt32()}
     counts: ClassVar[tuple[str, ...]] = ("class_weight",)
     held: ClassVar[tuple[str, ...]] = counts
+    squared: ClassVar[tuple[str, ...]] = (*counts, *Losses.sums)
     limits: ClassVar[Mapping[str, float]] = dict(zip(Losses.sums, (LOG_LOSS, LOG_LOSS**2, 2, 4), strict=True))
 
     def cells(self, rows: Rows) -> tuple[int, ...]:

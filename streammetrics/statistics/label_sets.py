@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import nan
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,8 +26,9 @@ class LabelSets(Summed):
 
     Values: ``row_weight`` (the number of rows, or the sum of their weights), ``exact_match`` (rows with all labels
     correct), ``label_decisions`` (one per row and label), ``label_errors`` (wrong decisions), ``jaccard_sum`` (per row,
-    the number of labels both true and predicted, divided by the number true or predicted; 0 if there are none).
-    Unweighted counts merge bit for bit, the sum within 1e-12.
+    the number of labels both true and predicted, divided by the number true or predicted; 0 if there are none); for
+    confidence intervals, ``label_error_square_sum`` and ``jaccard_square_sum`` (the sums of the squares of both).
+    Unweighted counts merge bit for bit, the sums within 1e-12.
 
     Args:
         threshold: Score at or above which a label is predicted, rounded to the type of the score. Ignored if ``y_pred``
@@ -45,8 +48,10 @@ class LabelSets(Summed):
     roles: ClassVar[tuple[str, ...]] = ("y_true",)
     counts: ClassVar[tuple[str, ...]] = ("row_weight", "exact_match", "label_errors", "label_decisions")
     held: ClassVar[tuple[str, ...]] = ("row_weight",)
-    limits: ClassVar[Mapping[str, float]] = {"exact_match": 1, "jaccard_sum": 1}
-    sums: ClassVar[tuple[str, ...]] = ("jaccard_sum",)
+    limits: ClassVar[Mapping[str, float]] = {"exact_match": 1, "jaccard_sum": 1, "jaccard_square_sum": 1}
+    sums: ClassVar[tuple[str, ...]] = ("jaccard_sum", "label_error_square_sum", "jaccard_square_sum")
+    added: ClassVar[Mapping[str, float]] = MappingProxyType(dict.fromkeys(sums[1:], nan))
+    squared: ClassVar[tuple[str, ...]] = (*counts, *sums)
 
     def __post_init__(self) -> None:
         if not isinstance(self.threshold, int | float) or self.threshold != self.threshold:
@@ -54,10 +59,10 @@ class LabelSets(Summed):
 
     def cells(self, rows: Rows) -> tuple[int, ...]:
         """Counts and sums."""
-        return (5,)
+        return (7,)
 
     def count(self, rows: Rows, out: NDArray[np.float64]) -> None:
-        """Sums over the rows of each group: shape (groups, 5)."""
+        """Sums over the rows of each group: shape (groups, 7)."""
         predicted = rows.predicted or tuple(
             (score >= rows.rounded([self.threshold], i)).view(np.uint8) for i, score in enumerate(rows.score)
         )
@@ -68,6 +73,7 @@ class LabelSets(Summed):
             either += true | found
         jaccard = np.divide(both, either, out=np.zeros(rows.size), where=either > 0)
         values = [np.ones(rows.size), wrong == 0, wrong, np.full(rows.size, len(rows.truth)), jaccard]
+        values += [wrong**2, jaccard**2]
         weight = 1.0 if rows.weight is None else rows.weight
         kernels.add_runs(out, np.stack(values) * weight, rows.runs)
 

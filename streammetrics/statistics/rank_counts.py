@@ -33,6 +33,7 @@ class RankCounts(Summed):
     keys: ClassVar[dict[str, pl.DataType]] = {"rank": pl.UInt32()}
     counts: ClassVar[tuple[str, ...]] = ("count",)
     held: ClassVar[tuple[str, ...]] = counts
+    squared: ClassVar[tuple[str, ...]] = counts
 
     def cells(self, rows: Rows) -> tuple[int, ...]:
         """Ranks."""

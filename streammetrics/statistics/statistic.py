@@ -193,14 +193,14 @@ class Statistic(ABC):
     def valid(self) -> pl.Expr:
         """Whether a row of a table read from a file is valid."""
         counts = [pl.col(c) >= 0 for c in self.counts]
-        finite = [pl.col(c).is_finite() for c in (*self.counts, *self.sums)]
+        finite = [pl.col(c).is_finite() for c in (*self.counts, *self.sums) if c not in self.added]
         rows = pl.sum_horizontal(pl.col(self.held).cast(pl.Float64))
         limited = [(pl.col(c) >= 0) & at_most(c, rows * most) for c, most in self.limits.items()]
         return pl.all_horizontal(*counts, *finite, *limited)
 
     def overflown(self) -> pl.Expr:
         """Whether a total of the table, over all groups, is not finite."""
-        aside = {*self.keys, *self.twins.values()}
+        aside = {*self.keys, *self.twins.values(), *self.added}
         floats = [c for c, kind in self.schema(weighted=True).items() if kind.is_float() and c not in aside]
         totals = [pl.col(c).sum().over(self.kept) if self.kept else pl.col(c).sum() for c in floats]
         if self.held:  # so that they can be summed

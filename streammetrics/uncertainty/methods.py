@@ -13,7 +13,7 @@ from polars import Expr
 from streammetrics.uncertainty.distributions import normal_quantile, upper_level
 from streammetrics.uncertainty.influence import counted
 from streammetrics.uncertainty.limits import Interval, limits
-from streammetrics.uncertainty.means import mean_interval
+from streammetrics.uncertainty.means import ROUNDING, mean_interval
 from streammetrics.uncertainty.moments import PRODUCTS, with_products
 from streammetrics.uncertainty.proportions import sum_interval, wilson_interval
 from streammetrics.uncertainty.quantiles import quantile_interval
@@ -79,6 +79,7 @@ class Method:
         maximum: Whether the metric is a maximum over thresholds, whose bias is subtracted.
         of_auc: Whether the metric is a linear function of the ROC AUC.
         without: Reason for having no interval.
+        without_units: Reason for having none unless rows belong to units.
         without_folds: Reason for which the jackknife over units is not valid.
     """
 
@@ -89,6 +90,7 @@ class Method:
     maximum: bool = False
     of_auc: bool = False
     without: str = ""
+    without_units: str = ""
     without_folds: str = ""
 
 
@@ -167,6 +169,26 @@ def mean(side: str) -> Method:
     return Method(closed, partial(closed, end="_w2"))
 
 
+def mean_of_shares(total: str, squares: str, parts: str, rows: str) -> Method:
+    """The mean over rows of a share: of a sum and the sum of its squares, where every row has as many parts."""
+
+    def closed(metric: Metric, confidence: float, end: str = "") -> Interval:
+        weight, each = pl.col(rows), pl.col(parts) / pl.col(rows)
+        middle = pl.col(total) / pl.col(parts)
+        square = pl.col(squares + end) / each**2
+        spread = square - 2 * middle * pl.col(total + end) / each + middle**2 * pl.col(rows + end)
+        error = pl.when(spread > ROUNDING * square).then((spread / weight / (weight - 1)).sqrt())
+        return limits(middle, error, normal_quantile(upper_level(confidence)), metric.range)
+
+    return Method(closed, partial(closed, end="_w2"))
+
+
+def share_of_sets(count: str, rows: str) -> Method:
+    """A proportion of rows whose table holds sums over them."""
+    weighted = mean_of_shares(count, count, rows, rows).weighted
+    return replace(share(pl.col(count), pl.col(rows)), weighted=weighted)
+
+
 def sums(*products: tuple[str, str, str], **squares: str) -> Method:
     """A function of the number of rows and of sums over rows.
 
@@ -189,10 +211,17 @@ def without(reason: str) -> Method:
     return Method(without=reason)
 
 
+def of_units(reason: str) -> Method:
+    """No interval unless rows belong to units, and why."""
+    return Method(without_units=reason)
+
+
 INFLUENCE = Method()
 AUC = Method(of_auc=True, fewest=FEWEST)
 STEPS = Method(fewest=FEWEST_OF_STEPS)
 MAXIMUM = Method(fewest=FEWEST_OF_STEPS, maximum=True)
+SEPARATE = of_units("labels are counted separately")
+NO_SQUARES = of_units("the state does not hold the squares of its terms")
 MOMENTS = Method(influence=Influence(tuple(PRODUCTS.items()), prepared=with_products))
 
 OF_OUTCOMES = Influence(tuple(counted("tp", "fp", "fn", "tn").items()), added=0.5)

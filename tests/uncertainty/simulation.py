@@ -29,7 +29,7 @@ ROWS_AT_ONCE = 1_000_000  # of samples
 BIG = 2_000_000  # rows, whose metrics are the truth
 LEAST, MOST = 0.93, 0.985
 SELDOM = 0.5  # share of samples with an interval, below which a table shows none
-CLASSES = 10
+CLASSES, LABELS = 10, 5
 DOCS = Path(__file__).parents[2] / "docs"
 COMPLEMENTS = {"error_rate", "error_cdf"}  # of accuracy and `within`
 OPTIONS = {
@@ -50,7 +50,8 @@ THEMES = {  # modules of metrics
     "classes": {"several_classes", "class_probabilities"},
     "errors": {"errors", "deviances", "quantiles"},
 }
-AVERAGES = ["f1(average=macro)", "precision(average=weighted)", "recall(average=macro)"]
+AVERAGES = ["f1(average=macro)", "precision(average=weighted)", "recall(average=macro)", "precision", "recall", "f1"]
+SETS = ["subset_accuracy", "hamming_loss", "samples_jaccard"]
 PAIRED = [
     *("accuracy", "recall", "specificity", "precision", "npv", "f1", "mcc", "kappa", "balanced_accuracy", "roc_auc"),
     *("average_precision", "pr_auc", "ks", "best_f1", "lift", "log_loss", "log_loss_skill", "brier_score"),
@@ -95,9 +96,16 @@ class Setting:
         """Metric, value, and limits if there is a confidence, of each group."""
         if not self.paired:
             frame = acc.finalize(self.metrics, confidence=confidence).frame
-            return frame.filter(pl.col("label").is_null()) if "label" in frame.columns else frame
+            return of_rarest(frame) if "label" in frame.columns else frame
         compared = acc.finalize().compare("a", "b", metrics=self.metrics, confidence=confidence)
         return compared.frame.rename({"difference": "value"})
+
+
+def of_rarest(frame: pl.DataFrame) -> pl.DataFrame:
+    """Estimates of all labels together, and of the rarest class against the rest."""
+    label, named = pl.col("label"), pl.format("{} (rarest class)", "metric")
+    frame = frame.with_columns(metric=pl.when(label.is_null()).then("metric").otherwise(named))
+    return frame.filter(label.is_null() | (label == CLASSES - 1))
 
 
 def has_interval(metric: sm.Metric) -> bool:
@@ -118,7 +126,7 @@ def scores(random: Random, shape: tuple[int, int], share: float, distance: float
 def weighted(draw, random: Random, shape: tuple[int, int]) -> Columns:
     """The same rows with weights that follow the score or the prediction, and chance."""
     columns = draw(random, shape)
-    rank = columns["p"].argsort(axis=1).argsort(axis=1) / shape[1]
+    rank = columns["p" if "p" in columns else "p0"].argsort(axis=1).argsort(axis=1) / shape[1]
     return columns | {"w": np.exp(rank + 0.7 * random.normal(size=shape))}
 
 
@@ -138,6 +146,13 @@ def classes(random: Random, shape: tuple[int, int]) -> Columns:
     seen = random.normal(size=(*shape, CLASSES)) + 2.2 * (y[..., None] == np.arange(CLASSES))
     p = softmax(2 * seen, axis=-1)
     return {"y": y, **{f"p{i}": p[..., i] for i in range(CLASSES)}}
+
+
+def sets(random: Random, shape: tuple[int, int]) -> Columns:
+    """Rows with several labels, some of them with more than others."""
+    odds = random.normal(size=(*shape, 1)) + random.normal(size=(*shape, LABELS)) - 0.5
+    y = random.random(odds.shape) < expit(2 * odds)
+    return {f"{name}{i}": v[..., i] for name, v in (("y", y), ("p", expit(odds))) for i in range(LABELS)}
 
 
 def values(random: Random, shape: tuple[int, int]) -> Columns:
@@ -166,6 +181,9 @@ def two_values(random: Random, shape: tuple[int, int]) -> Columns:
 binary = partial(sm.binary, y_true="y", y_score="p")
 regression = partial(sm.regression, y_true="y", y_pred="p", families=["log", "log_cosh", "poisson", "gamma"])
 multiclass = partial(sm.multiclass, y_true="y", y_score={i: f"p{i}" for i in range(CLASSES)})
+multilabel = partial(
+    sm.multilabel, **{f"y_{side}": {i: f"{c}{i}" for i in range(LABELS)} for side, c in (("true", "y"), ("score", "p"))}
+)
 two_models = partial(sm.binary, y_true="y", y_score={"a": "a", "b": "b"})
 two_regressions = partial(sm.regression, y_true="y", y_pred={"a": "a", "b": "b"})
 of_weights = partial(binary, sample_weight="w")
@@ -189,6 +207,19 @@ SETTINGS = [
         )
     ),
     Setting("10 classes", "classes", 2_000, classes, multiclass),
+    Setting(
+        "10 classes, weighted", "classes", 2_000, partial(weighted, classes), partial(multiclass, sample_weight="w")
+    ),
+    Setting("200 sets of labels", "sets", 200, sets, multilabel, SETS),
+    Setting("2,000 sets of labels", "sets", 2_000, sets, multilabel, SETS),
+    Setting(
+        "2,000 sets of labels, weighted",
+        "sets",
+        2_000,
+        partial(weighted, sets),
+        partial(multilabel, sample_weight="w"),
+        SETS,
+    ),
     Setting("200 errors", "errors", 200, values, regression),
     Setting("2,000 errors", "errors", 2_000, values, regression),
     Setting(
