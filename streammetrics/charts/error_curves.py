@@ -9,7 +9,7 @@ import polars as pl
 
 from streammetrics import text
 from streammetrics.charts.histograms import outlines
-from streammetrics.charts.picture import Axis, Layer, Picture, extent, line
+from streammetrics.charts.picture import Axis, Layer, Picture, between, extent, line
 from streammetrics.charts.series import Series, Source, curve_of, series_of
 from streammetrics.charts.thinning import seen_apart, thinned
 from streammetrics.errors import MetricError, ReportError
@@ -44,16 +44,12 @@ def _steps(source: Source, kind: str, along: str, title: str, what: str, caption
     low, high = _ends(series.frame, along, both=kind == "error_cdf")
     x = Axis(what, low, high)
     y = Axis("Rows up to there (share)")
-    lines = {side: _stairs(series.frame, along, side, x) for side in ("share", "lower", "upper")}
-    band = [
-        pl.concat(
-            [thinned(lines["upper"].filter(series=n), x, y), thinned(lines["lower"].filter(series=n), x, y).reverse()]
-        )
-        for n in series.names
-    ]
-    wide = seen_apart(thinned(lines["lower"], x, y), thinned(lines["upper"], x, y), x, y)
-    layers = [Layer("band", pl.concat(band))] if wide and band else []
-    layers.append(Layer("line", thinned(lines["share"], x, y)))
+    shares, lower, upper = (
+        thinned(_stairs(series.frame, along, side, x), x, y) for side in ("share", "lower", "upper")
+    )
+    wide = seen_apart(lower, upper, x, y)
+    layers = [between(upper, lower)] if wide else []
+    layers.append(Layer("line", shares))
     if low < 0 < high:
         layers.insert(0, line((0, 0), (0, 1)))
     if wide:

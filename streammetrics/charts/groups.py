@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from streammetrics import text
-from streammetrics.charts.picture import MOST, Axis, Layer, Picture, extent, line
+from streammetrics.charts.picture import MOST, Axis, Layer, Picture, between, extent, line
 from streammetrics.charts.series import PLACE, Drawn, Series, series_of
 from streammetrics.errors import ReportError
 from streammetrics.frame import ESTIMATE
@@ -200,12 +200,7 @@ def _series(report: Drawn, rows: pl.DataFrame, keys: list[str], most: int = MOST
 
 def _ribbon(frame: pl.DataFrame, low: str, high: str, y: Axis) -> Layer:
     """The area between the limits of each series, from window to window."""
-    ends = [frame.select("series", "x", y=pl.col(c).clip(y.low, y.high)) for c in (high, low)]
-    parts = [
-        pl.concat([ends[0].filter(series=name), ends[1].filter(series=name).reverse()]).drop_nulls()
-        for name in frame["series"].unique(maintain_order=True)
-    ]
-    return Layer("band", pl.concat(parts) if parts else ends[0])
+    return between(*(frame.select("series", "x", y=pl.col(c).clip(y.low, y.high)).drop_nulls() for c in (high, low)))
 
 
 def interval_columns(frame: pl.DataFrame, confidence: float | None) -> tuple[str, str, str]:

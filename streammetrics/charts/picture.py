@@ -117,6 +117,15 @@ def line(x: Sequence[float], y: Sequence[float]) -> Layer:
     return Layer("reference", pl.DataFrame({"x": x, "y": y}, {"x": pl.Float64, "y": pl.Float64}))
 
 
+def between(upper: pl.DataFrame, lower: pl.DataFrame) -> Layer:
+    """A band: the area between two lines of each series, along one and back along the other."""
+    parts = [
+        pl.concat([upper.filter(series=name), lower.filter(series=name).reverse()])
+        for name in upper["series"].unique(maintain_order=True)
+    ]
+    return Layer("band", pl.concat(parts) if parts else upper)
+
+
 def extent(*columns: pl.Series, room: float = 0.05) -> tuple[float, float]:
     """The ends of an axis that holds finite values, with some room beside them.
 

@@ -11,7 +11,7 @@ from polars import Expr
 
 from streammetrics import text
 from streammetrics.charts.histograms import outlines
-from streammetrics.charts.picture import Axis, Layer, Picture, line
+from streammetrics.charts.picture import Axis, Layer, Picture, between, line
 from streammetrics.charts.series import Series, Source, curve_of, series_of
 from streammetrics.charts.thinning import seen_apart, thinned
 from streammetrics.errors import MetricError, ReportError
@@ -149,16 +149,12 @@ def _path(curve: pl.DataFrame, across: Expr, up: Expr) -> pl.DataFrame:
 
 def _band(source: Source, kind: str, series: Series, x: Axis, y: Axis, across: Expr, up: Expr) -> Layer:
     """The area between the curves of the best and of the worst order of rows within bins."""
-    nothing = pl.DataFrame(schema={"series": pl.String, "x": pl.Float64, "y": pl.Float64})
     if isinstance(source, pl.DataFrame):
-        return Layer("band", nothing)
+        return Layer("band", pl.DataFrame())
     best, worst = (
         thinned(_path(series.of(source.curve(kind, order)), across, up), x, y) for order in ("best", "worst")
     )
-    if not seen_apart(best, worst, x, y):
-        return Layer("band", nothing)
-    parts = [pl.concat([best.filter(series=name), worst.filter(series=name).reverse()]) for name in series.names]
-    return Layer("band", pl.concat(parts))
+    return between(best, worst) if seen_apart(best, worst, x, y) else Layer("band", best.clear())
 
 
 def _points(source: Source, series: Series, points: pl.DataFrame | None, keys: dict[str, Any]) -> pl.DataFrame | None:

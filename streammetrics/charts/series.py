@@ -104,9 +104,9 @@ class Series:
         return f"{shown} of {shown + self.left_out:,}, those with most rows" if self.left_out else ""
 
 
-def curve_of(source: Source, kind: str, order: str = "tied") -> pl.DataFrame:
+def curve_of(source: Source, kind: str) -> pl.DataFrame:
     """A curve of a report; a frame is one already."""
-    return source if isinstance(source, pl.DataFrame) else source.curve(kind, order)
+    return source if isinstance(source, pl.DataFrame) else source.curve(kind)
 
 
 def keys_of(source: Source, frame: pl.DataFrame) -> list[str]:

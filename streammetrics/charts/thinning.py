@@ -11,14 +11,13 @@ from streammetrics.charts.picture import Axis, Places
 HALF_A_PIXEL = 0.5 / 600  # of a chart 600 pixels wide
 
 
-def thinned(frame: pl.DataFrame, x: Axis, y: Axis, tolerance: float = HALF_A_PIXEL) -> pl.DataFrame:
-    """The points of each series that a line needs, so that no dropped one is further from it than the tolerance.
+def thinned(frame: pl.DataFrame, x: Axis, y: Axis) -> pl.DataFrame:
+    """The points of each series that a line needs, so that no dropped one is further from it than half a pixel.
 
     Args:
         frame: the columns series, x and y, in the order of the line.
         x: where x lies.
         y: where y lies.
-        tolerance: as a share of the chart.
 
     >>> straight = pl.DataFrame({"series": ["a"] * 5, "x": [0.0, 0.2, 0.4, 0.6, 1.0], "y": [0.0, 0.2, 0.4, 0.6, 0.0]})
     >>> thinned(straight, Axis("x"), Axis("y"))["x"].to_list()
@@ -26,7 +25,7 @@ def thinned(frame: pl.DataFrame, x: Axis, y: Axis, tolerance: float = HALF_A_PIX
     """
     return pl.concat(
         [
-            part.filter(needed(x.place(part["x"]), y.place(part["y"]), tolerance))
+            part.filter(needed(x.place(part["x"]), y.place(part["y"]), HALF_A_PIXEL))
             for part in frame.partition_by("series", maintain_order=True)
         ]
         or [frame]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 
 from streammetrics.charts import Picture, as_svg, for_page
+from streammetrics.html.document import embedded
 from streammetrics.text import markup
 
 
@@ -27,6 +27,6 @@ def figure(picture: Picture, identity: str, interactive: bool = False) -> str:
 
 def _script(picture: Picture) -> str:
     """A place for the chart, and the chart as JSON that cannot end its element."""
-    written = json.dumps(for_page(picture, explore=True), separators=(",", ":")).replace("<", r"\u003c")
     named = f'role="img" aria-label="{markup(picture.title)}"'
-    return f'<div class="vega" {named}></div><script type="application/json">{written}</script>'
+    content = embedded(for_page(picture, explore=True))
+    return f'<div class="vega" {named}></div><script type="application/json">{content}</script>'

@@ -7,13 +7,9 @@ segments take half a megabyte for each metric with its bounds and interval.
 from __future__ import annotations
 
 import base64
-import hashlib
-import json
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
-from string import Template
 from typing import Any
 
 import numpy as np
@@ -21,7 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.frame import LIMITS, VALUE
-from streammetrics.text import markup
+from streammetrics.html.document import document, embedded, resource
 from streammetrics.version import __version__
 
 ALL_ROWS = "All rows"
@@ -137,16 +133,9 @@ class Course:
 
 def history_page(course: Course, title: str) -> str:
     """The page."""
-    script = _resource("history.js")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return Template(_resource("history.html")).substitute(
-        title=markup(title),
-        style=_resource("page.css") + _resource("history.css"),
-        script=script,
-        digest=digest,
-        data=json.dumps(_content(course), separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c"),
-        version=__version__,
-    )
+    style = resource("page.css") + resource("history.css")
+    data = embedded(_content(course))
+    return document("history", title, style, resource("history.js"), data=data, version=__version__)
 
 
 def _content(course: Course) -> dict[str, Any]:
@@ -212,7 +201,3 @@ def _planes(column: NDArray[np.uint32]) -> list[bytes]:
     """The lowest bytes of all integers, then the next ones, as far as any is not zero: they compress better apart."""
     octets = column.astype("<u4").reshape(-1, 1).view(np.uint8)
     return [octets[:, i].tobytes() for i in range(4) if octets[:, i:].any()]
-
-
-def _resource(name: str) -> str:
-    return (files("streammetrics.html") / name).read_text(encoding="utf-8")

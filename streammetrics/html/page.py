@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Callable, Iterable, Iterator
-from importlib.resources import files
-from string import Template
 from typing import TYPE_CHECKING
 
 from streammetrics import charts
@@ -14,6 +10,7 @@ from streammetrics.charts import Picture
 from streammetrics.html import pictures
 from streammetrics.html.cards import cards
 from streammetrics.html.decision import at_thresholds, best_thresholds
+from streammetrics.html.document import document, resource
 from streammetrics.html.evaluated import evaluated
 from streammetrics.html.failures import failures
 from streammetrics.html.fairness import criteria, metrics_of
@@ -22,7 +19,6 @@ from streammetrics.html.models import compared_models
 from streammetrics.html.numbers import groups, numbers
 from streammetrics.html.sections import Section
 from streammetrics.rows.roles import MODEL
-from streammetrics.text import markup
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report
@@ -55,19 +51,19 @@ def page(
     """
     total = of_all_rows(report)
     models = total.by
-    scripts = _resource("page.js")
+    scripts = resource("page.js")
     if interactive:
-        scripts = "\n".join((charts.script(), _resource("charts.js"), scripts))
+        scripts = "\n".join((charts.script(), resource("charts.js"), scripts))
 
     def draw(name: str, makers: Iterable[Callable[[], Picture]]) -> str:
         return figures(pictures.drawable(makers), name, interactive)
 
     shown = [section for section in _sections(report, total, models, fairness, draw) if section.content]
-    return Template(_resource("page.html")).substitute(
-        title=markup(title),
-        style=_resource("page.css"),
-        script=scripts,
-        digest=base64.b64encode(hashlib.sha256(scripts.encode()).digest()).decode(),
+    return document(
+        "page",
+        title,
+        resource("page.css"),
+        scripts,
         lead=evaluated(report, total, models, source),
         contents="".join(section.link for section in shown),
         sections="\n".join(section.html for section in shown),
@@ -96,7 +92,3 @@ def _sections(report: Report, total: Report, models: list[str], over: str | None
     yield Section("time", "Over time", draw("time", pictures.over_time(report, total)))
     yield Section("groups", "Groups", "" if report.by == models else groups(report))
     yield Section("all", "All numbers", numbers(total))
-
-
-def _resource(name: str) -> str:
-    return (files("streammetrics.html") / name).read_text(encoding="utf-8")

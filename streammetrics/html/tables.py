@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ import polars as pl
 
 from streammetrics import text
 from streammetrics.frame import ESTIMATE, KEPT
+from streammetrics.html.document import embedded
 from streammetrics.text import escaped, markup
 
 Row = dict[str, Any]
@@ -27,11 +27,6 @@ class Cell:
     number: float | None = None
     below: str = ""
     head: bool = False
-
-    @property
-    def finite(self) -> float | None:
-        """The number as JSON can have it."""
-        return float(f"{self.number:.10g}") if self.number is not None and math.isfinite(self.number) else None
 
     @property
     def html(self) -> str:
@@ -66,9 +61,8 @@ def _later(rows: Sequence[Sequence[Cell]]) -> str:
         ]
         for row in rows
     ]
-    written = json.dumps(cells, separators=(",", ":"), ensure_ascii=False).replace("<", r"\u003c")
     return (
-        f'<script type="application/json">{written}</script>'
+        f'<script type="application/json">{embedded(cells)}</script>'
         f"<noscript><p>{len(rows):,} more rows need scripts.</p></noscript>"
     )
 
