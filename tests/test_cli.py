@@ -79,7 +79,7 @@ def test_advice_names_the_options(tmp_path):
 
 def test_too_many_groups_are_told_in_options(folder):
     arguments = ["evaluate", folder / "days", *COLUMNS, "--by", "country"]
-    assert "more than 2 groups; 'country' has most values" in (told := run(*arguments, "--max-groups", 2, code=2))
+    assert "more than 2 groups; 'country' has the most values" in (told := run(*arguments, "--max-groups", 2, code=2))
     assert "raise --max-groups, or pass --overflow other." in told
     assert "max_groups" not in told
     run(*arguments, "--max-groups", 100)

@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal
 import streammetrics as sm
 from streammetrics.state import content
 
-MANY = "gives more than 3 groups; 'g' has most values"
+MANY = "gives more than 3 groups; 'g' has the most values"
 
 
 OTHERS = "(other)"
@@ -143,7 +143,7 @@ def test_others_of_several_columns_models_and_units():
 def test_others_need_text_and_are_asked_for():
     acc = task(overflow="other")
     acc.update(batch(1, 2, 3))
-    with pytest.raises(sm.DataError, match="requires group columns of text, got Int64 for 'g'"):
+    with pytest.raises(sm.DataError, match="requires String group columns, got Int64 for 'g'"):
         acc.update(batch(4))
     assert acc.seen == 3
     with pytest.raises(sm.SpecificationError, match="overflow= must be 'raise' or 'other', got 'drop'"):

@@ -1,1 +1,1 @@
-"""Groups and tables: how rows are counted into them, how they add up, the saved form."""
+"""States: groups and tables, counting, merging, and the saved form."""

@@ -1,7 +1,7 @@
-"""A checksum inside of the bytes that it covers, which is verified before anything parses them.
+"""A checksum inside the bytes that it covers, verified before they are parsed.
 
-It stands in the metadata of a file as ``streammetrics:sha256:`` and 64 hexadecimal digits: the SHA-256 of the whole
-content with zeros in place of these digits. Other programs see one more entry of metadata.
+It is in the metadata of a file, as ``streammetrics:sha256:`` and 64 hexadecimal digits: the SHA-256 of the whole
+content with these digits replaced by zeros. Other programs see an additional metadata entry.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ KEY = b"streammetrics.checksum"
 PREFIX = b"streammetrics:sha256:"
 BLANK = PREFIX + b"0" * 64
 SEAL = re.compile(re.escape(PREFIX) + rb"[0-9a-f]{64}")
-TRIED = 8  # seals: a column or a label may look like one
+TRIED = 8  # seals: a column or a label can look like one
 
 
 def placeholder() -> bytes:
-    """What to write where the checksum will stand: as long, and found nowhere else."""
+    """Return a unique text to write in place of the checksum, of the same length."""
     return PREFIX + secrets.token_hex(32).encode()
 
 
 def sealed(content: bytes, placeholder: bytes) -> bytes:
-    """The content with its checksum in all places of the placeholder.
+    """Return the content with its checksum in place of the placeholder.
 
     >>> mark = placeholder()
     >>> is_sealed(sealed(b"counts, " + mark, mark)), is_sealed(b"counts")
@@ -36,10 +36,10 @@ def sealed(content: bytes, placeholder: bytes) -> bytes:
 
 
 def is_sealed(content: bytes) -> bool:
-    """Whether the content has a checksum, which is right.
+    """Return whether the content has a checksum, after verifying it.
 
     Raises:
-        StateError: If the checksum is wrong: the content has changed since it was written.
+        StateError: If the checksum is wrong, because the content changed after it was written.
     """
     seals = list(islice(dict.fromkeys(SEAL.findall(content)), TRIED))
     if not seals and KEY not in content:

@@ -1,4 +1,4 @@
-"""What an accumulator holds: rows that wait, rows counted, and states to merge."""
+"""Content of an accumulator: buffered rows, counted rows, and states to merge."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from streammetrics.statistics.paired import pairs_kept
 from streammetrics.statistics.row_counts import COUNTABLE
 from streammetrics.system.interrupts import uninterrupted
 
-BLOCK = 262_144  # rows counted at once, at least, since kernels are compiled for no fewer,
-MANY = 1_024  # groups, from which on it is
-LARGE_BLOCK = 1_048_576  # so that rows of one group are several
-BUFFER = 524_288  # rows of small batches that are held until they are counted together
-ROWS_OF_A_GROUP = 4  # are held where groups are very many,
-MOST_ROWS = 4_194_304  # but no more than these
+BLOCK = 262_144  # minimum number of rows counted at once, since kernels are compiled for no fewer,
+MANY = 1_024  # number of groups from which on it is
+LARGE_BLOCK = 1_048_576  # so that groups have several rows
+BUFFER = 524_288  # rows of small batches that are buffered and counted together
+ROWS_OF_A_GROUP = 4  # are buffered for very many groups,
+MOST_ROWS = 4_194_304  # but at most these
 
 
 class Content:
-    """What an accumulator holds. Rows are counted in place: `require` rejects those that cannot be, `add` takes them.
+    """Content of an accumulator. Rows are counted in place: `require` rejects invalid rows, `add` counts valid ones.
 
-    ``types`` has the types that come from the data, so far.
+    ``types`` contains the types that depend on the data, so far.
     """
 
     def __init__(self, roles: Roles, state: State, limit: GroupLimit) -> None:
@@ -45,31 +45,31 @@ class Content:
         self._pending: list[State] = []
         self._tally: Tally | None = None
         self._held: Batch | None = None
-        self._known: pl.DataFrame | None = None  # groups of all rows, counted only if they could be too many
+        self._known: pl.DataFrame | None = None  # groups of all rows, counted only if they could exceed the limit
         self._loaded = int(state.tables[RowCounts.name].select(pl.sum("rows", "dropped")).sum_horizontal().item())
         self._large = may_overflow(state)
         self._whole = True
 
     @property
     def statistics(self) -> states.Statistics:
-        """What is kept."""
+        """The statistics."""
         return self._merged.statistics
 
     def empty(self) -> Content:
-        """The content before the first row, of the same types."""
+        """Return empty content of the same types."""
         made = Content(self.roles, no_state(self.roles, self.statistics), self.limit)
         made.types = self.types
         return made
 
     def as_state(self) -> Content:
-        """The content as one state, which does not change if this one does."""
+        """Return the content as one state, independent of later changes."""
         self.state()
         made = copy(self)
         made._pending = []
         return made
 
     def require(self, rows: Batch) -> None:
-        """Reject rows that cannot be added to those so far.
+        """Reject rows that cannot be added.
 
         Raises:
             ColumnError: If a group column has another type than before.
@@ -90,7 +90,7 @@ class Content:
             self._require_groups(types, rows.groups[0])
 
     def add(self, rows: Batch) -> None:
-        """Add rows that `require` has let pass. A few are held, to be counted together with others."""
+        """Add rows that `require` accepted. Small batches are buffered."""
         if self._held is not None and not self._held.fits(rows):
             self.observe()
         self.types = self._joint_types(rows.types)
@@ -103,12 +103,12 @@ class Content:
                 self.observe()
 
     def require_content(self, other: Content) -> None:
-        """Reject another content that cannot be added.
+        """Reject other content that cannot be merged.
 
         Raises:
-            ColumnError: If a group column has another type there.
+            ColumnError: If a group column has different types.
             DataError: If there are more groups than ``max_groups``.
-            MergeError: If the rows are more than can be counted, or a sum would exceed the largest float.
+            MergeError: If there are too many rows to count, or a sum would exceed the largest float.
         """
         types, tables = self._joint_types(other.types), other._tables_of_groups()
         if self._loaded + other._loaded > COUNTABLE:
@@ -124,7 +124,7 @@ class Content:
             self.limit = limit
 
     def absorb(self, other: Content) -> None:
-        """Add the rows of another content, none of which waits, that `require_content` has let pass."""
+        """Merge other content without buffered rows, which `require_content` accepted."""
         self.types, self.limit = self._joint_types(other.types), self.limit.joint(other.limit)
         self._loaded, self._large = self._loaded + other._loaded, self._large or other._large
         self._pending += [other._merged, *other._pending]
@@ -137,12 +137,12 @@ class Content:
             self._merged, self._pending = self._combined([self._merged, *self._pending]), []
 
     def observe(self) -> None:
-        """Count the rows that wait."""
+        """Count the buffered rows."""
         if self._held is not None:
             uninterrupted(self._count_held)
 
     def state(self) -> State:
-        """All rows as one state, with no more groups of their own than there may be."""
+        """Return all rows as one state, within the limit of groups."""
         self.observe()
         self._require_whole()
         if self._pending or self._tally is not None or self._is_over(self._merged.groups.height):
@@ -150,7 +150,7 @@ class Content:
         return self._merged
 
     def _combine(self) -> None:
-        """Make one state of all that was counted."""
+        """Merge all counted rows to one state."""
         counted = [] if self._tally is None else [self._tally.state()]
         self._merged, self._pending, self._tally = (
             self._combined([self._merged, *self._pending, *counted]),
@@ -166,7 +166,7 @@ class Content:
         return merged
 
     def _is_over(self, groups: int) -> bool:
-        """Whether so many groups are to be fewer."""
+        """Whether the number of groups exceeds the limit."""
         most, overflow = self.limit
         return overflow == "other" and most is not None and bool(self.roles.by) and groups > most
 
@@ -181,7 +181,7 @@ class Content:
         while True:
             end = batch.end_of_piece(start, LARGE_BLOCK if self._groups > MANY else BLOCK)
             rows = rows_by_model(batch, self.roles, start, end, pairs)
-            if self._tally is not None and not self._tally.takes(rows[0].groups):  # a group column has changed its type
+            if self._tally is not None and not self._tally.takes(rows[0].groups):  # a group column changed its type
                 self._pending, self._tally = [*self._pending, self._tally.state()], None
             if self._tally is None:
                 self._tally = Tally.of(rows, self.statistics, self.roles.labels)
@@ -196,16 +196,16 @@ class Content:
 
     @property
     def _groups(self) -> int:
-        """Number of groups counted since the last state was read."""
+        """Number of groups counted since the last state was computed."""
         return 0 if self._tally is None else self._tally.groups.height
 
     def _require_whole(self) -> None:
-        """Refuse to go on if rows may have been counted in part."""
+        """Reject further use if rows could have been counted partially."""
         if not self._whole:
-            raise StreamMetricsError("This accumulator failed while counting. Go on from the last saved state.")
+            raise StreamMetricsError("This accumulator failed while counting. Continue from the last saved state.")
 
     def _may_exceed_limit(self, more: int) -> bool:
-        """Whether so many groups more could be too many, if all are new."""
+        """Whether this many more groups could exceed the limit, if all are new."""
         if self.limit.most is None or not self.roles.by:
             return False
         held = 0 if self._held is None else self._held.height
@@ -220,11 +220,11 @@ class Content:
         return tables if self._tally is None else [*tables, self._tally.groups]
 
     def _require_groups(self, types: pl.Schema, *more: pl.DataFrame) -> None:
-        """Reject more groups than may be.
+        """Reject groups beyond the limit.
 
         Args:
-            types: Of the group columns.
-            more: Tables of the groups that come.
+            types: Types of the group columns.
+            more: Tables of the additional groups.
         """
         by = self.roles.by
         if self.limit.overflow == "other":
@@ -240,12 +240,12 @@ class Content:
         self._known = known
 
     def _joint_types(self, types: pl.Schema) -> pl.Schema:
-        """The types so far brought together with others."""
+        """The joint types of the content and others."""
         return self.types if types == self.types else joint_types([self.types, types])
 
 
 def _types(roles: Roles, state: State) -> pl.Schema:
-    """Types that come from the data."""
+    """Types that depend on the data."""
     types = types_of(state.keys.select(roles.keys))
     matrix = state.tables.get(ConfusionMatrix.name)
     if matrix is None or roles.labels:

@@ -1,6 +1,6 @@
-"""What a saved state says of itself: the format, the columns, the statistics and their options, as JSON.
+"""Header of a saved state: format, columns, and statistics with their options, as JSON.
 
-Loading takes it as hostile: every field is checked, and nothing in it is executed.
+The header is not trusted: every field is validated, and nothing is executed.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from streammetrics.version import __version__
 
 FORMAT = 1
 KEY = b"streammetrics"
-UNSAID = ("expressions", "inputs")  # fields of the columns that states do not have, or only some
-PLAIN = (str, int, float, bool, type(None))  # what JSON holds
+UNSAID = ("expressions", "inputs")  # fields that states do not have, or only some of them
+PLAIN = (str, int, float, bool, type(None))  # JSON types
 T = TypeVar("T")
 
 
@@ -30,7 +30,7 @@ def to_json(roles: Roles, statistics: Sequence[Statistic], metrics: Sequence[str
     """The header of a state.
 
     Raises:
-        SpecificationError: If JSON cannot hold the ``positive`` or the ``negative`` label.
+        SpecificationError: If the ``positive`` or the ``negative`` label cannot be written as JSON.
     """
     header = {
         "format": FORMAT,
@@ -43,7 +43,7 @@ def to_json(roles: Roles, statistics: Sequence[Statistic], metrics: Sequence[str
         return json.dumps(header, default=_plain).encode()
     except TypeError as error:
         raise SpecificationError(
-            "Cannot save the state: positive= and negative= must be text, numbers, or booleans."
+            "Cannot save the state: positive= and negative= must be strings, numbers, or Booleans."
         ) from error
 
 
@@ -53,23 +53,23 @@ def _entry(statistic: Statistic) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """What numpy's numbers are in JSON."""
+    """NumPy numbers as JSON numbers."""
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError
 
 
 def checked(step: Callable[[], T]) -> T:
-    """Run a step on foreign content; whatever it cannot take is an error of the content."""
+    """Run a step on untrusted content. Any failure is an error of the content."""
     with translated(StateError, "the content cannot be read"):
         return step()
 
 
 def read_header(metadata: Mapping[bytes, bytes]) -> dict[str, Any]:
-    """The header in the metadata of a schema.
+    """Return the header from the metadata of a schema.
 
     Raises:
-        StateError: If there is none, or it is of a newer format.
+        StateError: If there is none, or it has a newer format.
     """
     if KEY not in metadata:
         raise StateError("Not a streammetrics state: the schema metadata has no state header.")
@@ -78,17 +78,17 @@ def read_header(metadata: Mapping[bytes, bytes]) -> dict[str, Any]:
         raise StateError("The state's metadata has no format.")
     if header["format"] > FORMAT:
         raise StateError(
-            f"the state is of format {header['format']}, written by streammetrics {header.get('version', '?')}; "
+            f"the state has format {header['format']}, written by streammetrics {header.get('version', '?')}; "
             f"this is {__version__}, which reads up to format {FORMAT}: upgrade it."
         )
     return header
 
 
 def specification(header: Mapping[str, Any]) -> tuple[Roles, tuple[Statistic, ...], tuple[str, ...] | None]:
-    """The columns, the statistics, and the metrics shown.
+    """Return the columns, the statistics, and the metrics shown.
 
     Raises:
-        StateError: If one of them breaks a rule of the format, or a statistic is not known.
+        StateError: If one of them is invalid, or a statistic is unknown.
     """
     roles = _roles(_field(header, "columns", dict))
     statistics = tuple(_statistic(s) for s in _field(header, "statistics", list))
@@ -152,12 +152,12 @@ def _statistic(entry: Any) -> Statistic:
 
 
 def _require_fitting(statistics: Sequence[Statistic], roles: Roles) -> None:
-    """Refuse statistics that the columns cannot feed."""
+    """Reject statistics that cannot be computed from the columns."""
     if not any(isinstance(s, RowCounts) for s in statistics):
         raise StateError("The state has no row_counts.")
     misfits = [f"{s.name} {''.join(map(str, misfit))}" for s in statistics if (misfit := s.misfit(roles))]
     if roles.probability != any(s.needs_probabilities() for s in statistics):
-        misfits.append("whether scores are probabilities is said wrongly")
+        misfits.append("'probability' does not match the domain of the scores")
     if misfits:
         raise StateError(f"The state's statistics contradict its field 'columns': {misfits[0]}.")
 

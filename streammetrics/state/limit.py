@@ -1,4 +1,4 @@
-"""The limit of groups, and what becomes of more."""
+"""The limit on the number of groups, and the overflow group."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import polars as pl
 
 from streammetrics.errors import Argument, DataError, SpecificationError
 
-MAX_GROUPS = 1_000_000  # unless a user says otherwise
+MAX_GROUPS = 1_000_000  # default
 
 
 class GroupLimit(NamedTuple):
-    """How many groups there may be, models and folds apart, and what becomes of more: an error, or one group of others.
+    """Maximum number of groups, not counting models and folds, and what to do with more: raise, or merge them into one.
 
-    With ``overflow="other"`` the groups that come first in sort order keep a row of their own, whatever the order in
-    which rows come, so that parts merge to the same.
+    With ``overflow="other"``, the first groups in sort order stay separate. The result therefore does not depend on the
+    order of rows and merges.
     """
 
     most: int | None = None
@@ -35,12 +35,12 @@ class GroupLimit(NamedTuple):
         return cls(most, overflow)
 
     def joint(self, other: GroupLimit) -> GroupLimit:
-        """The limit of a merge: this one, or the smallest under which a part has put groups together."""
+        """Return the limit of a merge: this one, or the smallest one under which a part has merged groups."""
         others = [limit.most for limit in (self, other) if limit.overflow == "other" and limit.most is not None]
         return GroupLimit(min(others), "other") if others else self
 
     def require(self, groups: pl.DataFrame) -> None:
-        """Reject groups, each given once, that are too many.
+        """Reject distinct groups that are too many.
 
         Raises:
             DataError: If there are more than ``most``.
@@ -48,8 +48,8 @@ class GroupLimit(NamedTuple):
         if self.most is not None and groups.height > self.most:
             widest = max(groups, key=pl.Series.n_unique).name
             raise DataError(
-                f"Grouping by {', '.join(groups.columns)} gives more than {self.most:,} groups; {widest!r} has most "
-                "values. Group by fewer or coarser columns, raise ",
+                f"Grouping by {', '.join(groups.columns)} gives more than {self.most:,} groups; {widest!r} has the "
+                "most values. Group by fewer or coarser columns, raise ",
                 Argument("max_groups"),
                 ", or pass ",
                 Argument("overflow", "other"),
@@ -61,16 +61,16 @@ NO_LIMIT = GroupLimit()
 
 
 def require_text(types: pl.Schema) -> None:
-    """Reject group columns that cannot name a group of others.
+    """Reject group columns that cannot contain the name of the overflow group.
 
     Raises:
-        DataError: If one is not text.
+        DataError: If a column is not of type String.
     """
     for name, dtype in types.items():
         if dtype not in (pl.String, pl.Null):
             raise DataError(
                 Argument("overflow", "other"),
-                f" requires group columns of text, got {dtype} for {name!r}. Cast the column, or raise ",
+                f" requires String group columns, got {dtype} for {name!r}. Cast the column, or raise ",
                 Argument("max_groups"),
                 ".",
             )

@@ -1,7 +1,7 @@
-"""What was not counted of the rows of some groups: statistics, or thresholds of them.
+"""Statistics, or single thresholds, that were not counted for the rows of some groups.
 
-A history whose specification has changed answers over rows of which different things were kept. Where a statistic of
-some rows of a group was not, the group has no cells of it, so that no number of a part is taken for that of all rows.
+A history whose specification changed can contain rows with different statistics. If a statistic is missing for some
+rows of a group, the group has no cells of it, so that the result of a part is never shown as that of all rows.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ import polars as pl
 from streammetrics.errors import StateError
 from streammetrics.statistics import GROUP, Statistic
 
-COLUMN = "not_counted"  # of saved states, where groups lack something
+COLUMN = "not_counted"  # of saved states in which groups lack something
 STATISTIC, THRESHOLD, NOTE = "statistic", "threshold", "note"
 FIELDS = {STATISTIC: pl.String(), THRESHOLD: pl.Float64(), NOTE: pl.String()}
 NOTHING = pl.DataFrame(schema={GROUP: pl.UInt32(), **FIELDS})
-"""For groups the statistic that they lack, or one threshold of it, and why. Without a statistic, a mere remark."""
+"""Groups with the statistic that they lack, or one threshold of it, and the reason. Without a statistic, a remark."""
 
 
 def together(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """What some states lack, each thing once."""
+    """Return what some states lack, without duplicates."""
     found = [part for part in parts if part.height]
     return pl.concat(found).unique(maintain_order=True) if found else NOTHING
 
 
 def renumbered(missing: pl.DataFrame, numbers: pl.Series) -> pl.DataFrame:
-    """The same of groups given new numbers, without those whose number is null."""
+    """Return the same for renumbered groups, without those whose number is null."""
     if missing.is_empty():
         return missing
     return missing.with_columns(numbers.gather(missing[GROUP]).alias(GROUP)).drop_nulls(GROUP)
 
 
 def counted(table: pl.DataFrame, statistic: Statistic, missing: pl.DataFrame, labels: int) -> pl.DataFrame:
-    """A table without the cells of groups that lack some of them. It keeps so many labels apart, if any."""
+    """Return a table without the cells of groups that lack some. ``labels`` is the number of separate labels."""
     if missing.is_empty():
         return table
     own = missing.filter(pl.col(STATISTIC) == statistic.name)
@@ -49,7 +49,7 @@ def counted(table: pl.DataFrame, statistic: Statistic, missing: pl.DataFrame, la
 
 
 def nested(missing: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
-    """The groups with what each lacks in one more column, if any does."""
+    """Return the groups with what each lacks in an additional column, if any does."""
     if missing.is_empty():
         return groups
     lists = missing.sort(*missing.columns, nulls_last=True).group_by(GROUP).agg(pl.struct([*FIELDS]).alias(COLUMN))
@@ -58,10 +58,10 @@ def nested(missing: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
 
 
 def unnested(frame: pl.DataFrame, statistics: Sequence[str]) -> pl.DataFrame:
-    """What `nested` has put beside numbered groups.
+    """Return what numbered groups lack, from the column that `nested` added.
 
     Raises:
-        StateError: If it is of another form, or names a statistic that is not kept.
+        StateError: If the column is invalid, or names a statistic that the state does not have.
     """
     if COLUMN not in frame.columns:
         return NOTHING
@@ -69,10 +69,10 @@ def unnested(frame: pl.DataFrame, statistics: Sequence[str]) -> pl.DataFrame:
         raise StateError(f"the state's column {COLUMN!r} is of type {frame.schema[COLUMN]}, not {pl.Struct(FIELDS)}.")
     found = frame.select(GROUP, COLUMN).filter(pl.col(COLUMN).list.len() > 0).explode(COLUMN).unnest(COLUMN)
     if unknown := set(found[STATISTIC].drop_nulls()) - {*statistics}:
-        raise StateError(f"the state's column {COLUMN!r} names {min(unknown)!r}, which it does not keep.")
+        raise StateError(f"the state's column {COLUMN!r} names the unknown statistic {min(unknown)!r}.")
     return found.drop_nulls(NOTE)
 
 
 def lacking(missing: pl.DataFrame, statistic: Statistic) -> pl.Series:
-    """The groups that have not all cells of a statistic."""
+    """Return the groups that lack cells of a statistic."""
     return missing.filter(pl.col(STATISTIC) == statistic.name)[GROUP].unique() if missing.height else missing[GROUP]

@@ -1,4 +1,4 @@
-"""Batches and states whose sums would exceed the largest float, found before they change a state."""
+"""Detection of sums that would exceed the largest float, before a batch or a merge changes a state."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from streammetrics.rows.batches import WEIGHT, Batch, Field
 from streammetrics.rows.columns import extent
 from streammetrics.state.tables import State, combine
 
-HEAVY = 1e280  # total weight of a batch: any number of lighter ones has a finite sum
-FAR = 1e140  # distance from zero: sums of squares of values nearer to it are finite
+HEAVY = 1e280  # total weight of a batch: any number of lighter batches has a finite sum
+FAR = 1e140  # absolute value: sums of squares of smaller values are finite
 REGRESSION = ("truth", "predicted", "input")
 
 
 def suspects(batch: Batch) -> list[pl.Series]:
-    """The columns of a batch whose sums, or sums of squares, may exceed the largest float; mostly none."""
+    """Return the columns of a batch whose sums or sums of squares could exceed the largest float; usually none."""
     return [column for field, column in batch.columns.items() if _is_suspect(field, column)]
 
 
@@ -31,7 +31,7 @@ def _is_suspect(field: Field, column: pl.Series) -> bool:
 
 
 def refuse_overflow(state: State, columns: list[pl.Series]) -> None:
-    """Raise if the state, which has counted suspect columns of a batch, has sums that are not finite.
+    """Raise if a state with suspect columns of a batch has sums that are not finite.
 
     Raises:
         DataError: If a sum is not finite.
@@ -47,7 +47,7 @@ def refuse_overflow(state: State, columns: list[pl.Series]) -> None:
 
 
 def may_overflow(state: State) -> bool:
-    """Whether a state, with others, might have sums that exceed the largest float; mostly not."""
+    """Return whether a state, merged with others, could have sums that exceed the largest float; usually False."""
     columns = (column for table in state.tables.values() for column in table.iter_columns() if table.height)
     return any(_is_large(column.to_numpy()) for column in columns if column.dtype == pl.Float64)
 
@@ -57,12 +57,12 @@ def _is_large(sums: NDArray[np.float64]) -> bool:
 
 
 def overflown(state: State) -> set[str]:
-    """The statistics of a state with sums that are not finite."""
+    """Return the statistics of a state with sums that are not finite."""
     return {s.name for s in state.statistics if state.tables[s.name].select(s.overflown().any()).item()}
 
 
 def refuse_overflow_together(one: State, other: State) -> None:
-    """Raise if two states have finite sums that, added up, are not.
+    """Raise if the sums of two states are finite, but not their total.
 
     Raises:
         MergeError: If a sum is not finite.

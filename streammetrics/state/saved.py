@@ -1,6 +1,6 @@
 """The saved form of a state: one Arrow table with a row per group and a nested column per statistic.
 
-The metadata of its schema has the header. Loading takes a table as hostile: every cell is checked.
+The metadata of its schema contains the header. A table is not trusted: every cell is validated.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from streammetrics.system.lazy import pa
 
 @dataclass(frozen=True)
 class Saved:
-    """All that a saved state holds. Groups are ``named`` at most, if others are put into one group."""
+    """Content of a saved state. ``named`` is the maximum number of groups if others are merged into one group."""
 
     roles: Roles
     metrics: tuple[str, ...] | None
@@ -37,7 +37,7 @@ class Saved:
 
 
 def to_arrow(saved: Saved) -> pa.Table:
-    """The state as a table, in the one order that its content has.
+    """Return the state as a table, in the order determined by its content.
 
     Raises:
         SpecificationError: If a ``positive`` or ``negative`` label cannot be written as JSON.
@@ -53,17 +53,17 @@ def to_arrow(saved: Saved) -> pa.Table:
     frame = missing.nested(state.missing, frame)
     header = to_json(saved.roles, state.statistics, saved.metrics, saved.named)
     table = frame.drop(GROUP).to_arrow()
-    table = table.take(pa.array(range(table.num_rows), pa.int64()))  # a copy, whose bytes depend on the content alone
+    table = table.take(pa.array(range(table.num_rows), pa.int64()))  # a copy, whose bytes depend on the content only
     return table.replace_schema_metadata({**(table.schema.metadata or {}), KEY: header})
 
 
 def from_arrow(table: pa.Table) -> Saved:
-    """The state that a table holds. Rows of the same group add up.
+    """Return the state of a table. Rows of the same group are merged.
 
     Raises:
-        StateError: If the table is not a state, is of a newer format, or breaks a rule of the format.
+        StateError: If the table is not a state, has a newer format, or is invalid.
     """
-    if not isinstance(table, pa.Table):  # which would lose the sizes of its buffers on the way
+    if not isinstance(table, pa.Table):  # which would lose the sizes of its buffers
         table = checked(lambda: pa.table(table))
     checked(lambda: table.validate(full=True))
     header = read_header(table.schema.metadata or {})
@@ -73,7 +73,7 @@ def from_arrow(table: pa.Table) -> Saved:
         expected = ", ".join([*roles.group_columns, *names])
         raise StateError(f"The state must have the columns {expected}, got {', '.join(table.column_names)}.")
     if not roles.group_columns and not table.num_rows:
-        raise StateError("The state has no groups and no row.")
+        raise StateError("The state has neither groups nor a row.")
     frame = checked(lambda: pl.DataFrame(pl.from_arrow(table))).with_row_index(GROUP)
     tables = {s.name: _cells(frame, s, roles) for s in statistics}
     if tables[RowCounts.name][GROUP].n_unique() < frame.height:
@@ -85,7 +85,7 @@ def from_arrow(table: pa.Table) -> Saved:
 
 
 def _keys(frame: pl.DataFrame, roles: Roles) -> list[pl.Series]:
-    """The group columns, in the types that batches give them."""
+    """The group columns, in the types of batches."""
     keys = [_group_column(frame[c]) for c in roles.group_columns]
     if roles.unit is not None and not _are_folds(frame[FOLD]):
         raise StateError(f"The state's folds are not numbers from 0 to {FOLDS - 1}.")
@@ -106,7 +106,7 @@ def _group_column(column: pl.Series) -> pl.Series:
 
 
 def _with_label(state: State, statistic: Statistic) -> pl.DataFrame:
-    """The table of a statistic; if it keeps labels apart, their number becomes its first key."""
+    """The table of a statistic; with separate labels, the number of the label becomes the first key."""
     table, labels = state.tables[statistic.name], len(state.labels_of(statistic))
     if not labels:
         return table
@@ -115,7 +115,7 @@ def _with_label(state: State, statistic: Statistic) -> pl.DataFrame:
 
 
 def _cells(frame: pl.DataFrame, statistic: Statistic, roles: Roles) -> pl.DataFrame:
-    """The table of a statistic, unnested and checked."""
+    """The table of a statistic, unnested and validated."""
     labels = len(roles.labels) if statistic.of_label else 0
     keys = {LABEL: pl.UInt32()} if labels else {}
     found = _field_types(frame, statistic.name)
@@ -148,25 +148,25 @@ def _cells(frame: pl.DataFrame, statistic: Statistic, roles: Roles) -> pl.DataFr
 
 
 def _as_found(cell: Mapping[str, Any], found: Mapping[str, Any], statistic: Statistic) -> dict[str, Any]:
-    """The fields that a cell must have: counts may be stored as floats, and those added later be missing."""
+    """The fields that a cell must have. Counts can be stored as floats, and fields added later can be missing."""
     floats: dict[str, Any] = {c: pl.Float64() for c in statistic.counts if found.get(c) == pl.Float64()}
     return {c: floats.get(c, kind) for c, kind in cell.items() if c in found or c not in _later(statistic)}
 
 
 def _later(statistic: Statistic) -> dict[str, float]:
-    """Fields that states of earlier versions do not have, and what they are there."""
+    """Fields that states of earlier versions do not have, with the values used instead."""
     return {**statistic.added, **dict.fromkeys(statistic.twins.values(), nan)}
 
 
 def _as_today(table: pl.DataFrame, cell: Mapping[str, Any], statistic: Statistic) -> pl.DataFrame:
-    """Cells in the types and with the fields of today; earlier versions may have saved them in others."""
+    """Cells in the current types and fields; earlier versions saved them differently."""
     for name in (c for c, kind in cell.items() if kind == pl.Int64() and table.schema.get(c) == pl.Float64()):
         whole = table[name].cast(pl.Int64(), strict=False)
         parts = table.filter(whole.cast(pl.Float64()).ne_missing(table[name]))
         if parts.height:
             raise StateError(
-                f"the state's column {statistic.name!r} counts rows without weights, and its field {name!r} is not "
-                f"whole in {parts.height} cells (first: {parts[name][0]!r})."
+                f"the state's column {statistic.name!r} counts rows without weights, but its field {name!r} has "
+                f"{parts.height} fractional values (first: {parts[name][0]!r})."
             )
         table = table.with_columns(whole)
     later = {c: value for c, value in _later(statistic).items() if c in cell}
@@ -178,9 +178,9 @@ def _as_today(table: pl.DataFrame, cell: Mapping[str, Any], statistic: Statistic
 def _require_equal_rows(
     statistics: Sequence[Statistic], tables: Mapping[str, pl.DataFrame], roles: Roles, lacking: pl.DataFrame
 ) -> None:
-    """Refuse tables that hold more or fewer rows of a group than were counted, where the group does not lack them.
+    """Reject tables whose number of rows of a group differs from the row counts, unless the group lacks them.
 
-    Weighted ones hold sums of weights: equal in all tables, rounding aside, and greater than 0 if there are rows.
+    Weighted tables have sums of weights: equal in all tables, up to rounding, and greater than 0 if there are rows.
     """
     counts = tables[RowCounts.name]
     rows, dropped = (counts[name].cast(pl.Float64).to_numpy() for name in ("rows", "dropped"))
@@ -195,7 +195,7 @@ def _require_equal_rows(
         groups = held[GROUP].to_numpy()
         fewest[groups], most[groups] = held["fewest"].to_numpy(), held["most"].to_numpy()
         counted = ~np.isin(np.arange(len(total)), missing.lacking(lacking, statistic))
-        first = counted & ~known  # of the tables that hold the weight of a group
+        first = counted & ~known  # of the tables that contain the weight of a group
         total[first], known = np.where((total > 0) == (most > 0), most, np.nan)[first], known | counted
         low, high = total * (1 - rounding), total * (1 + rounding)
         if wrong := int((counted & ~((fewest >= low) & (most <= high))).sum()):
@@ -203,16 +203,16 @@ def _require_equal_rows(
 
 
 def _keys_from_data(table: pl.DataFrame, statistic: Statistic, roles: Roles) -> list[pl.Series]:
-    """The keys whose type comes from the data, in the types that batches give them."""
+    """The keys whose type depends on the data, in the types of batches."""
     keys = [_group_column(table[key]) for key, kind in statistic.keys.items() if kind == pl.Null()]
     declared = pl.Series(roles.labels).dtype
     for key in keys:
         if roles.labels and key.dtype != declared:
-            raise StateError(f"The state's labels are of type {key.dtype} and declared as {declared}.")
+            raise StateError(f"The state's labels have type {key.dtype}, but are declared as {declared}.")
     return keys
 
 
 def _field_types(frame: pl.DataFrame, name: str) -> dict[str, pl.DataType]:
-    """The types of the fields of a nested column, as far as it has any."""
+    """The types of the fields of a nested column, if it has any."""
     inner = getattr(frame.schema[name], "inner", None)
     return {f.name: f.dtype for f in getattr(inner, "fields", [])}

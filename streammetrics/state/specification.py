@@ -1,4 +1,4 @@
-"""What an accumulator is to keep: statistics that fit each other and the user's columns, and how to say it briefly."""
+"""Validation and display of the specification of an accumulator: statistics and columns."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from streammetrics.rows.roles import SINGLE, Kind, Roles
 from streammetrics.state.missing import COLUMN
 from streammetrics.statistics import RowCounts, Statistic
 
-MOST_NAMES = 5  # of columns for labels, in print
+MOST_NAMES = 5  # of columns for labels, in text
 
 
 def kind_of(statistics: Sequence[Statistic]) -> Kind:
-    """The kind of task that the statistics are for; binary ones serve tasks of several labels too.
+    """Return the kind of task of the statistics. Binary statistics also apply to multiclass and multilabel tasks.
 
-    If none tells, true values whose distribution is kept are those of a regression.
+    If the statistics do not determine it, a distribution of true values implies a regression.
     """
     kinds = {kind for s in statistics if (kind := s.task()) is not None}
     if len(kinds - {"binary"}) > 1:
@@ -28,10 +28,10 @@ def kind_of(statistics: Sequence[Statistic]) -> Kind:
 
 
 def complete(statistics: Sequence[Statistic], roles: Roles) -> tuple[Statistic, ...]:
-    """The statistics with `RowCounts` first.
+    """Return the statistics with `RowCounts` first.
 
     Raises:
-        SpecificationError: If they do not fit each other, or the columns.
+        SpecificationError: If they contradict each other or the columns.
     """
     kept = (RowCounts(), *(s for s in statistics if not isinstance(s, RowCounts)))
     names = [s.name for s in kept]
@@ -48,7 +48,7 @@ def complete(statistics: Sequence[Statistic], roles: Roles) -> tuple[Statistic, 
 
 
 def require_equal(roles: Roles, other: Roles, statistics: Sequence[Statistic], others: Sequence[Statistic]) -> None:
-    """Refuse to merge what was kept under different specifications, and say where they differ.
+    """Raise if two specifications differ.
 
     Raises:
         MergeError: If they differ.
@@ -62,7 +62,7 @@ def require_equal(roles: Roles, other: Roles, statistics: Sequence[Statistic], o
 
 
 def brief(roles: Roles, statistics: Sequence[Statistic]) -> str:
-    """The statistics and the columns in a line."""
+    """Return the statistics and the columns in one line."""
     shown = {"y_true": _one({SINGLE: roles.y_true}), "y_pred": _one(roles.y_pred), "y_score": _one(roles.y_score)}
     shown |= {"sample_weight": roles.sample_weight, "unit": roles.unit, "by": list(roles.by)}
     parts = [type(s).__name__ for s in statistics if not isinstance(s, RowCounts)]
@@ -70,7 +70,7 @@ def brief(roles: Roles, statistics: Sequence[Statistic]) -> str:
 
 
 def _one(columns: Mapping[str, tuple[str, ...]]) -> Any:
-    """Names of columns as briefly as they say it: one, a few of those for each label, or these of each model."""
+    """Names of columns in short form: one, a few of those per label, or those of each model."""
     names_of = {model: names[0] if len(names) == 1 else _few(names) for model, names in columns.items()}
     return names_of.get(SINGLE, names_of)
 

@@ -1,4 +1,4 @@
-"""States in files and bytes: Parquet or Arrow IPC, sealed by a checksum; also as Spark wrote them."""
+"""States in files and bytes: Parquet or Arrow IPC with a checksum, and files written by Spark."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from streammetrics.system.lazy import pa, pq
 from streammetrics.system.writing import write_file
 from streammetrics.text import few
 
-FILES = 1_000  # files that are read before they are added up
-SPARK = b"org.apache.spark.sql.parquet.row.metadata"  # the schema of a data frame, as JSON
-ROOM = 1 << 28  # bytes that any file may take in memory,
-EXPANDING = 100  # or so many times its own size
-IPC, PARQUET = b"ARROW1", b"PAR1"  # how files begin
+FILES = 1_000  # files that are read before they are merged
+SPARK = b"org.apache.spark.sql.parquet.row.metadata"  # the schema of a data frame as JSON
+ROOM = 1 << 28  # bytes of memory allowed for any file,
+EXPANDING = 100  # or this multiple of its size
+IPC, PARQUET = b"ARROW1", b"PAR1"  # first bytes of files
 
 
 def write(saved: Saved, path: str | Path) -> None:
     """Write a state: Arrow IPC if the path ends in ``.arrow``, ``.ipc`` or ``.feather``, else Parquet.
 
     Raises:
-        StateError: If the file cannot be written. The file that was there before is then as it was.
+        StateError: If the file cannot be written. An existing file then stays unchanged.
     """
     ipc = str(path).endswith((".arrow", ".ipc", ".feather"))
     write_file(path, _with_checksum(saved, _to_ipc_file if ipc else _to_parquet), StateError)
 
 
 def to_bytes(saved: Saved) -> bytes:
-    """The state as an Arrow IPC stream."""
+    """Return the state as an Arrow IPC stream."""
     return _with_checksum(saved, _to_ipc_stream)
 
 
@@ -64,7 +64,7 @@ def _to_ipc_stream(table: pa.Table, mark: bytes, sink: pa.NativeFile) -> None:
 
 
 def from_bytes(content: bytes) -> Saved:
-    """The state of `to_bytes`.
+    """Return the state of bytes from `to_bytes`.
 
     Raises:
         StateError: If the bytes are truncated, damaged, or not a state.
@@ -78,9 +78,9 @@ def from_bytes(content: bytes) -> Saved:
 
 
 def read(sources: Sequence[str | Path]) -> Iterator[Saved]:
-    """Read states that `write` or Spark wrote: files, folders and globs.
+    """Read states that `write` or Spark wrote: files, folders, and globs.
 
-    Those of one specification come together, added up, a thousand files at a time.
+    States with the same specification are merged, a thousand files at a time.
 
     Raises:
         StateError: If a file is missing, truncated, damaged, or not a state.
@@ -109,7 +109,7 @@ def _warn(what: str) -> None:
 
 
 def _files(source: str | Path) -> list[Path]:
-    """The files of a path, a folder or a glob, but for names that begin with an underscore or a dot."""
+    """The files of a path, a folder, or a glob, except names that begin with an underscore or a dot."""
     try:
         path = Path(source).expanduser()
         if path.is_dir():
@@ -149,14 +149,14 @@ def _read(path: Path) -> tuple[pa.Table, bool]:
 
 
 def _header_of_spark(table: pa.Table) -> bytes | None:
-    """The header that Spark keeps with the first column of a table of states, which has no checksum of ours."""
+    """The header that Spark stores with the first column of a table of states, which has no checksum."""
     found = json.loads((table.schema.metadata or {}).get(SPARK, b"null"))
     header = found["fields"][0]["metadata"].get(KEY.decode()) if found else None
     return header.encode() if header else None
 
 
 def _with_zones(table: pa.Table) -> pa.Table:
-    """A table of Spark's with the zone of its times, which it may write as times of UTC without a word."""
+    """A table of Spark with the time zone of its times, which Spark can write as UTC without a zone."""
     for i, field in enumerate(json.loads(table.schema.metadata[SPARK])["fields"]):
         kind = table.schema.field(i).type
         if field["type"] == "timestamp" and pa.types.is_timestamp(kind) and kind.tz is None:
@@ -165,18 +165,18 @@ def _with_zones(table: pa.Table) -> pa.Table:
 
 
 def _schema(header: bytes) -> pa.Schema:
-    """The schema of a state, as far as its header tells it."""
+    """The schema of a state, as far as its header determines it."""
     roles, statistics, metrics = specification(read_header({KEY: header}))
     schema = to_arrow(Saved(roles, metrics, no_state(roles, statistics))).schema
     return schema.with_metadata({KEY: header})
 
 
 def restored(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """A table of states in the order, the types and with the metadata of a schema. An engine may have changed them.
+    """Return a table of states with the order, types, and metadata of a schema, which an engine can have changed.
 
     Raises:
         KeyError: If a column is missing.
-        pyarrow.ArrowException: If a column holds values that its type cannot.
+        pyarrow.ArrowException: If a column has values that do not fit its type.
     """
     columns = [table[name].combine_chunks() for name in schema.names]
     typed = [column.cast(_typed(column.type, kind)) for column, kind in zip(columns, schema.types, strict=True)]
@@ -184,13 +184,13 @@ def restored(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def _typed(found: pa.DataType, declared: pa.DataType) -> pa.DataType:
-    """The declared type, with those that come from the data, of groups and labels, as they are found."""
+    """The declared type, with types that depend on the data, of groups and labels, as found."""
     if pa.types.is_null(declared):
         return found
     if pa.types.is_large_list(declared):
         return pa.large_list(_typed(found.value_type, declared.value_type))
     if pa.types.is_struct(declared):
-        there = [f for f in declared if found.get_field_index(f.name) >= 0]  # others may have been added later
+        there = [f for f in declared if found.get_field_index(f.name) >= 0]  # others can have been added later
         return pa.struct([(f.name, _typed(found.field(f.name).type, f.type)) for f in there])
     return declared
 
@@ -198,7 +198,7 @@ def _typed(found: pa.DataType, declared: pa.DataType) -> pa.DataType:
 def _content(path: Path) -> bytes:
     with path.open("rb") as file:
         if not file.read(6).startswith((IPC, PARQUET)):
-            raise StateError("it is neither a Parquet nor an Arrow IPC file.")
+            raise StateError("not a Parquet or Arrow IPC file.")
         file.seek(0)
         return file.read()
 
@@ -212,17 +212,17 @@ def _table(content: bytes) -> pa.Table:
 
 
 def _require_small(metadata: pq.FileMetaData, size: int) -> None:
-    """Refuse a small file that would fill the memory: in Parquet, a few bytes may stand for any number of values."""
+    """Reject a small file that would fill the memory: in Parquet, a few bytes can represent any number of values."""
     columns = [
         metadata.row_group(i).column(j) for i in range(metadata.num_row_groups) for j in range(metadata.num_columns)
     ]
     needed = sum(max(column.total_uncompressed_size, 8 * column.num_values) for column in columns)
     if needed > max(ROOM, EXPANDING * size):
-        raise StateError(f"it has {size:,} bytes and would take {needed:,} in memory.")
+        raise StateError(f"the file has {size:,} bytes, but would take {needed:,} in memory.")
 
 
 def _together(tables: Sequence[tuple[Path, pa.Table]]) -> Saved:
-    """The state of tables of one schema."""
+    """The merged state of tables with the same schema."""
     try:
         return from_arrow(pa.concat_tables(table for _, table in tables))
     except StateError:

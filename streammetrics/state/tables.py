@@ -1,4 +1,4 @@
-"""What has been kept of some rows: their groups, and one table per statistic. States add up."""
+"""The state of some rows: their groups, and one table per statistic. States can be merged."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from streammetrics.statistics import GROUP, Statistic
 
 Statistics = tuple[Statistic, ...]
 
-PENDING = 131_072  # cells of states that wait to be added up
-OTHER = "(other)"  # of group columns, where groups are more than they may be
+PENDING = 131_072  # cells of states that wait to be merged
+OTHER = "(other)"  # value of group columns for groups beyond the limit
 ONE_GROUP = pl.DataFrame({GROUP: [0]}, {GROUP: pl.UInt32})
 
 
@@ -26,10 +26,10 @@ ONE_GROUP = pl.DataFrame({GROUP: [0]}, {GROUP: pl.UInt32})
 class State:
     """Groups and tables.
 
-    ``groups`` holds the number of each group (column ``group``, 0 and up in row order) and its group columns.
-    ``tables`` holds the table of each statistic by name; its column ``group`` refers to the numbers. If the task has
-    several ``labels``, tables of binary statistics hold each label of each group as a group of its own: number of the
-    group times number of labels, plus number of the label. ``missing`` says what was not counted of some groups.
+    ``groups`` has the number of each group (column ``group``, from 0 in row order) and the group columns. ``tables``
+    has the table of each statistic by name; its column ``group`` refers to the numbers. If the task has several
+    ``labels``, tables of binary statistics have a separate group for each label of each group: number of the group
+    times number of labels, plus number of the label. ``missing`` contains what was not counted for some groups.
     """
 
     statistics: Statistics
@@ -39,11 +39,11 @@ class State:
     missing: pl.DataFrame = field(default_factory=lambda: NOTHING)
 
     def labels_of(self, statistic: Statistic) -> tuple[Any, ...]:
-        """The labels that the table of a statistic keeps apart; none if it does not."""
+        """Return the labels with separate groups in the table of a statistic; none if it has no labels."""
         return self.labels if statistic.of_label else ()
 
     def groups_of(self, statistic: Statistic) -> pl.DataFrame:
-        """The groups that the table of a statistic refers to, with the column ``label`` if it keeps labels apart."""
+        """Return the groups of the table of a statistic, with the column ``label`` if it has separate labels."""
         labels = self.labels_of(statistic)
         if not labels:
             return self.groups
@@ -54,7 +54,7 @@ class State:
 
     @property
     def parts(self) -> tuple[Any, ...]:
-        """What it is made of, for pickles, which name no class that may move."""
+        """Its parts, for pickles, which name no class that can move."""
         return self.statistics, self.groups, self.tables, self.labels, self.missing
 
     @property
@@ -69,7 +69,7 @@ class State:
 
 
 def combine(states: Sequence[State]) -> State:
-    """The state of the rows of several, none of which has a group twice.
+    """Merge states, none of which has duplicate groups.
 
     Raises:
         ColumnError: If a group column has different types.
@@ -89,7 +89,7 @@ def combine(states: Sequence[State]) -> State:
 
 
 def _merged(state: State) -> State:
-    """The state with every cell once, and none of what is missing."""
+    """The state with one row per cell, without cells that groups lack."""
     kept = {s.name: counted(state.tables[s.name], s, state.missing, len(state.labels_of(s))) for s in state.statistics}
     return replace(state, tables={s.name: s.merge(kept[s.name]) for s in state.statistics})
 
@@ -99,9 +99,9 @@ def _together(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 
 def roll_up(state: State, columns: Sequence[str]) -> State:
-    """The state over some of the group columns."""
+    """Return the state for some of the group columns."""
     keys = state.groups.select(columns)
-    if columns and ascending(keys):  # all stay as they are
+    if columns and ascending(keys):  # all stay unchanged
         return _merged(replace(state, groups=numbered(keys)))
     groups = numbered(keys.unique(maintain_order=True)) if columns else ONE_GROUP
     numbers = find_groups(keys, groups) if columns else pl.zeros(state.groups.height, pl.UInt32, eager=True)
@@ -110,12 +110,12 @@ def roll_up(state: State, columns: Sequence[str]) -> State:
 
 
 def for_reports(state: State) -> State:
-    """The state with statistics by which reports roll up its groups, to be read and never stored."""
+    """Return the state with the statistics with which reports roll up groups. It must not be stored."""
     return replace(state, statistics=tuple(s.for_reports() for s in state.statistics))
 
 
 def with_other(state: State, by: Sequence[str], most: int) -> State:
-    """The state with no more groups than ``most``, the first in sort order, and one group `OTHER` of all the rest."""
+    """Return the state with at most ``most`` groups, the first in sort order, and one group `OTHER` of the rest."""
     is_other = pl.all_horizontal(pl.col(column).eq_missing(OTHER) for column in by)
     named = state.keys.select(by).unique().filter(~is_other).sort(by, nulls_last=True)
     rest = named.slice(most).with_columns(pl.lit(True).alias(GROUP))
@@ -125,14 +125,14 @@ def with_other(state: State, by: Sequence[str], most: int) -> State:
 
 
 def with_keys(state: State, made: Mapping[str, pl.Expr]) -> State:
-    """The state with more group columns, by name, made from those it has.
+    """Return the state with additional group columns, computed from existing ones.
 
     Raises:
         SpecificationError: If an expression cannot be computed, or does not return plain values.
     """
     if not made:
         return state
-    if state.groups.is_empty() and pl.Null in state.keys.dtypes:  # no row has told the types yet
+    if state.groups.is_empty() and pl.Null in state.keys.dtypes:  # types are unknown before the first row
         made = dict.fromkeys(made, pl.lit(None))
     try:
         keys = state.keys.with_columns(**made)
@@ -143,7 +143,7 @@ def with_keys(state: State, made: Mapping[str, pl.Expr]) -> State:
 
 
 def select(state: State, keys: pl.DataFrame) -> State:
-    """The state of some of the groups, in the order of ``keys``."""
+    """Return the state of some groups, in the order of ``keys``."""
     groups = numbered(keys)
     numbers = find_groups(state.keys, groups)
     tables = {n: t.sort(GROUP, maintain_order=True) for n, t in _renumber(state, numbers).items()}
@@ -167,7 +167,7 @@ def filtered(state: State, predicates: Sequence[pl.Expr]) -> State:
 
 
 def in_order(state: State) -> State:
-    """The same state with its groups sorted, so that equal contents make equal tables."""
+    """Return the same state with sorted groups, so that equal contents have equal tables."""
     keys = state.keys
     if not keys.width or ascending(keys):
         return replace(state, tables={n: t.sort(GROUP, maintain_order=True) for n, t in state.tables.items()})
@@ -175,17 +175,17 @@ def in_order(state: State) -> State:
 
 
 def numbered(keys: pl.DataFrame) -> pl.DataFrame:
-    """Group columns with the number of each group."""
+    """Return group columns with the number of each group."""
     return keys.with_row_index(GROUP)
 
 
 def find_groups(keys: pl.DataFrame, groups: pl.DataFrame) -> pl.Series:
-    """For each row of group columns its number among ``groups``, null if it is none of them."""
+    """Return, for each row of group columns, its number in ``groups``, or null if it is not among them."""
     return find(keys, groups) if keys.width else pl.zeros(keys.height, pl.UInt32, eager=True)
 
 
 def _renumber(state: State, numbers: pl.Series) -> dict[str, pl.DataFrame]:
-    """The tables with each group given a new number, and without the groups whose number is null."""
+    """The tables with renumbered groups, without those whose number is null."""
     if numbers.equals(state.groups[GROUP]):
         return state.tables
     tables = {}

@@ -1,4 +1,4 @@
-"""Rows counted by group, in counters that more rows can be added to."""
+"""Rows counted by group, in counters to which rows can be added."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from streammetrics.system.forks import require_threads
 
 @dataclass
 class Tally:
-    """Groups, and the counters of each statistic: one, or if it keeps labels apart one for each of them."""
+    """Groups, and the counters of each statistic: one counter, or one per label."""
 
     statistics: Statistics
     labels: tuple[Any, ...]
@@ -32,7 +32,7 @@ class Tally:
 
     @classmethod
     def of(cls, rows: Sequence[Rows], statistics: Statistics, labels: tuple[Any, ...]) -> Tally:
-        """The tally of a block, given as the rows of each model."""
+        """Return the tally of a block, given as the rows of each model."""
         weighted = rows[0].weight is not None
         counters = tuple(
             tuple(_counter(s, weighted) for _ in range(len(labels) if labels and s.of_label else 1)) for s in statistics
@@ -47,7 +47,7 @@ class Tally:
         return self.groups.drop(GROUP)
 
     def takes(self, groups: pl.DataFrame) -> bool:
-        """Whether groups have columns of the types that these have."""
+        """Return whether groups have columns of the same types."""
         return dict(self.groups.schema) == {GROUP: self.groups.schema[GROUP], **groups.schema}
 
     def add(self, rows: Sequence[Rows]) -> None:
@@ -64,14 +64,14 @@ class Tally:
                         counters[label].add(of_label, self.groups.height)
 
     def absorb(self, other: Tally) -> None:
-        """Count the rows of another, whose group columns have the same types."""
+        """Count the rows of another tally, whose group columns have the same types."""
         numbers = self._number(other.keys)
         for own, others in zip(self.counters, other.counters, strict=True):
             for one, more in zip(own, others, strict=True):
                 one.absorb(more, numbers, self.groups.height)
 
     def state(self) -> State:
-        """What was counted, as tables. Cells may come more than once; `combine` adds them up."""
+        """Return the counts as tables. Cells can be repeated; `combine` sums them."""
         tables = {
             s.name: _of_labels([counter.table() for counter in counters])
             for s, counters in zip(self.statistics, self.counters, strict=True)
@@ -79,7 +79,7 @@ class Tally:
         return State(self.statistics, self.groups, tables, self.labels)
 
     def _number(self, keys: pl.DataFrame) -> Codes:
-        """The numbers of groups, which come once each; new ones are added."""
+        """The numbers of distinct groups; new groups are added."""
         if self._latest is None or self._latest[0] is not keys:  # blocks of a batch share their groups
             self._latest = keys, self._find(keys)
         return self._latest[1]
@@ -105,14 +105,14 @@ def _counter(statistic: Statistic, weighted: bool) -> Counter:
 
 
 def no_state(roles: Roles, statistics: Statistics) -> State:
-    """The state before the first row."""
+    """Return the state before the first row."""
     require_threads()
     rows = rows_by_model(batches.no_rows(roles), roles, 0, 0, pairs_kept(statistics))
     return Tally.of(rows, statistics, roles.labels).state()
 
 
 def _of_labels(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """The tables of all labels as one, each of their groups with the number that it has among those of all labels."""
+    """The tables of all labels as one, with the groups of each label numbered among those of all labels."""
     if len(tables) == 1:
         return tables[0]
     return pl.concat(table.with_columns(pl.col(GROUP) * len(tables) + i) for i, table in enumerate(tables))
