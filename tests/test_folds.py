@@ -183,5 +183,5 @@ def test_numbers_of_folds_that_cannot_be(folds):
     "values", [pl.Series([[1]]), pl.Series([{"a": 1}]), pl.Series([Decimal("1.5")])], ids=lambda s: str(s.dtype)
 )
 def test_types_that_cannot_be_folded(values):
-    with pytest.raises(ColumnError, match="must be an integer, text"):
+    with pytest.raises(ColumnError, match="must be an integer, string"):
         fold(values)

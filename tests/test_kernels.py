@@ -288,7 +288,7 @@ def test_without_numba_numpy_runs_and_says_so_once(fresh_choice, monkeypatch, ca
         np.testing.assert_array_equal(sums(), sums(definition))
         sums()
     assert [r.levelname for r in caplog.records] == ["DEBUG"]
-    assert "numpy runs instead" in caplog.text
+    assert "using numpy instead" in caplog.text
 
 
 def test_where_compiling_fails_numpy_runs_and_says_so_once(fresh_choice, monkeypatch, caplog):

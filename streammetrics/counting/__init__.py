@@ -1,4 +1,4 @@
-"""What rows are counted in: sums of cells that all groups have, bins of each group, and small tables added up."""
+"""Counters of rows: sums of cells that all groups share, bins of each group, and small merged tables."""
 
 from streammetrics.counting.bins import Bins
 from streammetrics.counting.counter import Counter

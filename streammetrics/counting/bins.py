@@ -22,15 +22,15 @@ from streammetrics.rows.arrays import Rows
 
 FEWEST, MOST = 1 << 16, 1 << 21  # rows that are listed, unless there are many more bins
 ROWS_OF_A_BIN = 2  # that are listed, for each bin of the capacity of all groups
-AT_ONCE = 1 << 16  # rows and bins that are put together, to stay in the cache
-REPEATED = 2  # rows for each bin, from which on it pays to count them in a table
+AT_ONCE = 1 << 16  # rows and bins that are merged at once, to stay in the cache
+REPEATED = 2  # rows per bin from which counting in a table is faster
 
 Read = Callable[[Rows], tuple[NDArray[np.float64], NDArray[np.uint8] | None]]
 
 
 @dataclass
 class Bins(Counter):
-    """Rows, or their weight, by group and bin, and by label if ``read`` gives one.
+    """Rows, or their weight, by group and bin, and by label if ``read`` returns one.
 
     A group with many rows has a table of bins, in which rows are counted at once. All other rows are listed. When these
     have become many, they are counted together, at the smallest shift at which the bins of their group fit the
@@ -99,7 +99,7 @@ class Bins(Counter):
             self._settle()
 
     def _settle(self) -> None:
-        """Count what is listed, and give tables to groups that have many rows for their bins."""
+        """Count the listed rows, and create tables for groups with many rows per bin."""
         groups, parts = self.tabled.groups, list(self._joint())
         rows, number, shifts = np.zeros((3, groups), dtype=np.int64)
         for part in self.listed:
@@ -124,7 +124,7 @@ class Bins(Counter):
         return Cells.of([self.tabled.bins(np.flatnonzero(others)), *parts])
 
     def _joint(self) -> Iterator[Cells]:
-        """The bins of groups that wait, with those of their tables: each once, some groups at a time."""
+        """The bins of listed groups, merged with those of their tables, some groups at a time."""
         listed, loose = Listed.of(self.listed), Cells.of(self.loose)
         loose = loose.take(sort_order(loose.group))
         number = np.bincount(np.concatenate([listed.group, loose.group]), minlength=self.tabled.groups)

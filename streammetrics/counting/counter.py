@@ -1,4 +1,4 @@
-"""What counts rows by group."""
+"""The protocol of counters of rows by group."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streammetrics.rows.arrays import Rows
 
 
 class Counter(ABC):
-    """The rows of some groups, counted in place."""
+    """Counts the rows of some groups in place."""
 
     @abstractmethod
     def add(self, rows: Rows, groups: int) -> None:
@@ -20,8 +20,8 @@ class Counter(ABC):
 
     @abstractmethod
     def absorb(self, other: Self, numbers: Codes, groups: int) -> None:
-        """Count the rows of another, whose groups have these numbers here. The other stays as it is."""
+        """Count the rows of another counter, whose groups have these numbers here. The other stays unchanged."""
 
     @abstractmethod
     def table(self) -> pl.DataFrame:
-        """What was counted, as a table; a cell may come twice."""
+        """Return the counts as a table; a cell can occur twice."""

@@ -1,6 +1,6 @@
 """Tables of bins: equal ones added up, at a resolution that fits the capacity of a histogram.
 
-In numpy throughout: a query engine would wait here for the threads that are reading the next rows.
+In numpy only: a query engine would wait for the threads that read the next rows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Shifts = NDArray[np.int64]
 
 
 class Cells(NamedTuple):
-    """Bins of groups, each with its lowest key, its shift, and values to add up."""
+    """Bins of groups, each with its lowest key, its shift, and values to sum."""
 
     group: Groups
     low: Keys
@@ -50,8 +50,8 @@ def fit(table: pl.DataFrame, lattice: Lattice, capacity: int, sharing: int = 1) 
 
     Args:
         table: Columns group, shift, bin and values to add up; shifts may differ within a group.
-        lattice: What the bins mean.
-        capacity: The number of bins that a group may keep.
+        lattice: Lattice of the bins.
+        capacity: Maximum number of bins of a group.
         sharing: So many groups in a row share their bins: one shift, and one capacity.
 
     Returns:
@@ -80,7 +80,7 @@ def _fit(table: pl.DataFrame, lattice: Lattice, capacity: int, sharing: int) -> 
 
 
 def fit_cells(cells: Cells, lattice: Lattice, capacity: int, sharing: int = 1) -> Cells:
-    """What `fit` does, with cells."""
+    """The same as `fit`, for cells."""
     shifts = np.zeros(cells.group.max() // sharing + 1, dtype=np.int64)
     coarse = np.flatnonzero(cells.shift)
     np.maximum.at(shifts, cells.group[coarse] // sharing, cells.shift[coarse])
@@ -106,7 +106,7 @@ def _at(wanted: Shifts, cells: Cells, lattice: Lattice) -> Cells:
 
 
 def fitting_shifts(group: Groups, low: Keys, groups: int, lattice: Lattice, capacity: int) -> Shifts:
-    """The smallest shift that fits each group, 0 where its bins fit as they are.
+    """The smallest shift that fits each group, 0 if its bins already fit.
 
     At shift s a group holds one bin more than it has neighbours that only merge above s.
     """
@@ -124,7 +124,7 @@ def fitting_shifts(group: Groups, low: Keys, groups: int, lattice: Lattice, capa
 
 
 def add_up(cells: Cells) -> Cells:
-    """Equal cells added up, by group and then by key.
+    """Sum equal cells, in order of group and key.
 
     >>> cells = Cells(np.array([1, 0, 1, 1]), np.array([5, 9, 3, 5]), np.zeros(4, dtype=np.int64), [np.arange(4)])
     >>> group, low, _, (count,) = add_up(cells)
@@ -134,7 +134,7 @@ def add_up(cells: Cells) -> Cells:
     group, low, shift, values = cells
     if not _in_order(group, low):
         floats = any(value.dtype.kind == "f" for value in values)
-        order = np.argsort(low, kind="stable" if floats else None)  # equal bins add up in one order, to the last bit
+        order = np.argsort(low, kind="stable" if floats else None)  # equal bins are summed in the same order
         order = order[sort_order(group[order])]
         group, low, shift, values = group[order], low[order], shift[order], [value[order] for value in values]
     new = np.ones(len(low), dtype=bool)
@@ -146,7 +146,7 @@ def add_up(cells: Cells) -> Cells:
 
 
 def sums(values: NDArray[Any], first: NDArray[np.intp]) -> NDArray[Any]:
-    """Sums from each of some places up to the next."""
+    """Sums from each start up to the next."""
     if values.dtype.kind == "f":
         return np.add.reduceat(values, first)
     before = np.append(0, np.cumsum(values))  # exact, and faster than short sums one by one
@@ -154,7 +154,7 @@ def sums(values: NDArray[Any], first: NDArray[np.intp]) -> NDArray[Any]:
 
 
 def sort_order(groups: Groups) -> NDArray[np.intp]:
-    """The order of groups, in which rows of one group stay as they are; small numbers take linear time."""
+    """The stable sort order of groups, in linear time for small numbers."""
     return np.argsort(groups.astype(np.uint16) if groups.max(initial=0) < 1 << 16 else groups, kind="stable")
 
 

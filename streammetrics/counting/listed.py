@@ -1,4 +1,4 @@
-"""Rows of a histogram that are listed, to be counted together."""
+"""Rows of a histogram that are listed and later counted together."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from streammetrics.counting.fitting import Cells, add_up, sort_order, sums
 from streammetrics.kernels import Codes
 from streammetrics.kernels.lattice import Keys
 
-LONG = 64  # rows of a group, from which on groups are sorted one by one
+LONG = 64  # rows of a group from which groups are sorted one by one
 
 
 class Listed(NamedTuple):
-    """Rows: the group and the key of each, its label if labels are kept apart, and its weight if it has one."""
+    """Listed rows: group and key, and label and weight, if any."""
 
     group: Codes
     keys: Keys
@@ -26,7 +26,7 @@ class Listed(NamedTuple):
 
     @classmethod
     def of(cls, parts: Sequence[Listed]) -> Listed:
-        """All rows, those of one group together."""
+        """All rows, ordered by group."""
         columns: Iterable[Any] = zip(*parts, strict=True)
         rows = cls._make(None if column[0] is None else np.concatenate(column) for column in columns)
         return rows.take(sort_order(rows.group))
@@ -50,7 +50,7 @@ def count_listed(rows: Listed) -> Cells:
     ([5, 7], [1, 1], [0, 1])
     """
     group, keys, label, weight = rows
-    if weight is None and (label is None or not len(keys) or keys.min() >= 0):  # a label finds room beside such a key
+    if weight is None and (label is None or not len(keys) or keys.min() >= 0):  # a label fits beside such a key
         return _count_sorted(group, keys.view(np.uint64), label)
     amounts = np.ones(len(keys), dtype=np.int64) if weight is None else weight
     sides = [amounts] if label is None else [amounts * (label == side) for side in (0, 1)]

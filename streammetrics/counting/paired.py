@@ -1,4 +1,4 @@
-"""Rows that two models have predicted, counted for each pair of models."""
+"""Counters of rows predicted by both models of a pair."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAIR = "pair"
 
 @dataclass
 class Paired(Counter):
-    """A counter for each pair of models, in the groups of the first of them; ``make`` makes one of no rows yet."""
+    """A counter per pair of models, in the groups of the first model. ``make`` creates an empty counter."""
 
     pairs: Sequence[Pair]
     make: Callable[[], Counter]

@@ -1,4 +1,4 @@
-"""Sums with squared weights beside sums with weights, which confidence intervals of weighted metrics need."""
+"""Sums with squared weights, for confidence intervals of weighted metrics."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from streammetrics.rows.arrays import Rows
 
 
 class Squaring(Protocol):
-    """What keeps sums with squared weights."""
+    """A statistic with sums of squared weights."""
 
     @property
     def keys(self) -> Mapping[str, Any]:
-        """The columns that say which cell."""
+        """The key columns of a cell."""
         ...
 
     @property
     def twins(self) -> Mapping[str, str]:
-        """For some columns, the one that holds the same sums with squared weights."""
+        """For some columns, the column of the same sums with squared weights."""
         ...
 
     def merge(self, table: pl.DataFrame) -> pl.DataFrame:
-        """The table with every cell once."""
+        """The merged table."""
         ...
 
 

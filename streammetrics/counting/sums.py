@@ -15,7 +15,7 @@ from streammetrics.rows.arrays import Rows
 
 
 class Summing(Protocol):
-    """What adds up values of rows in the same cells for every group."""
+    """A statistic that sums values of rows in the same cells for every group."""
 
     def cells(self, rows: Rows) -> tuple[int, ...]:
         """The shape of the cells of a group."""
@@ -55,7 +55,7 @@ class Sums(Counter):
         return self.statistic.tabulate(self.values[: self.groups], self.weighted)
 
     def _make_room(self, groups: int, cells: tuple[int, ...]) -> None:
-        """Room for more groups; for half as many again, since more tend to follow."""
+        """Allocate room for more groups, plus half, since more usually follow."""
         if groups > len(self.values) or not self.groups:
             room = groups if not self.groups else max(groups, 3 * len(self.values) // 2)
             more = np.zeros((room, *cells), dtype=np.int64 if self.integers else np.float64)

@@ -1,4 +1,4 @@
-"""Bins of groups in hash tables, with room for those that have come so far."""
+"""Bins of groups in hash tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from streammetrics.kernels.lattice import Lattice
 from streammetrics.kernels.numpy import Labels
 
 FEWEST = 4  # bins that a table has room for
-ROOMY = 0.5  # share of the slots of a table that are taken at most
+ROOMY = 0.5  # maximum share of occupied slots of a table
 
 Integers = NDArray[np.int64]
 
@@ -52,7 +52,7 @@ class Tabled:
             self.tables = HashTables(ids, counts, *map(np.append, by_group, beginning))
 
     def count(self, values: Floats, label: Labels | None, weight: Floats | None, runs: Runs) -> Codes:
-        """Count rows whose bins are there, and tell which are not."""
+        """Count rows whose bins exist, and return the rows whose bins do not."""
         return kernels.count_bins(values, label, weight, runs, self.lattice, self.tables)
 
     def sizes(self) -> Integers:
@@ -69,7 +69,7 @@ class Tabled:
         return Cells(group, low, shift, list(counts[slots].T))
 
     def give_tables(self, groups: Codes, number: Integers, shifts: Integers) -> None:
-        """Empty tables for so many bins, in place of those that groups have."""
+        """Create empty tables for this many bins, replacing the tables of the groups."""
         old, has = self.tables, self.has
         kept = has.copy()
         kept[groups], has[groups] = False, True

@@ -1,4 +1,4 @@
-"""Small tables of blocks of rows, put together and merged now and then."""
+"""Small tables of blocks of rows, collected and merged periodically."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ from streammetrics.counting.counter import Counter
 from streammetrics.kernels import Codes
 from streammetrics.rows.arrays import Rows
 
-LOOSE = 131_072  # rows of tables that wait to be merged, even if few have been before,
-FACTOR = 2  # or so many times as have been
+LOOSE = 131_072  # rows of tables that wait to be merged, even after few merged rows,
+FACTOR = 2  # or this multiple of the merged rows
 
 
 class Observing(Protocol):
-    """What makes a small table of a block of rows."""
+    """A statistic that makes a small table of a block of rows."""
 
     def observe(self, rows: Rows) -> pl.DataFrame:
         """The table of the rows, with the numbers that groups have in the block."""
         ...
 
     def merge(self, table: pl.DataFrame) -> pl.DataFrame:
-        """The table with every cell once."""
+        """The merged table."""
         ...
 
 
 @dataclass
 class Tables(Counter):
-    """Tables: those that came since the last merge, and the one that it left."""
+    """The tables since the last merge, and the merged table."""
 
     statistic: Observing
     merged: pl.DataFrame | None = None
     loose: list[pl.DataFrame] = field(default_factory=list)
 
     def add(self, rows: Rows, groups: int) -> None:
-        """Put the table of more rows beside the others."""
+        """Append the table of more rows."""
         self._put(self.statistic.observe(rows), rows.numbers)
 
     def absorb(self, other: Self, numbers: Codes, groups: int) -> None:
-        """Put the table of another beside those of this one."""
+        """Append the table of another counter."""
         self._put(other.table(), numbers)
 
     def table(self) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""t-digests: distributions as a few hundred centroids, finest at both ends, with certified ranks.
+"""t-digests: distributions as a few hundred centroids, most precise in the tails, with certified ranks.
 
 A digest is a table with one row per centroid, sorted by group and mean: ``group`` (UInt32), ``mean``, ``weight``,
 ``min`` and ``max`` (Float64). A centroid stands for rows that are no longer kept: their weight, their weighted mean,
@@ -41,7 +41,7 @@ SCHEMA: dict[str, pl.DataType] = {
     "min": pl.Float64(),
     "max": pl.Float64(),
 }
-TICKS = 36  # bits in which the weight of a group is measured
+TICKS = 36  # bits for the weight of a group
 
 
 def observe(values: Floats, group: Codes | None, groups: int, weight: Floats | None, compression: int) -> DataFrame:
@@ -77,7 +77,7 @@ def observe(values: Floats, group: Codes | None, groups: int, weight: Floats | N
 
 
 def cluster(table: DataFrame, compression: int) -> DataFrame:
-    """The digest of one table or of several put together, with no more centroids than it may have.
+    """Merge the centroids of one or several concatenated digests, within the limit of centroids.
 
     Cells are laid along the weight of a group, and the centroids of a cell are merged. The scale function is k1, the
     arcsine: a centroid whose middle is at the share q of the weight is in cell
@@ -148,7 +148,7 @@ def _clusters(values: Floats, group: Codes | None, runs: Codes, ends: Codes, com
     Args:
         values: Of the rows, sorted by group and value.
         group: Of the rows.
-        runs: The first row of each run that stays together.
+        runs: The first row of each run that is not split.
         ends: Weight up to each run, and up to the end, in integers.
         compression: The number of cells of a group.
     """
@@ -195,6 +195,6 @@ def _table(group: Codes | None, first: Codes, mean: Floats, weight: Weights, low
 
 
 def check_compression(compression: int) -> None:
-    """Refuse what is no number of centroids."""
+    """Reject an invalid number of centroids."""
     if not isinstance(compression, int) or isinstance(compression, bool) or compression < 1:
         raise SpecificationError(f"compression= must be a positive integer, got {compression!r}.")

@@ -1,6 +1,6 @@
-"""The loops over rows, each written twice: in numpy, which defines it, and compiled, which is faster on many rows.
+"""The loops over rows, each written twice: in numpy, as the reference, and compiled, which is faster for many rows.
 
-Which of the two runs is decided here, and nowhere else.
+The choice between the two is made only here.
 """
 
 from typing import Final

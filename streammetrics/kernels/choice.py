@@ -12,12 +12,12 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 COMPILED = ("compiled", "compiled_hash_tables", "compiled_classes", "compiled_pairs")
-LARGE = 262_144  # rows from which it pays to load compiled code
+LARGE = 262_144  # rows from which loading compiled code pays off
 log: Final = logging.getLogger("streammetrics")
 
 
 def fastest(kernel: Callable[P, T]) -> Callable[P, T]:
-    """The kernel, which hands many rows to its compiled twin, if numba is installed and works."""
+    """Return the kernel, or its compiled twin for many rows, if numba is installed and works."""
     name = kernel.__name__
 
     @wraps(kernel)
@@ -30,7 +30,7 @@ def fastest(kernel: Callable[P, T]) -> Callable[P, T]:
             return cast(T, twin(*args, **kwargs))
         except Exception as error:  # numba cannot compile here
             _twins().clear()
-            log.debug("compiled kernels failed, numpy runs instead: %s", error)
+            log.debug("compiled kernels failed, using numpy instead: %s", error)
             return kernel(*args, **kwargs)
 
     return run
@@ -41,6 +41,6 @@ def _twins() -> dict[str, Callable[..., Any]]:
     try:
         modules = [import_module(f"streammetrics.kernels.{name}") for name in COMPILED]
         return {name: twin for module in modules for name, twin in vars(module).items()}
-    except Exception as error:  # no numba, or one that does not fit numpy or Python
-        log.debug("compiled kernels are not available, numpy runs instead: %s", error)
+    except Exception as error:  # numba is missing or incompatible with numpy or Python
+        log.debug("compiled kernels are not available, using numpy instead: %s", error)
         return {}

@@ -1,4 +1,4 @@
-"""Moments of actual and predicted values, and losses of their errors, in numpy: blocks of rows, summed by group.
+"""Moments of true and predicted values, and losses of their errors, in numpy: blocks of rows, summed by group.
 
 Squares are taken of distances to a reference near the mean, and a mean is kept as two floats, so that no digits are
 lost if values are large and vary little. Infinite values follow floating-point arithmetic: infinity minus infinity
@@ -37,7 +37,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 }
 POWERS = {"poisson": 1.0, "gamma": 2.0}
 HIGHER = tuple((i, order - i) for order in (3, 4) for i in range(order, -1, -1))  # powers of distances
-TERMS = 20 + len(HIGHER)  # values of a row that are added up: 1, those of its distances to the references, of its error
+TERMS = 20 + len(HIGHER)  # summed values of a row: 1, those of its distances to the references, those of its error
 ONES = np.ones(BLOCK)
 NEAR = 0.5  # relative distance within which log1p keeps more digits than log
 STEEP = 700.0  # error from which log cosh is a straight line
@@ -91,7 +91,7 @@ def no_extremes(groups: int) -> Floats:
 
 
 def _terms(y: Floats, p: Floats, error: Floats, reference: Floats, out: Floats) -> Floats:
-    """What is added up of each row: shape (TERMS, rows). The first is left as it is."""
+    """The summed values of each row: shape (TERMS, rows). The first is not filled."""
     _, dy, dp, dy_square, dp_square, product, over, under, square, fourth, size, *others = out
     percentage, percentage_square, symmetric, *others = others
     over_square, under_square, actual_square, product_of_sizes, percentage_fourth, symmetric_square, *higher = others
@@ -193,7 +193,7 @@ def moved_moment(moments: Mapping[tuple[int, int], Floats], i: int, j: int, dy: 
 
 
 def two_sum(a: T, b: T) -> tuple[T, T]:
-    """A sum, and what its rounding leaves out (Knuth 1969).
+    """Return a sum and its rounding error (Knuth 1969).
 
     >>> two_sum(1e16, 1.0)
     (1e+16, 1.0)

@@ -74,7 +74,7 @@ def lowest_keys(ids: Integers, shifts: Integers, lattice: Lattice) -> tuple[Keys
 
 
 def place_bins(ids: Integers, groups: Codes, counts: Counts, tables: HashTables) -> None:
-    """Put new bins into their tables, which have room for them; 0.5 µs a bin. Those that come first are found first."""
+    """Insert new bins into their tables, which have room; 0.5 µs per bin. Bins inserted first are found first."""
     left = np.arange(len(ids))[::-1]
     while len(left):
         slots = find(groups[left], ids[left], tables)
@@ -85,7 +85,7 @@ def place_bins(ids: Integers, groups: Codes, counts: Counts, tables: HashTables)
 
 
 def find(groups: Codes, ids: Integers, tables: HashTables) -> Slots:
-    """Where each bin is, or the free slot where it would go."""
+    """The slot of each bin, or the free slot for it."""
     bits, offsets = tables.bits[groups], tables.offsets[groups]
     place = home(ids, bits)
     slots: Slots = offsets + place.view(np.int64)
@@ -101,7 +101,7 @@ def find(groups: Codes, ids: Integers, tables: HashTables) -> Slots:
 
 
 def home(ids: Integers, bits: Integers) -> NDArray[np.uint64]:
-    """The slot where a bin is looked for first: neighbours go side by side, those far away elsewhere."""
+    """The first slot tried for a bin. Adjacent bins have adjacent slots."""
     far = (ids >> bits >> WIDE).view(np.uint64)
     far *= MIX
     far >>= np.uint64(64) - bits.view(np.uint64)
@@ -117,14 +117,14 @@ def last_slot(bits: Integers) -> NDArray[np.uint64]:
 
 
 def following(places: NDArray[np.uint64], ids: Integers) -> NDArray[np.uint64]:
-    """The slots to try after others: all of a table in turns, and seldom neighbours, which tend to be taken too."""
+    """The next slots to try: all slots of a table in turn, rarely adjacent ones, which are often occupied too."""
     return places * FACTOR + (ids.view(np.uint64) * MIX >> STEP_BITS | np.uint64(1))
 
 
 def count_bins(
     values: Floats, label: Labels | None, weight: Floats | None, runs: Runs, lattice: Lattice, tables: HashTables
 ) -> Codes:
-    """Count rows whose bins have a slot, 20 ns; and tell which rows have none."""
+    """Count rows whose bins have a slot, 20 ns; return the rows without one."""
     if not tables.offsets[runs.groups].any():
         return np.arange(len(values))
     sides = tables.counts.shape[1]

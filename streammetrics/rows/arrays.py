@@ -1,4 +1,4 @@
-"""The rows of a batch as arrays, by model: what statistics observe."""
+"""The rows of a batch as arrays, by model, as statistics process them."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ Pair: TypeAlias = tuple[str, str]  # of models
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of one model as arrays, arranged by group: what statistics observe.
+    """Rows of one model as arrays, arranged by group, as statistics process them.
 
-    ``groups`` has a row for each group of the block (and no columns if rows are not grouped), ``numbers`` the number
-    of each if it is counted, ``dropped`` how many of its rows were left out. Rows from ``starts[i]`` up to
-    ``starts[i + 1]`` belong to the group of the block that ``local[i]`` says.
+    ``groups`` has a row for each group of the block (and no columns if rows are not grouped), ``numbers`` the number of
+    each group in the counters, ``dropped`` the number of its dropped rows. Rows from ``starts[i]`` up to
+    ``starts[i + 1]`` belong to group ``local[i]`` of the block.
 
-    ``truth``, ``predicted`` and ``score`` have an array for each label of a multilabel task, ``score`` one for each
-    class of a multiclass task, else one, or none if the role is not given. True and predicted values are 0 or 1,
-    in a regression Float64, in a multiclass task numbers of ``labels``. Scores and weights are Float64. ``width`` is
-    the type that each score came in. ``inputs`` are further columns as Float64, by name.
+    ``truth``, ``predicted``, and ``score`` have one array per label of a multilabel task. ``score`` has one per class
+    of a multiclass task. Otherwise each has one array, or none without a column. True and predicted values are 0 or 1,
+    Float64 in a regression, and numbers of ``labels`` in a multiclass task. Scores and weights are Float64. ``width``
+    is the original type of each score. ``inputs`` are additional columns as Float64, by name.
 
-    ``beside`` has, for the names of a pair of models of which this is the first, the rows that both have predicted:
-    with the prediction and the score of this one, then of the other.
+    ``beside`` has, for each pair of models in which this is the first, the rows predicted by both, with the prediction
+    and the score of this model and of the other.
     """
 
     groups: pl.DataFrame
@@ -59,7 +59,7 @@ class Rows:
 
     @cached_property
     def runs(self) -> Runs:
-        """The runs of rows of one group, by the number if it is counted."""
+        """The runs of rows by group, with the number of the group in the counters."""
         return Runs(self.starts, self.numbers[self.local])
 
     @cached_property
@@ -68,12 +68,12 @@ class Rows:
         return None if len(self.dropped) == 1 else np.repeat(self.local, np.diff(self.starts))
 
     def counted_as(self, numbers: Codes) -> Rows:
-        """The rows with the numbers that their groups have in the counters."""
+        """The rows with the numbers of their groups in the counters."""
         return replace(self, numbers=numbers)
 
     @cached_property
     def with_squared_weights(self) -> Rows:
-        """The rows with the squares of their weights, which may be infinite."""
+        """The rows with squared weights, which can be infinite."""
         assert self.weight is not None
         with np.errstate(over="ignore"):
             return replace(self, weight=np.square(self.weight))
@@ -88,14 +88,14 @@ class Rows:
         return replace(self, truth=truth, predicted=predicted, score=score, width=width, labels=None)
 
     def rounded(self, thresholds: Sequence[float], score: int = 0) -> NDArray[np.float64]:
-        """Thresholds in the type that a score came in: 0.7 of 32 bits reaches 0.7, though as Float64 it is less."""
+        """Thresholds in the original type of a score: a float32 0.7 reaches 0.7, although it is less as Float64."""
         exact = np.array(thresholds, dtype=np.float64)
         with np.errstate(over="ignore"):
             rounded = exact.astype(self.width[score]).astype(np.float64)
         return np.where(np.isinf(rounded), exact, rounded)
 
     def by_class(self) -> Rows:
-        """The rows with each class of each group as a group of its own."""
+        """The rows with each class of each group as a separate group."""
         classes = len(self.score)
         codes = self.truth[0] if self.codes is None else self.codes * classes + self.truth[0]
         order, runs = kernels.arrange(codes, len(self.dropped) * classes)
@@ -113,7 +113,7 @@ class Rows:
 
 
 def rows_by_model(batch: Batch, roles: Roles, start: int, end: int, pairs: Sequence[Pair] = ()) -> list[Rows]:
-    """Some rows of a batch as arrays, once for each model, with those of pairs beside the first of the pair."""
+    """Return some rows of a batch as arrays, per model, with rows of pairs at the first model of the pair."""
     part = slice(start, end)
     of_model = {model: _rows(batch, part, (model,), roles) for model in roles.models}
     whole = all(rows.size == end - start for rows in of_model.values())
@@ -124,7 +124,7 @@ def rows_by_model(batch: Batch, roles: Roles, start: int, end: int, pairs: Seque
 
 
 def _together(one: Rows, other: Rows) -> Rows:
-    """The rows of two models that have predicted the same rows, which are arranged alike."""
+    """The rows of two models that predicted the same rows, in the same arrangement."""
     return replace(
         one,
         predicted=one.predicted + other.predicted,
@@ -188,7 +188,7 @@ def _ordered(arrays: tuple[Array, ...], order: Codes | None) -> tuple[Array, ...
 
 
 def _arrays(columns: Mapping[Field, pl.Series], roles: Roles) -> tuple[dict[Field, Array], pl.Series | None]:
-    """The columns as arrays, and the labels that numbers of classes stand for."""
+    """The columns as arrays, and the labels behind the class numbers."""
     if roles.kind != "multiclass":
         return {field: _array(s) for field, s in columns.items()}, None
     if roles.labels:
@@ -206,14 +206,14 @@ def _arrays(columns: Mapping[Field, pl.Series], roles: Roles) -> tuple[dict[Fiel
 
 
 def _decided(rows: Rows) -> tuple[Array, ...]:
-    """What scores predict: of several classes the likeliest, the first of those that are equally likely."""
+    """Predictions from scores: the class with the highest score, the first of equal ones."""
     if rows.labels is None:
         return ()
     return (kernels.likeliest(rows.score),)
 
 
 def _rows_to_keep(columns: Mapping[Field, pl.Series]) -> pl.Series | None:
-    """Rows without a null and with a weight above zero; None if that is all of them."""
+    """Rows without nulls and with a weight above zero; None for all rows."""
     masks = [s.is_not_null() for s in columns.values() if s.null_count()]
     weight = columns.get(WEIGHT)
     if weight is not None and (weight == 0).any():
@@ -227,7 +227,7 @@ def _rows_to_keep(columns: Mapping[Field, pl.Series]) -> pl.Series | None:
 def _array(series: pl.Series) -> Array:
     if series.dtype != pl.Boolean:
         return series.to_numpy()
-    bits = series.rechunk().to_arrow()  # unpacked by numpy ten times faster than by Polars
+    bits = series.rechunk().to_arrow()  # numpy unpacks ten times faster than Polars
     first, skipped = divmod(bits.offset, 8)  # of a slice, whose buffer begins with the rows before it
     content = np.frombuffer(bits.buffers()[1], dtype=np.uint8)[first:]
     return np.unpackbits(content, count=skipped + len(bits), bitorder="little")[skipped:]

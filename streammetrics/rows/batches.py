@@ -1,4 +1,4 @@
-"""Batches: the user's columns by role, validated."""
+"""Batches: validated columns by role."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from streammetrics.rows.roles import FOLD, LABEL, SINGLE, Roles
 
 
 class Field(NamedTuple):
-    """What a column of a batch is: ``role`` is truth, predicted, score, input or weight.
+    """Purpose of a column of a batch: ``role`` is truth, predicted, score, input, or weight.
 
-    ``label`` says which label of a task with several, or which input.
+    ``label`` is the label in multiclass and multilabel tasks, or the name of the input.
     """
 
     role: str
@@ -34,10 +34,10 @@ WEIGHT = Field("weight")
 
 @dataclass(frozen=True)
 class Batch:
-    """Validated columns of one batch. Nulls are left only if ``nulls="drop"`` lets them pass.
+    """Validated columns of one batch. Nulls occur only with ``nulls="drop"``.
 
-    Scores keep the width of their floats, to which thresholds are rounded. ``by`` has the group columns. ``label`` has
-    the type of class labels that are not declared.
+    Scores keep their float type, to which thresholds are rounded. ``by`` has the group columns. ``label`` is the type
+    of class labels that are not declared.
     """
 
     height: int
@@ -47,15 +47,15 @@ class Batch:
 
     @cached_property
     def types(self) -> pl.Schema:
-        """Types that come from the data: of group columns, and of the label of classes not declared."""
+        """Types that depend on the data: of group columns, and of class labels that are not declared."""
         return pl.Schema({**types_of(self.by), **self.label}) if self.by.width else self.label
 
     def fits(self, other: Batch) -> bool:
-        """Whether scores of both are of the same width, so that their rows can be held together."""
+        """Whether the scores of both have the same types, so that their rows can be buffered together."""
         return all(s.dtype == other.columns[f].dtype for f, s in self.columns.items() if f.role == "score")
 
     def end_of_piece(self, start: int, rows: int) -> int:
-        """Where a piece of at least so many rows ends: with a chunk of memory, if one ends there, to save a copy."""
+        """The end of a piece of at least this many rows, at the end of a memory chunk if possible, to save a copy."""
         if self.height - start < 2 * rows:
             return self.height
         floats = [s for s in self.columns.values() if s.dtype.is_float()]  # the largest to copy
@@ -74,7 +74,7 @@ class Batch:
 
 
 def read(data: Any, roles: Roles) -> Batch:
-    """Read one batch by role.
+    """Read and validate one batch.
 
     Args:
         data: A Polars DataFrame, anything with the Arrow PyCapsule protocol (pyarrow, pandas, a DuckDB relation), a
@@ -88,7 +88,7 @@ def read(data: Any, roles: Roles) -> Batch:
     frame = to_frame(data, roles.sources)
     try:
         return _read(frame, roles)
-    except pl.exceptions.PanicException as error:  # which is no Exception
+    except pl.exceptions.PanicException as error:  # which is not an Exception
         raise ColumnError(f"Cannot read the batch: {error}") from error
 
 
@@ -114,7 +114,7 @@ def _read(frame: pl.DataFrame, roles: Roles) -> Batch:
 
 
 def no_rows(roles: Roles) -> Batch:
-    """A batch without rows. The types of its group columns, and of labels not declared, are yet unknown."""
+    """Return a batch without rows. The types of its group columns and undeclared labels are unknown."""
     target = {"regression": pl.Float64(), "multiclass": pl.Int64() if roles.labels else pl.Null()}
     several = len(roles.labels)
     targets = several if roles.kind == "multilabel" else 1
@@ -160,13 +160,13 @@ def _appended_groups(rows: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
     if rows.schema != others.schema:
         types = joint_types([rows.schema, others.schema])
         rows, others = rows.cast(types), others.cast(types)
-    if not rows.height:  # a frame without rows would take over the memory of the others
+    if not rows.height:  # a frame without rows would share the memory of the others
         return pl.DataFrame([pl.Series(n, dtype=t).extend(others[n]) for n, t in rows.schema.items()])
     return rows.extend(others)
 
 
 def _extended(rows: pl.Series, height: int, others: pl.Series) -> pl.Series:
-    """The first rows of a series with others after them, in place where there are no more rows."""
+    """The first rows of a series followed by others, in place if there are no more rows."""
     if not height:
         return pl.Series(others.name, dtype=others.dtype).extend(others)
     if len(rows) > height:  # an interrupt came between two columns

@@ -1,4 +1,4 @@
-"""Numbers in place of values: of groups, and of class labels."""
+"""Integer codes of groups and class labels."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from streammetrics.kernels import Codes
 
 
 def number(column: pl.Series) -> tuple[Codes, Codes]:
-    """The number of each row's value, null being one too, and for each number a row.
+    """Return a code for each value, including null, and a row for each code.
 
-    Equal texts and zeros may have two numbers.
+    Equal strings and zeros can have two codes.
     """
     if not column.null_count():
         return kernels.number(column)
@@ -25,7 +25,7 @@ def number(column: pl.Series) -> tuple[Codes, Codes]:
 
 
 def encode(columns: pl.DataFrame) -> tuple[pl.DataFrame, Codes]:
-    """Distinct rows, and for each row the number of the one that it equals.
+    """Return distinct rows, and for each row the index of its distinct row.
 
     >>> encode(pl.DataFrame({"x": ["a", "b", "a"]}))[1]
     array([0, 1, 0])
@@ -44,13 +44,13 @@ def encode(columns: pl.DataFrame) -> tuple[pl.DataFrame, Codes]:
 
 
 def find(rows: pl.DataFrame, numbered: pl.DataFrame) -> pl.Series:
-    """For each row its number, which the first column of ``numbered`` gives; null if it is none of them."""
+    """Return, for each row, its number from the first column of ``numbered``, or null if it is not there."""
     index = numbered.columns[0]
     return rows.join(numbered, on=rows.columns, how="left", nulls_equal=True, maintain_order="left")[index]
 
 
 def ascending(rows: pl.DataFrame) -> bool:
-    """Whether every row comes once, in order, without nulls.
+    """Return whether rows are unique, sorted, and without nulls.
 
     >>> ascending(pl.DataFrame({"x": [1, 1, 2], "y": [3, 4, 0]}))
     True
@@ -64,7 +64,7 @@ def ascending(rows: pl.DataFrame) -> bool:
 
 
 def in_order(rows: pl.DataFrame) -> tuple[Codes, Codes]:
-    """The order that sorts rows as Polars does, equal ones left as they come, and where in it each distinct one begins.
+    """Return the stable sort order of rows as in Polars, and the start of each distinct row in it.
 
     >>> in_order(pl.DataFrame({"x": ["b", "a", "b"]}))
     (array([1, 0, 2]), array([0, 1]))
@@ -81,7 +81,7 @@ def in_order(rows: pl.DataFrame) -> tuple[Codes, Codes]:
 
 
 def _sorting(place: Codes, size: int) -> Codes:
-    """The order that sorts numbers below a size: 16 bits at a time, for which numpy has a radix sort."""
+    """The sort order of numbers below a size, 16 bits at a time, with numpy's radix sort."""
     if (place[1:] >= place[:-1]).all():
         return np.arange(len(place))
     order = np.argsort((place & 0xFFFF).astype(np.uint16), kind="stable")
@@ -91,7 +91,7 @@ def _sorting(place: Codes, size: int) -> Codes:
 
 
 def _rank(column: pl.Series) -> tuple[Codes, int]:
-    """Numbers from 0 in the order of the values, and how many there may be."""
+    """Ranks from 0 in the order of the values, and an upper limit of their number."""
     if column.dtype.is_integer() and not column.null_count() and len(column):
         values = column.to_numpy()
         low, high = int(values.min()), int(values.max())
@@ -103,7 +103,7 @@ def _rank(column: pl.Series) -> tuple[Codes, int]:
 
 
 def _in_order(rows: pl.DataFrame) -> tuple[Codes, Codes]:
-    """The same by comparing rows, which takes longer."""
+    """The same by comparison of rows, which is slower."""
     numbered = rows.with_row_index("").sort(rows.columns, maintain_order=True)
     others = pl.any_horizontal(pl.col(c).ne_missing(pl.col(c).shift()) for c in rows.columns)
     starts = numbered.select((others | (pl.int_range(pl.len()) == 0)).arg_true()).to_series()

@@ -1,4 +1,4 @@
-"""The user's columns, each validated for its role and brought to the type that the role has."""
+"""Columns of the user, validated and cast to the type of their role."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from streammetrics.rows.frames import EXACT, group_column, is_coded, limits
 from streammetrics.rows.roles import INTEGERS, Roles
 from streammetrics.text import few
 
-TOLERANCE = 1e-4  # by which the sum of a row's probabilities may miss 1
-MOST_NAMES = 5  # of columns, in a message
+TOLERANCE = 1e-4  # tolerance for the sum of the probabilities of a row
+MOST_NAMES = 5  # columns named in a message
 BOOLEANS = {"true": True, "false": False}
 SMALLEST, LARGEST = -(2**63), 2**64 - 1  # integers of 64 bits
 
@@ -34,7 +34,7 @@ class Reader:
         self.roles = roles
 
     def column(self, name: str) -> pl.Series:
-        """A column as it is, or as its expression makes it."""
+        """Return a column of the batch, or the result of its expression."""
         expression = self.roles.expressions.get(name)
         if expression is None:
             self._require(name)
@@ -88,13 +88,13 @@ class Reader:
         return is_positive
 
     def group(self, name: str) -> pl.Series:
-        """A group column in a lasting type, or as categories, of which only the groups become text."""
+        """A group column in a portable type, or as categories, of which only the groups become strings."""
         column = self.column(name)
         self._refuse_far_times(column)
         return column if is_coded(column.dtype) else group_column(column)
 
     def scores(self, column: pl.Series) -> pl.Series:
-        """A score column as floats of its own width."""
+        """A score column as floats of its own type."""
         column, (low, high) = self._with_extent(column)
         if self.roles.probability and not (low >= 0 and high <= 1):
             real = (", or ", Argument("domain", "real"), " for margins and other scores")
@@ -103,7 +103,7 @@ class Reader:
         return column
 
     def weights(self, name: str) -> pl.Series:
-        """A weight column as Float64: finite, not negative."""
+        """A weight column as Float64, finite and nonnegative."""
         return self._amounts(self.column(name), "weights")
 
     def targets(self, names: Sequence[str]) -> list[pl.Series]:
@@ -127,7 +127,7 @@ class Reader:
         return column.cast(pl.Float64)
 
     def classes(self, name: str) -> pl.Series:
-        """A column of class labels: as numbers of the declared labels, or else as they are."""
+        """A column of class labels: as numbers of the declared labels, if any, else unchanged."""
         column = self.column(name)
         self._refuse_far_times(column)
         column = group_column(column, advice="class labels are plain values")
@@ -135,7 +135,7 @@ class Reader:
         return self._declared(column) if self.roles.labels else column
 
     def each(self, names: Sequence[str]) -> list[pl.Series]:
-        """A column for each label: the columns of these names, or the items of one column of lists."""
+        """One column per label: the columns of these names, or the items of one list column."""
         labels = len(self.roles.labels)
         if len(names) != 1:
             return [self.column(name) for name in names]
@@ -167,7 +167,7 @@ class Reader:
         return found
 
     def _renormalized(self, names: Sequence[str]) -> list[pl.Series]:
-        """Columns of counts, votes or probabilities, divided by their sum."""
+        """Columns of counts, votes, or probabilities, divided by their sum."""
         found = [self._amounts(column, "scores") for column in self.each(names)]
         sums = kernels.row_sums([column.to_numpy() for column in found])
         total = pl.Series(self._sum_of(names), sums).fill_nan(None)
@@ -181,7 +181,7 @@ class Reader:
         return " + ".join(names[:MOST_NAMES]) + more
 
     def _declared(self, column: pl.Series) -> pl.Series:
-        """The number of each row's label among those declared."""
+        """The number of each row's label among the declared labels."""
         codes, first = number(column)
         places = {label: i for i, label in enumerate(self.roles.labels)}
         found = np.array([places.get(value, -1) for value in column.gather(first).to_list()], dtype=np.int64)
@@ -196,7 +196,7 @@ class Reader:
         return made.set(column.is_null(), None) if column.null_count() else made
 
     def _amounts(self, column: pl.Series, what: str) -> pl.Series:
-        """A column as Float64: finite, not negative."""
+        """A column as Float64, finite and nonnegative."""
         column, (low, high) = self._with_extent(column)
         if len(column) and not (low >= 0 and high < np.inf):
             wrong = (column < 0) | column.is_infinite()
@@ -204,7 +204,7 @@ class Reader:
         return column.cast(pl.Float64)
 
     def _with_extent(self, column: pl.Series) -> tuple[pl.Series, Extent]:
-        """A column as floats without NaN, and its extent."""
+        """A column as floats without NaN, with its minimum and maximum."""
         given, column = column, self._as_floats(column)
         found = extent(column)
         if found[0] != found[0]:
@@ -234,7 +234,7 @@ class Reader:
         if not column.dtype.is_float():
             return column
         total = column.sum()
-        return column.fill_nan(None) if total != total else column  # NaN spreads to the sum, which is cheap
+        return column.fill_nan(None) if total != total else column  # NaN propagates to the sum, which is cheap
 
     def _refuse_nulls(self, column: pl.Series) -> None:
         if self.roles.nulls == "raise" and column.null_count():
@@ -243,7 +243,7 @@ class Reader:
             )
 
     def _refuse_far_times(self, column: pl.Series) -> None:
-        """Refuse what Python has no date or time for, and durations that do not fit microseconds."""
+        """Reject dates and times outside the range of Python, and durations that do not fit microseconds."""
         ends = limits(column.dtype)
         if ends is not None:
             number = column.to_physical()  # the values themselves cannot be shown
@@ -252,7 +252,7 @@ class Reader:
             self._refuse(number, ~number.is_between(*ends), fault, advice)
 
     def _refuse(self, column: pl.Series, wrong: pl.Series, fault: str, *advice: Part) -> None:
-        """Raise if a row is wrong: say how many, the first one, and what to do."""
+        """Raise if a row is invalid, with the number of rows, the first one, and the fix."""
         if not wrong.any():
             return
         row = int(wrong.fill_null(False).arg_max() or 0)
@@ -268,7 +268,7 @@ class Reader:
 
 
 def equals(column: pl.Series, label: Any) -> pl.Series:
-    """Which values of a column equal a label. Text that reads as a number or boolean equals that, too.
+    """Return which values of a column equal a label. Text of a number or Boolean equals that value too.
 
     Raises:
         ColumnError: If the column cannot contain the label.
@@ -305,7 +305,7 @@ def _equal(column: pl.Series, label: Any) -> pl.Series | None:
     if number != int(number) or not SMALLEST <= number <= LARGEST:
         return None
     low, high = pl.select(low=pl.lit(0).cast(dtype).lower_bound(), high=pl.lit(0).cast(dtype).upper_bound()).row(0)
-    return column == int(number) if low <= number <= high else column != column  # other batches can be wider
+    return column == int(number) if low <= number <= high else column != column  # other batches can have wider types
 
 
 def _number(label: Any) -> int | float:
@@ -322,7 +322,7 @@ def _number(label: Any) -> int | float:
 
 
 def extent(column: pl.Series) -> Extent:
-    """The extent of numbers, NaN if one is NaN."""
+    """Return minimum and maximum of numbers, NaN if one is NaN."""
     found = NOTHING
     for chunk in (column.drop_nulls() if column.null_count() else column).get_chunks():
         low, high = kernels.extent(chunk.to_numpy())

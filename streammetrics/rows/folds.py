@@ -1,7 +1,7 @@
-"""Folds of units: a small number that depends on the value of a unit alone, the same wherever it is computed.
+"""Folds of units: a small number that depends only on the value of the unit, on any machine.
 
-Rows of one unit, such as a user, fall in one fold, so that intervals can be had by leaving out one fold at a time. The
-hash is written out here, since those of Polars, Python and engines differ between versions, processes and machines.
+Rows of the same unit, such as a user, are in the same fold, as the delete-one-fold jackknife requires. The hash is
+defined here, since those of Polars, Python, and engines differ between versions, processes, and machines.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ Integers = NDArray[np.int64]
 
 FOLDS = 20
 MOST_FOLDS = 256
-BLOCK = 65_536  # rows that are hashed at a time, so that they stay in the cache
+BLOCK = 65_536  # rows hashed at a time, to stay in the cache
 WORD = 8  # bytes
 LOW_BYTES = np.array([(1 << 8 * size) - 1 for size in range(WORD + 1)], dtype=np.uint64)
 MICROSECONDS_OF_A_DAY = 86_400_000_000
 
 
 def fold(series: pl.Series, folds: int = FOLDS) -> pl.Series:
-    """The fold of each value, from 0 to ``folds - 1``, as UInt8.
+    """Return the fold of each value, from 0 to ``folds - 1``, as UInt8.
 
-    All numbers here are 64-bit and unsigned, sums and products are taken modulo 2**64. ``mix(x)`` is the first output
-    of SplitMix64 with the seed x (Steele, Lea & Flood 2014)::
+    All numbers are unsigned 64-bit integers; sums and products are modulo 2**64. ``mix(x)`` is the first output of
+    SplitMix64 with the seed x (Steele, Lea & Flood 2014)::
 
         x = x + 0x9E3779B97F4A7C15
         x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9
@@ -49,11 +49,11 @@ def fold(series: pl.Series, folds: int = FOLDS) -> pl.Series:
     - of null and NaN: 0, so they are one unit, in fold 0.
 
     Args:
-        series: The units.
+        series: Values of the units.
         folds: Number of folds, from 2 to 256.
 
     Raises:
-        SpecificationError: If the number of folds differs.
+        SpecificationError: If ``folds`` is not between 2 and 256.
         ColumnError: If the type is not listed above.
 
     >>> fold(pl.Series([1, 2, 3, None])).to_list()
@@ -85,7 +85,7 @@ def _hashes(values: pl.Series) -> Hashes:
 
 
 def _hashes_of_present(values: pl.Series) -> Hashes:
-    """Hashes of values, whatever for nulls."""
+    """Hashes of values; arbitrary for nulls."""
     dtype = values.dtype
     if dtype in (pl.String, pl.Categorical, pl.Enum, pl.Binary):
         return _hashes_of_bytes(values if dtype == pl.Binary else values.cast(pl.String))
@@ -103,7 +103,7 @@ def _integers(values: pl.Series) -> Hashes:
         return _bits_of_floats(values.cast(pl.Float64).fill_null(0).to_numpy())
     if not (dtype.is_integer() or dtype.is_temporal() or dtype == pl.Boolean):
         raise ColumnError(
-            f"Column {values.name!r} must be an integer, text, float, date, or time to be a unit, got {dtype}."
+            f"Column {values.name!r} must be an integer, string, float, date, or time to be a unit, got {dtype}."
         )
     integers = values.to_physical().fill_null(False if dtype == pl.Boolean else 0).to_numpy()
     if dtype == pl.UInt64:
@@ -112,7 +112,7 @@ def _integers(values: pl.Series) -> Hashes:
 
 
 def _microseconds(integers: Integers, dtype: pl.DataType) -> Integers:
-    """Times in microseconds; integers that are no times as they are."""
+    """Times in microseconds; other integers unchanged."""
     if dtype == pl.Date:
         return integers * MICROSECONDS_OF_A_DAY
     unit = "ns" if dtype == pl.Time else getattr(dtype, "time_unit", None)

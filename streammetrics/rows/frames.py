@@ -1,4 +1,4 @@
-"""The door: any Arrow or Polars batch as a Polars frame, and columns that tell groups apart in lasting types."""
+"""Conversion of any Arrow or Polars batch to a Polars frame, and of group columns to portable types."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from streammetrics.errors import ColumnError
 from streammetrics.rows.roles import LABEL
 from streammetrics.system.lazy import pa
 
-EXACT = 2**53  # up to which a Float64 holds every integer
+EXACT = 2**53  # up to which a Float64 represents every integer
 MOST = 2**63 - 1
-WIDE = pl.Int128()  # in types of columns alone: integers of 64 bits beyond what a Float64 holds
+WIDE = pl.Int128()  # only in types of columns: 64-bit integers that a Float64 cannot represent
 
 INTEGERS, FLOATS = (int, np.integer), (float, np.floating)  # of Python and numpy
 NUMBERS = (*INTEGERS, *FLOATS)
@@ -32,7 +32,7 @@ UNREADABLE = (
 
 
 def to_frame(data: Any, columns: Sequence[str]) -> pl.DataFrame:
-    """The columns as a Polars frame. Memory that its owner could still change is copied."""
+    """Return the columns as a Polars frame. Memory that its owner could still change is copied."""
     if isinstance(data, pl.LazyFrame):
         raise ColumnError("A LazyFrame is not a batch. Pass it to evaluate or accumulate.")
     if isinstance(data, pl.DataFrame):
@@ -47,17 +47,17 @@ def to_frame(data: Any, columns: Sequence[str]) -> pl.DataFrame:
         used = {c: data[c] for c in columns} if columns and set(columns) <= set(data) else data
         return _converted({name: _listed(values) for name, values in used.items()}, copy=True)
     if hasattr(data, "__dataframe__") and columns and set(columns) <= set(data.columns):
-        return _converted(data[list(columns)], copy=True)  # pandas: other columns may hold what Arrow cannot
+        return _converted(data[list(columns)], copy=True)  # pandas: others can be unsupported in Arrow
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
         return _converted(data, columns, copy=True)
     raise ColumnError(
-        f"a batch of type {type(data).__name__} cannot be read; pass a Polars or pandas frame, an Arrow table "
+        f"Unsupported batch type {type(data).__name__}. Pass a Polars or pandas frame, an Arrow table "
         "or record batch, a mapping of names to arrays, or a list of mappings of names to values."
     )
 
 
 def _listed(values: Any) -> Any:
-    """A list of whole numbers and floats, or of such lists, as floats; Polars would take the type of the first."""
+    """A list of integers and floats, or of such lists, as floats; Polars would use the type of the first item."""
     if not isinstance(values, (list, tuple)):
         return values
     given = [value for value in values if value is not None]
@@ -85,7 +85,7 @@ def _converted(data: Any, columns: Sequence[str] = (), copy: bool = False) -> pl
 
 
 def types_of(columns: pl.DataFrame) -> pl.Schema:
-    """The types of columns of groups or labels. Categories are text; integers that floats cannot hold are `WIDE`."""
+    """The types of group or label columns. Categories are strings; integers that floats cannot represent are `WIDE`."""
     return pl.Schema({series.name: _type_of(series) for series in columns.iter_columns()})
 
 
@@ -101,7 +101,7 @@ def _beyond(integers: pl.Series, limit: int) -> bool:
 
 
 def joint_types(schemas: Sequence[pl.Schema]) -> pl.Schema:
-    """One type for each column of the first schema; if a column is all null, it takes the type it has elsewhere.
+    """Return one type per column of the first schema. A column of nulls only has the type of the other schemas.
 
     Raises:
         ColumnError: If a column changes its type.
@@ -123,7 +123,7 @@ def _joint_type(name: str, found: set[pl.DataType]) -> pl.DataType:
 
 
 def concat_groups(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Concatenate columns of groups or labels, which take their `joint_types`.
+    """Concatenate columns of groups or labels, cast to their `joint_types`.
 
     Raises:
         ColumnError: If a column changes its type.
@@ -133,18 +133,18 @@ def concat_groups(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 
 def is_coded(dtype: pl.DataType) -> bool:
-    """Whether texts are numbers that refer to categories."""
+    """Return whether values are codes of categories."""
     return isinstance(dtype, (pl.Categorical, pl.Enum))
 
 
 def decoded(columns: pl.DataFrame) -> pl.DataFrame:
-    """Categories as text, whose type is the same on every shard."""
+    """Return categories as strings, whose type is the same on every shard."""
     coded = [name for name, dtype in columns.schema.items() if is_coded(dtype)]
     return columns.cast(dict.fromkeys(coded, pl.String)) if coded else columns
 
 
 def limits(dtype: pl.DataType) -> tuple[int, int] | None:
-    """Physical values between which dates and times have a value in Python and in microseconds; None if all do."""
+    """Return the physical limits of dates and times in Python and in microseconds; None if all values are valid."""
     if dtype == pl.Date:
         ends = pl.Series([date.min, date.max])
     elif isinstance(dtype, pl.Datetime) and dtype.time_unit != "ns":
@@ -158,7 +158,7 @@ def limits(dtype: pl.DataType) -> tuple[int, int] | None:
 
 
 def group_column(series: pl.Series, advice: str = "Group by plain values") -> pl.Series:
-    """A column of groups, or of class labels, in a type that is the same on every shard.
+    """Return a column of groups or class labels in a type that is the same on every shard.
 
     Raises:
         ColumnError: If values are nested, Python objects, or 128-bit integers.
@@ -171,7 +171,7 @@ def group_column(series: pl.Series, advice: str = "Group by plain values") -> pl
         return series.cast(pl.Int64)
     if series.dtype.is_float():
         floats = series.cast(pl.Float64)
-        return floats.set(floats == 0, 0.0).fill_nan(None)  # -0.0 is the one zero, too
+        return floats.set(floats == 0, 0.0).fill_nan(None)  # -0.0 becomes 0.0
     if isinstance(series.dtype, (pl.Datetime, pl.Duration)):
         return series.dt.cast_time_unit("us")
     wide = series.dtype in (pl.Int128, pl.UInt128)

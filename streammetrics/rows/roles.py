@@ -1,4 +1,4 @@
-"""Which of the user's columns plays which role: names, and the expressions that make them."""
+"""Roles of the user's columns: names, and the expressions that create them."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ LABELS = (pl.String, pl.Boolean, pl.Float32, pl.Float64, *INTEGERS)  # types tha
 SCALARS = (str, bool, int, float, date, time, timedelta)  # types that one label can be given in
 
 SEVERAL = ("multiclass", "multilabel")  # kinds of tasks with a score for each label
-SINGLE = ""  # the model of an accumulator that has just one
+SINGLE = ""  # the model name of an accumulator with a single model
 MODEL = "model"
 LABEL = "label"
-FOLD = "fold"  # of units, kept as a group column
+FOLD = "fold"  # of units, stored as a group column
 RESERVED = frozenset(
     {MODEL, LABEL, FOLD, "group", "threshold", "metric", "value", "lower", "upper", "ci_lower", "ci_upper", "note"}
 )
@@ -35,12 +35,11 @@ RESERVED = frozenset(
 
 @dataclass(frozen=True)
 class Roles:
-    """Which of the user's columns plays which role, and how its values are read.
+    """Roles of the user's columns, and how values are interpreted.
 
-    Scores and predictions are keyed by model, and have a column for each of ``labels`` if the kind of task has
-    several; or one column of lists. ``inputs`` are further columns, by the names that statistics give them. Two
-    accumulators with equal roles read a batch alike; expressions are kept apart from the names that they make, so they
-    take no part in that.
+    Scores and predictions are keyed by model. In multiclass and multilabel tasks, they have one column per label, or
+    one list column. ``inputs`` are additional columns, by the names that statistics use. Two accumulators with equal
+    roles read a batch in the same way. Expressions are stored separately from column names and are not compared.
     """
 
     kind: Kind = "binary"
@@ -69,7 +68,7 @@ class Roles:
         if self.negative is not None and self.positive is None:
             raise SpecificationError("Pass ", Argument("negative"), " only together with ", Argument("positive"), ".")
         if self.negative is not None and self.negative == self.positive:
-            raise SpecificationError(f"positive and negative must be different labels, got {self.positive!r} twice.")
+            raise SpecificationError(f"positive= and negative= must be different labels, got {self.positive!r} twice.")
         if self.y_pred and self.y_score and set(self.y_pred) != set(self.y_score):
             raise SpecificationError("y_pred= and y_score= must name the same models.")
         if clash := RESERVED.intersection(self.by):
@@ -77,7 +76,7 @@ class Roles:
                 Argument("by"), f" cannot use the name {min(clash)!r}, which reports use. Give it an alias."
             )
         if len(set(self.by)) < len(self.by):
-            raise SpecificationError(Argument("by"), f" names a column twice: {', '.join(self.by)}.")
+            raise SpecificationError(Argument("by"), f" contains a duplicate column: {', '.join(self.by)}.")
         object.__setattr__(self, "labels", plain_labels(self.labels))
         if self.labels and self.kind not in SEVERAL:
             raise SpecificationError(
@@ -100,23 +99,23 @@ class Roles:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The models that are evaluated side by side; one of an empty name if there is just one."""
+        """Names of the models; a single model has an empty name."""
         return tuple(self.y_score or self.y_pred) or (SINGLE,)
 
     @property
     def group_columns(self) -> tuple[str, ...]:
-        """Columns that tell one group of a state from another."""
+        """Columns that identify a group of a state."""
         model = () if self.models == (SINGLE,) else (MODEL,)
         return (*self.keys, *model)
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Group columns that the rows of a batch have: those of the user, and the fold of a unit."""
+        """Group columns of the rows of a batch: those of the user, and the fold of a unit."""
         return self.by if self.unit is None else (*self.by, FOLD)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Every column in use, by its name."""
+        """Names of all columns in use."""
         single = [c for c in (self.sample_weight, self.unit) if c is not None]
         of_models = [*self.y_pred.values(), *self.y_score.values()]
         targets = [*self.y_true, *(name for names in of_models for name in names), *self.inputs.values()]
@@ -124,13 +123,13 @@ class Roles:
 
     @cached_property
     def sources(self) -> tuple[str, ...]:
-        """Columns that a batch must have for the columns in use to be made."""
+        """Columns of a batch that the columns in use are computed from."""
         expressions = (self.expressions.get(n, pl.col(n)) for n in self.names)
         return tuple(dict.fromkeys(root for e in expressions for root in e.meta.root_names()))
 
 
 class Names:
-    """Gives every column a name, and keeps the expressions that make those which a batch does not have.
+    """Assigns names to columns, and stores the expressions of computed columns.
 
     >>> names = Names()
     >>> names.of("country"), names.of(pl.col("ts").dt.truncate("1d").alias("day"))
@@ -147,8 +146,8 @@ class Names:
         """The name of a column.
 
         Raises:
-            SpecificationError: If a value is not a column, if two different columns have one name, or if a name
-                reads as a Polars pattern, that is empty, or that contains a null character.
+            SpecificationError: If a value is not a column, two different columns have the same name, or a name is
+                empty, contains a null character, or is a Polars pattern.
         """
         if isinstance(column, str):
             name, clash = column, column in self.expressions
@@ -166,10 +165,10 @@ class Names:
         return name
 
     def by_model(self, columns: Any, labels: Sequence[Any] | None = None) -> dict[str, tuple[str, ...]]:
-        """Names of one column, or of one for each model.
+        """Return column names by model.
 
-        With ``labels`` a mapping gives a column for each label; one of such mappings, or of columns of lists by names
-        that are no labels, gives several models.
+        With ``labels``, a mapping assigns a column to each label. A mapping of names that are not labels, to such
+        mappings or to list columns, defines several models.
         """
         if columns is None:
             return {}
@@ -182,7 +181,7 @@ class Names:
         return {model: self.by_label(column, labels) for model, column in columns.items()}
 
     def by_label(self, columns: Any, labels: Sequence[Any] | None = None) -> tuple[str, ...]:
-        """Names of one column, or of one for each label, in the order of the labels."""
+        """Return the name of one column, or one name per label, in the order of the labels."""
         if columns is None:
             return ()
         if not isinstance(columns, Mapping) or labels is None:
@@ -196,7 +195,7 @@ class Names:
     def targets(
         self, kind: Kind, y_true: Any, y_pred: Any, y_score: Any, labels: Sequence[Any] | None
     ) -> dict[str, Any]:
-        """Names of true and predicted values and of scores, and the labels that some of them have a column for."""
+        """Return the columns of true and predicted values and of scores, and the labels with columns of their own."""
         of_labels = {"multiclass": [y_score], "multilabel": [y_true, y_pred, y_score]}.get(kind, [])
         found = labels_of(labels, *of_labels)
         in_truth, in_score = (found if kind in kinds else None for kinds in (("multilabel",), SEVERAL))
@@ -235,7 +234,7 @@ def coarser(roles: Roles, columns: Iterable[Column]) -> tuple[Roles, dict[str, p
 
 
 def labels_of(given: Sequence[Any] | None, *columns: Any) -> tuple[Any, ...]:
-    """The labels of a task: those given, else those that a mapping of labels to columns names.
+    """Return the labels of a task: those given, else the keys of a mapping of labels to columns.
 
     >>> labels_of(None, "y", {"cat": "p_cat", "dog": "p_dog"})
     ('cat', 'dog')
@@ -251,7 +250,7 @@ def labels_of(given: Sequence[Any] | None, *columns: Any) -> tuple[Any, ...]:
 
 
 def several(given: Any) -> tuple[Any, ...]:
-    """What is given as one value, a text among them, or as some of them.
+    """Return one value, such as a string, or several values as a tuple.
 
     >>> several("country"), several(["day", "country"]), several(0.5)
     (('country',), ('day', 'country'), (0.5,))
@@ -260,11 +259,11 @@ def several(given: Any) -> tuple[Any, ...]:
 
 
 def plain_labels(labels: Iterable[Any]) -> tuple[Any, ...]:
-    """Labels as values that a saved state can hold.
+    """Return labels as values that can be saved.
 
     Raises:
-        SpecificationError: For labels that are not all texts, all integers, all floats or all booleans, for null and
-            NaN, and for a label that comes twice.
+        SpecificationError: If labels are not all strings, all integers, all floats, or all Booleans, contain null or
+            NaN, or repeat.
 
     >>> plain_labels(pl.Series(["cat", "dog"]))
     ('cat', 'dog')
@@ -276,7 +275,7 @@ def plain_labels(labels: Iterable[Any]) -> tuple[Any, ...]:
         series = pl.Series(given, dtype=pl.Object)
     if isinstance(labels, str) or (given and series.dtype not in LABELS):
         raise SpecificationError(
-            f"labels= must be two or more texts, numbers, or booleans of one type, got {few(given)}."
+            f"labels= must be two or more strings, numbers, or Booleans of one type, got {few(given)}."
         )
     if series.null_count() or (series.dtype.is_float() and series.is_nan().any()):
         raise SpecificationError(f"labels= must not contain null or NaN, got {few(given)}.")
@@ -286,15 +285,15 @@ def plain_labels(labels: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def _label(option: str, given: Any) -> Any:
-    """One label of a binary task, numpy's as Python's own."""
+    """One label of a binary task, as a Python value."""
     label = given.item() if isinstance(given, np.generic) else given
     if label is not None and (not isinstance(label, SCALARS) or label != label):
-        raise SpecificationError(Argument(option), f" must be one text, number, boolean, date or time, got {given!r}.")
+        raise SpecificationError(Argument(option), f" must be a string, number, Boolean, date, or time, got {given!r}.")
     return label
 
 
 def of_models(columns: Mapping[Any, Any], labels: Sequence[Any]) -> bool:
-    """Whether columns are given for models, and not for labels."""
+    """Return whether columns are given for models rather than for labels."""
     return _nested(columns) or (bool(columns) and not set(columns).intersection(labels))
 
 
