@@ -1,8 +1,7 @@
-"""Evaluate where the rows are: thin adapters for engines of many workers, which send home states and never rows.
+"""Adapters for distributed engines. Workers evaluate their rows and return states, never rows.
 
-Each engine has a module with the same functions, imported when it is used, such as `streammetrics.engines.dask`. For
-any other engine, `partial` is what a worker does with its rows, `merge` what is done with the tables of workers, and
-`evaluated` makes the report.
+Each engine has a module with the same functions, such as `streammetrics.engines.dask`. For any other engine, call
+`partial` on each worker, `merge` on the tables that the workers return, and `evaluated` for the report.
 """
 
 from streammetrics.engines.tables import evaluated, merge, partial, restored

@@ -1,4 +1,4 @@
-"""Dask: a task for each partition or file, states added up in a tree."""
+"""Dask: one task per partition or file, and states merged in a tree."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ from streammetrics.system.lazy import pa
 if TYPE_CHECKING:
     from dask.bag import Bag
 
-SPLIT_EVERY = 8  # states that a task adds up
-BUCKETS = 64  # tables into which many groups are put apart
+SPLIT_EVERY = 8  # states that a task merges
+BUCKETS = 64  # tables that many groups are distributed to
 
 
 def accumulate(source: Source, acc: Accumulator, *, split_every: int = SPLIT_EVERY) -> Accumulator:
-    """Take the rows of a source into an accumulator, and return it.
+    """Process the rows of a source with an accumulator, and return the accumulator.
 
-    Each partition becomes a state on the worker that holds it; tasks add up some of these at a time, so that one state
-    comes home. The scheduler is the one that is set, as by a ``distributed.Client``.
+    Each partition becomes a state on its worker. Tasks merge several states at a time, and the client receives one
+    state. The current scheduler is used, for example that of a ``distributed.Client``.
 
     Args:
-        source: A ``dask.dataframe``, a bag of frames or batches, or paths, globs or folders of files that workers can
-            read, which makes a task of each file or table.
+        source: A ``dask.dataframe``, a bag of frames or batches, or paths, globs, or folders of files that workers can
+            read. Each file or table is one task.
         acc: An accumulator.
-        split_every: Number of states that one task adds up, at least 2.
+        split_every: Number of states that one task merges, at least 2.
 
     Raises:
         SourceError: If the source is missing, unreadable, or not supported.
@@ -77,7 +77,7 @@ def evaluate(
 
     Args:
         source: As in `accumulate`.
-        acc: An accumulator, which is not filled.
+        acc: An accumulator, which stays unchanged.
         metrics: Metrics of the report, as in `Accumulator.finalize`. Defaults to those of the task.
         confidence: Confidence level of intervals, such as 0.95. Defaults to no intervals.
         split_every: As in `accumulate`.
@@ -90,15 +90,15 @@ def evaluate(
 
 
 def states(source: Source, acc: Accumulator, *, buckets: int = BUCKETS) -> Bag:
-    """The states of very many groups, added up on the workers: each group in one of several tables.
+    """Return the states of very many groups, merged on the workers: each group is in one of several tables.
 
     Args:
         source: As in `accumulate`.
-        acc: Says what to keep by which columns, and is not filled.
+        acc: An accumulator with the specification. It stays unchanged.
         buckets: Number of tables, from 2 to 256.
 
     Returns:
-        A bag of Arrow tables of states. `Accumulator.from_arrow` reads one of them, or several put together.
+        A bag of Arrow tables of states. `Accumulator.from_arrow` reads one of them, or several concatenated ones.
 
     Raises:
         SpecificationError: If there are no group columns, or ``buckets`` is out of range.
@@ -115,7 +115,7 @@ def states(source: Source, acc: Accumulator, *, buckets: int = BUCKETS) -> Bag:
 
 
 def _states(source: Source, acc: Accumulator) -> list[Any]:
-    """A delayed table of states for each part of the source."""
+    """A delayed table of states for each partition of the source."""
     state = engine("dask", extra="dask").delayed(partial)
     spec = acc.empty()
     parts = _parts(source, acc.roles.sources)
@@ -137,7 +137,7 @@ def _parts(source: Source, columns: Sequence[str]) -> list[Any]:
 
 
 def _apart(table: pa.Table, keys: Sequence[str], buckets: int) -> list[pa.Table]:
-    """The groups of a table by bucket, which depends on the values of their columns alone."""
+    """The groups of a table by bucket, which depends only on the values of their columns."""
     frame = pl.DataFrame(pl.from_arrow(table.select(keys))).with_columns(cs.decimal().cast(pl.String))
     bucket = sum(fold(column, buckets).to_numpy().astype(int) for column in frame) % buckets
     return [table.take(np.flatnonzero(bucket == i)) for i in range(buckets)]

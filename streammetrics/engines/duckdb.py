@@ -1,6 +1,6 @@
-"""DuckDB: a relation as a source, streamed in Arrow batches with just the columns in use.
+"""DuckDB: a relation as a source, streamed in Arrow batches with the columns in use.
 
-States saved as Parquet files are tables to DuckDB, which adds them up by SQL without this library: see docs/scale.md.
+DuckDB can also merge states saved as Parquet files in SQL, without this library: see docs/sql.md.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 def accumulate(relation: DuckDBPyRelation, acc: Accumulator, *, workers: int | None = None) -> Accumulator:
-    """Take the rows of a relation into an accumulator, and return it.
+    """Process the rows of a relation with an accumulator, and return the accumulator.
 
-    The relation is streamed: memory does not grow with its size.
+    The relation is streamed, so memory does not grow with its size.
 
     Args:
-        relation: What ``duckdb.sql`` returns; a table, files, a query.
+        relation: A relation, such as the result of ``duckdb.sql``: a table, files, or a query.
         acc: An accumulator.
-        workers: Number of threads that take rows in; one for each core if None.
+        workers: Number of threads. Defaults to one per CPU core.
 
     Raises:
         ColumnError: If a column is missing or has an unsupported type.
@@ -42,7 +42,7 @@ def accumulate(relation: DuckDBPyRelation, acc: Accumulator, *, workers: int | N
     column = engine("duckdb", extra="duckdb").ColumnExpression
     columns = acc.roles.sources
     require(columns, relation.columns)
-    used = relation.select(*map(column, columns)) if columns else relation  # volume alone needs rows of any column
+    used = relation.select(*map(column, columns)) if columns else relation  # volume alone requires rows of any column
 
     readers: list[Any] = []
 
@@ -68,7 +68,7 @@ def evaluate(
 
     Args:
         relation: As in `accumulate`.
-        acc: An accumulator, which is not filled.
+        acc: An accumulator, which stays unchanged.
         metrics: Metrics of the report, as in `Accumulator.finalize`. Defaults to those of the task.
         confidence: Confidence level of intervals, such as 0.95. Defaults to no intervals.
         workers: As in `accumulate`.

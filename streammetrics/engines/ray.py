@@ -1,4 +1,4 @@
-"""Ray Data: a state for each block, merged on the driver as they come; or, of very many groups, a dataset of states."""
+"""Ray Data: one state per block, merged on the driver; or, for very many groups, a dataset of states."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from streammetrics.system.lazy import pa
 if TYPE_CHECKING:
     from ray.data import Dataset
 
-BLOCK = "a block"  # what errors call one: blocks have no numbers that a user knows
+BLOCK = "a block"  # in errors: blocks have no numbers that a user knows
 TASKS = 16  # blocks of the states of many groups
 WHOLE: dict[str, Any] = {"batch_format": "pyarrow", "batch_size": None}  # a block at a time, as Arrow
 
 
 def accumulate(dataset: Dataset, acc: Accumulator) -> Accumulator:
-    """Take the rows of a dataset into an accumulator, and return it.
+    """Process the rows of a dataset with an accumulator, and return the accumulator.
 
-    Each block becomes a state; the driver adds these up as they come.
+    Each block becomes a state. The driver merges the states as they arrive.
 
     Args:
         dataset: A Ray dataset.
@@ -62,7 +62,7 @@ def evaluate(
 
     Args:
         dataset: As in `accumulate`.
-        acc: An accumulator, which is not filled.
+        acc: An accumulator, which stays unchanged.
         metrics: Metrics of the report, as in `Accumulator.finalize`. Defaults to those of the task.
         confidence: Confidence level of intervals, such as 0.95. Defaults to no intervals.
 
@@ -74,16 +74,16 @@ def evaluate(
 
 
 def states(dataset: Dataset, acc: Accumulator, *, tasks: int = TASKS) -> Dataset:
-    """The states of very many groups, added up on the workers: a row for each group, which no single machine holds.
+    """Return the states of very many groups, merged on the workers, with one row per group.
 
     Args:
         dataset: As in `accumulate`.
-        acc: Says what to keep by which columns, and is not filled.
+        acc: An accumulator with the specification. It stays unchanged.
         tasks: Number of blocks of the result.
 
     Returns:
-        A dataset with the group columns and one nested column for each statistic. It can be filtered by group, united
-        with others and given to `merge`, written, and `collect` brings home some of it.
+        A dataset with the group columns and one nested column per statistic. It can be filtered by group, written,
+        united with others for `merge`, and passed to `collect`.
 
     Raises:
         SpecificationError: If there are no group columns.
@@ -97,11 +97,11 @@ def states(dataset: Dataset, acc: Accumulator, *, tasks: int = TASKS) -> Dataset
 
 
 def merge(states: Dataset, acc: Accumulator, *, tasks: int = TASKS) -> Dataset:
-    """Add up states of the same group, on the workers: those of several days, say, as one dataset.
+    """Merge states of the same group on the workers, for example those of several days.
 
     Args:
         states: A dataset of `states`, the union of several, or one that was written and read again.
-        acc: What its states keep, by which columns. To roll up, give ``acc.rollup("country")``.
+        acc: An accumulator with the specification of the states. To roll up, pass ``acc.rollup("country")``.
         tasks: As in `states`.
     """
     require_whole("tasks", tasks, 1)
@@ -111,14 +111,14 @@ def merge(states: Dataset, acc: Accumulator, *, tasks: int = TASKS) -> Dataset:
 
 
 def collect(states: Dataset, acc: Accumulator) -> Accumulator:
-    """The accumulator of a dataset of states, such as that of a few groups."""
+    """Return the accumulator of a dataset of states, for example of a few groups."""
     with own_errors():
         blocks = states.iter_batches(**WHOLE)
         return absorb(acc.empty(), (restored(block, acc) for block in blocks if block.num_rows))
 
 
 def _used(dataset: Dataset, acc: Accumulator) -> Dataset:
-    """The dataset of the columns in use; for volume alone, and if columns come from a function, as it is."""
+    """The dataset with the columns in use; unchanged for volume alone, and if columns come from a function."""
     columns, schema = acc.roles.sources, dataset.schema(fetch_if_missing=False)  # which would run the functions
     if schema is None or not columns:
         return dataset

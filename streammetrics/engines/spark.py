@@ -1,4 +1,4 @@
-"""Spark: a state for each partition, merged on the driver; or, of very many groups, a data frame of states."""
+"""Spark: one state per partition, merged on the driver; or, for very many groups, a data frame of states."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ Batches: TypeAlias = Iterator[Any]
 Work: TypeAlias = Callable[[Batches], Batches]
 
 STATE = "state binary"  # a whole state as Arrow IPC, in types that Spark lacks
-PIECE = 10_000  # groups of a batch that a worker hands over
+PIECE = 10_000  # groups of a batch that a worker returns
 
 
 def accumulate(df: DataFrame, acc: Accumulator, *, tasks: int | None = None) -> Accumulator:
-    """Take the rows of a data frame into an accumulator, and return it.
+    """Process the rows of a data frame with an accumulator, and return the accumulator.
 
-    Each partition becomes a state; the driver adds them up. With Spark Connect the driver is the client.
+    Each partition becomes a state, and the driver merges the states. With Spark Connect, the driver is the client.
 
     Args:
         df: A data frame, of a classic session or of Spark Connect.
         acc: An accumulator.
-        tasks: If partitions are thousands, how many tasks add their states up before these go to the driver.
+        tasks: Number of tasks that merge states before the driver does, for thousands of partitions. Defaults to none.
 
     Raises:
         ColumnError: If a column is missing or has an unsupported type.
-        DataError: If a column contains invalid values. Spark runs a failed task again, four times by default,
-            before it gives up.
+        DataError: If a column contains invalid values. Spark retries a failed task first, by default up to four
+            attempts.
     """
     require_accumulator(df, acc)
     _require_tasks(tasks)
@@ -77,7 +77,7 @@ def evaluate(
 
     Args:
         df: As in `accumulate`.
-        acc: An accumulator, which is not filled.
+        acc: An accumulator, which stays unchanged.
         metrics: Metrics of the report, as in `Accumulator.finalize`. Defaults to those of the task.
         confidence: Confidence level of intervals, such as 0.95. Defaults to no intervals.
         tasks: As in `accumulate`.
@@ -90,16 +90,16 @@ def evaluate(
 
 
 def states(df: DataFrame, acc: Accumulator, *, tasks: int | None = None) -> DataFrame:
-    """The states of very many groups, added up on the workers: a row for each group, which no single machine holds.
+    """Return the states of very many groups, merged on the workers, with one row per group.
 
     Args:
-        df: As in `accumulate`. An empty part of it is read at once, for the types of its columns.
-        acc: Says what to keep by which columns, and is not filled.
-        tasks: Number of partitions of the result; Spark's own number for shuffles if None.
+        df: As in `accumulate`. An empty part of it is evaluated immediately, for the types of its columns.
+        acc: An accumulator with the specification. It stays unchanged.
+        tasks: Number of partitions of the result. Defaults to Spark's number of shuffle partitions.
 
     Returns:
-        A data frame with the group columns and one nested column for each statistic. A later job can filter it by
-        group, `merge` it with others, write it, and `collect` some of it.
+        A data frame with the group columns and one nested column per statistic. It can be filtered by group, written,
+        merged with others by `merge`, and passed to `collect`.
 
     Raises:
         SpecificationError: If there are no group columns.
@@ -115,11 +115,11 @@ def states(df: DataFrame, acc: Accumulator, *, tasks: int | None = None) -> Data
 
 
 def merge(states: DataFrame, acc: Accumulator, *, tasks: int | None = None) -> DataFrame:
-    """Add up states of the same group, on the workers: those of several days, say, as one data frame.
+    """Merge states of the same group on the workers, for example those of several days.
 
     Args:
         states: A data frame of `states`, the union of several, or one that was written and read again.
-        acc: What its states keep, by which columns. To roll up, give ``acc.rollup("country")``.
+        acc: An accumulator with the specification of the states. To roll up, pass ``acc.rollup("country")``.
         tasks: As in `states`.
     """
     _require_tasks(tasks)
@@ -131,7 +131,7 @@ def merge(states: DataFrame, acc: Accumulator, *, tasks: int | None = None) -> D
 
 
 def collect(states: DataFrame, acc: Accumulator) -> Accumulator:
-    """The accumulator of a data frame of states, such as that of a few groups."""
+    """Return the accumulator of a data frame of states, for example of a few groups."""
     with own_errors():
         return absorb(acc.empty(), [restored(states.toArrow(), acc)])
 
@@ -139,16 +139,16 @@ def collect(states: DataFrame, acc: Accumulator) -> Accumulator:
 def into_history(
     store: MetricStore, acc: Accumulator, *, source: str, tasks: int | None = None
 ) -> Callable[[DataFrame, int], None]:
-    """Return a function for ``foreachBatch`` that adds each batch of a streaming query to a history, once.
+    """Return a function for ``foreachBatch`` that appends each batch of a streaming query to a history exactly once.
 
-    The history stores the number of the batch in the commit that adds its rows. A batch that Spark runs again after a
-    crash is skipped, whatever it did before.
+    The history stores the batch number in the same commit as the rows. A batch that Spark repeats after a crash is
+    skipped if it was committed.
 
     Args:
         store: The history.
-        acc: The accumulator that rows are evaluated by, grouped by the window. It is not filled.
+        acc: An accumulator with the specification, grouped by the window. It stays unchanged.
         source: Name under which the history stores the number of the next batch. Batches are numbered by the checkpoint
-            of the query, so give each checkpoint a name of its own.
+            of the query, so each checkpoint requires its own name.
         tasks: As in `accumulate`.
 
     Returns:
@@ -163,9 +163,9 @@ def into_history(
     ...     return clicks.writeStream.foreachBatch(add).option("checkpointLocation", "checkpoint").start()
     """
     if not isinstance(store, MetricStore):
-        raise SpecificationError(f"store must be of type MetricStore, got {type(store).__name__}.")
+        raise SpecificationError(f"store= must be a MetricStore, got {type(store).__name__}.")
     if not isinstance(acc, Accumulator):
-        raise SpecificationError(f"acc must be of type Accumulator, got {type(acc).__name__}.")
+        raise SpecificationError(f"acc= must be an Accumulator, got {type(acc).__name__}.")
     _require_tasks(tasks)
     spec = acc.empty()
 
@@ -183,42 +183,42 @@ def _require_tasks(tasks: int | None) -> None:
 
 
 def _described(types: Any, acc: Accumulator) -> Any:
-    """A schema whose first column says what the states keep. Spark saves that with them, so that they can be loaded."""
+    """A schema whose first column has the header of the states, which Spark saves, so that they can be loaded."""
     types.fields[0].metadata = {HEADER.decode(): acc.to_arrow().schema.metadata[HEADER].decode()}
     return types
 
 
 def _used(df: DataFrame, acc: Accumulator) -> list[str]:
-    """The columns in use; for volume alone any one, since rows of no columns are not sent."""
+    """The columns in use; any one for volume alone, since rows without columns are not sent."""
     require(acc.roles.sources, df.columns)
     return list(acc.roles.sources) or df.columns[:1]
 
 
 def _mapped(df: DataFrame, columns: Sequence[str], work: Work, schema: Any) -> DataFrame:
-    """What workers make of the batches of each partition. Columns travel by number: Spark takes names apart at dots."""
+    """Results of workers for the batches of each partition. Columns are numbered: Spark splits names at dots."""
     numbered = df.select(*_quoted(columns)).toDF(*(f"c{i}" for i in range(len(columns))))
     return numbered.mapInArrow(lambda batches: work(_named(batch, columns) for batch in batches), schema)
 
 
 def _named(batch: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:
-    """A batch with its names, and times in UTC: Spark gives them in the time zone of the session."""
+    """A batch with its column names, and times in UTC instead of the time zone of the session."""
     zoned = [pa.types.is_timestamp(column.type) and column.type.tz is not None for column in batch.columns]
     utc = [c.cast(pa.timestamp("us", "UTC")) if z else c for c, z in zip(batch.columns, zoned, strict=True)]
     return pa.record_batch(utc, names=list(columns))
 
 
 def _quoted(columns: Sequence[str]) -> list[str]:
-    """Names that may have dots."""
+    """Names quoted, since they can contain dots."""
     return ["`" + column.replace("`", "``") + "`" for column in columns]
 
 
 def _partial_state(batches: Batches, acc: Accumulator) -> Batches:
-    """The state of a partition as one value, in whatever types it has."""
+    """The state of a partition as one binary value, in its own types."""
     yield pa.record_batch({"state": [packed(tables.partial(batches, acc, _partition()))]})
 
 
 def _partition() -> str:
-    """What errors call the partition of a task."""
+    """Name of the partition of a task in errors."""
     context = engine("pyspark", extra="spark").TaskContext.get()
     return "a partition" if context is None else f"partition {context.partitionId()}"
 
@@ -231,7 +231,7 @@ def _merged_state(batches: Batches) -> Batches:
 
 
 def _partial_states(batches: Batches, acc: Accumulator, schema: pa.Schema) -> Batches:
-    """The states of a partition, a row for each group."""
+    """The states of a partition, one row per group."""
     yield from plain(tables.partial(batches, acc, _partition())).cast(schema).to_batches(PIECE)
 
 

@@ -1,4 +1,4 @@
-"""What every engine does: rows to a table of states on a worker, such tables to one, and errors carried home."""
+"""Common base of engines: partial states on workers, their merge, and errors of workers."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from streammetrics.metrics import Metric
 from streammetrics.report.report import Report
 from streammetrics.sources.streams import Source, are_paths, open_stream
 from streammetrics.state import storage
-from streammetrics.system.lazy import pa
+from streammetrics.system.lazy import missing_extra, pa
 
 Metrics: TypeAlias = Sequence[str | Metric] | None
 
-TOGETHER = 64  # states that are held to be added up at once, which is faster than one by one
+TOGETHER = 64  # states that are merged at once, which is faster than one by one
 RAISED = re.compile(r"\bstreammetrics\.errors\.(\w+Error): (.+)")
 
 
 def partial(source: Source, acc: Accumulator, part: str | None = None) -> pa.Table:
-    """The state of some rows: what a worker sends home.
+    """Return the state of some rows. Called on a worker.
 
     Args:
-        source: What `streammetrics.accumulate` takes, such as an iterator of batches. One thread reads it, since an
-            engine has a worker for each core.
-        acc: Says what to keep, and is not filled itself. It travels pickled, its expressions included.
-        part: What errors of bad rows call the source, such as ``"partition 3"``. Files are named by themselves.
+        source: Any source of `streammetrics.accumulate`, such as an iterator of batches. It is read by one thread,
+            since engines have a worker per core.
+        acc: An accumulator with the specification. It stays unchanged, and can be pickled, including its expressions.
+        part: Name of the source in errors, such as ``"partition 3"``. Files are named by their path.
 
     Returns:
-        The table of `Accumulator.to_arrow`, a row for each group.
+        The table of `Accumulator.to_arrow`, one row per group.
 
     Raises:
         StreamMetricsError: As `streammetrics.accumulate` does.
@@ -65,11 +65,11 @@ def partial(source: Source, acc: Accumulator, part: str | None = None) -> pa.Tab
 
 
 def merge(states: Iterable[pa.Table]) -> pa.Table:
-    """One table of states from several, such as those of `partial`. They are taken as they come.
+    """Merge tables of states, such as those of `partial`, to one. They are processed as they arrive.
 
     Raises:
         StateError: If a table is not a state.
-        MergeError: If ``tables`` is empty, or the specifications differ.
+        MergeError: If ``states`` is empty, or the specifications differ.
 
     >>> import streammetrics as sm
     >>> clicks = sm.binary(y_true="y", y_score="p", by="day")
@@ -81,14 +81,14 @@ def merge(states: Iterable[pa.Table]) -> pa.Table:
 
 
 def absorb(acc: Accumulator, states: Iterable[pa.Table]) -> Accumulator:
-    """Take tables of states into an accumulator as they come, and return it."""
+    """Merge tables of states into an accumulator as they arrive, and return the accumulator."""
     for part in _added_up(states):
         acc.absorb(part)
     return acc
 
 
 def _added_up(states: Iterable[pa.Table]) -> Iterator[Accumulator]:
-    """The accumulators of tables, those of one schema together."""
+    """The accumulators of tables, merged by schema."""
     remaining = iter(states)
     while some := list(islice(remaining, TOGETHER)):
         alike: dict[bytes, list[pa.Table]] = {}
@@ -98,10 +98,10 @@ def _added_up(states: Iterable[pa.Table]) -> Iterator[Accumulator]:
 
 
 def restored(table: pa.Table, acc: Accumulator) -> pa.Table:
-    """A table of states as `acc` would write it, if an engine dropped its metadata, widened types or moved columns.
+    """Return a table of states as ``acc`` writes it, if an engine dropped metadata, widened types, or moved columns.
 
     Raises:
-        SpecificationError: If a column is missing, or holds values that its type cannot.
+        SpecificationError: If a column is missing, or has values that do not fit its type.
 
     >>> import streammetrics as sm
     >>> clicks = sm.binary(y_true="y", y_score="p", by="day")
@@ -116,7 +116,7 @@ def restored(table: pa.Table, acc: Accumulator) -> pa.Table:
 
 
 def plain(table: pa.Table) -> pa.Table:
-    """A table of states in types that every engine has: signed integers, and lists and texts of 32-bit offsets.
+    """Return a table of states in types of all engines: signed integers, lists and strings with 32-bit offsets.
 
     >>> plain(pa.table({"shift": pa.array([3], pa.uint8())})).schema.types
     [DataType(int16)]
@@ -135,7 +135,7 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def packed(table: pa.Table) -> bytes:
-    """A table of states as one value, an Arrow IPC stream, which no engine changes on the way."""
+    """Return a table of states as one binary value, an Arrow IPC stream, which engines do not change."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
@@ -144,7 +144,7 @@ def packed(table: pa.Table) -> bytes:
 
 
 def unpacked(state: pa.Scalar) -> pa.Table:
-    """The table that `packed` made the value of."""
+    """Return the table of a value from `packed`."""
     return pa.ipc.open_stream(state.as_buffer()).read_all()
 
 
@@ -159,12 +159,12 @@ def evaluated(
     """Return the report of an engine that accumulates a source.
 
     Args:
-        accumulate: Function of the engine that fills an accumulator with the rows of a source, and returns it.
+        accumulate: Function of the engine that processes a source with an accumulator, and returns the accumulator.
         source: The source.
-        acc: An accumulator, which is not filled.
+        acc: An accumulator, which stays unchanged.
         metrics: Metrics of the report, as in `Accumulator.finalize`. Defaults to those of the task.
         confidence: Confidence level of intervals, such as 0.95. Defaults to no intervals.
-        **options: Further arguments of ``accumulate``.
+        **options: Additional arguments of ``accumulate``.
 
     Raises:
         SourceError: If the source has no rows.
@@ -177,14 +177,14 @@ def evaluated(
     1.0
     """
     require_accumulator(source, acc)
-    acc.empty().finalize(metrics, confidence=confidence)  # what is wrong with them is told before anything is read
+    acc.empty().finalize(metrics, confidence=confidence)  # invalid ones raise before anything is read
     filled = accumulate(source, acc.empty(), **options)
     pipeline.require_rows([filled])
     return filled.finalize(metrics, confidence=confidence)
 
 
 def require_accumulator(source: Any, acc: Any) -> None:
-    """Refuse what is not one accumulator.
+    """Reject anything except one accumulator.
 
     Raises:
         SpecificationError: If it is not.
@@ -195,17 +195,17 @@ def require_accumulator(source: Any, acc: Any) -> None:
 
 
 def require_whole(name: str, given: Any, least: int) -> None:
-    """Refuse a number of tasks or states that cannot be.
+    """Reject an invalid number of tasks or states.
 
     Raises:
-        SpecificationError: If it is not a whole number, or less than ``least``.
+        SpecificationError: If it is not an integer of at least ``least``.
     """
     if not isinstance(given, int) or given < least:
         raise SpecificationError(f"{name}= must be an integer of at least {least}, got {given!r}.")
 
 
 def require_groups(acc: Accumulator) -> None:
-    """Refuse to keep states apart if there is one.
+    """Reject an accumulator without groups.
 
     Raises:
         SpecificationError: If there are no group columns.
@@ -216,7 +216,7 @@ def require_groups(acc: Accumulator) -> None:
 
 @contextmanager
 def own_errors() -> Iterator[None]:
-    """Raise the library's own error instead of that of an engine, which has it somewhere in a long text."""
+    """Raise the error of this library instead of that of an engine, whose text contains it."""
     try:
         yield
     except Exception as error:
@@ -228,7 +228,7 @@ def own_errors() -> Iterator[None]:
 
 
 def engine(module: str, extra: str) -> ModuleType:
-    """A module of an engine.
+    """Import a module of an engine.
 
     Raises:
         SpecificationError: If the library is not installed.
@@ -236,6 +236,4 @@ def engine(module: str, extra: str) -> ModuleType:
     try:
         return import_module(module)
     except ImportError as error:
-        raise SpecificationError(
-            f"this needs the extra {extra!r}: pip install 'streammetrics[{extra}]' ({error})."
-        ) from error
+        raise missing_extra(extra, f"streammetrics.engines.{extra} requires") from error

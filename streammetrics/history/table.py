@@ -13,10 +13,10 @@ from urllib.parse import unquote
 
 import polars as pl
 
-from streammetrics.errors import SpecificationError, StateError
+from streammetrics.errors import StateError
 from streammetrics.system.disk import directory, require_whole_commits, require_whole_files, settle
 from streammetrics.system.foreign import translated
-from streammetrics.system.lazy import pa
+from streammetrics.system.lazy import missing_extra, pa
 
 ATTEMPTS = 50  # to commit, where others are first
 RECENT = 200  # commits, twice as many as there are between checkpoints
@@ -175,7 +175,5 @@ def deltalake() -> Any:
     try:
         import deltalake
     except ImportError as error:
-        raise SpecificationError(
-            "a store of states needs the extra 'store': pip install 'streammetrics[store]'."
-        ) from error
+        raise missing_extra("store", "MetricStore requires") from error
     return deltalake
