@@ -1,6 +1,6 @@
-"""Prove statistics, metrics and engines of your own: the laws of the library, as named checks.
+"""Checks of custom statistics, metrics, and engines against the guarantees of the library.
 
-No test runner is needed. With pytest, each check is a test of its own:
+No test runner is required. With pytest, each check can be a separate test:
 ``@pytest.mark.parametrize("check", checks(thing), ids=str)``.
 """
 
@@ -36,28 +36,28 @@ def checks(
     gaps: Mapping[str, str] | None = None,
     seed: int = 0,
 ) -> list[Check]:
-    """Return the checks that a thing must pass, each with a name.
+    """Return the named checks that a statistic, an accumulator, a metric, or an engine must pass.
 
-    - A **statistic**, or an **accumulator** as it is specified, keeps the same however rows are split, in whatever tree
-      parts are merged, with reads in between, and saved midway; counts are exact however large; a rollup equals the
-      direct view. A statistic is checked alone, by group, with weights, and with units.
-    - A **metric** is found by its names, lies within its range and its bounds, is null for 0/0, has its preferred
-      direction, and has a confidence interval or says why not. Its bounds hold for every order of the rows in a bin.
-    - An **engine** keeps the tables of one process, byte for byte if they are counts. See `Engine`.
+    - A **statistic**, or an **accumulator** with its specification: the state does not depend on batches, the order of
+      merges, reports in between, or saving midway. Counts are exact at any size, and a rollup equals direct grouping.
+      A statistic is checked alone, by group, with weights, and with units.
+    - A **metric**: it is found by its names, is within its range and bounds, is null for 0/0, has its preferred
+      direction, and has a confidence interval or a reason for none. Bounds hold for every order of rows in a bin.
+    - An **engine**: its tables equal those of a single process, byte for byte if they are counts. See `Engine`.
 
     Args:
         thing: A statistic, an accumulator, a metric, or an `Engine`.
-        rows: Makes a data frame of a number of rows and a numpy generator. Columns are named as their roles
-            (``y_true``, ``y_score``, inputs), ``weight``, ``unit``, ``part``, and ``half``, or as the accumulator has
-            them. Defaults to rows of all kinds; of further inputs, to positive numbers.
-        statistic: The statistic that a metric is computed from. Defaults to one that has its columns.
-        improve: Makes the predictions in a frame of rows as good as can be, to check the preferred direction of a
-            metric. Defaults to predictions equal to the true values.
-        gaps: Names of checks that are known to fail, and why. Such a check fails once the gap is mended.
-        seed: Seed of rows and splits.
+        rows: Function of a number of rows and a NumPy generator that returns a data frame. Columns are named like their
+            roles (``y_true``, ``y_score``, inputs), ``weight``, ``unit``, ``part``, and ``half``, or as in the
+            accumulator. Defaults to rows of all kinds, with positive numbers for additional inputs.
+        statistic: Statistic that the metric is computed from. Defaults to one that has its columns.
+        improve: Function that makes the predictions in a frame perfect, to check the preferred direction of a metric.
+            Defaults to predictions equal to the true values.
+        gaps: Names of checks that are known to fail, with reasons. Such a check fails as soon as it passes.
+        seed: Random seed of rows and splits.
 
     Raises:
-        SpecificationError: If the thing cannot be checked, needs ``rows``, or if a gap is not the name of a check.
+        SpecificationError: If the object cannot be checked or requires ``rows``, or a gap is not the name of a check.
 
     >>> import streammetrics as sm
     >>> for check in checks(sm.ConfusionCounts())[:3]:
@@ -76,16 +76,16 @@ def checks(
         found = of_engine(thing)
     else:
         raise SpecificationError(
-            f"A statistic, an accumulator, a metric or an Engine can be checked, got {type(thing).__name__}."
+            f"Pass a statistic, an accumulator, a metric, or an Engine, got {type(thing).__name__}."
         )
     return with_gaps(found, gaps or {})
 
 
 def check(thing: Thing, **how: Any) -> None:
-    """Run all `checks` of a thing, with the same arguments.
+    """Run all `checks`. Takes the same arguments.
 
     Raises:
-        AssertionError: If some fail. It names all of them and says what the first found.
+        AssertionError: If checks fail. The message names all of them and describes the first failure.
         SpecificationError: As for `checks`.
 
     >>> from streammetrics.metrics import f1

@@ -1,4 +1,4 @@
-"""A named check, and known gaps: checks that fail today and are told as soon as they pass."""
+"""Named checks, and known gaps: checks that fail now, and raise as soon as they pass."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from streammetrics.text import few
 
 @dataclass(frozen=True)
 class Check:
-    """One law that a thing must obey. Call it: it raises an error if the law is broken.
+    """One guarantee to check. A call raises an error if it is violated.
 
-    Its text is its name, so that a test runner shows it: ``pytest.mark.parametrize("check", checks(thing), ids=str)``.
+    Its text is its name, which a test runner shows: ``pytest.mark.parametrize("check", checks(thing), ids=str)``.
 
     >>> Check("one is one", lambda: None)
     Check('one is one')
@@ -34,24 +34,24 @@ class Check:
 
 
 def require(law: bool, broken: str) -> None:
-    """Hold a law, also if Python leaves out assertions.
+    """Assert a condition, even if Python runs without assertions.
 
     Raises:
-        AssertionError: If it is broken.
+        AssertionError: If the condition is false.
     """
     if not law:
         raise AssertionError(broken)
 
 
 def with_gaps(checks: Iterable[Check], gaps: Mapping[str, str]) -> list[Check]:
-    """The checks, those of known gaps turned round: they pass while the gap is there, and fail once it is mended.
+    """Return the checks with those of known gaps inverted: they pass as long as the check fails.
 
     Raises:
         SpecificationError: If a gap is not the name of a check.
     """
     found = list(checks)
     if unknown := [name for name in gaps if name not in {check.name for check in found}]:
-        raise SpecificationError(f"Unknown check {unknown[0]!r}. The checks are: {few([c.name for c in found])}.")
+        raise SpecificationError(f"Unknown check {unknown[0]!r}. Checks: {few([c.name for c in found])}.")
     return [_gap(check, gaps[check.name]) if check.name in gaps else check for check in found]
 
 
@@ -70,12 +70,12 @@ def run_all(checks: Iterable[Check]) -> None:
     """Run every check.
 
     Raises:
-        AssertionError: If some fail. It names all of them and says what the first found.
+        AssertionError: If checks fail. The message names all of them and describes the first failure.
     """
     failed = list(_failed(checks))
     if failed:
         names = "; ".join(name for name, _ in failed)
-        raise AssertionError(f"{len(failed)} broken: {names}.\n{failed[0][1]}") from failed[0][1]
+        raise AssertionError(f"{len(failed)} failed: {names}.\n{failed[0][1]}") from failed[0][1]
 
 
 def _failed(checks: Iterable[Check]) -> Iterator[tuple[str, Exception]]:

@@ -1,4 +1,4 @@
-"""What engines are tried with: files of rows, tasks over them, and what one process makes of these."""
+"""Test data for engines: files of rows, tasks, and the results of a single process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from streammetrics.accumulator import Accumulator
 from streammetrics.pipeline import accumulate
 from streammetrics.statistics import ConfusionCounts, ConfusionMatrix, ErrorHistogram, ScoreHistogram, TDigest
 
-SIZES = (180_000, 100_000, 0, 60_000, 40_000, 20_000, 1)  # rows of each file
+SIZES = (180_000, 100_000, 0, 60_000, 40_000, 20_000, 1)  # rows per file
 FEW = (900, 500, 0, 1)
 SUMS = 1e-9
 METRICS = 1e-7
@@ -54,7 +54,7 @@ BOTH: dict[str, list[Any]] = {"whole": [], "by two columns": BY}
 
 @cache
 def files(sizes: tuple[int, ...] = SIZES) -> Path:
-    """A folder of Parquet files of so many rows, made once and deleted at the end."""
+    """A folder of Parquet files with this many rows, created once and deleted at the end."""
     folder = Path(mkdtemp(prefix="streammetrics-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     for number, size in enumerate(sizes):
@@ -63,7 +63,7 @@ def files(sizes: tuple[int, ...] = SIZES) -> Path:
 
 
 def rows(size: int, seed: int) -> pl.DataFrame:
-    """Rows for every kind of task; a group column has nulls, and one file ends in them."""
+    """Rows for every kind of task. A group column has nulls, also at the end of a file."""
     r = np.random.default_rng(seed)
     p = r.beta(2, 8, size)
     actual = r.normal(1e6, 10, size)
@@ -89,13 +89,13 @@ def rows(size: int, seed: int) -> pl.DataFrame:
 
 @cache
 def alone(folder: Path, task: str, grouped: bool, exact: bool = False) -> Accumulator:
-    """What one process keeps of the files."""
+    """The state of the files in a single process."""
     acc = (EXACT if exact else {**TASKS, **MORE})[task](BY if grouped else [])
     return accumulate(str(folder / "*.parquet"), acc)
 
 
 def require_close(found: Accumulator, expected: Accumulator) -> None:
-    """Compare keys and counts, which are equal, and sums and metrics, equal to rounding, in order of the groups.
+    """Require equal keys and counts, and equal sums and metrics up to rounding, in order of the groups.
 
     Raises:
         AssertionError: If they differ.

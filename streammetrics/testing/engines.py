@@ -1,4 +1,4 @@
-"""The laws of an engine: the tables and metrics of one process, however rows reach its workers."""
+"""Checks of an engine: the same tables and metrics as a single process, for any distribution of rows."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ States: TypeAlias = Callable[[Any, Any], Iterable[Any]]
 
 @dataclass(frozen=True)
 class Engine:
-    """An engine to be checked: what it is, how it reads files, and what it can do.
+    """An engine to check: its module, how it reads files, and its capabilities.
 
     Args:
-        module: Has ``accumulate(source, acc)``, which fills and returns ``acc``, and
+        module: Module with ``accumulate(source, acc)``, which updates and returns ``acc``, and
             ``evaluate(source, acc, metrics=None, confidence=None)``, which returns a report.
-        source: Makes a source of the engine of a folder of Parquet files.
-        states: Makes tables of `Accumulator.to_arrow`, in which each group comes once, of a source and an accumulator,
-            if the engine keeps states of many groups where the workers are.
-        retries: Whether a task whose worker process dies is run again. The check kills one.
-        reorders: Whether rows can reach a worker in another order than that of the files, so that an error can't say
-            which row is bad.
-        prunes_columns: Whether columns that are not used are not read. The check damages one.
+        source: Function that returns a source of the engine for a folder of Parquet files.
+        states: Function of a source and an accumulator that returns tables of `Accumulator.to_arrow`, in which each
+            group occurs once. For engines that store states of many groups on the workers.
+        retries: Whether a task is retried if its worker process dies. The check kills one.
+        reorders: Whether rows can reach a worker in another order than in the files, so that an error cannot name the
+            row.
+        prunes_columns: Whether unused columns are not read. The check damages one.
 
     >>> import streammetrics as sm
     >>> Engine(sm, source=str)
@@ -66,7 +66,7 @@ class Engine:
     prunes_columns: bool = True
 
     def accumulate(self, folder: Path, acc: Accumulator) -> Accumulator:
-        """Fill an accumulator with the rows of the files of a folder."""
+        """Update an accumulator with the rows of the files in a folder."""
         found: Accumulator = self.module.accumulate(self.source(folder), acc)
         return found
 
@@ -75,7 +75,7 @@ class Engine:
 
 
 def of_engine(engine: Engine) -> Iterator[Check]:
-    """The laws of an engine, and of what it says that it can do."""
+    """Return the checks of an engine and of its capabilities."""
     for task, by in product(TASKS, BOTH):
         yield Check(f"the tables of one process ({task}, {by})", partial(_same_tables, engine, task, BOTH[by]))
     for task in MORE:
@@ -97,7 +97,7 @@ def of_engine(engine: Engine) -> Iterator[Check]:
 def _same_tables(engine: Engine, task: str, by: list[Any], few: bool = False) -> None:
     folder, acc = files(FEW if few else SIZES), (TASKS | MORE)[task](by)
     found = engine.accumulate(folder, acc)
-    require(found is acc, "accumulate returns another accumulator than the one it was given")
+    require(found is acc, "accumulate must return the accumulator that was passed")
     require_close(found, alone(folder, task, bool(by)))
 
 
@@ -107,7 +107,7 @@ def _same_bytes(engine: Engine, task: str, by: list[Any]) -> None:
 
 
 def rows_are_added_to_those_that_are_there(engine: Engine) -> None:
-    """An accumulator is filled, and not started anew."""
+    """An accumulator is updated, not reset."""
     acc = EXACT["binary"]([])
     for _ in range(2):
         engine.accumulate(files(), acc)
@@ -119,20 +119,20 @@ def a_report_leaves_the_accumulator_empty(engine: Engine) -> None:
     acc = EXACT["binary"]([])
     report = engine.module.evaluate(engine.source(files()), acc)
     require(report["rows"].value == sum(SIZES), f"the report is of {report['rows'].value} rows")
-    require(not acc.seen, "evaluate has filled the accumulator")
+    require(not acc.seen, "evaluate changed the accumulator")
 
 
 def a_report_of_some_metrics_with_intervals(engine: Engine) -> None:
-    """What is asked for is in the report; several accumulators are refused."""
+    """Requested metrics are in the report; several accumulators are rejected."""
     source = engine.source(files(FEW))
     report = engine.module.evaluate(source, EXACT["binary"]([]), metrics=["recall"], confidence=0.9)
-    require(report.frame["metric"].unique().to_list() == ["recall"], "metrics= is not obeyed")
-    require("ci_lower" in report.frame.columns, "confidence= is not obeyed")
+    require(report.frame["metric"].unique().to_list() == ["recall"], "metrics= is ignored")
+    require("ci_lower" in report.frame.columns, "confidence= is ignored")
     _require_error(SpecificationError, "", partial(engine.module.accumulate, source, {"a": EXACT["binary"]([])}))
 
 
 def a_source_without_rows_has_no_report(engine: Engine) -> None:
-    """It is an error of the source."""
+    """It raises SourceError."""
     with TemporaryDirectory() as folder:
         rows(0, 0).write_parquet(Path(folder, "0.parquet"))
         source = engine.source(Path(folder))
@@ -140,7 +140,7 @@ def a_source_without_rows_has_no_report(engine: Engine) -> None:
 
 
 def a_bad_row_is_named(engine: Engine) -> None:
-    """The library's own error comes home: the column, the fault and the first value, in one line."""
+    """The error of this library is raised: the column, the fault, and the first value, in one line."""
     with TemporaryDirectory() as folder:
         for number, bad in enumerate((0.5, 1.25)):
             frame = rows(1000, number).with_columns(p=pl.when(pl.int_range(1000) == 7).then(bad).otherwise("p"))
@@ -152,7 +152,7 @@ def a_bad_row_is_named(engine: Engine) -> None:
 
 
 def a_missing_column_is_named(engine: Engine) -> None:
-    """It is an error of the column."""
+    """It raises ColumnError."""
     acc = tasks.binary(y_true="clicked", y_score="nothing")
     _require_error(ColumnError, "'nothing'", lambda: engine.accumulate(files(FEW), acc))
 
@@ -168,17 +168,17 @@ LAWS = (
 
 
 def a_killed_worker_is_counted_once(engine: Engine) -> None:
-    """A worker dies in the middle of its rows, and another takes its place."""
+    """A worker dies while processing rows, and another one replaces it."""
     with TemporaryDirectory() as folder:
         marker = Path(folder, "died")
         acc = Accumulator(ConfusionCounts((0.3, 0.5)), ScoreHistogram(), y_true="clicked", y_score=_dying(marker))
         found = engine.accumulate(files(), acc)
         require(marker.exists(), "no worker has died")
-    require(found.to_bytes() == alone(files(), "binary", False, exact=True).to_bytes(), "rows are lost or doubled")
+    require(found.to_bytes() == alone(files(), "binary", False, exact=True).to_bytes(), "rows are lost or repeated")
 
 
 def unused_columns_are_not_read(engine: Engine) -> None:
-    """A damaged column is no error if it is not used."""
+    """A damaged column is not an error if it is not used."""
     with TemporaryDirectory() as folder:
         path = Path(folder, "0.parquet")
         frame = rows(1000, 0)
@@ -203,7 +203,7 @@ def _states_are_of_groups(source: Source, states: States) -> None:
 
 
 def _dying(marker: Path) -> pl.Expr:
-    """A score that kills the process which computes it, once."""
+    """A score that kills the process that computes it, once."""
 
     def score(p: pl.Series) -> pl.Series:
         if len(p):
@@ -236,5 +236,5 @@ def _require_error(kind: type[StreamMetricsError], word: str, run: Callable[[], 
         run()
     except kind as error:
         said = str(error)
-    require(said is not None and word in said, f"a {kind.__name__} that says {word!r} is due, not {said!r}")
+    require(said is not None and word in said, f"expected a {kind.__name__} with {word!r}, got {said!r}")
     return said or ""

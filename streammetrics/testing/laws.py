@@ -1,4 +1,4 @@
-"""The laws of an accumulator: what it keeps depends on the rows, and not on how they come."""
+"""Checks of accumulators: the state depends only on the rows, not on batches or merges."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Case:
-    """An accumulator without rows, and rows for it."""
+    """An empty accumulator, and rows for it."""
 
     acc: Accumulator
     rows: MakeRows
@@ -41,7 +41,7 @@ class Case:
 
     @property
     def rng(self) -> np.random.Generator:
-        """A new generator, the same each time."""
+        """A new generator with the same seed."""
         return np.random.default_rng([self.seed, *self.acc.to_bytes()])
 
     @cached_property
@@ -50,7 +50,7 @@ class Case:
         return self.rows(ROWS, self.rng)
 
     def of(self, data: pl.DataFrame) -> Accumulator:
-        """What is kept of rows, taken in at once."""
+        """Return the accumulator of rows in one batch."""
         return self.acc.empty().update(data)
 
     @cached_property
@@ -59,19 +59,19 @@ class Case:
 
     @property
     def whole(self) -> Accumulator:
-        """What is kept of all rows."""
+        """Return the accumulator of all rows."""
         return self._whole.copy()
 
 
 def of_statistic(statistic: Statistic, rows: MakeRows | None, seed: int) -> Iterator[Check]:
-    """The laws of a statistic: alone, with weights, by group, and with units."""
+    """Return the checks of a statistic: alone, with weights, by group, and with units."""
     for variant, options in VARIANTS.items():
         acc = task_of(statistic, **options)
         yield from of_accumulator(acc, rows, seed, variant)
 
 
 def of_accumulator(acc: Accumulator, rows: MakeRows | None, seed: int, variant: str = "") -> Iterator[Check]:
-    """The laws of an accumulator as it is specified; its own rows take no part."""
+    """Return the checks of an accumulator with its specification; its rows are not used."""
     case = Case(acc.empty(), rows or rows_of(acc), seed)
     for law in (*LAWS, *(BY_GROUP if acc.roles.by else ())):
         name = law.__name__.replace("_", " ")
@@ -79,7 +79,7 @@ def of_accumulator(acc: Accumulator, rows: MakeRows | None, seed: int, variant: 
 
 
 def any_split_and_any_tree(case: Case) -> None:
-    """However rows are split and parts merged, what is kept is the same."""
+    """The state does not depend on how rows are split and merged."""
     rng = case.rng
     for number, parts in enumerate(splits(case.data[rng.permutation(ROWS)], rng)):
         states = [case.of(part) for part in parts]
@@ -93,7 +93,7 @@ def any_split_and_any_tree(case: Case) -> None:
 
 
 def metrics_and_bounds_do_not_depend_on_the_split(case: Case) -> None:
-    """What is computed from merged parts is what is computed from all rows."""
+    """Metrics of merged parts equal those of all rows."""
     require_same_metrics(merge(case.of(case.data[n::4]) for n in range(4)), case.whole)
     require_same_metrics(
         merged_as_a_tree((case.of(part) for part in next(splits(case.data, case.rng))), case.rng), case.whole
@@ -101,7 +101,7 @@ def metrics_and_bounds_do_not_depend_on_the_split(case: Case) -> None:
 
 
 def one_row_at_a_time(case: Case) -> None:
-    """Batches of one row that are counted as they come, and empty ones between them."""
+    """Batches of one row, with empty batches in between."""
     data, acc = case.data[:FEW], case.acc.empty()
     for row in range(data.height):
         acc.update(data[row : row + 1]).flush().update(data[:0])
@@ -109,26 +109,26 @@ def one_row_at_a_time(case: Case) -> None:
 
 
 def a_read_in_between(case: Case) -> None:
-    """What is read, copied, or made of a state on the way changes nothing."""
+    """Reports, copies, and other reads in between change nothing."""
     data, acc = case.data, case.of(case.data[:50])
     before = _content(acc.copy())
     copy, models = acc.copy(), len(acc.roles.models)
     acc.finalize(), repr(acc), acc.empty().update(data), acc + acc, copy.update(data), acc.rollup()
-    require(_content(acc) == before, "reading has changed what is kept")
+    require(_content(acc) == before, "reading changed the state")
     require(_content(acc.empty()) == _content(case.acc), "empty() differs from the accumulator before the first row")
     for start in range(50, ROWS, 50):
         acc.update(data[start : start + 50])
-        require(acc.seen == (start + 50) * models, f"{acc.seen} rows are seen, not {(start + 50) * models}")
+        require(acc.seen == (start + 50) * models, f"{acc.seen} rows processed instead of {(start + 50) * models}")
     require_same(acc, case.whole)
 
 
 def merging_with_itself_doubles(case: Case) -> None:
-    """A state is its own summand."""
+    """Merging a state with itself doubles it."""
     require_same(case.whole + case.whole, case.of(pl.concat([case.data, case.data])))
 
 
 def counts_are_exact_however_large(case: Case) -> None:
-    """One row more is one row more, beyond 24 and 32 bits too."""
+    """One more row counts exactly, beyond 24 and 32 bits too."""
     large, few = case.whole, case.of(case.data[:7])
     for _ in range(DOUBLINGS):
         large = large + large
@@ -142,7 +142,7 @@ def counts_are_exact_however_large(case: Case) -> None:
 
 
 def saving_midway(case: Case) -> None:
-    """A state goes to bytes, to a file or to another process, and comes back as it was."""
+    """A state is unchanged after bytes, a file, or another process."""
     data, half = case.data, case.of(case.data[:90])
     before = _content(half)
     with TemporaryDirectory() as folder:
@@ -153,13 +153,13 @@ def saving_midway(case: Case) -> None:
             loaded.append(Accumulator.load(path))
     made = data.with_columns(e.alias(name) for name, e in case.acc.roles.expressions.items())
     for acc in loaded:
-        require(_content(acc) == before, "what is loaded differs from what was saved")
+        require(_content(acc) == before, "the loaded state differs from the saved one")
         require_same(acc + case.of(data[90:]), case.whole)
         require_same(acc.update(made[90:]), case.whole)
 
 
 def tables_have_their_schema(case: Case) -> None:
-    """A table has the columns and types that its statistic declares, with rows and without."""
+    """A table has the columns and types that its statistic declares, with and without rows."""
     weighted = case.acc.roles.sample_weight is not None
     for statistic in case.acc.statistics:
         for acc in (case.acc, case.whole):
@@ -169,7 +169,7 @@ def tables_have_their_schema(case: Case) -> None:
 
 
 def rows_of_weight_0_count_for_nothing(case: Case) -> None:
-    """They are dropped."""
+    """Rows of weight 0 are dropped."""
     weight = case.acc.roles.sample_weight
     if weight is None or weight in case.acc.roles.expressions:
         return
@@ -181,7 +181,7 @@ def rows_of_weight_0_count_for_nothing(case: Case) -> None:
 
 
 def a_rollup_is_the_direct_view(case: Case) -> None:
-    """Groups rolled up are what the rows give by fewer group columns."""
+    """A rollup equals direct grouping by fewer columns."""
     parts = merge(case.of(case.data[n::3]) for n in range(3))
     for view in dict.fromkeys([(), *((column,) for column in case.acc.roles.by), case.acc.roles.by[::-1]]):
         direct = case.acc.empty().rollup(*view).update(_with_group_columns(case))
@@ -190,7 +190,7 @@ def a_rollup_is_the_direct_view(case: Case) -> None:
 
 
 def a_filter_is_the_view_of_some_rows(case: Case) -> None:
-    """Groups that are kept are what their rows alone give; with the others they are all."""
+    """A filter equals the state of the rows of these groups; merged with the others, it is the state of all rows."""
     data, column = _with_group_columns(case), pl.col(case.acc.roles.by[0])
     for predicate in (column == data.select(column).to_series().drop_nulls()[0], column.is_null(), pl.lit(False)):
         some = case.whole.filter(predicate)
@@ -219,12 +219,12 @@ def _with_group_columns(case: Case) -> pl.DataFrame:
 
 
 def _content(acc: Accumulator) -> tuple[Any, Any]:
-    """All that is saved of an accumulator."""
+    """The saved content of an accumulator."""
     table = acc.to_arrow()
     return table, table.schema.metadata
 
 
 def _integers(statistic: Statistic, acc: Accumulator) -> Any:
-    """The whole numbers of a table, besides its cells."""
+    """The integer values of a table."""
     table = in_order(acc.state).tables[statistic.name]
     return table.select(name for name in statistic.counts if table.schema[name] == pl.Int64).to_numpy()

@@ -1,4 +1,4 @@
-"""The laws of a metric: its names, its range, its better end, its bounds and its interval."""
+"""Checks of a metric: its names, range, preferred direction, bounds, and interval."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ class Case:
         return task_of(self.statistic)
 
     def rows(self, size: int, seed: int = 0) -> pl.DataFrame:
-        """So many rows."""
+        """Return this many rows."""
         return (self.make_rows or rows_of(self.acc))(size, np.random.default_rng(seed))
 
     def estimates(self, data: pl.DataFrame, statistic: Statistic | None = None, **options: Any) -> list[Estimate]:
-        """The metric of rows, for each label and each threshold that are kept apart."""
+        """Return the metric of rows, for each label and threshold."""
         acc = self.acc if statistic is None else task_of(statistic)
         frame = acc.empty().update(data).finalize([self.metric], **options).frame
         names = [field.name for field in fields(Estimate)]
@@ -63,37 +63,37 @@ class Case:
 def of_metric(
     metric: Metric, statistic: Statistic | None, rows: MakeRows | None, improve: Improve | None
 ) -> Iterator[Check]:
-    """The laws of a metric."""
+    """Return the checks of a metric."""
     case = Case(metric, statistic or statistic_of(metric), rows, improve)
     yield from (Check(law.__name__.replace("_", " "), partial(law, case)) for law in LAWS)
 
 
 def statistic_of(metric: Metric) -> Statistic:
-    """The first statistic that keeps what a metric reads.
+    """Return the first statistic with the columns of a metric.
 
     Raises:
-        SpecificationError: If no statistic does as it comes.
+        SpecificationError: If no statistic has them with its default options.
     """
     kept: list[Statistic] = [kind() for kind in STATISTICS.values()]
     for statistic in (*kept, ErrorMoments(tuple(FAMILIES))):
         if any(metric.with_average(None).readable(view.columns) for view in statistic.views()):
             return statistic
-    raise SpecificationError(f"Pass statistic=, a statistic that keeps {', '.join(metric.columns)}.")
+    raise SpecificationError(f"Pass statistic=, a statistic with the columns {', '.join(metric.columns)}.")
 
 
 def it_is_found_by_its_names(case: Case) -> None:
-    """By name and alias, and after it was pickled; and it says what it is."""
+    """By name, by alias, and after pickling. It has a docstring."""
     metric = case.metric
     for name in (metric.name, *metric.aliases):
         found = find_metric(name, [{*metric.columns, "label"}])
         require(found.columns == metric.columns, f"{name!r} is another metric")
-    require(pickle.loads(pickle.dumps(metric)) == metric, "a pickled metric comes back as another")
+    require(pickle.loads(pickle.dumps(metric)) == metric, "a pickled metric is loaded as another one")
     require(bool(metric.summary), "it has no docstring")
     require(metric.range[0] < metric.range[1], f"its range is empty: {metric.range}")
 
 
 def values_lie_within_bounds_and_range(case: Case) -> None:
-    """Also of no row, and of hardly any: a value is null or a number, and 0/0 is null."""
+    """Also for no rows and for few rows: a value is null or a number, and 0/0 is null."""
     low, high = case.metric.range
     for size in SIZES:
         for found in case.estimates(case.rows(size)):
@@ -107,16 +107,16 @@ def values_lie_within_bounds_and_range(case: Case) -> None:
 
 
 def without_rows_a_mean_is_null(case: Case) -> None:
-    """Only what grows with the number of rows is 0 if there are none."""
+    """Only counts and sums are 0 without rows."""
     data = case.rows(200)
     once, twice, none = (case.estimates(rows) for rows in (data, pl.concat([data, data]), data[:0]))
     grows = all(a.value is not None and _near(2 * a.value, b.value) for a, b in zip(once, twice, strict=True))
     for found in none:
-        require(found.value is None or grows, f"{found.value} without rows, where 0/0 is null")
+        require(found.value is None or grows, f"got {found.value} without rows instead of null for 0/0")
 
 
 def the_better_end_is_the_better_one(case: Case) -> None:
-    """Predictions that are right have at least as good a value as others, and a better one than some."""
+    """Perfect predictions have at least as good a value as others, and a better one than some."""
     improve = case.improve or _right(case.acc.roles)
     if case.metric.better is None or improve is None:
         return
@@ -126,12 +126,12 @@ def the_better_end_is_the_better_one(case: Case) -> None:
         for best, other in zip(case.estimates(improve(data)), case.estimates(data), strict=True):
             if best.value is not None and other.value is not None:
                 change = sign * (best.value - other.value)
-                said = f"better={case.metric.better!r}, but {best.value} of right predictions, {other.value} of others"
+                said = f"better={case.metric.better!r}, but {best.value} if perfect, {other.value} if not"
                 require(change >= -ROUNDING * max(1.0, abs(best.value)), said)
 
 
 def bounds_hold_whatever_bins_hide(case: Case) -> None:
-    """Bounds of coarse bins hold the value of fine ones; of scores, those of all orders and ties of a few rows."""
+    """Bounds of coarse bins contain the value of fine bins; for scores, those of all orders and ties of a few rows."""
     if hasattr(case.statistic, "capacity"):
         coarse, fine = (replace(case.statistic, capacity=capacity) for capacity in (COARSE, FINE))  # type: ignore[call-arg]
         for seed in range(SEEDS):
@@ -144,12 +144,12 @@ def bounds_hold_whatever_bins_hide(case: Case) -> None:
 
 
 def it_has_an_interval_or_says_why_not(case: Case) -> None:
-    """With a confidence, each value has an interval within the range of the metric, or a note."""
+    """With a confidence level, each value has an interval within the range of the metric, or a note."""
     low, high = case.metric.range
     for found in case.estimates(case.rows(200), confidence=CONFIDENCE):
         lower, upper = found.ci_lower, found.ci_upper
         if lower is None or upper is None:
-            require(found.value is None or bool(found.note), "it has no interval, and does not say why")
+            require(found.value is None or bool(found.note), "it has neither an interval nor a note with the reason")
         else:
             require(low <= lower <= upper <= high, f"the interval ({lower}, {upper}) is not within ({low}, {high})")
 
@@ -165,7 +165,7 @@ LAWS: tuple[Callable[[Case], None], ...] = (
 
 
 def promised(metric: Metric, bins: pl.DataFrame, weighted: bool = False) -> tuple[float | None, float | None]:
-    """The bounds of a metric of scores, computed from a histogram: its own, or the extremes of its cases."""
+    """The bounds of a ranking metric from a histogram: its own, or the extremes of its cases."""
     cases = list(order_cases(bins, weighted).values())
     if (own := metric.bounds_expressions()) is not None:
         lower, upper = cases[0].select(lower=own[0], upper=own[1]).row(0)
@@ -195,14 +195,14 @@ def _near(one: float | None, other: float | None) -> bool:
 
 
 def _right(roles: Roles) -> Improve | None:
-    """Makes the predictions and scores of rows right; None if there are none, or no true values."""
+    """Make the predictions and scores of rows perfect; None without predictions or true values."""
     truth = roles.y_true
     if not truth or not (roles.y_pred or roles.y_score):
         return None
     made: list[pl.Expr] = []
     for columns, dtype in ((roles.y_score, pl.Float64()), (roles.y_pred, None)):
         for names in columns.values():
-            each = len(names) == len(truth)  # a column of true values for each, or one label for all
+            each = len(names) == len(truth)  # a column of true values per label, or one for all
             right = [pl.col(c) for c in truth] if each else [pl.col(truth[0]) == label for label in roles.labels]
             made += [(e.cast(dtype) if dtype else e).alias(name) for e, name in zip(right, names, strict=True)]
     return lambda rows: rows.with_columns(made)

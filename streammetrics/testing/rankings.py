@@ -1,4 +1,4 @@
-"""Every ranking that a small score histogram may stand for: all orders and ties of the rows inside its bins."""
+"""All rankings that a small score histogram can represent: all orders and ties of rows within its bins."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COARSE = 9  # a shift at which bins hide the order of their rows
 
 
 def random_bins(seed: int, most: int = 400) -> list[Bin]:
-    """A few bins, exact and coarse, that hide some orders but few enough to try them all."""
+    """Return a few bins, exact and coarse, with few enough orders to try all of them."""
     random = np.random.default_rng(seed)
     while True:
         shifts = random.choice([0, COARSE], random.integers(1, 5))
@@ -26,12 +26,12 @@ def random_bins(seed: int, most: int = 400) -> list[Bin]:
 
 
 def table_of(bins: list[Bin]) -> pl.DataFrame:
-    """The table of a score histogram."""
+    """Return the table of a score histogram."""
     return pl.DataFrame(bins, schema={"shift": pl.UInt8, "neg": pl.Float64, "pos": pl.Float64}, orient="row")
 
 
 def all_rankings(bins: list[Bin]) -> pl.DataFrame:
-    """Every ranking that bins may stand for, each an exact table, told apart by ``ranking``.
+    """Return all rankings that bins can represent, as exact tables with the column ``ranking``.
 
     >>> all_rankings([(9, 1, 1)]).rows()
     [(0, 0.0, 1.0), (0, 1.0, 0.0), (1, 1.0, 0.0), (1, 0.0, 1.0), (2, 1.0, 1.0)]
@@ -49,7 +49,7 @@ def _rankings_of(shift: int, neg: int, pos: int) -> list[Ties]:
 
 
 def _orders(neg: int, pos: int) -> Iterator[Ties]:
-    """Every sequence of ties that so many rows of each class can form, ascending."""
+    """All sequences of ties of this many rows of each class, ascending."""
     if neg == pos == 0:
         yield ()
     for tie in product(range(neg + 1), range(pos + 1)):

@@ -1,4 +1,4 @@
-"""Rows to try a statistic or a metric on, and ways to split them."""
+"""Test rows for statistics and metrics, and ways to split them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GROUPS = (("part", ("x", "y", None)), ("half", (0, 1)))
 
 
 def task_of(statistic: Statistic, **options: Any) -> Accumulator:
-    """An accumulator of a statistic, whose columns are named as their roles."""
+    """Return an accumulator of a statistic, whose columns are named like their roles."""
     kind = statistic.task()
     labels = statistic.labels or LABELS
     options |= {name: name for name in statistic.inputs}
@@ -35,13 +35,13 @@ def task_of(statistic: Statistic, **options: Any) -> Accumulator:
 
 
 def rows_of(acc: Accumulator) -> MakeRows:
-    """Makes rows for an accumulator: scores of all kinds, weights of which some are 0, groups of which one is null.
+    """Return a function of rows for an accumulator: scores of all kinds, weights including 0, groups including null.
 
     Raises:
-        SpecificationError: If its columns are expressions, or its labels given.
+        SpecificationError: If its columns are expressions, or its labels are declared.
     """
     if acc.roles.expressions or acc.roles.positive is not None:
-        raise SpecificationError("Pass rows=, a function of a number and a generator that makes rows.")
+        raise SpecificationError("Pass rows=, a function of a number of rows and a generator.")
     return lambda count, rng: _rows(acc.roles, count, rng)
 
 
@@ -61,7 +61,7 @@ def _rows(roles: Roles, count: int, rng: np.random.Generator) -> pl.DataFrame:
 
 
 def _targets(roles: Roles, count: int, rng: np.random.Generator) -> Iterator[tuple[str, Any]]:
-    """Columns of true values, predictions and scores, by their names."""
+    """Columns of true values, predictions, and scores, by name."""
     predicted = [name for names in roles.y_pred.values() for name in names]
     scores = roles.y_score.values()
     score = probabilities(count, rng)
@@ -84,7 +84,7 @@ def _targets(roles: Roles, count: int, rng: np.random.Generator) -> Iterator[tup
 
 
 def probabilities(count: int, rng: np.random.Generator) -> Any:
-    """Continuous, rounded, tiny, saturated, and exactly 0 and 1."""
+    """Return probabilities: continuous, rounded, tiny, saturated, and exactly 0 and 1."""
     kinds = [
         rng.random(count),
         rng.random(count).round(1),
@@ -107,7 +107,7 @@ def _margins(count: int, rng: np.random.Generator) -> Any:
 
 
 def splits(data: pl.DataFrame, rng: np.random.Generator) -> Iterator[list[pl.DataFrame]]:
-    """Even parts, parts each twice as large as the one before, and any; empty ones come first and last."""
+    """Return splits: even parts, doubling parts, and random parts, with empty parts first and last."""
     rows = data.height
     cuts = [
         np.linspace(0, rows, 6).astype(int)[1:-1],
@@ -120,7 +120,7 @@ def splits(data: pl.DataFrame, rng: np.random.Generator) -> Iterator[list[pl.Dat
 
 
 def merged_as_a_tree(parts: Iterable[Accumulator], rng: np.random.Generator) -> Accumulator:
-    """Merge two of them, any, until one is left."""
+    """Merge two random ones until one is left."""
     left = list(parts)
     while len(left) > 1:
         one, other = (left.pop(rng.integers(len(left))) for _ in range(2))

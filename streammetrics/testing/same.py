@@ -1,4 +1,4 @@
-"""When two accumulators hold the same: keys and counts bit for bit, sums and metrics to rounding."""
+"""Comparison of two accumulators: keys and counts bit for bit, sums and metrics up to rounding."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from streammetrics.statistics import GROUP, Statistic
 from streammetrics.testing.check import require
 
 SUMS = 1e-12  # of float sums, relative
-SMALLEST = 1e-290  # of what may cancel to nothing
-METRICS = 1e-9  # relative, and absolute where they are next to 0
+SMALLEST = 1e-290  # of values that can cancel to 0
+METRICS = 1e-9  # relative, and absolute near 0
 
 
 def require_same(found: Accumulator, expected: Accumulator) -> None:
-    """Compare what two accumulators keep of the same rows.
+    """Require that two accumulators have the same state.
 
-    Groups, keys and integers are equal bit for bit, float sums within 1e-12. Other floats, such as moments, and tables
-    that depend on the order of rows, are compared by their metrics: see `require_same_metrics`.
+    Groups, keys, and integers must be equal bit for bit, float sums within 1e-12. Other floats, such as moments, and
+    tables that depend on the order of rows are compared by their metrics. See `require_same_metrics`.
 
     Raises:
         AssertionError: If they differ.
@@ -34,7 +34,7 @@ def require_same(found: Accumulator, expected: Accumulator) -> None:
 
 
 def _compared(statistic: Statistic, table: pl.DataFrame) -> pl.DataFrame:
-    """The columns of a table that merge by adding up, and all that are not floats."""
+    """The columns of a table that are merged by sums, and all that are not floats."""
     return table.select(
         name
         for name, dtype in table.schema.items()
@@ -43,9 +43,9 @@ def _compared(statistic: Statistic, table: pl.DataFrame) -> pl.DataFrame:
 
 
 def require_same_metrics(found: Accumulator, expected: Accumulator) -> None:
-    """Compare the metrics of the same rows: values, bounds and notes; bounds alone if the order of rows matters.
+    """Require equal metrics: values, bounds, and notes. If the order of rows matters, only bounds that overlap.
 
-    Both bounds hold the truth then, and so they overlap.
+    Both bounds then contain the exact metric.
 
     Raises:
         AssertionError: If they differ.
