@@ -59,6 +59,17 @@ def page(stores, tmp_path_factory):
     return path
 
 
+def test_a_window_at_the_end_of_the_calendar_can_be_left_out(tmp_path):
+    store, days = sm.MetricStore(tmp_path / "history"), [*DAYS, date.max]
+    batch = pl.concat([rows(DAYS[0]).with_columns(pl.lit(day).alias("day")) for day in days])
+    store.append(sm.binary(y_true="y", y_score="p", by=["day", "shop"]).update(batch), batch_id="all")
+    rules = [sm.Rule("accuracy >= 0.99"), sm.Rule("accuracy >= 0.99", over="7d", alarm="1 per month", by="shop")]
+    with pytest.raises(sm.SpecificationError, match=r"No time comes after .* 9999-12-31. Pass until="):
+        store.save_html(tmp_path / "history.html", rules=rules)
+    store.save_html(tmp_path / "history.html", rules=rules, until="9999-12-31")
+    assert content(tmp_path / "history.html")["rules"][0]["runs"] == [[0, 0, len(DAYS) - 1]]
+
+
 def content(path):
     return json.loads(re.search(r'id="data">(.*?)</script>', path.read_text(encoding="utf-8"))[1])
 

@@ -32,7 +32,7 @@ def breaches(
         For each rule a frame: the columns of its segments, and the window.
     """
     require_scores(rules, scores)
-    labels, early = (own.remembering(RECENT) for own in (labels, scores or labels))
+    labels, early = (own.upto(windows.max()).remembering(RECENT) for own in (labels, scores or labels))
     return [_breaches(early if rule.before_labels else labels, rule, windows, labels) for rule in rules]
 
 

@@ -10,13 +10,13 @@ from typing import Any
 import polars as pl
 
 from streammetrics import text
-from streammetrics.errors import Argument, SpecificationError, StateError
+from streammetrics.errors import SpecificationError, StateError
 from streammetrics.frame import LIMITS, keys_of
 from streammetrics.history.alarms import ALARM, E_VALUE, SINCE, alarms, blocks
 from streammetrics.history.rules import Rule
 from streammetrics.history.store import MetricStore
 from streammetrics.history.verdicts import VERDICT, beginning, judged, require_scores, with_alarms
-from streammetrics.history.windows import Windows, clock, time_of
+from streammetrics.history.windows import Windows, after, clock, time_of
 from streammetrics.reading.looks import ROWS
 
 COLUMNS: dict[str, pl.DataType] = {
@@ -132,12 +132,7 @@ def _end(windows: Windows, until: date | str | None) -> pl.Series:
         raise StateError(f"the history at {windows.uri} has no windows.")
     if until is not None:
         return time_of(until, windows.starts)
-    newest = windows.starts[-1]
-    if str(newest)[:10] == str(date.max):
-        raise SpecificationError(
-            f"No time comes after the newest window, {newest}. Pass ", Argument("until"), " to leave it out."
-        )
-    return windows.times.tail(1).dt.offset_by("1us")
+    return after(windows.starts)
 
 
 def _finding(windows: Windows, rule: Rule, until: date | str | None, labels: Windows) -> pl.DataFrame:

@@ -16,7 +16,7 @@ from streammetrics.frame import KEPT, METRIC, keys_of
 from streammetrics.history.breaches import breaches
 from streammetrics.history.rules import Rule
 from streammetrics.history.views import Cut, Part, View
-from streammetrics.history.windows import Windows, clock, time_of
+from streammetrics.history.windows import Windows, after, clock, time_of
 from streammetrics.html.history import ALL_ROWS, Course, Measure, Watched
 from streammetrics.reading.distributions import distributions
 from streammetrics.reading.estimates import columns_of
@@ -186,6 +186,7 @@ def _windows(history: Windows, scores: Windows | None, since: Any, until: Any) -
         windows = windows.filter(clock(windows) < time_of(until, windows)[0])
     if windows.is_empty():
         raise StateError(f"The history at {history.uri} has no windows to show.")
+    after(windows)  # which must be a time
     return windows
 
 

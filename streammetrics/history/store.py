@@ -305,8 +305,8 @@ class MetricStore:
             title: Title of the page.
 
         Raises:
-            SpecificationError: If ``scores`` has other windows or models, a rule has the window among its segments, or
-            ``reference`` is not a period.
+            SpecificationError: If ``scores`` has other windows or models, a rule has the window among its segments,
+                ``reference`` is not a period, or the last window is that of 9999-12-31.
             MetricError: If a metric is not kept.
             StateError: If there is no table yet, it cannot be read, or it has no windows in the time range.
             SourceError: If the file cannot be written.

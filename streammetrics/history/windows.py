@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property, lru_cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import polars as pl
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.errors import SpecificationError
+from streammetrics.errors import Argument, SpecificationError
 from streammetrics.times import moment
 
 Ask: TypeAlias = Callable[[date | str | None, date | str, tuple[str, ...], str | None], Accumulator]
@@ -38,6 +38,10 @@ class Windows:
         """The windows as times."""
         return clock(self.starts)
 
+    def upto(self, last: Any) -> Windows:
+        """The windows that begin no later than this one."""
+        return replace(self, starts=self.starts.filter(self.starts <= last))
+
     def remembering(self, answers: int | None) -> Windows:
         """The same, with the last answers kept, or all: rules often ask the same."""
         return replace(self, ask=lru_cache(answers)(self.ask))
@@ -50,6 +54,19 @@ def clock(windows: pl.Series) -> pl.Series:
     datetime.datetime(2026, 1, 31, 0, 0)
     """
     return windows.cast(pl.Datetime("us", getattr(windows.dtype, "time_zone", None)))
+
+
+def after(windows: pl.Series) -> pl.Series:
+    """A time just after the last of some windows begins.
+
+    Raises:
+        SpecificationError: If the calendar ends with it.
+    """
+    if str(windows[-1])[:10] == str(date.max):
+        raise SpecificationError(
+            f"No time comes after the newest window, {windows[-1]}. Pass ", Argument("until"), " to leave it out."
+        )
+    return clock(windows).tail(1).dt.offset_by("1us")
 
 
 def time_of(given: date | str, windows: pl.Series) -> pl.Series:
