@@ -114,7 +114,7 @@ class Joiner:
             raise SpecificationError(f"acc= must be an Accumulator, got {type(self.acc).__name__}.")
         require_length(self.expires)
         some = date(2026, 1, 1)
-        if earlier(pl.Series([some]), self.expires).item() == some:
+        if _days_before(some, self.expires) == some:
             raise SpecificationError(Argument("expires"), f" must be a day or more, got {self.expires!r}.")
         self._columns.require(OWN)
 
@@ -320,9 +320,15 @@ class Joiner:
         newest_day = newest(table)
         if newest_day is None:
             return
-        before = earlier(pl.Series([newest_day]), self.expires).item()
+        before = _days_before(newest_day, self.expires)
         if before > (expired_before(table) or date.min):
             self._waiting.expire(table.version(), before)
+
+
+def _days_before(day: date, length: str) -> date:
+    """A day moved back by a length of time, at most to the first that Python has."""
+    found: date = earlier(pl.Series([day]), length).clip(date.min).item()
+    return found
 
 
 def _with(rows: pl.LazyFrame, columns: Sequence[str], key: Sequence[str]) -> pl.LazyFrame:

@@ -58,8 +58,9 @@ class Waiting:
 
         def append(table: Any) -> tuple[int, T | None] | None:
             """What was done; None if the table has got new columns, with which it is tried again."""
-            dated = rows if kind == SCORE else rows.with_columns(pl.lit(newest(table) or today()).alias(DAY))
-            fresh = dated.filter(pl.col(DAY) >= (expired_before(table) or date.min))
+            first = expired_before(table) or date.min
+            last = max(newest(table) or today(), first)  # clocks go back
+            fresh = rows.filter(pl.col(DAY) >= first) if kind == SCORE else rows.with_columns(pl.lit(last).alias(DAY))
             if fresh.is_empty():
                 return rows.height, None
             own = {KIND: pl.lit(kind), COMMIT: pl.lit(table.version() + 1, pl.Int64)}

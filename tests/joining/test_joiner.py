@@ -9,6 +9,7 @@ import pytest
 from late_rows import FIRST, day, labels, made, scores, task
 
 import streammetrics as sm
+from streammetrics.joining import waiting
 
 
 def joined(ids, number=0):
@@ -121,6 +122,25 @@ def test_scores_of_the_future_let_nothing_expire(tmp_path):
     today = date.today()
     joiner.add_scores({"id": [1, 2], "p": [0.1, 0.2], "day": [today, today + timedelta(days=400)]})
     assert joiner.add_labels(labels([1, 2])).matched == 2
+
+
+def test_a_clock_that_goes_back_loses_no_labels(tmp_path, monkeypatch):
+    joiner = made(tmp_path, expires="3d")
+    joiner.add_scores(scores([1]))
+    joiner.add_scores(scores([2], 9))
+    monkeypatch.setattr(waiting, "today", lambda: day(-300))
+    assert joiner.add_labels(labels([2, 3])) == sm.Joined(matched=1, waiting=1)
+    joiner.add_scores(scores([4], 20))
+    monkeypatch.undo()
+    assert joiner.add_scores(scores([3], 10)).matched == 1
+    assert joiner.coverage().select("day", "expired").rows() == [(day(0), 1), (day(9), 0), (day(10), 0), (day(20), 0)]
+
+
+def test_rows_may_wait_for_ever(tmp_path):
+    joiner = made(tmp_path, expires="9000y")
+    joiner.add_scores(scores([1]))
+    joiner.add_scores(scores([2], 9_000))
+    assert joiner.add_labels(labels([1])).matched == 1
 
 
 @pytest.mark.thorough

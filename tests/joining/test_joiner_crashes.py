@@ -112,19 +112,16 @@ def before_and_after_writes(act):
     def around(write):
         def called(*arguments, **options):
             act(next(count))
-            write(*arguments, **options)
+            done = write(*arguments, **options)
             act(next(count))
+            return done
 
         return called
 
-    places = [(stores, stores.write), (waiting, waiting.write)]
-    for place, write in places:
-        place.write = around(write)
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        for place, name in ((stores, "write"), (waiting, "write"), (waiting, "_widen")):
+            patch.setattr(place, name, around(getattr(place, name)))
         yield
-    finally:
-        for place, write in places:
-            place.write = write
 
 
 def crash(joiner, one, moment):
@@ -152,6 +149,13 @@ def race(folder, one, other, moment):
         add(made(folder), *late)
 
 
+def compact(folder):
+    """Compact the history, if there is one, and drop windows that it does not have."""
+    if history(made(folder)):
+        made(folder).store.compact()
+        made(folder).store.retain(day(-9))
+
+
 def simulate(folder, seed, steps, monkeypatch):
     """Random steps. After a race there may be several truths: either batch may have been the first."""
     rng, truths, did = random.Random(seed), [Truth()], []
@@ -160,13 +164,14 @@ def simulate(folder, seed, steps, monkeypatch):
         one, what = batch(rng, step), rng.choice(["alone", "crash", "race", "compact"])
         did.append((what, one))
         if what == "crash":
-            crash(made(folder), one, rng.randrange(6))
+            crash(made(folder), one, rng.randrange(8))
         if what == "compact" and step:
             made(folder).compact()
+            compact(folder)
         if what == "race":
             other = batch(rng, step)
             did.append(other)
-            race(folder, one, other, rng.randrange(6))
+            race(folder, one, other, rng.randrange(8))
             orders = [(one, other), (other, one)]
             candidates = [truth.after(*first).after(*second) for truth in truths for first, second in orders]
         else:
@@ -222,12 +227,21 @@ def add_batches(folder, first, seed, sender):
             joiner.compact()
 
 
-def start(*arguments):
+def start(*arguments, target=add_batches):
     receiver, sender = processes.Pipe(duplex=False)
-    process = processes.Process(target=add_batches, args=(*arguments, sender), daemon=True)
+    process = processes.Process(target=target, args=(*arguments, sender), daemon=True)
     process.start()
     sender.close()
     return process, receiver
+
+
+def tidy(folder, sender):
+    """Compact all that there is, over and over."""
+    while True:
+        if history(made(folder)):
+            made(folder).compact()
+            compact(folder)
+        time.sleep(0.05)
 
 
 def received(receiver):
@@ -268,3 +282,63 @@ def test_processes_that_race_lose_nothing_and_double_nothing(tmp_path):
     for (number, _), rows in found.items():
         counts[number] += rows
     assert counts == covered
+
+
+def pieces(seed, worker, size=60):
+    """Batches of one worker, in an order of its own. Whatever the order of all, the last label of a key is the same."""
+    rng = random.Random(f"{seed} {worker}")
+    kinds = {"scores": range(size), "labels": range(0, size, 2), "corrections": range(0, size, 5)}
+    keys = [(kind, key) for kind, known in kinds.items() for key in known if key % 2 == worker or key % 3 == 0]
+    rng.shuffle(keys)
+    values = {"scores": lambda key: key // 20, "labels": lambda key: key % 3 == 0, "corrections": lambda key: True}
+    while keys:
+        kind, taken = keys[0][0], rng.randint(1, 12)
+        own = [key for key in keys[:taken] if key[0] == kind]
+        keys = [key for key in keys if key not in own]
+        yield kind, [(key, values[kind](key)) for _, key in own]
+
+
+def add_pieces(folder, first, seed, worker, sender):
+    joiner = made(folder)
+    for number, one in list(enumerate(pieces(seed, worker)))[first:]:
+        add(joiner, *one)
+        sender.send(number)
+
+
+def attack(folder, seed):
+    """Two workers and a janitor at once, each killed again and again. Returns how often workers were killed."""
+    rng, done, kills = random.Random(seed), [0, 0], 0
+    while any(done[worker] < len(list(pieces(seed, worker))) for worker in (0, 1)):
+        workers = [start(folder, done[worker], seed, worker, target=add_pieces) for worker in (0, 1)]
+        janitor, _ = start(folder, target=tidy)
+        for process, receiver in rng.sample(workers, 2):
+            receiver.poll(60)
+            time.sleep(rng.uniform(0, 2))
+            process.kill()
+        janitor.kill()
+        janitor.join()
+        for worker, (process, receiver) in enumerate(workers):
+            process.join()
+            assert process.exitcode in (0, -signal.SIGKILL)
+            kills += process.exitcode != 0
+            done[worker] += len(list(received(receiver)))
+    return kills
+
+
+def check_attack(folder, seed):
+    kills = attack(folder, seed)
+    made(folder)._settle()
+    expected = Counter((key // 20, key % 3 == 0 or key % 5 == 0) for key in range(60) if key % 2 == 0 or key % 5 == 0)
+    assert history(made(folder)) == expected, seed
+    assert kills
+
+
+@pytest.mark.thorough
+def test_workers_and_a_janitor_that_race_and_die_agree_with_the_truth(tmp_path):
+    check_attack(str(tmp_path), 0)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(1, 13))
+def test_many_attacks(seed, tmp_path):
+    check_attack(str(tmp_path), seed)
