@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
-from streammetrics.errors import ColumnError, DataError, SourceError, SpecificationError
+from streammetrics.errors import Argument, ColumnError, DataError, SourceError, SpecificationError
 from streammetrics.system.foreign import reason, translated
 from streammetrics.system.lazy import pa
 
@@ -27,18 +28,21 @@ class RedisStream:
     field ``arrow`` holds an Arrow IPC stream, which is much faster.
 
     The offset is stored in the history, so no consumer group is needed, and several histories can read one stream.
-    Entries must stay in the stream until they are read: trim it with ``XTRIM predictions MINID`` and `entry_id` of the
-    offset of the history.
+    Entries must stay in the stream until they are read, and the last one that was read until the next: trim it with
+    ``XTRIM predictions MINID`` and `entry_id` of the offset of the history. If that entry is missing, the stream was
+    trimmed further, or deleted and made again, so that entries may be lost.
 
     Args:
         client: The connection. Its ``socket_timeout`` must be longer than a second, and ``decode_responses`` off.
         key: The key of the stream. The history stores its offset under ``redis/`` and this key.
         schema: Types of the columns of rows, such as ``{"clicked": pl.Boolean, "p": pl.Float64}``. A field that an
-            entry lacks is null; other fields are ignored. Entries with a table need none.
+            entry lacks is null; other fields are ignored. Texts of times that name no time zone are in UTC. Entries
+            with a table need none.
         count: Maximum number of entries that are read together. Choose fewer if entries hold large tables.
+        lost: ``"raise"`` to stop if entries may be lost, or ``"warn"`` to go on with the next entry.
 
     Raises:
-        SpecificationError: If the client decodes responses.
+        SpecificationError: If the client decodes responses, or ``lost`` is another text.
 
     >>> import redis
     >>> stream = RedisStream(redis.Redis(), "predictions", schema={"clicked": pl.Boolean, "p": pl.Float64})
@@ -46,10 +50,20 @@ class RedisStream:
     'redis/predictions'
     """
 
-    def __init__(self, client: Redis, key: str, *, schema: Mapping[str, Any] | None = None, count: int = 1_000) -> None:
+    def __init__(
+        self,
+        client: Redis,
+        key: str,
+        *,
+        schema: Mapping[str, Any] | None = None,
+        count: int = 1_000,
+        lost: Literal["raise", "warn"] = "raise",
+    ) -> None:
         if client.get_encoder().decode_responses:
             raise SpecificationError("client must have decode_responses=False, because entries can hold Arrow tables.")
-        self.client, self.key, self.schema, self.count = client, key, dict(schema or {}), count
+        if lost not in ("raise", "warn"):
+            raise SpecificationError(f"lost= must be 'raise' or 'warn', got {lost!r}.")
+        self.client, self.key, self.schema, self.count, self.lost = client, key, dict(schema or {}), count, lost
         self.name = f"redis/{key}"
 
     def read(self, start: int, seconds: float) -> tuple[Sequence[Any], int]:
@@ -57,7 +71,10 @@ class RedisStream:
 
         Raises:
             DataError: If an entry is not what the schema says.
-            SourceError: If the stream cannot be read.
+            SourceError: If the stream cannot be read, or entries may be lost.
+
+        Warns:
+            UserWarning: If entries may be lost, with ``lost="warn"``.
         """
         entries = self._entries(start, seconds)
         if not entries:
@@ -76,16 +93,60 @@ class RedisStream:
         return f"{offset >> BITS}-{offset & (1 << BITS) - 1}"
 
     def _entries(self, start: int, seconds: float) -> list[Entry]:
+        """The entries after an offset. If there are none, wait for one."""
         from redis.exceptions import RedisError
 
         try:
-            block = max(1, int(1_000 * seconds))
-            found: Any = self.client.xread({self.key: self.entry_id(start)}, count=self.count, block=block)
+            if not (found := self._after(start)):
+                self.client.xread({self.key: self.entry_id(start)}, count=1, block=max(1, int(1_000 * seconds)))
+                found = self._after(start)
+            return found
         except RedisError as error:
             raise SourceError(f"Cannot read the Redis stream {self.key!r}: {reason(error)}.") from error
-        if isinstance(found, Mapping):  # of protocol 3
-            return [entry for part in found.values() for entries in part for entry in entries]
-        return [entry for _, entries in found for entry in entries]
+
+    def _after(self, start: int) -> list[Entry]:
+        """The entries after an offset, read with the one before it, which shows that none is lost between them."""
+        last = self.entry_id(start)
+        found: Any = self.client.xrange(self.key, last, count=self.count + 1)
+        if found and found[0][0] == last.encode():
+            return list(found[1:])
+        return self._after_missing(start) if start else list(found)
+
+    def _after_missing(self, start: int) -> list[Entry]:
+        """The entries after one that is not in the stream any more. If there is no stream yet, none are lost so far."""
+        with self.client.pipeline() as together:
+            together.xrange(self.key, self.entry_id(start + 1), count=self.count)
+            together.xinfo_stream(self.key)
+            found, info = together.execute(raise_on_error=False)
+        if isinstance(info, Exception):
+            return []
+        last, newest = self.entry_id(start), info["last-generated-id"]
+        if _offset(newest) < start:
+            raise SourceError(
+                f"The Redis stream {self.key!r} was made again: it ends at {newest.decode()}, and the history has it "
+                f"up to {last}. Use another key."
+            )
+        if _offset(newest) > start:
+            following = f"goes on at {found[0][0].decode()}" if found else "is empty"
+            self._tell(
+                f"Entries of the Redis stream {self.key!r} may be lost: the history has it up to {last}, which is "
+                f"missing, and it {following}. {_removed(info)}"
+            )
+        return list(found)
+
+    def _tell(self, message: str) -> None:
+        """Say that entries may be lost."""
+        if self.lost == "raise":
+            raise SourceError(f"{message} Pass ", Argument("lost", "warn"), " to go on.")
+        warnings.warn(message, stacklevel=2)
+
+
+def _removed(info: Mapping[str, Any]) -> str:
+    """Why entries of a stream are missing, as far as its server knows."""
+    if "entries-added" not in info:  # before Redis 7
+        return "It was trimmed or made again."
+    removed = info["entries-added"] - info["length"]
+    return f"So far {removed:,} entries were removed." if removed else "It was made again."
 
 
 def _offset(entry_id: bytes) -> int:
@@ -128,7 +189,10 @@ def _column(rows: Sequence[Entry], name: str, kind: Any) -> pl.Series:
 
 def _parsed(texts: pl.Series, kind: Any) -> pl.Series:
     if kind == pl.Boolean:
-        return texts.str.to_lowercase().replace_strict(FLAGS, return_dtype=pl.Boolean)
+        flags = texts.str.to_lowercase().replace_strict(FLAGS, default=None, return_dtype=pl.Boolean)
+        if (wrong := texts.filter(flags.is_null() & texts.is_not_null())).len():
+            raise pl.exceptions.InvalidOperationError(f"{wrong[0]!r} is not 1, 0, true, or false")
+        return flags
     if kind == pl.Date:
         return texts.str.to_date()
     if kind == pl.Datetime:

@@ -7,6 +7,7 @@ import signal
 import time
 from datetime import date, datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import polars as pl
 import pyarrow as pa
@@ -89,11 +90,23 @@ def test_fields_have_the_types_of_the_schema(client):
     ]
 
 
+def test_times_without_a_zone_are_utc(client):
+    client.xadd("predictions", {"t": "2026-01-31T10:00:00", "z": "2026-01-31T10:00:00"})
+    types = {"t": pl.Datetime("us"), "z": pl.Datetime("us", "Asia/Tokyo")}
+    (found,), _ = stream(client, schema=types).read(0, 0.5)
+    assert found.row(0) == (datetime(2026, 1, 31, 10), datetime(2026, 1, 31, 19, tzinfo=ZoneInfo("Asia/Tokyo")))
+
+
 @pytest.mark.parametrize(
     ("entry", "options", "error", "message"),
     [
         ({"y": "1", "p": "high", "day": "2026-01-01"}, {}, sm.DataError, r"Field 'p' of entries \d+-0 to \d+-0 is not"),
-        ({"y": "yes", "p": "1", "day": "2026-01-01"}, {}, sm.DataError, "Field 'y' .* is not of type Boolean"),
+        (
+            {"y": "yes", "p": "1", "day": "2026-01-01"},
+            {},
+            sm.DataError,
+            "Field 'y' .* is not of type Boolean: 'yes' is not 1, 0, true, or false",
+        ),
         ({"arrow": b"PAR1"}, {}, sm.DataError, r"Field 'arrow' of entry \d+-0 is not an Arrow IPC stream"),
         ({"y": "1"}, {"schema": None}, sm.ColumnError, "has no field 'arrow'. For entries of one row, pass schema="),
     ],
@@ -116,6 +129,98 @@ def test_what_is_no_stream(client, server):
     client.xadd("predictions", fields(0), id=f"1-{1 << 20}")
     with pytest.raises(sm.SourceError, match="Entry 1-1048576 is too large for an offset"):
         stream(client).read(0, 0.5)
+
+
+# Entries that are lost
+
+
+def added(client, *ids, **options):
+    for entry in ids:
+        client.xadd("predictions", fields(0), id=entry, **options)
+
+
+def offset(entry):
+    moment, number = map(int, entry.split("-"))
+    return moment << 20 | number
+
+
+LOST = "may be lost: the history has it up to 2-0, which is missing, and it"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda client: added(client, "7-0", maxlen=3, approximate=False),
+            "goes on at 5-0. So far 4 entries were removed",
+        ),
+        (lambda client: client.xtrim("predictions", maxlen=0, approximate=False), "is empty. So far 6 entries"),
+        (
+            lambda client: (client.delete("predictions"), added(client, "3-5", "9-0")),
+            "goes on at 3-5. It was made again",
+        ),
+    ],
+)
+def test_a_stream_that_was_trimmed_or_made_again_is_noticed(change, message, client):
+    added(client, *(f"{n}-0" for n in range(1, 7)))
+    change(client)
+    source, left = stream(client), [key.decode() for key, _ in client.xrange("predictions")]
+    with pytest.raises(sm.SourceError, match=rf"{LOST} {message}.* Pass lost='warn' to go on."):
+        source.read(offset("2-0"), 0.01)
+    source.lost = "warn"
+    with pytest.warns(UserWarning, match=f"{LOST} {message}"):
+        batches, upto = source.read(offset("2-0"), 0.01)
+    assert sum(batch.height for batch in batches) == len(left)
+    assert upto == offset((left or ["2-0"])[-1])
+
+
+def test_entries_that_are_lost_while_a_consumer_runs_are_noticed(client, tmp_path):
+    added(client, "1-0", "2-0")
+    reader = Consumer(stream(client), task(), sm.MetricStore(tmp_path / "history"), seconds=0.2)
+    assert reader.step() == 2
+    added(client, "3-0", "4-0", maxlen=1, approximate=False)
+    with pytest.raises(sm.SourceError, match=f"{LOST} goes on at 4-0"):
+        reader.run()
+    reader.source.lost = "warn"
+    with pytest.warns(UserWarning, match="So far 3 entries were removed"):
+        assert reader.step() == 1
+    assert reader.store.offset(reader.source.name) == offset("4-0")
+
+
+def test_a_stream_that_was_made_again_with_lower_ids_is_refused(client):
+    added(client, "5-0")
+    for lost in ("raise", "warn"):
+        with pytest.raises(sm.SourceError, match="was made again: it ends at 5-0, and the history has it up to 9-1"):
+            stream(client, lost=lost).read(offset("9-1"), 0.01)
+
+
+def test_a_stream_without_entries_after_the_last_has_lost_none(client):
+    source, start = stream(client), offset("2-0")
+    assert source.read(start, 0.01) == ([], start)  # no stream
+    added(client, "1-0", "2-0")
+    assert source.read(start, 0.01) == ([], start)
+    client.xtrim("predictions", maxlen=0, approximate=False)
+    assert source.read(start, 0.01) == ([], start)
+    client.delete("predictions")
+    added(client, "5-0", "6-0", maxlen=1, approximate=False)
+    assert source.read(0, 0.01)[1] == offset("6-0")  # a new consumer takes what there is
+
+
+def test_what_is_lost_is_said_of_old_servers(client, monkeypatch):
+    added(client, "7-0")
+    parse = client.response_callbacks["XINFO STREAM"]
+
+    def without(*given, **options):
+        return {name: value for name, value in parse(*given, **options).items() if name != "entries-added"}
+
+    client.set_response_callback("XINFO STREAM", without)
+    with pytest.raises(sm.SourceError, match=f"{LOST} goes on at 7-0. It was trimmed or made again. Pass"):
+        stream(client).read(offset("2-0"), 0.01)
+
+
+def test_lost_is_one_of_two_words(client):
+    with pytest.raises(sm.SpecificationError, match="lost= must be 'raise' or 'warn', got 'ignore'"):
+        stream(client, lost="ignore")
 
 
 def consumer(socket, folder, size):
