@@ -8,6 +8,7 @@ KEPT = ("threshold", "label")  # keys that only some metrics have
 METRIC = "metric"  # columns before it are the keys of a row
 VALUE = ("value", "lower", "upper")
 LIMITS = ("ci_lower", "ci_upper")  # of confidence intervals, if requested
+NO_LIMITS = [pl.lit(None, pl.Float64).alias(limit) for limit in LIMITS]
 ESTIMATE = (METRIC, *VALUE, *LIMITS, "note")
 
 
@@ -18,3 +19,12 @@ def keys_of(frame: pl.DataFrame) -> list[str]:
     ['country', 'threshold']
     """
     return frame.columns[: frame.columns.index(METRIC)]
+
+
+def noted(*notes: str | pl.Expr) -> pl.Expr:
+    """Notes one after the other; null if all are.
+
+    >>> pl.DataFrame({"a": ["wide", None], "b": ["exact", None]}).select(noted("a", "b")).to_series().to_list()
+    ['wide; exact', None]
+    """
+    return pl.concat_str(notes, separator="; ", ignore_nulls=True).replace("", None)

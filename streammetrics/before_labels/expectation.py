@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from math import inf
 from typing import Any
@@ -18,17 +18,16 @@ from streammetrics.before_labels.estimates import Wanted, available, estimates, 
 from streammetrics.before_labels.tables import labels_shown, probabilities, side_by_side, weighted
 from streammetrics.before_labels.values import METRICS, Group
 from streammetrics.errors import Argument, MetricError, ReportError, SpecificationError
+from streammetrics.frame import LIMITS, VALUE, noted
 from streammetrics.keys import matching, require_free
-from streammetrics.report.estimate import Estimate
+from streammetrics.report.estimate import Estimate, estimate_of
 from streammetrics.report.report import Report
 from streammetrics.rows.roles import several
 from streammetrics.uncertainty import normal_quantile
 from streammetrics.uncertainty.distributions import upper_level
 
-ESTIMATE = ("value", "lower", "upper")
-LIMITS = ("ci_lower", "ci_upper")
 NEEDED = ("value", "expected", "needed_odds")
-OWN = ("threshold", "metric", "note", *ESTIMATE, *LIMITS, *NEEDED)
+OWN = ("threshold", "metric", "note", *VALUE, *LIMITS, *NEEDED)
 
 
 def expect(
@@ -123,10 +122,10 @@ class Expectation:
             for (metric, threshold), numbers in zip(wanted, estimates(group, wanted, self.odds, quantile), strict=True)
         ]
         limits = () if self.confidence is None else LIMITS
-        frame = _frame(self.scores, rows, (*ESTIMATE, *limits, "note"))
+        frame = _frame(self.scores, rows, (*VALUE, *limits, "note"))
         without = pl.col("value").is_not_null() if reason else pl.lit(False)
         said = pl.when(without).then(pl.lit(f"no interval: {reason}"))
-        return frame.with_columns(pl.concat_str("note", said, separator="; ", ignore_nulls=True).replace("", None))
+        return frame.with_columns(note=noted("note", said))
 
     def needed_odds(self, labeled: Accumulator | Report) -> pl.DataFrame:
         """Return the smallest ``odds`` whose bounds contain the metrics that labels have shown.
@@ -216,7 +215,7 @@ class Expectation:
         if rows.height != 1:
             known = ", ".join([*self.scores.by, "threshold"])
             raise ReportError(f"{metric} has {rows.height} values for these keys. Select one by: {known}.")
-        return Estimate(**rows.select(f.name for f in fields(Estimate) if f.name in rows.columns).row(0, named=True))
+        return estimate_of(rows)
 
     def __getitem__(self, metric: str) -> Estimate:
         return self.get(metric)

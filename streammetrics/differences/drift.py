@@ -16,10 +16,10 @@ from streammetrics.differences.distances import MEASURES, distances
 from streammetrics.differences.evaluations import compare
 from streammetrics.differences.sampling import CENTER, drift_intervals
 from streammetrics.errors import ReportError, SpecificationError
+from streammetrics.frame import LIMITS
 from streammetrics.keys import require_free
 from streammetrics.reading.confidence import is_weighted
 from streammetrics.reading.distributions import PAIRED, Distribution, distributions, paired, side_by_side
-from streammetrics.reading.estimates import LIMITS
 from streammetrics.report.comparison import Comparison
 from streammetrics.report.report import Report
 from streammetrics.rows.roles import several

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from streammetrics.differences.drift import drift_over
 from streammetrics.errors import SpecificationError
+from streammetrics.frame import LIMITS
 from streammetrics.history.evidence import COLUMNS, log_e_values, of_change, of_measure, of_metric
 from streammetrics.history.rules import Rule, before
 from streammetrics.history.windows import Ask, clock
-from streammetrics.reading.estimates import LIMITS
 from streammetrics.reading.looks import ROWS
 from streammetrics.uncertainty.beta import Values
 from streammetrics.uncertainty.evalues import discoveries

@@ -90,6 +90,17 @@ class Stretch:
         return deltalake().Transaction(app_id=SOURCE + self.source, version=self.upto)
 
 
+def origin_of(batch_id: str | None, source: str | None, start: int | None, upto: int | None) -> Origin:
+    """Where a batch comes from: it has a name of its own, or is a stretch of a source."""
+    if (batch_id is None) == (source is None):
+        raise SpecificationError("Pass either ", Argument("batch_id"), " or ", Argument("source"), ".")
+    if source is not None:
+        return Stretch(source, start, -1 if upto is None else upto)
+    if start is not None or upto is not None:
+        raise SpecificationError(Argument("start"), " and ", Argument("upto"), " belong to a source.")
+    return Named(batch_id or "")
+
+
 def offset(table: Any, source: str) -> int | None:
     """Up to which offset of a source a version of the history has all rows; None if it has none."""
     found: int | None = table.transaction_version(SOURCE + source)

@@ -10,8 +10,8 @@ from streammetrics.before_labels.expectation import expect
 from streammetrics.before_labels.values import RANGES as EXPECTED_RANGES
 from streammetrics.differences.drift import Drift, drift
 from streammetrics.differences.evaluations import compare
+from streammetrics.frame import LIMITS
 from streammetrics.history.rules import Rule
-from streammetrics.reading.estimates import LIMITS
 from streammetrics.reading.looks import ROWS, TOTAL, widened, with_count, with_total
 from streammetrics.report.comparison import Comparison
 from streammetrics.report.report import Report

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import polars as pl
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.errors import Argument, SpecificationError
-from streammetrics.history.batches import RETENTION, Batches, Named, Origin, Stretch, offset
+from streammetrics.errors import SpecificationError
+from streammetrics.history.batches import RETENTION, Batches, Named, Origin, offset, origin_of
 from streammetrics.history.layout import OWN, Layout, one_of, one_of_sql, quoted
 from streammetrics.history.table import Table, deltalake, files, missing, write
 from streammetrics.history.versions import Versions
@@ -115,7 +115,7 @@ class MetricStore:
                 accumulator.
             StateError: where the table cannot be read or written, or a commit of it was cut off by a power loss.
         """
-        return self._bring([acc], _origin(batch_id, source, start, upto))
+        return self._bring([acc], origin_of(batch_id, source, start, upto))
 
     def replace(
         self,
@@ -161,7 +161,7 @@ class MetricStore:
         ...     print(store.query().finalize()["roc_auc"].value)
         1.0
         """
-        return self._bring([acc], _origin(batch_id, source, start, upto), window)
+        return self._bring([acc], origin_of(batch_id, source, start, upto), window)
 
     def offset(self, source: str) -> int | None:
         """Return the offset up to which all rows of a source are stored, or None if there are none yet.
@@ -517,14 +517,3 @@ class MetricStore:
 
     def _commit(self, step: Callable[[Any, Versions], T], newest: Any = None) -> T:
         return self._table.commit(lambda table: step(table, self._versions(table)), newest)
-
-
-def _origin(batch_id: str | None, source: str | None, start: int | None, upto: int | None) -> Origin:
-    """Where a batch comes from: it has a name of its own, or is a stretch of a source."""
-    if (batch_id is None) == (source is None):
-        raise SpecificationError("Pass either ", Argument("batch_id"), " or ", Argument("source"), ".")
-    if source is not None:
-        return Stretch(source, start, -1 if upto is None else upto)
-    if start is not None or upto is not None:
-        raise SpecificationError(Argument("start"), " and ", Argument("upto"), " belong to a source.")
-    return Named(batch_id or "")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from streammetrics.errors import Argument, SpecificationError
-from streammetrics.frame import LIMITS, keys_of
+from streammetrics.frame import LIMITS, keys_of, noted
 from streammetrics.history.alarms import ALARM, SOUND
 from streammetrics.history.evidence import COLUMNS, estimated
 from streammetrics.history.rules import Rule, before
@@ -73,7 +73,7 @@ def _with_verdicts(rule: Rule, found: pl.DataFrame) -> pl.DataFrame:
         .otherwise(pl.lit("open"))
     )
     bare = pl.when(no_interval & pl.col("value").is_not_null()).then(pl.lit("on these rows"))
-    return found.with_columns(verdict.alias(VERDICT), note=_joined(pl.col("note"), bare))
+    return found.with_columns(verdict.alias(VERDICT), note=noted("note", bare))
 
 
 def with_alarms(found: pl.DataFrame, raised: pl.DataFrame) -> pl.DataFrame:
@@ -99,9 +99,3 @@ def with_alarms(found: pl.DataFrame, raised: pl.DataFrame) -> pl.DataFrame:
         .otherwise("note")
     )
     return both.filter(pl.col(ALARM) | ~gone).with_columns(verdict.alias(VERDICT), note.alias("note"))
-
-
-def _joined(*texts: pl.Expr) -> pl.Expr:
-    """Some texts, one after the other; null if all are."""
-    said = pl.concat_str(texts, separator="; ", ignore_nulls=True)
-    return pl.when(pl.any_horizontal(text.is_not_null() for text in texts)).then(said)

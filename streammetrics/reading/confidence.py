@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from polars import Expr
 
-from streammetrics.frame import ESTIMATE, LIMITS
+from streammetrics.frame import ESTIMATE, LIMITS, NO_LIMITS, noted
 from streammetrics.metrics import Metric
 from streammetrics.reading.estimates import as_floats, by_group, by_view, estimate, with_label
 from streammetrics.reading.intervals import closed, fewest, influence, jackknifed, of_auc, reason
@@ -53,7 +53,7 @@ def with_intervals(
     said = pl.format("no interval: {}", pl.col("metric").replace_strict(reasons, return_dtype=pl.String))
     return joined.select(
         pl.exclude("note"),
-        pl.concat_str("note", pl.when(without).then(said), separator="; ", ignore_nulls=True).replace("", None),
+        note=noted("note", pl.when(without).then(said)),
     )
 
 
@@ -315,7 +315,7 @@ def _by_range(frame: pl.DataFrame, metrics: Sequence[Metric]) -> Iterator[tuple[
 
 
 def _no_limits(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    return frame.select(keys).clear().with_columns(pl.lit(None, pl.Float64).alias(side) for side in LIMITS)
+    return frame.select(keys).clear().with_columns(NO_LIMITS)
 
 
 def _without_each_fold(folds: State, metrics: Sequence[Metric]) -> pl.DataFrame:

@@ -8,8 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics.frame import ESTIMATE, METRIC, VALUE
-from streammetrics.frame import LIMITS as LIMITS
+from streammetrics.frame import ESTIMATE, METRIC, VALUE, noted
 from streammetrics.metrics import Metric, find_metric
 from streammetrics.reading.curves import counts_at
 from streammetrics.rows.roles import LABEL
@@ -129,7 +128,7 @@ def _with_remarks(found: pl.DataFrame, missing: pl.DataFrame) -> pl.DataFrame:
         return found
     remarks = remarks.group_by(GROUP).agg(pl.col(NOTE).unique().sort().str.join("; ").alias("remark"))
     joined = found.join(remarks, on=GROUP, how="left", maintain_order="left")
-    return joined.with_columns(note=_joined("note", "remark")).drop("remark")
+    return joined.with_columns(note=noted("note", "remark")).drop("remark")
 
 
 def _over_labels(table: pl.DataFrame, labels: Sequence[Any]) -> pl.DataFrame:
@@ -234,15 +233,9 @@ def _read(view: View, groups: pl.DataFrame, table: pl.DataFrame, metrics: Sequen
         .unnest("estimate")
         .join(view.wide(table), on=GROUP, how="left", maintain_order="left")
         .with_columns(wide=pl.when(pl.col("upper") - pl.col("lower") > WIDE).then("wide"))
-        .with_columns(note=_joined("note", "wide"))
+        .with_columns(note=noted("note", "wide"))
         .drop("wide")
     )
-
-
-def _joined(*texts: str) -> pl.Expr:
-    """Those of some texts that are not null, one after the other; null if all are."""
-    said = pl.concat_str(texts, separator="; ", ignore_nulls=True)
-    return pl.when(pl.any_horizontal(pl.col(texts).is_not_null())).then(said)
 
 
 def as_floats(view: View, table: pl.DataFrame) -> pl.DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from streammetrics.errors import MetricError
-from streammetrics.reading.estimates import LIMITS
+from streammetrics.frame import NO_LIMITS
 from streammetrics.rows.roles import FOLD
 from streammetrics.state.tables import State, find_groups, roll_up
 from streammetrics.statistics import GROUP, PairedOutcomes
@@ -53,7 +53,7 @@ def flip_rates(pairs: State, statistic: PairedOutcomes, names: tuple[str, str], 
         )
         whole = whole.join(limits, on=[GROUP, "threshold"], how="left", nulls_equal=True, maintain_order="left")
     elif whole.schema["rows"].is_float():  # weights do not tell how many rows there are
-        whole = whole.with_columns(pl.lit(None, pl.Float64).alias(side) for side in LIMITS)
+        whole = whole.with_columns(NO_LIMITS)
     else:
         whole = whole.with_columns(wilson_interval(FLIPS, ROWS, confidence))
     return total.groups.join(whole, on=GROUP, maintain_order="right").drop(GROUP)

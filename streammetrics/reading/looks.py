@@ -8,9 +8,10 @@ import numpy as np
 import polars as pl
 
 from streammetrics.errors import MetricError
+from streammetrics.frame import LIMITS, keys_of, noted
 from streammetrics.metrics import Metric, find_metrics
 from streammetrics.reading.confidence import is_weighted
-from streammetrics.reading.estimates import LIMITS, columns_of, estimate
+from streammetrics.reading.estimates import columns_of, estimate
 from streammetrics.reading.shares import counted_by
 from streammetrics.state.tables import State
 from streammetrics.uncertainty.distributions import normal_quantile, upper_level
@@ -42,7 +43,7 @@ def at_every_look(
     ]
     found = pl.concat([numbered.clear(), *parts], how="diagonal_relaxed").sort(PLACE).select(columns)
     said = pl.when(pl.any_horizontal(pl.col(LIMITS).is_not_null())).then(pl.lit(CONTRACT))
-    return found.with_columns(note=pl.concat_str("note", said, separator="; ", ignore_nulls=True).replace("", None))
+    return found.with_columns(note=noted("note", said))
 
 
 def widened(
@@ -88,8 +89,9 @@ def with_total(frame: pl.DataFrame, state: State, metric: Metric) -> pl.DataFram
 def with_count(frame: pl.DataFrame, state: State, metric: str, name: str) -> pl.DataFrame:
     """The frame with a metric that counts rows, as one more column."""
     counts = estimate(state, find_metrics([metric], columns_of(state.statistics, state.labels)))
-    keys = counts.columns[: counts.columns.index("metric")]
-    keys = [c for c in keys if c in frame.columns and (c in state.keys.columns or not counts[c].null_count())]
+    keys = [
+        c for c in keys_of(counts) if c in frame.columns and (c in state.keys.columns or not counts[c].null_count())
+    ]
     own = counts.select(*keys, pl.col("value").alias(name)).cast(frame.select(keys).schema)
     if not keys:
         return frame.join(own, how="cross")

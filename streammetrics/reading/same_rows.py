@@ -10,8 +10,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from streammetrics.frame import LIMITS, NO_LIMITS
 from streammetrics.metrics import Metric, errors, several_classes
-from streammetrics.reading.estimates import LIMITS, by_view
+from streammetrics.reading.estimates import by_view
 from streammetrics.reading.intervals import fewest, influence, jackknifed
 from streammetrics.state.tables import State
 from streammetrics.statistics import (
@@ -109,7 +110,7 @@ def same_rows_intervals(
     """
     keys, groups, by = frame.columns[: frame.columns.index("a")], found.a.groups, found.a.keys.columns
     values = groups.join(frame, on=by, nulls_equal=True) if by else groups.join(frame, how="cross")
-    parts = [frame.select(keys).clear().with_columns(pl.lit(None, pl.Float64).alias(side) for side in LIMITS)]
+    parts = [frame.select(keys).clear().with_columns(NO_LIMITS)]
     for statistic, _, own in by_view(found.a, metrics):
         smooth = [m for m in own if m.average is None and jackknifed(m)]
         if smooth and type(statistic) in METHODS:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from streammetrics import text
 from streammetrics.errors import ReportError
-from streammetrics.frame import LIMITS, METRIC, VALUE, keys_of
+from streammetrics.frame import LIMITS, METRIC, NO_LIMITS, VALUE, keys_of
 from streammetrics.keys import require_free
 from streammetrics.metrics import Metric
 from streammetrics.rows.frames import concat_groups
@@ -150,7 +150,7 @@ class Comparison:
             return same_rows_intervals(values, self.same_rows, self._metrics, confidence)
         if self.independent:
             return independent_intervals(values, *self._frames(confidence))
-        return values.drop("a", "b").with_columns(pl.lit(None, pl.Float64).alias(side) for side in LIMITS)
+        return values.drop("a", "b").with_columns(NO_LIMITS)
 
     @cached_property
     def note(self) -> str | None:

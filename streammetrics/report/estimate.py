@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from numbers import Real
+
+import polars as pl
 
 from streammetrics.errors import ReportError
 
@@ -76,3 +78,8 @@ class Estimate:
 
     def _ordered(self, order: Callable[[float, float], bool], other: object) -> bool:
         return order(float(self), float(other)) if isinstance(other, (Estimate, Real)) else NotImplemented
+
+
+def estimate_of(row: pl.DataFrame) -> Estimate:
+    """The estimate of the only row of a frame."""
+    return Estimate(**row.select(f.name for f in fields(Estimate) if f.name in row.columns).row(0, named=True))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
@@ -23,7 +22,7 @@ from streammetrics.reading import curves, error_curves, fairness, segments
 from streammetrics.reading.estimates import at_threshold, columns_of, estimate
 from streammetrics.reading.models import of_model, pairs_of, require_models
 from streammetrics.report.comparison import Comparison
-from streammetrics.report.estimate import Estimate
+from streammetrics.report.estimate import Estimate, estimate_of
 from streammetrics.report.nested import as_json
 from streammetrics.report.verdicts import violations
 from streammetrics.rows.roles import FOLD, LABEL, MODEL, several
@@ -223,8 +222,7 @@ class Report:
         rows = self.rows(metric, **keys)
         if rows.height != 1:
             raise ReportError(self._advice(metric, rows, keys))
-        parts = [f.name for f in fields(Estimate) if f.name in rows.columns]
-        return Estimate(**rows.select(parts).row(0, named=True))
+        return estimate_of(rows)
 
     def rows(self, metric: str | Metric, **keys: Any) -> pl.DataFrame:
         """Return the rows of `frame` for one metric and the given groups and keys, or for one label with ``label=``.
