@@ -80,6 +80,11 @@ class Columns:
             )
         return frame.select(needed)
 
+    def named(self, rows: pl.DataFrame, number: int) -> str:
+        """A row by its key, for messages."""
+        key = rows.select(self.key).row(number, named=True)
+        return "the row with " + ", ".join(f"{name}={value!r}" for name, value in key.items())
+
     def days(self, scores: pl.DataFrame, window: str | None) -> pl.Series:
         """The day of each score: its window, or the date of that.
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 
 import polars as pl
 
 from streammetrics.accumulator import Accumulator, empty_of
+from streammetrics.errors import DataError
 from streammetrics.rows.roles import Roles
 
 
@@ -42,11 +43,18 @@ def shares(rows: pl.LazyFrame, accs: Sequence[Accumulator]) -> Iterator[tuple[Ac
     yield accs[-1], rows
 
 
-def lacking(rows: pl.DataFrame, acc: Accumulator) -> Iterator[tuple[str, int]]:
-    """The columns that some rows lack for an accumulator, and the first row that does."""
+def require_complete(rows: pl.DataFrame, acc: Accumulator, named: Callable[[pl.DataFrame, int], str]) -> None:
+    """Refuse rows that lack a column of an accumulator: it was not needed when they came, or they had been refused.
+
+    Raises:
+        DataError: If some do.
+    """
     for column in rows.select(_made(acc)) if acc.roles.nulls == "raise" else ():
         if column.null_count():
-            yield column.name, column.is_null().arg_max() or 0
+            raise DataError(
+                f"The score of {named(rows, column.is_null().arg_max() or 0)} came before column {column.name!r} was "
+                "needed, and lacks it. Add its label with a joiner of the earlier accumulator."
+            )
 
 
 def _made(acc: Accumulator) -> list[pl.Expr]:

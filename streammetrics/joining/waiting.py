@@ -21,7 +21,6 @@ from streammetrics.rows.frames import decoded
 FOLDER = "_waiting"  # which Delta Lake leaves alone, as all names that begin so
 KIND, DAY, COMMIT = "_kind", "_day", "_commit"
 SCORE, LABEL, CORRECTION, EXPIRED = "score", "label", "correction", "expired"  # kinds of rows
-HALVES = (SCORE, LABEL, CORRECTION)
 COUNTS = ("_scores", "_labeled", "_labels_without_score")  # of a day that has expired
 OWN = {KIND: pl.String(), DAY: pl.Date(), COMMIT: pl.Int64(), "_of": pl.Date(), **dict.fromkeys(COUNTS, pl.Int64())}
 BEFORE = "streammetrics.expired"  # the transaction that says before which day all rows have left
@@ -86,14 +85,17 @@ class Waiting:
         near = [pl.col(name).is_between(pl.lit(keys[name].min()), pl.lit(keys[name].max())) for name in self.key]
         return rows.filter(near).join(keys.lazy(), on=self.key, how="semi")
 
-    def expire(self, settled: int, before: date) -> None:
+    def expire(self, settled: Any, before: date) -> None:
         """Let the scores before a day leave with their labels, and the labels before it that have no score.
 
-        Only counts of them stay. If the table has changed since the commit up to which all is settled, nothing happens.
+        Only counts of them stay. If they have left, or the table has changed since the version that the history has,
+        nothing happens.
         """
+        if before <= (expired_before(settled) or date.min):
+            return
 
         def leave(table: Any) -> None:
-            if table.version() != settled:
+            if table.version() != settled.version():
                 return
             scores = self.rows(table, SCORE).select(*self.key, DAY)
             labels, old = self.rows(table, LABEL, CORRECTION), pl.col(DAY) < before
@@ -102,7 +104,7 @@ class Waiting:
             kept = pl.concat([others.filter(~old), others.filter(old).join(left, on=self.key, how="semi")])
             alone = others.filter(old).join(left, on=self.key, how="anti")
             counts = counted(gone, labels, alone, self.key).rename({DAY: "_of"})
-            counts = counts.with_columns(pl.lit(EXPIRED).alias(KIND), pl.lit(settled + 1).alias(COMMIT))
+            counts = counts.with_columns(pl.lit(EXPIRED).alias(KIND), pl.lit(table.version() + 1).alias(COMMIT))
             earlier = self.rows(table, EXPIRED).collect()
             rows = pl.concat([kept.collect(), earlier, counts], how="diagonal_relaxed")
             where = f"{KIND} <> '{SCORE}' OR {DAY} < '{before.isoformat()}'"
@@ -162,7 +164,7 @@ def expired_before(table: Any) -> date | None:
 def _widen(table: Any, rows: pl.DataFrame) -> bool:
     """Whether the table lacked columns, which it has from now on; one that is all null has no type yet."""
     known = {field.name for field in table.schema().fields}
-    new = rows.select(c for c in rows.columns if c not in (*known, DAY) and rows.schema[c] != pl.Null)
+    new = rows.select(c for c in rows.columns if c not in known and rows.schema[c] != pl.Null)
     if new.width:
         table.alter.add_columns(list(_fields(new)))
     return bool(new.width)

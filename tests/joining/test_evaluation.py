@@ -8,6 +8,7 @@ from late_rows import FIRST, day, labels, made, scores
 
 import streammetrics as sm
 from streammetrics.history import store as stores
+from streammetrics.joining.log import Log
 
 
 class Killed(BaseException):
@@ -96,7 +97,7 @@ def test_batches_that_are_settled_together_may_have_more_groups(tmp_path):
     joiner = made(tmp_path, acc)
     joiner.add_scores(scores(range(20)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sm.Joiner, "_settle", lambda *_: joiner._waiting.table.find())  # another process does it
+        patch.setattr(Log, "settle", lambda log, *_: log.waiting.table.find())  # another process does it
         for first in (0, 3, 6):
             joiner.add_labels(labels(range(first, first + 3)))
     joiner.add_labels(labels([9]))

@@ -327,7 +327,7 @@ def attack(folder, seed):
 
 def check_attack(folder, seed):
     kills = attack(folder, seed)
-    made(folder)._settle()
+    made(folder)._log.settle()
     expected = Counter((key // 20, key % 3 == 0 or key % 5 == 0) for key in range(60) if key % 2 == 0 or key % 5 == 0)
     assert history(made(folder)) == expected, seed
     assert kills
