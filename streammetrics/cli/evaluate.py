@@ -6,7 +6,9 @@ import importlib.util
 import inspect
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from streammetrics.cli import options
 from streammetrics.cli.columns import Columns, expression, label
 from streammetrics.cli.output import show
 from streammetrics.cli.root import command
+from streammetrics.cli.watching import watch
 from streammetrics.errors import SourceError
 from streammetrics.pipeline import accumulate, require_rows
 from streammetrics.rows.roles import SEVERAL
@@ -74,6 +77,7 @@ TASKS: dict[str, Callable[..., Accumulator]] = {
 )
 @options.metrics
 @click.option("--save", type=options.FileToWrite(), help="File to save the state to, for merge, show and check.")
+@click.option("--watch", "watched", is_flag=True, help="Show progress and the metrics of the rows so far.")
 @click.option("--workers", type=click.IntRange(min=1), help="Number of threads. Default: one per CPU core.")
 @options.confidence
 @options.always
@@ -87,6 +91,7 @@ def evaluate_command(
     null_values: tuple[str, ...],
     metrics: tuple[str, ...],
     save: Path | None,
+    watched: bool,
     workers: int | None,
     confidence: float | None,
     always: int | None,
@@ -98,18 +103,25 @@ def evaluate_command(
     """Evaluate files of predictions: Parquet, CSV, NDJSON or Arrow IPC, by path, folder or glob.
 
     Columns are names or SQL expressions, such as "logit / 2" and "lower(country) AS country". Put spaces around an =.
+
+    With --watch and --save, Ctrl-C saves the state of the rows so far.
     """
     files = open_files(paths, None if where is None else expression(where), null_values)
     acc = _task(task, Columns.of(files), given)
-    acc.finalize(metrics or None, confidence=confidence, always=always)  # refuse it before the data are read
-    progress = sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None
-    accumulate(files, acc, workers=workers, progress=progress)
-    if where is not None and not acc.seen:
-        raise SourceError(f"No row meets the condition {where!r}.")
-    require_rows([acc])
-    if save:
-        acc.save(save)
-    report = acc.finalize(metrics or None, confidence=confidence, always=always)
+    finalize = partial(acc.finalize, metrics or None, confidence=confidence, always=always)
+    finalize()  # refuse it before the data are read
+    with _saved_if_interrupted(acc, save if watched else None):
+        if watched:
+            watch(files, acc, finalize, workers)
+        else:
+            progress = sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None
+            accumulate(files, acc, workers=workers, progress=progress)
+        if where is not None and not acc.seen:
+            raise SourceError(f"No row meets the condition {where!r}.")
+        require_rows([acc])
+        if save:
+            acc.save(save)
+    report = finalize()
     if task == "binary" and not report.rows("positives")["value"].sum():
         click.echo(f"Warning: no row has the positive label {given['positive'] or 1}.", err=True)
     show(report, form, output, html, source=", ".join(paths))
@@ -133,6 +145,18 @@ def demo(folder: Path, rows: int) -> None:
         "    --y-true clicked --y-score p_click --by country --save clicks.state"
     )
     click.echo("  streammetrics check clicks.state --require 'roc_auc>=0.70'")
+
+
+@contextmanager
+def _saved_if_interrupted(acc: Accumulator, save: Path | None) -> Iterator[None]:
+    """Save the rows so far if a pass is interrupted."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if save and acc.seen:
+            acc.save(save)
+            click.echo(f"Saved the rows so far: {save}: {acc}", err=True)
+        raise
 
 
 def _task(name: str, columns: Columns, options: dict[str, Any]) -> Accumulator:
