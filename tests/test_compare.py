@@ -354,6 +354,18 @@ def test_different_numbers_of_rows_are_told():
     assert compare(a, one).note == "The two evaluations have different numbers of rows in 3 of 3 groups."
 
 
+def test_two_models_of_different_rows_are_told_the_remedy():
+    rows = pl.DataFrame({"y": [1, 0] * 40, "p": [0.9, 0.3, 0.6, 0.7] * 20, "q": [None, 0.2, 0.8, 0.4] + [0.5] * 76})
+    acc = sm.binary(y_true="y", y_score={"old": "p", "new": "q"}, nulls="drop")
+    found = acc.empty().update(rows).finalize(["accuracy"]).compare("old", "new")
+    remedy = "For paired confidence intervals, evaluate only rows that both models have scored: filter out null scores."
+    assert found.note == f"The two have different numbers of rows: 80 and 79. {remedy}"
+    assert found.frame["ci_lower"].is_null().all()
+    both = acc.update(rows.drop_nulls()).finalize(["accuracy"]).compare("old", "new")
+    assert both.note is None
+    assert both.frame["ci_lower"].is_not_null().all()
+
+
 @pytest.mark.parametrize("by", [(), ("g",)])
 def test_two_models_of_one_pass(by):
     rng = np.random.default_rng(0)

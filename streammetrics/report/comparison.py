@@ -27,6 +27,7 @@ Values = NDArray[np.float64]
 
 COLUMNS = ("a", "b", "difference", "better", "note")
 ROUNDING = 1e-12
+REMEDY = "For paired confidence intervals, evaluate only rows that both models have scored: filter out null scores."
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,10 @@ class Comparison:
 
     @cached_property
     def note(self) -> str | None:
-        """A warning if the two have different numbers of rows, although they are not ``independent``; else None."""
+        """A warning if the two have different numbers of rows, although they are not ``independent``; else None.
+
+        For two models of one pass, it says how to get paired intervals.
+        """
         if self.independent:
             return None
         one, other = (report.showing(["rows"]) for report in (self.a, self.b))
@@ -162,9 +166,10 @@ class Comparison:
         differing = rows.filter(pl.col("a").ne_missing(pl.col("b")))
         if differing.is_empty():
             return None
-        if not self.b.by:
-            return f"The two evaluations have different numbers of rows: {rows['a'][0]:,.0f} and {rows['b'][0]:,.0f}."
-        return f"The two evaluations have different numbers of rows in {differing.height:,} of {rows.height:,} groups."
+        groups = f" in {differing.height:,} of {rows.height:,} groups"
+        numbers = groups if self.b.by else f": {rows['a'][0]:,.0f} and {rows['b'][0]:,.0f}"
+        remedy = "" if self.same_rows is None else f" {REMEDY}"
+        return f"The two evaluations have different numbers of rows{numbers}.{remedy}"
 
     def __str__(self) -> str:
         return text.differences(self.frame, self.note)
