@@ -359,7 +359,7 @@ def test_two_models_of_different_rows_are_told_the_remedy():
     acc = sm.binary(y_true="y", y_score={"old": "p", "new": "q"}, nulls="drop")
     found = acc.empty().update(rows).finalize(["accuracy"]).compare("old", "new")
     remedy = "For paired confidence intervals, evaluate only rows that both models have scored: filter out null scores."
-    assert found.note == f"The two have different numbers of rows: 80 and 79. {remedy}"
+    assert found.note == f"The two evaluations have different numbers of rows: 80 and 79. {remedy}"
     assert found.frame["ci_lower"].is_null().all()
     both = acc.update(rows.drop_nulls()).finalize(["accuracy"]).compare("old", "new")
     assert both.note is None

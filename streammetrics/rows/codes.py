@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import isqrt
+
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from streammetrics import kernels
 from streammetrics.kernels import Codes
+
+DENSE = 4  # numbers for each row of which only some occur: more are sorted
 
 
 def number(column: pl.Series) -> tuple[Codes, Codes]:
@@ -63,31 +69,44 @@ def ascending(rows: pl.DataFrame) -> bool:
     return rows.height < 2 or bool(rows.select(below.slice(1).fill_null(False).all()).item())
 
 
-def in_order(rows: pl.DataFrame) -> tuple[Codes, Codes]:
-    """Return the stable sort order of rows as in Polars, and the start of each distinct row in it.
+def places(rows: pl.DataFrame) -> tuple[Codes, Codes]:
+    """For each row the place of its values among the distinct ones as Polars sorts them, and the first row of each.
 
-    >>> in_order(pl.DataFrame({"x": ["b", "a", "b"]}))
-    (array([1, 0, 2]), array([0, 1]))
+    >>> places(pl.DataFrame({"x": ["b", "a", "b"]}))
+    (array([1, 0, 1]), array([1, 0]))
     """
-    place, size = np.zeros(rows.height, dtype=np.int64), 1
+    code, size = np.zeros(rows.height, dtype=np.int64), 1
     for column in rows.iter_columns():
         ranks, ranked = _rank(column)
+        if size * ranked >= 1 << 62:
+            return _places(rows)
+        code = ranks if size == 1 else code if ranked == 1 else code * ranked + ranks
         size *= ranked
-        if size >= 1 << 62:
-            return _in_order(rows)
-        place = place * ranked + ranks
-    order = _sorting(place, size)
-    return order, np.flatnonzero(np.diff(place[order], prepend=-1))
+    if size > DENSE * rows.height:
+        order = np.argsort(code, kind="stable")
+        begins = np.append(True, code[order[1:]] != code[order[:-1]])[: rows.height]
+        return _placed(order, begins)
+    present = np.zeros(size, dtype=bool)
+    present[code] = True
+    place = (np.cumsum(present) - 1)[code]
+    row = np.empty(np.count_nonzero(present), dtype=np.intp)
+    row[place[::-1]] = np.arange(rows.height)[::-1]
+    return place, row
 
 
-def _sorting(place: Codes, size: int) -> Codes:
-    """The sort order of numbers below a size, 16 bits at a time, with numpy's radix sort."""
-    if (place[1:] >= place[:-1]).all():
-        return np.arange(len(place))
-    order = np.argsort((place & 0xFFFF).astype(np.uint16), kind="stable")
-    for bits in range(16, size.bit_length(), 16):
-        order = order[np.argsort((place[order] >> bits & 0xFFFF).astype(np.uint16), kind="stable")]
-    return order
+def summed(table: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """A table with the values of rows of the same keys added up, sorted by them.
+
+    Equal tables give equal sums, to the last bit: a group-by would add up in an order that varies.
+
+    >>> summed(pl.DataFrame({"x": ["b", "a", "b"], "n": [1, 2, 3]}), ["x"]).rows()
+    [('a', 2), ('b', 4)]
+    """
+    cells, values = table.select(keys), table.drop(keys)
+    if ascending(cells):
+        return table
+    place, row = places(cells)
+    return cells[row].with_columns(_added_up(column, place, len(row)) for column in values.iter_columns())
 
 
 def _rank(column: pl.Series) -> tuple[Codes, int]:
@@ -102,9 +121,25 @@ def _rank(column: pl.Series) -> tuple[Codes, int]:
     return find(column.to_frame(), distinct.with_row_index("")).to_numpy().astype(np.int64), distinct.height
 
 
-def _in_order(rows: pl.DataFrame) -> tuple[Codes, Codes]:
-    """The same by comparison of rows, which is slower."""
+def _places(rows: pl.DataFrame) -> tuple[Codes, Codes]:
+    """The same by comparing rows, which takes longer."""
     numbered = rows.with_row_index("").sort(rows.columns, maintain_order=True)
     others = pl.any_horizontal(pl.col(c).ne_missing(pl.col(c).shift()) for c in rows.columns)
-    starts = numbered.select((others | (pl.int_range(pl.len()) == 0)).arg_true()).to_series()
-    return numbered[""].to_numpy().astype(np.intp), starts.to_numpy().astype(np.intp)
+    begins = numbered.select(others | (pl.int_range(pl.len()) == 0)).to_series()
+    return _placed(numbered[""].to_numpy().astype(np.intp), begins.to_numpy())
+
+
+def _placed(order: Codes, begins: NDArray[np.bool_]) -> tuple[Codes, Codes]:
+    """Places of rows in an order, in which those with other values begin at some rows."""
+    place = np.empty(len(order), dtype=np.intp)
+    place[order] = np.cumsum(begins) - 1
+    return place, order[begins]
+
+
+def _added_up(column: pl.Series, place: Codes, size: int) -> pl.Series:
+    """The sum of the values of each place; in several runs, as rounding errors grow with what is added in a row."""
+    values, runs = column.to_numpy(), isqrt(len(column) // max(size, 1)) + 1
+    sums = np.zeros((runs, size), dtype=values.dtype)
+    for i, (some, where) in enumerate(zip(np.array_split(values, runs), np.array_split(place, runs), strict=True)):
+        np.add.at(sums[i], where, some)
+    return pl.Series(column.name, sums.sum(axis=0))

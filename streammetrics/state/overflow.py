@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from streammetrics.errors import DataError, MergeError
 from streammetrics.rows.batches import WEIGHT, Batch, Field
@@ -49,11 +47,12 @@ def refuse_overflow(state: State, columns: list[pl.Series]) -> None:
 def may_overflow(state: State) -> bool:
     """Return whether a state, merged with others, could have sums that exceed the largest float; usually False."""
     columns = (column for table in state.tables.values() for column in table.iter_columns() if table.height)
-    return any(_is_large(column.to_numpy()) for column in columns if column.dtype == pl.Float64)
+    return any(_is_large(column) for column in columns if column.dtype == pl.Float64)
 
 
-def _is_large(sums: NDArray[np.float64]) -> bool:
-    return bool((np.isfinite(sums) & (np.abs(sums) > HEAVY)).any())
+def _is_large(sums: pl.Series) -> bool:
+    low, high = extent(sums)
+    return not (low >= -HEAVY and high <= HEAVY) and bool((sums.is_finite() & (sums.abs() > HEAVY)).any())
 
 
 def overflown(state: State) -> set[str]:

@@ -194,7 +194,8 @@ def _require_equal_rows(
             held = held.group_by(pl.col(GROUP) // len(roles.labels)).agg(pl.min("fewest"), pl.max("most"))
         groups = held[GROUP].to_numpy()
         fewest[groups], most[groups] = held["fewest"].to_numpy(), held["most"].to_numpy()
-        counted = ~np.isin(np.arange(len(total)), missing.lacking(lacking, statistic))
+        counted = np.ones(len(total), dtype=bool)
+        counted[missing.lacking(lacking, statistic).to_numpy()] = False
         first = counted & ~known  # of the tables that contain the weight of a group
         total[first], known = np.where((total > 0) == (most > 0), most, np.nan)[first], known | counted
         low, high = total * (1 - rounding), total * (1 + rounding)

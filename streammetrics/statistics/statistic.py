@@ -9,13 +9,12 @@ from operator import index
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
-import numpy as np
 import polars as pl
 
 from streammetrics.counting import Counter
 from streammetrics.errors import Argument, Part, SpecificationError
 from streammetrics.kernels.lattice import Lattice
-from streammetrics.rows.codes import ascending, in_order
+from streammetrics.rows.codes import ascending, summed
 from streammetrics.rows.roles import SEVERAL, Kind, Roles
 from streammetrics.statistics.view import GROUP, View, exact, nothing_wide
 
@@ -164,13 +163,7 @@ class Statistic(ABC):
 
     def merge(self, table: pl.DataFrame) -> pl.DataFrame:
         """Merge into one row per cell, sorted by group and keys. Equal tables give equal sums, bit for bit."""
-        cell = (GROUP, *self.keys)
-        if not ascending(table.select(cell)):  # a group-by sums in varying order
-            order, starts = in_order(table.select(cell))
-            values = [name for name in table.columns if name not in cell]
-            sums = [pl.Series(v, np.add.reduceat(table[v].to_numpy()[order], starts)) for v in values]
-            table = table[order[starts]].with_columns(sums)
-        return table.with_columns(pl.col(GROUP).set_sorted())
+        return summed(table, [GROUP, *self.keys]).with_columns(pl.col(GROUP).set_sorted())
 
     def for_reports(self) -> Self:
         """The statistic with which reports roll up groups."""
@@ -183,19 +176,18 @@ class Statistic(ABC):
         """
         if table.is_empty():
             return table.select(GROUP, fewest=pl.lit(0.0), most=pl.lit(0.0))
-        order, starts = in_order(table.select(GROUP, *self.again))
-        held = table.select(pl.sum_horizontal(pl.col(self.held).cast(pl.Float64))).to_series().to_numpy()
-        parts, group = np.add.reduceat(held[order], starts), table[GROUP].to_numpy()[order[starts]]
-        first = np.flatnonzero(np.diff(group, prepend=-1))
-        ends = {"fewest": np.minimum.reduceat(parts, first), "most": np.maximum.reduceat(parts, first)}
-        return pl.DataFrame({GROUP: group[first], **ends})
+        held = table.select(GROUP, *self.again, held=pl.sum_horizontal(pl.col(self.held).cast(pl.Float64)))
+        parts = summed(held, [GROUP, *self.again])
+        if ascending(parts.select(GROUP)):
+            return parts.select(GROUP, fewest="held", most="held")
+        return parts.group_by(GROUP).agg(fewest=pl.min("held"), most=pl.max("held"))
 
     def valid(self) -> pl.Expr:
         """Whether a row of a table read from a file is valid."""
         counts = [pl.col(c) >= 0 for c in self.counts]
         finite = [pl.col(c).is_finite() for c in (*self.counts, *self.sums) if c not in self.added]
         rows = pl.sum_horizontal(pl.col(self.held).cast(pl.Float64))
-        limited = [(pl.col(c) >= 0) & at_most(c, rows * most) for c, most in self.limits.items()]
+        limited = [pl.col(c).is_between(0, rows * (most * (1 + ROUNDING))) for c, most in self.limits.items()]
         return pl.all_horizontal(*counts, *finite, *limited)
 
     def overflown(self) -> pl.Expr:

@@ -1,12 +1,13 @@
 """Rows in order: as Polars sorts them, equal ones as they come."""
 
+import math
 from datetime import date
 
 import numpy as np
 import polars as pl
 import pytest
 
-from streammetrics.rows.codes import ascending, in_order
+from streammetrics.rows.codes import ascending, places, summed
 
 RANDOM = np.random.default_rng(0)
 COLUMNS = {
@@ -28,9 +29,27 @@ COLUMNS = {
 def test_the_order_is_that_of_polars(names, height):
     rows = pl.DataFrame([COLUMNS[name](height).rename(f"{i}") for i, name in enumerate(names)])
     expected = rows.with_row_index("row").sort(rows.columns, maintain_order=True)
-    order, starts = in_order(rows)
-    assert order.tolist() == expected["row"].to_list()
+    place, first = places(rows)
     distinct = expected.unique(rows.columns, keep="first", maintain_order=True)
-    assert order[starts].tolist() == distinct["row"].to_list()
-    assert ascending(rows[order[starts]].drop_nulls())
+    assert first.tolist() == distinct["row"].to_list()
+    numbered = distinct.with_columns(row=pl.int_range(pl.len()))
+    found = rows.join(numbered, on=rows.columns, nulls_equal=True, maintain_order="left")["row"]
+    assert place.tolist() == found.to_list()
+    assert ascending(rows[first].drop_nulls())
     assert height < 2 or not ascending(pl.concat([rows, rows]))
+
+
+@pytest.mark.parametrize("groups", [1, 3, 40_000])
+def test_sums_are_right_to_the_last_digits(groups):
+    group, value = RANDOM.integers(0, groups, 200_000), RANDOM.choice([0.1, 1e-9, -3e5], 200_000)
+    table = pl.DataFrame({"group": group, "sum": value, "count": 3 * group - 7})
+    found = summed(table, ["group"])
+    expected = table.group_by("group").agg(pl.col("sum"), pl.sum("count")).sort("group")
+    assert found.select("group", "count").equals(expected.select("group", "count"))
+    for total, parts in zip(found["sum"], expected["sum"], strict=True):
+        assert abs(total - math.fsum(parts)) <= 1e-14 * math.fsum(abs(part) for part in parts)
+
+
+def test_a_sum_of_many_equal_values_does_not_drift():
+    table = pl.DataFrame({"group": [0], "sum": [0.1]}).select(pl.all().repeat_by(1_000_000).explode())
+    assert abs(summed(table, ["group"])["sum"].item() - 1e5) < 1e-8  # one after the other it is 1.3e-6 off
