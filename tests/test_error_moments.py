@@ -15,7 +15,7 @@ from polars.testing import assert_frame_equal
 from strategies import ErrorRows, observed
 
 import streammetrics as sm
-from streammetrics.kernels.errors import FAMILIES
+from streammetrics.kernels.errors import FAMILIES, HIGHER
 from streammetrics.statistics import error_moments
 from streammetrics.statistics.error_moments import ErrorMoments
 
@@ -87,12 +87,11 @@ def assert_same(found, expected, merges):
                 [np.sqrt(expected[f"{side}_m2{end}"].to_numpy()) for side in ("actual", "predicted")], axis=0
             )
             scale = np.maximum(scale, spreads)  # squares may underflow
-        if column.startswith("moment_"):  # which may cancel to nothing
-            i, j = map(int, column.removeprefix("moment_"))
+        if column.startswith("moment_"):  # which may cancel to nothing, as moments of order 2 of errors are differences
+            wide = (expected["actual_max"] - expected["actual_min"]).to_numpy()
+            size = np.maximum(wide, 2 * expected["absolute_error_max"].to_numpy())
             with np.errstate(all="ignore"):
-                wide = (expected["actual_max"] - expected["actual_min"]).to_numpy() ** i
-                high = (2 * expected["absolute_error_max"].to_numpy()) ** j
-                scale = expected[f"weight{end}"].to_numpy() * wide * high
+                scale = expected[f"weight{end}"].to_numpy() * size ** sum(map(int, column.removeprefix("moment_")))
             one, other = (np.where(scale < 1e300, moment, np.nan) for moment in (one, other))  # others overflow
         if "_mean" in column:
             side, rest = column.split("_mean")
@@ -212,6 +211,26 @@ def test_large_means_cost_no_digits(module, parts, weighted, offset, spread, mon
         for side, mean in zip(("actual", "predicted"), means, strict=True):
             kept = Fraction(row[f"{side}_mean"]) + Fraction(row[f"{side}_mean_rest"])
             assert float(kept - mean) == pytest.approx(0, abs=1e-14 * spread)
+
+
+@pytest.mark.parametrize("noise", [1.0, 1e-6], ids=["noisy", "precise"])
+@pytest.mark.parametrize("offset", [0.0, 1e9])
+@pytest.mark.parametrize("bias", [0.0, 0.5, 1e3])
+def test_moments_of_merged_parts_have_the_digits_of_their_scale(noise, offset, bias):
+    rng = np.random.default_rng(0)
+    actual = np.sort(offset + rng.gamma(2, 1, 90))
+    predicted = actual + bias + noise * rng.normal(1, 1, 90)
+    parts = (observed(PLAIN, ErrorRows(actual[i : i + 10], predicted[i : i + 10])) for i in range(0, 90, 10))
+    merged = PLAIN.merge(pl.concat(parts))
+    y = [Fraction(v) for v in actual]
+    e = [Fraction(p) - v for p, v in zip(predicted, y, strict=True)]
+    dy, de = ([v - sum(values) / 90 for v in values] for values in (y, e))
+    spread = [float(sum(d * d for d in distances) / 90) ** 0.5 for distances in (dy, de)]
+    lost = 1e-14 * spread[0] / spread[1] + 1e-15 * (bias / spread[1]) ** 2
+    for i, j in HIGHER:
+        exact = float(sum(a**i * b**j for a, b in zip(dy, de, strict=True)))
+        scale = 90 * spread[0] ** i * spread[1] ** j
+        assert merged[f"moment_{i}{j}"].item() == pytest.approx(exact, abs=scale * (1e-12 + lost)), (i, j)
 
 
 def test_r2_of_merged_parts_at_a_large_offset():

@@ -192,6 +192,19 @@ def moved_moment(moments: Mapping[tuple[int, int], Floats], i: int, j: int, dy: 
     return found
 
 
+def error_m2(sums: Mapping[str, Floats], total: Floats) -> Floats:
+    """The second moment of errors about their mean, from moments of values, squared errors, and the sum of errors.
+
+    Of two forms that subtract nearly equal numbers, that with the smaller ones keeps more digits.
+
+    >>> sums = {"weight": 2.0, "square_error_sum": 10.0, "actual_m2": 2.0, "predicted_m2": 8.0, "comoment": 4.0}
+    >>> error_m2({name: np.array([value]) for name, value in sums.items()}, np.array([4.0]))
+    array([2.])
+    """
+    square, spread = sums["square_error_sum"], sums["actual_m2"] + sums["predicted_m2"]
+    return np.where(square <= spread, square - total * (total / sums["weight"]), spread - 2 * sums["comoment"])
+
+
 def two_sum(a: T, b: T) -> tuple[T, T]:
     """Return a sum and its rounding error (Knuth 1969).
 

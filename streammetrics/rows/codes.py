@@ -80,7 +80,7 @@ def places(rows: pl.DataFrame) -> tuple[Codes, Codes]:
         ranks, ranked = _rank(column)
         if size * ranked >= 1 << 62:
             return _places(rows)
-        code = ranks if size == 1 else code if ranked == 1 else code * ranked + ranks
+        code = code * ranked + ranks
         size *= ranked
     if size > DENSE * rows.height:
         order = np.argsort(code, kind="stable")

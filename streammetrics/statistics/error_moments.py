@@ -16,7 +16,16 @@ from polars import Expr
 from streammetrics import kernels
 from streammetrics.counting import Tables
 from streammetrics.errors import SpecificationError
-from streammetrics.kernels.errors import FAMILIES, HIGHER, MOMENTS, POWERS, moved_moment, null_deviance, two_sum
+from streammetrics.kernels.errors import (
+    FAMILIES,
+    HIGHER,
+    MOMENTS,
+    POWERS,
+    error_m2,
+    moved_moment,
+    null_deviance,
+    two_sum,
+)
 from streammetrics.kernels.numpy import Floats
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
@@ -224,8 +233,8 @@ class ErrorMoments(Statistic):
 
 def _moments(parts: Mapping[str, Any]) -> dict[tuple[int, int], Any]:
     """Moments of parts by their order in y and in the error; those of order 1 are 0."""
-    of_actual, of_predicted, product = (parts[name] for name in ("actual_m2", "predicted_m2", "comoment"))
-    second = {(2, 0): of_actual, (1, 1): product - of_actual, (0, 2): of_actual + of_predicted - 2 * product}
+    actual, of_error = parts["actual_m2"], error_m2(parts, parts["over_sum"] - parts["under_sum"])
+    second = {(2, 0): actual, (1, 1): parts["comoment"] - actual, (0, 2): of_error}
     return {(0, 0): parts["weight"]} | second | {(i, j): parts[f"moment_{i}{j}"] for i, j in HIGHER}
 
 

@@ -12,11 +12,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.kernels.errors import HIGHER, moved_moment
+from streammetrics.kernels.errors import HIGHER, error_m2, moved_moment
 
 Values = NDArray[np.float64]
 
 COLUMNS = ("weight", "over_sum", "square_error_sum", "actual_m2", "predicted_m2", "comoment")
+SUMS = (*COLUMNS, "under_sum")
 PRODUCTS = {pair: " * ".join(pair) for pair in combinations_with_replacement(COLUMNS, 2)}
 ORDERS = tuple((i, order - i) for order in range(5) for i in range(order + 1))
 SQUARES = "_w2"
@@ -55,13 +56,12 @@ def with_products(table: pl.DataFrame) -> pl.DataFrame:
 
 def _moments(table: pl.DataFrame, end: str) -> dict[tuple[int, int], Values]:
     """Moments about the means, by order in y and in the error; ``end`` is the suffix for squared weights."""
-    weight, total = _column(table, f"weight{end}"), _column(table, f"over_sum{end}") - _column(table, f"under_sum{end}")
-    actual, product = _column(table, f"actual_m2{end}"), _column(table, f"comoment{end}")
+    sums = {name: _column(table, name + end) for name in SUMS}
     own = {
-        (0, 0): weight,
-        (2, 0): actual,
-        (1, 1): product - actual,
-        (0, 2): _column(table, f"square_error_sum{end}") - total**2 / weight,
+        (0, 0): sums["weight"],
+        (2, 0): sums["actual_m2"],
+        (1, 1): sums["comoment"] - sums["actual_m2"],
+        (0, 2): error_m2(sums, sums["over_sum"] - sums["under_sum"]),
         **{(i, j): _column(table, f"moment_{i}{j}{end}") for i, j in HIGHER},
     }
     dy, dp = (
