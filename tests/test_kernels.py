@@ -3,6 +3,7 @@ import os
 import subprocess
 import sys
 from datetime import date
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -10,15 +11,16 @@ import pytest
 
 import streammetrics as sm
 from streammetrics import kernels
-from streammetrics.kernels import Runs, choice, classes, pairs
+from streammetrics.kernels import Runs, choice, classes, pairs, resolution
 from streammetrics.kernels import numpy as definition
-from streammetrics.kernels.lattice import Lattice
+from streammetrics.kernels.lattice import MAX_SHIFT, Lattice
 
 pytestmark = pytest.mark.thorough  # compilation takes a minute
 
 compiled = pytest.importorskip("streammetrics.kernels.compiled", reason="numba is not installed")
 compiled_classes = pytest.importorskip("streammetrics.kernels.compiled_classes", reason="numba is not installed")
 compiled_pairs = pytest.importorskip("streammetrics.kernels.compiled_pairs", reason="numba is not installed")
+compiled_resolution = pytest.importorskip("streammetrics.kernels.compiled_resolution", reason="numba is not installed")
 
 ROWS = 20_011
 RNG = np.random.default_rng(7)
@@ -204,6 +206,34 @@ def test_differences_of_losses(runs, weight):
 def test_differences_of_errors(runs, weight):
     values = PROBABILITIES + 1, OTHER * 3, OTHER - PROBABILITIES
     assert_twins_add("sum_error_differences", (5,), *values, weight=weight, runs=runs, **PAIRED)
+
+
+@pytest.mark.parametrize("capacity", [8, 100, 10_000])
+@pytest.mark.parametrize("atoms", [(), (0.3,)], ids=["ends", "atom"])
+@pytest.mark.parametrize("domain", ["probability", "real"])
+def test_bins_begin_alike_and_fit(domain, atoms, capacity):
+    lattice, runs = Lattice(domain, atoms), RUNS["sorted"]
+    keys = lattice.keys(PROBABILITIES if domain == "probability" else REALS)
+    keys[1::2] = keys[::2][: len(keys) // 2]  # every other one comes twice
+    low = np.concatenate([np.sort(keys[start:end]) for start, end in pairwise(runs.starts)])
+    least = np.arange(9) * 5
+    modules = resolution, compiled_resolution
+    (first, shifts), (same_first, same_shifts) = (m.find_bins(low, runs, least, lattice, capacity) for m in modules)
+    np.testing.assert_array_equal(first, same_first)
+    np.testing.assert_array_equal(shifts, same_shifts)
+    label = np.sort(LABEL)
+    assert_twins_agree("sum_bins", label, first, modules=modules)
+    assert resolution.sum_bins(label, first).tolist() == np.add.reduceat(label, first, dtype=np.int64).tolist()
+    for run, (start, end) in enumerate(pairwise(runs.starts)):
+        counts = [len(bins_at(lattice, low[start:end], shift)) for shift in (shifts[run] - 1, shifts[run])]
+        assert counts[1] == np.count_nonzero((first >= start) & (first < end))
+        assert counts[1] <= capacity or shifts[run] == MAX_SHIFT  # more bins than that are needed near atoms
+        assert shifts[run] == least[run] or counts[0] > capacity
+
+
+def bins_at(lattice, keys, shift):
+    limited = lattice.limit_shifts(keys, np.array([shift]))
+    return set(zip((keys >> limited).tolist(), limited.tolist(), strict=True))
 
 
 def test_ranks_by_sorting(several):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from streammetrics.counting.counter import Counter
 from streammetrics.counting.fitting import Cells, fit_cells, sort_order
-from streammetrics.counting.listed import Listed, count_listed, some
+from streammetrics.counting.listed import Listed, as_cells, some
 from streammetrics.counting.tabled import Tabled
 from streammetrics.kernels import Codes, Floats, Runs
 from streammetrics.kernels.lattice import Lattice
@@ -22,8 +22,8 @@ from streammetrics.rows.arrays import Rows
 
 FEWEST, MOST = 1 << 16, 1 << 21  # rows that are listed, unless there are many more bins
 ROWS_OF_A_BIN = 2  # that are listed, for each bin of the capacity of all groups
-AT_ONCE = 1 << 16  # rows and bins that are merged at once, to stay in the cache
-REPEATED = 2  # rows per bin from which counting in a table is faster
+AT_ONCE = 1 << 19  # rows and bins that are put together, to stay in the cache
+REPEATED = 2  # rows for each bin, from which on it pays to count them in a table
 
 Read = Callable[[Rows], tuple[NDArray[np.float64], NDArray[np.uint8] | None]]
 
@@ -54,7 +54,7 @@ class Bins(Counter):
         self.tabled = Tabled(self.lattice, self.sides, self.weighted)
         self.loose = [self.tabled.bins(none)]
         label, weight = None if self.sides == 1 else np.zeros(0, np.uint8), np.zeros(0) if self.weighted else None
-        self.listed = [Listed(none, none, label, weight)]
+        self.listed = [Listed(Runs(np.zeros(1, dtype=np.intp), none), none, label, weight)]
 
     def add(self, rows: Rows, groups: int) -> None:
         """Count more rows."""
@@ -71,9 +71,11 @@ class Bins(Counter):
         new: Any = self.tabled.count(values, label, weight, runs)
         if len(new):
             self.waiting += len(new)
-            group = runs.codes_of(new)
-            new = slice(None) if len(new) == len(values) else new
-            self.listed.append(Listed(group, self.lattice.keys(values[new]), some(label, new), some(weight, new)))
+            if len(new) == len(values):
+                new = slice(None)
+            else:
+                runs = Runs.of(runs.codes_of(new))
+            self.listed.append(Listed(runs, self.lattice.keys(values[new]), some(label, new), some(weight, new)))
             self._settle_if_many()
 
     def absorb(self, other: Self, numbers: Codes, groups: int) -> None:
@@ -99,42 +101,43 @@ class Bins(Counter):
             self._settle()
 
     def _settle(self) -> None:
-        """Count the listed rows, and create tables for groups with many rows per bin."""
-        groups, parts = self.tabled.groups, list(self._joint())
+        """Count what is listed, and give tables to groups that have many rows for their bins."""
+        groups, listed = self.tabled.groups, Listed.of(self.listed)
+        parts = list(self._joint(listed))
         rows, number, shifts = np.zeros((3, groups), dtype=np.int64)
-        for part in self.listed:
-            rows += np.bincount(part.group, minlength=groups)
+        rows[listed.runs.groups] = np.diff(listed.runs.starts)
         for cells in parts:
             number += np.bincount(cells.group, minlength=groups)
             np.maximum.at(shifts, cells.group, cells.shift)
         tabled = (number > 0) & (self.tabled.has | (shifts > 0) | (rows >= REPEATED * number))
         self.tabled.give_tables(np.flatnonzero(tabled), number[tabled], shifts[tabled])
-        none = self.loose[0].take(slice(0))
-        self.tabled.fill(Cells.of([none, *(cells.take(tabled[cells.group]) for cells in parts)]))
-        loose = Cells.of([none, *(cells.take(~tabled[cells.group]) for cells in parts)])
+        cells = Cells.of([self.loose[0].take(slice(0)), *parts])
+        counted = tabled[cells.group]
+        self.tabled.fill(cells if counted.all() else cells.take(np.flatnonzero(counted)))
+        loose = cells.take(np.flatnonzero(~counted))
         self.loose, self.listed, self.waiting = [loose], self.listed[:1], 0
         self.held = int(self.tabled.sizes().sum()) + len(loose.low)
 
     def _cells(self) -> Cells:
         """All bins."""
         others = self.tabled.has
-        parts = list(self._joint())
+        parts = list(self._joint(Listed.of(self.listed)))
         for cells in parts:
             others[cells.group] = False
         return Cells.of([self.tabled.bins(np.flatnonzero(others)), *parts])
 
-    def _joint(self) -> Iterator[Cells]:
-        """The bins of listed groups, merged with those of their tables, some groups at a time."""
-        listed, loose = Listed.of(self.listed), Cells.of(self.loose)
+    def _joint(self, listed: Listed) -> Iterator[Cells]:
+        """The bins of groups that wait, with those of their tables: each once, some groups at a time."""
+        loose = Cells.of(self.loose)
         loose = loose.take(sort_order(loose.group))
-        number = np.bincount(np.concatenate([listed.group, loose.group]), minlength=self.tabled.groups)
+        number = np.bincount(loose.group, minlength=self.tabled.groups)
+        number[listed.runs.groups] += np.diff(listed.runs.starts)
         touched = np.flatnonzero(number)
         number[touched] += self.tabled.sizes()[touched]
         ends = np.flatnonzero(np.diff(np.cumsum(number) // AT_ONCE, append=-1)) + 1
         for groups in pairwise([0, *ends.tolist()]):
-            rows = listed.take(slice(*np.searchsorted(listed.group, groups)))
             cells = loose.take(slice(*np.searchsorted(loose.group, groups)))
             had = touched[slice(*np.searchsorted(touched, groups))]
-            bins = Cells.of([self.tabled.bins(had[self.tabled.has[had]]), cells, count_listed(rows)])
+            bins = Cells.of([self.tabled.bins(had[self.tabled.has[had]]), cells, as_cells(listed.of_groups(*groups))])
             if len(bins.low):
                 yield fit_cells(bins, self.lattice, self.capacity)

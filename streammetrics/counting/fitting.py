@@ -13,8 +13,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.kernels.lattice import MAX_SHIFT, Keys, Lattice
+from streammetrics import kernels
+from streammetrics.kernels import Runs
+from streammetrics.kernels.lattice import Keys, Lattice
 
+LONG = 64  # rows of a group, from which on groups are sorted one by one
 ROWS = 1 << 20  # of a table; a longer one is taken in parts of whole groups, which need little memory beside it
 
 Groups = NDArray[np.int64]
@@ -32,6 +35,9 @@ class Cells(NamedTuple):
     @classmethod
     def of(cls, parts: Sequence[Cells]) -> Cells:
         """The cells of all parts."""
+        filled = [part for part in parts if len(part.low)]
+        if len(filled) == 1:
+            return filled[0]
         group, low, shift, values = zip(*parts, strict=True)
         sides = [np.concatenate(side) for side in zip(*values, strict=True)]
         return cls(np.concatenate(group), np.concatenate(low), np.concatenate(shift), sides)
@@ -80,47 +86,19 @@ def _fit(table: pl.DataFrame, lattice: Lattice, capacity: int, sharing: int) -> 
 
 
 def fit_cells(cells: Cells, lattice: Lattice, capacity: int, sharing: int = 1) -> Cells:
-    """The same as `fit`, for cells."""
-    shifts = np.zeros(cells.group.max() // sharing + 1, dtype=np.int64)
-    coarse = np.flatnonzero(cells.shift)
-    np.maximum.at(shifts, cells.group[coarse] // sharing, cells.shift[coarse])
-    cells = _at(shifts[cells.group // sharing], cells, lattice)
-    whole, of_whole = cells.group, cells.low
+    """What `fit` does, with cells."""
+    cells = _sorted(cells)
+    whole = cells if sharing == 1 else _sorted(cells._replace(group=cells.group // sharing, values=[]))
+    runs = Runs.of(whole.group)
+    least = np.maximum.reduceat(whole.shift, runs.starts[:-1])
+    first, shifts = kernels.find_bins(whole.low, runs, least, lattice, capacity)
     if sharing > 1:
-        whole, of_whole, *_ = add_up(Cells(cells.group // sharing, cells.low, cells.shift, []))
-    if np.bincount(whole).max() > capacity:
-        shifts = np.maximum(shifts, fitting_shifts(whole, of_whole, len(shifts), lattice, capacity))
-        cells = _at(shifts[cells.group // sharing], cells, lattice)
-    return cells
-
-
-def _at(wanted: Shifts, cells: Cells, lattice: Lattice) -> Cells:
-    """Cells at the shifts that are wanted, or less if a bin would span an atom: sorted, each once."""
-    low, shift = cells.low, cells.shift
-    finer = np.flatnonzero(shift < wanted)
-    if len(finer):
-        shift = shift.copy()
-        shift[finer] = lattice.limit_shifts(low[finer], wanted[finer])
-        low = (low >> shift) << shift
-    return add_up(cells._replace(low=low, shift=shift))
-
-
-def fitting_shifts(group: Groups, low: Keys, groups: int, lattice: Lattice, capacity: int) -> Shifts:
-    """The smallest shift that fits each group, 0 if its bins already fit.
-
-    At shift s a group holds one bin more than it has neighbours that only merge above s.
-    """
-    shifts = np.zeros(groups, dtype=np.int64)
-    full = np.flatnonzero(np.bincount(group) > capacity)
-    place = np.full(groups, -1)
-    place[full] = np.arange(len(full))
-    levels = np.minimum(lattice.merge_levels(low), MAX_SHIFT + 1)
-    pairs = np.flatnonzero((group[1:] == group[:-1]) & (place[group[1:]] >= 0))
-    cells = place[group[pairs]] * (MAX_SHIFT + 2) + levels[pairs]
-    merging = np.bincount(cells, minlength=len(full) * (MAX_SHIFT + 2)).reshape(len(full), -1)
-    left = merging.sum(axis=1, keepdims=True) - np.cumsum(merging, axis=1) + 1  # bins at each shift
-    shifts[full] = np.minimum(np.argmax(left <= capacity, axis=1), MAX_SHIFT)
-    return shifts
+        wholes, runs = runs.groups, Runs.of(cells.group)
+        shifts = shifts[np.searchsorted(wholes, runs.groups // sharing)]
+        first, _ = kernels.find_bins(cells.low, runs, shifts, lattice, len(cells.low))
+    low, bins = cells.low[first], np.diff(np.searchsorted(first, runs.starts))
+    shift = lattice.limit_shifts(low, np.repeat(shifts, bins))
+    return Cells(cells.group[first], low >> shift << shift, shift, [sums(value, first) for value in cells.values])
 
 
 def add_up(cells: Cells) -> Cells:
@@ -131,33 +109,37 @@ def add_up(cells: Cells) -> Cells:
     >>> group.tolist(), low.tolist(), count.tolist()
     ([0, 1, 1], [9, 3, 5], [1, 2, 3])
     """
-    group, low, shift, values = cells
-    if not _in_order(group, low):
-        floats = any(value.dtype.kind == "f" for value in values)
-        order = np.argsort(low, kind="stable" if floats else None)  # equal bins are summed in the same order
-        order = order[sort_order(group[order])]
-        group, low, shift, values = group[order], low[order], shift[order], [value[order] for value in values]
+    group, low, shift, values = _sorted(cells)
     new = np.ones(len(low), dtype=bool)
     new[1:] = (low[1:] != low[:-1]) | (group[1:] != group[:-1])
-    if new.all():
-        return Cells(group, low, shift, list(values))
     first = np.flatnonzero(new)
     return Cells(group[first], low[first], shift[first], [sums(value, first) for value in values])
 
 
 def sums(values: NDArray[Any], first: NDArray[np.intp]) -> NDArray[Any]:
-    """Sums from each start up to the next."""
-    if values.dtype.kind == "f":
-        return np.add.reduceat(values, first)
-    before = np.append(0, np.cumsum(values))  # exact, and faster than short sums one by one
-    return np.diff(before[first], append=before[-1])
+    """Sums from each of some places up to the next."""
+    return np.add.reduceat(values, first) if values.dtype.kind == "f" else kernels.sum_bins(values, first)
+
+
+def _sorted(cells: Cells) -> Cells:
+    """Cells by group and then by key."""
+    group, low, _, values = cells
+    same = group[1:] == group[:-1]
+    if np.all((group[1:] > group[:-1]) | (same & (low[1:] >= low[:-1]))):
+        return cells
+    floats = any(value.dtype.kind == "f" for value in values)
+    kind: Any = "stable" if floats else None  # equal bins add up in one order, to the last bit
+    order = sort_order(group)
+    runs = Runs.of(group[order])
+    if len(runs.groups) * LONG < len(group):
+        for start, end in pairwise(runs.starts.tolist()):
+            order[start:end] = order[start:end][np.argsort(low[order[start:end]], kind=kind)]
+    else:
+        order = np.argsort(low, kind=kind)
+        order = order[sort_order(group[order])]
+    return cells.take(order)
 
 
 def sort_order(groups: Groups) -> NDArray[np.intp]:
     """The stable sort order of groups, in linear time for small numbers."""
     return np.argsort(groups.astype(np.uint16) if groups.max(initial=0) < 1 << 16 else groups, kind="stable")
-
-
-def _in_order(group: Groups, low: Keys) -> bool:
-    same = group[1:] == group[:-1]
-    return bool(np.all((group[1:] > group[:-1]) | (same & (low[1:] >= low[:-1]))))

@@ -4,36 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.counting.fitting import Cells, add_up, sort_order, sums
-from streammetrics.kernels import Codes
+from streammetrics.counting.fitting import LONG, Cells, add_up, sort_order
+from streammetrics.kernels import Runs
 from streammetrics.kernels.lattice import Keys
 
-LONG = 64  # rows of a group from which groups are sorted one by one
+T = TypeVar("T", bound=np.integer[Any])
 
 
 class Listed(NamedTuple):
-    """Listed rows: group and key, and label and weight, if any."""
+    """Rows in runs: the key of each, its label if labels are kept apart, and its weight if it has one."""
 
-    group: Codes
+    runs: Runs
     keys: Keys
     label: NDArray[np.uint8] | None
     weight: NDArray[np.float64] | None
 
     @classmethod
     def of(cls, parts: Sequence[Listed]) -> Listed:
-        """All rows, ordered by group."""
-        columns: Iterable[Any] = zip(*parts, strict=True)
-        rows = cls._make(None if column[0] is None else np.concatenate(column) for column in columns)
-        return rows.take(sort_order(rows.group))
+        """All rows, those of a group in one run."""
+        sizes = np.concatenate([np.diff(part.runs.starts) for part in parts])
+        groups = np.concatenate([part.runs.groups for part in parts])
+        before = np.cumsum(sizes) - sizes
+        order = sort_order(groups)
+        sizes, groups, before = sizes[order], groups[order], before[order]
+        starts = np.cumsum(sizes) - sizes
+        rows = np.repeat(before - starts, sizes)
+        rows += np.arange(len(rows))
+        first = np.flatnonzero(np.diff(groups, prepend=-1))
+        joint = Runs(np.append(starts[first], len(rows)), groups[first])
+        columns: Iterable[Any] = zip(*(part[1:] for part in parts), strict=True)
+        return cls._make([joint, *(None if column[0] is None else np.concatenate(column)[rows] for column in columns)])
 
-    def take(self, places: Any) -> Listed:
-        """Some of the rows."""
-        return Listed._make(some(column, places) for column in self)
+    def of_groups(self, low: int, high: int) -> Listed:
+        """The rows of some groups, if those of a group are in one run."""
+        first, last = np.searchsorted(self.runs.groups, (low, high))
+        starts = self.runs.starts[first : last + 1]
+        rows = slice(starts[0], starts[-1])
+        runs = Runs(starts - starts[0], self.runs.groups[first:last])
+        return Listed(runs, self.keys[rows], some(self.label, rows), some(self.weight, rows))
 
 
 def some(column: Any, places: Any) -> Any:
@@ -41,39 +54,32 @@ def some(column: Any, places: Any) -> Any:
     return None if column is None else column[places]
 
 
-def count_listed(rows: Listed) -> Cells:
-    """Rows, arranged by group, as bins of a single value: how many, or of which weight, by label if that is kept.
+def as_cells(rows: Listed) -> Cells:
+    """Rows, those of a group in one run, as cells of a single value, in order: amounts to add up, by label if kept.
 
-    >>> rows = Listed(np.array([0, 0, 0]), np.array([7, 5, 7]), np.array([1, 0, 0], dtype=np.uint8), None)
-    >>> group, low, _, (negatives, positives) = count_listed(rows)
+    >>> runs = Runs(np.array([0, 3]), np.array([4]))
+    >>> group, low, _, (negatives, positives) = as_cells(Listed(runs, np.array([7, 5, 7]), np.array([1, 0, 0]), None))
     >>> low.tolist(), negatives.tolist(), positives.tolist()
-    ([5, 7], [1, 1], [0, 1])
+    ([5, 7, 7], [1, 1, 0], [0, 0, 1])
     """
-    group, keys, label, weight = rows
-    if weight is None and (label is None or not len(keys) or keys.min() >= 0):  # a label fits beside such a key
-        return _count_sorted(group, keys.view(np.uint64), label)
+    runs, keys, label, weight = rows
+    group, shift = runs.codes(), np.zeros(len(keys), dtype=np.int64)
+    if weight is None and (label is None or not len(keys) or keys.min() >= 0):  # a label finds room beside such a key
+        if label is None:
+            return Cells(group, _sorted(keys.copy(), runs), shift, [np.ones(len(keys), dtype=np.uint8)])
+        packed = _sorted((keys << 1 | label).view(np.uint64), runs)
+        label = (packed & np.uint64(1)).astype(np.uint8)
+        return Cells(group, (packed >> np.uint64(1)).view(np.int64), shift, [label ^ 1, label])
     amounts = np.ones(len(keys), dtype=np.int64) if weight is None else weight
     sides = [amounts] if label is None else [amounts * (label == side) for side in (0, 1)]
-    return add_up(Cells(group, keys, np.zeros(len(keys), dtype=np.int64), sides))
+    return add_up(Cells(group, keys, shift, sides))
 
 
-def _count_sorted(group: Codes, keys: NDArray[np.uint64], label: NDArray[np.uint8] | None) -> Cells:
-    """As integers without anything beside them, which are sorted much faster than their order is found."""
-    packed = keys.copy() if label is None else keys << np.uint64(1) | label
-    ends = np.flatnonzero(np.diff(group, append=-1)) + 1
-    if len(ends) * LONG < len(group):
-        for start, end in pairwise([0, *ends.tolist()]):
-            packed[start:end].sort()
-    else:
-        order = np.argsort(packed)
-        order = order[sort_order(group[order])]
-        group, packed = group[order], packed[order]
-    low = packed if label is None else packed >> np.uint64(1)
-    new = np.ones(len(low), dtype=bool)
-    new[1:] = (low[1:] != low[:-1]) | (group[1:] != group[:-1])
-    first = np.flatnonzero(new)
-    values = [np.diff(first, append=len(low))]
-    if label is not None:
-        positives = sums((packed & np.uint64(1)).view(np.int64), first)
-        values = [values[0] - positives, positives]
-    return Cells(group[first], low[first].view(np.int64), np.zeros(len(first), dtype=np.int64), values)
+def _sorted(numbers: NDArray[T], runs: Runs) -> NDArray[T]:
+    """Each run sorted in place: integers with nothing beside them are sorted much faster than their order is found."""
+    if len(runs.groups) * LONG < len(numbers):
+        for start, end in pairwise(runs.starts.tolist()):
+            numbers[start:end].sort()
+        return numbers
+    order = np.argsort(numbers)
+    return numbers[order[sort_order(runs.codes()[order])]]

@@ -15,7 +15,8 @@ from streammetrics.kernels.lattice import Lattice
 from streammetrics.kernels.numpy import Labels
 
 FEWEST = 4  # bins that a table has room for
-ROOMY = 0.5  # maximum share of occupied slots of a table
+FREQUENT = 8  # times the rows of a bin on average, from which on it is frequent
+ROOMY = 0.5  # share of the slots of a table that are taken at most
 
 Integers = NDArray[np.int64]
 
@@ -85,11 +86,10 @@ class Tabled:
     def fill(self, cells: Cells) -> None:
         """Put bins into empty tables."""
         counts = np.stack(cells.values, axis=1)
-        rows = counts.sum(axis=1)
-        order = np.argsort(rows * len(rows) <= rows.sum(), kind="stable")  # frequent bins first, to be found first
-        group = cells.group[order]
-        ids = identify(cells.low[order], self.tables.shifts[group], self.lattice)
-        kernels.place_bins(ids, group, counts[order], self.tables)
+        ids = identify(cells.low, self.tables.shifts[cells.group], self.lattice)
+        frequent = np.unique(np.nonzero(counts > FREQUENT * counts.sum() / max(len(counts), 1))[0])
+        for bins in (frequent, slice(None)):  # those placed first are found first
+            kernels.place_bins(ids[bins], cells.group[bins], counts[bins], self.tables)
 
     def _empty(self, slots: int) -> tuple[Integers, Counts]:
         return np.full(slots, EMPTY), np.zeros((slots, self.sides), dtype=np.float64 if self.weighted else np.int64)

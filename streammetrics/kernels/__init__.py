@@ -5,7 +5,7 @@ The choice between the two is made only here.
 
 from typing import Final
 
-from streammetrics.kernels import classes, errors, hash_tables, pairs
+from streammetrics.kernels import classes, errors, hash_tables, pairs, resolution
 from streammetrics.kernels import numpy as definition
 from streammetrics.kernels.choice import fastest
 from streammetrics.kernels.numpy import CLIP, NOTHING, Codes, Counts, Extent, Floats, Runs
@@ -17,11 +17,13 @@ count_outcomes: Final = fastest(definition.count_outcomes)
 count_pairs: Final = fastest(pairs.count_pairs)
 count_ranks: Final = fastest(classes.count_ranks)
 extent: Final = fastest(definition.extent)
+find_bins: Final = fastest(resolution.find_bins)
 interleave: Final = fastest(pairs.interleave)
 likeliest: Final = fastest(classes.likeliest)
 number: Final = fastest(definition.number)
 place_bins: Final = fastest(hash_tables.place_bins)
 row_sums: Final = classes.row_sums  # sorting takes most of it, which is compiled already
+sum_bins: Final = fastest(resolution.sum_bins)
 sum_calibration: Final = fastest(definition.sum_calibration)
 sum_class_loss_differences: Final = pairs.sum_class_loss_differences  # logarithms take most of it
 sum_class_losses: Final = fastest(classes.sum_class_losses)
@@ -45,11 +47,13 @@ __all__ = [
     "count_pairs",
     "count_ranks",
     "extent",
+    "find_bins",
     "interleave",
     "likeliest",
     "number",
     "place_bins",
     "row_sums",
+    "sum_bins",
     "sum_calibration",
     "sum_class_loss_differences",
     "sum_class_losses",

@@ -11,8 +11,8 @@ from typing import Any, Final, ParamSpec, TypeVar, cast
 P = ParamSpec("P")
 T = TypeVar("T")
 
-COMPILED = ("compiled", "compiled_hash_tables", "compiled_classes", "compiled_pairs")
-LARGE = 262_144  # rows from which loading compiled code pays off
+COMPILED = ("compiled", "compiled_hash_tables", "compiled_classes", "compiled_pairs", "compiled_resolution")
+LARGE = 262_144  # rows from which it pays to load compiled code
 log: Final = logging.getLogger("streammetrics")
 
 

@@ -128,7 +128,8 @@ class Lattice:
         """For neighbours of ascending keys: the lowest shift at which both fall in one bin, 64 if none does."""
         levels = bit_length(keys[1:] ^ keys[:-1])
         shared = np.minimum(levels, MAX_SHIFT)
-        return np.where(self.span_atoms(keys[1:] >> shared, shared), 64, levels)
+        levels[self.span_atoms(keys[1:] >> shared, shared)] = 64
+        return levels
 
     def _levels_to_atom(self, keys: Keys) -> NDArray[np.int64]:
         """Lowest shift at which a key shares a bin with an atom, 0 for the atom itself.

@@ -1,0 +1,40 @@
+"""At which resolution the bins of a group fit its capacity, and where each of them begins."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.kernels.lattice import MAX_SHIFT, Keys, Lattice
+from streammetrics.kernels.numpy import Codes, Runs
+
+NEW = MAX_SHIFT + 2  # more than any level: between two groups
+
+Shifts = NDArray[np.int64]
+
+
+def find_bins(low: Keys, runs: Runs, least: Shifts, lattice: Lattice, capacity: int) -> tuple[Codes, Shifts]:
+    """Where bins begin at the smallest shift of each run at which they fit the capacity, and these shifts; 30 ns.
+
+    A run has the lowest keys of the cells of a group in order. It needs at least the shift ``least``, which no shift of
+    its cells exceeds. At shift s it holds one bin more than it has neighbours that only merge above s.
+    """
+    sizes = np.diff(runs.starts)
+    levels = np.append(NEW, lattice.merge_levels(low))
+    levels[runs.starts[:-1]] = NEW
+    shifts, full = least.copy(), np.flatnonzero(sizes > capacity)
+    if len(full):
+        place = np.full(len(sizes), len(full))
+        place[full] = np.arange(len(full))
+        cells = np.repeat(place * (NEW + 1), sizes)
+        cells += levels
+        merging = np.bincount(cells, minlength=(len(full) + 1) * (NEW + 1)).reshape(-1, NEW + 1)[: len(full)]
+        left = sizes[full, np.newaxis] - np.cumsum(merging, axis=1)  # bins at each shift
+        shifts[full] = np.minimum(np.maximum(shifts[full], np.argmax(left <= capacity, axis=1)), MAX_SHIFT)
+    return np.flatnonzero(levels > np.repeat(shifts, sizes)), shifts
+
+
+def sum_bins(values: NDArray[np.integer], first: Codes) -> NDArray[np.int64]:
+    """Sums of integers from each of some places up to the next; 3 ns."""
+    before = np.append(0, np.cumsum(values, dtype=np.int64))  # exact, and faster than short sums one by one
+    return np.diff(before[first], append=before[-1])
