@@ -16,7 +16,7 @@ from streammetrics.history.store import MetricStore
 from streammetrics.joining.columns import Columns
 from streammetrics.joining.coverage import coverage
 from streammetrics.joining.log import Log
-from streammetrics.joining.waiting import CORRECTION, DAY, LABEL, OWN, SCORE, newest
+from streammetrics.joining.waiting import CORRECTION, LABEL, OWN, SCORE, newest
 from streammetrics.times import earlier, require_length
 
 
@@ -114,7 +114,6 @@ class Joiner:
             StateError: If a table cannot be read or written, or the rows that wait were deleted.
         """
         rows = self._columns.read(batch, self._columns.scores)
-        rows = rows.with_columns(self._columns.days(rows, self.store.window).alias(DAY))
         return self._add(rows.unique(self._columns.key, keep="first", maintain_order=True), SCORE)
 
     def add_labels(self, batch: Any, *, correct: bool = False) -> Joined:

@@ -48,7 +48,7 @@ class Log:
         """
         self.store._require(self.acc)
         self.settle()
-        return self.waiting.add(rows, kind, self._tried)
+        return self.waiting.add(rows, kind, self._tried, self._days if kind == SCORE else None)
 
     def settle(self, tried: Change | None = None) -> Any:
         """Bring the history up to the last commit of the log, and return that version of it.
@@ -88,6 +88,9 @@ class Log:
         if table is None or days(table, LABEL, CORRECTION).is_empty():
             return 0 if table is None else int(table.version())
         return int(self.waiting.rows(table, LABEL, CORRECTION).select(pl.min(COMMIT)).collect().item()) - 1
+
+    def _days(self, scores: pl.DataFrame) -> pl.Series:
+        return self.columns.days(scores, self.store.window)
 
     def _tried(self, table: Any, rows: pl.DataFrame) -> Change:
         """What rows change if they are the next commit of the log.

@@ -36,12 +36,19 @@ class Waiting:
     table: Table
     key: tuple[str, ...]
 
-    def add(self, rows: pl.DataFrame, kind: str, tried: Callable[[Any, pl.DataFrame], T]) -> tuple[int, T | None]:
+    def add(
+        self,
+        rows: pl.DataFrame,
+        kind: str,
+        tried: Callable[[Any, pl.DataFrame], T],
+        days_of: Callable[[pl.DataFrame], pl.Series] | None = None,
+    ) -> tuple[int, T | None]:
         """Add rows in one commit. Those of days that have expired are left out.
 
         Args:
-            rows: the columns to keep; scores have their `DAY` too.
+            rows: the columns to keep.
             kind: which rows they are.
+            days_of: gives the days of scores, from the rows as the table would hold them. Labels have the newest one.
             tried: called with a version of the table and the rows as it would hold them. What it raises leaves nothing
                 behind.
 
@@ -57,13 +64,12 @@ class Waiting:
 
         def append(table: Any) -> tuple[int, T | None] | None:
             """What was done; None if the table has got new columns, with which it is tried again."""
-            first = expired_before(table) or date.min
-            last = max(newest(table) or today(), first)  # clocks go back
-            fresh = rows.filter(pl.col(DAY) >= first) if kind == SCORE else rows.with_columns(pl.lit(last).alias(DAY))
+            first, held = expired_before(table) or date.min, _as_stored(table, rows)
+            day = pl.lit(max(newest(table) or today(), first)) if days_of is None else days_of(held)  # clocks go back
+            own = {KIND: pl.lit(kind), DAY: day, COMMIT: pl.lit(table.version() + 1, pl.Int64)}
+            fresh = held.with_columns(**own).filter(pl.col(DAY) >= first)
             if fresh.is_empty():
                 return rows.height, None
-            own = {KIND: pl.lit(kind), COMMIT: pl.lit(table.version() + 1, pl.Int64)}
-            fresh = _as_stored(table, fresh).with_columns(**own)
             found = tried(table, fresh)
             if _widen(table, rows):
                 return None

@@ -1,7 +1,7 @@
 """Rows join whichever half comes first, count once, can be corrected, and expire."""
 
 import math
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import polars as pl
@@ -178,6 +178,17 @@ def test_windows_with_a_time_zone_and_keys_of_several_columns(tmp_path):
     assert joiner.store.query().finalize()["prevalence"].value == 0
 
 
+def test_scores_of_another_time_zone_count_on_the_day_of_the_first(tmp_path):
+    joiner = made(tmp_path, task([pl.col("at").dt.truncate("1d").alias("day")]))
+    times = [datetime(2026, 1, 1, 16, tzinfo=UTC), datetime(2026, 1, 2, 1, tzinfo=ZoneInfo("Asia/Tokyo"))]
+    for number, time in enumerate(times):
+        joiner.add_scores({"id": [number], "p": [0.5], "at": [time]})
+    joiner.add_labels({"id": [0, 1], "clicked": [0, 0]})
+    assert joiner.add_labels({"id": [1], "clicked": [1]}, correct=True).corrected == 1
+    assert joiner.coverage().select("day", "labeled").rows() == [(day(0), 2)]
+    assert joiner.store.query().finalize()["prevalence"].value == 0.5
+
+
 def test_the_window_is_named_if_there_are_several_times(tmp_path):
     store, by = sm.MetricStore(tmp_path / "history", window="day"), ["day", "signed_up"]
     joiner = sm.Joiner(store, task(by), key="id", expires="45d")
@@ -204,7 +215,7 @@ def test_labels_can_bring_further_columns(tmp_path):
         ({"id": [None], "p": [0.1], "day": [FIRST]}, sm.DataError, "Column 'id' contains null in 1 of 1 rows"),
         ({"id": [1.0, math.nan], "p": [0.1] * 2, "day": [FIRST] * 2}, sm.DataError, "'id' contains NaN in 1 of 2 rows"),
         ({"id": [1], "p": [7.0], "day": [FIRST]}, sm.DataError, r"scores outside \[0, 1\]"),
-        ({"id": [1], "p": [0.1], "day": ["a"]}, sm.SpecificationError, "must have one window"),
+        ({"id": [1], "p": [0.1], "day": ["a"]}, sm.ColumnError, "'day' is of type String; the rows"),
         ({"id": [1], "p": [0.1], "day": pl.Series([None], dtype=pl.Date)}, sm.DataError, "Column 'day' contains null"),
         (
             {"id": [1], "p": [0.1], "day": [date.max]},
@@ -251,6 +262,7 @@ def test_values_whose_squares_overflow_do_not_wait(tmp_path):
         ({"key": []}, r"key= must be one column or several, got \(\)"),
         ({"key": "clicked"}, "Column 'clicked' is part of the key"),
         ({"acc": sm.predictions(y_score="p", by="day")}, "name the columns of labels by labels="),
+        ({"acc": task("p")}, "must have one window, a group column of type Date or Datetime; found none"),
         ({"acc": 3}, "acc= must be an Accumulator, got int"),
         ({"key": "_day"}, "The joiner uses the column name '_day'"),
     ],
