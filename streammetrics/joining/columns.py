@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from itertools import pairwise
 from typing import Any
 
 import polars as pl
@@ -59,6 +60,9 @@ class Columns:
             raise SpecificationError(f"Column {both[0]!r} is part of the key, so it cannot be a label.")
         if clash := [name for name in (*self.key, *self.labels, *self.scores) if name.lower() in taken]:
             raise SpecificationError(f"The joiner uses the column name {clash[0]!r}. Rename the column.")
+        names = sorted(sorted({*self.key, *self.labels, *self.scores}), key=str.lower)
+        if alike := [(a, b) for a, b in pairwise(names) if a.lower() == b.lower()]:
+            raise SpecificationError("Columns {!r} and {!r} differ only in case. Rename one.".format(*alike[0]))
 
     def read(self, batch: Any, columns: Sequence[str]) -> pl.DataFrame:
         """The key and some columns of a batch, checked as far as they can be alone: what waits must not fail later.

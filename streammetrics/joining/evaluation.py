@@ -65,10 +65,3 @@ def _needed(roles: Roles) -> set[str]:
     """The columns of models and of statistics, in which a row that an accumulator evaluates has no null."""
     of_models = [*roles.y_pred.values(), *roles.y_score.values()]
     return {*(name for names in of_models for name in names), *roles.inputs.values()}
-
-
-def without_limit(acc: Accumulator) -> Accumulator:
-    """The accumulator without a limit of groups, unless more are put into one group of others."""
-    if acc._content.limit.overflow == "raise":
-        acc.max_groups = None
-    return acc

@@ -18,7 +18,7 @@ from streammetrics.history.batches import Stretch
 from streammetrics.history.store import MetricStore
 from streammetrics.history.table import Table
 from streammetrics.joining.columns import Columns
-from streammetrics.joining.evaluation import evaluators, require_complete, shares, without_limit
+from streammetrics.joining.evaluation import evaluators, require_complete, shares
 from streammetrics.joining.pairs import Change, pairs
 from streammetrics.joining.waiting import COMMIT, CORRECTION, DAY, FOLDER, KIND, LABEL, SCORE, Waiting, days
 from streammetrics.pipeline import accumulate
@@ -126,10 +126,11 @@ class Log:
 
     def _evaluated(self, rows: pl.LazyFrame) -> list[Accumulator]:
         """Rows that have been tried, evaluated. Those of several batches may have more groups than one may."""
-        return [
-            accumulate(share.select(acc.roles.sources), without_limit(acc))
-            for acc, share in shares(rows, self._evaluators())
-        ]
+        found = []
+        for acc, share in shares(rows, self._evaluators()):
+            acc.max_groups = None
+            found.append(accumulate(share.select(acc.roles.sources), acc))
+        return found
 
     def _evaluators(self) -> list[Accumulator]:
         columns = {*self.columns.scores, *self.columns.labels, *self.columns.key}

@@ -263,6 +263,7 @@ def test_values_whose_squares_overflow_do_not_wait(tmp_path):
         ({"key": "clicked"}, "Column 'clicked' is part of the key"),
         ({"acc": sm.predictions(y_score="p", by="day")}, "name the columns of labels by labels="),
         ({"acc": task("p")}, "must have one window, a group column of type Date or Datetime; found none"),
+        ({"key": ["id", "P"]}, "Columns 'P' and 'p' differ only in case. Rename one"),
         ({"acc": 3}, "acc= must be an Accumulator, got int"),
         ({"key": "_day"}, "The joiner uses the column name '_day'"),
     ],
