@@ -189,7 +189,11 @@ def render(frame: pl.DataFrame, by: list[str], width: int | None = None) -> str:
     """
     kept = [c for c in frame.columns if c not in (*by, *ESTIMATE)]
     several = [c for c in kept if frame[c].drop_nulls().n_unique() > 1]
-    return _segments(frame, by, several, width) if by else _list(frame, several, width)
+    shown = _segments(frame, by, several, width) if by else _list(frame, several, width)
+    thresholds = frame["threshold"].drop_nulls().unique().to_list() if "threshold" in frame.columns else []
+    if len(thresholds) != 1:
+        return shown
+    return f"{shown}\nScores of at least {thresholds[0]:g} count as positive."  # which no column says
 
 
 def differences(frame: pl.DataFrame, note: str | None = None, width: int | None = None) -> str:

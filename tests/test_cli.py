@@ -195,6 +195,23 @@ def test_check_decides_in_every_group(folder):
     assert failing[0].startswith("roc_auc >= 0.99 does not hold for country BR: roc_auc is 0.")
 
 
+def test_check_of_one_model(folder, tmp_path):
+    scores = ["--y-score", "good=p_click", "--y-score", "bad=1 - p_click"]
+    run("evaluate", folder / "days", "--y-true", "clicked", *scores, "--save", tmp_path / "two.state")
+    check = ["check", tmp_path / "two.state", "--require", "roc_auc>=0.6"]
+    assert "for model bad" in run(*check, code=1)
+    assert run(*check, "--model", "good") == "roc_auc>=0.6 holds.\n"
+    assert "model" not in run(*check, "--model", "bad", code=1)
+    assert "Unknown model 'best'. Models: 'bad', 'good'." in run(*check, "--model", "best", code=2)
+
+
+def test_reports_say_which_scores_are_positive(folder):
+    assert run("show", folder / "state", "--total").splitlines()[-1] == "Scores of at least 0.5 count as positive."
+    assert "count as positive" in run("show", folder / "state").splitlines()[-1]
+    assert "count as positive" not in run("show", folder / "state", "--metric", "roc_auc")
+    assert "0.5 count as positive.\n" in run("show", folder / "state", "--metric", "recall")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -537,7 +554,12 @@ def test_a_positive_label_that_a_column_cannot_have_is_told(typed):
 def test_columns_that_are_missing_are_told_beside_a_label(typed):
     for column in ("flags", "flags = 1"):
         found = run("evaluate", typed, "--y-true", column, "--y-score", "q", "--positive", "a", code=2)
-        assert "Column 'flags' not found. Available columns: 'text'" in found
+        assert "Column 'flags' not found. Did you mean 'flag'? Available columns: 'text'" in found
+
+
+def test_all_missing_columns_are_told_together(typed):
+    found = run("evaluate", typed, "--y-true", "flagg", "--y-score", "score", "--by", "txt", code=2)
+    assert "Error: Columns 'flagg', 'score', 'txt' not found. Did you mean 'flag', 'text'? Available columns:" in found
 
 
 def test_columns_are_names_or_expressions(typed):

@@ -135,7 +135,12 @@ def test_group_types_of_shards_are_brought_together():
 
 
 BAD = {
-    "missing column": ({"y": [1], "q": [0.5]}, {}, sm.ColumnError, "Column 'p' not found. Available columns: y, q"),
+    "missing column": (
+        {"y": [1], "q": [0.5]},
+        {},
+        sm.ColumnError,
+        "Column 'p' not found. Available columns: 'y', 'q'",
+    ),
     "null label": (
         {"y": [1, None], "p": [0.1, 0.2]},
         {},

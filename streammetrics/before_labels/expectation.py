@@ -74,6 +74,7 @@ def expect(
     expected_positives     15  ± 3
     accuracy             0.75  ± 0.076
     recall               0.50  ± 0.1
+    Scores of at least 0.5 count as positive.
     """
     one, other = (x.finalize() if isinstance(x, Accumulator) else x for x in (scores, reference))
     if not 1 <= odds < inf:

@@ -11,9 +11,10 @@ from typing import Any
 import click
 import polars as pl
 
+from streammetrics.rows.columns import require_columns
 from streammetrics.rows.roles import Column
 from streammetrics.sources.files import Files
-from streammetrics.sources.streams import readable, require
+from streammetrics.sources.streams import readable
 
 # name=column; an expression has spaces around its =
 NAMED = re.compile(r"([^=<>!]*[^\s=<>!])=(?![=\s])(.+)", re.DOTALL)
@@ -66,7 +67,7 @@ class Columns:
         return number if found.is_numeric() and not isinstance(number, bool) else text
 
     def _type(self, made: pl.Expr) -> pl.DataType:
-        require(made.meta.root_names(), self.schema.names())
+        require_columns(made.meta.root_names(), self.schema.names())
         with readable(self.files.name):
             return self.files.scan().select(made).collect_schema().dtypes()[0]
 

@@ -55,6 +55,7 @@ form: Final = formats(*FORMATS)
 form_of_reports: Final = formats(*FORMATS, PROMETHEUS, METRICS, GITHUB)
 form_of_verdicts: Final = formats(*FORMATS, *VERDICT_FORMATS)
 by: Final = click.option("--by", multiple=True, help="Group column. Can be repeated.")
+model: Final = click.option("--model", help="Model, if the state has several.")
 metrics: Final = click.option(
     "--metric", "metrics", multiple=True, help="Metric to show, such as 'fbeta(beta=2)'. Can be repeated."
 )

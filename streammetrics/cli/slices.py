@@ -22,7 +22,7 @@ from streammetrics.cli.widths import width
 @click.option("--depth", type=int, default=2, show_default=True, help="Maximum number of group columns of a slice.")
 @click.option("--min-rows", type=int, default=500, show_default=True, help="Minimum number of rows of a slice.")
 @click.option("--fdr", type=float, default=0.05, show_default=True, help="False discovery rate.")
-@click.option("--model", help="Model, if the state has several.")
+@options.model
 @click.option("--threshold", type=float, help="Threshold of the metric, if the state has several.")
 @click.option("--label", help="Label of the metric, if the state has several.")
 @options.confidence

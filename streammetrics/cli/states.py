@@ -65,6 +65,7 @@ def show_command(
 )
 @options.by
 @options.total
+@options.model
 @options.form_of_verdicts
 @options.output
 @click.pass_context
@@ -74,16 +75,18 @@ def check_command(
     requirements: tuple[str, ...],
     by: tuple[str, ...],
     total: bool,
+    model: str | None,
     form: str,
     output: Path | None,
 ) -> None:
-    """Check requirements on a saved state, in every group.
+    """Check requirements on a saved state, in every group and for every model.
 
     A requirement holds if the certified bounds prove it: with >= the lower bound decides, with <= the upper bound. The
     exit code is 1 if one does not hold. --format github prints annotations for GitHub Actions, --format junit a report
     for CI systems.
     """
     report = report_of(state, by, total)
+    report = report if model is None else report._of_model(model)
     failures = report.violations(requirements)
     held = f"All {len(requirements)} requirements hold." if len(requirements) > 1 else f"{requirements[0]} holds."
     shown = [click.style(line, fg="red") for line in failures] or [click.style(held, fg="green")]

@@ -25,8 +25,9 @@ from streammetrics.engines.tables import (
 )
 from streammetrics.errors import SourceError, SpecificationError
 from streammetrics.report.report import Report
+from streammetrics.rows.columns import require_columns
 from streammetrics.rows.folds import MOST_FOLDS, fold
-from streammetrics.sources.streams import Source, are_paths, open_files, require
+from streammetrics.sources.streams import Source, are_paths, open_files
 from streammetrics.system.lazy import pa
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def _parts(source: Source, columns: Sequence[str]) -> list[Any]:
     """Delayed partitions, or files."""
     if hasattr(source, "to_delayed"):
         if hasattr(source, "columns"):
-            require(columns, list(source.columns))
+            require_columns(columns, list(source.columns))
             source = source[list(columns)] if columns else source
         return list(source.to_delayed())
     paths = [source] if isinstance(source, (str, Path)) else source

@@ -12,7 +12,8 @@ from streammetrics import pipeline
 from streammetrics.accumulator import Accumulator
 from streammetrics.engines.tables import Metrics, engine, evaluated, require_accumulator
 from streammetrics.report.report import Report
-from streammetrics.sources.streams import Stream, guarded, numbered, require
+from streammetrics.rows.columns import require_columns
+from streammetrics.sources.streams import Stream, guarded, numbered
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
@@ -41,7 +42,7 @@ def accumulate(relation: DuckDBPyRelation, acc: Accumulator, *, workers: int | N
     require_accumulator(relation, acc)
     column = engine("duckdb", extra="duckdb").ColumnExpression
     columns = acc.roles.sources
-    require(columns, relation.columns)
+    require_columns(columns, relation.columns)
     used = relation.select(*map(column, columns)) if columns else relation  # volume alone requires rows of any column
 
     readers: list[Any] = []

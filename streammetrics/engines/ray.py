@@ -20,7 +20,7 @@ from streammetrics.engines.tables import (
     unpacked,
 )
 from streammetrics.report.report import Report
-from streammetrics.sources.streams import require
+from streammetrics.rows.columns import require_columns
 from streammetrics.system.lazy import pa
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _used(dataset: Dataset, acc: Accumulator) -> Dataset:
     columns, schema = acc.roles.sources, dataset.schema(fetch_if_missing=False)  # which would run the functions
     if schema is None or not columns:
         return dataset
-    require(columns, schema.names)
+    require_columns(columns, schema.names)
     return dataset.select_columns(list(columns))
 
 

@@ -25,7 +25,7 @@ from streammetrics.engines.tables import (
 from streammetrics.errors import SpecificationError
 from streammetrics.history.store import MetricStore
 from streammetrics.report.report import Report
-from streammetrics.sources.streams import require
+from streammetrics.rows.columns import require_columns
 from streammetrics.state.header import KEY as HEADER
 from streammetrics.system.lazy import pa
 
@@ -190,7 +190,7 @@ def _described(types: Any, acc: Accumulator) -> Any:
 
 def _used(df: DataFrame, acc: Accumulator) -> list[str]:
     """The columns in use; any one for volume alone, since rows without columns are not sent."""
-    require(acc.roles.sources, df.columns)
+    require_columns(acc.roles.sources, df.columns)
     return list(acc.roles.sources) or df.columns[:1]
 
 

@@ -13,10 +13,9 @@ import polars as pl
 from streammetrics.accumulator import Accumulator
 from streammetrics.errors import Argument, ColumnError, DataError, SpecificationError
 from streammetrics.rows.batches import read
-from streammetrics.rows.columns import Reader
+from streammetrics.rows.columns import Reader, require_columns
 from streammetrics.rows.frames import to_frame
 from streammetrics.rows.roles import Roles, several
-from streammetrics.sources.streams import require
 from streammetrics.state.overflow import suspects
 
 LARGEST = 2**63 - 1  # integer that Delta Lake has
@@ -73,7 +72,7 @@ class Columns:
         """
         needed = list(dict.fromkeys([*self.key, *columns]))
         frame = to_frame(batch, needed)
-        require(needed, frame.columns)
+        require_columns(needed, frame.columns)
         for name in self.key:
             _refuse_nulls(frame[name])
             _refuse_inexact(frame[name])

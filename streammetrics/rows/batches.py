@@ -12,7 +12,7 @@ import polars as pl
 from streammetrics.errors import ColumnError
 from streammetrics.kernels import Codes
 from streammetrics.rows.codes import encode
-from streammetrics.rows.columns import Reader
+from streammetrics.rows.columns import Reader, require_columns
 from streammetrics.rows.folds import fold
 from streammetrics.rows.frames import decoded, joint_types, to_frame, types_of
 from streammetrics.rows.roles import FOLD, LABEL, SINGLE, Roles
@@ -93,6 +93,7 @@ def read(data: Any, roles: Roles) -> Batch:
 
 
 def _read(frame: pl.DataFrame, roles: Roles) -> Batch:
+    require_columns(roles.sources, frame.columns)
     reader = Reader(frame, roles)
     scores = {
         Field("score", model, i): s

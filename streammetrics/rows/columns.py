@@ -6,6 +6,7 @@ import operator
 from collections.abc import Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
+from difflib import get_close_matches
 from functools import reduce
 from typing import Any
 
@@ -26,6 +27,24 @@ BOOLEANS = {"true": True, "false": False}
 SMALLEST, LARGEST = -(2**63), 2**64 - 1  # integers of 64 bits
 
 
+def require_columns(wanted: Sequence[str], present: Sequence[str]) -> None:
+    """Refuse data that lack columns, and name all of them.
+
+    Raises:
+        ColumnError: If a column is missing.
+
+    >>> require_columns(["fraud", "score"], ["is_fraud", "score_v1", "day"])
+    Traceback (most recent call last):
+    streammetrics.errors.ColumnError: Columns 'fraud', 'score' not found. Did you mean 'is_fraud', 'score_v1'? \
+Available columns: 'is_fraud', 'score_v1', 'day'.
+    """
+    if missing := [name for name in dict.fromkeys(wanted) if name not in present]:
+        near = dict.fromkeys(match for name in missing for match in get_close_matches(name, present, n=1))
+        advice = f" Did you mean {few(near)}?" if near else ""
+        noun = "Columns" if len(missing) > 1 else "Column"
+        raise ColumnError(f"{noun} {few(missing)} not found.{advice} Available columns: {few(present) or 'none'}.")
+
+
 class Reader:
     """Columns of one batch by role."""
 
@@ -37,10 +56,7 @@ class Reader:
         """Return a column of the batch, or the result of its expression."""
         expression = self.roles.expressions.get(name)
         if expression is None:
-            self._require(name)
             return self.frame.get_column(name)
-        for root in expression.meta.root_names():
-            self._require(root)
         try:
             made = self.frame.select(expression).to_series()
         except StreamMetricsError:
@@ -222,12 +238,6 @@ class Reader:
         if not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
             raise ColumnError(f"Column {column.name!r} must be numeric, got {column.dtype}.")
         return column if column.dtype.is_float() else column.cast(pl.Float64)
-
-    def _require(self, name: str) -> None:
-        if name not in self.frame.columns:
-            raise ColumnError(
-                f"Column {name!r} not found. Available columns: {', '.join(self.frame.columns) or 'none'}."
-            )
 
     @staticmethod
     def _nan_to_null(column: pl.Series) -> pl.Series:

@@ -12,8 +12,9 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
-from streammetrics.errors import ColumnError, DataError, SourceError, StreamMetricsError
+from streammetrics.errors import DataError, SourceError, StreamMetricsError
 from streammetrics.rows.batches import read
+from streammetrics.rows.columns import require_columns
 from streammetrics.rows.roles import Roles
 from streammetrics.sources.files import Files, PathLike, expand, in_parts
 from streammetrics.system.lazy import pa
@@ -157,7 +158,7 @@ def _is_dataset(source: Source) -> bool:
 
 def _dataset(dataset: Any, columns: Sequence[str], chunk: int) -> Stream:
     """Stream a pyarrow Dataset."""
-    require(columns, dataset.schema.names)
+    require_columns(columns, dataset.schema.names)
 
     def batches() -> Iterator[Any]:
         return guarded(dataset.to_batches(columns=list(columns), batch_size=chunk), "the dataset")
@@ -215,7 +216,7 @@ def _plan(
         return guarded(numbered.collect_batches(chunk_size=chunk), name)
 
     with readable(name):
-        require([*columns, *kept.meta.root_names()], plan.collect_schema().names())
+        require_columns([*columns, *kept.meta.root_names()], plan.collect_schema().names())
         # Without any column (volume alone) rows would not be counted.
         used = plan.filter(kept).select(columns or pl.all())
         return Stream(guarded(used.collect_batches(maintain_order=False), name), rows, again, place)
@@ -246,14 +247,3 @@ def readable(name: Name) -> Iterator[None]:
         lines = str(error).strip().splitlines() or [type(error).__name__]
         told = name if isinstance(name, str) else name()
         raise SourceError(f"Cannot read {told}: {ADVICE.split(lines[0])[0]}") from error
-
-
-def require(columns: Sequence[str], present: Sequence[str]) -> None:
-    """Refuse a source that lacks a column.
-
-    Raises:
-        ColumnError: If a column is missing.
-    """
-    for column in columns:
-        if column not in present:
-            raise ColumnError(f"Column {column!r} not found. Available columns: {few(present) or 'none'}.")

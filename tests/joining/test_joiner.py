@@ -210,7 +210,7 @@ def test_labels_can_bring_further_columns(tmp_path):
 @pytest.mark.parametrize(
     ("batch", "error", "message"),
     [
-        ({"p": [0.1]}, sm.ColumnError, "Column 'id' not found"),
+        ({"p": [0.1]}, sm.ColumnError, "Columns 'id', 'day' not found"),
         ({"id": [1], "p": [0.1]}, sm.ColumnError, "Column 'day' not found"),
         ({"id": [None], "p": [0.1], "day": [FIRST]}, sm.DataError, "Column 'id' contains null in 1 of 1 rows"),
         ({"id": [1.0, math.nan], "p": [0.1] * 2, "day": [FIRST] * 2}, sm.DataError, "'id' contains NaN in 1 of 2 rows"),
