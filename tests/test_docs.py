@@ -108,7 +108,9 @@ def test_monitoring_runs_from_the_top_and_prints_what_it_says():
 )
 @pytest.mark.usefixtures("directory")
 def test_pages_run_from_the_top_and_print_what_they_say(page, tables):
-    for package in ("prometheus_client", "opentelemetry", "mlflow") if page == "integrations" else ():
+    for package in (
+        ("prometheus_client", "opentelemetry", "mlflow", "matplotlib", "sklearn") if page == "integrations" else ()
+    ):
         pytest.importorskip(package, reason=f"{package} is not installed")
     outputs = [(block, printed) for language, block, printed in played(f"docs/{page}.md") if language == "text"]
     assert len(outputs) == tables

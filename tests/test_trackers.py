@@ -2,6 +2,7 @@
 
 import builtins
 import json
+from importlib.metadata import entry_points
 
 import polars as pl
 import pytest
@@ -189,6 +190,71 @@ def test_metrics_that_would_have_the_same_name_are_refused(mlflow):
     acc = sm.multiclass(y_true="y", y_pred="p").update({"y": ["a?", "a!"], "p": ["a?", "a?"]})
     with mlflow.start_run(), pytest.raises(sm.ReportError, match="the same name in MLflow"):
         acc.finalize(["recall"]).log_to_mlflow()
+
+
+@pytest.fixture
+def evaluated(mlflow, tmp_path):
+    """What the evaluator makes of rows or a model: the numbers that MLflow returns, and those of the run."""
+    evaluation = pytest.importorskip(
+        "mlflow.models.evaluation", reason="MLflow has no evaluation", exc_type=ImportError
+    )
+    from mlflow.models.evaluation.evaluator_registry import _model_evaluation_registry as registry
+
+    [entry] = entry_points(group="mlflow.model_evaluator", name="streammetrics")
+    registry.register("streammetrics", entry.load())
+
+    def run(**options):
+        with mlflow.start_run() as run:
+            found = evaluation.evaluate(evaluators="streammetrics", **options).metrics
+        assert mlflow.get_run(run.info.run_id).data.metrics == found
+        folder = tmp_path / "runs" / run.info.experiment_id / run.info.run_id / "artifacts" / "streammetrics"
+        return found, pl.read_csv(folder / "metrics.csv")
+
+    return run
+
+
+def test_mlflow_evaluates_scores(evaluated):
+    config = {"task": "binary", "by": "land", "confidence": 0.9, "thresholds": [0.5, 0.75]}
+    frame = pl.DataFrame(BATCH).to_pandas()
+    found, table = evaluated(data=frame, targets="y", predictions="p", model_type="classifier", evaluator_config=config)
+    report = (
+        sm.binary(y_true="y", y_score="p", by="land", thresholds=[0.5, 0.75]).update(BATCH).finalize(confidence=0.9)
+    )
+    assert found["roc_auc"] == report.rollup()["roc_auc"].value
+    assert found["recall_at_0.75.ci_upper"] == report.rollup().get("recall", threshold=0.75).ci_upper
+    assert table["value"].to_list() == report.frame["value"].to_list()
+
+
+def test_mlflow_evaluates_a_model(evaluated):
+    frame = pl.DataFrame({"x": [1.0, 2.0, 3.0], "y": [1.5, 2.0, 2.0]}).to_pandas()
+    data = {"data": frame, "targets": "y", "model_type": "regressor"}
+    found, _ = evaluated(model=lambda rows: rows["x"], **data, evaluator_config={"task": "regression"})
+    assert found["mae"] == 0.5
+    several = evaluated(
+        model=lambda rows: rows.assign(double=2 * rows["x"]),
+        **data,
+        predictions="double",
+        evaluator_config={"task": "regression", "metrics": ["mae"]},
+    )
+    assert several[0]["mae"] == (0.5 + 2 + 4) / 3
+
+
+def test_a_configuration_can_say_what_predictions_are(evaluated):
+    frame = pl.DataFrame(BATCH).with_columns(hard=pl.col("p").round().cast(int)).to_pandas()
+    data = {"data": frame, "targets": "y", "predictions": "hard", "model_type": "classifier"}
+    found, _ = evaluated(**data, evaluator_config={"task": "binary", "y_pred": "hard"})
+    assert found["accuracy"] == pytest.approx(2 / 3)
+    found, _ = evaluated(**data, evaluator_config={"task": "multiclass"})
+    assert found["accuracy"] == pytest.approx(2 / 3)
+    with pytest.raises(sm.SpecificationError, match="Unknown task 'ranking'"):
+        evaluated(**data, evaluator_config={"task": "ranking"})
+
+
+def test_mlflow_does_not_evaluate_without_a_task():
+    from streammetrics.mlflow_evaluator import Evaluator
+
+    assert not Evaluator.can_evaluate(model_type="classifier", evaluator_config={})
+    assert Evaluator.can_evaluate(model_type="classifier", evaluator_config={"task": "binary"})
 
 
 def test_without_an_extra_the_error_names_it(monkeypatch):

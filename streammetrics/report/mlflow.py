@@ -18,8 +18,8 @@ FOLDER = "streammetrics"
 NO_NAME = re.compile(r"[^\w\-. /]+")  # characters not allowed in metric names
 
 
-def log(report: Report, run_id: str | None, step: int | None) -> None:
-    """Log a report. For the arguments, see `Report.log_to_mlflow`."""
+def log(report: Report, run_id: str | None, step: int | None = None) -> dict[str, float]:
+    """Log a report, and return its metrics. For the arguments, see `Report.log_to_mlflow`."""
     mlflow = _mlflow()
     total = of_all_rows(report)
     numbers = flat(nested(total.frame, total.by))
@@ -32,6 +32,7 @@ def log(report: Report, run_id: str | None, step: int | None) -> None:
     mlflow.log_metrics(numbers, step=step, run_id=run_id)
     mlflow.log_text(text.without_awkward(report.frame).write_csv(), f"{FOLDER}/metrics.csv", run_id=run_id)
     mlflow.log_text(page(report), f"{FOLDER}/report.html", run_id=run_id)
+    return numbers
 
 
 def _mlflow() -> Any:
