@@ -185,7 +185,7 @@ def test_the_order_of_batches_makes_no_difference_to_counts(tmp_path):
 
 def test_an_accumulator_without_rows_adds_nothing(store):
     assert not store.append(COUNTS().update(predictions(0, 0)), batch_id="empty")
-    with pytest.raises(sm.StateError, match="there is no table"):
+    with pytest.raises(sm.StateError, match="No table at"):
         store.query()
     assert store.append(COUNTS().update(predictions(1, 0)), batch_id="empty")
 
@@ -323,7 +323,7 @@ def test_files_are_skipped_by_the_window(store):
     for path in deltalake.DeltaTable(store.uri).file_uris(file_pruning_predicate="day < '2026-02-03'"):
         Path(path).unlink()
     assert store.query("2026-02-03").seen == 90
-    with pytest.raises(sm.StateError, match="cannot be read"):
+    with pytest.raises(sm.StateError, match="Cannot read the table"):
         store.query()
 
 
@@ -412,17 +412,17 @@ def test_first_batches_that_cannot_be(store):
         return sm.Accumulator(y_true="y", by=by).update({"y": [1], **columns})
 
     day, other = [date(2026, 1, 1)], [datetime(2026, 1, 1)]
-    with pytest.raises(sm.SpecificationError, match=r"there is none\. Convert dates that are text"):
+    with pytest.raises(sm.SpecificationError, match=r"The accumulator has none\. Convert dates that are text"):
         store.append(acc("s", s=["a"]), batch_id="1")
-    with pytest.raises(sm.SpecificationError, match="day and other: name one by window="):
+    with pytest.raises(sm.SpecificationError, match="Select one of day, other with window="):
         store.append(acc(["day", "other"], day=day, other=other), batch_id="1")
-    with pytest.raises(sm.SpecificationError, match="'s' is no group column of type Date"):
+    with pytest.raises(sm.SpecificationError, match="'s' must be a group column of type Date"):
         sm.MetricStore(store.uri, window="s").append(acc(["day", "s"], day=day, s=["a"]), batch_id="1")
     with pytest.raises(sm.SpecificationError, match="the name 'Version'"):
         store.append(acc(["day", "Version"], day=day, Version=[1]), batch_id="1")
     with pytest.raises(sm.SpecificationError, match="the name 's'"):
         store.append(acc(["day", "s", "S"], day=day, s=[1], S=[1]), batch_id="1")
-    with pytest.raises(sm.ColumnError, match="type of 's', which is all null"):
+    with pytest.raises(sm.ColumnError, match="type of column 's': all values"):
         store.append(acc(["day", "s"], day=day, s=[None]), batch_id="1")
     for batch_id in ("", None, 7):
         with pytest.raises(sm.SpecificationError, match="batch_id="):
@@ -431,19 +431,19 @@ def test_first_batches_that_cannot_be(store):
     named = sm.MetricStore(store.uri, window="other")
     assert named.append(acc(["day", "other"], day=day, other=other), batch_id="1")
     assert named.query(every="1d").roles.by == ("other",)
-    with pytest.raises(sm.SpecificationError, match="the window of the table is 'other', not 'day'"):
+    with pytest.raises(sm.SpecificationError, match="The window of the table is 'other', not 'day'"):
         sm.MetricStore(store.uri, window="day").query()
 
 
 def test_questions_that_cannot_be(store):
     for ask in (store.query, store.windows, store.compact, lambda: store.retain("2026-01-01")):
-        with pytest.raises(sm.StateError, match="there is no table"):
+        with pytest.raises(sm.StateError, match="No table at"):
             ask()
     appended(store, COUNTS, [predictions(10, 0)])
     for arguments, word in (
         ({"since": "yesterday"}, "'yesterday'"),
-        ({"until": 7}, "not 7"),
-        ({"until": datetime.max}, "a time is"),
+        ({"until": 7}, "Cannot read 7 as a time"),
+        ({"until": datetime.max}, "as a time"),
         ({"since": "2026-01-01T00:00Z"}, "has a time zone"),
         ({"by": "region"}, "Unknown group column 'region'"),
         ({"by": "day", "every": "1d"}, "Two different columns are named 'day'"),
@@ -463,7 +463,7 @@ def test_a_table_of_something_else_is_refused(tmp_path):
     deltalake.write_deltalake(uri, pl.DataFrame({"day": [date(2026, 1, 1)]}))
     store = sm.MetricStore(uri)
     for step in (store.query, lambda: store.append(COUNTS().update(predictions(9, 0)), batch_id="1")):
-        with pytest.raises(sm.StateError, match="no store of streammetrics"):
+        with pytest.raises(sm.StateError, match="Not a streammetrics history"):
             step()
 
 
@@ -544,7 +544,7 @@ def test_a_table_whose_configuration_cannot_be_read_is_refused(content, tmp_path
 
 def test_only_accumulators_are_appended(store):
     for thing in (5, None, predictions(9, 0), COUNTS().finalize()):
-        with pytest.raises(sm.SpecificationError, match="acc must be an Accumulator, got"):
+        with pytest.raises(sm.SpecificationError, match="acc= must be an Accumulator, got"):
             store.append(thing, batch_id="1")
 
 
@@ -848,7 +848,7 @@ def test_times_with_and_without_a_time_zone_do_not_mix(tmp_path):
         assert store.query().seen == 9
 
 
-BEYOND = "out of the range of|outside of the years 1 to 9999"
+BEYOND = "out of the range of|outside the years 1 to 9999"
 FAR = {
     "year 12000": pl.Series([3_663_508], dtype=pl.Int32).cast(pl.Date),
     "before year 1": pl.Series([-719_163], dtype=pl.Int32).cast(pl.Date),

@@ -120,7 +120,7 @@ def test_a_stretch_without_rows_moves_the_offset(store):
     [
         ({}, "either batch_id= or source="),
         ({"batch_id": "1", "source": "s"}, "either batch_id= or source="),
-        ({"batch_id": "1", "upto": 3}, "belong to a source"),
+        ({"batch_id": "1", "upto": 3}, "require a source"),
         ({"batch_id": batches.SOURCE + "s"}, "batch_id="),
         ({"source": ""}, "source="),
         ({"source": "s"}, "upto="),
@@ -179,10 +179,15 @@ def test_windows_of_hours_are_replaced_by_the_hour_or_from_hour_to_hour(store):
 
 
 def test_replacements_that_cannot_be(store):
-    with pytest.raises(sm.StateError, match="there is no table"):
+    with pytest.raises(sm.StateError, match="No table at"):
         store.replace(rows(1), window=DAYS[0], batch_id="1")
     store.append(rows(1), batch_id="1")
-    for window, word in (((DAYS[0],), "pair"), ("soon", "'soon'"), (7, "not 7"), ((DAYS[0], "x"), "'x'")):
+    for window, word in (
+        ((DAYS[0],), "pair"),
+        ("soon", "'soon'"),
+        (7, "Cannot read 7 as a time"),
+        ((DAYS[0], "x"), "'x'"),
+    ):
         with pytest.raises(sm.SpecificationError, match=word):
             store.replace(rows(1), window=window, batch_id="2")
     with pytest.raises(sm.DataError, match="another window"):

@@ -297,7 +297,7 @@ def test_faults_are_named(stores, tmp_path):
     for error, message, options in (
         (sm.StateError, "no windows to show", {"since": "2030-01-01"}),
         (sm.MetricError, "mae", {"metrics": ["mae"]}),
-        (sm.SpecificationError, "'by' cannot name the window", {"rules": sm.Rule("rows >= 1", by="day")}),
+        (sm.SpecificationError, "'by' cannot contain the window", {"rules": sm.Rule("rows >= 1", by="day")}),
         (sm.SpecificationError, "scores=", {"rules": sm.Rule("accuracy >= 1", before_labels=True)}),
         (sm.SpecificationError, "Unknown group column", {"by": "city"}),
         (sm.SpecificationError, "rules= must be of type Rule, got str", {"rules": ["accuracy >= 1"]}),

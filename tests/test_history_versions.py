@@ -134,7 +134,7 @@ def require_values(found, expected):
     for key, (*numbers, note) in found.items():
         if expected.get(key, [None])[0] is None:
             assert numbers == [None] * 3
-            assert "undefined: not kept in windows up to" in note
+            assert "undefined: not available in windows up to" in note
         else:
             assert numbers == pytest.approx([*expected[key][:-1]], rel=1e-12), key
 
@@ -263,7 +263,7 @@ def test_what_means_something_else_is_refused(make, word, tmp_path):
     store.append(acc().update(rows(DAYS[0])), batch_id="1")
     version, told = deltalake.DeltaTable(store.uri).version(), store.describe()
     frame = rows(DAYS[1]).with_columns(pl.col("y").cast(pl.Float64)) if word.endswith("kind") else rows(DAYS[1])
-    with pytest.raises(sm.MergeError, match=f"{word}: .* A store can add segments"):
+    with pytest.raises(sm.MergeError, match=f"{word}: .* A history can only add segments"):
         store.append(make().update(frame), batch_id="2")
     assert deltalake.DeltaTable(store.uri).version() == version
     assert store.describe().equals(told)
@@ -272,7 +272,7 @@ def test_what_means_something_else_is_refused(make, word, tmp_path):
 def test_a_segment_of_all_versions_cannot_be_forgotten(tmp_path):
     store = sm.MetricStore(tmp_path / "store")
     store.append(acc(by=["day", "region"]).update(rows(DAYS[0])), batch_id="1")
-    with pytest.raises(sm.MergeError, match="not grouped by 'region', a segment of the store"):
+    with pytest.raises(sm.MergeError, match="not grouped by 'region', a segment of the history"):
         store.append(acc().update(rows(DAYS[1])), batch_id="2")
     assert store.describe().height == 1
 
@@ -283,7 +283,7 @@ def test_new_columns_need_a_window_a_type_and_a_free_name(tmp_path):
     store.append(acc().update(frame), batch_id="1")
     for by, error, word in (
         ("region", sm.MergeError, "not grouped by 'day'"),
-        (["day", "none"], sm.ColumnError, "type of 'none'"),
+        (["day", "none"], sm.ColumnError, "type of column 'none'"),
         (["day", "Day"], sm.SpecificationError, "the name 'Day'|the name 'day'"),
         (["day", "specification"], sm.SpecificationError, "the name 'specification'"),
     ):
@@ -321,7 +321,7 @@ def test_rules_over_windows_that_lack_a_metric_are_undefined(history):
     ]
     found = sm.check(store, rules).frame
     assert found["verdict"].to_list() == ["holds", "undefined", "holds"]
-    assert found["note"][1] == "undefined: not kept in windows up to 2026-01-03"
+    assert found["note"][1] == "undefined: not available in windows up to 2026-01-03"
 
 
 @pytest.mark.thorough
@@ -377,7 +377,7 @@ def test_what_is_missing_is_checked_when_it_is_loaded(history):
     frame = pl.DataFrame(table)
     other = pl.lit([{"statistic": "other", "threshold": 0.5, "note": "x"}])
     for column, word in (
-        (other, "names 'other'"),
+        (other, "names the unknown statistic 'other'"),
         (pl.lit([1]), "is of type"),
         (pl.col("not_counted").list.head(0), "contradicts the row counts"),
     ):

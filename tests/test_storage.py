@@ -380,7 +380,7 @@ HARM_TO_CLASSES = {
     ),
     "null label": (lambda t: with_cell(t, "confusion_matrix", actual=None), "invalid cells"),
     "count": (lambda t: with_cell(t, "confusion_matrix", count=-1), "invalid cells"),
-    "labels of another type": (lambda t: with_columns(t, labels=[1, 2, 3]), "of type String and declared as Int64"),
+    "labels of another type": (lambda t: with_columns(t, labels=[1, 2, 3]), "type String, but are declared as Int64"),
     "labels in two types": (
         lambda t: with_labels(t, actual=pl.String, predicted=pl.Int64, labels=["a", "b", "c"]),
         "'confusion_matrix' is of type",

@@ -1,1 +1,1 @@
-"""States over time: the store, how it lies in a Delta Lake table, rules."""
+"""Histories of states: the store, its layout in a Delta Lake table, and rules."""

@@ -1,8 +1,8 @@
-"""Alarms: windows of a history added up as evidence, so that false alarms come no more often than promised.
+"""Alarms: sequential evidence over the windows of a history, with a limited rate of false alarms.
 
-The Shiryaev-Roberts e-detector (Shin, Ramdas & Rinaldo 2022): with the e-value of each window, ``M = (M + 1) * e``, and
-an alarm at ``M >= 1 / rate``, there are ``1 / rate`` windows or more between false alarms on average. It is computed
-from the stored windows at each check and never stored, so late rows and backfills need no care.
+The Shiryaev-Roberts e-detector (Shin, Ramdas & Rinaldo 2022) updates ``M = (M + 1) * e`` with the e-value of each
+window and raises an alarm at ``M >= 1 / rate``. The average number of windows between false alarms is then at least
+``1 / rate``. It is recomputed from the stored windows at each check, so late rows and backfills are handled correctly.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from streammetrics.uncertainty.beta import Values
 from streammetrics.uncertainty.evalues import discoveries
 
 AT_ONCE = 32  # windows of a history that are read together
-LARGEST = 700.0  # logarithm of an e-value that a float can hold
+LARGEST = 700.0  # largest logarithm of an e-value that fits a float
 DAY = 86_400e6  # in microseconds
-PLACE = "number of the segment"  # names that no group column has
+PLACE = "number of the segment"  # names that group columns cannot have
 RAISED = SOUND, ALARM, SINCE, E_VALUE = "has an interval", "is in alarm", "breached since", "e-value"
 
 
 @dataclass(frozen=True)
 class Course:
-    """What a detector says of some segments after each window.
+    """State of a detector for some segments after each window.
 
     Attributes:
         alarm: Whether each segment is in alarm: shape (windows, segments).
-        since: With which window the evidence of each segment began to grow.
+        since: Window in which the evidence of each segment began to grow.
         log_e: Logarithm of the evidence against each segment after the last window.
     """
 
@@ -49,16 +49,16 @@ class Course:
 
 
 def detect(breach: Values, recovery: Values, rate: float, fdr: float | None = None) -> Course:
-    """Follow the evidence of some segments over time.
+    """Accumulate the evidence of some segments over time.
 
-    An alarm ends when as much evidence has come for the other side. While it lasts no other one is raised.
+    An alarm ends when there is as much evidence for the opposite. Until then, no other alarm is raised.
 
     Args:
-        breach: Logarithms of e-values against "the limit is kept", NaN without a value: shape (windows, segments).
-        recovery: Those against "the limit is breached".
+        breach: Logarithms of e-values for a breach of the limit, NaN without a value: shape (windows, segments).
+        recovery: Logarithms of e-values for no breach.
         rate: Acceptable number of false alarms per window.
-        fdr: Acceptable share of false ones among the segments whose evidence suffices, at a look within the first
-            ``1 / rate`` windows. Defaults to an alarm of its own for each segment.
+        fdr: Acceptable false discovery rate among segments in alarm, at a look within the first ``1 / rate`` windows.
+            Defaults to a separate alarm for each segment.
 
     >>> e = np.log([[0.5], [4], [8], [0.5], [0.1]])
     >>> course = detect(e, -e, rate=1 / 30)
@@ -89,14 +89,14 @@ def detect(breach: Values, recovery: Values, rate: float, fdr: float | None = No
 
 
 def blocks(windows: pl.Series, over: str, end: datetime) -> tuple[pl.Series, float]:
-    """The stretches of time that are whole before an end, as their beginnings, and how many days lie between two.
+    """Return the starts of the complete periods before an end, and the number of days between two starts.
 
-    The newest one is left out as long as windows of the history can still be added to it.
+    The newest period is omitted as long as it can receive more windows.
 
     Args:
-        windows: beginnings of the windows of the history, in order.
-        over: length of a stretch.
-        end: the time that windows lie before.
+        windows: Starts of the windows of the history, in ascending order.
+        over: Length of a period.
+        end: End of the time range, exclusive.
 
     >>> hours = pl.datetime_range(datetime(2026, 1, 1), datetime(2026, 1, 3, 12), "1h", eager=True)
     >>> found, days = blocks(hours, "1d", datetime(2027, 1, 1))
@@ -116,20 +116,20 @@ def blocks(windows: pl.Series, over: str, end: datetime) -> tuple[pl.Series, flo
 
 
 def alarms(ask: Ask, rule: Rule, starts: pl.Series, days: float) -> pl.DataFrame:
-    """Which segments are in alarm after the last of some windows.
+    """Return which segments are in alarm after the last of some windows.
 
     Args:
-        ask: the history: rows from one time to another, by segments, and by windows of some length.
-        rule: a rule with an alarm.
-        starts: beginnings of the windows, in order.
-        days: how many days lie between two.
+        ask: Query of the history: rows of a time range, by segments and by windows of a given length.
+        rule: Rule with an alarm.
+        starts: Starts of the windows, in ascending order.
+        days: Number of days between two windows.
 
     Returns:
-        Keys, metric, and `RAISED`: whether there was a confidence interval in any window, whether the segment is in
-        alarm, with which window the evidence began to grow, and the evidence.
+        Keys, metric, and `RAISED`: whether any window has a confidence interval, whether the segment is in alarm, the
+        window in which the evidence began to grow, and the evidence.
 
     Raises:
-        SpecificationError: where alarms are to come as often as windows.
+        SpecificationError: If the alarm rate is not below the rate of windows.
     """
     groups, course = courses(ask, rule, starts, days)
     return groups.with_columns(
@@ -140,15 +140,15 @@ def alarms(ask: Ask, rule: Rule, starts: pl.Series, days: float) -> pl.DataFrame
 
 
 def courses(ask: Ask, rule: Rule, starts: pl.Series, days: float) -> tuple[pl.DataFrame, Course]:
-    """Follow the evidence of all segments over some windows: as `alarms`, after each window and not the last alone.
+    """Accumulate the evidence of all segments, as `alarms`, but with the state after each window.
 
     Returns:
-        Keys, metric, and whether there was a confidence interval in any window, of each segment; and their course.
+        Keys, metric, and whether any window has a confidence interval, for each segment; and their course.
     """
     rate = (rule.alarms_per_day or 0) * days
     if rate >= 1:
         raise SpecificationError(
-            f"Rule field 'alarm' must be rarer than the windows, which begin every {days:g} days, got {rule.alarm!r}."
+            f"Rule field 'alarm' must be rarer than one per window ({days:g} days), got {rule.alarm!r}."
         )
     found = pl.concat(_by_window(ask, rule, starts), how="vertical_relaxed")
     window, *keys = [c for c in found.columns if c not in COLUMNS]
@@ -164,7 +164,7 @@ def courses(ask: Ask, rule: Rule, starts: pl.Series, days: float) -> tuple[pl.Da
 
 
 def _by_window(ask: Ask, rule: Rule, starts: pl.Series) -> Iterator[pl.DataFrame]:
-    """Estimates of all windows, of a few at a time: the window, keys, metric and what `evidence` has."""
+    """Estimates of all windows, a few at a time: the window, keys, metric, and the columns of `evidence`."""
     confidence, (measure, options) = rule.two_sided, rule.measure or (None, {})
     metrics = ["rows"] if measure else [rule.required.metric]
     for i in range(0, len(starts), AT_ONCE):

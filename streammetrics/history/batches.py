@@ -1,9 +1,9 @@
-"""Which batches and offsets a history has, so that each row comes in once.
+"""Batches and offsets of a history, so that each row is added once.
 
-A batch is a transaction of the table, until it is put down in a table beside it. Every commit reads all transactions of
-a table, so they must stay few. The table of batches may grow: it is sorted, and a look-up reads a few rows of it. A
-batch is put down there first and taken from the transactions afterwards, so that it is known at any time. Whoever looks
-it up opens the history's version first and this table afterwards.
+A batch is a transaction of the table until it is moved to a separate table of batches. Every commit reads all
+transactions of a table, so there must be few. The table of batches can grow: it is sorted, and a lookup reads a few
+rows. A batch is written there before it is removed from the transactions, so it is known at any time. A lookup must
+therefore open the version of the history first.
 """
 
 from __future__ import annotations
@@ -16,46 +16,46 @@ import polars as pl
 from streammetrics.errors import Argument, DataError, SpecificationError
 from streammetrics.history.table import Table, deltalake, write
 
-FOLDER = "_batches"  # which Delta Lake leaves alone, as all names that begin so
-RETENTION = {"delta.setTransactionRetentionDuration": "interval 3650 days"}  # of transactions that say their time
-OVER = 0  # a time that is longer ago
-SOURCE = "streammetrics.source/"  # begins the name of the transaction that holds the offset of a source
+FOLDER = "_batches"  # which Delta Lake ignores, like all names that begin with it
+RETENTION = {"delta.setTransactionRetentionDuration": "interval 3650 days"}  # of transactions with a timestamp
+OVER = 0  # a timestamp before that
+SOURCE = "streammetrics.source/"  # prefix of the transaction with the offset of a source
 ROWS = 4_096  # that are read together
-FILES = 8  # from which on they are put together
+FILES = 8  # from which files are merged
 
 
 class Origin(Protocol):
-    """What is brought once: where rows come from, and the transaction that says that they are there."""
+    """The origin of rows that are added once, and the transaction that records it."""
 
     def is_known(self, table: Any, batches: Batches) -> bool:
-        """Whether this version of the history has it."""
+        """Return whether this version of the history has it."""
 
     def transaction(self, version: int) -> Any:
-        """What a commit that brings it says, if it makes this version."""
+        """Return the transaction of a commit that adds it as this version."""
 
 
 @dataclass(frozen=True)
 class Named:
-    """A batch with a name of its own."""
+    """A batch with an ID."""
 
     batch_id: str
 
     def __post_init__(self) -> None:
         if not isinstance(self.batch_id, str) or not self.batch_id or self.batch_id.startswith(SOURCE):
-            raise SpecificationError(Argument("batch_id"), f" must be a text that is not empty, not {self.batch_id!r}.")
+            raise SpecificationError(Argument("batch_id"), f" must be a nonempty string, got {self.batch_id!r}.")
 
     def is_known(self, table: Any, batches: Batches) -> bool:
-        """Whether this version of the history has it."""
+        """Return whether this version of the history has it."""
         return table.transaction_version(self.batch_id) is not None or self.batch_id in batches
 
     def transaction(self, version: int) -> Any:
-        """What a commit that brings it says, if it makes this version."""
+        """Return the transaction of a commit that adds it as this version."""
         return deltalake().Transaction(app_id=self.batch_id, version=version)
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """The rows of a source from one offset to another."""
+    """The rows of a source between two offsets."""
 
     source: str
     start: int | None
@@ -63,17 +63,17 @@ class Stretch:
 
     def __post_init__(self) -> None:
         if not isinstance(self.source, str) or not self.source:
-            raise SpecificationError(Argument("source"), f" must be a text that is not empty, not {self.source!r}.")
+            raise SpecificationError(Argument("source"), f" must be a nonempty string, got {self.source!r}.")
         for name, offset in (("start", self.start), ("upto", self.upto)):
             whole = isinstance(offset, int) and not isinstance(offset, bool) and 0 <= offset < 1 << 63
             if not whole and (name, offset) != ("start", None):
                 raise SpecificationError(Argument(name), f" must be an integer from 0 to 2**63 - 1, got {offset!r}.")
 
     def is_known(self, table: Any, batches: Batches) -> bool:
-        """Whether this version of the history has it.
+        """Return whether this version of the history has it.
 
         Raises:
-            DataError: If it has a part of it, or there would be a gap.
+            DataError: If the version has a part of it, or there would be a gap.
         """
         stored = offset(table, self.source)
         if stored is None or self.upto <= stored:
@@ -86,7 +86,7 @@ class Stretch:
         return False
 
     def transaction(self, version: int) -> Any:
-        """What a commit that brings it says."""
+        """The transaction of a commit that adds it."""
         return deltalake().Transaction(app_id=SOURCE + self.source, version=self.upto)
 
 
@@ -97,32 +97,32 @@ def origin_of(batch_id: str | None, source: str | None, start: int | None, upto:
     if source is not None:
         return Stretch(source, start, -1 if upto is None else upto)
     if start is not None or upto is not None:
-        raise SpecificationError(Argument("start"), " and ", Argument("upto"), " belong to a source.")
+        raise SpecificationError(Argument("start"), " and ", Argument("upto"), " require a source.")
     return Named(batch_id or "")
 
 
 def offset(table: Any, source: str) -> int | None:
-    """Up to which offset of a source a version of the history has all rows; None if it has none."""
+    """Return the offset up to which a version of the history has the rows of a source; None if it has none."""
     found: int | None = table.transaction_version(SOURCE + source)
     return found
 
 
 @dataclass(frozen=True)
 class Batches:
-    """The table of batches beside a history."""
+    """The table of batches of a history."""
 
     table: Table
 
     @classmethod
     def of(cls, history: Table) -> Batches:
-        """The batches of a history."""
+        """Return the batches of a history."""
         return cls(history.beside(FOLDER))
 
     def __contains__(self, batch_id: str) -> bool:
         return self._among(pl.Series("batch_id", [batch_id])).len() > 0
 
     def retire(self, history: Table, ids: pl.Series) -> None:
-        """Put batches down here, and take them from the transactions of the history."""
+        """Move batches from the transactions of the history to this table."""
         new = ids.filter(~ids.is_in(self._among(ids).implode())).sort()
         if new.is_empty():
             return
@@ -130,13 +130,13 @@ class Batches:
         over = [deltalake().Transaction(app_id=name, version=0, last_updated=OVER) for name in new]
 
         def forget(found: Any) -> None:
-            """They are over for whoever reads the next version."""
+            """Let the transactions expire, from the next version on."""
             if not RETENTION.items() <= found.metadata().configuration.items():
                 found.alter.set_table_properties(RETENTION)
             write(found, pl.DataFrame(schema=pl.Schema(found.schema())).to_arrow(), transactions=over)
 
         def leave_out(found: Any) -> None:
-            """They are not even read, since the log before a checkpoint is not."""
+            """Write a checkpoint, before which the log is not read."""
             found.create_checkpoint()
             history.settle(found)
 
@@ -144,7 +144,7 @@ class Batches:
         history.commit(leave_out)
 
     def _among(self, ids: pl.Series) -> pl.Series:
-        """Which of some batches are here."""
+        """Return which of some batches are in the table."""
         table = self.table.find()
         if table is None:
             return ids.clear()
@@ -159,7 +159,7 @@ class Batches:
         def add(table: Any) -> None:
             many = len(table.file_uris()) >= FILES
             rows = pl.concat([self.table.scan(table).collect()["batch_id"], ids]).unique().sort() if many else ids
-            mark = deltalake().Transaction(app_id=FOLDER, version=table.version() + 1)  # a whole commit ends so
+            mark = deltalake().Transaction(app_id=FOLDER, version=table.version() + 1)  # end of a complete commit
             mode: Literal["append", "overwrite"] = "overwrite" if many else "append"
             write(table, rows.to_frame().to_arrow(), mode=mode, transactions=[mark], together=ROWS)
 

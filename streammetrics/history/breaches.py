@@ -1,4 +1,4 @@
-"""Breaches of rules over time: in which windows a check at their end would have found one."""
+"""Breaches of rules over time: the windows at whose end a check finds a breach."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from streammetrics.history.rules import Rule
 from streammetrics.history.verdicts import VERDICT, beginning, judged, require_scores
 from streammetrics.history.windows import Windows, clock
 
-RECENT = 8  # answers of a history that are kept
+RECENT = 8  # cached query results: rules often use the same ones
 
 
 def breaches(
     labels: Windows, rules: Sequence[Rule], windows: pl.Series, scores: Windows | None = None
 ) -> list[pl.DataFrame]:
-    """For each rule, the segments and windows in which it was breached.
+    """Return the segments and windows in which each rule was breached.
 
-    A rule with an alarm is followed once through the whole history. Any other is looked at after each window.
+    A rule with an alarm is evaluated once over the whole history. Any other rule is checked after each window.
 
     Args:
         labels: The history.
         rules: The rules.
-        windows: The windows to look at, in order.
+        windows: Windows to check, in ascending order.
         scores: The history of scores, for rules with ``before_labels``.
 
     Returns:
-        For each rule a frame: the columns of its segments, and the window.
+        A frame for each rule: the columns of its segments, and the window.
     """
     require_scores(rules, scores)
     labels, early = (own.upto(windows.max()).remembering(RECENT) for own in (labels, scores or labels))
@@ -66,7 +66,7 @@ def _in_alarm(own: Windows, rule: Rule) -> Iterator[pl.DataFrame]:
 
 
 def _blocks_before_the_end(times: pl.Series, starts: pl.Series, over: str) -> Iterable[int]:
-    """How many blocks of windows are whole at the end of each window."""
+    """Number of complete blocks of windows at the end of each window."""
     if len(starts) == len(times):
         return range(1, len(times) + 1)
     ends = clock(starts).dt.offset_by(over)

@@ -1,4 +1,4 @@
-"""Check rules on a history: what came of them, and whether that fails the check."""
+"""Checks of rules on a history, and their verdicts."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ OPEN = ("open", "too few rows")
 
 @dataclass(frozen=True)
 class Findings:
-    """What came of some rules. ``frame`` has a row for each rule, segment, and key such as the threshold.
+    """Verdicts of rules. ``frame`` has one row per rule, segment, and key, such as the threshold.
 
     Columns: ``rule``, ``name``, ``severity``, ``windows`` (the first and the last), ``where``, ``rows``, ``value``,
-    ``lower`` and ``upper`` (certified bounds), ``ci_lower`` and ``ci_upper`` (each end with the confidence of the rule,
-    null if there is no interval), ``verdict``, ``passes``, ``since`` and ``e_value`` (of a rule with an alarm),
-    ``note`` and ``description``.
+    ``lower`` and ``upper`` (certified bounds), ``ci_lower`` and ``ci_upper`` (each endpoint at the confidence level of
+    the rule, null without an interval), ``verdict``, ``passes``, ``since`` and ``e_value`` (of a rule with an alarm),
+    ``note``, and ``description``.
 
-    The verdict is ``"holds"`` or ``"breached"`` if the certified bounds and the confidence interval lie on one side of
-    the limit, ``"open"`` if they do not, ``"too few rows"`` if a segment has fewer than ``min_rows``, and
-    ``"undefined"`` if there is no value. Of more than forty rows, text shows those that do not hold.
+    The verdict is ``"holds"`` or ``"breached"`` if the certified bounds and the confidence interval are on one side of
+    the limit, ``"open"`` (inconclusive) if they are not, ``"too few rows"`` if a segment has fewer than ``min_rows``,
+    and ``"undefined"`` without a value. If there are more than forty rows, printing shows only rules that do not hold.
 
     >>> found = Findings(pl.DataFrame({"verdict": ["holds", "breached"], "passes": [True, False]}))
     >>> found.hold, found.frame["verdict"].to_list()
@@ -63,9 +63,9 @@ class Findings:
 
     @property
     def hold(self) -> bool:
-        """Whether the check passes: no rule of severity ``"page"`` is breached, undefined, or open though it must not.
+        """Whether the check passes: no rule of severity ``"page"`` is breached or undefined.
 
-        What is open, or has too few rows, passes unless the rule says ``open="fail"``.
+        ``"open"`` and ``"too few rows"`` also pass, except for rules with ``open="fail"``.
         """
         return bool(self.frame["passes"].all())
 
@@ -83,21 +83,21 @@ def check(
     until: date | str | None = None,
     scores: MetricStore | None = None,
 ) -> Findings:
-    """Whether rules hold of the newest windows of a history.
+    """Check rules on the newest windows of a history.
 
     Args:
-        store: the history.
-        rules: what must hold: one or several.
-        until: look at windows before this time instead of the newest: a date, a datetime or ISO text of one, in the
-            time zone of the window unless it has its own.
-        scores: The history of scores, such as of `predictions`, whose newest windows rules with ``before_labels``
-            look at. ``store`` then holds the windows with labels.
+        store: The history.
+        rules: One rule, or several.
+        until: End of the checked windows, exclusive: a date, datetime, or ISO 8601 string. The time zone defaults to
+            that of the window column. Defaults to the newest windows.
+        scores: History of scores, such as of `predictions`, for rules with ``before_labels``, which check its newest
+            windows. ``store`` then contains the windows with labels.
 
     Raises:
-        StateError: where the history is empty or cannot be read.
-        SpecificationError: without rules, for what is no store, rule or time, or for a segment that is not kept.
-        MetricError: for a metric that is not kept.
-        ReportError: for a distribution that is not kept.
+        StateError: If the history is empty or unreadable.
+        SpecificationError: If ``rules`` is empty, an argument has an invalid type, or a segment is unknown.
+        MetricError: If a metric is not available.
+        ReportError: If a distribution is not available.
 
     >>> from tempfile import TemporaryDirectory
     >>> import streammetrics as sm
@@ -113,11 +113,11 @@ def check(
     """
     given: Sequence[Any] = rules if isinstance(rules, list | tuple) else [rules]
     if not isinstance(store, MetricStore):
-        raise SpecificationError(f"store must be a MetricStore, got {type(store).__name__}.")
+        raise SpecificationError(f"store= must be a MetricStore, got {type(store).__name__}.")
     if wrong := [rule for rule in given if not isinstance(rule, Rule)]:
-        raise SpecificationError(f"rules must be of type Rule, got {type(wrong[0]).__name__}.")
+        raise SpecificationError(f"rules= must be of type Rule, got {type(wrong[0]).__name__}.")
     if not given:
-        raise SpecificationError("there is no rule to check.")
+        raise SpecificationError("No rules to check.")
     require_scores(given, scores)
     labels = early = store._windows().remembering(None)
     if scores is not None and any(rule.before_labels for rule in given):
@@ -127,21 +127,23 @@ def check(
 
 
 def _end(windows: Windows, until: date | str | None) -> pl.Series:
-    """When the windows end that rules look at."""
+    """The end of the windows that rules check."""
     if windows.starts.is_empty():
-        raise StateError(f"the history at {windows.uri} has no windows.")
+        raise StateError(f"The history at {windows.uri} has no windows.")
     if until is not None:
         return time_of(until, windows.starts)
     return after(windows.starts)
 
 
 def _finding(windows: Windows, rule: Rule, until: date | str | None, labels: Windows) -> pl.DataFrame:
-    """What came of a rule: a row for each segment and kept key. Its reference, if any, is among those with labels."""
+    """Verdicts of a rule: one row per segment and key. Its reference, if any, is in the history with labels."""
     starts, times, end = windows.starts, windows.times, _end(windows, until)
     start, raised = beginning(windows, rule, end), None
     if rule.alarm:
         if starts.name in rule.by:
-            raise SpecificationError(f"Rule field 'by' cannot name the window {starts.name!r} beside 'alarm'.")
+            raise SpecificationError(
+                f"Rule field 'by' cannot contain the window {starts.name!r} together with 'alarm'."
+            )
         whole, days = blocks(starts, rule.over, end.item())
         if len(whole):
             start = clock(whole.tail(1))
@@ -150,7 +152,7 @@ def _finding(windows: Windows, rule: Rule, until: date | str | None, labels: Win
     found = judged(windows, rule, start, end, labels)
     if raised is not None:
         found = with_alarms(found, raised)
-    elif rule.alarm:  # no window is whole
+    elif rule.alarm:  # no window is complete
         found = found.with_columns(pl.col(VERDICT).replace("breached", "open"))
     seen = starts.filter((times >= start.item()) & (times < end.item()))
     passing = ["holds", *OPEN] if rule.open == "pass" else ["holds"]

@@ -1,4 +1,4 @@
-"""What a rule asks about, with intervals: how strongly it speaks for a breach, or where it lies at every look."""
+"""Estimates of rules with intervals, and their evidence for a breach."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from streammetrics.uncertainty import normal_quantile
 from streammetrics.uncertainty.beta import Values
 from streammetrics.uncertainty.evalues import log_e_value, log_e_value_of_share
 
-OTHER_ROWS = "rows of the reference"  # the name of no group column
+OTHER_ROWS = "rows of the reference"  # a name that group columns cannot have
 BOUNDS = ("value", "lower", "upper", *LIMITS)
 COLUMNS = (*BOUNDS, "note", ROWS, TOTAL)
 NUMBERS = pl.Schema(dict.fromkeys((*BOUNDS, ROWS, TOTAL), pl.Float64()))
 
 
 def estimated(rule: Rule, current: Accumulator, reference: Accumulator | None = None) -> pl.DataFrame:
-    """The measure of drift, the metric, or its change: keys, metric, and `COLUMNS`, null where it has none.
+    """Return the measure of drift, the metric, or its change: keys, metric, and `COLUMNS`, or null.
 
     Args:
-        rule: the rule, whose confidence the intervals have, each end by itself.
-        current: rows of its windows.
-        reference: rows of the time before, of a rule with ``against``; rows with labels, of one ``before_labels``.
+        rule: The rule. Each endpoint of an interval has its confidence level.
+        current: Rows of its windows.
+        reference: Rows of the reference period, for ``against``; rows with labels, for ``before_labels``.
     """
     if reference is not None and rule.before_labels:
         metric, confidence = rule.required.metric, rule.two_sided
@@ -51,7 +51,7 @@ def estimated(rule: Rule, current: Accumulator, reference: Accumulator | None = 
 
 
 def of_metric(rule: Rule, report: Report) -> pl.DataFrame:
-    """Estimates of the metric of a rule, the only one in the report."""
+    """Return estimates of the metric of a rule, the only one in the report."""
     (metric,) = report.metrics
     found = with_count(report.frame, report.state, "rows", ROWS)
     if report.unit is None and (rule.alarm or rule.always):
@@ -61,28 +61,28 @@ def of_metric(rule: Rule, report: Report) -> pl.DataFrame:
 
 
 def of_change(sides: Comparison) -> pl.DataFrame:
-    """Estimates of the change of a metric, the only one that is compared."""
+    """Return estimates of the change of a metric, the only one compared."""
     note = (
         pl.when(pl.col("a").is_null())
         .then(pl.lit("undefined: no value in the reference"))
         .when(pl.col("b").is_null())
-        .then(pl.lit("undefined: no value but in the reference"))
+        .then(pl.lit("undefined: value only in the reference"))
     )
     found = sides.frame.with_columns(note=note).drop("a", "b", "better").rename({"difference": "value"})
     return _whole(_with_rows(found, sides))
 
 
 def of_measure(moved: Drift, measure: str) -> pl.DataFrame:
-    """Estimates of a measure of drift, without the bias of small samples."""
+    """Return estimates of a measure of drift, without the bias of small samples."""
     found = moved.without_bias(measure).drop("of").rename({"measure": "metric"})
     return _whole(_with_rows(found, moved.metrics))
 
 
 def log_e_values(rule: Rule, found: pl.DataFrame) -> tuple[Values, Values]:
-    """Evidence that the limit is breached, and that it is not; NaN where there is no value.
+    """Return the evidence that the limit is breached, and that it is not; NaN without a value.
 
-    Of the certified bounds the one that speaks less for a side counts. Without a confidence interval a window adds
-    nothing to the evidence, and takes all of it away if its value lies on the other side.
+    Evidence is computed from the less favorable certified bound. A window without a confidence interval adds no
+    evidence, and resets it if its value is on the other side.
     """
     limit, high = rule.required.limit, rule.required.wants_high
     value, lower, upper, ci_lower, ci_upper, _, total = found.select(NUMBERS.names()).to_numpy().T
@@ -104,13 +104,13 @@ def log_e_values(rule: Rule, found: pl.DataFrame) -> tuple[Values, Values]:
 
 
 def _with_rows(frame: pl.DataFrame, sides: Comparison) -> pl.DataFrame:
-    """The number of rows of each group, on the side that has fewer."""
+    """The number of rows of each group, on the smaller side."""
     for report, name in ((sides.a, OTHER_ROWS), (sides.b, ROWS)):
         frame = with_count(frame, report.state, "rows", name)
     return frame.with_columns(pl.min_horizontal(ROWS, OTHER_ROWS).alias(ROWS)).drop(OTHER_ROWS)
 
 
 def _whole(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with all columns."""
+    """Return the frame with all columns."""
     missing = [pl.lit(None, pl.Float64).alias(c) for c in NUMBERS if c not in frame.columns]
     return frame.with_columns(missing).cast(NUMBERS).select(pl.exclude(COLUMNS), *COLUMNS)

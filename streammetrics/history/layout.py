@@ -1,4 +1,4 @@
-"""How states lie in a Delta Lake table: types that it has, rows of several batches added up, times of windows."""
+"""Layout of states in a Delta Lake table: types, merged rows of several batches, and times of windows."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from streammetrics.system.foreign import translated
 from streammetrics.system.lazy import pa
 from streammetrics.times import moment, require_length
 
-STATE = "streammetrics.state"  # of the table's configuration: the accumulator without rows, in base64
-ONCE = "streammetrics.state.tables"  # what some tables have instead
+STATE = "streammetrics.state"  # of the table's configuration: the empty accumulator in base64
+ONCE = "streammetrics.state.tables"  # key in older tables
 WINDOW = "streammetrics.window"  # the name of the window column
 OWN: dict[str, pl.DataType] = {"batch_id": pl.String(), "ingested": pl.Datetime("us", "UTC"), "version": pl.Int64()}
-STORED: dict[type[pl.DataType], pl.DataType] = {  # for types that Delta Lake has not
+STORED: dict[type[pl.DataType], pl.DataType] = {  # for types that Delta Lake does not have
     pl.UInt8: pl.Int16(),
     pl.UInt16: pl.Int32(),
     pl.UInt32: pl.Int64(),
@@ -35,19 +35,19 @@ STORED: dict[type[pl.DataType], pl.DataType] = {  # for types that Delta Lake ha
 }
 TIMES = (pl.Date, pl.Datetime)
 NO_TIME = " Convert dates that are text: DATE(day) on the command line, pl.col('day').str.to_date() in Python."
-GROUPS = 1_024  # about as many groups are held in memory at once,
+GROUPS = 1_024  # about this many groups are in memory at once,
 SMALL_GROUPS = 1_048_576  # if each has the same few cells, which take 300 bytes
-TOGETHER = 1_024, 8_192  # rows of a file that are read together, likewise
-PLACE = "group"  # a name that no group column has
+TOGETHER = 1_024, 8_192  # rows of a file that are read together, under the same assumption
+PLACE = "group"  # a name that group columns cannot have
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How states of one specification lie in a table: the accumulator without rows, and the name of the window.
+    """Layout of states of one specification in a table: the empty accumulator, and the name of the window.
 
-    A row holds a group of a batch: the group columns, ``batch_id``, ``ingested``, ``version``, and the nested columns
-    of `Accumulator.to_arrow`. Types that Delta Lake has not are kept as integers, times in UTC. ``none`` is the saved
-    form without rows, as it was when the table was made: fields that came later are not stored there.
+    A row is a group of a batch: the group columns, ``batch_id``, ``ingested``, ``version``, and the nested columns of
+    `Accumulator.to_arrow`. Types that Delta Lake does not have are stored as integers, and times in UTC. ``none`` is
+    the saved form of the empty accumulator when the table was created; fields added later are not stored.
     """
 
     empty: Accumulator
@@ -56,12 +56,12 @@ class Layout:
 
     @classmethod
     def of(cls, acc: Accumulator, window: str | None, known: Mapping[str, Any] | None = None) -> Layout:
-        """The layout that the first batch of a version decides; types of columns may be known.
+        """Return the layout of the first append of a version. Types of some columns can be known.
 
         Raises:
-            SpecificationError: where the window is not clear, or a name is taken.
-            ColumnError: where a column has no type yet.
-            DataError: as `rows`.
+            SpecificationError: If the window is ambiguous, or a name is reserved.
+            ColumnError: If a column has no type yet.
+            DataError: As in `rows`.
         """
         _require_years(acc)
         empty = acc.filter(pl.lit(False))
@@ -70,23 +70,30 @@ class Layout:
         times = [name for name in acc.roles.by if isinstance(schema[name], TIMES)]
         if window is None and len(times) != 1:
             raise SpecificationError(
-                "a store needs one window, a group column of type Date or Datetime; there is ",
-                *((" and ".join(times), ": name one by ", Argument("window"), ".") if times else ("none.", NO_TIME)),
+                "MetricStore requires a window, a group column of type Date or Datetime. ",
+                *(
+                    ("Select one of ", ", ".join(times), " with ", Argument("window"), ".")
+                    if times
+                    else ("The accumulator has none.", NO_TIME)
+                ),
             )
         if window is not None and window not in times:
-            raise SpecificationError(f"the window {window!r} is no group column of type Date or Datetime.")
+            raise SpecificationError(f"The window {window!r} must be a group column of type Date or Datetime.")
         names = [name.lower() for name in (*schema, *OWN)]
         if taken := [name for name in acc.roles.by if names.count(name.lower()) > 1]:
             raise SpecificationError(
-                Argument("by"), f" cannot use the name {taken[0]!r}, which a store uses; give it an alias."
+                Argument("by"), f" cannot use the name {taken[0]!r}, which MetricStore uses. Give it an alias."
             )
         for name, kind in schema.items():
             if pl.Null in _leaves(kind):
-                raise ColumnError(f"the first batch does not tell the type of {name!r}, which is all null; cast it.")
+                raise ColumnError(
+                    f"Cannot infer the type of column {name!r}: all values in the first append are null. "
+                    "Cast the column first."
+                )
         return replace(made, window=window or times[0])
 
     def typed_as(self, known: Mapping[str, Any]) -> Layout:
-        """The layout with columns in types that are known."""
+        """Return the layout with known types of columns."""
         schema = {name: known.get(name, kind) for name, kind in self.schema.items()}
         if schema == dict(self.schema):
             return self
@@ -95,19 +102,19 @@ class Layout:
 
     @classmethod
     def read(cls, configuration: Mapping[str, str]) -> Layout:
-        """The layout that a table's configuration tells.
+        """Return the layout from the configuration of a table.
 
         Raises:
-            StateError: where it tells none, or that of a newer version.
+            StateError: If it has none, or that of a newer version.
         """
         state, window = configuration.get(STATE, configuration.get(ONCE)), configuration.get(WINDOW)
         if state is None or window is None:
-            raise StateError("the table is no store of streammetrics.")
+            raise StateError("Not a streammetrics history: the table's configuration has no state.")
         return _told(state, window)
 
     @property
     def configuration(self) -> dict[str, str]:
-        """What the table says of its layout."""
+        """The configuration of the table."""
         return {STATE: b64encode(self.empty.to_bytes()).decode(), WINDOW: self.window}
 
     @cached_property
@@ -132,31 +139,31 @@ class Layout:
 
     @property
     def together(self) -> int:
-        """How many rows of a file are read together."""
+        """Number of rows of a file that are read together."""
         return TOGETHER[self.is_small]
 
     @cached_property
     def columns(self) -> list[str]:
-        """The columns of the table, those first that its files are skipped by."""
+        """The columns of the table, first those by which files can be skipped."""
         return [*self.groups, *OWN, *(name for name in self.schema if name not in self.groups)]
 
     def rows(self, acc: Accumulator) -> pl.DataFrame:
-        """The groups of an accumulator as rows of the table, but for its own columns.
+        """Return the groups of an accumulator as rows of the table, without its own columns.
 
         Raises:
-            MergeError: where the specification is another, or something was not counted of some rows.
-            ColumnError: where a column is of another type, and holds what the table's column cannot.
-            DataError: where a date or time is none of Python's, which no question could name.
+            MergeError: If the specification differs, or some rows were not counted for all statistics.
+            ColumnError: If a column has a type whose values do not fit the column of the table.
+            DataError: If a date or time is outside the range of Python.
         """
         if acc.state.missing.height:
-            raise MergeError("Some rows of the accumulator were not counted for all of its statistics. Append others.")
+            raise MergeError("Cannot append: some rows of the accumulator were not counted for all of its statistics.")
         acc = self._in_zones(acc)
         _require_years(acc)
         frame = pl.DataFrame((self.empty + acc).to_arrow())
         return frame.select(fitted(_within(frame[name], kind), stored(kind)) for name, kind in self.schema.items())
 
     def _in_zones(self, acc: Accumulator) -> Accumulator:
-        """The accumulator with times in the time zones of the table, so that equal instants are equal."""
+        """The accumulator with times in the time zones of the table, so that equal instants match."""
         moved = {}
         for name in acc.roles.by:
             ours, theirs = self.schema.get(name), acc.state.keys.schema[name]
@@ -172,14 +179,14 @@ class Layout:
         return acc.rollup(*(moved.get(name, name) for name in acc.roles.by)) if moved else acc
 
     def accumulator(self, rows: pl.DataFrame) -> Accumulator:
-        """What rows of the table hold, each of another group."""
+        """Return the accumulator of rows of the table with distinct groups."""
         table = rows.select(self.schema.names()).cast(self.schema).to_arrow()
         return Accumulator.from_arrow(table.replace_schema_metadata(self.none.schema.metadata))
 
     def fold(self, rows: pl.DataFrame) -> Accumulator:
-        """What rows of the table hold. Those of a group are added up one after the other, in the order of versions.
+        """Return the accumulator of rows of the table. Rows of a group are merged one by one, in the order of versions.
 
-        So it makes no difference, to the last bit, whether the first ones of a group have been added up before.
+        The result is therefore the same, bit for bit, if the first rows of a group were merged before.
         """
         rows = rows.sort(*self.groups, "version", nulls_last=True)
         again = pl.all_horizontal(pl.col(c).eq_missing(pl.col(c).shift()) for c in self.groups).slice(1)
@@ -196,20 +203,20 @@ class Layout:
         return merge([total, *finished])
 
     def added_up(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """The rows with those of a group added up, in the version of the last; in the order of windows."""
+        """Return the rows merged by group, with the last version, in the order of windows."""
         single = pl.when(pl.len() == 1).then(pl.first("batch_id"))
         own = rows.group_by(self.groups).agg(single, pl.max("ingested", "version"))
         found = self.rows(self.fold(rows)).join(own, on=self.groups, nulls_equal=True, maintain_order="left")
         return found.sort(self.window, maintain_order=True).select(self.columns)
 
     def parts(self, rows: pl.LazyFrame, keys: pl.DataFrame | None = None) -> Iterator[pl.DataFrame]:
-        """The rows of all groups, or of some that are chosen, those of a few windows at a time.
+        """Return the rows of all or selected groups, a few windows at a time.
 
-        Which windows come together depends on the groups that are there, not on how many rows they have.
+        How windows are combined depends on their groups, not on their number of rows.
         """
         most = SMALL_GROUPS if self.is_small else GROUPS
         if keys is None:
-            if rows.select(pl.len()).collect().item() <= most:  # so are the groups: one part
+            if rows.select(pl.len()).collect().item() <= most:  # and so are the groups: one part
                 yield rows.collect()
                 return
             keys = rows.select(self.groups).unique().collect()
@@ -221,21 +228,21 @@ class Layout:
             yield rows.filter(needed).join(part.lazy(), on=keys.columns, how="semi", nulls_equal=True).collect()
 
     def between(self, since: date | str | None, until: date | str | None) -> list[pl.Expr]:
-        """Which windows of the table come at or after a time, and before another.
+        """Return conditions for windows from a time on, and before another.
 
         Raises:
-            SpecificationError: for what is no time.
+            SpecificationError: If a time is invalid.
         """
         window = pl.col(self.window)
         lower = [] if since is None else [window >= self.moment(since)]
         return lower if until is None else [*lower, window < self.moment(until)]
 
     def only(self, acc: Accumulator, given: Any) -> str:
-        """Which rows of the table have a window, or one of several from a start to an end, as SQL.
+        """Return the condition for rows of a window, or of windows from a start to an end, as SQL.
 
         Raises:
             DataError: If the accumulator has groups of other windows.
-            SpecificationError: for what is neither a window nor a pair of times.
+            SpecificationError: If ``given`` is neither a time nor a pair of times.
         """
         ends = given if isinstance(given, tuple) else (given, given)
         if len(ends) != 2:
@@ -247,54 +254,56 @@ class Layout:
         inside = (window >= start) & ((window < end) if upper == "<" else (window <= end))
         others = self.rows(acc).filter(~inside.fill_null(False)).height
         if others:
-            raise DataError(f"{others:,} groups have another window {self.window!r} than the one that is replaced.")
+            raise DataError(f"{others:,} groups have another window {self.window!r} than the replaced one.")
         column = quoted(self.window)
         return f"{column} >= '{start.isoformat()}' AND {column} {upper} '{end.isoformat()}'"
 
     def truncated(self, every: str) -> pl.Expr:
-        """The window, truncated to multiples of a length of time.
+        """Return the window, truncated to multiples of a duration.
 
         Raises:
-            SpecificationError: for what is no length of time.
+            SpecificationError: If ``every`` is not a duration.
         """
         require_length(every)
         with translated(
-            SpecificationError, Argument("every"), f" must be a duration such as '1d', '1w' or '1mo', got {every!r}"
+            SpecificationError, Argument("every"), f" must be a duration such as '1d', '1w', or '1mo', got {every!r}"
         ):
-            pl.Series([date(2026, 1, 1)]).dt.truncate(every)  # which refuses more than times do
+            pl.Series([date(2026, 1, 1)]).dt.truncate(every)  # which rejects more than datetimes do
         return pl.col(self.window).dt.truncate(every)
 
     def moment(self, time: date | str) -> date:
-        """A time in the type that the window column has in the table; where that has only dates, the next one.
+        """Return a time in the type of the window column of the table; for dates, rounded up.
 
         Raises:
-            SpecificationError: for what is no time, and for a time zone where the window has none.
+            SpecificationError: If ``time`` is invalid, or has a time zone and the window has none.
         """
         kind = self.schema[self.window]
         zone = getattr(kind, "time_zone", None)
         found = moment(time, zone)
         if found is not None and found.tzinfo and zone is None:
-            raise SpecificationError(f"{time!r} has a time zone, and the window {self.window!r} has none.")
+            raise SpecificationError(f"{time!r} has a time zone, but the window {self.window!r} has none.")
         with suppress(OverflowError):  # of the calendar
             if found is not None:
                 return (found + (timedelta(days=1) - timedelta.resolution)).date() if kind == pl.Date() else found
-        raise SpecificationError(f"a time is a date, a datetime, or ISO text of one, not {time!r}.")
+        raise SpecificationError(f"Cannot read {time!r} as a time. Pass a date, a datetime, or an ISO 8601 string.")
 
 
 @lru_cache(maxsize=64)
 def _told(state: str, window: str) -> Layout:
-    """The layout of a window and an accumulator without rows, which nobody adds rows to."""
-    with translated(StateError, "the table's configuration holds no state"):
+    """The layout of a window and an empty accumulator, which must not be updated."""
+    with translated(StateError, "The table's configuration has no valid state"):
         content = b64decode(state)
         empty, none = Accumulator.from_bytes(content), pa.ipc.open_stream(content).read_all()
         found = Layout(empty, window, none)
     if not isinstance(found.schema.get(window), TIMES):
-        raise StateError(f"the table's configuration names {window!r}, which is no group of dates or times.")
+        raise StateError(
+            f"The table's configuration names the window {window!r}, which is not a Date or Datetime group column."
+        )
     return found
 
 
 def one_of(values: pl.Series) -> pl.Expr:
-    """Whether the column of that name holds one of these values, null included."""
+    """Return whether the column of that name has one of these values, including null."""
     column, known = pl.col(values.name), values.drop_nulls()
     low, high = (pl.lit(end, known.dtype) for end in (known.min(), known.max()))
     chosen = column.is_between(low, high) & column.is_in(known.unique().implode())
@@ -302,19 +311,19 @@ def one_of(values: pl.Series) -> pl.Expr:
 
 
 def one_of_sql(values: pl.Series) -> str:
-    """`one_of` for dates or times, as SQL."""
+    """Return `one_of` for dates or times as SQL."""
     column = quoted(values.name)
     texts = ", ".join(f"'{value.isoformat()}'" for value in values.drop_nulls())
     return " OR ".join([f"{column} IN ({texts})"] * bool(texts) + [f"{column} IS NULL"] * bool(values.null_count()))
 
 
 def quoted(name: str) -> str:
-    """The name of a column in SQL."""
+    """Return the name of a column in SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def _require_years(acc: Accumulator) -> None:
-    """Refuse dates and times outside of the years 1 to 9999, in UTC and in their time zone, which Python has not."""
+    """Reject dates and times outside the years 1 to 9999, in UTC or their time zone, which Python does not support."""
     for column in acc.state.keys.select(cs.temporal() - cs.duration() - cs.time()):
         ends = [date.min, date.max] if column.dtype == pl.Date else [datetime.min, datetime.max]
         if getattr(column.dtype, "time_zone", None):
@@ -322,13 +331,11 @@ def _require_years(acc: Accumulator) -> None:
         inside = column.to_physical().is_between(*pl.Series(ends).to_physical())
         if outside := int((~inside).sum()):
             name = column.name
-            raise DataError(
-                f"Column {name!r} has {outside:,} groups outside of the years 1 to 9999. Remove these rows."
-            )
+            raise DataError(f"Column {name!r} has {outside:,} groups outside the years 1 to 9999. Remove these rows.")
 
 
 def _leaves(kind: Any) -> list[Any]:
-    """The types inside a nested one, or the type itself."""
+    """The types inside a nested type, or the type itself."""
     if isinstance(kind, pl.List):
         return _leaves(kind.inner)
     if isinstance(kind, pl.Struct):
@@ -337,7 +344,7 @@ def _leaves(kind: Any) -> list[Any]:
 
 
 def stored(kind: Any) -> Any:
-    """The type in which the table keeps one."""
+    """Return the type in which the table stores a type."""
     if isinstance(kind, pl.List):
         return pl.List(stored(kind.inner))
     if isinstance(kind, pl.Struct):
@@ -348,18 +355,18 @@ def stored(kind: Any) -> Any:
 
 
 def _within(column: pl.Series, kind: Any) -> pl.Series:
-    """A nested column without the fields that its type in the table has not."""
+    """A nested column without fields that its type in the table does not have."""
     if not isinstance(column.dtype, pl.List) or len(_leaves(column.dtype)) == len(_leaves(kind)):
         return column
     return column.list.eval(pl.struct(pl.element().struct.field(field.name) for field in kind.inner.fields))
 
 
 def fitted(column: pl.Series, kind: pl.DataType) -> pl.Series:
-    """A column in the type that the table keeps it in, which must hold every value."""
+    """Return a column in its type in the table, which must fit every value."""
     try:
         cast = column.cast(kind)
         if cast.cast(column.dtype).equals(column):
             return cast
     except pl.exceptions.PolarsError:
         pass
-    raise ColumnError(f"the column {column.name!r} is of type {column.dtype}; the table's type {kind} cannot hold it.")
+    raise ColumnError(f"Column {column.name!r} must fit type {kind} of the table, got {column.dtype}.")

@@ -1,4 +1,4 @@
-"""What the page of a history shows: segments and windows as numbers, and what is known of each."""
+"""Content of the page of a history: numbered segments and windows, and their data."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from streammetrics.rows.roles import several
 
 ROWS, DROPPED, SCORED, DRIFT = "rows", "dropped", "rows with or without labels", "psi"
 VOLUME = (ROWS, DROPPED)
-MEASURED = ("y_score", "y_pred", "error", "y_true")  # distributions, of the first of which drift is measured
-REFERENCE = 28  # windows of the reference at most, and a quarter of all
-PLACE = "number of the segment"  # a name that no group column has
+MEASURED = ("y_score", "y_pred", "error", "y_true")  # distributions; drift is measured for the first available one
+REFERENCE = 28  # maximum number of reference windows, at most a quarter of all
+PLACE = "number of the segment"  # a name that group columns cannot have
 
 Period: TypeAlias = str | tuple[Any, Any]
 
@@ -41,7 +41,7 @@ def course(
     reference: Period | None,
     confidence: float | None,
 ) -> Course:
-    """What the page shows. For the arguments, see `MetricStore.save_html`; ``times`` are ``since`` and ``until``."""
+    """Return the content of the page. See `MetricStore.save_html`; ``times`` are ``since`` and ``until``."""
     if wrong := [rule for rule in rules if not isinstance(rule, Rule)]:
         raise SpecificationError(f"rules= must be of type Rule, got {type(wrong[0]).__name__}.")
     is_pair = isinstance(reference, list | tuple) and len(reference) == 2
@@ -49,12 +49,14 @@ def course(
         raise SpecificationError(f"reference= must be a duration or a (start, end) pair, got {reference!r}.")
     empty, windows = history.empty, _windows(history, scores, *times)
     if any(windows.name in rule.by for rule in rules):
-        raise SpecificationError(f"Rule field 'by' cannot name the window {windows.name!r} on a page of the history.")
+        raise SpecificationError(
+            f"Rule field 'by' cannot contain the window {windows.name!r} on a page of the history."
+        )
     columns = [c for c in empty.roles.by if c != windows.name] if by is None else several(by)
     view = View(windows, list(dict.fromkeys([(), *((c,) for c in columns), *(rule.by for rule in rules)])))
     names = _metrics(empty, metrics, rules)
     parts = list(view.estimates(history, list(dict.fromkeys([*names, *VOLUME])), confidence))
-    early = scores or history  # where rows come without waiting for labels
+    early = scores or history  # where rows do not wait for labels
     view_of_early = view.within(early.empty.roles.by)
     if scores is not None:
         volume = view_of_early.estimates(scores, [ROWS], None)
@@ -91,7 +93,7 @@ class Segments:
 
     @classmethod
     def of(cls, cuts: Sequence[Cut], parts: Sequence[Part], window: str) -> Segments:
-        """All segments of some frames."""
+        """Return all segments of some frames."""
         keys, size = {}, 0
         for cut in cuts:
             frames = [frame.select(_segment(frame, window)) for own, frame in parts if own == cut]
@@ -103,7 +105,7 @@ class Segments:
 
     @property
     def names(self) -> list[tuple[str, list[str]]]:
-        """The columns of each cut in words, and the names of its segments."""
+        """Return the columns of each cut in words, and the names of its segments."""
         found = []
         for keys in self.keys.values():
             columns = [text.written(keys[c]).fill_null("null") for c in keys.columns if c != PLACE]
@@ -112,7 +114,7 @@ class Segments:
         return found
 
     def measures(self, parts: Sequence[Part], windows: pl.Series, meanings: dict[str, str]) -> Iterator[Measure]:
-        """Each metric of some frames, at each threshold and of each label if there are several."""
+        """Return each metric of some frames, per threshold and label if there are several."""
         numbered = pl.concat([self._numbered(cut, frame, windows) for cut, frame in parts], how="diagonal_relaxed")
         kept = [c for c in KEPT if c in numbered.columns]
         several_of = numbered.group_by(METRIC).agg(pl.struct(kept or METRIC).n_unique().alias(PLACE))
@@ -124,7 +126,7 @@ class Segments:
             yield Measure.of(said, own, size, len(windows), meanings.get(name, ""))
 
     def rows(self, base: dict[Cut, Accumulator]) -> list[int]:
-        """The number of rows of each segment of a reference, 0 where it has none."""
+        """Return the number of rows of each segment of a reference, 0 if it has none."""
         found = [0] * sum(keys.height for keys in self.keys.values())
         for cut, acc in base.items():
             counted = acc.finalize([ROWS]).frame
@@ -133,7 +135,7 @@ class Segments:
         return found
 
     def watched(self, rule: Rule, breached: pl.DataFrame, windows: pl.Series, empty: Accumulator) -> Watched:
-        """A rule with the segments that it is about, and the runs of windows in which it was breached."""
+        """Return a rule with its segments, and the runs of windows in which it was breached."""
         runs: list[tuple[int, int, int]] = []
         for place, window in sorted(zip(self._places(rule.by, breached), _numbers(breached, windows), strict=True)):
             if runs and runs[-1][0] == place and runs[-1][2] >= window - 1:
@@ -146,7 +148,7 @@ class Segments:
         return Watched(said, metric, rule.required.limit, self.keys[rule.by][PLACE].to_list(), runs)
 
     def _numbered(self, cut: Cut, frame: pl.DataFrame, windows: pl.Series) -> pl.DataFrame:
-        """A frame with the numbers of its segments and windows in place of their keys."""
+        """A frame with the numbers of its segments and windows instead of their keys."""
         columns = [c for c in frame.columns if c in KEPT or c not in keys_of(frame)]
         places, numbers = self._places(cut, frame), _numbers(frame, windows)
         return frame.select(columns).with_columns(segment=pl.Series(places), window=pl.Series(numbers))
@@ -164,7 +166,7 @@ class Segments:
 
 
 def _segment(frame: pl.DataFrame, window: str) -> list[str]:
-    """The columns of a frame that say which segment a row is of."""
+    """The columns of a frame that identify the segment of a row."""
     return [c for c in keys_of(frame) if c != window and c not in KEPT]
 
 
@@ -175,7 +177,7 @@ def _numbers(frame: pl.DataFrame, windows: pl.Series) -> list[int]:
 
 
 def _windows(history: Windows, scores: Windows | None, since: Any, until: Any) -> pl.Series:
-    """All windows of both histories from one time to another."""
+    """All windows of both histories in a time range."""
     found = [own.starts for own in (history, scores) if own is not None]
     if found[0].dtype != found[-1].dtype or found[0].name != found[-1].name:
         raise SpecificationError("Both histories must have the same window column, of the same type.")
@@ -191,7 +193,7 @@ def _windows(history: Windows, scores: Windows | None, since: Any, until: Any) -
 
 
 def _metrics(empty: Accumulator, given: Sequence[str] | None, rules: Sequence[Rule]) -> list[str]:
-    """The metrics to choose from: those of rules, and those asked for or the first of each statistic."""
+    """The metrics to choose from: those of rules, and requested ones or the first of each statistic."""
     usual = [metric for metric in empty.finalize().metrics if metric.name not in VOLUME]
     tables = columns_of(empty.statistics, empty.roles.labels)
     first = [next((m.name for m in usual if m.readable(table)), None) for table in tables]
@@ -201,18 +203,18 @@ def _metrics(empty: Accumulator, given: Sequence[str] | None, rules: Sequence[Ru
 
 
 def _meanings(empty: Accumulator, names: Sequence[str]) -> dict[str, str]:
-    """What each metric is, in a sentence."""
+    """A description of each metric."""
     return {metric.name: metric.summary.replace("`", "") for metric in empty.finalize(names).metrics}
 
 
 def _distribution(empty: Accumulator, windows: pl.Series) -> str | None:
-    """The distribution that drift is measured of, if one is kept and there is a window to compare."""
+    """The distribution to measure drift of, if available and if there is a window to compare."""
     kept = distributions(empty.state)
     return next((of for of in MEASURED if of in kept), None) if len(windows) > 1 else None
 
 
 def _first(windows: pl.Series) -> Period:
-    """The first windows of a history, as from when to when."""
+    """The first windows of a history, as a time range."""
     size = max(1, min(REFERENCE, len(windows) // 4))
     return windows[0], windows[min(size, len(windows) - 1)]
 

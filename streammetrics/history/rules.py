@@ -1,4 +1,4 @@
-"""Rules: what must hold of the windows of a history, as a small TOML file says it."""
+"""Rules for the windows of a history, and their TOML files."""
 
 from __future__ import annotations
 
@@ -33,36 +33,35 @@ class Rule:
     """A requirement on the windows of a history.
 
     Args:
-        require: a metric and its limit, such as ``"roc_auc >= 0.8"``, or with ``against`` a measure of drift of one
-            distribution and its limit, such as ``"psi(of='y_score') <= 0.2"``; see `drift` for both. Without ``of``,
-            ``ks`` is the metric.
-        over: how much time the windows cover, up to the newest, such as ``"7d"``.
-        against: how much time before that is the reference. Of a metric it is then the change that is limited, never
-            the value: ``"roc_auc >= -0.02"`` allows a fall of 0.02.
-        by: segments in each of which it must hold.
+        require: Metric and limit, such as ``"roc_auc >= 0.8"``; or, with ``against``, a drift measure of one
+            distribution and its limit, such as ``"psi(of='y_score') <= 0.2"`` (see `drift`). Without ``of``, ``ks`` is
+            the metric.
+        over: Duration of the checked windows, up to the newest, such as ``"7d"``.
+        against: Duration of the reference period before these windows. For a metric, the limit then applies to its
+            change.
+        by: Group columns. The rule must hold in each of their segments.
         name: A short name, shown before the requirement.
-        description: What the rule is for, or what to do about a breach.
-        severity: ``"page"``, or ``"warn"`` for a rule that is reported and never fails the check.
-        confidence: Confidence of a verdict, between 0.5 and 1. The rule holds or is breached only if the certified
-            bounds and the one-sided confidence interval lie on one side of the limit.
-        min_rows: Rows that a segment needs for a verdict; with ``against`` the reference needs as many.
-        open: Whether the check passes where the verdict is open, or rows are too few: ``"pass"`` or ``"fail"``.
-        alarm: How many false alarms are acceptable, such as ``"1 per year"``. The rule is then breached only if the
-            windows of the whole history, each as long as ``over``, leave no doubt together.
-        segments: Acceptable share of false ones among the segments whose evidence suffices at a look, such as
-            ``"fdr 5 %"`` or 0.05. Defaults to an alarm of its own for each segment, which errs as often as ``alarm``
-            says.
-        always: Number of rows at which an interval that holds at every look is tightest, such as 100_000, fixed before
-            the data. The rule then looks at all windows of the history together.
-        before_labels: Whether the metric is the one expected of windows whose labels have not arrived (see `expect`).
-            The reference is all windows with labels before them, or with ``against`` the last ones for so long.
-        odds: Largest factor between the odds of a positive and those of the reference, with ``before_labels``.
+        description: Purpose of the rule, or what to do about a breach.
+        severity: ``"page"``, or ``"warn"`` for a rule that is reported but never fails the check.
+        confidence: Confidence level of a verdict, between 0.5 and 1. The rule holds or is breached only if the
+            certified bounds and the one-sided confidence interval are on one side of the limit.
+        min_rows: Minimum number of rows of a segment for a verdict, and of the reference with ``against``.
+        open: ``"pass"`` or ``"fail"``: result of the check if the verdict is open (inconclusive) or there are too few
+            rows.
+        alarm: Acceptable rate of false alarms, such as ``"1 per year"``. The rule is then breached only if the evidence
+            of all windows of the history together, each as long as ``over``, suffices.
+        segments: Acceptable false discovery rate among segments in alarm at a look, such as ``"fdr 5 %"`` or 0.05.
+            Defaults to a separate alarm for each segment, at the rate of ``alarm``.
+        always: Number of rows at which an interval that holds at every look is tightest, such as 100_000. Choose it
+            before the first look. The rule then checks all windows of the history together.
+        before_labels: Whether to check the expected metric of windows whose labels have not arrived (see `expect`). The
+            reference is all earlier windows with labels, or with ``against`` the last ones of this duration.
+        odds: Largest factor by which the odds of a positive can differ from the reference, with ``before_labels``.
 
     Raises:
-        MetricError: where the requirement cannot be read.
-        SpecificationError: for an unreadable length of time, a measure of drift without a distribution or a reference,
-            for fields of another type, for fields that exclude each other, and with ``against`` for a limit that a
-            metric breaches without any change.
+        MetricError: If the requirement is invalid.
+        SpecificationError: If a duration is invalid, a drift measure has no distribution or reference, a field has a
+            wrong type, fields exclude each other, or a limit with ``against`` is breached without any change.
 
     >>> Rule("rows >= 1000")
     Rule(require='rows >= 1000')
@@ -99,7 +98,7 @@ class Rule:
         texts |= {name: () if value is None else (value,) for name, value in others.items()}
         for name, values in texts.items():
             if not all(isinstance(value, str) for value in values):
-                raise SpecificationError(f"a rule is written as text, and its {name!r} is none.")
+                raise SpecificationError(f"Rule field {name!r} must be a string, got {getattr(self, name)!r:.40}.")
         for length in (self.over, self.against):
             if length is not None:
                 before(pl.Series([datetime(2000, 1, 1)]), length)
@@ -108,21 +107,23 @@ class Rule:
         self._require_fields_that_go_together()
 
     def _require_a_reference(self) -> None:
-        """Refuse a measure of drift that does not say of what, or against what."""
+        """Reject a drift measure without a distribution or a reference."""
         name, options = parse_metric(self.required.metric)
         if name in MEASURES and "of" not in options and name not in {m.name for m in all_metrics()}:
-            raise SpecificationError(f"{self.require!r} does not say of what; write {name}(of='y_score').")
+            raise SpecificationError(
+                f"{self.require!r} names no distribution. Write one, such as {name}(of='y_score')."
+            )
         if self.measure is None:
             return
         if unknown := sorted(set(options) - {"of", "bins"}):
-            raise SpecificationError(f"{name} takes of and bins, not {unknown[0]!r}.")
+            raise SpecificationError(f"Unknown option {unknown[0]!r} of {name}. Options: of, bins.")
         if not isinstance(options["of"], str):
-            raise SpecificationError(f"{self.require!r} must be of one distribution, such as of='y_score'.")
+            raise SpecificationError(f"{self.require!r} must name one distribution, such as of='y_score'.")
         if self.against is None:
-            raise SpecificationError(f"{self.require!r} needs a reference: against = '28d'.")
+            raise SpecificationError(f"{self.require!r} requires a reference, such as against = '28d'.")
 
     def _require_choices(self) -> None:
-        """Refuse values that a field cannot have."""
+        """Reject invalid values of fields."""
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
                 allowed = " or ".join(map(repr, choices))
@@ -132,7 +133,7 @@ class Rule:
                 f"Rule field 'confidence' must be a number between 0.5 and 1, got {self.confidence!r}."
             )
         if not (_is_number(self.min_rows) and self.min_rows == int(self.min_rows) and self.min_rows >= 1):
-            raise SpecificationError(f"Rule field 'min_rows' must be a positive whole number, got {self.min_rows!r}.")
+            raise SpecificationError(f"Rule field 'min_rows' must be a positive integer, got {self.min_rows!r}.")
         if self.alarm is not None and not (self.alarms_per_day or 0) > 0:
             raise SpecificationError(f"Rule field 'alarm' must be a rate such as '1 per year', got {self.alarm!r}.")
         if self.segments is not None and not 0 < (self.fdr or 0) < 1:
@@ -145,28 +146,32 @@ class Rule:
             raise SpecificationError(f"Rule field 'odds' must be a number of at least 1, got {self.odds!r}.")
 
     def _require_fields_that_go_together(self) -> None:
-        """Refuse fields that have no meaning beside another one."""
+        """Reject invalid combinations of fields."""
         if self.segments is not None and not (self.alarm and self.by):
-            raise SpecificationError("Rule field 'segments' needs 'alarm' and 'by'.")
+            raise SpecificationError("Rule field 'segments' requires 'alarm' and 'by'.")
         if self.alarm and self.measure is not None and self.measure[0] not in WITH_INTERVALS:
             raise SpecificationError(
-                f"Rule field 'alarm' needs a metric with a confidence interval, which {self.measure[0]} has not."
+                f"Rule field 'alarm' requires a metric with confidence intervals, unlike {self.measure[0]}."
             )
         if self.always is not None and (self.alarm or self.against or self.over != "1d"):
             raise SpecificationError(
-                "Rule field 'always' is for all windows together, so 'over', 'against' and 'alarm' cannot be set. "
+                "Rule field 'always' applies to all windows, so 'over', 'against', and 'alarm' cannot be set. "
                 "Use 'alarm' to watch single windows."
             )
         self._require_a_limit_on_the_change()
         if self.before_labels and (self.alarm or self.always):
-            raise SpecificationError("Rule field 'before_labels' cannot be set beside 'alarm' or 'always'.")
+            raise SpecificationError("Rule field 'before_labels' cannot be combined with 'alarm' or 'always'.")
         if self.before_labels and self.required.metric not in EXPECTED:
             metrics = ", ".join(EXPECTED)
-            raise SpecificationError(f"{self.required.metric} cannot be expected before labels. Metrics: {metrics}.")
+            raise SpecificationError(
+                f"{self.required.metric} cannot be estimated before labels arrive. Metrics: {metrics}."
+            )
         if self.odds != 1 and not self.before_labels:
-            raise SpecificationError("Rule field 'odds' needs 'before_labels'.")
+            raise SpecificationError("Rule field 'odds' requires 'before_labels'.")
         if self.alarm:
-            with translated(SpecificationError, f"'over' must be one unit of time beside 'alarm', got {self.over!r}"):
+            with translated(
+                SpecificationError, f"Rule field 'over' must have a single unit of time with 'alarm', got {self.over!r}"
+            ):
                 pl.Series([datetime(2000, 1, 1)]).dt.truncate(self.over)
 
     def _require_a_limit_on_the_change(self) -> None:
@@ -186,24 +191,24 @@ class Rule:
 
     @property
     def measure(self) -> tuple[str, dict[str, Any]] | None:
-        """Name and options of the measure of drift, if it is one."""
+        """Name and options of the drift measure, if it is one."""
         name, options = parse_metric(self.required.metric)
         return (name, options) if name in MEASURES and "of" in options else None
 
     @property
     def two_sided(self) -> float:
-        """The confidence of a two-sided interval, each of whose ends has the confidence of the rule by itself."""
+        """The confidence level of a two-sided interval whose endpoints each have the level of the rule."""
         return 2 * self.confidence - 1
 
     @property
     def alarms_per_day(self) -> float | None:
-        """How many false alarms are acceptable on a day; None for a rule without an alarm, or an unreadable one."""
+        """Acceptable number of false alarms per day; None without an alarm, or if it is invalid."""
         match = ALARM.fullmatch(self.alarm or "")
         return float(match[1]) / DAYS[match[2]] if match else None
 
     @property
     def fdr(self) -> float | None:
-        """Acceptable share of false alarms among segments; None if each is on its own, or for an unreadable one."""
+        """Acceptable false discovery rate among segments; None for separate alarms, or if it is invalid."""
         if isinstance(self.segments, str):
             match = FDR.fullmatch(self.segments)
             return float(match[1]) / 100 if match else None
@@ -224,11 +229,11 @@ class Rule:
 
 
 def read_rules(path: str | Path) -> list[Rule]:
-    """The rules of a TOML file, each a table ``[[rule]]`` with the arguments of `Rule`.
+    """Read the rules of a TOML file. Each is a table ``[[rule]]`` with the arguments of `Rule`.
 
     Raises:
-        SpecificationError: where the file cannot be read, is no such TOML, or holds no rule; and as of `Rule`.
-        MetricError: where a requirement cannot be read.
+        SpecificationError: If the file is unreadable, not TOML, or has no rules; and as in `Rule`.
+        MetricError: If a requirement is invalid.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as directory:
@@ -239,24 +244,24 @@ def read_rules(path: str | Path) -> list[Rule]:
     """
     import tomllib  # when it is needed
 
-    with translated(SpecificationError, f"{path} cannot be read"):
+    with translated(SpecificationError, f"Cannot read {path}"):
         content = Path(path).read_bytes()
-    with translated(SpecificationError, f"{path} is not TOML"):
+    with translated(SpecificationError, f"{path} is not valid TOML"):
         file = tomllib.loads(content.decode())
     given = file.get("rule")
     if set(file) != {"rule"} or not isinstance(given, list) or not all(isinstance(r, dict) for r in given):
-        raise SpecificationError(f"{path} should hold tables [[rule]], and nothing else.")
+        raise SpecificationError(f"{path} must contain [[rule]] tables only.")
     if not given:
-        raise SpecificationError(f"{path} holds no rule.")
+        raise SpecificationError(f"{path} has no rules.")
     return [_rule(table, path) for table in given]
 
 
 def _rule(table: dict[str, Any], path: str | Path) -> Rule:
     known = [f.name for f in fields(Rule)]
     if unknown := sorted(set(table) - set(known)):
-        raise SpecificationError(f"{path} has a rule with {unknown[0]!r}; a rule has {', '.join(known)}.")
+        raise SpecificationError(f"{path} has an unknown rule field {unknown[0]!r}. Fields: {', '.join(known)}.")
     if "require" not in table:
-        raise SpecificationError(f"{path} has a rule without require = 'rows >= 1000'.")
+        raise SpecificationError(f"{path} has a rule without 'require'. Write one, such as require = 'rows >= 1000'.")
     try:
         return Rule(**table)
     except StreamMetricsError as error:
@@ -264,17 +269,17 @@ def _rule(table: dict[str, Any], path: str | Path) -> Rule:
 
 
 def before(time: pl.Series, length: str) -> pl.Series:
-    """So much time earlier, and not at the same time.
+    """Return times moved back by a positive duration.
 
     Raises:
-        SpecificationError: for what is no length of time.
+        SpecificationError: If ``length`` is not a positive duration.
 
     >>> before(pl.Series([datetime(2026, 1, 31)]), "7d").item()
     datetime.datetime(2026, 1, 24, 0, 0)
     """
     found = earlier(time, length)
     if not (found < time).all():
-        raise SpecificationError(f"{length!r} is no length of time; write one like '7d' or '12h'.")
+        raise SpecificationError(f"{length!r} is not a positive duration. Write one such as '7d' or '12h'.")
     return found
 
 

@@ -1,4 +1,4 @@
-"""A history of states: a Delta Lake table that workers append to, and that answers for any time range and segments."""
+"""The history of states, stored in a Delta Lake table."""
 
 from __future__ import annotations
 
@@ -31,25 +31,24 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class MetricStore:
-    """A history of states in a Delta Lake table: append what was kept of an hour or a day, ask for any time range.
+    """A history of evaluation states, stored in a Delta Lake table.
 
-    One group column of the accumulators is the window, of type Date or Datetime; the others are segments. A row of the
-    table holds a group of a batch: its group columns, ``batch_id``, ``ingested`` (when it came in, in UTC),
-    ``version`` (the commit that brought it), and one nested column per statistic. Whatever reads Delta Lake reads it.
-    The first batch makes the table. A later one may keep something else: other segments, models, thresholds, or
-    statistics; `describe` tells these versions.
+    One group column of type Date or Datetime is the time window; the others are segments. The first append creates the
+    table. Appends are atomic, and any number of processes can append, query, and compact concurrently. A query reads
+    one version of the table.
 
-    Any number of processes may append, compact and ask at the same time. A commit happens entirely or not at all, and
-    an answer is that of one version of the table.
+    A row of the table is a group of an append: its group columns, ``batch_id``, ``ingested`` (time of the append, in
+    UTC), ``version`` (commit of the append), and one nested column per statistic. Any Delta Lake reader can read it.
+    Later appends can have other segments, models, thresholds, or statistics; `describe` lists these versions.
 
     Args:
-        uri: a directory, or the URI of an object store.
-        window: the group column that is the window; the only one of type Date or Datetime unless given.
-        storage_options: of the object store, as Delta Lake takes them.
+        uri: A directory, or the URI of an object store.
+        window: Name of the time window column. Defaults to the only Date or Datetime group column.
+        storage_options: Options of the object store, as for Delta Lake.
 
     Raises:
-        SpecificationError: without the extra ``store``, and for a directory whose path has one of ``[ ] ^ | \\``,
-            control characters, or ``%`` before two hexadecimal digits, which Delta Lake cannot open.
+        SpecificationError: If the ``store`` extra is not installed, or the path of a directory contains one of
+            ``[ ] ^ | \\``, control characters, or ``%`` before two hexadecimal digits, which Delta Lake cannot open.
 
     >>> from tempfile import TemporaryDirectory
     >>> import streammetrics as sm
@@ -84,36 +83,36 @@ class MetricStore:
         start: int | None = None,
         upto: int | None = None,
     ) -> bool:
-        """Add what an accumulator has kept, in one commit. What is there already changes nothing.
+        """Append the state of an accumulator in one commit. Repeating an append changes nothing.
 
-        Batches may come late, and in any order. In a directory, what was added is on the disk when this returns.
+        Appends can be late, and in any order. In a directory, the data is on disk when this method returns.
 
-        A batch has either an ID of its own, or is a stretch of a source whose rows are numbered, such as a partition of
-        a Kafka topic. The offset of a source is stored with the rows, so a job that died goes on from `offset` and
-        neither loses nor doubles a row. Batches of a source come in order.
+        An append is identified either by ``batch_id``, or by offsets of a source with numbered rows, such as a
+        partition of a Kafka topic. The offset is stored with the rows. A restarted job can therefore continue from
+        `offset` without losing or repeating rows. Appends of a source must be in order.
 
         Args:
-            acc: an accumulator that is grouped by the window, and by segments if you like.
-            batch_id: what tells this batch from all others, such as its hour and the number of the worker. It stays
-                known when rows are added up or dropped.
+            acc: An accumulator grouped by the window, and optionally by segments.
+            batch_id: Unique ID of this append, such as the hour and the number of the worker. It is remembered after
+                compaction and retention.
             source: Name of the source, such as ``"topic/3"``.
-            start: Offset of the first row of the batch. If it is given and not the stored offset, nothing is added:
-                another job has read the source meanwhile. Defaults to the stored offset.
-            upto: Offset after the last row of the batch.
+            start: Offset of the first row. If it differs from the stored offset, for example because another job has
+                read the source, nothing is appended. Defaults to the stored offset.
+            upto: Offset after the last row.
 
         Returns:
-            True if the batch was added. False if it is known: a known ``batch_id``, or a source stored up to ``upto``
-            or beyond. False also if the accumulator has seen no row; of a source, only if there is no table yet.
+            True if the state was appended. False if ``batch_id`` already exists, or the source is stored up to ``upto``
+            or beyond. Also False if the accumulator is empty; with a source, only if there is no table yet.
 
         Raises:
-            MergeError: If the accumulator differs from the table in more than segments, models, thresholds, and
-                statistics, such as in the labels or the weights.
-            ColumnError: where a column is of another type than in the table.
-            DataError: where a date or time of a group lies outside of the years 1 to 9999, and where ``start`` is not
-                the stored offset.
-            SpecificationError: where the first batch has no window, or several and none is named, and for what is no
-                accumulator.
-            StateError: where the table cannot be read or written, or a commit of it was cut off by a power loss.
+            MergeError: If the accumulator differs from the table in anything except segments, models, thresholds, and
+                statistics, such as labels or weights.
+            ColumnError: If a column has another type than in the table.
+            DataError: If a date or time of a group is outside the years 1 to 9999, or ``start`` is not the stored
+                offset.
+            SpecificationError: If ``acc`` is not an accumulator, or the first append has no window, or several and none
+                is selected.
+            StateError: If the table cannot be read or written, or a commit was truncated by a power loss.
         """
         return self._bring([acc], origin_of(batch_id, source, start, upto))
 
@@ -127,21 +126,21 @@ class MetricStore:
         start: int | None = None,
         upto: int | None = None,
     ) -> bool:
-        """Put an accumulator in place of all that the history has of a window, in one commit.
+        """Replace the state of a window in one commit, for example after reprocessing a day.
 
-        For a day that was processed again: nobody ever sees the window empty, or doubled. Batches that were replaced
-        stay known.
+        Concurrent queries never see the window empty or doubled. IDs of replaced appends are remembered.
 
         Args:
-            acc: What the window holds from now on. Without rows, the window is dropped.
+            acc: The new state of the window. If it is empty, the window is dropped.
             window: The window, or a ``(start, end)`` pair, ``end`` exclusive. Dates, datetimes, or ISO 8601 strings.
-            batch_id: Unique ID of this replacement, among those of all batches.
-            source: Name of a source whose rows led to it, in place of ``batch_id``, as in `append`.
+            batch_id: Unique ID of this replacement, also among appends.
+            source: Name of the source of the rows, instead of ``batch_id``, as in `append`.
             start: As in `append`.
             upto: As in `append`.
 
         Returns:
-            True if the window was replaced; False if ``batch_id`` is known, or the source is stored up to ``upto``.
+            True if the window was replaced; False if ``batch_id`` already exists, or the source is stored up to
+            ``upto``.
 
         Raises:
             DataError: If the accumulator has groups of other windows, or ``start`` is not the stored offset.
@@ -183,10 +182,10 @@ class MetricStore:
         return None if table is None else offset(table, source)
 
     def _bring(self, accs: Sequence[Accumulator], origin: Origin, replacing: Any = None) -> bool:
-        """Add what accumulators have kept, once and in one commit, or put it in place of some windows."""
+        """Append the states of accumulators once, in one commit, or replace some windows."""
         for acc in accs:
             if not isinstance(acc, Accumulator):
-                raise SpecificationError(f"acc must be an Accumulator, got {type(acc).__name__}.")
+                raise SpecificationError(f"acc= must be an Accumulator, got {type(acc).__name__}.")
         filled, newest = [acc for acc in accs if acc.state.groups.height], self._table.find()
         if not filled and replacing is None and (newest is None or isinstance(origin, Named)):
             return False
@@ -196,7 +195,7 @@ class MetricStore:
             self._create(Layout.of(filled[0], self.window))
 
         def bring(table: Any, versions: Versions) -> bool | None:
-            """Whether it was added; None if what it keeps is a new version, which is known from now on."""
+            """Whether it was appended; None if its specification is a new version, which is now created."""
             if origin.is_known(table, Batches.of(self._table)):
                 return False
             version = table.version() + 1
@@ -235,30 +234,30 @@ class MetricStore:
         every: str | None = None,
         where: pl.Expr | None = None,
     ) -> Accumulator:
-        """What was kept of some windows, added up, late batches included.
+        """Return the merged state of a time range.
 
-        The windows are those from ``since`` on and before ``until``; one that is null only where neither is given. The
-        answer does not change by a bit when the table is compacted: rows of a group are added up one after the other,
-        in the order in which they were committed.
+        Rows with a null window are included only without ``since`` and ``until``. Compaction does not change the
+        result, bit for bit, since rows of a group are always merged in the order of commits.
 
-        Where windows differ in what was kept of them (see `describe`), the answer has all that the newest version
-        keeps, and what these windows have besides. Metrics of rows that partly lack them are null. Of a histogram the
-        smallest capacity counts.
+        If windows have different versions (see `describe`), the result has the statistics of the newest version and of
+        these windows. Metrics are null if some rows lack them. Histograms have the smallest capacity.
 
         Args:
-            since: a date, a datetime, or ISO text of one; in the time zone of the window unless it has its own. Of an
-                hour that clocks repeat, the first; the offset names either, as in ``"2026-10-25T02:00+01:00"``.
-            until: likewise.
-            by: group columns to keep.
-            every: keep the window too, truncated to multiples of this, such as ``"1d"`` or ``"1w"``.
-            where: an expression over the group columns: which groups to take.
+            since: Start of the time range: a date, datetime, or ISO 8601 string. The time zone defaults to that of the
+                window column. An ambiguous hour means the first one; pass an offset for the other, as in
+                ``"2026-10-25T02:00+01:00"``.
+            until: End of the time range, exclusive. Same formats as ``since``.
+            by: Group columns of the result. Defaults to none.
+            every: Duration such as ``"1d"`` or ``"1w"``. The result is then also grouped by the window, truncated to
+                multiples of it.
+            where: Expression over the group columns that selects groups.
 
         Returns:
-            An accumulator, grouped by the window if ``every`` is given, and ``by``. Models stay apart.
+            An accumulator grouped by ``by``, and by the window with ``every``. Models stay separate.
 
         Raises:
-            SpecificationError: for what is no time, no group column, or no expression over some.
-            StateError: where there is no table yet, or it cannot be read.
+            SpecificationError: If a time, a group column, or an expression is invalid.
+            StateError: If there is no table yet, or it cannot be read.
         """
         table, versions = self._open()
         columns: list[Column] = list(several(by))
@@ -285,29 +284,29 @@ class MetricStore:
     ) -> None:
         """Write the history as one HTML page, which needs no server and no network.
 
-        A chart shows any metric of any segment over any range of time, with its certified bounds and its confidence
-        interval. Below it are the windows in which rules were breached, the number of rows, and the drift (PSI).
+        A chart shows any metric of any segment over any time range, with certified bounds and confidence intervals.
+        Below it are windows with breached rules, the number of rows, and the drift (PSI).
 
         Args:
             path: File to write.
-            metrics: Metrics to choose from, besides those of the rules. Defaults to the first of each statistic. Each
-                takes about 2.5 bytes of the file per segment and window.
-            by: Group columns whose values are segments, each column by itself. Defaults to all. Those of rules are
-                added.
+            metrics: Metrics to choose from, in addition to those of the rules. Defaults to the first of each statistic.
+                Each takes about 2.5 bytes per segment and window.
+            by: Group columns whose values are shown as segments, one column at a time. Defaults to all. Those of rules
+                are added.
             since: Start of the time range. Same formats as in `query`.
             until: End of the time range, exclusive.
             rules: Rules whose breaches are shown. Each is checked at the end of every window.
-            scores: History of the same rows without labels, such as of `predictions`. The page then shows what share
-                of the rows has labels, and the drift of all.
+            scores: History of the same rows without labels, such as of `predictions`. The page then shows the share of
+                rows with labels, and the drift of all rows.
             reference: Reference period of the drift, as in `drift_over`. Defaults to the first quarter of the windows,
                 at most 28.
             confidence: Confidence level of the intervals, or None for no intervals.
             title: Title of the page.
 
         Raises:
-            SpecificationError: If ``scores`` has other windows or models, a rule has the window among its segments,
-                ``reference`` is not a period, or the last window is that of 9999-12-31.
-            MetricError: If a metric is not kept.
+            SpecificationError: If ``scores`` has other windows or models, a rule has the window among its segments, or
+            ``reference`` is not a period.
+            MetricError: If a metric is not available.
             StateError: If there is no table yet, it cannot be read, or it has no windows in the time range.
             SourceError: If the file cannot be written.
 
@@ -328,11 +327,12 @@ class MetricStore:
         write_file(path, history_page(shown, title).encode())
 
     def windows(self) -> pl.DataFrame:
-        """What is there: for each window the number of groups, of rows seen, of parts that hold them, which `compact`
-        brings down to the number of groups, and when the last came in.
+        """Return all windows: number of groups, rows, and parts (table rows), and the time of the last append.
+
+        `compact` reduces the number of parts to the number of groups.
 
         Raises:
-            StateError: where there is no table yet, or it cannot be read.
+            StateError: If there is no table yet, or it cannot be read.
 
         >>> from tempfile import TemporaryDirectory
         >>> import streammetrics as sm
@@ -354,15 +354,15 @@ class MetricStore:
             return versions.newest.keys(parts.sort(window).collect())
 
     def describe(self) -> pl.DataFrame:
-        """The versions of what the history keeps. Appending an accumulator that keeps something else adds one.
+        """Return the versions of the specification. Appending an accumulator with another specification adds one.
 
-        Versions may add segments, and add or drop models, thresholds, and statistics. Windows have null in a segment
-        that they lack, no rows of a model, and no value of a metric; the notes of a report say which windows. An
-        accumulator of an earlier version can still be appended.
+        Versions can add segments, and add or drop models, thresholds, and statistics. In windows of other versions,
+        missing segments are null, and missing models and metrics have no values. The notes of a report name these
+        windows. Accumulators of an earlier version can still be appended.
 
         Returns:
-            A row for each version: ``version``; its ``first`` and ``last`` window, null if it has none; the number of
-            ``windows``; and ``changes`` from the version before.
+            One row per version: ``version``, its ``first`` and ``last`` window (null if none), the number of
+            ``windows``, and ``changes`` from the previous version.
 
         Raises:
             StateError: If there is no table yet, or it cannot be read.
@@ -382,15 +382,15 @@ class MetricStore:
             return versions.described(versions.scanned(self._table.scan(table)))
 
     def compact(self, *, vacuum: bool = True) -> None:
-        """Add up the rows of each group, and put small files together. No answer changes by a bit.
+        """Merge the rows of each group, and small files. Query results do not change, bit for bit.
 
-        Windows whose groups have one row each are left alone. Others may append meanwhile.
+        Windows whose groups have a single row each are skipped. Concurrent appends are possible.
 
         Args:
-            vacuum: delete the files that were last needed a week ago.
+            vacuum: Whether to delete files that have not been in use for a week.
 
         Raises:
-            StateError: where there is no table yet, or it cannot be read or written.
+            StateError: If there is no table yet, or it cannot be read or written.
 
         >>> from tempfile import TemporaryDirectory
         >>> import streammetrics as sm
@@ -414,7 +414,7 @@ class MetricStore:
             first = next(parts)
             batches = (batch for part in chain([first], parts) for batch in part.to_batches())
             rows_added_up = pa.RecordBatchReader.from_batches(first.schema, batches)
-            before = f"version <= {table.version()} AND ({one_of_sql(windows)})"  # at odds with no append
+            before = f"version <= {table.version()} AND ({one_of_sql(windows)})"  # no conflict with appends
             write(table, rows_added_up, mode="overwrite", predicate=before, together=versions.together)
 
         self._retire_batches()
@@ -423,15 +423,15 @@ class MetricStore:
         self._vacuum(vacuum)
 
     def retain(self, since: date | str, *, vacuum: bool = True) -> None:
-        """Drop the windows before a time. Their batches stay known.
+        """Drop the windows before a time. IDs of their appends are remembered.
 
         Args:
-            since: a date, a datetime, or ISO text of one, as in `query`.
-            vacuum: delete the files that were last needed a week ago.
+            since: Start of the windows to retain. Same formats as in `query`.
+            vacuum: Whether to delete files that have not been in use for a week.
 
         Raises:
-            SpecificationError: for what is no time.
-            StateError: where there is no table yet, or it cannot be read or written.
+            SpecificationError: If ``since`` is not a time.
+            StateError: If there is no table yet, or it cannot be read or written.
 
         >>> from tempfile import TemporaryDirectory
         >>> import streammetrics as sm
@@ -462,9 +462,9 @@ class MetricStore:
             self._commit(lambda table, versions: table.vacuum(dry_run=False, full=True))
 
     def _retire_batches(self) -> None:
-        """Keep the transactions of the table few."""
+        """Limit the number of transactions of the table."""
         table, _ = self._open()
-        self._table.settle(table)  # what is known must not be lost
+        self._table.settle(table)  # known IDs must not be lost
         with self._table.reading():
             ids = self._table.scan(table).select(pl.col("batch_id").drop_nulls().unique()).collect()["batch_id"]
         Batches.of(self._table).retire(self._table, ids)
@@ -486,7 +486,7 @@ class MetricStore:
         return table, self._versions(table)
 
     def _require(self, acc: Accumulator) -> None:
-        """Refuse an accumulator that the history cannot take; before its first batch it takes any that has a window."""
+        """Reject an accumulator that cannot be appended. The first append can be any with a window."""
         table, filled = self._table.find(), acc.state.groups.height
         if table is not None:
             versions = self._versions(table)
@@ -507,11 +507,11 @@ class MetricStore:
             versions = Versions.read(table.metadata().configuration)
         window = versions.newest.window
         if self.window not in (None, window):
-            raise SpecificationError(f"the window of the table is {window!r}, not {self.window!r}.")
+            raise SpecificationError(f"The window of the table is {window!r}, not {self.window!r}.")
         return versions
 
     def _create(self, layout: Layout) -> None:
-        """Make a table without rows, unless another process has made it."""
+        """Create an empty table, unless another process has created it."""
         none = layout.rows(layout.empty).with_columns(pl.lit(None, kind).alias(name) for name, kind in OWN.items())
         self._table.create(none.select(layout.columns).to_arrow().schema, layout.configuration | RETENTION)
 

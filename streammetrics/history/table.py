@@ -1,4 +1,4 @@
-"""A Delta Lake table: found, made, read, and changed by commits that happen entirely or not at all."""
+"""A Delta Lake table: opened, created, read, and changed by atomic commits."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from streammetrics.system.disk import directory, require_whole_commits, require_
 from streammetrics.system.foreign import translated
 from streammetrics.system.lazy import missing_extra, pa
 
-ATTEMPTS = 50  # to commit, where others are first
-RECENT = 200  # commits, twice as many as there are between checkpoints
+ATTEMPTS = 50  # to commit, if other writers are first
+RECENT = 200  # commits, twice as many as between checkpoints
 PAUSE = 1.0  # seconds between attempts, at most
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Table:
-    """Where a Delta Lake table is, or will be. What its methods take and give as ``table`` is one version of it."""
+    """Location of a Delta Lake table. In its methods, ``table`` is one version of it."""
 
     uri: str | Path
     storage_options: dict[str, str] | None = field(default=None, repr=False)
 
     def beside(self, folder: str) -> Table:
-        """The table in a folder of this one, which Delta Lake leaves alone if its name begins with an underscore."""
+        """Return the table in a subfolder, which Delta Lake ignores if its name begins with an underscore."""
         uri = self.uri
         return Table(uri / folder if isinstance(uri, Path) else f"{uri.rstrip('/')}/{folder}", self.storage_options)
 
     def find(self) -> Any:
-        """The newest version of the table; None where there is none."""
+        """Return the newest version of the table, or None."""
         delta = deltalake()
         with self.reading():
             if folder := directory(self.uri):
@@ -48,7 +48,7 @@ class Table:
                 return None
 
     def create(self, schema: pa.Schema, configuration: Mapping[str, str], parts: Sequence[str] = ()) -> None:
-        """Make a table without rows, and folders by some columns, unless another process has made it."""
+        """Create an empty table, partitioned by some columns, unless another process has created it."""
         delta = deltalake()
         with self.writing():
             try:
@@ -66,7 +66,7 @@ class Table:
                     raise
 
     def scan(self, table: Any) -> pl.LazyFrame:
-        """The rows of one version."""
+        """Return the rows of one version."""
         if folder := directory(self.uri):
             require_whole_files(folder, table)
         if "%" not in table.table_uri:
@@ -75,7 +75,7 @@ class Table:
         schema = pl.Schema(table.schema())
         if not files:
             return pl.LazyFrame(schema=schema)
-        parts = {name: schema[name] for name in table.metadata().partition_columns}  # which only folders tell
+        parts = {name: schema[name] for name in table.metadata().partition_columns}  # which only folder names contain
         rows = pl.scan_parquet(
             files,
             schema={name: kind for name, kind in schema.items() if name not in parts},
@@ -88,9 +88,9 @@ class Table:
         return rows.select(schema.names())
 
     def commit(self, step: Callable[[Any], T], newest: Any = None) -> T:
-        """Run a step that commits; where another writer was first, run it again on what that has left.
+        """Run a step that commits. If another writer was first, run it again on the new version.
 
-        The table that was just found need not be opened again.
+        A table that was just opened need not be opened again.
         """
         delta = deltalake()
         for attempt in range(ATTEMPTS):
@@ -105,23 +105,23 @@ class Table:
                 except delta.exceptions.CommitFailedError as error:
                     failure, newest = error, None
             time.sleep(random.uniform(0, min(PAUSE, 0.005 * 2**attempt)))
-        raise StateError(f"{ATTEMPTS} commits to {self.uri} have failed: {failure}") from failure
+        raise StateError(f"Cannot commit to {self.uri} after {ATTEMPTS} attempts: {failure}") from failure
 
     def reading(self) -> AbstractContextManager[None]:
-        """Say which table it is that cannot be read."""
-        return translated(StateError, f"the table at {self.uri} cannot be read")
+        """Name the table in errors of reading."""
+        return translated(StateError, f"Cannot read the table at {self.uri}")
 
     def writing(self) -> AbstractContextManager[None]:
-        """Say which table it is that cannot be written."""
-        return translated(StateError, f"the table at {self.uri} cannot be written")
+        """Name the table in errors of writing."""
+        return translated(StateError, f"Cannot write the table at {self.uri}")
 
     def settle(self, table: Any) -> None:
-        """Wait until the last commits of a version are on the disk, those of other processes included."""
+        """Wait until the last commits of a version are on disk, including those of other processes."""
         with self.writing():
             self._settle(range(max(0, table.version() - RECENT), table.version() + 1))
 
     def _settle(self, versions: range) -> None:
-        """Wait until commits are on the disk, where the table is in a directory."""
+        """Wait until commits are on disk, if the table is in a directory."""
         if versions and (folder := directory(self.uri)):
             settle(folder, versions)
 
@@ -135,12 +135,12 @@ def write(
     transactions: Sequence[Any] = (),
     together: int = 1_024,
 ) -> None:
-    """Write rows in one commit; to overwrite puts them in place of all rows, or of those that a condition chooses.
+    """Write rows in one commit. Overwriting replaces all rows, or those that a condition selects.
 
-    Columns that the table does not have are added to it.
+    New columns are added to the table.
 
-    With transactions, the commit is the next version of the table or fails. Else others may commit meanwhile what is
-    not at odds with it.
+    With transactions, the commit is the next version of the table, or fails. Otherwise, commits without conflicts are
+    possible in between.
     """
     delta = deltalake()
     new = {*rows.schema.names} - {field.name for field in table.schema().fields}
@@ -157,17 +157,17 @@ def write(
 
 
 def files(together: int) -> Any:
-    """How data files are written: so many rows are read together."""
+    """Properties of data files with this number of rows per row group."""
     return deltalake().WriterProperties(compression="ZSTD", max_row_group_size=together)
 
 
 def missing(uri: str | Path) -> StateError:
-    """The error where there is no table."""
-    return StateError(f"there is no table at {uri} yet; the first append makes it.")
+    """The error for a missing table."""
+    return StateError(f"No table at {uri} yet. The first append creates it.")
 
 
 def deltalake() -> Any:
-    """The library that reads and writes Delta Lake.
+    """Import the Delta Lake library.
 
     Raises:
         SpecificationError: If it is not installed.

@@ -1,7 +1,7 @@
-"""Which breaches were told, so that each is told once and not at every check: a table beside the history.
+"""Reported breaches, so that each is reported once and not at every check: a table beside the history.
 
-A row is a breach that was told and has not ended: its rule, its segment, and the newest window at that time. An alarm
-that began after this window is another one. A rule without alarms is told again once it has held in between.
+A row is a reported breach that has not ended: its rule, its segment, and the newest window at that time. An alarm that
+began after this window is a new one. A rule without alarms is reported again if it has held in between.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ SCHEMA = dict.fromkeys((*KEYS, WINDOW), pl.String())
 
 @dataclass(frozen=True)
 class Told:
-    """The breaches of a history that were told, and have not ended."""
+    """The reported breaches of a history that have not ended."""
 
     table: Table
 
     @classmethod
     def of(cls, store: MetricStore) -> Told:
-        """The breaches of a history."""
+        """Return the reported breaches of a history."""
         return cls(Table(store.uri, store.storage_options).beside(FOLDER))
 
     def tell(self, findings: Findings, tell: Callable[[pl.DataFrame], None]) -> None:
-        """Tell the breaches that are new, and remember them. If telling fails, the next check tells them again.
+        """Report new breaches, and store them. If reporting fails, the next check reports them again.
 
         Args:
-            findings: what came of the rules.
-            tell: takes the rows of ``findings.frame`` that are told. It is not called without any.
+            findings: Verdicts of rules.
+            tell: Function called with the rows of ``findings.frame`` to report, if there are any.
         """
         told = self._read(self.table.find())
         new = unknown(told, findings.frame)
@@ -50,7 +50,7 @@ class Told:
             self.table.create(told.to_arrow().schema, {})
 
         def remember(table: Any) -> None:
-            mark = deltalake().Transaction(app_id=FOLDER, version=table.version() + 1)  # a whole commit ends so
+            mark = deltalake().Transaction(app_id=FOLDER, version=table.version() + 1)  # end of a complete commit
             rows = remembered(self._read(table), findings.frame)
             write(table, rows.to_arrow(), mode="overwrite", transactions=[mark])
 
@@ -64,7 +64,7 @@ class Told:
 
 
 def unknown(told: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
-    """The breached verdicts that were not told, and those of alarms that began after the last one was told."""
+    """Return breached verdicts that were not reported, and those of alarms that began after the last report."""
     breached = frame.filter(pl.col("verdict") == "breached")
     both = breached.join(told, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
     later = (pl.col("since") > pl.col(WINDOW)).fill_null(False)
@@ -72,7 +72,7 @@ def unknown(told: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def remembered(told: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
-    """The breaches that were told and last, once those that are unknown have been told too."""
+    """Return the reported breaches that last, including newly reported ones."""
     new = unknown(told, frame).with_columns(pl.col("windows").str.split(" to ").list.last().alias(WINDOW))
     new = new.group_by(KEYS, maintain_order=True).agg(pl.col(WINDOW).max())
     breached, held = (frame.filter(pl.col("verdict") == verdict).select(KEYS) for verdict in ("breached", "holds"))

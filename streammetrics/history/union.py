@@ -1,4 +1,4 @@
-"""Rows that were kept under several specifications as one answer: all that any of them has, and what others lack."""
+"""Union of rows with different specifications: all statistics of any of them, and what others lack."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from streammetrics.state.missing import COLUMN, FIELDS, STATISTIC, THRESHOLD
 from streammetrics.statistics import Statistic
 from streammetrics.statistics.paired import Paired
 
-ADDED = ("y_pred", "y_score", "inputs")  # mappings of which one may have more than another
+ADDED = ("y_pred", "y_score", "inputs")  # mappings that can differ in their keys
 FREE = ("by", "probability", *ADDED)
-LOOSE = ("capacity", "thresholds")  # options of a statistic that may differ
-MAY = "A store can add segments, add or drop models, thresholds, and statistics, and change nothing else."
+LOOSE = ("capacity", "thresholds")  # options of a statistic that can differ
+MAY = "A history can only add segments, and add or drop models, thresholds, and statistics."
 
 
 def require_alike(ours: Roles, theirs: Roles) -> None:
-    """Refuse columns that mean something else than before.
+    """Reject columns with another meaning.
 
     Raises:
-        MergeError: If they differ in more than rows of one answer may.
+        MergeError: If the specifications differ in anything else.
     """
     for role in fields(Roles):
         a, b = getattr(ours, role.name), getattr(theirs, role.name)
@@ -35,11 +35,11 @@ def require_alike(ours: Roles, theirs: Roles) -> None:
         else:
             differ = role.compare and role.name not in FREE and a != b
         if differ:
-            raise MergeError(f"the accumulators differ in {role.name}: {a!r} and {b!r}. {MAY}")
+            raise MergeError(f"The accumulators differ in {role.name}: {a!r} and {b!r}. {MAY}")
 
 
 def union(kept: Sequence[Accumulator], newest: Accumulator, by: Sequence[str], types: Mapping[str, Any]) -> Accumulator:
-    """An accumulator without rows, of all that the newest one and some others keep, by columns of these types."""
+    """Return an empty accumulator with the statistics of the newest and some others, and columns of these types."""
     mappings: dict[str, Any] = {name: {} for name in ADDED}
     for acc in (*kept, newest):
         for name in ADDED:
@@ -53,12 +53,12 @@ def union(kept: Sequence[Accumulator], newest: Accumulator, by: Sequence[str], t
 
 
 def missing(part: Accumulator, whole: Accumulator, last: Any) -> list[dict[str, Any]]:
-    """What some rows lack of an answer: statistics, thresholds of them, and group columns.
+    """Return what some rows lack in a result: statistics, thresholds, and group columns.
 
     Args:
-        part: an accumulator of their specification.
-        whole: an accumulator of the answer.
-        last: the last window of the rows.
+        part: An accumulator of their specification.
+        whole: An accumulator of the result.
+        last: The last window of the rows.
     """
     own = {s.name: s for s in part.statistics}
     found: list[tuple[str | None, float | None, str]] = []
@@ -67,14 +67,14 @@ def missing(part: Accumulator, whole: Accumulator, last: Any) -> list[dict[str, 
         lacking: list[float | None] = [None]
         if kept is not None and _alike(kept, statistic):
             lacking = [t for t in _thresholds(statistic) if t not in _thresholds(kept)]
-        found += [(statistic.name, threshold, f"not kept in windows up to {last}") for threshold in lacking]
+        found += [(statistic.name, threshold, f"not available in windows up to {last}") for threshold in lacking]
     unknown = [name for name in whole.roles.by if name not in part.roles.by]
     found += [(None, None, f"windows up to {last} do not have {name!r}") for name in unknown]
     return [dict(zip(FIELDS, values, strict=True)) for values in found]
 
 
 def widened(part: Accumulator, whole: Accumulator, lacks: Sequence[Mapping[str, Any]]) -> Accumulator:
-    """Some rows as part of an answer of which they lack something."""
+    """Return rows as part of a result of which they lack something."""
     if part.roles == whole.roles and part.statistics == whole.statistics:
         return part
     frame, none = pl.DataFrame(part.to_arrow()), whole.to_arrow()
@@ -91,9 +91,9 @@ def widened(part: Accumulator, whole: Accumulator, lacks: Sequence[Mapping[str, 
 
 
 def _statistics(kept: Sequence[Accumulator], newest: Accumulator) -> Iterator[Statistic]:
-    """What some accumulators keep, and the newest one besides; pairs of models only where all keep the same.
+    """The statistics of some accumulators and of the newest one; pairs of models only if all have the same.
 
-    Of capacities the smallest, of thresholds all, of other options the last.
+    Capacities are the smallest, thresholds the union, other options those of the last.
     """
     last = {s.name: s for acc in (newest, *kept) for s in acc.statistics}
     for name, statistic in last.items():
@@ -113,7 +113,7 @@ def _statistics(kept: Sequence[Accumulator], newest: Accumulator) -> Iterator[St
 
 
 def _alike(one: Statistic, other: Statistic) -> bool:
-    """Whether rows of two statistics can be added up, at some capacity and for the thresholds that both have."""
+    """Whether two statistics can be merged, at some capacity and for the thresholds of both."""
     if type(one) is not type(other) or isinstance(other, Paired):
         return one == other
     loose: dict[str, Any] = {name: getattr(other, name) for name in LOOSE if hasattr(other, name)}

@@ -21,7 +21,7 @@ def require_scores(rules: Sequence[Rule], scores: object) -> None:
     """Refuse rules before labels without a history of scores."""
     if scores is None and any(rule.before_labels for rule in rules):
         raise SpecificationError(
-            "Rules with 'before_labels' need the history of scores. Pass ", Argument("scores"), "."
+            "Rules with 'before_labels' require the history of scores. Pass ", Argument("scores"), "."
         )
 
 

@@ -1,4 +1,4 @@
-"""The versions of what a history keeps: which may follow one another, and how rows of several answer together."""
+"""Versions of the specification of a history, and queries over rows of several versions."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from streammetrics.history.union import MAY, missing, require_alike, union, wide
 from streammetrics.rows.roles import SINGLE, Column
 from streammetrics.statistics.thresholded import Thresholded
 
-LATER = "streammetrics.state.version.{}"  # of the table's configuration: as that of the first, of version 2 and later
-NUMBER = "specification"  # the column that says of which version a row is; null for the first
+LATER = "streammetrics.state.version.{}"  # of the table's configuration, for version 2 and later
+NUMBER = "specification"  # the column with the version of a row; null for the first
 
 
 @dataclass(frozen=True)
 class Versions:
-    """What a history keeps: the layout of each version, the newest last. The first one decides on the window.
+    """The layout of each version of a history, the newest last. The first one determines the window.
 
-    A column has the type that the first version with it gave it. Rows say of which version they are, and lack the
-    columns that only others have.
+    A column has the type of the first version that has it. Rows have the number of their version, and lack the columns
+    of other versions.
     """
 
     layouts: tuple[Layout, ...]
 
     @classmethod
     def read(cls, configuration: Mapping[str, str]) -> Versions:
-        """The versions that a table's configuration tells.
+        """Return the versions from the configuration of a table.
 
         Raises:
-            StateError: If it tells none, or that of a newer version of the library.
+            StateError: If it has none, or that of a newer version of the library.
         """
         first = Layout.read(configuration)
         later: list[str] = []
@@ -53,14 +53,14 @@ class Versions:
         return self.layouts[number - 1]
 
     def number(self, acc: Accumulator) -> int | None:
-        """The number of the version that an accumulator is of, counted from 1; None if it is of none."""
+        """Return the number of the version of an accumulator, from 1; None if it has another specification."""
         for number, layout in reversed([*enumerate(self.layouts, 1)]):
             if layout.empty.roles == acc.roles and layout.empty.statistics == acc.statistics:
                 return number
         return None
 
     def require(self, acc: Accumulator) -> None:
-        """Refuse an accumulator that can be of no version.
+        """Reject an accumulator that cannot be a version.
 
         Raises:
             MergeError: If it means other rows, or reads them in another way.
@@ -68,25 +68,25 @@ class Versions:
         for layout in self.layouts:
             require_alike(layout.empty.roles, acc.roles)
         if self.newest.window not in acc.roles.by:
-            raise MergeError(f"the accumulator is not grouped by {self.newest.window!r}, the window of the store.")
+            raise MergeError(f"The accumulator is not grouped by {self.newest.window!r}, the window of the history.")
         always = set.intersection(*(set(layout.empty.roles.by) for layout in self.layouts))
         if lost := [name for name in self.newest.empty.roles.by if name in always and name not in acc.roles.by]:
-            raise MergeError(f"The accumulator is not grouped by {lost[0]!r}, a segment of the store. {MAY}")
+            raise MergeError(f"The accumulator is not grouped by {lost[0]!r}, a segment of the history. {MAY}")
 
     def followed_by(self, acc: Accumulator) -> Versions:
-        """These versions, and that of an accumulator.
+        """Return these versions, followed by that of an accumulator.
 
         Raises:
             MergeError: If it means other rows, or reads them in another way.
             ColumnError: If a new column has no type yet.
-            SpecificationError: If the name of a new column is taken.
+            SpecificationError: If the name of a new column is reserved.
         """
         self.require(acc)
         made = Versions((*self.layouts, Layout.of(acc, self.newest.window, self.schema)))
         names = [name.lower() for name in made.columns]
         if taken := [name for name in acc.roles.by if names.count(name.lower()) > 1]:
             raise SpecificationError(
-                Argument("by"), f" cannot use the name {taken[0]!r}, which the store uses; give it an alias."
+                Argument("by"), f" cannot use the name {taken[0]!r}, which MetricStore uses. Give it an alias."
             )
         return made
 
@@ -101,7 +101,7 @@ class Versions:
 
     @property
     def told(self) -> dict[str, str]:
-        """What the table's configuration says of the newest version."""
+        """Return the entry of the newest version in the configuration of the table."""
         return {LATER.format(len(self.layouts)): self.newest.configuration[STATE]}
 
     @cached_property
@@ -119,7 +119,7 @@ class Versions:
 
     @cached_property
     def own(self) -> list[str]:
-        """Columns of the table that tell of the commit of a row, and of its version."""
+        """Columns of the table for the commit of a row, and its version."""
         return [*OWN, *([NUMBER] if len(self.layouts) > 1 else [])]
 
     @cached_property
@@ -129,22 +129,22 @@ class Versions:
 
     @property
     def cell(self) -> list[str]:
-        """The columns of which rows of the table that are added up have the same values."""
+        """The columns with equal values in merged rows of the table."""
         return [*self.groups, *self.own[len(OWN) :]]
 
     @property
     def models(self) -> pl.Expr:
-        """How many models have evaluated the rows that a row of the table counts."""
+        """Number of models of a row of the table."""
         of = {number: len(layout.empty.roles.models) for number, layout in enumerate(self.layouts, 1)}
         return pl.col(NUMBER).replace_strict(of) if len(of) > 1 else pl.lit(of[1])
 
     @property
     def together(self) -> int:
-        """How many rows of a file are read together."""
+        """Number of rows of a file that are read together."""
         return min(layout.together for layout in self.layouts)
 
     def stored(self, number: int, rows: pl.DataFrame) -> pl.DataFrame:
-        """Rows of a version with all columns of the table."""
+        """Return rows of a version with all columns of the table."""
         types = {name: stored(kind) for name, kind in self.schema.items()} | {NUMBER: pl.Int64()}
         lacking = [pl.lit(None, types[name]).alias(name) for name in self.columns if name not in rows.columns]
         numbered = rows.with_columns(lacking)
@@ -153,7 +153,7 @@ class Versions:
         return numbered.select(self.columns)
 
     def scanned(self, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """Rows of the table with the columns of versions of which it has no row yet, and the number of the version."""
+        """Return rows of the table with the columns of versions without rows, and the number of the version."""
         if len(self.layouts) == 1:
             return rows
         there = rows.collect_schema().names()
@@ -162,34 +162,34 @@ class Versions:
         return rows.with_columns(lacking).with_columns(pl.col(NUMBER).fill_null(1))
 
     def present(self, rows: pl.LazyFrame) -> dict[int, Any]:
-        """The versions of which there are rows, and the last window of each."""
+        """Return the versions that have rows, and the last window of each."""
         if len(self.layouts) == 1:
             return {1: None}
         last = rows.group_by(NUMBER).agg(pl.col(self.newest.window).max()).sort(NUMBER)
         return dict(self.newest.keys(last.collect()).iter_rows())
 
     def of(self, number: int, rows: pl.LazyFrame, own: Sequence[str]) -> pl.LazyFrame:
-        """The rows of a version, with its columns, the groups of all versions, and some columns of the table's own."""
+        """Return the rows of a version, with its columns, the groups of all versions, and some internal columns."""
         found = rows if len(self.layouts) == 1 else rows.filter(pl.col(NUMBER) == number)
         return found.select(list(dict.fromkeys([*self.groups, *own, *self[number].schema])))
 
     def added_up(self, rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-        """Rows of the table, those of a group and a version added up."""
+        """Return rows of the table, merged by group and version."""
         for number in self.present(rows):
             layout = self[number]
             for part in layout.parts(self.of(number, rows, [*OWN])):
                 yield self.stored(number, layout.added_up(part))
 
     def answer(self, rows: pl.LazyFrame, columns: Sequence[Column], where: pl.Expr | None) -> Accumulator:
-        """What rows of the table hold, by some of the group columns.
+        """Return the merged state of rows of the table, by some of the group columns.
 
-        It has all that the newest version keeps, and what the rows have besides.
+        It has the statistics of the newest version and of the rows.
         """
         last = self.present(rows)
         whole = self._union([*last])
         empty, chosen = whole.rollup(*columns), None
         if where is not None:
-            whole.filter(where)  # which says what is wrong with it
+            whole.filter(where)  # which raises for an invalid one
             chosen = self._chosen(rows, where)
 
         def parts() -> Iterator[Accumulator]:
@@ -204,7 +204,7 @@ class Versions:
         return merge(chain([next(found, empty)], found))
 
     def described(self, rows: pl.LazyFrame) -> pl.DataFrame:
-        """For each version its first and last window, their number, and how it differs from the one before."""
+        """Return the first and last window of each version, their number, and the changes from the previous version."""
         window, number = self.newest.window, pl.col(NUMBER) if len(self.layouts) > 1 else pl.lit(1, pl.Int64())
         ends = {"first": pl.min(window), "last": pl.max(window), "windows": pl.n_unique(window)}
         found = rows.group_by(number.alias("version")).agg(**ends).collect()
@@ -215,7 +215,7 @@ class Versions:
         return found.select("version", "first", "last", pl.col("windows").fill_null(0), "changes")
 
     def _added(self, number: int) -> Iterator[str]:
-        """What a version has more or less than the one before."""
+        """Differences from the previous version."""
         if number == 1:
             return
         before, after = (_parts(self[n].empty) for n in (number - 1, number))
@@ -224,13 +224,13 @@ class Versions:
                 yield from (f"{sign} {what} {name}" for name in more if name not in less)
 
     def _chosen(self, rows: pl.LazyFrame, where: pl.Expr) -> pl.DataFrame:
-        """The groups that an expression chooses."""
+        """The groups that an expression selects."""
         keys = rows.select(self.groups).unique().collect()
         typed = keys.cast({name: self.schema[name] for name in self.groups})
         return keys[typed.with_row_index(PLACE).filter(where)[PLACE]]
 
     def _union(self, present: Sequence[int]) -> Accumulator:
-        """An accumulator without rows, of all that the newest version and some others keep."""
+        """An empty accumulator with the statistics of the newest version and some others."""
         if len(self.layouts) == 1:
             return self.newest.empty
         by = dict.fromkeys(name for layout in self.layouts for name in layout.empty.roles.by)
@@ -239,7 +239,7 @@ class Versions:
 
 @lru_cache(maxsize=64)
 def _told(states: tuple[str, ...], window: str) -> Versions:
-    """The versions of a window and accumulators without rows, which nobody adds rows to."""
+    """The versions of a window and empty accumulators, which must not be updated."""
     versions = Versions((Layout.read({STATE: states[0], WINDOW: window}),))
     for state in states[1:]:
         layout = Layout.read({STATE: state, WINDOW: window}).typed_as(versions.schema)
@@ -248,7 +248,7 @@ def _told(states: tuple[str, ...], window: str) -> Versions:
 
 
 def _parts(acc: Accumulator) -> dict[str, list[str]]:
-    """What versions can differ in."""
+    """Parts in which versions can differ."""
     thresholds = sorted({t for s in acc.statistics for t in getattr(s, "thresholds", ())})
     return {
         "segment": list(acc.roles.by),

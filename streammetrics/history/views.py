@@ -1,4 +1,4 @@
-"""A history by segment and window: its metrics, rows and drift, read a few windows at a time."""
+"""Metrics, rows, and drift of a history by segment and window, read a few windows at a time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Part: TypeAlias = tuple[Cut, pl.DataFrame]
 
 @dataclass(frozen=True)
 class View:
-    """Windows of a history, and the group columns that cut it into segments, in several ways."""
+    """Windows of a history, and cuts: combinations of group columns that define segments."""
 
     windows: pl.Series
     cuts: list[Cut]
@@ -33,21 +33,21 @@ class View:
         return list(dict.fromkeys(column for cut in self.cuts for column in cut))
 
     def within(self, columns: Sequence[str]) -> View:
-        """The view of a history that has some of the group columns."""
+        """Return the view of a history that has only some of the group columns."""
         return replace(self, cuts=[cut for cut in self.cuts if set(cut) <= set(columns)])
 
     def estimates(self, history: Windows, metrics: Sequence[str], confidence: float | None) -> Iterator[Part]:
-        """The metrics of every segment and window."""
+        """Return the metrics of every segment and window."""
         for cut, _, acc in self._read(history):
             yield cut, acc.finalize(metrics, confidence=confidence).frame
 
     def reference(self, history: Windows, start: Any, end: Any) -> dict[Cut, Accumulator]:
-        """The windows from one time to another, added up, of every cut."""
+        """Return the merged windows of a time range, for every cut."""
         acc = history.ask(start, end, tuple(self.columns), None)
         return {cut: acc.rollup(*cut) for cut in self.cuts}
 
     def drifts(self, history: Windows, of: str, reference: dict[Cut, Accumulator] | str) -> Iterator[Part]:
-        """The PSI of every segment and window against a fixed reference, or what came for so long before it."""
+        """Return the PSI of every segment and window against a fixed or rolling reference."""
         window, back = self.windows.name, reference if isinstance(reference, str) else None
         for cut, windows, acc in self._read(history, back):
             report = acc.finalize(["rows"])
@@ -59,7 +59,7 @@ class View:
             yield cut, found.drop("of").rename({"measure": METRIC})
 
     def _read(self, history: Windows, back: str | None = None) -> Iterator[tuple[Cut, pl.Series, Accumulator]]:
-        """Each cut of some windows at a time, and of those for so long before."""
+        """Each cut of a few windows at a time, with their reference windows."""
         times, window = clock(self.windows), self.windows.name
         for i in range(0, len(times), AT_ONCE):
             some = times[i : i + AT_ONCE]

@@ -48,7 +48,7 @@ class Windows:
 
 
 def clock(windows: pl.Series) -> pl.Series:
-    """Dates as times, so that all windows are times in microseconds.
+    """Dates as datetimes, so that all windows are datetimes in microseconds.
 
     >>> clock(pl.Series([date(2026, 1, 31)])).item()
     datetime.datetime(2026, 1, 31, 0, 0)
@@ -74,9 +74,9 @@ def time_of(given: date | str, windows: pl.Series) -> pl.Series:
     zone = getattr(windows.dtype, "time_zone", None)
     found = moment(given, zone)
     if found is None:
-        raise SpecificationError(f"{given!r} is no date or time; write one like '2026-01-31'.")
+        raise SpecificationError(f"Cannot read {given!r} as a date or time. Write one such as '2026-01-31'.")
     if zone is not None:
         return pl.Series([found]).dt.convert_time_zone(zone)
     if found.tzinfo:
-        raise SpecificationError(f"{given!r} has a time zone, and the windows have none.")
+        raise SpecificationError(f"{given!r} has a time zone, but the windows have none.")
     return pl.Series([found])

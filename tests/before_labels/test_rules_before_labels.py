@@ -90,18 +90,21 @@ def test_rules_of_a_file_on_the_command_line(histories, tmp_path):
     assert "before labels, odds 1.25" in result.output
     result = CliRunner().invoke(main, ["store", "check", str(labels.uri), str(path)])
     assert result.exit_code == 2
-    assert "need the history of scores. Pass --scores." in result.output
+    assert "require the history of scores. Pass --scores." in result.output
 
 
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"odds": 2}, "Rule field 'odds' needs 'before_labels'"),
+        ({"odds": 2}, "Rule field 'odds' requires 'before_labels'"),
         ({"before_labels": 1}, "Rule field 'before_labels' must be true or false, got 1"),
         ({"before_labels": True, "odds": 0.9}, "Rule field 'odds' must be a number of at least 1, got 0.9"),
-        ({"before_labels": True, "alarm": "1 per year"}, "cannot be set beside 'alarm' or 'always'"),
-        ({"before_labels": True, "always": 100}, "cannot be set beside 'alarm' or 'always'"),
-        ({"before_labels": True, "require": "ks >= 0.2"}, "ks cannot be expected before labels. Metrics: expected_pos"),
+        ({"before_labels": True, "alarm": "1 per year"}, "cannot be combined with 'alarm' or 'always'"),
+        ({"before_labels": True, "always": 100}, "cannot be combined with 'alarm' or 'always'"),
+        (
+            {"before_labels": True, "require": "ks >= 0.2"},
+            "ks cannot be estimated before labels arrive. Metrics: expected_pos",
+        ),
     ],
 )
 def test_fields_that_do_not_fit(fields, sentence):
