@@ -235,7 +235,7 @@ def test_confusion_matrices():
     many = sm.multiclass(y_true="t", y_pred="z").update({"t": labels, "z": guess}).finalize()
     picture = charts.confusion(many)
     assert len(picture.x.names) == 24
-    assert "24 labels with most errors of 40" in picture.subtitle
+    assert "24 labels with the most errors of 40" in picture.subtitle
     expected = many.confusion_matrix("actual").select(pl.col("actual", "predicted"), "share")
     shown = layer(picture, "cell").filter(pl.col("share") > 0).rename({"x": "predicted", "y": "actual"})
     both = shown.join(expected, on=["actual", "predicted"], suffix="_expected")
@@ -243,9 +243,9 @@ def test_confusion_matrices():
     assert (both["share"] - both["share_expected"]).abs().max() < 1e-12
     two = layer(charts.confusion(binary(thresholds=[0.2, 0.5]), threshold=0.2), "cell")
     assert two.filter(x="positive", y="positive")["share"].item() == pytest.approx((P[Y] >= 0.2).mean())
-    with pytest.raises(sm.ReportError, match="which threshold="):
+    with pytest.raises(sm.ReportError, match="Pass threshold="):
         charts.confusion(binary(thresholds=[0.2, 0.5]))
-    with pytest.raises(sm.ReportError, match="2 confusion matrices match; say which with: model"):
+    with pytest.raises(sm.ReportError, match=r"2 confusion matrices match\. Select one with: model"):
         charts.confusion(binary(y_score={"a": "p", "b": "q"}))
 
 
@@ -333,9 +333,9 @@ def test_over_time(segmented):
     assert layer(picture, "line")["y"].to_list() == rows["value"].to_list()
     assert charts.over_time(segmented, "roc_auc").series == ("DE", "FR", "US")
     assert labels(picture)[:5] == ["28 Jan", "29 Jan", "30 Jan", "31 Jan", "01 Feb"]
-    with pytest.raises(sm.ReportError, match="say which window="):
+    with pytest.raises(sm.ReportError, match="Pass window= to select"):
         charts.over_time(segmented.rollup("g"), "roc_auc")
-    with pytest.raises(sm.ReportError, match="time needs dates"):
+    with pytest.raises(sm.ReportError, match="must be Date or Datetime for a time axis"):
         charts.over_time(segmented, "roc_auc", "g")
 
 
@@ -346,10 +346,10 @@ def test_keys_choose_groups_and_the_largest_are_taken(segmented):
     picture = charts.roc(many)
     assert len(picture.series) == MOST
     assert [int(n) for n in picture.series] == [57, 58, 59, 60, 61, 62]  # the last one is not full
-    assert "those with most rows" in picture.subtitle
+    assert "those with the most rows" in picture.subtitle
     with pytest.raises(sm.ReportError, match=r"Unknown key 'country'. Keys: g, day"):
         charts.roc(segmented, country="DE")
-    with pytest.raises(sm.ReportError, match="no row has g='XX'"):
+    with pytest.raises(sm.ReportError, match="No row has g='XX'"):
         charts.roc(segmented, g="XX")
 
 

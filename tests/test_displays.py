@@ -68,7 +68,7 @@ def test_they_are_drawn(report, kind):
 
 def test_one_curve_is_needed(report):
     two = sm.binary(y_true="y", y_score={"a": "p", "b": "p"}).update({"y": Y, "p": P}).finalize()
-    with pytest.raises(sm.ReportError, match="2 curves match; say which with: model"):
+    with pytest.raises(sm.ReportError, match=r"2 curves match\. Select one with: model"):
         two.to_display("roc")
     assert two.to_display("roc", model="a").roc_auc == report["roc_auc"].value
     with pytest.raises(sm.ReportError, match="the displays are: roc, pr, det, calibration, confusion"):

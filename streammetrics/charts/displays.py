@@ -1,4 +1,4 @@
-"""Curves as scikit-learn's own displays, for those who draw with them."""
+"""Curves as scikit-learn displays."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from streammetrics.errors import MetricError, ReportError, SpecificationError
 
 
 def to_display(report: Drawn, kind: str, **keys: Any) -> Any:
-    """The curve of one group as a display of ``sklearn.metrics`` or ``sklearn.calibration``.
+    """Return the curve of one group as a display of ``sklearn.metrics`` or ``sklearn.calibration``.
 
     Raises:
-        SpecificationError: where scikit-learn is not installed.
-        ReportError: for another kind, and where no curve, or more than one, has these keys.
+        SpecificationError: If scikit-learn is not installed.
+        ReportError: If the kind is unknown, or the keys do not select exactly one curve.
     """
     if kind not in DISPLAYS:
-        raise ReportError(f"there is no display {kind!r}; the displays are: {', '.join(DISPLAYS)}.")
+        raise ReportError(f"Unknown display {kind!r}. Displays: {', '.join(DISPLAYS)}.")
     return DISPLAYS[kind](report, keys)
 
 
@@ -29,7 +29,9 @@ def _sklearn() -> tuple[Any, Any]:
     try:
         from sklearn import calibration, metrics
     except ImportError as error:
-        raise SpecificationError("displays need scikit-learn: pip install scikit-learn matplotlib.") from error
+        raise SpecificationError(
+            "Displays require scikit-learn. Install it with: pip install scikit-learn matplotlib"
+        ) from error
     return metrics, calibration
 
 
@@ -40,7 +42,7 @@ def _roc(report: Drawn, keys: dict[str, Any]) -> Any:
 
 
 def _pr(report: Drawn, keys: dict[str, Any]) -> Any:
-    """From the lowest threshold up, and 1 as the precision of no row, as scikit-learn has it."""
+    """In ascending order of threshold, with a precision of 1 for no rows, as in scikit-learn."""
     curve, name = _one(report, "pr", keys)
     recall, precision = _columns(
         curve.with_columns(pl.col("precision").fill_null(1.0)).reverse(), "recall", "precision"
@@ -62,7 +64,7 @@ def _det(report: Drawn, keys: dict[str, Any]) -> Any:
 
 
 def _calibration(report: Drawn, keys: dict[str, Any]) -> Any:
-    """No row is kept, so the probabilities of the display are the mean scores of the bins."""
+    """The probabilities of the display are the mean scores of the bins, since rows are not stored."""
     curve, name = _one(report, "calibration", keys)
     rate, score = _columns(curve, "observed_rate", "mean_score")
     return _sklearn()[1].CalibrationDisplay(prob_true=rate, prob_pred=score, y_prob=score, estimator_name=name)
@@ -91,9 +93,9 @@ def _one(report: Source, kind: str, keys: dict[str, Any]) -> tuple[pl.DataFrame,
     """The curve with these keys, and its name."""
     series = series_of(report, curve_of(report, kind), keys)
     if series.frame.is_empty():
-        raise ReportError("there are no rows, so there is no curve.")
+        raise ReportError("There is no curve, because the report has no rows.")
     if len(series.names) + series.left_out != 1:
-        raise ReportError(f"{len(series.names) + series.left_out} curves match; say which with: {series.legend}.")
+        raise ReportError(f"{len(series.names) + series.left_out} curves match. Select one with: {series.legend}.")
     name = series.names[0]
     return series.frame, None if name == "all rows" else name
 

@@ -1,4 +1,4 @@
-"""How large errors are: their distribution function, the REC curve, their histogram."""
+"""Charts of errors: distribution function, REC curve, and histogram."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from streammetrics.charts.thinning import seen_apart, thinned
 from streammetrics.errors import MetricError, ReportError
 
 UNIT = "units of the target"
-INSIDE = 0.99  # of the rows lie within the ends of the axis
+INSIDE = 0.99  # of the rows are within the ends of the axis
 
 
 def error_cdf(source: Source, **keys: Any) -> Picture:
-    """Distribution function of the errors of each model and group, with certified bounds; the better one is named."""
+    """Return the distribution function of errors per model and group, with certified bounds; names the better one."""
     title, what = "Distribution of errors", f"Error: prediction - true value ({UNIT})"
-    caption = "The share of rows with an error of at most x; the steeper at 0, the better."
+    caption = "Share of rows with an error of at most x. Steeper at 0 is better."
     return _steps(source, "error_cdf", "value", title, what, caption, keys)
 
 
 def rec(source: Source, **keys: Any) -> Picture:
-    """Regression error characteristic (Bi and Bennett 2003) of each model and group; the better one is named."""
+    """Return the regression error characteristic (Bi and Bennett 2003) per model and group; names the better one."""
     title, what = "Regression error characteristic", f"Tolerance: absolute error ({UNIT})"
-    caption = "The share of rows whose absolute error is within the tolerance; higher is better."
+    caption = "Share of rows whose absolute error is within the tolerance. Higher is better."
     return _steps(source, "rec", "tolerance", title, what, caption, keys)
 
 
 def errors(source: Source, **keys: Any) -> Picture:
-    """Histogram of the errors of each model and group."""
+    """Return the histogram of errors per model and group."""
     return outlines(source, "errors", keys, "Errors", f"Error: prediction - true value ({UNIT})")
 
 
@@ -43,7 +43,7 @@ def _steps(source: Source, kind: str, along: str, title: str, what: str, caption
     series = series_of(source, curve, keys)
     low, high = _ends(series.frame, along, both=kind == "error_cdf")
     x = Axis(what, low, high)
-    y = Axis("Rows up to there (share)")
+    y = Axis("Rows up to x (share)")
     shares, lower, upper = (
         thinned(_stairs(series.frame, along, side, x), x, y) for side in ("share", "lower", "upper")
     )
@@ -61,12 +61,12 @@ def _steps(source: Source, kind: str, along: str, title: str, what: str, caption
 def _require(curve: pl.DataFrame, along: str, kind: str) -> None:
     if not {along, "share", "lower", "upper"} <= set(curve.columns):
         raise ReportError(
-            f"this chart needs a curve with the columns {along}, share, lower and upper, as {kind!r} has."
+            f"The chart requires the columns {along}, share, lower, and upper, as in report.curve({kind!r})."
         )
 
 
 def _ends(curve: pl.DataFrame, along: str, both: bool) -> tuple[float, float]:
-    """The values between which nearly all rows of each series lie."""
+    """Values between which nearly all rows of each series lie."""
     rest = (1 - INSIDE) / (2 if both else 1)
     inner = curve.filter(pl.col("share").is_between(rest, 1 - rest) & pl.col(along).is_finite())
     if inner.is_empty():
@@ -90,7 +90,7 @@ def _stairs(curve: pl.DataFrame, along: str, side: str, x: Axis) -> pl.DataFrame
 
 
 def _better(source: Source, series: Series) -> str:
-    """Which series has the smallest median absolute error, where the certified bounds leave no doubt."""
+    """The series with the smallest median absolute error, if the certified bounds prove it."""
     if len(series.names) < 2 or isinstance(source, pl.DataFrame):
         return ""
     try:

@@ -1,4 +1,4 @@
-"""A metric of every group: side by side, and over time."""
+"""Charts of a metric by group and over time."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from streammetrics.metrics import Metric
 from streammetrics.rows.roles import several
 
 MOST_GROUPS = 20
-MOST_DOTS = 120  # beyond which lines of several segments are told apart by colour and dashes alone
+MOST_DOTS = 120  # maximum; with more, lines of several segments differ in color and dashes only
 EVERY = 1 << 62
-SIDES = ("model", "report")  # group columns whose values lie over one another
+SIDES = ("model", "report")  # group columns whose values share an axis
 
 
 def segments(report: Drawn, metric: str | Metric, by: str | None = None, **keys: Any) -> Picture:
-    """A metric of each group as a dot with its interval, the best on top, numbers and times in their order.
+    """Return a metric of each group as a dot with its interval, the best first; numbers and times in their order.
 
-    If groups are many, the worst are shown. The interval is the confidence interval if the report has a confidence,
-    else the certified bounds.
+    For many groups, only the worst are shown. The interval is the confidence interval if the report has a confidence
+    level, else the certified bounds.
 
     Args:
-        report: a report with groups.
-        metric: what to show.
-        by: a group column; the rows of all other columns, but for models, are then put together.
-        keys: values of group columns and kept keys that rows must have.
+        report: A report with groups.
+        metric: Metric to show.
+        by: Group column. The report is then rolled up to it and to models. Defaults to all group columns.
+        keys: Values of group columns and key columns that select rows.
 
     Raises:
-        ReportError: where there are no groups.
+        ReportError: If there are no groups.
     """
     found, rows = _segments(report, metric, by, keys)
     named = [c for c in _key_columns(rows) if c not in keys]
-    sides = [c for c in named if c in SIDES] if set(named) - set(SIDES) else []  # in colour; all else has a place
+    sides = [c for c in named if c in SIDES] if set(named) - set(SIDES) else []  # in color; others have positions
     own = [c for c in named if c not in sides]
     places = _series(report, rows, own, most=EVERY)
     colours = _series(report, rows, sides)
@@ -79,9 +79,9 @@ def segments(report: Drawn, metric: str | Metric, by: str | None = None, **keys:
 
 
 def caterpillar(report: Drawn, metric: str | Metric, by: str | None = None, **keys: Any) -> Picture:
-    """A metric of all groups in its order, with intervals, and a line at the value of all of them together.
+    """Return a metric of all groups in sorted order, with intervals, and a line at the value of all rows.
 
-    Names would not fit; a dot tells its own. The arguments are those of `segments`.
+    Names are shown as tooltips. Arguments are as for `segments`.
 
     Raises:
         ReportError: If there are no groups, or `segments` shows all of them.
@@ -116,7 +116,7 @@ def caterpillar(report: Drawn, metric: str | Metric, by: str | None = None, **ke
 
 
 def shared(names: list[str]) -> str:
-    """What long names begin with, all of them, up to the end of a word.
+    """Return the common prefix of long names, up to the end of a word.
 
     >>> shared(["shop 01", "shop 02", "shop 10"]), shared(["north", "northeast", "northwest"])
     ('shop ', '')
@@ -128,18 +128,18 @@ def shared(names: list[str]) -> str:
 
 
 def _segments(report: Drawn, metric: str | Metric, by: str | None, keys: dict[str, Any]) -> tuple[Metric, pl.DataFrame]:
-    """The metric, and its rows of each segment."""
+    """The metric, and its rows by segment."""
     require_group_columns([] if by is None else [by], report.by)
     own = [c for c in report.by if by is None or c in (by, *SIDES)]
     if not own:
-        raise ReportError("there are no groups to compare; the report has neither by= nor models.")
+        raise ReportError("The report has no groups to compare: neither by= nor models are set.")
     found = report.find(metric)
     report = report.rollup(*own).showing([found.name]) if own != report.by else report
     return found, report.rows(metric, **keys).drop_nulls("value")
 
 
 def _ordered(values: pl.Series) -> bool:
-    """Whether values have an order of their own, such as seasons, hours, and ranges of age."""
+    """Whether values have a natural order, such as hours or age ranges."""
     return values.dtype.is_numeric() or values.dtype.is_temporal() or isinstance(values.dtype, pl.Enum)
 
 
@@ -150,17 +150,18 @@ def _sorted(metric: Metric) -> str:
 def over_time(
     report: Drawn, metric: str | Metric, window: str | None = None, by: str | list[str] | None = None, **keys: Any
 ) -> Picture:
-    """A metric over the windows of time, a line for each segment, with a band for its interval.
+    """Return a metric over time windows, with a line per segment and a band for its interval.
 
     Args:
-        report: a report whose groups have a column of dates or times.
-        metric: what to show.
-        window: that column; the only one unless given.
-        by: the group columns that make lines, none with ``[]``; all others but for models are put together.
-        keys: values of group columns and kept keys that rows must have.
+        report: A report with a Date or Datetime group column.
+        metric: Metric to show.
+        window: Name of the time column. Defaults to the only Date or Datetime group column.
+        by: Group columns of the lines, or ``[]`` for a single line; the report is rolled up over other columns, except
+            models.
+        keys: Values of group columns and key columns that select rows.
 
     Raises:
-        ReportError: where no group column, or more than one, is of dates or times, or a time lies beyond the year 9999.
+        ReportError: If not exactly one group column has dates or times, or a time is after the year 9999.
     """
     window = window or _window(report)
     require_group_columns([window], report.by)
@@ -169,9 +170,9 @@ def over_time(
         report = report.rollup(*(c for c in report.by if c in wanted)).showing([report.find(metric).name])
     found, rows = report.find(metric), report.rows(metric, **keys)
     if window not in window_of(report):
-        raise ReportError(f"the column {window!r} is of type {rows.schema[window]}; time needs dates or times.")
+        raise ReportError(f"Column {window!r} must be Date or Datetime for a time axis, got {rows.schema[window]}.")
     if text.beyond_python(rows[window]):
-        raise ReportError(f"Charts show the years 1 to 9999; the column {window!r} has others.")
+        raise ReportError(f"Charts support the years 1 to 9999, but column {window!r} has other dates.")
     lines = _series(report, rows, [c for c in _key_columns(rows) if c != window])
     time = pl.col(window).cast(pl.Datetime("ms"))
     frame = lines.of(rows).drop_nulls(["value", window]).with_columns(x=time).sort("x")
@@ -193,25 +194,25 @@ def over_time(
 
 
 def _series(report: Drawn, rows: pl.DataFrame, keys: list[str], most: int = MOST) -> Series:
-    """The series that some keys make."""
+    """The series of some keys."""
     every = rows.select(keys).unique(maintain_order=True) if keys else pl.DataFrame()
     return series_of(report, every, {}, most, columns=keys)
 
 
 def _ribbon(frame: pl.DataFrame, low: str, high: str, y: Axis) -> Layer:
-    """The area between the limits of each series, from window to window."""
+    """The area between the limits of each series."""
     return between(*(frame.select("series", "x", y=pl.col(c).clip(y.low, y.high)).drop_nulls() for c in (high, low)))
 
 
 def interval_columns(frame: pl.DataFrame, confidence: float | None) -> tuple[str, str, str]:
-    """The columns of the interval to draw, and what it is."""
+    """Return the columns of the interval to draw, and its name."""
     if confidence is not None and "ci_lower" in frame.columns and frame["ci_lower"].count():
         return "ci_lower", "ci_upper", f"{confidence * 100:g}% confidence interval"
     return "lower", "upper", "certified bounds" if (frame["lower"] != frame["upper"]).any() else ""
 
 
 def window_of(report: Drawn) -> list[str]:
-    """The group columns of dates or times."""
+    """Return the group columns of dates or times."""
     types = report.state.groups.schema
     return [c for c in report.by if c in types and isinstance(types[c], (pl.Date, pl.Datetime))]
 
@@ -220,29 +221,29 @@ def _window(report: Drawn) -> str:
     found = window_of(report)
     if len(found) != 1:
         known = ", ".join(found) or "none"
-        raise ReportError(f"say which window= of time is meant; group columns of dates or times: {known}.")
+        raise ReportError(f"Pass window= to select the time column. Date and Datetime group columns: {known}.")
     return found[0]
 
 
 def _key_columns(rows: pl.DataFrame) -> list[str]:
-    """The columns that tell rows of one metric apart."""
+    """The columns that identify the rows of a metric."""
     return [c for c in rows.columns if c not in ESTIMATE and rows[c].null_count() != rows.height]
 
 
 def _reach(metric: Metric, *columns: pl.Series) -> tuple[float, float]:
-    """The ends of an axis: the values, but not beyond what the metric can be."""
+    """The ends of an axis: the values, within the range of the metric."""
     low, high = extent(*columns)
     least, most = metric.range
     return max(low, least), min(high, most) if min(high, most) > max(low, least) else high
 
 
 def _apart(low: float, high: float) -> tuple[float, float]:
-    """The ends of an axis of time, which a single window gets a day for."""
+    """The ends of a time axis, a day for a single window."""
     return (low, high) if high > low else (low - 43_200_000, high + 43_200_000)
 
 
 def _title(metric: Metric) -> str:
-    """The name with its range, which is its unit."""
+    """The name with its range."""
     low, high = metric.range
     if (low, high) == (0, 1):
         return f"{metric.name} (0 to 1)"

@@ -1,4 +1,4 @@
-"""Histograms as outlines, which can be laid over one another."""
+"""Histograms as outlines, which can be overlaid."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from streammetrics.errors import ReportError
 
 BARS = 40
 CLASSES = ("negatives", "positives")
-OUTSIDE = 0.005  # of the rows may lie beyond either end of the axis
-DECADES = 2  # powers of ten from which on an axis is logarithmic
+OUTSIDE = 0.005  # of the rows can be beyond either end of the axis
+DECADES = 2  # powers of ten from which an axis is logarithmic
 
 
 def outlines(source: Source, kind: str, keys: Mapping[str, Any], title: str, what: str) -> Picture:
-    """Histograms of the rows by value, a series for each group and class, each with the area of all its bars 1.
+    """Return histograms of the rows by value, one series per group and class, each with a total bar area of 1.
 
     Args:
-        source: the report or frame, which knows how large groups are.
-        kind: the curve that has the bins, ``"scores"`` or ``"errors"``.
-        keys: values of keys that rows must have.
-        title: of the chart.
-        what: the values are, with their unit.
+        source: The report or frame, which has the sizes of groups.
+        kind: Curve with the bins, ``"scores"`` or ``"errors"``.
+        keys: Values of keys that select rows.
+        title: Title of the chart.
+        what: Description of the values, with their unit.
 
     Raises:
-        ReportError: where a group column has the name of a column of the chart, or a frame lacks one.
+        ReportError: If a group column has the name of a column of the chart, or a frame lacks one.
     """
     require_none_called(source, "count")
     bins = _by_class(curve_of(source, kind), kind)
@@ -51,15 +51,15 @@ def outlines(source: Source, kind: str, keys: Mapping[str, Any], title: str, wha
     )
     subtitle = "; ".join([*notes, *filter(None, [series.note])])
     width = "on the logarithmic axis " if axis.scale == "log" else ""
-    caption = f"{BARS} bars of equal width {width}from end to end; the bars of a series add up to all of its rows."
+    caption = f"{BARS} bars of equal width {width}from end to end. The bars of a series sum to all of its rows."
     return Picture(title, axis, y, layers, series.names, series.legend, subtitle, caption)
 
 
 def _by_class(bins: pl.DataFrame, kind: str) -> pl.DataFrame:
-    """The bins that have rows and finite ends, those of each class apart: keys, ``lowest``, ``highest``, ``count``."""
+    """The nonempty bins with finite ends, per class: keys, ``lowest``, ``highest``, ``count``."""
     counts = [c for c in ("count", *CLASSES) if c in bins.columns]
     if not {"lowest", "highest"} <= set(bins.columns) or not counts:
-        raise ReportError(f"this chart needs bins with the columns lowest, highest and count, as curve({kind!r}) has.")
+        raise ReportError(f"The chart requires the columns lowest, highest, and count, as in report.curve({kind!r}).")
     bins = bins.filter(pl.col("lowest").is_finite() & pl.col("highest").is_finite())
     if counts != ["count"]:
         index = [c for c in bins.columns if c not in counts]
@@ -69,7 +69,7 @@ def _by_class(bins: pl.DataFrame, kind: str) -> pl.DataFrame:
 
 
 def _axis(bins: pl.DataFrame, what: str) -> tuple[Axis, float]:
-    """An axis that holds nearly all rows of each series, and the share of rows beyond its ends."""
+    """An axis that covers nearly all rows of each series, and the share of rows beyond its ends."""
     if bins.is_empty():
         return Axis(what), 0.0
     share = pl.col("count") / pl.col("count").sum().over("series")
@@ -86,16 +86,16 @@ def _axis(bins: pl.DataFrame, what: str) -> tuple[Axis, float]:
 
 
 def _in_wide_bins(bins: pl.DataFrame, axis: Axis) -> float:
-    """The share of rows in bins that are wider than a bar, whose shape a chart cannot show."""
+    """The share of rows in bins wider than a bar, whose shape cannot be shown."""
     wide = (axis.place(bins["highest"]) - axis.place(bins["lowest"])) * BARS > 1
     share: float | None = bins.select(pl.col("count").filter(pl.Series(wide)).sum() / pl.col("count").sum()).item()
     return share or 0.0
 
 
 def _shares(bins: pl.DataFrame, axis: Axis) -> pl.DataFrame:
-    """The share of the rows of each series in each bar: series, bar, share, all bars of each.
+    """The share of the rows of each series in each bar: series, bar, share, with all bars.
 
-    The rows of a bin that spans several bars are spread evenly over its part of the axis.
+    The rows of a bin that spans several bars are spread evenly.
     """
     first, last, bar = pl.col("first"), pl.col("last"), pl.col("bar")
     overlap = pl.min_horizontal(last, bar + 1) - pl.max_horizontal(first, bar)

@@ -22,15 +22,15 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#9A6700")
 contrast of 3 to 1 on white that WCAG 2 asks of graphics."""
 DASHES = ((), (8, 3), (2, 2), (8, 3, 2, 3), (12, 3), (4, 4))
 SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross")
-MOST = len(COLOURS)  # series that can be told apart, in colour and without
+MOST = len(COLOURS)  # series that are distinguishable, in color and without
 
 
 @dataclass(frozen=True)
 class Axis:
-    """What one direction of a chart means.
+    """An axis of a chart.
 
-    ``low`` and ``high`` are the ends of the axis; times are given as milliseconds since 1970. An axis of names has one
-    place for each, from the left or from the top.
+    ``low`` and ``high`` are its ends; times are in milliseconds since 1970. An axis of names has one position per name,
+    from the left or from the top.
     """
 
     title: str
@@ -41,7 +41,7 @@ class Axis:
     names: tuple[str, ...] = ()
 
     def place(self, values: pl.Series) -> Places:
-        """Where values lie: 0 at the low end, 1 at the high one.
+        """Return positions of values: 0 at the low end, 1 at the high end.
 
         >>> Axis("score", 0.01, 1.0, "log").place(pl.Series([0.01, 0.1, 1.0])).tolist()
         [0.0, 0.5, 1.0]
@@ -54,7 +54,7 @@ class Axis:
         return found
 
     def transformed(self, values: Places) -> Places:
-        """The values on the line that is drawn straight."""
+        """Return the values on the linear scale of the axis."""
         if self.scale == "log":
             return np.log10(np.maximum(values, np.finfo(float).tiny))
         if self.scale == "root":
@@ -68,9 +68,9 @@ class Axis:
 class Layer:
     """Marks of one kind.
 
-    Columns of ``frame``: ``x``, ``y``, and ``series`` but for references and cells. Lines and references go through
-    their points in the order of the rows; a band is the area inside of such a line; an interval is a straight line to
-    ``x2``, ``y2``; a dot has a ``text`` that tells what it is; a cell has a ``share`` between 0 and 1 and a ``text``.
+    Columns of ``frame``: ``x``, ``y``, and ``series`` except for references and cells. Lines and references connect
+    points in the order of rows. A band is the area inside such a line. An interval is a straight line to ``x2``,
+    ``y2``. A dot has a ``text`` as its tooltip. A cell has a ``share`` between 0 and 1 and a ``text``.
     """
 
     kind: Kind
@@ -81,8 +81,8 @@ class Layer:
 class Picture:
     """A chart.
 
-    ``subtitle`` tells what must not be overlooked, ``caption`` how to read the chart. ``series`` names what colours,
-    dashes and shapes stand for, ``legend`` what these names are. ``below`` is a chart along the same x.
+    ``subtitle`` has the main facts, ``caption`` explains the marks. ``series`` names the colors, dashes, and shapes,
+    ``legend`` is their title. ``below`` is a chart along the same x.
     """
 
     title: str
@@ -97,19 +97,19 @@ class Picture:
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to see."""
+        """Whether the chart is empty."""
         return all(layer.frame.is_empty() for layer in self.layers if layer.kind != "reference")
 
 
 def numbers(values: pl.Series) -> Places:
-    """Values as floats, times as milliseconds since 1970, null as NaN."""
+    """Return values as floats, times as milliseconds since 1970, null as NaN."""
     if values.dtype.is_temporal():
         values = values.cast(pl.Datetime("ms")).to_physical()
     return values.cast(pl.Float64).fill_null(math.nan).to_numpy()
 
 
 def line(x: Sequence[float], y: Sequence[float]) -> Layer:
-    """A reference, such as a diagonal.
+    """Return a reference line, such as a diagonal.
 
     >>> line((0, 1), (0, 1)).frame.rows()
     [(0.0, 0.0), (1.0, 1.0)]
@@ -127,7 +127,7 @@ def between(upper: pl.DataFrame, lower: pl.DataFrame) -> Layer:
 
 
 def extent(*columns: pl.Series, room: float = 0.05) -> tuple[float, float]:
-    """The ends of an axis that holds finite values, with some room beside them.
+    """Return the ends of an axis for finite values, with some margin.
 
     >>> extent(pl.Series([2.0, 4.0, None]), room=0.5)
     (1.0, 5.0)

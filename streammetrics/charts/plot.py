@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 class Plot:
-    """Charts of a report, drawn by Altair (extra ``plot``): ``report.plot.roc()``.
+    """Charts of a report, drawn by Altair, such as ``report.plot.roc()``. Requires the ``plot`` extra.
 
-    Each method takes values of group columns, of ``model`` and ``label``, to draw some groups: ``roc(country="DE")``.
-    Groups and models that are left lie over one another, the six largest where they are more. Lines have as few points
-    as make the same picture at 600 pixels. Charts are saved with ``chart.save("roc.png")``: as HTML or JSON, and as PNG
-    or SVG with ``vl-convert-python``, which the extra brings.
+    Each method takes values of group columns, of ``model``, and of ``label`` to select groups: ``roc(country="DE")``.
+    The selected groups and models are overlaid; of more than six, the largest are shown. Lines have only the points
+    that are visible at a width of 600 pixels. Save charts as HTML, JSON, PNG, or SVG, for example with
+    ``chart.save("roc.png")``.
 
     >>> import streammetrics as sm
     >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.8, 0.3, 0.4]}).finalize()
@@ -40,45 +40,45 @@ class Plot:
         """ROC curve with its certified band and operating points.
 
         Args:
-            points: from `Report.operating_point`; those of the thresholds that are counted unless given.
-            keys: values of group columns that groups must have.
+            points: Operating points from `Report.operating_point`. Defaults to the thresholds of the report.
+            keys: Values of group columns that select groups.
         """
         return self._drawn(ranking.roc, points=points, **keys)
 
     def pr(self, *, points: pl.DataFrame | None = None, **keys: Any) -> Chart:
-        """Precision-recall curve with its certified band and operating points, as `roc`."""
+        """Precision-recall curve with its certified band and operating points. Arguments are as for `roc`."""
         return self._drawn(ranking.pr, points=points, **keys)
 
     def det(self, *, points: pl.DataFrame | None = None, **keys: Any) -> Chart:
-        """Detection error tradeoff on normal deviate axes, as `roc`."""
+        """Detection error tradeoff on normal deviate axes. Arguments are as for `roc`."""
         return self._drawn(ranking.det, points=points, **keys)
 
     def gain(self, *, points: pl.DataFrame | None = None, **keys: Any) -> Chart:
-        """Cumulative gain, as `roc`."""
+        """Cumulative gain. Arguments are as for `roc`."""
         return self._drawn(ranking.gain, points=points, **keys)
 
     def lift(self, *, points: pl.DataFrame | None = None, **keys: Any) -> Chart:
-        """Lift, as `roc`."""
+        """Lift. Arguments are as for `roc`."""
         return self._drawn(ranking.lift, points=points, **keys)
 
     def scores(self, **keys: Any) -> Chart:
-        """The distribution of scores, of each class where labels are known."""
+        """Distribution of scores, per class if labels are known."""
         return self._drawn(ranking.scores, **keys)
 
     def calibration(self, **keys: Any) -> Chart:
-        """Reliability curve, and the rows of each bin below; with a confidence, intervals of the rates."""
+        """Reliability curve, and the rows of each bin below. With a confidence level, also intervals of the rates."""
         return self._drawn(reliability.calibration, **keys)
 
     def confusion(self, **keys: Any) -> Chart:
-        """Confusion matrix of one group, and of one ``threshold=`` where there are several."""
+        """Confusion matrix of one group, and of one ``threshold=`` if there are several."""
         return self._drawn(reliability.confusion, **keys)
 
     def error_cdf(self, **keys: Any) -> Chart:
-        """Distribution function of the errors, with certified bounds; of several models the better one is named."""
+        """Distribution function of errors, with certified bounds. Names the better of several models."""
         return self._drawn(error_curves.error_cdf, **keys)
 
     def rec(self, **keys: Any) -> Chart:
-        """The share of rows within each tolerance (REC curve); of several models the better one is named."""
+        """Share of rows within each tolerance (REC curve). Names the better of several models."""
         return self._drawn(error_curves.rec, **keys)
 
     def errors(self, **keys: Any) -> Chart:
@@ -86,25 +86,25 @@ class Plot:
         return self._drawn(error_curves.errors, **keys)
 
     def segments(self, metric: str | Metric, by: str | None = None, **keys: Any) -> Chart:
-        """A metric of each group as a dot with its interval, the best on top.
+        """Metric of each group as a dot with its interval, the best first.
 
         Args:
-            metric: what to show.
-            by: one group column, over which the others are put together; all of them unless given.
-            keys: values of group columns and kept keys, such as ``threshold=0.5``.
+            metric: Metric to show.
+            by: Group column. The report is rolled up to it. Defaults to all group columns.
+            keys: Values of group columns and key columns, such as ``threshold=0.5``.
         """
         return self._drawn(groups.segments, metric, by, **keys)
 
     def over_time(
         self, metric: str | Metric, window: str | None = None, by: str | list[str] | None = None, **keys: Any
     ) -> Chart:
-        """A metric over time, a line for each segment, with a band for its interval.
+        """Metric over time, with a line per segment and a band for its interval.
 
         Args:
-            metric: what to show.
-            window: the group column of dates or times; the only one unless given.
-            by: the group columns that make lines, ``[]`` for one line; all unless given.
-            keys: values of group columns and kept keys, such as ``threshold=0.5``.
+            metric: Metric to show.
+            window: Name of the time column. Defaults to the only Date or Datetime group column.
+            by: Group columns of the lines, or ``[]`` for a single line. Defaults to all.
+            keys: Values of group columns and key columns, such as ``threshold=0.5``.
         """
         return self._drawn(groups.over_time, metric, window, by, **keys)
 

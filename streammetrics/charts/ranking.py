@@ -1,4 +1,4 @@
-"""How well scores rank: ROC, PR, DET, gain and lift, and the scores of each class."""
+"""Charts of ranking: ROC, PR, DET, gain, lift, and the scores of each class."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from streammetrics.errors import MetricError, ReportError
 from streammetrics.metrics.ratios import fnr, fpr, precision, predicted_positive_rate, prevalence, recall
 
 BETWEEN = np.sort(np.append(np.arange(1, 12) / 12, 0.5 ** np.arange(4, 12)))
-"""Where a line has points between two thresholds that lie apart: close to the first, where precision bends most."""
+"""Relative positions of points between two distant thresholds: dense near the first, where precision bends most."""
 COUNTS = ("tp", "fp", "fn", "tn")
 TP, FP, FN, TN = (pl.col(c).cast(pl.Float64) for c in COUNTS)
 FPR, RECALL, PRECISION, FNR = fpr(FP, TN), recall(TP, FN), precision(TP, FP), fnr(TP, FN)
 TARGETED = predicted_positive_rate(TP, FP, FN, TN)
-LIFT = pl.when(TARGETED >= 1e-3).then(PRECISION / prevalence(TP, FP, FN, TN))  # before, a handful of rows decides
+LIFT = pl.when(TARGETED >= 1e-3).then(PRECISION / prevalence(TP, FP, FN, TN))  # before that, too few rows
 BAND = "shaded band: certified bounds of the curve"
 
 
 def roc(source: Source, *, points: pl.DataFrame | None = None, **keys: Any) -> Picture:
-    """Receiver operating characteristic, with its certified band and the operating points."""
+    """Return the receiver operating characteristic, with its certified band and operating points."""
     x, y = Axis("False positive rate (share of negatives)"), Axis("Recall (share of positives)")
     found = _ranking(source, "roc", x, y, FPR, RECALL, points, keys, "roc_auc", "AUC")
     return _picture("ROC curve", *found, [line((0, 1), (0, 1))], "dotted diagonal: random ranking")
 
 
 def pr(source: Source, *, points: pl.DataFrame | None = None, **keys: Any) -> Picture:
-    """Precision over recall, with its certified band and the operating points; the dotted line is the prevalence."""
+    """Return precision over recall, with its certified band and operating points. Dotted line: prevalence."""
     x, y = Axis("Recall (share of positives)"), Axis("Precision (share of predicted positives)")
     found = _ranking(source, "pr", x, y, RECALL, PRECISION, points, keys, "average_precision", "average precision")
     curve = found[0].frame
@@ -45,7 +45,7 @@ def pr(source: Source, *, points: pl.DataFrame | None = None, **keys: Any) -> Pi
 
 
 def det(source: Source, *, points: pl.DataFrame | None = None, **keys: Any) -> Picture:
-    """Detection error tradeoff on normal deviate axes (Martin et al. 1997), where normal scores give straight lines."""
+    """Return the detection error tradeoff on normal deviate axes (Martin et al. 1997), linear for normal scores."""
     smallest = curve_of(source, "det").select(pl.min_horizontal(c.filter(c > 0).min() for c in (FPR, FNR))).item()
     low = min(0.01, max(1e-5, smallest or 0.01))
     x = Axis("False positive rate (share of negatives)", low, 0.99, "probit", percent=True)
@@ -55,14 +55,14 @@ def det(source: Source, *, points: pl.DataFrame | None = None, **keys: Any) -> P
 
 
 def gain(source: Source, *, points: pl.DataFrame | None = None, **keys: Any) -> Picture:
-    """Cumulative gain: the share of positives among the rows with the highest scores."""
+    """Return the cumulative gain: the share of positives found in the rows with the highest scores."""
     x, y = Axis("Rows targeted, highest scores first (share of rows)"), Axis("Gain (share of positives)")
     found = _ranking(source, "lift", x, y, TARGETED, RECALL, points, keys)
     return _picture("Cumulative gain", *found, [line((0, 1), (0, 1))], "dotted diagonal: random choice")
 
 
 def lift(source: Source, *, points: pl.DataFrame | None = None, **keys: Any) -> Picture:
-    """Lift: how many times more frequent positives are among the rows with the highest scores than among all."""
+    """Return the lift: prevalence in the rows with the highest scores, divided by that in all rows."""
     curve = curve_of(source, "lift")
     top = curve.select(LIFT.filter(LIFT.is_finite()).max()).item() or 1.0
     x = Axis("Rows targeted, highest scores first (share of rows)")
@@ -72,10 +72,10 @@ def lift(source: Source, *, points: pl.DataFrame | None = None, **keys: Any) -> 
 
 
 def scores(source: Source, **keys: Any) -> Picture:
-    """The distribution of scores: of each class where labels are known, else of all rows.
+    """Return the distribution of scores: per class if labels are known, else of all rows.
 
-    Bars have equal width on the axis, which is logarithmic where scores span several powers of ten. The area of each
-    class is 1, so that a rare class can be seen.
+    Bars have equal width on the axis, which is logarithmic if scores span several powers of ten. The area of each class
+    is 1, so that rare classes are visible.
     """
     return outlines(source, "scores", keys, "Distribution of scores", "Score")
 
@@ -92,10 +92,10 @@ def _ranking(
     metric: str = "",
     called: str = "",
 ) -> tuple[Series, Axis, Axis, list[Layer], str]:
-    """The series, the axes, the layers from the back to the front, and a word on the area."""
+    """The series, the axes, the layers from back to front, and a note on the area."""
     curve = curve_of(source, kind)
     if missing := [c for c in COUNTS if c not in curve.columns]:
-        raise ReportError(f"this chart needs a curve with the column {missing[0]}, such as report.curve({kind!r}).")
+        raise ReportError(f"The chart requires the column {missing[0]}, as in report.curve({kind!r}).")
     series = series_of(source, curve, keys)
     layers = [_band(source, kind, series, x, y, across, up)]
     layers.append(Layer("line", thinned(_path(series.frame, across, up), x, y)))
@@ -125,9 +125,9 @@ def _picture(
 
 
 def _path(curve: pl.DataFrame, across: Expr, up: Expr) -> pl.DataFrame:
-    """The curve through points between its thresholds too, where counts grow in proportion.
+    """The curve with points between thresholds, at which counts grow in proportion.
 
-    So precision and lift bend as Davis and Goadrich (2006) have it.
+    Precision and lift are then interpolated as by Davis and Goadrich (2006).
     """
     parts = []
     for part in curve.select("series", *COUNTS).partition_by("series", maintain_order=True):
@@ -137,7 +137,7 @@ def _path(curve: pl.DataFrame, across: Expr, up: Expr) -> pl.DataFrame:
         place = np.arange(part.height, dtype=np.float64)
         far = np.flatnonzero(jump > 1e-3)
         between = (far[:, None] - 1 + BETWEEN).ravel()
-        # Just after no row at all, precision is that of the first rows.
+        # Just after zero rows, precision is that of the first rows.
         start = np.array([1e-9]) if part.height > 1 else np.zeros(0)
         at = np.sort(np.concatenate([place, between, start]))
         counts = {c: np.interp(at, place, part[c].to_numpy()) for c in COUNTS}
@@ -158,7 +158,7 @@ def _band(source: Source, kind: str, series: Series, x: Axis, y: Axis, across: E
 
 
 def _points(source: Source, series: Series, points: pl.DataFrame | None, keys: dict[str, Any]) -> pl.DataFrame | None:
-    """The 2x2 tables of the operating points: those given, or of the thresholds that a report counts at."""
+    """The confusion counts of the operating points: those given, or at the thresholds of a report."""
     if points is None:
         if isinstance(source, pl.DataFrame):
             return None
@@ -167,14 +167,14 @@ def _points(source: Source, series: Series, points: pl.DataFrame | None, keys: d
         except MetricError:
             return None
     if missing := [c for c in COUNTS if c not in points.columns]:
-        raise ReportError(f"the points have no column {missing[0]!r}; take them from operating_point().")
+        raise ReportError(f"points= has no column {missing[0]!r}. Pass the result of operating_point().")
     if missing := [c for c in series.keys if c not in points.columns]:
-        raise ReportError(f"the points have no column {missing[0]!r} to tell which curve they belong to.")
+        raise ReportError(f"points= has no column {missing[0]!r}, which identifies the curve.")
     return series.of(points)
 
 
 def _said(points: pl.DataFrame) -> Expr:
-    """What a point is."""
+    """The tooltip of a point."""
     if "threshold" not in points.columns:
         return pl.lit("predicted labels")
     threshold = pl.col("threshold")
@@ -183,7 +183,7 @@ def _said(points: pl.DataFrame) -> Expr:
 
 
 def _area(source: Source, series: Series, metric: str, called: str, keys: dict[str, Any]) -> str:
-    """The metric that sums the curve up, where there is one series of a report."""
+    """The metric that summarizes the curve, for a single series of a report."""
     if isinstance(source, pl.DataFrame) or not metric or len(series.names) != 1 or series.left_out:
         return ""
     rows = source.rows(metric, **keys)

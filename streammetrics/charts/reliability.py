@@ -1,4 +1,4 @@
-"""How true probabilities are, and which labels are taken for which."""
+"""Charts of calibration and confusion."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from streammetrics.errors import MetricError, ReportError
 from streammetrics.keys import matching
 from streammetrics.uncertainty.proportions import wilson_interval
 
-LABELS = 24  # of a confusion matrix that can be read
+LABELS = 24  # of a legible confusion matrix
 COUNTS = ("tp", "fp", "fn", "tn")
 
 
 def calibration(source: Source, **keys: Any) -> Picture:
-    """Reliability curve: the observed rate of positives over the mean score of each bin, and the rows below.
+    """Return the reliability curve: the observed rate over the mean score of each bin, with the rows below.
 
-    A report with a confidence shows the Wilson interval of each rate, where rows carry no weights.
+    A report with a confidence level shows the Wilson interval of each rate, for unweighted rows.
     """
     series = series_of(source, curve_of(source, "calibration"), keys)
     bins = series.frame.filter(pl.col("weight") > 0).with_columns(x=pl.col("mean_score"), y=pl.col("observed_rate"))
     high = max(extent(bins["x"], bins["y"])[1], 0.0) if bins.height else 1.0
-    high = 1.0 if high > 0.5 else high  # of rare positives nothing could be seen on the whole square
+    high = 1.0 if high > 0.5 else high  # rare positives would not be visible on the whole square
     x = Axis("Mean score of the bin (probability)", 0.0, high)
     y = Axis("Observed rate (share of positives)", 0.0, high)
     text = pl.format("{} rows, mean score {}, observed rate {}", _count("weight"), _short("x"), _short("y"))
@@ -56,7 +56,7 @@ def _intervals(bins: pl.DataFrame, confidence: float) -> pl.DataFrame:
 
 
 def _rows_of(bins: pl.DataFrame, x: Axis, names: tuple[str, ...]) -> Picture:
-    """How many rows each bin holds, on an axis of square roots, which starts at 0 and shows small counts too."""
+    """The number of rows of each bin, on a square root axis, which starts at 0 and shows small counts too."""
     parts = []
     for part in bins.partition_by("series", maintain_order=True):
         lowest, highest, weight = (part[c].to_numpy().astype(np.float64) for c in ("lowest", "highest", "weight"))
@@ -74,17 +74,17 @@ def _rows_of(bins: pl.DataFrame, x: Axis, names: tuple[str, ...]) -> Picture:
 
 
 def confusion(source: Source, **keys: Any) -> Picture:
-    """Confusion matrix: for each actual label the share of its rows that is predicted so, and the count.
+    """Return the confusion matrix: for each true label, the share and number of its rows by predicted label.
 
-    Of two classes at one threshold, or of several classes. Where labels are many, those with most errors are shown.
+    Binary at one threshold, or multiclass. For many labels, those with the most errors are shown.
 
     Args:
-        source: a report, or a frame with the columns actual, predicted and count.
-        keys: the group, ``threshold`` where there are several.
+        source: A report, or a frame with the columns actual, predicted, and count.
+        keys: Values of group columns, and ``threshold`` if there are several.
 
     Raises:
-        ReportError: where no matrix, or more than one, has these keys.
-        MetricError: where none is kept.
+        ReportError: If the keys do not select exactly one matrix.
+        MetricError: If there is no confusion matrix.
     """
     cells, series = one_matrix(source, keys)
     found = series.frame.select(pl.col("actual", "predicted").cast(pl.String).fill_null("null"), "count")
@@ -106,7 +106,7 @@ def confusion(source: Source, **keys: Any) -> Picture:
     )
     text = pl.format("{}%", (100 * pl.col("share")).round(1).cast(pl.String).str.replace(r"\.0$", ""))
     frame = joined.select("x", "y", "share", text=text, count=_count("count"))
-    note = f"the {LABELS} labels with most errors of {len(names)}" if left_out else ""
+    note = f"the {LABELS} labels with the most errors of {len(names)}" if left_out else ""
     where = ", ".join(n for n in series.names if n != "all rows")
     at_threshold = f"threshold {cells['threshold'][0]:g}" if _one_threshold(cells) else ""
     return Picture(
@@ -115,32 +115,32 @@ def confusion(source: Source, **keys: Any) -> Picture:
         Axis("Actual", scale="names", names=tuple(shown)),
         [Layer("cell", frame)],
         subtitle="; ".join(filter(None, (where, at_threshold, note))),
-        caption="Each row adds up to the rows with that actual label: the diagonal is recall, the rest are errors.",
+        caption="Each row sums to the rows with that actual label. Diagonal: recall. Off the diagonal: errors.",
     )
 
 
 def one_matrix(source: Source, keys: dict[str, Any]) -> tuple[pl.DataFrame, Series]:
-    """The cells of the confusion matrix that has these keys.
+    """Return the cells of the confusion matrix with these keys.
 
     Raises:
-        ReportError: where no matrix, or more than one, has these keys.
-        MetricError: where none is kept.
+        ReportError: If the keys do not select exactly one matrix.
+        MetricError: If there is no confusion matrix.
     """
     cells = source if isinstance(source, pl.DataFrame) else _cells(source)
     if missing := [c for c in ("actual", "predicted", "count") if c not in cells.columns]:
-        raise ReportError(f"this chart needs a frame with the column {missing[0]}, as confusion_matrix() gives.")
+        raise ReportError(f"The chart requires the column {missing[0]}, as in confusion_matrix().")
     keys = dict(keys)
     at = keys.pop("threshold", None)
     if at is not None and "threshold" in cells.columns:
         cells = matching(cells, ["threshold"], {"threshold": at})
         if cells.is_empty():
-            raise ReportError(f"nothing is counted at the threshold {at!r}.")
+            raise ReportError(f"There are no counts at threshold {at!r}.")
     elif "threshold" in cells.columns and cells["threshold"].n_unique() > 1:
-        raise ReportError(f"say which threshold= is meant, such as {cells['threshold'][0]!r}.")
+        raise ReportError(f"Pass threshold= to select one, such as {cells['threshold'][0]!r}.")
     series = series_of(source, cells, keys)
     if len(series.names) + series.left_out != 1:
         raise ReportError(
-            f"{len(series.names) + series.left_out} confusion matrices match; say which with: {series.legend}."
+            f"{len(series.names) + series.left_out} confusion matrices match. Select one with: {series.legend}."
         )
     return cells, series
 
@@ -150,7 +150,7 @@ def _one_threshold(cells: pl.DataFrame) -> bool:
 
 
 def _labels(cells: pl.DataFrame, every: pl.DataFrame) -> list[str]:
-    """The labels in their order, or those with most errors first where they are too many."""
+    """The labels in order, or those with the most errors first if there are too many."""
     wrong = cells.filter(pl.col("actual") != pl.col("predicted"))
     both = pl.concat([cells.select(label=c) for c in ("actual", "predicted")]).unique().sort("label", nulls_last=True)
     if both.height <= LABELS:
@@ -163,7 +163,7 @@ def _labels(cells: pl.DataFrame, every: pl.DataFrame) -> list[str]:
 
 
 def _cells(source: Any) -> pl.DataFrame:
-    """The cells of the matrix of a report: of several classes, or of two at each threshold."""
+    """The cells of the matrix of a report: multiclass, or binary at each threshold."""
     require_none_called(source, "actual", "predicted", "count")
     try:
         cells: pl.DataFrame = source.confusion_matrix()

@@ -1,4 +1,4 @@
-"""Which lines a chart has: one for each group, model and label of a curve, as many as can be told apart."""
+"""Series of a chart: one per group, model, and label of a curve, up to a maximum number."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ KINDS = (
     *("negatives", "positives"),
     *("value", "tolerance", "share", "lower", "upper", "actual", "predicted", "count"),
 )
-"""Columns of curve frames that are no keys."""
+"""Columns of curve frames that are not keys."""
 
 
 SERIES, BY_CHARTS = "series", "a name that charts use"
-SIZE, PLACE = "rows of the group", "place of the group"  # names that no group column will have
+SIZE, PLACE = "rows of the group", "place of the group"  # names that group columns cannot have
 
 
 class Drawn(Protocol):
-    """What is needed of a report."""
+    """The protocol of a report for charts."""
 
     confidence: float | None
 
@@ -56,7 +56,7 @@ class Drawn(Protocol):
         ...
 
     def confusion_counts(self) -> pl.DataFrame:
-        """The 2x2 tables."""
+        """The confusion counts."""
         ...
 
     def confusion_matrix(self, normalize: Any = None) -> pl.DataFrame:
@@ -82,7 +82,7 @@ Source: TypeAlias = Drawn | pl.DataFrame
 
 @dataclass(frozen=True)
 class Series:
-    """A frame with a column ``series``, and what its values are; ``keys`` are the columns that make it."""
+    """A frame with a column ``series``, the names of its values, and the columns ``keys`` that define it."""
 
     frame: pl.DataFrame
     names: tuple[str, ...]
@@ -91,7 +91,7 @@ class Series:
     left_out: int = 0
 
     def of(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Another frame with the same keys, of the same series."""
+        """Return another frame with the same keys, for the same series."""
         if not self.keys:
             return frame.with_columns(series=pl.lit(self.names[0]))
         named = self.frame.select(*self.keys, "series").unique(maintain_order=True)
@@ -99,27 +99,27 @@ class Series:
 
     @property
     def note(self) -> str:
-        """A word on what is not shown."""
+        """A note on what is not shown."""
         shown = len(self.names)
-        return f"{shown} of {shown + self.left_out:,}, those with most rows" if self.left_out else ""
+        return f"{shown} of {shown + self.left_out:,}, those with the most rows" if self.left_out else ""
 
 
 def curve_of(source: Source, kind: str) -> pl.DataFrame:
-    """A curve of a report; a frame is one already."""
+    """Return a curve of a report; a frame is returned unchanged."""
     return source if isinstance(source, pl.DataFrame) else source.curve(kind)
 
 
 def keys_of(source: Source, frame: pl.DataFrame) -> list[str]:
-    """The columns of a curve that tell its groups apart: those of the report, whatever they are called."""
+    """Return the columns of a curve that identify its groups."""
     own = [] if isinstance(source, pl.DataFrame) else source.by
     return [c for c in frame.columns if c in own or c not in KINDS]
 
 
 def require_none_called(source: Source, *names: str) -> None:
-    """Refuse group columns of a report with names that a chart uses.
+    """Reject group columns of a report with names that a chart uses.
 
     Raises:
-        ReportError: where there is one.
+        ReportError: If there is one.
     """
     if not isinstance(source, pl.DataFrame):
         require_free(source.by, names, BY_CHARTS)
@@ -128,19 +128,19 @@ def require_none_called(source: Source, *names: str) -> None:
 def series_of(
     source: Source, frame: pl.DataFrame, keys: Mapping[str, Any], most: int = MOST, columns: Sequence[str] | None = None
 ) -> Series:
-    """The rows of a curve that match some keys, with a name for each group.
+    """Return the rows of a curve that match some keys, with a name for each group.
 
-    Where there are more groups than can be told apart, the largest are taken.
+    If there are too many groups, the largest are shown.
 
     Args:
-        source: the report, which knows how large groups are, or the frame.
-        frame: the curve.
-        keys: values of group columns and ``label`` that rows must have.
-        most: how many series can be told apart.
-        columns: those that tell groups apart; all that curves don't have of themselves unless given.
+        source: The report, which has the sizes of groups, or the frame.
+        frame: The curve.
+        keys: Values of group columns and ``label`` that select rows.
+        most: Maximum number of series.
+        columns: Columns that identify groups. Defaults to all that are not curve columns.
 
     Raises:
-        ReportError: for a key that is no column, or where no row has them; for a group column called ``series``.
+        ReportError: If a key is not a column, no row matches, or a group column is named ``series``.
 
     >>> frame = pl.DataFrame({"model": ["a", "b"], "day": [1, 1], "fpr": [0.0, 0.0]})
     >>> found = series_of(frame, frame, {})
@@ -152,7 +152,7 @@ def series_of(
     frame = matching(frame, columns, keys)
     if keys and frame.is_empty():
         given = ", ".join(f"{k}={v!r}" for k, v in keys.items())
-        raise ReportError(f"no row has {given}.")
+        raise ReportError(f"No row has {given}.")
     if not columns:
         return Series(frame.with_columns(series=pl.lit("all rows")), ("all rows",), "", columns)
     groups = frame.select(columns).unique(maintain_order=True)
@@ -166,7 +166,7 @@ def series_of(
 
 
 def _largest(source: Source, groups: pl.DataFrame, most: int) -> pl.DataFrame:
-    """The groups with most rows, in the order they came in."""
+    """The groups with the most rows, in their original order."""
     if isinstance(source, pl.DataFrame):
         return groups.head(most)
     try:
@@ -182,7 +182,7 @@ def _largest(source: Source, groups: pl.DataFrame, most: int) -> pl.DataFrame:
 
 
 def _name(groups: pl.DataFrame) -> pl.Expr:
-    """The name of a group; one that two groups would have is numbered."""
+    """The name of a group; duplicates are numbered."""
     name = pl.concat_str([text.written(c).fill_null("null") for c in groups.get_columns()], separator=" · ")
     again = pl.int_range(pl.len()).over(name)
     return pl.when(again > 0).then(pl.format("{} ({})", name, again + 1)).otherwise(name)

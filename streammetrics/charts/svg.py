@@ -1,4 +1,4 @@
-"""Pictures for a page, whose style sheet has their colours: drawn as SVG, or for scripts to draw."""
+"""Pictures for a page, whose style sheet has their colors: as SVG, or as data for scripts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streammetrics.charts.vega import PAPER, Spec, specification
 from streammetrics.system.lazy import missing_extra
 from streammetrics.text import markup
 
-WIDTH = 300  # of a plot on the page, beside which stand its labels
+WIDTH = 300  # of a plot on the page, without its labels
 OF_PAGE = {name: f"var(--{name})" for name in PAPER}
 FONT = "Helvetica, Arial, sans-serif"
 QUIET, GRID = "var(--quiet)", "var(--grid)"
@@ -34,13 +34,13 @@ CLIP = re.compile(r"clip(?=\d)")
 
 
 def as_svg(picture: Picture, identity: str) -> str:
-    """The chart without its title, with a name and a description for those who cannot see it.
+    """Return the chart without its title, with a name and a description for screen readers.
 
-    What Vega writes for scripts is left out, and marks tell what they are when a pointer rests on them.
+    Attributes for scripts are removed, and marks have tooltips.
 
     Args:
         picture: What to draw.
-        identity: Of the chart on its page, which labels refer to.
+        identity: Identity of the chart on its page, for labels.
 
     Raises:
         SpecificationError: If vl-convert is not installed.
@@ -58,7 +58,7 @@ def as_svg(picture: Picture, identity: str) -> str:
 
 
 def _tidy(tag: str, identity: str) -> str:
-    """A tag with what can be seen, to a tenth of a pixel; names in it are those of this chart alone."""
+    """A tag with visible attributes, rounded to a tenth of a pixel, with names unique to this chart."""
     if UNSEEN.match(tag):
         return ""
     told = TOLD.match(tag)
@@ -68,14 +68,14 @@ def _tidy(tag: str, identity: str) -> str:
 
 
 def for_page(picture: Picture, explore: bool = False) -> Spec:
-    """The whole specification of a chart on the page, which has the title."""
+    """Return the whole specification of a chart on the page, which shows the title."""
     spec = specification(picture, OF_PAGE, WIDTH, explore)
     del spec["title"]
     return spec | {"config": CONFIG, "background": None, "padding": 2}
 
 
 def script() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script that needs no network.
+    """Return Vega, Vega-Lite, and Vega-Embed as one script that requires no network.
 
     Raises:
         SpecificationError: If vl-convert is not installed.

@@ -12,12 +12,12 @@ HALF_A_PIXEL = 0.5 / 600  # of a chart 600 pixels wide
 
 
 def thinned(frame: pl.DataFrame, x: Axis, y: Axis) -> pl.DataFrame:
-    """The points of each series that a line needs, so that no dropped one is further from it than half a pixel.
+    """Return the points of each series so that no dropped point is farther from the line than half a pixel.
 
     Args:
-        frame: the columns series, x and y, in the order of the line.
-        x: where x lies.
-        y: where y lies.
+        frame: Columns series, x, and y, in the order of the line.
+        x: Axis of x.
+        y: Axis of y.
 
     >>> straight = pl.DataFrame({"series": ["a"] * 5, "x": [0.0, 0.2, 0.4, 0.6, 1.0], "y": [0.0, 0.2, 0.4, 0.6, 0.0]})
     >>> thinned(straight, Axis("x"), Axis("y"))["x"].to_list()
@@ -33,7 +33,7 @@ def thinned(frame: pl.DataFrame, x: Axis, y: Axis) -> pl.DataFrame:
 
 
 def seen_apart(a: pl.DataFrame, b: pl.DataFrame, x: Axis, y: Axis) -> bool:
-    """Whether two lines lie so far apart somewhere that the area between them can be seen: more than a pixel."""
+    """Return whether two lines are more than a pixel apart somewhere, so that the area between them is visible."""
     names = a["series"].unique(maintain_order=True)
     places = [
         [(x.place(f.filter(series=name)["x"]), y.place(f.filter(series=name)["y"])) for f in (a, b)] for name in names
@@ -43,17 +43,17 @@ def seen_apart(a: pl.DataFrame, b: pl.DataFrame, x: Axis, y: Axis) -> bool:
 
 
 def _farthest(x: Places, y: Places, line_x: Places, line_y: Places) -> float:
-    """How far a point is from a line at most."""
+    """Largest distance of a point from a line."""
     parts = zip(line_x, line_y, line_x[1:], line_y[1:], strict=False)
     away = [_distances(x, y, *ends) for ends in parts]
     return float(np.nan_to_num(np.min(away, axis=0)).max()) if away and len(x) else 0.0
 
 
 def needed(x: Places, y: Places, tolerance: float) -> NDArray[np.bool_]:
-    """Which points of a line are needed (Ramer 1972; Douglas and Peucker 1973).
+    """Return which points of a line are needed (Ramer 1972; Douglas and Peucker 1973).
 
-    Where the points between two ends lie within the tolerance of the straight line from one to the other, none of them
-    is; else the farthest is an end too. A line that comes back on itself keeps its turns.
+    Points between two ends are dropped if all are within the tolerance of the straight line; otherwise the farthest
+    becomes an end. Turning points of a line that reverses are kept.
     """
     kept = np.zeros(len(x), dtype=np.bool_)
     kept[:1] = kept[-1:] = True
@@ -73,7 +73,7 @@ def needed(x: Places, y: Places, tolerance: float) -> NDArray[np.bool_]:
 
 
 def _distances(x: Places, y: Places, x1: float, y1: float, x2: float, y2: float) -> Places:
-    """How far points are from a straight line with two ends."""
+    """Distances of points from a line segment."""
     dx, dy = x2 - x1, y2 - y1
     square = dx * dx + dy * dy
     along = np.clip(((x - x1) * dx + (y - y1) * dy) / square, 0, 1) if square > 0 else np.zeros(len(x))

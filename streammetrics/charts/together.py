@@ -1,4 +1,4 @@
-"""Several reports as one, so that their curves lie over one another."""
+"""Several reports as one, to overlay their curves."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ WHICH = "report"
 
 
 class Together:
-    """Reports by name, with a group column ``report`` before their own.
+    """Reports by name, with an additional group column ``report``.
 
     Args:
-        reports: the reports, of the same group columns.
+        reports: Reports with the same group columns.
 
     Raises:
-        ReportError: where the group columns differ, or one of them is called ``report``.
+        ReportError: If the group columns differ, or one of them is named ``report``.
     """
 
     def __init__(self, reports: Mapping[str, Drawn]) -> None:
@@ -30,10 +30,10 @@ class Together:
         self._first, *others = self.reports.values()
         for other in others:
             if set(other.by) != set(self._first.by):
-                raise ReportError(f"the group columns differ: {self._first.by} and {other.by}.")
+                raise ReportError(f"The group columns differ: {self._first.by} and {other.by}.")
         if WHICH in self._first.by:
             raise ReportError(
-                f"the group column {WHICH!r} has a name that charts of several reports use; give an alias."
+                f"Group column {WHICH!r} has a name that charts of several reports use. Give it an alias."
             )
         self.confidence: float | None = self._first.confidence
 
@@ -49,7 +49,7 @@ class Together:
 
     @property
     def state(self) -> State:
-        """What was kept by the first report."""
+        """The state of the first report."""
         return self._first.state
 
     def find(self, metric: str | Metric, of_label: bool = False) -> Metric:
@@ -67,7 +67,7 @@ class Together:
         return self._all(lambda report: report.curve(kind, order))
 
     def confusion_counts(self) -> pl.DataFrame:
-        """The 2x2 tables."""
+        """The confusion counts."""
         return self._all(lambda report: report.confusion_counts())
 
     def confusion_matrix(self, normalize: Any = None) -> pl.DataFrame:
@@ -75,7 +75,7 @@ class Together:
         return self._all(lambda report: report.confusion_matrix(normalize))
 
     def rollup(self, *columns: str) -> Drawn:
-        """The reports over fewer groups; they stay apart."""
+        """The reports for fewer groups."""
         own = [c for c in columns if c != WHICH]
         return Together({name: report.rollup(*own) for name, report in self.reports.items()})
 

@@ -1,4 +1,4 @@
-"""A picture as a Vega-Lite specification: of plain dictionaries, which Altair shows and the page embeds."""
+"""A picture as a Vega-Lite specification: plain dictionaries, which Altair shows and the page embeds."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 Spec: TypeAlias = dict[str, Any]
 
 WIDTH = 480
-ROW, BOX = 17, 26  # pixels of a name beside an axis, and of a cell where they are many
+ROW, BOX = 17, 26  # pixels of a name at an axis, and of a cell if there are many
 PROBITS = (1e-5, 1e-4, 1e-3, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99)
-MANY = 130  # marks that would hide one another
-WIDEST = 8e307  # whose double is a number
-NOT_XML = {0xFFFE: r"\ufffe", 0xFFFF: r"\uffff"}  # characters that an SVG cannot have
+MANY = 130  # marks that would overlap
+WIDEST = 8e307  # whose double is finite
+NOT_XML = {0xFFFE: r"\ufffe", 0xFFFF: r"\uffff"}  # characters that are invalid in SVG
 DAY = 86_400_000  # milliseconds
 DATES = ((1100, "%Y"), (300, "%b %Y"), (2, "%d %b"), (1 / 12, "%H:%M"), (0, "%H:%M:%S"))
-"""How times are written, by the days that an axis spans."""
+"""Formats of times, by the days that an axis spans."""
 PAPER = {f"c{i}": colour for i, colour in enumerate(COLOURS)} | {
     "paper": "#ffffff",
     "text": "#16191d",
@@ -34,11 +34,11 @@ PAPER = {f"c{i}": colour for i, colour in enumerate(COLOURS)} | {
     "cell": "#0b559f",
     "over": "#ffffff",
 }
-"""Colours by what they are for; the page has a style sheet that gives them by the same names."""
+"""Colors by purpose; the style sheet of the page uses the same names."""
 
 
 def as_altair(picture: Picture) -> alt.VConcatChart | alt.LayerChart:
-    """The chart, which can be shown, layered, put beside others and saved as JSON, HTML, PNG or SVG.
+    """Return the chart, which can be shown, combined with others, and saved as JSON, HTML, PNG, or SVG.
 
     Raises:
         SpecificationError: If Altair is not installed.
@@ -55,13 +55,13 @@ def as_altair(picture: Picture) -> alt.VConcatChart | alt.LayerChart:
 def specification(
     picture: Picture, colours: Mapping[str, str] = PAPER, width: int = WIDTH, explore: bool = False
 ) -> Spec:
-    """The chart in Vega-Lite, without what only the outermost chart may have, so that it can stand in another one.
+    """Return the chart in Vega-Lite, without top-level properties, so that it can be nested.
 
     Args:
-        picture: what to draw.
-        colours: by the names of `PAPER`.
-        width: of the plot, in pixels.
-        explore: whether points of lines tell where they are, and the plot can be moved and zoomed.
+        picture: Picture to draw.
+        colours: Colors by the names of `PAPER`.
+        width: Width of the plot in pixels.
+        explore: Whether lines have tooltips, and the plot panning and zooming.
     """
     drawn = [_panel(p, dict(colours), width, explore) for p in (picture, picture.below) if p is not None]
     spec = drawn[0]
@@ -75,7 +75,7 @@ def specification(
 
 
 def _safe(part: Any) -> Any:
-    """A part of a specification whose texts have no control characters, of which a renderer may die."""
+    """A part of a specification with control characters removed, which could crash a renderer."""
     if isinstance(part, str):
         return escaped(part).translate(NOT_XML)
     if isinstance(part, dict):
@@ -144,7 +144,7 @@ TOLD = {"tooltip": {"field": "told", "type": "nominal"}, "description": {"field"
 
 
 def _cells(picture: Picture, colours: dict[str, str]) -> list[Spec]:
-    """Boxes as dark as their share is large, with the share and the count where there is room."""
+    """Cells shaded by their share, with the share and the count if there is room."""
     opacity = {"field": "share", "type": "quantitative", "scale": {"domain": [0, 1], "range": [0, 1]}, "legend": None}
     square = {"type": "rect", "color": colours["cell"], "aria": True}
     box = {"mark": square, "encoding": {"fillOpacity": opacity, **TOLD}}
@@ -162,7 +162,7 @@ def _cells(picture: Picture, colours: dict[str, str]) -> list[Spec]:
 
 
 def _values(picture: Picture, layer: Layer) -> list[dict[str, Any]]:
-    """The rows, in the coordinates that the axes show."""
+    """The rows, in the coordinates of the axes."""
     frame, columns = layer.frame, []
     for name, axis in (("x", picture.x), ("y", picture.y), ("x2", picture.x), ("y2", picture.y)):
         if name in frame.columns and axis.scale != "names":
@@ -216,7 +216,7 @@ def _position(channel: str, axis: Axis, width: int) -> Spec:
 
 
 def _powers(low: float, high: float) -> list[float]:
-    """Powers of ten, some of them where they are many; with 2 and 5 times them where they are few."""
+    """Powers of ten: some of them if there are many, also times 2 and 5 if there are few."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     most = 1 if last - first > 3 else 3
     every = [m * 10.0**k for k in range(first, last + 1, 1 + (last - first) // 7) for m in (1, 2, 5)[:most]]
@@ -224,7 +224,7 @@ def _powers(low: float, high: float) -> list[float]:
 
 
 def percent(share: float) -> str:
-    """A share as a percentage.
+    """Return a share as a percentage.
 
     >>> percent(0.05), percent(1e-5)
     ('5%', '0.001%')
@@ -233,7 +233,7 @@ def percent(share: float) -> str:
 
 
 def _by_series(picture: Picture, channel: str, values: Any) -> Spec:
-    """What tells series apart; with one series there is nothing to tell."""
+    """Encodings that distinguish series; none for a single series."""
     names = list(picture.series)
     if len(names) < 2:
         return {channel: {"value": values[0]}}

@@ -1,4 +1,4 @@
-"""Reports as HTML: one page that needs nothing else, and tables for notebooks."""
+"""Reports as HTML: a self-contained page, and tables for notebooks."""
 
 from streammetrics.html.notebook import accumulator_html, report_html
 from streammetrics.html.page import page

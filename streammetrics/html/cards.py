@@ -1,4 +1,4 @@
-"""The first metrics on cards: in words, with what is certain of each."""
+"""Cards of the first metrics, with names in words, bounds, and intervals."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VOLUME = ("rows", "dropped")
 
 
 def cards(total: Report, models: list[str]) -> str:
-    """The first metrics of all rows, each with its bounds and its interval."""
+    """Return cards of the first metrics of all rows, each with its bounds and its interval."""
     frame, made = total.frame, []
     confidence = f"{total.confidence * 100:g}% confidence" if total.confidence else ""
     for metric in listed(total):
@@ -53,7 +53,7 @@ def _card(metric: Metric, values: list[str]) -> str:
 
 
 def _value(row: Row, keys: list[str], confidence: str) -> str:
-    """A value with the words of what it is of, its certified bounds and its interval."""
+    """A value with its keys, certified bounds, and interval."""
     of = ", ".join(str(row[k]) for k in keys if row[k] is not None)
     name = f'<span class="of">{markup(of)}</span> ' if of else ""
     sampled = interval(row.get("ci_lower"), row.get("ci_upper"))

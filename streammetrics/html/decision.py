@@ -1,4 +1,4 @@
-"""What follows from a threshold: counts and shares at those that are counted, and the best ones under cost."""
+"""Decisions: counts and shares at thresholds, and the best thresholds under cost."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST = 60  # rows of a table
 
 
 def at_thresholds(total: Report) -> str:
-    """How many rows of each kind there are at each threshold, and which share of all rows."""
+    """Return the confusion counts at each threshold, with shares of all rows."""
     try:
         counts = total.confusion_counts()
     except MetricError:
@@ -34,7 +34,7 @@ def at_thresholds(total: Report) -> str:
 
 
 def best_thresholds(total: Report) -> str:
-    """The threshold that costs least, for several costs of a false negative."""
+    """Return the threshold with the lowest cost, for several costs of a false negative."""
     parts = []
     for fn in COSTS:
         try:

@@ -1,4 +1,4 @@
-"""What was evaluated: how many rows of what, when, and how."""
+"""Description of the evaluated data and the specification."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def evaluated(report: Report, total: Report, models: list[str], source: str | None) -> str:
-    """A list of what the numbers are of, and the specification to read if one wants to."""
+    """Return facts on the evaluated data, and the specification to unfold."""
     facts = "".join(
         f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in _facts(report, total, models, source)
     )
@@ -41,11 +41,11 @@ def _facts(report: Report, total: Report, models: list[str], source: str | None)
         yield "Rows dropped", f"<strong>{dropped:,}</strong> ({share:.2%}): null or NaN, or a weight of zero"
     else:
         yield "Rows dropped", "none"
-    yield "Page made", f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC by streammetrics {__version__}"
+    yield "Page created", f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC by streammetrics {__version__}"
 
 
 def _specification(report: Report) -> str:
-    """What was counted, and how certain numbers are."""
+    """Statistics, groups, and confidence level."""
     kept = [*map(repr, report.state.statistics)]
     kept += [f"by {', '.join(report.by)}"] if report.by else []
     kept += [f"confidence level {report.confidence:g}"] if report.confidence else []

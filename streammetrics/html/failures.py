@@ -14,13 +14,13 @@ from streammetrics.text import beside, interval, markup, rows
 if TYPE_CHECKING:
     from streammetrics.report.report import Report
 
-LOSSES = ("log_loss", "mae", "accuracy")  # the first that can be searched, all of which are fast for many groups
+LOSSES = ("log_loss", "mae", "accuracy")  # the first available one is used; all are fast for many groups
 MANY = 10  # groups of a single column
 SHOWN = 20
 
 
 def failures(report: Report, models: list[str]) -> str:
-    """The worst slices of each model; nothing where groups are too few to search, or no metric can be."""
+    """Return the worst slices of each model; empty if there are too few groups, or no suitable metric."""
     columns = [c for c in report.by if c not in models]
     groups = report.rows("rows").select(report.by)
     if not columns or (len(columns) == 1 and groups[columns[0]].n_unique() < MANY):
@@ -39,7 +39,7 @@ def _section(metric: str, found: list[tuple[dict[str, Any], pl.DataFrame]]) -> s
     tables = "".join(_slices(metric, key, frame.head(SHOWN)) for key, frame in found)
     return (
         f"<p>Slices of up to two group columns in which {metric} is significantly worse than in all other rows, at a "
-        f"false discovery rate of 5%. Slices that another one explains are left out.</p>{tables}"
+        f"false discovery rate of 5%. Slices explained by another slice are omitted.</p>{tables}"
     )
 
 

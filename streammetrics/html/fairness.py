@@ -1,4 +1,4 @@
-"""How alike a classifier treats the values of a group column: the criteria, and the metrics they are about."""
+"""Fairness of a classifier over the values of a group column: criteria, and their metrics."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ METRICS = ("predicted_positive_rate", "recall", "fpr", "precision")
 
 
 def criteria(report: Report, over: str) -> str:
-    """A table of the fairness criteria: which value is highest and lowest, and how far they lie apart.
+    """Return a table of the fairness criteria: the highest and the lowest value, and their difference.
 
     Raises:
-        MetricError: If no confusion counts are kept.
-        ReportError: If there is no such group column.
+        MetricError: If there are no confusion counts.
+        ReportError: If ``over`` is not a group column.
     """
     own = report.rollup(*(c for c in report.by if c in (over, "model")))
     found = own.fairness(over=over)
@@ -44,13 +44,13 @@ def criteria(report: Report, over: str) -> str:
     header = ["criterion", *keys, "metric", "highest", "lowest", "difference", "ratio", "note"]
     lead = (
         f"<p>Values of {markup(over)}, the highest compared with the lowest. A difference of 0 and a ratio of 1 are "
-        "fair. Below each: its confidence interval, or ± its certified bound if it has none.</p>"
+        "fair. Below each: its confidence interval, or its certified bounds (±) if it has none.</p>"
     )
     return lead + scrolled(table(header, listed, f"Fairness criteria over {over}"), "fairness criteria")
 
 
 def metrics_of(report: Report, over: str) -> Iterator[Maker]:
-    """The metrics that the criteria are about, for each value."""
+    """Return the metrics of the criteria, for each value."""
     return (partial(charts.segments, report, metric, over) for metric in METRICS if report.readable(metric))
 
 

@@ -1,4 +1,4 @@
-"""Charts on the page: drawn, or with what a script draws them from."""
+"""Charts on the page: as SVG, or as data for a script."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from streammetrics.text import markup
 
 
 def figures(pictures: Iterable[Picture], name: str, interactive: bool = False) -> str:
-    """Charts beside one another, with identities of one name; nothing where there are none."""
+    """Return charts side by side, with numbered identities; empty without charts."""
     drawn = "\n".join(figure(picture, f"{name}{i}", interactive) for i, picture in enumerate(pictures))
     return f'<div class="charts">{drawn}</div>' if drawn else ""
 
 
 def figure(picture: Picture, identity: str, interactive: bool = False) -> str:
-    """A chart with its title and how to read it."""
+    """Return a chart with its title and its caption."""
     subtitle = f'<p class="sub">{markup(picture.subtitle)}</p>' if picture.subtitle else ""
     drawn = _script(picture) if interactive else as_svg(picture, identity)
     return (

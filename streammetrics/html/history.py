@@ -1,7 +1,7 @@
-"""The page of a history: one chart of any metric, segment and time, drawn by a script from numbers inside the page.
+"""The page of a history: one chart of any metric, segment, and time range, drawn by a script from data in the page.
 
-Values are rounded to a fortieth of the width of their interval or less, and compressed: three years of days and 200
-segments take half a megabyte for each metric with its bounds and interval.
+Values are rounded to at most a fortieth of the width of their interval, and compressed. Three years of days and 200
+segments take 0.5 MB per metric with its bounds and interval.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Measure:
 
     Attributes:
         name: Its name.
-        values: `COLUMNS` of each segment and window, NaN where there is none: shape (5, segments, windows).
-        what: What it is, in a sentence.
+        values: `COLUMNS` of each segment and window, NaN if missing: shape (5, segments, windows).
+        what: Description in a sentence.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Measure:
 
     @classmethod
     def of(cls, name: str, found: pl.DataFrame, segments: int, windows: int, what: str = "") -> Measure:
-        """The measure of a frame with the columns ``segment`` and ``window``, which are numbers, and `COLUMNS`."""
+        """Return the measure of a frame with the numeric columns ``segment`` and ``window``, and `COLUMNS`."""
         values = np.full((len(COLUMNS), segments, windows), np.nan)
         segment, window = (found[c].to_numpy() for c in ("segment", "window"))
         for column, matrix in zip(COLUMNS, values, strict=True):
@@ -56,7 +56,7 @@ class Measure:
         """The measure as JSON.
 
         Values are multiples of ``10 ** exponent`` of their segment, each as its difference from the window before.
-        Certified bounds are rounded outward. Missing numbers are 0, others one more than they are.
+        Certified bounds are rounded outward. Missing numbers are 0, others are increased by one.
         """
         value, lower, upper, *ends = np.where(np.isfinite(self.values), self.values, np.nan)
         known = ~np.isnan(value)
@@ -81,7 +81,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Watched:
-    """A rule, and where it was breached.
+    """A rule and its breaches.
 
     Attributes:
         text: The rule.
@@ -100,7 +100,7 @@ class Watched:
 
 @dataclass(frozen=True)
 class Course:
-    """What a page shows of a history.
+    """Content of the page of a history.
 
     Attributes:
         window: Name of the window.
@@ -109,10 +109,10 @@ class Course:
         metrics: Metrics to choose from.
         rows: Number of rows.
         scored: Number of rows with or without labels, if both are known.
-        dropped: Number of dropped rows, if there are some and ``scored`` is not known.
-        drift: Drift, if it is measured.
-        reference: What drift is measured against.
-        reference_rows: Number of rows of a fixed reference by segment, 0 where there is none.
+        dropped: Number of dropped rows, if any, and if ``scored`` is unknown.
+        drift: Drift, if measured.
+        reference: Description of the reference of the drift.
+        reference_rows: Number of rows of a fixed reference by segment, 0 if there is none.
         rules: The rules.
         confidence: Confidence level of the intervals.
     """
@@ -155,14 +155,14 @@ def _content(course: Course) -> dict[str, Any]:
 
 
 def _times(windows: pl.Series) -> list[str]:
-    """Windows as ISO 8601 text, on the clock of their own zone."""
+    """Windows as ISO 8601 strings, in local time of their time zone."""
     if windows.dtype == pl.Date:
         return windows.dt.strftime("%Y-%m-%d").to_list()
     return windows.dt.replace_time_zone(None).dt.strftime("%Y-%m-%dT%H:%M:%S").to_list()
 
 
 def _exponent(columns: NDArray[np.float64]) -> int:
-    """Power of ten that the values of a segment are rounded to: a small part of its interval, 0 for whole numbers."""
+    """Power of ten to which the values of a segment are rounded: a small part of its interval, 0 for integers."""
     value, lower, upper, ci_lower, ci_upper = np.where(np.isfinite(columns), columns, np.nan)
     known = value[~np.isnan(value)]
     if not known.size:
@@ -182,7 +182,7 @@ def _exponent(columns: NDArray[np.float64]) -> int:
 
 
 def _filled(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Missing numbers as those before them, 0 at the beginning."""
+    """Missing numbers replaced by the previous number, 0 at the start."""
     known = np.where(np.isnan(numbers), 0, np.arange(numbers.shape[1]))
     return np.nan_to_num(np.take_along_axis(numbers, np.maximum.accumulate(known, axis=1), axis=1))
 
@@ -192,12 +192,12 @@ def _integers(numbers: NDArray[np.float64]) -> NDArray[np.uint32]:
 
 
 def _signed(numbers: NDArray[np.float64]) -> NDArray[np.uint32]:
-    """Whole numbers as unsigned ones, small where they are near zero: 0, -1, 1, -2 as 0, 1, 2, 3."""
+    """Integers as unsigned ones, small near zero: 0, -1, 1, -2 become 0, 1, 2, 3."""
     whole = np.nan_to_num(numbers).astype(np.int64)
     return (2 * np.abs(whole) - (whole < 0)).astype(np.uint32)
 
 
 def _planes(column: NDArray[np.uint32]) -> list[bytes]:
-    """The lowest bytes of all integers, then the next ones, as far as any is not zero: they compress better apart."""
+    """The lowest bytes of all integers, then the next ones, up to the last nonzero ones, which compresses better."""
     octets = column.astype("<u4").reshape(-1, 1).view(np.uint8)
     return [octets[:, i].tobytes() for i in range(4) if octets[:, i:].any()]

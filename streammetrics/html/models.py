@@ -1,4 +1,4 @@
-"""The section of the page on how models differ on the same rows."""
+"""Section of the page on differences between models on the same rows."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from streammetrics.report.report import Report
 
 MOST = 6  # pairs of models
-CONFIDENCE = 0.95  # unless the report has another
+CONFIDENCE = 0.95  # default
 KEYS = ("threshold",)
 
 
 def compared_models(total: Report) -> str:
-    """The differences of each pair of models that is kept; nothing where none is."""
+    """Return the differences of each stored pair of models; empty without pairs."""
     pairs = [pair for pair in pairs_kept(total.state.statistics) if {*pair} <= {*_names(total)}]
     confidence = total.confidence or CONFIDENCE
     tables = "".join(_pair(total, *pair, confidence) for pair in pairs[:MOST])
@@ -28,7 +28,7 @@ def compared_models(total: Report) -> str:
         return ""
     return (
         f"<p>Differences of models on the same rows, with paired {confidence * 100:g}% confidence intervals. A model "
-        f"is named better only if bounds and interval leave no doubt.</p>{tables}"
+        f"is called better only if the bounds prove it and the interval excludes 0.</p>{tables}"
     )
 
 

@@ -14,7 +14,7 @@ LONGEST = 40  # groups, or rows
 
 
 def report_html(report: Report) -> str:
-    """The report as a table: metrics below each other, or where there are groups a row for each."""
+    """Return the report as a table: one row per metric, or one row per group."""
     frame = report.frame
     if not report.by:
         rest = frame.height - LONGEST
@@ -26,9 +26,11 @@ def report_html(report: Report) -> str:
 
 
 def accumulator_html(description: str, statistics: list[tuple[str, int]]) -> str:
-    """What an accumulator is, and how many rows each of its tables has."""
+    """Return a description of an accumulator, with the number of rows of each table."""
     rows = [[Cell(name, head=True), Cell(f"{size:,}", size)] for name, size in statistics]
-    return f"<p><code>{markup(description)}</code></p>" + table(["kept", "rows of its table"], rows, "What is kept")
+    return f"<p><code>{markup(description)}</code></p>" + table(
+        ["statistic", "rows of its table"], rows, "Stored statistics"
+    )
 
 
 def _more(count: int, what: str) -> str:

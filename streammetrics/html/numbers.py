@@ -1,4 +1,4 @@
-"""All numbers: a table of the metrics of all rows, and one of the groups."""
+"""All numbers: tables of the metrics of all rows, and of the groups."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ GROUPS = 1000  # rows of the table of groups
 
 
 def numbers(total: Report) -> str:
-    """All metrics of all rows, with how each is bounded and what it is."""
+    """Return all metrics of all rows, with their bounds and notes."""
     meaning = {m.name: prose(m.summary) for m in listed(total)}
     made = metrics_table(total.frame.head(GROUPS), meaning, "Metrics of all rows", sortable=True)
     return f'<ul class="bounded">{_bounded(total)}</ul>{filtered(made, "metrics")}'
 
 
 def groups(report: Report) -> str:
-    """The table of the groups, with the field that filters it."""
+    """Return the table of the groups, with a filter field."""
     frame = of_all_labels(report.frame)
     sizes = report.rows("rows").select(*report.by, "value")
     note = ""
     if sizes.height > GROUPS:
         largest = sizes.with_row_index("place").sort("value", descending=True).head(GROUPS).sort("place")
         frame = frame.join(largest.select(report.by), on=report.by, how="semi", nulls_equal=True, maintain_order="left")
-        note = f" The {GROUPS:,} with most rows of {sizes.height:,} are listed."
+        note = f" Only the {GROUPS:,} largest of {sizes.height:,} groups are listed."
     made = groups_table(frame, report.by, "Metrics of each group", sortable=True)
-    below = "Below each value: ± its certified bound; a value without one is exact."
+    below = "Below each value: its certified bounds (±). Values without bounds are exact."
     if report.confidence:
-        below = "Below each value: its confidence interval, or ± its certified bound if it has none."
+        below = "Below each value: its confidence interval, or its certified bounds (±) if it has none."
     return f"<p>{below}{note} Click a column header to sort.</p>{filtered(made, 'groups')}"
 
 
 def _bounded(report: Report) -> str:
-    """What the words on bounds mean."""
+    """Explanations of bounds and intervals."""
     points = [
         "<b>Exact</b>: computed from all evaluated rows, without binning.",
         "<b>Certified bounds</b>: rows are counted in fine bins, and the value of the evaluated rows is proven to lie "
-        "between these bounds, whatever their order within a bin.",
+        "between these bounds, for any order within a bin.",
     ]
     if report.confidence:
         points.append(
             f"<b>Confidence interval</b>: sampling uncertainty of the value, at a {report.confidence * 100:g}% "
-            "confidence level. A metric without a sound interval has none."
+            "confidence level. Metrics without a valid method have none."
         )
     points.append("<b>–</b>: the value is undefined, and the note says why.")
     return "".join(f"<li>{point}</li>" for point in points)

@@ -1,4 +1,4 @@
-"""A report as one HTML page that needs nothing else: no network and no server."""
+"""A report as one self-contained HTML page, without network or server."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def page(
     source: str | None = None,
     fairness: str | None = None,
 ) -> str:
-    """The page: what was evaluated, the verdicts, where the model fails, charts, decisions, segments, all numbers.
+    """Return the page: evaluated data, metrics, slices in which the model fails, charts, decisions, and segments.
 
-    Numbers and charts are of all rows together, of each model; segments, times, and the table have every group.
+    Numbers and charts cover all rows of each model; segments, time charts, and the table show every group.
 
     Args:
         report: The report.
         title: Title of the page.
-        interactive: Whether charts have tooltips and can be moved and zoomed. Adds about 1 MB of script to the page.
-        source: What was evaluated, in words. Defaults to nothing.
+        interactive: Whether charts have tooltips, panning, and zooming. Adds about 1 MB of script.
+        source: Description of the evaluated data. Defaults to none.
         fairness: Group column whose values are compared for fairness. Defaults to none.
 
     Raises:
@@ -77,7 +77,7 @@ def of_all_rows(report: Report) -> Report:
 
 
 def _sections(report: Report, total: Report, models: list[str], over: str | None, draw: Draw) -> Iterator[Section]:
-    """The story, from what matters most to all numbers."""
+    """Sections, from the most important to all numbers."""
     yield Section("models", "Models compared", compared_models(total))
     yield Section("results", "Results of all rows", cards(total, models))
     yield Section("failures", "Where it fails", failures(report, models))

@@ -1,4 +1,4 @@
-"""Which charts a page has, by the question that they answer."""
+"""Charts of a page, by question."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CELLS = ("actual", "predicted", "count", "tp", "fp", "fn", "tn")
 
 
 def drawable(makers: Iterable[Maker]) -> Iterator[Picture]:
-    """The charts of what is kept that show something."""
+    """Charts of the available statistics that are not empty."""
     for make in makers:
         try:
             picture = make()
@@ -35,7 +35,7 @@ def drawable(makers: Iterable[Maker]) -> Iterator[Picture]:
 
 
 def curves(total: Report) -> Iterator[Maker]:
-    """How well scores rank, and how large errors are; distributions of each model on its own, on one axis."""
+    """Return charts of ranking and errors, and distributions per model on a common axis."""
     yield from (partial(chart, total) for chart in (charts.roc, charts.pr, charts.error_cdf, charts.rec))
     for chart in (charts.scores, charts.errors):
         yield from (partial(chart, total, **key) for key in _models(total))
@@ -43,7 +43,7 @@ def curves(total: Report) -> Iterator[Maker]:
 
 
 def matrices(total: Report) -> Iterator[Maker]:
-    """The confusion matrices: of each model, label and threshold."""
+    """Return the confusion matrices per model, label, and threshold."""
     for read in (total.confusion_matrix, total.confusion_counts):
         try:
             frame = read()
@@ -55,7 +55,7 @@ def matrices(total: Report) -> Iterator[Maker]:
 
 
 def segments(report: Report, total: Report) -> Iterator[Maker]:
-    """The first metric of each segment; where they are many, of all of them first."""
+    """Return charts of the first metric by segment; for many segments, first a chart of all."""
     if (metric := headline(total)) is None:
         return
     for column in _segments(report):
@@ -64,7 +64,7 @@ def segments(report: Report, total: Report) -> Iterator[Maker]:
 
 
 def over_time(report: Report, total: Report) -> Iterator[Maker]:
-    """The first metric over time: of all rows, and of each segment."""
+    """Return charts of the first metric over time: of all rows, and by segment."""
     if (metric := headline(total)) is None:
         return
     for window in charts.window_of(report):
@@ -73,7 +73,7 @@ def over_time(report: Report, total: Report) -> Iterator[Maker]:
 
 
 def headline(total: Report) -> Metric | None:
-    """The first metric that is better high or low, of all labels and at one threshold."""
+    """Return the first metric with a preferred direction, of all labels, at one threshold."""
     frame = total.frame
     for metric in listed(total):
         rows = frame.filter(pl.col("metric") == metric.name, pl.col("value").is_not_null())

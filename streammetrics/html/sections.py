@@ -1,4 +1,4 @@
-"""Sections of the page: a heading that can be linked to, and what stands below it."""
+"""Sections of the page: a linked heading and its content."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from streammetrics.text import markup
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page; without content it is left out."""
+    """A part of the page, omitted without content."""
 
     identity: str
     title: str
@@ -32,12 +32,12 @@ class Section:
 
 
 def scrolled(made: str, what: str) -> str:
-    """A table in a box that it can be scrolled in."""
+    """Return a table in a scrollable box."""
     return f'<div class="scroll" tabindex="0" role="region" aria-label="table of {markup(what)}">{made}</div>'
 
 
 def filtered(made: str, what: str) -> str:
-    """A table in a box, under a field that filters its rows."""
+    """Return a table in a box, with a field that filters its rows."""
     return (
         f'<div class="filter" hidden><label for="f-{what}">Show {what} with</label> <input id="f-{what}" type="search" '
         f'autocomplete="off"> <output for="f-{what}" aria-live="polite"></output></div>{scrolled(made, what)}'

@@ -15,12 +15,12 @@ from streammetrics.text import escaped, markup
 
 Row = dict[str, Any]
 
-PROSE = 34  # characters from which on a text may be broken
+PROSE = 34  # characters from which a text can be wrapped
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What stands in a table: a text, the number it is sorted by, and a smaller text below."""
+    """A table cell: a text, the number to sort by, and a smaller text below."""
 
     text: str
     number: float | None = None
