@@ -51,7 +51,7 @@ def test_a_commit_that_was_cut_off_is_told_and_can_be_repaired(loss, version, st
     path.write_bytes(loss(path.read_bytes()))
     steps = [store.query, store.windows, store.compact, lambda: store.retain("2026-01-02")]
     for step in [*steps, lambda: store.append(batch(4), batch_id="4")]:
-        with pytest.raises(sm.StateError, match=f"{path.name} is empty or cut off") as caught:
+        with pytest.raises(sm.StateError, match=f"{path.name} is empty or truncated") as caught:
             step()
         assert 'Replace its content with {"commitInfo":{}}' in str(caught.value)
     path.write_text('{"commitInfo":{}}')
@@ -70,7 +70,7 @@ def test_a_compaction_that_was_cut_off_is_told(count, store):
     before = store.query().to_bytes()
     path = commit(store, 7)  # which removes four files and adds one
     path.write_bytes(lines(count)(path.read_bytes()))
-    with pytest.raises(sm.StateError, match="is empty or cut off"):
+    with pytest.raises(sm.StateError, match="is empty or truncated"):
         store.query()
     for later in sorted(path.parent.glob("*.json"))[8:]:
         later.unlink()
@@ -111,9 +111,9 @@ def test_a_panic_of_a_reader_is_an_error_of_the_table(store, monkeypatch):
 
     monkeypatch.setattr(pl, "scan_delta", panic)
     for step in (store.query, store.windows):
-        with pytest.raises(sm.StateError, match=r"cannot be read: assertion failed\.$"):
+        with pytest.raises(sm.StateError, match=r"Cannot read the table at .*: assertion failed\.$"):
             step()
-    with pytest.raises(sm.StateError, match=r"cannot be read: assertion failed\.$"):
+    with pytest.raises(sm.StateError, match=r"Cannot read the table at .*: assertion failed\.$"):
         store.compact()
 
 

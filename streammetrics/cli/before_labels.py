@@ -1,4 +1,4 @@
-"""Metrics of scores whose labels have not arrived."""
+"""The command that estimates metrics of scores whose labels have not arrived."""
 
 from __future__ import annotations
 
@@ -19,12 +19,18 @@ from streammetrics.cli.widths import width
 @command("expect", "streammetrics expect scores.state --reference labeled.state --odds 1.5")
 @click.argument("scores", type=click.Path(path_type=Path))
 @click.option("--reference", type=click.Path(path_type=Path), required=True, help="Saved state of rows with labels.")
-@click.option("--odds", type=float, default=1.0, show_default=True, help="Largest factor between odds of a positive.")
+@click.option(
+    "--odds",
+    type=float,
+    default=1.0,
+    show_default=True,
+    help="Largest factor by which odds can differ from the reference.",
+)
 @options.by
 @options.total
 @options.metrics
 @options.confidence
-@click.option("--needed", is_flag=True, help="Show the odds that the labels in SCORES would have needed.")
+@click.option("--needed", is_flag=True, help="Show the odds factor required by the labels in SCORES.")
 @options.form
 @options.output
 def expect_command(
@@ -43,7 +49,7 @@ def expect_command(
 
     The bounds hold if, at each score, the odds of a positive differ from those of the reference by at most the factor
     --odds. The reference is rolled up to the group columns that both states have. If SCORES have labels, --needed shows
-    which factor they would have needed.
+    the required factor.
     """
     report, other = report_of(scores, by, total), report_of(reference)
     if not set(other.by) <= set(report.by):

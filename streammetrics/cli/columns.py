@@ -1,4 +1,4 @@
-"""Columns and values as they are typed: names, SQL expressions, labels of the type of their column."""
+"""Parsing of columns and values: names, SQL expressions, labels in the type of their column."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ALIAS = re.compile(r"\sas\s", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of files, and what stands for one."""
+    """The columns of files, and the parsing of columns."""
 
     files: Files
     schema: pl.Schema
@@ -39,14 +39,14 @@ class Columns:
             return cls(files, files.scan().collect_schema())
 
     def one(self, text: str) -> Column:
-        """A column by its name, else as an SQL expression, which has its text for a name if it gives none."""
+        """Return a column by its name, else as an SQL expression, named by its text without an alias."""
         if text in self.schema:
             return text
         made = expression(text)
         bare = made.meta.undo_aliases()
         if bare.meta.eq(made):
             return made.meta.output_name() if made.meta.is_column() else made.alias(text)
-        return made if ALIAS.search(text) else text  # SQL reads "p click" as p called click; a name is meant
+        return made if ALIAS.search(text) else text  # SQL parses "p click" as p with the alias click
 
     def by_name(self, texts: list[str], key: Callable[[str], Any]) -> Any:
         """A column, or with name=column a mapping of models or labels to columns."""
@@ -73,7 +73,7 @@ class Columns:
 
 
 def label(text: str) -> Any:
-    """A label as a number or a boolean if it reads like one."""
+    """Return a label as a number or a Boolean if it is one."""
     try:
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError, RecursionError, MemoryError):
@@ -85,7 +85,7 @@ def expression(text: str) -> pl.Expr:
     """An SQL expression.
 
     Raises:
-        UsageError: If it is none.
+        UsageError: If the text is not an SQL expression.
     """
     try:
         return pl.sql_expr(text)

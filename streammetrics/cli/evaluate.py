@@ -160,7 +160,7 @@ def _saved_if_interrupted(acc: Accumulator, save: Path | None) -> Iterator[None]
 
 
 def _task(name: str, columns: Columns, options: dict[str, Any]) -> Accumulator:
-    """The accumulator of a task, with the options that were given."""
+    """The accumulator of a task with the given options."""
     given: dict[str, Any] = {
         k: list(v) if isinstance(v, tuple) else v for k, v in options.items() if v not in (None, ())
     }

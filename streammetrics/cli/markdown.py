@@ -11,16 +11,16 @@ import polars as pl
 
 from streammetrics import text
 
-SUMMARY = "GITHUB_STEP_SUMMARY"  # the file of the summary
+SUMMARY = "GITHUB_STEP_SUMMARY"  # path of the summary file
 SHORTEST = 24  # characters to which the cells of a column are cut
 WHOLE = ("metric", "slice")  # columns whose cells are not cut
 SPECIAL = re.compile(r"[\\`*\[\]<>|&~#]|(?<![^\W_])_|_(?![^\W_])")  # within a word an underscore is only itself
 
 
 def markdown(frame: pl.DataFrame, width: int | None = None) -> str:
-    """A frame as a Markdown table, without columns that are all null, numbers to the right.
+    """Return a frame as a Markdown table, without columns of nulls only, with numbers aligned right.
 
-    If lines are longer than a width, long texts such as notes are cut, then columns are left out. Names are never cut.
+    If lines exceed the width, columns with the longest texts are cut, and then columns are omitted.
 
     >>> print(markdown(pl.DataFrame({"metric": ["roc_auc"], "value": [0.8541234567], "note": [None]})))
     | metric | value |
@@ -37,7 +37,7 @@ def markdown(frame: pl.DataFrame, width: int | None = None) -> str:
 
 
 def _within(lines: list[list[str]], width: int) -> tuple[list[list[str]], int]:
-    """The cells of lines that are short enough, and how many columns are left out."""
+    """The cells of lines that are short enough, and the number of omitted columns."""
     every = shown = len(lines[0])
     while shown and max(map(_size, lines)) > width:
         longest = [max(len(line[i]) for line in lines) * (lines[0][i] not in WHOLE) for i in range(shown)]

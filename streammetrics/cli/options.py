@@ -1,4 +1,4 @@
-"""Options that several commands have."""
+"""Common options of commands."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from streammetrics.gauges.prometheus import prometheus_client
 
 
 class FileToWrite(click.Path):
-    """A file that can be written, which is refused before anything is read: evaluations may take hours."""
+    """A writable file. Invalid paths are rejected before reading data, since evaluations can take hours."""
 
     def __init__(self) -> None:
         super().__init__(dir_okay=False, writable=True, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path, whose folder is there."""
+        """Return the path, if its folder exists."""
         path: Path = super().convert(value, param, ctx)  # type: ignore[assignment]
         if not path.parent.is_dir():
-            self.fail(f"there is no folder '{path.parent}'.", param, ctx)
+            self.fail(f"folder '{path.parent}' not found.", param, ctx)
         return path
 
 
 def formats(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """The form of what is printed or written, one of these."""
+    """Return the option for the output format."""
 
     def with_form(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
@@ -39,7 +39,7 @@ def formats(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]
             if safe_csv and form != "csv":
                 raise click.UsageError("--safe-csv requires --format csv.")
             if form == PROMETHEUS:
-                prometheus_client()  # if it is missing, say so before anything is read
+                prometheus_client()  # raise if it is missing before reading data
             command(*arguments, form=SAFE_CSV if safe_csv else form, **others)
 
         safe = "Quote text that a spreadsheet would run as a formula, such as =1+1, for --format csv."
@@ -65,7 +65,7 @@ confidence: Final = click.option(
 always: Final = click.option(
     "--always",
     type=int,
-    help="Number of rows, such as 100000: intervals hold at every look at growing data, and are tightest there.",
+    help="Number of rows at which intervals are tightest, such as 100000. Intervals then hold at every look.",
 )
 output: Final = click.option("-o", "--output", type=FileToWrite(), help="File to write instead of printing.")
 html: Final = click.option("--html", type=FileToWrite(), help="File to write as an HTML page, with charts.")

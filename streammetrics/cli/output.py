@@ -1,4 +1,4 @@
-"""What commands print or write."""
+"""Output of commands."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from streammetrics.text import escaped, render, without_awkward
 FORMATS = ("table", "json", "csv", "parquet", "markdown")
 PROMETHEUS = "prometheus"
 GITHUB = "github"  # a table, which is also added to the summary of the step
-METRICS = "metrics"  # nested, for tools that track experiments
+METRICS = "metrics"  # nested, for experiment trackers
 SAFE_CSV = "safe csv"  # without formulas
-FORMULA = r"^[=+@\t\r\n-]"  # how a cell starts that a spreadsheet runs
+FORMULA = r"^[=+@\t\r\n-]"  # first characters of cells that a spreadsheet runs
 COLOURS = {"holds": "green", "open": "yellow", "too few rows": "yellow", "breached": "red"}
 VERDICT = re.compile(rf"(?<=  )({'|'.join(COLOURS)})(?=$|: )", re.MULTILINE)  # in the last column
 
 
 def show(report: Report, form: str, output: Path | None, html: Path | None = None, source: str | None = None) -> None:
-    """A report, as a page too if one is asked for, which names the source."""
+    """Print a report, and write it as a page if requested, with the source."""
     if html is not None:
         report.save_html(html, source=source)
     if form == PROMETHEUS:
@@ -48,12 +48,12 @@ def show(report: Report, form: str, output: Path | None, html: Path | None = Non
 
 
 def with_colours(findings: str) -> str:
-    """The findings of rules with their verdicts in colour."""
+    """Return verdicts of rules as colored text."""
     return VERDICT.sub(lambda match: click.style(match[0], fg=COLOURS[match[1]]), findings)
 
 
 def write(frame: pl.DataFrame, text: str, form: str, output: Path | None) -> None:
-    """A frame in one of the forms, or the text that shows it as a table; to a file if one is given."""
+    """Write a frame in one of the formats, or its text as a table, to a file if one is given."""
     if form == "parquet":
         if output is None and sys.stdout.isatty():
             raise click.UsageError("--format parquet requires --output.")
@@ -81,12 +81,12 @@ def print_or_save(text: str, output: Path | None) -> None:
 
 
 def _quoted(frame: pl.DataFrame) -> pl.DataFrame:
-    """A frame whose names and texts no spreadsheet takes for formulas: with a quote before them."""
+    """A frame with a quote before names and texts that a spreadsheet would run as formulas."""
     texts = frame.with_columns((cs.string() | cs.categorical() | cs.enum()).cast(pl.String))
     quoted = texts.with_columns(cs.string().str.replace(FORMULA, "'$0"))
     return quoted.rename({name: f"'{name}" for name in quoted.columns if re.match(FORMULA, name)})
 
 
 def echo(text: str) -> None:
-    """A text, in colour only on a terminal that wants it (https://no-color.org)."""
+    """Print a text, in color only on terminals that support it (https://no-color.org)."""
     click.echo(text, color=False if os.environ.get("NO_COLOR") else None)

@@ -1,4 +1,4 @@
-"""The root of all commands, whose errors are one clear line."""
+"""The root of all commands, with errors of one line."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from streammetrics.version import __version__
 
 
 class Failure(click.ClickException):
-    """One line to the user."""
+    """An error message of one line."""
 
     exit_code = 2
 
 
 class Interrupted(click.ClickException):
-    """The end by Ctrl-C, with the exit code that shells give it."""
+    """Interruption by Ctrl-C, with the exit code of shells."""
 
     exit_code = 130
 
@@ -27,12 +27,12 @@ class Interrupted(click.ClickException):
         super().__init__("Interrupted.")
 
     def show(self, file: IO[str] | None = None) -> None:
-        """Print the word alone."""
+        """Print a single word."""
         click.echo(self.message, file=file, err=True)
 
 
 class Commands(click.Group):
-    """Commands whose errors are one clear line."""
+    """Commands with errors of one line."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
@@ -48,7 +48,7 @@ class Commands(click.Group):
             raise Failure(escaped(str(error).partition("\n")[0])) from error
 
     def _as_option(self, argument: Argument) -> str:
-        """An argument as it is typed, if a command has it: ``--nulls drop`` for ``nulls='drop'``."""
+        """An argument as an option, if a command has it: ``--nulls drop`` for ``nulls='drop'``."""
         parameters = [p for command in self.commands.values() for p in command.params]
         options = {p.name: p.opts[0] for p in parameters if isinstance(p, click.Option)}
         if argument.name not in options:
@@ -64,10 +64,10 @@ def main() -> None:
 
 
 def command(name: str, example: str, of: click.Group = main) -> Callable[[Callable[..., None]], click.Command]:
-    """Make a function a command, whose help ends with an example."""
+    """Turn a function into a command whose help ends with an example."""
     return of.command(name, epilog=epilog(example))
 
 
 def epilog(*examples: str) -> str:
-    """Examples as the last lines of a help."""
+    """Return examples as the last lines of a help text."""
     return "\n  ".join(("\b\nExample:", *examples))

@@ -1,4 +1,4 @@
-"""The slices of a saved state in which a model fails."""
+"""The slices command."""
 
 from __future__ import annotations
 
@@ -44,9 +44,8 @@ def slices_command(
 ) -> None:
     """Find the slices of a saved state where a metric is worse.
 
-    A slice is all rows with some values in up to --depth group columns. Listed are those in which the metric is
-    significantly worse than in the rest, and which no other slice explains. With --by, only these group columns are
-    used.
+    A slice is all rows with some values in up to --depth group columns. The list shows slices in which the metric is
+    significantly worse than in the rest and that no other slice explains. With --by, only these group columns are used.
     """
     report = Accumulator.load(state).finalize([metric], confidence=confidence)
     report = report.rollup(*by) if by else report

@@ -1,4 +1,4 @@
-"""Saved states: merge, show, check, and compare."""
+"""Commands for saved states: merge, show, check, and compare."""
 
 from __future__ import annotations
 
@@ -98,9 +98,7 @@ def check_command(
 @command("compare", "streammetrics compare monday.state tuesday.state --metric roc_auc")
 @click.argument("a", type=click.Path(path_type=Path))
 @click.argument("b", required=False, type=click.Path(path_type=Path))
-@click.option(
-    "--models", nargs=2, metavar="A B", help="Two models of one state to compare, in place of a second state."
-)
+@click.option("--models", nargs=2, metavar="A B", help="Two models of one state to compare, instead of a second state.")
 @options.by
 @options.total
 @options.metrics
@@ -161,12 +159,12 @@ def report_of(
     confidence: float | None = None,
     always: int | None = None,
 ) -> Report:
-    """The report of a saved state, rolled up to some of its group columns, or to one group."""
+    """Return the report of a saved state, rolled up to some of its group columns, or to one group."""
     if by and total:
         raise click.UsageError("Pass either --by or --total, not both.")
     acc = Accumulator.load(state)
     rolled_up = bool(by or total)
-    if rolled_up and not acc.seen:  # a report without groups has no total, an accumulator has one of 0 rows
+    if rolled_up and not acc.seen:  # a report without groups has no total; an accumulator has one with 0 rows
         acc, rolled_up = acc.rollup(*by), False
     report = acc.finalize(metrics or None, confidence=confidence, always=always)
     return report.rollup(*by) if rolled_up else report

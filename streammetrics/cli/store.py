@@ -1,4 +1,4 @@
-"""Histories of states."""
+"""Commands for histories."""
 
 from __future__ import annotations
 
@@ -41,8 +41,10 @@ def store_commands() -> None:
 @click.argument("uri")
 @click.argument("states", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--batch-id", help="Unique ID of this append. Default: the file name.")
-@click.option("--source", help="Source that the rows come from, in order, instead of a batch ID.")
-@click.option("--start", type=int, help="Offset of the first row. If it is not the stored offset, nothing is added.")
+@click.option("--source", help="Source of the rows, in order, instead of a batch ID.")
+@click.option(
+    "--start", type=int, help="Offset of the first row. If it differs from the stored offset, nothing is appended."
+)
 @click.option("--upto", type=int, help="Offset after the last row, stored with the rows.")
 @click.option("--window", help="Window column. Default: the only Date or Datetime group column.")
 def store_append(
@@ -75,7 +77,7 @@ def store_append(
 @click.argument("uri")
 @click.argument("source")
 def store_offset(uri: str, source: str) -> None:
-    """Show up to which offset the history at URI has the rows of SOURCE. Prints 0 if it has none."""
+    """Show the stored offset of a source in a history. Prints 0 if there is none."""
     click.echo(MetricStore(uri).offset(source) or 0)
 
 
@@ -86,11 +88,11 @@ def store_offset(uri: str, source: str) -> None:
 )
 @click.argument("uri")
 @click.argument("state", type=click.Path(path_type=Path))
-@click.option("--window", required=True, help="Window that is replaced, such as 2026-01-31, or the first of several.")
-@click.option("--until", help="End of the windows that are replaced, exclusive. Default: only one.")
-@click.option("--batch-id", required=True, help="Unique ID of this replacement, among those of all batches.")
+@click.option("--window", required=True, help="Window to replace, such as 2026-01-31, or the first of several.")
+@click.option("--until", help="End of the windows to replace, exclusive. Default: one window.")
+@click.option("--batch-id", required=True, help="Unique ID of this replacement, also among appends.")
 def store_replace(uri: str, state: Path, window: str, until: str | None, batch_id: str) -> None:
-    """Replace windows of a history by a saved state, in one commit."""
+    """Replace windows of a history in one commit."""
     given = window if until is None else (window, until)
     done = MetricStore(uri).replace(Accumulator.load(state), window=given, batch_id=batch_id)
     click.echo(f"{batch_id}: {'replaced' if done else 'nothing to replace'}")
@@ -101,7 +103,7 @@ def store_replace(uri: str, state: Path, window: str, until: str | None, batch_i
 @since
 @until
 @options.by
-@click.option("--every", help="Show windows of this length, such as 1d, 1w or 1mo, instead of one for all.")
+@click.option("--every", help="Duration of the windows to show, such as 1d, 1w, or 1mo. Default: all in one.")
 @options.metrics
 @options.confidence
 @options.form_of_reports
@@ -127,7 +129,7 @@ def store_report(
 @click.argument("rules", type=click.Path(path_type=Path))
 @until
 @click.option("--scores", help="URI of the history of scores, for rules with before_labels = true.")
-@click.option("--on-breach", help="Command to run if there are new breaches, with their verdicts as JSON on its input.")
+@click.option("--on-breach", help="Command to run for new breaches, with their verdicts as JSON on its standard input.")
 @options.form_of_verdicts
 @options.output
 @click.pass_context
@@ -162,8 +164,8 @@ def store_check(
     annotations for GitHub Actions, --format junit a report for CI systems.
 
     --on-breach runs a command once for each breach, not at every check: again only after the rule has held, or if a new
-    alarm began. What was told is kept in the table _told beside the history. If the command fails, the exit code is 2
-    and the next check runs it again.
+    alarm began. Reported breaches are stored in the table _told beside the history. If the command fails, the exit code
+    is 2 and the next check runs it again.
     """
     unlabeled = None if scores is None else MetricStore(scores)
     store = MetricStore(uri)
@@ -184,9 +186,11 @@ def store_check(
 @options.by
 @click.option("--since", help="Start of the time range, such as 2026-01-31.")
 @click.option("--until", help="End of the time range, exclusive. Default: no end.")
-@click.option("--scores", help="URI of the history of scores, with all rows that wait for labels.")
-@click.option("--reference", help="Time before each window that drift is measured against. Default: the first windows.")
-@click.option("--confidence", type=float, default=0.95, show_default=True, help="Level of the confidence intervals.")
+@click.option("--scores", help="URI of the history of scores, including rows without labels.")
+@click.option(
+    "--reference", help="Duration before each window that is the reference for drift. Default: the first windows."
+)
+@click.option("--confidence", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
 @click.option("--title", default="History", show_default=True, help="Title of the page.")
 def store_page(
     uri: str,
@@ -230,7 +234,7 @@ def store_windows(uri: str, form: str, output: Path | None) -> None:
 @options.form
 @options.output
 def store_describe(uri: str, form: str, output: Path | None) -> None:
-    """List the versions of what a history keeps."""
+    """List the versions of a history's specification."""
     _list(MetricStore(uri).describe(), form, output)
 
 
@@ -258,7 +262,7 @@ def store_retain(uri: str, since: str) -> None:
 
 
 def _run(command: str, verdicts: pl.DataFrame) -> None:
-    """Run a command that reads verdicts; what it prints goes to the standard error."""
+    """Run a command that reads verdicts. Its output goes to standard error."""
     done = subprocess.run(command, shell=True, input=verdicts.write_json().encode(), stdout=STDERR, check=False)
     if done.returncode:
         raise Failure(f"The command of --on-breach failed with exit code {done.returncode}. The next check repeats it.")

@@ -1,4 +1,4 @@
-"""Verdicts in the forms that CI systems read."""
+"""Verdicts in the formats of CI systems."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ NO_XML = str.maketrans({"\ufffe": "\\ufffe", "\uffff": "\\uffff"})
 
 
 def write_verdicts(frame: pl.DataFrame, shown: str, form: str, output: Path | None, suite: str) -> None:
-    """The verdicts of a check in one of the forms, or the text that shows them; to a file if one is given.
+    """Write the verdicts of a check in one of the formats, or as text, to a file if one is given.
 
     Args:
-        frame: A row for each rule and group: at least ``rule``, ``where``, ``value``, ``lower``, ``upper``,
+        frame: One row per rule and group, with at least ``rule``, ``where``, ``value``, ``lower``, ``upper``,
             ``verdict``, ``passes``, and ``note``.
-        shown: The text for a terminal.
-        form: The form.
-        output: The file.
-        suite: What was checked.
+        shown: Text for a terminal.
+        form: Format.
+        output: File to write.
+        suite: Name of the test suite.
     """
     if form == "github":
         print_or_save("\n".join([shown, *commands(frame)]), output)
@@ -42,14 +42,14 @@ def write_verdicts(frame: pl.DataFrame, shown: str, form: str, output: Path | No
 
 
 def commands(frame: pl.DataFrame) -> Iterator[str]:
-    """A workflow command of GitHub Actions for each verdict but those that hold: an error if the check fails of it."""
+    """Return a GitHub Actions workflow command for each verdict that does not hold: an error if it fails the check."""
     for row in text.rows(frame.filter(pl.col("verdict") != "holds")):
         level = "error" if not row["passes"] else "notice" if _is_skipped(row) else "warning"
         yield f"::{level} title={_escaped(_rule(row), ESCAPES | IN_PROPERTIES)}::{_escaped(_sentence(row), ESCAPES)}"
 
 
 def junit(frame: pl.DataFrame, suite: str) -> str:
-    """A JUnit report: a test case for each verdict, a failure if the check fails of it, skipped if it says nothing."""
+    """Return a JUnit report: one test case per verdict, a failure if it fails the check, skipped if inconclusive."""
     cases = []
     for row in text.rows(frame):
         names = {"classname": _rule(row), "name": row["where"] or "all rows"}
@@ -70,7 +70,7 @@ def junit(frame: pl.DataFrame, suite: str) -> str:
 
 
 def table(frame: pl.DataFrame) -> str:
-    """The verdicts as a Markdown table."""
+    """Return the verdicts as a Markdown table."""
     rows = [
         {
             "rule": _rule(row),
@@ -92,7 +92,7 @@ def _rule(row: dict[str, Any]) -> str:
 
 
 def _sentence(row: dict[str, Any]) -> str:
-    """Where, what, and the numbers behind it."""
+    """Group, verdict, and numbers."""
     told = [text.verdict(row)]
     if row["value"] is not None:
         told.append(f"value {text.number(row['value'], row['lower'], row['upper'])}")
@@ -115,5 +115,5 @@ def _escaped(string: str, escapes: dict[str, str | int | None]) -> str:
 
 
 def _in_xml(string: str) -> str:
-    """A text without characters that XML cannot hold."""
+    """A text without characters that are invalid in XML."""
     return text.escaped(string).translate(NO_XML)

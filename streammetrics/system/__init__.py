@@ -1,1 +1,1 @@
-"""The machine and other libraries: files, forks, interrupts, foreign errors, late imports."""
+"""Operating system and other libraries: files, forks, interrupts, errors, and late imports."""

@@ -1,6 +1,6 @@
-"""Tables of Delta Lake in a local directory: names that can be opened, and commits and files that outlive a power loss.
+"""Delta Lake tables in local directories: valid paths, and commits and files that survive a power loss.
 
-Object stores write a file entirely or not at all. A disk may keep the name of a file and lose its content.
+Object stores write files atomically. After a power loss, a disk can have the name of a file without its content.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from streammetrics.errors import SpecificationError, StateError
 
 LOG = "_delta_log"
 UNUSABLE = re.compile(r"[\[\]^|\x00-\x1f\x7f]|%[0-9A-Fa-f]{2}" + (r"|\\" if os.sep == "/" else ""))
-COUNTED = {  # what a commit says of how many files it adds and removes, depending on the operation
+COUNTED = {  # fields of a commit for the number of added and removed files, by operation
     "add": ("num_added_files", "numFilesAdded"),
     "remove": ("num_removed_files", "numFilesRemoved"),
 }
 
 
 def directory(uri: str | Path) -> Path | None:
-    """The directory that is meant, None for an object store.
+    """Return the local directory of a URI, or None for an object store.
 
     Raises:
-        SpecificationError: If the path has a character with which Delta Lake opens no directory.
+        SpecificationError: If the path has a character that Delta Lake cannot open.
 
     >>> directory("file:///srv/my%20history"), directory("s3://bucket/history")
     (PosixPath('/srv/my history'), None)
@@ -47,12 +47,12 @@ def directory(uri: str | Path) -> Path | None:
 
 
 def require_whole_commits(folder: Path) -> None:
-    """Refuse a table with a commit that is empty or cut off, which would be read as one of less or of nothing.
+    """Reject a table with an empty or truncated commit, which would be read as a smaller one.
 
-    Only commits since the last checkpoint are read, as Delta Lake reads them.
+    Only commits since the last checkpoint are checked, since Delta Lake reads only these.
 
     Raises:
-        StateError: If there is such a commit. The message says how to go on.
+        StateError: If there is such a commit. The message includes the repair.
     """
     files = {path.name: path for path in (folder / LOG).glob("*.*")}
     checkpoints = [n for n, path in files.items() if re.match(r"\d{20}\.checkpoint\b", n) and path.stat().st_size]
@@ -64,11 +64,11 @@ def require_whole_commits(folder: Path) -> None:
                 if int(name[:20])
                 else f"It has the table's metadata: restore it, or delete {folder} and append all batches again."
             )
-            raise StateError(f"{files[name]} is empty or cut off, as a power loss leaves it. {advice}")
+            raise StateError(f"{files[name]} is empty or truncated, for example after a power loss. {advice}")
 
 
 def _is_whole(commit: bytes) -> bool:
-    """Whether a commit holds what it says of itself; one of ours that appends ends with the batch that it knows."""
+    """Whether a commit is complete. Appends of this library end with the ID of the batch."""
     try:
         actions = [next(iter(json.loads(line).items())) for line in commit.splitlines()]
         info = dict(actions).get("commitInfo", {})
@@ -81,7 +81,7 @@ def _is_whole(commit: bytes) -> bool:
 
 
 def require_whole_files(folder: Path, table: Any) -> None:
-    """Refuse a table with a data file that has not its size; reading one would end the reading threads.
+    """Reject a table with a data file of the wrong size, which would terminate the reading threads.
 
     Raises:
         StateError: If there is such a file.
@@ -93,16 +93,16 @@ def require_whole_files(folder: Path, table: Any) -> None:
 
 
 def settle(folder: Path, versions: Iterable[int]) -> None:
-    """Wait until commits, and the files that they add, are on the disk."""
+    """Wait until commits, and the files that they add, are on disk."""
     for version in versions:
         for path in (folder / LOG).glob(f"{version:020}.*"):
             if path.suffix == ".json":
                 actions = map(json.loads, path.read_bytes().splitlines())
                 for file in [folder / unquote(action["add"]["path"]) for action in actions if "add" in action]:
-                    if file.exists():  # no longer, if it was deleted since
+                    if file.exists():  # it was deleted since
                         _sync(file)
             _sync(path)
-    if hasattr(os, "O_DIRECTORY"):  # elsewhere directories cannot be opened
+    if hasattr(os, "O_DIRECTORY"):  # other systems cannot open directories
         for path in (folder, folder / LOG):
             _sync(path)
 

@@ -1,4 +1,4 @@
-"""The guard at a door: what other libraries raise on content they cannot take comes out as the library's own error."""
+"""Errors of other libraries on invalid content, raised as errors of this library."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ NAMES = {"ArrowException", "DeltaError", "PanicException"}  # of libraries impor
 
 @contextmanager
 def translated(kind: type[StreamMetricsError], *what: Part) -> Iterator[None]:
-    """Raise errors of other libraries as ``kind``, with ``what`` failed before the first line of the reason.
+    """Raise errors of other libraries as ``kind``, with ``what`` before the first line of the reason.
 
-    A panic of compiled code derives from `BaseException`; an interrupt, an exit and the library's own errors pass.
+    This includes panics of compiled code, which derive from `BaseException`. Interrupts, exits, and errors of this
+    library are not changed.
 
     >>> from streammetrics.errors import StateError
     >>> with translated(StateError, "Cannot read 'a.state'"):
@@ -42,7 +43,7 @@ def translated(kind: type[StreamMetricsError], *what: Part) -> Iterator[None]:
 
 
 def is_foreign(error: BaseException) -> bool:
-    """Whether another library raised the error on content that it cannot take.
+    """Return whether the error comes from another library, because of invalid content.
 
     >>> is_foreign(OSError()), is_foreign(KeyboardInterrupt())
     (True, False)
@@ -53,7 +54,7 @@ def is_foreign(error: BaseException) -> bool:
 
 
 def reason(error: BaseException) -> str:
-    """The first line of what an error says, without a full stop.
+    """Return the first line of an error message, without a full stop.
 
     >>> reason(FileNotFoundError(2, "No such file or directory", "a.csv"))
     'No such file or directory'

@@ -1,4 +1,4 @@
-"""Forked processes: locks are free in them, and Polars answers only if its threads started after the fork."""
+"""Forked processes: free locks, and detection of missing Polars threads."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from streammetrics.errors import StreamMetricsError
 if TYPE_CHECKING:
     from _thread import RLock
 
-PATIENCE = 10.0  # seconds for an answer that takes some milliseconds on an idle machine
+PATIENCE = 10.0  # seconds to wait for an answer that takes milliseconds on an idle machine
 
 _locks: WeakSet[RLock] = WeakSet()
 _forked = False
 
 
 def new_lock() -> RLock:
-    """Return a reentrant lock that is free in a forked process, whoever held it at the time of the fork."""
+    """Return a reentrant lock that is free in a forked process, even if it was held during the fork."""
     lock = threading.RLock()
     _locks.add(lock)
     return lock
 
 
 def require_threads() -> None:
-    """Reject a forked process in which Polars would wait forever for threads that it has no more.
+    """Reject a forked process in which Polars would wait forever for missing threads.
 
     Raises:
         StreamMetricsError: If Polars was used before the fork.
@@ -44,7 +44,7 @@ def require_threads() -> None:
 
 @cache
 def _polars_answers() -> bool:
-    """Whether Polars answers in this process; a thread that waits in vain is left behind."""
+    """Whether Polars responds in this process. A blocked thread is abandoned."""
     answered = threading.Event()
 
     def ask() -> None:

@@ -1,4 +1,4 @@
-"""Steps that an interrupt must not cut in two."""
+"""Steps that an interrupt must not split."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Callable
 
 
 def uninterrupted(step: Callable[[], None]) -> None:
-    """Run a step to its end, even if Ctrl-C comes meanwhile, which is then raised.
+    """Run a step to its end. Ctrl-C during the step is raised afterward.
 
-    Interrupts come to the main thread alone, so another one takes the step.
+    Interrupts reach the main thread only, so the step runs in another thread.
     """
     if threading.current_thread() is not threading.main_thread():
         step()
         return
     errors: list[BaseException] = []
-    done = threading.Event()  # in Python 3.11 an interrupted join takes a thread for ended
+    done = threading.Event()  # in Python 3.11, an interrupted join considers a thread ended
 
     def run() -> None:
         try:

@@ -11,7 +11,7 @@ __all__ = ["Lazy", "missing_extra", "pa", "pq"]
 
 
 class Lazy:
-    """Stands for a module until something of it is used.
+    """Proxy of a module, which is imported at first use.
 
     >>> json = Lazy("json")
     >>> json.loads("[1]")
@@ -26,7 +26,7 @@ class Lazy:
 
 
 def missing_extra(extra: str, what: str) -> SpecificationError:
-    """The error of a feature whose extra is not installed.
+    """Return the error for a feature whose extra is not installed.
 
     >>> print(missing_extra("plot", "Charts require"))
     Charts require the 'plot' extra. Install it with: pip install 'streammetrics[plot]'

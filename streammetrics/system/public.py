@@ -1,4 +1,4 @@
-"""Public names: classes and functions that say where users find them, and not in which file they are."""
+"""Public names: classes and functions with the module that users import them from."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import Any
 
 
 def publish(module: str, *things: Any) -> None:
-    """Give classes and functions the module that users import them from.
+    """Set the module of classes and functions to the one that users import them from.
 
-    Pickles and messages name that, so they stay valid when a file moves. What has a public module already keeps it.
+    Pickles and messages name this module, so they stay valid if a file moves. A public module that is already set is
+    kept.
 
     >>> class Moved: ...
     >>> publish("streammetrics", Moved)

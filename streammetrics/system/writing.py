@@ -1,4 +1,4 @@
-"""Files written whole or not at all."""
+"""Atomic writing of files."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from streammetrics.errors import SourceError, StreamMetricsError
 
 
 def write_file(path: str | Path, content: bytes, error: type[StreamMetricsError] = SourceError) -> None:
-    """Write a file, or leave the one that is there as it is.
+    """Write a file atomically. If writing fails, an existing file stays unchanged.
 
-    The content goes to a hidden file in the same folder, which takes the place of the old one once it is on the disk.
-    What is no regular file, such as ``/dev/stdout``, is written to directly.
+    The content is written to a hidden file in the same folder, which replaces the old one when it is on disk. Special
+    files, such as ``/dev/stdout``, are written directly.
 
     Raises:
         StreamMetricsError: If the file cannot be written, of the type ``error``.
@@ -26,7 +26,7 @@ def write_file(path: str | Path, content: bytes, error: type[StreamMetricsError]
     ['a.txt']
     """
     try:
-        target = Path(os.path.realpath(path))  # a link goes on pointing to the file
+        target = Path(os.path.realpath(path))  # a link keeps pointing to the file
         if target.exists() and not (target.is_file() or target.is_dir()):
             target.write_bytes(content)
         else:
@@ -35,7 +35,7 @@ def write_file(path: str | Path, content: bytes, error: type[StreamMetricsError]
         raise error(f"Cannot write {str(path)!r}: folder not found.") from fault
     except OSError as fault:
         raise error(f"Cannot write {str(path)!r}: {(fault.strerror or str(fault)).lower()}.") from fault
-    except (TypeError, ValueError) as fault:  # no path, or one that no file can have
+    except (TypeError, ValueError) as fault:  # not a path, or an invalid one
         raise error(f"Cannot write {path!r}: {fault}.") from fault
 
 
@@ -53,7 +53,7 @@ def _replace(target: Path, content: bytes) -> None:
         with suppress(OSError):
             beside.unlink()
         raise
-    with suppress(OSError):  # where folders cannot be opened
+    with suppress(OSError):  # if folders cannot be opened
         folder = os.open(target.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
