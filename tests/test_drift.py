@@ -210,7 +210,7 @@ def test_groups_on_one_side_only_and_without_rows():
     assert value(found, "ks", g="x")["value"] == 0
     notes = {g: value(found, "ks", g=g)["note"] for g in "xyzw"}
     nothing = "undefined: no rows in the reference"
-    assert notes == {"x": None, "y": "undefined: no rows but in the reference", "z": nothing, "w": nothing}
+    assert notes == {"x": None, "y": "undefined: rows only in the reference", "z": nothing, "w": nothing}
     assert found.frame.filter(pl.col("g") != "x").select("value", "lower", "upper").null_count().row(0) == (12,) * 3
     for pair in ((a, make), (make, a), (make, make)):
         assert sm.drift(*pair).frame["value"].is_null().all()

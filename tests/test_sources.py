@@ -88,7 +88,7 @@ def test_iceberg_tables_that_say_their_version_are_read(tmp_path, monkeypatch):
     put(tmp_path / "data" / "old.parquet")
     (tmp_path / "metadata").mkdir()
     (tmp_path / "metadata" / "v2.metadata.json").touch()
-    with pytest.raises(sm.SourceError, match=r"the catalog .* knows its version"):
+    with pytest.raises(sm.SourceError, match=r"The version of the Iceberg table .* is only known to its catalog"):
         rows(tmp_path)
     (tmp_path / "metadata" / "version-hint.text").write_text("2")
     assert rows(tmp_path) == 2

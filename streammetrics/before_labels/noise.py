@@ -16,7 +16,7 @@ PAIRS = 1 << 22  # of slices, over draws, looked at together
 def standard_errors(group: Group, wanted: Sequence[tuple[str, float | None]]) -> Values:
     """The standard error of each metric at each threshold, from draws with a fixed seed.
 
-    In each draw, the labels of the reference and those that have not arrived are drawn anew with the fitted rates (a
+    In each draw, the labels of the reference and those that have not arrived are resampled with the fitted rates (a
     parametric bootstrap). The error is the metric of the latter, less the metric expected with rates fitted to the
     former. Rows are independent.
     """

@@ -14,7 +14,7 @@ from streammetrics.before_labels.rates import Values, within_odds
 class Positives:
     """Bins by ascending score: their rows, and the expected, the smallest and the largest number of positives.
 
-    Any number of positives between ``fewest`` and ``most`` is possible in each bin, whatever it is in the others.
+    Any number of positives between ``fewest`` and ``most`` is possible in each bin, independently of the others.
     ``hidden`` says in which bins rows can have different scores, so that their order is unknown.
     """
 

@@ -80,7 +80,7 @@ def _scores(state: State) -> Distribution:
 
 
 def _require_groups(reference: Distribution, scores: Distribution) -> None:
-    """Refuse references for other groups, models, or domains."""
+    """Reject references with other groups, models, or domains."""
     domains = [d.lattice.domain for d in (reference, scores)]
     if domains[0] != domains[1]:
         raise ReportError(f"Scores have the domain {domains[1]!r}, and those of the reference {domains[0]!r}.")

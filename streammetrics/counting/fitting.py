@@ -1,4 +1,4 @@
-"""Tables of bins: equal ones added up, at a resolution that fits the capacity of a histogram.
+"""Tables of bins: equal bins are summed, at a resolution that fits the capacity of a histogram.
 
 In numpy only: a query engine would wait for the threads that read the next rows.
 """
@@ -55,7 +55,7 @@ def fit(table: pl.DataFrame, lattice: Lattice, capacity: int, sharing: int = 1) 
     group keeps the shift it has come to, and a shift is never raised further than it must be.
 
     Args:
-        table: Columns group, shift, bin and values to add up; shifts may differ within a group.
+        table: Columns group, shift, bin and values to sum; shifts can differ within a group.
         lattice: Lattice of the bins.
         capacity: Maximum number of bins of a group.
         sharing: So many groups in a row share their bins: one shift, and one capacity.

@@ -1,1 +1,1 @@
-"""Two evaluations compared, drift, and distances between distributions."""
+"""Comparison of two evaluations, drift, and distances between distributions."""

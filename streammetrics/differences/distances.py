@@ -1,12 +1,12 @@
-"""How far two distributions lie apart, computed from two histograms over the same bins.
+"""Distances between two distributions, from two histograms over the same bins.
 
-Every function takes the table of such bins: ``group``, ``low`` and ``high`` (the smallest and the largest value of the
+Every function takes the table of these bins: ``group``, ``low`` and ``high`` (the smallest and the largest value of the
 bin, equal if it is one value), and ``reference`` and ``current``, the rows of each side in it or their weight. Bins
 ascend within each group.
 
-PSI and Jensen-Shannon divergence join the bins to a few, the same for both sides (see `quantile_bins`); their edges
-are edges of bins, so that both are exact. For Kolmogorov-Smirnov and Wasserstein distance the rows may lie anywhere in
-their bins, and the bounds hold wherever they do.
+PSI and Jensen-Shannon divergence merge the bins to a few, the same for both sides (see `quantile_bins`). Their edges
+are edges of bins, so both are exact. The bounds of Kolmogorov-Smirnov and Wasserstein distance hold wherever the rows
+lie in their bins.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ REFERENCE, CURRENT = pl.col("reference"), pl.col("current")
 
 
 def distances(table: pl.DataFrame, bins: int = 10) -> pl.DataFrame:
-    """All measures of every group.
+    """Return all measures of every group.
 
     Args:
         table: The bins of both sides.
-        bins: Into how many quantiles of the reference PSI and Jensen-Shannon divergence cut it.
+        bins: Number of quantile bins of PSI and Jensen-Shannon divergence.
 
     Returns:
         Columns group, measure, value, lower, upper; null if one side has no rows.
@@ -48,9 +48,9 @@ def distances(table: pl.DataFrame, bins: int = 10) -> pl.DataFrame:
 
 
 def quantile_bins(table: pl.DataFrame, bins: int) -> pl.DataFrame:
-    """The table with ``place``, the number of the bin of PSI and Jensen-Shannon divergence that each bin falls in.
+    """Return the table with ``place``, the number of the quantile bin of PSI and Jensen-Shannon divergence of each bin.
 
-    The reference alone decides where these bins lie, and both sides are counted in them:
+    Quantile bins depend only on the reference, and both sides are counted in them:
 
     - Common values: a value with a share of at least ``1 / bins`` in the reference has a bin of its own. If the
       reference has at most ``bins`` distinct values, each of them has.
@@ -90,11 +90,11 @@ def _by_shares(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def psi(reference: Expr, current: Expr) -> Expr:
-    """What each bin adds to the population stability index: ``(current - reference) * ln(current / reference)``.
+    """Return the terms of the population stability index: ``(current - reference) * ln(current / reference)``.
 
-    The index of shares is the divergence of Jeffreys (1946), in use for credit scores, where below 0.1 counts as stable
-    and above 0.25 as shifted (Siddiqi 2006, Credit Risk Scorecards). A share below 0.0001, such as that of an empty
-    bin, counts as 0.0001, which is what Evidently puts for 0; else one empty bin would make it infinite.
+    The index is the divergence of Jeffreys (1946). For credit scores, values below 0.1 count as stable and above 0.25
+    as shifted (Siddiqi 2006, Credit Risk Scorecards). A share below 0.0001, such as that of an empty bin, counts as
+    0.0001, as in Evidently; otherwise a single empty bin would make it infinite.
 
     >>> table = pl.DataFrame({"a": [0.5, 0.5], "b": [0.25, 0.75]})
     >>> round(table.select(psi(pl.col("a"), pl.col("b")).sum()).item(), 6)
@@ -105,7 +105,7 @@ def psi(reference: Expr, current: Expr) -> Expr:
 
 
 def js(reference: Expr, current: Expr) -> Expr:
-    """What each bin adds to the Jensen-Shannon divergence of shares, to base 2 (Lin 1991).
+    """Return the terms of the Jensen-Shannon divergence of shares, to base 2 (Lin 1991).
 
     The divergence is 0 for equal shares and 1 for no bin in common; scipy's ``jensenshannon`` is its square root.
 
@@ -162,7 +162,7 @@ def _along_the_line(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _area(height: Expr, low: Expr, high: Expr) -> Expr:
-    """Of a rectangle; 0 if it has no height, even if it is endlessly wide, and without overflow of its width."""
+    """Area of a rectangle; 0 if it has no height, even if its width is infinite, without overflow of its width."""
     endless = low.is_infinite() | high.is_infinite()
     flat = (low == high) | (endless & (height <= ROUNDING))
     far = (high - low).is_infinite()

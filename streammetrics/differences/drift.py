@@ -1,4 +1,4 @@
-"""Drift: how far the distributions and metrics of some rows have moved from those of a reference."""
+"""Drift of distributions and metrics from those of a reference."""
 
 from __future__ import annotations
 
@@ -38,41 +38,40 @@ def drift(
     bins: int = 10,
     confidence: float | None = None,
 ) -> Drift:
-    """How far the distributions and metrics of some rows have moved from those of a reference, from the tables alone.
+    """Measure the drift of distributions and metrics from those of a reference.
 
-    Distributions are those that both sides keep: ``"y_score"`` (from `ScoreHistogram` or `Histogram`, so that scores
-    without labels compare with those of a labelled reference), ``"y_true"`` (binary labels as 0 and 1, or a
-    `Histogram` of true values), ``"y_pred"`` and ``"error"``. The measures:
+    Distributions must be available on both sides: ``"y_score"`` (from `ScoreHistogram` or `Histogram`, so scores
+    without labels can be compared with a labeled reference), ``"y_true"`` (binary labels as 0 and 1, or a `Histogram`
+    of true values), ``"y_pred"``, and ``"error"``. The measures:
 
-    - ``psi``: population stability index, over quantile bins of the reference; below 0.1 counts as stable,
-      above 0.25 as shifted (Siddiqi 2006). Of n and m rows that have not shifted it is about
-      ``(bins - 1) * (1 / n + 1 / m)`` by chance alone (Yurdakul 2018), so small groups need a higher limit;
+    - ``psi``: population stability index, over quantile bins of the reference; below 0.1 counts as stable, above 0.25
+      as shifted (Siddiqi 2006). For n and m rows without drift, it is about ``(bins - 1) * (1 / n + 1 / m)`` (Yurdakul
+      2018), so small groups require a higher limit;
     - ``js``: Jensen-Shannon divergence over the same bins, to base 2, so from 0 to 1 (Lin 1991);
     - ``ks``: Kolmogorov-Smirnov distance, the largest difference of the distribution functions;
-    - ``wasserstein``: Wasserstein-1 distance, the area between them, in the unit of the values.
+    - ``wasserstein``: Wasserstein-1 distance, the area between them, in the units of the values.
 
     The bins of PSI and JS come from the reference, and both sides are counted in them. A value with a share of at least
-    ``1 / bins`` in the reference has a bin of its own; if the reference has at most ``bins`` distinct values, each of
-    them has. Values below, between, and above these are cut at the quantiles of the reference, or are one bin if the
+    ``1 / bins`` in the reference has its own bin; so do all values if the reference has at most ``bins`` distinct
+    values. Values below, between, and above these are cut at the quantiles of the reference, or are one bin if the
     reference has no rows there, so values that are new count. The first and the last quantile bin are open.
 
-    Histograms of different resolution are brought to one that both have. PSI and JS are exact for bins whose edges are
-    edges of the histograms, so with quantiles as near as these allow; the bounds of the others hold wherever the rows
-    of a bin lie. The value of KS is the largest difference at an edge, that of Wasserstein has every row in the middle
-    of its bin.
+    Histograms of different resolution are reduced to a common one. PSI and JS are exact for quantile bins whose edges
+    are the nearest edges of the histograms. The bounds of KS and Wasserstein hold wherever the rows lie in their bins.
+    The value of KS is the largest difference at an edge; that of Wasserstein places rows in the middle of their bins.
 
     Args:
-        reference: An accumulator or report, of the same group columns, or of fewer: it is then the reference of all
-            groups that have its values.
-        current: What is compared with it.
-        of: One or several of the distributions; all that both sides keep unless given.
+        reference: An accumulator or report, with the same group columns or fewer. With fewer, each of its groups is the
+            reference of all groups with the same values.
+        current: The accumulator or report to compare.
+        of: One or several distributions. Defaults to all that both sides have.
         bins: Number of quantile bins of PSI and JS, at least 2.
-        confidence: Confidence level of intervals of PSI, JS, KS, and the changes of metrics, such as 0.95. Without it
-            there are none. Intervals of PSI and JS are around the value without its bias, and begin at 0 if chance
-            alone could be the cause. They take rows to be independent, so weighted rows and rows of units have none.
+        confidence: Confidence level of intervals of PSI, JS, KS, and the changes of metrics, such as 0.95. Defaults to
+            no intervals. Intervals of PSI and JS are corrected for bias, and begin at 0 if the drift could be chance.
+            They require independent, unweighted rows.
 
     Raises:
-        ReportError: If the reference has other group columns, or a distribution is not kept by both sides.
+        ReportError: If the reference has other group columns, or a distribution is not available on both sides.
         SpecificationError: If ``bins`` is less than 2, or ``confidence`` is not between 0 and 1.
 
     >>> import streammetrics as sm
@@ -106,21 +105,21 @@ def drift_over(
     bins: int = 10,
     confidence: float | None = None,
 ) -> Drift:
-    """The drift of every window of time against a fixed reference or a rolling one; other group columns stay apart.
+    """Measure the drift of each time window against a fixed or rolling reference period, by other group columns.
 
     Args:
-        acc: An accumulator, or a report, with the window among its group columns.
-        window: The group column of dates or times that tells where a window begins.
-        reference: From when to when a fixed reference reaches, the end left out, as dates, times or ISO text, such as
-            ``("2026-01-01", "2026-01-15")``; or how far a rolling one reaches back from the beginning of each window,
-            as a Polars duration such as ``"28d"`` or ``"1mo"``.
-        of: As of `drift`.
-        bins: As of `drift`.
-        confidence: As of `drift`; rows of different windows are taken to be independent unless there is a ``unit``.
+        acc: An accumulator or a report grouped by the window.
+        window: Name of the Date or Datetime group column with the start of each window.
+        reference: Either a ``(start, end)`` pair of dates, datetimes, or ISO 8601 strings, ``end`` exclusive, such as
+            ``("2026-01-01", "2026-01-15")``; or a Polars duration such as ``"28d"`` or ``"1mo"``, counted back from the
+            start of each window.
+        of: As in `drift`.
+        bins: As in `drift`.
+        confidence: As in `drift`. Rows of different windows are assumed to be independent, except with a ``unit``.
 
     Raises:
         SpecificationError: If ``window`` is not a Date or Datetime group column, or ``reference`` is invalid.
-        ReportError: If no window lies in a fixed reference; and as of `drift`.
+        ReportError: If no window is in a fixed reference; and as in `drift`.
 
     >>> import streammetrics as sm
     >>> from datetime import date
@@ -145,7 +144,7 @@ def drift_over(
 
 @dataclass(frozen=True)
 class Drift:
-    """How far distributions and metrics have moved from a reference.
+    """Drift of distributions and metrics from a reference.
 
     >>> import streammetrics as sm
     >>> a, b = (sm.predictions(y_score="p").update({"p": p}) for p in ([0.1, 0.4], [0.1, 0.8]))
@@ -165,16 +164,16 @@ class Drift:
     def frame(self) -> pl.DataFrame:
         """The measures: group columns, ``of``, ``measure``, ``value``, ``lower``, ``upper``, ``note``.
 
-        Groups are those of either side, or if the reference has fewer group columns those of the current side. A
-        measure is null if one side has no rows, and the note says which. With a confidence level, also ``ci_lower``
-        and ``ci_upper``; without an interval the note says why.
+        Groups are those of either side, or of the current side if the reference has fewer group columns. A measure is
+        null if one side has no rows, and the note names the side. With a confidence level, also ``ci_lower`` and
+        ``ci_upper``; the note gives the reason for a missing interval.
         """
         return self._frame.drop(CENTER, strict=False)
 
     def without_bias(self, measure: str) -> pl.DataFrame:
-        """The rows of `frame` of one measure, with the bias of small samples taken off the value and its bounds.
+        """Return the rows of `frame` for one measure, with value and bounds corrected for the bias of small samples.
 
-        The confidence interval reaches as far to both sides.
+        The confidence interval is symmetric.
 
         >>> import streammetrics as sm
         >>> a, b = (sm.predictions(y_score="p").update({"p": p * 50}) for p in ([0.1, 0.4], [0.1, 0.8]))
@@ -201,7 +200,7 @@ class Drift:
             pl.when(pl.col("reference_rows").is_null())
             .then(pl.lit("undefined: no rows in the reference"))
             .when(pl.col("current_rows").is_null())
-            .then(pl.lit("undefined: no rows but in the reference"))
+            .then(pl.lit("undefined: rows only in the reference"))
         )
         measures = pl.DataFrame({"of": of, "measure": MEASURES})
         limits: list[str] = []
@@ -225,7 +224,7 @@ class Drift:
 
     @cached_property
     def _without_intervals(self) -> str | None:
-        """Why no measure has an interval."""
+        """Reason for missing intervals of all measures."""
         sides = (self.metrics.a, self.metrics.b)
         if any(side.unit is not None for side in sides):
             return "rows of a unit are not independent"
@@ -240,7 +239,7 @@ class Drift:
 
 
 def _wanted(reference: Report, current: Report, of: str | Sequence[str] | None) -> tuple[str, ...]:
-    """The distributions to compare: those that both sides keep."""
+    """The distributions to compare: those that both sides have."""
     one, other = (list(distributions(r.state)) for r in (reference, current))
     known = [x for x in other if x in one]
     wanted = known if of is None else several(of)
@@ -264,7 +263,7 @@ def _referred(state: State, window: str, reference: str | tuple[Any, Any]) -> St
 
 
 def _between(state: State, window: str, start: Any, end: Any) -> State:
-    """The windows that begin in a stretch of time, rolled up into one."""
+    """The windows that start in a time range, rolled up to one."""
     begins = state.keys[window]
     clock = begins.cast(pl.Datetime("us")) if begins.dtype == pl.Date else begins.dt.replace_time_zone(None)
     keys = state.keys.filter((clock >= _time(start)) & (clock < _time(end)))
@@ -274,7 +273,7 @@ def _between(state: State, window: str, start: Any, end: Any) -> State:
 
 
 def _before_each(state: State, window: str, length: str) -> State:
-    """For each window those that begin less than a length of time before it, rolled up into one of its own name."""
+    """For each window, those that start within a duration before it, rolled up to one."""
     windows = state.keys[window].drop_nulls().unique().sort()
     starts = earlier(windows, length)
     if not (starts < windows).all():
@@ -294,7 +293,7 @@ def _before_each(state: State, window: str, length: str) -> State:
 
 
 def _time(given: Any) -> datetime:
-    """The time, on a clock of the column's own zone, that a date, a time or ISO text tells."""
+    """A date, datetime, or ISO 8601 string as local time in the time zone of the column."""
     time = moment(given)
     if time is None or time.tzinfo is not None:
         raise SpecificationError(

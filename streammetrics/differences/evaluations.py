@@ -1,4 +1,4 @@
-"""Compare two evaluations, given as accumulators or as reports."""
+"""Comparison of two evaluations, given as accumulators or as reports."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ def compare(
 ) -> Comparison:
     """Compare two evaluations, such as two models on the same rows or one model on two days.
 
-    Confidence intervals of the differences need to know how the rows are related. Two ``models`` of one accumulator
-    have seen the same rows, so intervals are paired: what makes a row hard for both cancels. The same holds for units,
-    if both have the same ``unit``. Otherwise there are intervals only for independent rows. Without an interval, no
-    model is called better: the note says which one is on these rows.
+    Confidence intervals of the differences depend on how the rows are related. Two ``models`` of one accumulator have
+    the same rows, so intervals are paired. The same holds if both sides have the same ``unit``. Otherwise there are
+    intervals only for ``independent`` rows. Without an interval, neither side is called better, and the note says which
+    one is better on these rows.
 
     Args:
         a: An accumulator, or a report.
-        b: Another one, of the same group columns, or of more: ``a`` is then compared with each of its groups.
-        models: Names of two models of ``a``, to compare in place of ``a`` and ``b``; see `Report.compare`.
-        metrics: Metrics to compare. Defaults to those that both show.
-        confidence: Confidence level of the intervals. With None, ``better`` follows from the certified bounds alone.
-        independent: Whether the rows of one tell nothing of those of the other, such as those of two days of different
-            users; not so for two models on the same rows.
+        b: Another one, with the same group columns or more. With more, ``a`` is compared with each group of ``b``.
+        models: Names of two models of ``a``, to compare instead of ``a`` and ``b``. See `Report.compare`.
+        metrics: Metrics to compare. Defaults to those that both sides show.
+        confidence: Confidence level of the intervals. With None, ``better`` follows from the certified bounds only.
+        independent: True if the two evaluations have independent rows, such as different users on different days. False
+            for two models on the same rows.
 
     Raises:
         ReportError: If the group columns differ, or one has the name of a column of the comparison.
         MetricError: If a metric is unknown, or not available on both sides.
-        SpecificationError: For a confidence that is not between 0 and 1, and if both of ``b`` and ``models`` are given,
-            or neither is.
+        SpecificationError: If ``confidence`` is not between 0 and 1, or not exactly one of ``b`` and ``models`` is
+            given.
 
     >>> import streammetrics as sm
     >>> y = [1, 0, 1, 0]
@@ -58,7 +58,7 @@ def compare(
 
 
 def _report(given: Accumulator | Report, metrics: Sequence[str | Metric] | None) -> Report:
-    """The report of an accumulator, or one that is given, of some metrics."""
+    """The report of an accumulator, or the given report, with some metrics."""
     if not isinstance(given, (Accumulator, Report)):
         raise ReportError(f"Only accumulators and reports can be compared, got {type(given).__name__}.")
     report = given if isinstance(given, Report) else given.finalize(metrics)

@@ -1,4 +1,4 @@
-"""Confidence intervals of measures of drift, from the rows of both sides in the same bins."""
+"""Confidence intervals of drift measures, from the rows of both sides in the same bins."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ JS_OF_PSI = 1 / (8 * log(2))  # both measures are quadratic in small differences
 
 
 def drift_intervals(table: pl.DataFrame, bins: int, confidence: float) -> pl.DataFrame:
-    """Intervals of PSI, Jensen-Shannon divergence and Kolmogorov-Smirnov distance, of independent rows.
+    """Return intervals of PSI, Jensen-Shannon divergence, and Kolmogorov-Smirnov distance, for independent rows.
 
     PSI and JS of finite samples are biased upward: without drift PSI is ``(bins - 1) * (1 / n + 1 / m)`` on average.
-    The bias is subtracted. The variance is that of the influence of a row on each side, and that of a chi-squared
-    variable, which remains without drift. The interval of KS has the Kolmogorov distribution, which is exact without
-    drift and wide with it.
+    The bias is subtracted. The variance is that of the influence of a row on each side, plus that of a chi-squared
+    variable, which remains without drift. The interval of KS uses the Kolmogorov distribution, which is exact without
+    drift and conservative with drift.
 
     Args:
-        table: The bins of both sides, see `streammetrics.differences.distances`. Weights do not count rows.
+        table: The bins of both sides (see `streammetrics.differences.distances`), unweighted.
         bins: Number of quantile bins of PSI and JS.
         confidence: Confidence level.
 

@@ -20,7 +20,7 @@ def to_opentelemetry(report: Report, meter: Any = None) -> None:
     Each group is a time series of its own, so roll up windows and large numbers of groups first.
 
     Args:
-        report: The report of the moment.
+        report: The current report.
         meter: Meter to record with. Defaults to the meter ``streammetrics`` of the global provider.
 
     Raises:

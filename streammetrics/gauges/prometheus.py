@@ -46,7 +46,7 @@ class PrometheusCollector:
     For the gauges and their labels, see `to_prometheus`.
 
     Args:
-        read: Returns the report of the moment, such as ``lambda: acc.finalize(["roc_auc", "ece"])``.
+        read: Function that returns the current report, such as ``lambda: acc.finalize(["roc_auc", "ece"])``.
 
     Raises:
         SpecificationError: If the ``prometheus`` extra is not installed.

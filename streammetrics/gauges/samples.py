@@ -1,4 +1,4 @@
-"""Reports as samples: a number with a name and labels, which systems that watch services take."""
+"""Reports as samples for monitoring systems: numbers with a name and labels."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ NAMES = {
     "value": "Value of a metric of model predictions.",
     "lower": "Certified lower bound of the metric of the evaluated rows.",
     "upper": "Certified upper bound of the metric of the evaluated rows.",
-    "ci_lower": "Lower end of the confidence interval of the metric.",
-    "ci_upper": "Upper end of the confidence interval of the metric.",
+    "ci_lower": "Lower endpoint of the confidence interval of the metric.",
+    "ci_upper": "Upper endpoint of the confidence interval of the metric.",
 }
 
 

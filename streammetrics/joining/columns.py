@@ -41,13 +41,13 @@ class Columns:
         return tuple(name for name in self.roles.sources if name not in (*self.labels, *self.key))
 
     def require(self, taken: Collection[str]) -> None:
-        """Refuse a key or labels that cannot be.
+        """Reject an invalid key or labels.
 
         Args:
-            taken: names that no column can have.
+            taken: Names that columns cannot have.
 
         Raises:
-            SpecificationError: for what cannot be.
+            SpecificationError: If the key or the labels are invalid.
         """
         if not self.key or not all(isinstance(name, str) for name in self.key):
             raise SpecificationError(Argument("key"), f" must be one column or several, got {self.key!r}.")
@@ -67,8 +67,8 @@ class Columns:
         """The key and some columns of a batch, checked as far as they can be alone: what waits must not fail later.
 
         Raises:
-            ColumnError: for a missing column or an unusable type.
-            DataError: for values that a role cannot use, and for keys that are null or would not be kept exactly.
+            ColumnError: If a column is missing, or has an unsupported type.
+            DataError: If a column has invalid values, or a key is null or NaN.
         """
         needed = list(dict.fromkeys([*self.key, *columns]))
         frame = to_frame(batch, needed)

@@ -56,7 +56,7 @@ class Waiting:
             Number of rows left out, and what ``tried`` returned; None if no row is left.
 
         Raises:
-            ColumnError: where a column is of another type than before, or of one that Delta Lake has not.
+            ColumnError: If a column has another type than before, or one that Delta Lake does not have.
         """
         if self.table.find() is None:
             self.table.create(pl.DataFrame(schema=OWN).to_arrow().schema, {}, parts=[KIND, DAY])
@@ -145,7 +145,7 @@ def counted(scores: pl.LazyFrame, labels: pl.LazyFrame, alone: pl.LazyFrame, key
 
 
 def days(table: Any, *kinds: str) -> pl.Series:
-    """The days that have rows of some kinds, read off the names of folders."""
+    """Return the days that have rows of some kinds, from the names of folders."""
     found = pl.DataFrame(table.get_add_actions(flatten=True))
     return found.filter(pl.col(f"partition.{KIND}").is_in(kinds))[f"partition.{DAY}"].cast(pl.Date)
 
@@ -193,7 +193,7 @@ def _storable(rows: pl.DataFrame) -> pl.DataFrame:
     """Categories as text, and times in microseconds.
 
     Raises:
-        ColumnError: for types that Delta Lake has not.
+        ColumnError: If a column is a time of day or a duration.
     """
     for name, kind in rows.schema.items():
         if kind in (pl.Time, pl.Duration, pl.Int128, pl.UInt128):

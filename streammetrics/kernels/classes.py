@@ -1,4 +1,4 @@
-"""The loops over rows with a score for each of several classes, in numpy.
+"""The loops over rows with a score per class, in numpy.
 
 ``truth`` holds the number of each row's class, ``scores`` an array for each class. Costs are CPU time per row and
 class.
@@ -30,8 +30,8 @@ def likeliest(scores: Sequence[Floats]) -> Codes:
 def row_sums(scores: Sequence[Floats]) -> Floats:
     """Of each row the sum of its scores, NaN if one is; the order of the scores does not change a bit.
 
-    If all scores are decimals of at most 12 places, it is the float nearest to the sum of these decimals, so that
-    0.1 + 0.2 is 0.3. Otherwise rounding errors are added up as well. No sum is below a score.
+    If all scores are decimals of at most 12 places, it is the float nearest to the sum of these decimals, so that 0.1 +
+    0.2 is 0.3. Otherwise rounding errors are summed as well. No sum is below a score.
     """
     totals = np.empty(len(scores[0]))
     step = max(1, CELLS // len(scores))

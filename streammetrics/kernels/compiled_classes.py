@@ -1,4 +1,4 @@
-"""The loops over rows with a score for each of several classes, compiled: what classes.py defines.
+"""The loops over rows with a score per class, compiled: what classes.py defines.
 
 A loop takes the scores of one class and adds to what is known of each row, so that it is compiled once for any number
 of classes. Rows come in pieces whose notes stay in the cache, long enough that other threads seldom wait for the lock.

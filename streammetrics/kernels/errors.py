@@ -140,7 +140,7 @@ def _extend(extremes: Floats, codes: Codes | None, y: Floats, p: Floats, absolut
 
 
 def _sum(values: Floats, codes: Codes | None, groups: int, weight: Floats | None) -> Floats:
-    """Each row of values added up by group: shape (len(values), groups)."""
+    """Each row of values summed by group: shape (len(values), groups)."""
     if codes is None:
         return (values @ (ONES[: values.shape[1]] if weight is None else weight))[:, np.newaxis]
     weighted = values if weight is None else values * weight
@@ -225,7 +225,7 @@ def sum_families(
     families: tuple[str, ...],
     power: float,
 ) -> Floats:
-    """The columns of some families by group: shape (groups, columns). ``means`` are those of the actual values."""
+    """The columns of some families by group: shape (groups, columns). ``means`` are those of the true values."""
     columns = [column for family in families for column in FAMILIES[family]]
     sums = np.zeros((len(columns), len(means)))
     for block in blocks(len(actual), len(means)) if families else ():

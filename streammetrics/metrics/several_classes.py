@@ -179,7 +179,7 @@ def _apart(one: Expr, other: Expr, weights: str | None = None) -> Expr:
 
 
 def _reach(rows: Expr, weights: str | None) -> Expr:
-    """What the rows of a label and below contribute to each row above, so that the steps add up to the distance."""
+    """What the rows of a label and below contribute to each row above, so that their sum is the distance."""
     if weights is None:
         return rows
     at_or_below = rows.cum_sum()

@@ -1,4 +1,4 @@
-"""Confidence intervals of estimates: off the tables themselves, or by leaving out folds of units."""
+"""Confidence intervals of estimates: from the tables, or by the jackknife over folds of units."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ AT_ONCE = 1 << 20  # rows of tables, when folds are left out
 def with_intervals(
     frame: pl.DataFrame, state: State, metrics: Sequence[Metric], confidence: float, folds: State | None = None
 ) -> pl.DataFrame:
-    """The frame of estimates with ``ci_lower`` and ``ci_upper``: null if a metric has no sound interval.
+    """Return the frame of estimates with ``ci_lower`` and ``ci_upper``, null without a valid interval.
 
     Args:
         frame: The estimates of ``state``.
         state: Groups and tables.
-        metrics: Those estimated.
-        confidence: Probability with which an interval is to hold the metric.
-        folds: The same rows by fold of their units, if rows of a unit depend on each other.
+        metrics: Metrics of the frame.
+        confidence: Confidence level.
+        folds: The same rows by fold of their units, with ``unit``.
 
     Raises:
         SpecificationError: If ``confidence`` is not between 0 and 1.
@@ -93,7 +93,7 @@ def _has_auc(metric: Metric) -> bool:
 
 
 def _of_rows(state: State, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:
-    """Group columns, kept keys, metric and limits, off the tables of independent rows."""
+    """Group columns, key columns, metric, and limits, from the tables of independent rows."""
     parts = [
         with_label(_of_view(statistic, view, state, own, confidence), state.labels_of(statistic))
         for statistic, view, own in by_view(state, metrics)
@@ -250,16 +250,16 @@ def _of_folds(frame: pl.DataFrame, folds: State, metrics: Sequence[Metric], conf
 def paired_intervals(
     frame: pl.DataFrame, a: State, b: State, metrics: Sequence[Metric], confidence: float
 ) -> pl.DataFrame:
-    """Keys, metric and limits of ``b - a``, if the rows of both lie in the same folds of units.
+    """Return keys, metric, and limits of ``b - a``, if the rows of both are in the same folds of units.
 
-    What both share, such as units that are hard for any model, cancels in the differences (see `jackknife_interval`).
+    Common variation, such as units that are hard for both models, cancels (see `jackknife_interval`).
 
     Args:
         frame: Keys, metric, and the values ``a`` and ``b``.
         a: Rows by fold.
-        b: Other rows, or the same ones seen by another model, by fold of the same units.
-        metrics: Those compared.
-        confidence: Probability with which an interval is to hold the difference.
+        b: Other rows, or the same rows with another model, by fold of the same units.
+        metrics: Metrics to compare.
+        confidence: Confidence level.
     """
     keys, metrics = frame.columns[: frame.columns.index("a")], [m for m in metrics if jackknifed(m)]
     types = frame.select(keys).schema
@@ -284,14 +284,14 @@ def paired_intervals(
 
 
 def independent_intervals(frame: pl.DataFrame, a: pl.DataFrame, b: pl.DataFrame) -> pl.DataFrame:
-    """Keys, metric and limits of ``b - a``, if the rows of one tell nothing of those of the other.
+    """Return keys, metric, and limits of ``b - a``, for independent rows.
 
     Limits are those of `difference_interval`.
 
     Args:
         frame: Keys, metric, and the values ``a`` and ``b``.
         a: Estimates with ``ci_lower`` and ``ci_upper``.
-        b: Others.
+        b: Other estimates.
     """
     keys = frame.columns[: frame.columns.index("a")]
     both = frame

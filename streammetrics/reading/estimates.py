@@ -1,4 +1,4 @@
-"""Read metrics off the tables of a state: one tidy frame of values and certified bounds."""
+"""Metrics of the tables of a state, as a tidy frame of values and certified bounds."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ UNDEFINED = "undefined: 0/0"
 
 
 def columns_of(statistics: Sequence[Statistic], labels: Sequence[Any] = ()) -> list[frozenset[str]]:
-    """The columns that metrics can read, table by table; ``label`` is among them if labels are kept apart."""
+    """Return the columns available to metrics, table by table, with ``label`` for tables by label."""
     return [_readable(s, view, labels) for s in statistics for view in s.views()]
 
 
 def estimate(state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
-    """Values of metrics in every group.
+    """Return the values of metrics in every group.
 
     Returns:
         The group columns, the kept keys of all statistics, metric, value, lower, upper (Float64) and note (String); by
-        group, then in the order of ``metrics``. A value is null if it is undefined, and the note says why.
+        group, then in the order of ``metrics``. A value is null if it is undefined, with the reason as its note.
 
     Raises:
         MetricError: If no statistic has the columns of a metric.
@@ -51,7 +51,7 @@ def estimate(state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
 
 
 def at_threshold(state: State, threshold: float) -> State | None:
-    """The confusion counts at a threshold, off the score histogram; None if none is kept, or the counts are."""
+    """Return the confusion counts at a threshold from the score histogram; None without one, or if they are stored."""
     kept = {t for s in state.statistics if isinstance(s, ConfusionCounts) for t in s.thresholds}
     histogram = next((s for s in state.statistics if isinstance(s, ScoreHistogram)), None)
     if histogram is None or threshold in kept or threshold != threshold:
@@ -132,7 +132,7 @@ def _with_remarks(found: pl.DataFrame, missing: pl.DataFrame) -> pl.DataFrame:
 
 
 def _over_labels(table: pl.DataFrame, labels: Sequence[Any]) -> pl.DataFrame:
-    """A table that keeps labels apart, with the number of the group alone."""
+    """A table by label, with the number of the group only."""
     return table.with_columns(pl.col(GROUP) // len(labels))
 
 

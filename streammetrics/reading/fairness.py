@@ -1,4 +1,4 @@
-"""How far the values of a group column lie apart in a metric, and whether that is fair.
+"""Gaps of a metric between the values of a group column, and fairness criteria.
 
 `gaps` and `fairness` are methods of `streammetrics.Report`.
 """
@@ -46,27 +46,27 @@ def gaps(
 ) -> pl.DataFrame:
     """Compare a metric between the values of a group column, in each group of the other columns.
 
-    Without a reference, the groups with the highest and the lowest value are compared. Of more than two groups, their
-    difference is large by chance alone, for which its confidence interval does not allow. With a reference, each
-    other group is compared with it.
+    Without a reference, the groups with the highest and the lowest value are compared. For more than two groups, this
+    difference is biased upward, and its confidence interval does not account for that. With a reference, each other
+    group is compared with it.
 
     If the report has a confidence level, differences and ratios have confidence intervals, from those of both groups
-    (MOVER: Zou & Donner 2008, Newcombe 2016). Groups are taken as independent.
+    (MOVER: Zou & Donner 2008, Newcombe 2016). Groups are assumed to be independent.
 
     Args:
         report: The report.
-        metric: What to compare.
+        metric: Metric to compare.
         over: The group column whose values are compared, such as ``"gender"``.
         reference: The value of this column that all others are compared with. Defaults to none.
         min_rows: Minimum number of rows of a group that takes part.
-        keys: Values of group columns and key columns that rows must have.
+        keys: Values of group columns and key columns that select rows.
 
     Returns:
         Without a reference: the other group columns and key columns, ``metric``, ``highest`` and ``lowest`` (the values
-        of the column if the metric is so), ``max`` and ``min`` (the metric there), ``difference`` (max - min) and
-        ``ratio`` (min / max; null if a value is negative, and for 0/0), each with its certified bounds ``_lower`` and
-        ``_upper`` and the endpoints ``_ci_lower`` and ``_ci_upper`` of its interval if there is a confidence level, and
-        a note if the metric is undefined for some values of the column, which are left out.
+        of the column with the highest and the lowest metric), ``max`` and ``min`` (the metric there), ``difference``
+        (max - min) and ``ratio`` (min / max; null if a value is negative, and for 0/0), each with its certified bounds
+        ``_lower`` and ``_upper`` and the endpoints ``_ci_lower`` and ``_ci_upper`` of its interval if there is a
+        confidence level, and a note if the metric is undefined for some values of the column, which are skipped.
 
         With a reference: all group columns and key columns, ``metric``, ``reference`` (the value of the column),
         ``rows``, ``value``, ``reference_value``, ``difference`` (value - reference_value), ``ratio``
@@ -74,8 +74,8 @@ def gaps(
 
     Raises:
         MetricError: If the metric is unknown.
-        ReportError: If ``over`` is not a group column, has no such reference, or if a group column has the name of one
-            of these columns.
+        ReportError: If ``over`` is not a group column or does not have the reference, or a group column has the name of
+            one of these columns.
 
     >>> import streammetrics as sm
     >>> batch = {"z": [1, 1, 1, 0, 0, 0], "gender": ["f", "f", "m", "m", "m", "m"]}
@@ -108,39 +108,39 @@ def gaps(
 
 
 def fairness(report: Report, *, over: str, reference: Any = None, min_rows: int = 1, **keys: Any) -> pl.DataFrame:
-    """How far a classifier treats the values of a group column alike, in each group of the other columns.
+    """Return fairness criteria over the values of a group column, in each group of the other columns.
 
-    A row for each criterion whose metrics can be computed from the state:
+    One row per criterion whose metrics are available:
 
-    - ``demographic_parity``: the predicted-positive rates are equal (Dwork et al. 2012); needs no labels;
-    - ``equal_opportunity``: the recalls are (Hardt, Price and Srebro 2016);
-    - ``equalized_odds``: the recalls and the false positive rates are (the same); the larger of both differences, and
-      the smaller of both ratios, as fairlearn has it;
-    - ``predictive_parity``: the precisions are (Chouldechova 2017).
+    - ``demographic_parity``: equal predicted-positive rates (Dwork et al. 2012), without labels;
+    - ``equal_opportunity``: equal recalls (Hardt, Price and Srebro 2016);
+    - ``equalized_odds``: equal recalls and equal false positive rates (the same paper), with the larger of both
+      differences and the smaller of both ratios, as in fairlearn;
+    - ``predictive_parity``: equal precisions (Chouldechova 2017).
 
     They cannot all hold if the values of the column differ in prevalence, except for a perfect classifier (Kleinberg,
     Mullainathan and Raghavan 2016).
 
     Args:
-        report: The report, of a binary task or of one with several labels.
+        report: A report of a binary, multiclass, or multilabel task.
         over: The group column whose values are compared, such as ``"gender"``.
         reference: The value of this column that all others are compared with. Defaults to none: the highest value is
             compared with the lowest.
         min_rows: Minimum number of rows of a group that takes part.
-        keys: Values of group columns and key columns, such as ``threshold=0.5``, that rows must have.
+        keys: Values of group columns and key columns, such as ``threshold=0.5``, that select rows.
 
     Returns:
         Without a reference: the other group columns and key columns, ``criterion``, ``metric`` (the one that differs
         most), ``highest`` and ``lowest``, ``difference`` (0 is fair) and ``ratio`` (1 is fair), each with certified
         bounds and, if the report has a confidence level, the endpoints of its confidence interval, and a note: the
-        columns of `gaps`. What is undefined for one of two metrics is null.
+        columns of `gaps`. A result that is undefined for one of two metrics is null.
 
         With a reference: the columns of `gaps` with ``criterion``, a row for each other group and each metric of each
         criterion.
 
     Raises:
         MetricError: If none of the metrics can be computed from the state.
-        ReportError: If ``over`` is not a group column, or has no such reference.
+        ReportError: If ``over`` is not a group column, or does not have the reference.
 
     >>> import streammetrics as sm
     >>> batch = {"y": [1, 0, 1, 0, 1, 0], "z": [1, 1, 1, 0, 0, 0], "gender": ["f", "f", "m", "m", "m", "m"]}
@@ -171,7 +171,7 @@ def fairness(report: Report, *, over: str, reference: Any = None, min_rows: int 
 
 
 def _widest(table: pl.DataFrame, index: list[str]) -> pl.DataFrame:
-    """Of the metrics of a criterion the one that differs most, with the largest difference and the smallest ratio."""
+    """The metric of a criterion that differs most, with the largest difference and the smallest ratio."""
     ends = pl.col("metric", *ENDS).sort_by("difference", descending=True, nulls_last=True, maintain_order=True).first()
     measures = []
     for name in (c for c in (*MEASURES, *SAMPLED) if c in table.columns):
@@ -186,7 +186,7 @@ def _widest(table: pl.DataFrame, index: list[str]) -> pl.DataFrame:
 
 
 def _from_reference(rows: pl.DataFrame, over: str, reference: Any) -> pl.DataFrame:
-    """Each group compared with the one that has a value in a column, and else the same keys."""
+    """Each group compared with the group that has the reference value and otherwise the same keys."""
     of_reference = matching(rows, [over], {over: reference})
     if of_reference.is_empty():
         raise ReportError(f"Unknown reference {reference!r}. Values of {over}: {text.few(rows[over].unique())}.")
@@ -212,7 +212,7 @@ def _from_reference(rows: pl.DataFrame, over: str, reference: Any) -> pl.DataFra
 
 
 def _ratio(ratio: Expr) -> Expr:
-    """A ratio of values that are not negative, and none of 0/0."""
+    """A ratio of nonnegative values; null for 0/0."""
     return pl.when(pl.min_horizontal("lower", "reference_lower") >= 0).then(ratio).fill_nan(None)
 
 
@@ -246,7 +246,7 @@ def _place(over: str, side: str) -> pl.Expr:
 
 
 def _bounds() -> list[pl.Expr]:
-    """Difference and ratio of the highest and the lowest of some values, wherever these are within their bounds."""
+    """Bounds of the difference and the ratio of the highest and the lowest value."""
     value, lower, upper = (pl.col(c) for c in VALUE)
     alone = value.count() == 1
     difference, ratio = value.max() - value.min(), value.min() / value.max()

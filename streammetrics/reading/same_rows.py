@@ -186,7 +186,7 @@ def _losses(found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, co
 
 
 def _class_losses(found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, confidence: float) -> Found:
-    """The same of several classes."""
+    """The same for multiclass tasks."""
     return _of_losses(found, metrics, values, confidence, found.table(PairedClassLosses), ClassLoss)
 
 
@@ -216,7 +216,7 @@ def _of_losses(
 
 
 def _matches(found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, confidence: float) -> Found:
-    """Accuracy and error rate of several classes: proportions of the same rows by a score test."""
+    """Multiclass accuracy and error rate: proportions of the same rows by a score test."""
     table = found.table(PairedMatches)
     if table.is_empty():
         return

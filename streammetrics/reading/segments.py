@@ -1,4 +1,4 @@
-"""Reading many groups: the worst and the best of them.
+"""Ranking of groups: the worst and the best.
 
 These functions are methods of `streammetrics.Report`.
 """
@@ -27,26 +27,26 @@ def worst(
     by_bound: bool = False,
     **keys: Any,
 ) -> pl.DataFrame:
-    """The groups in which a metric is worst, the worst first; of equal ones the larger group.
+    """Return the groups in which a metric is worst, the worst first; ties are broken by size.
 
-    A tiny group can lead by chance. ``min_rows`` leaves it out; ``by_bound`` ranks by the end of the confidence
-    interval that is nearer to good, so that the groups come first that are bad even if chance was against them.
+    Tiny groups can be worst by chance. ``min_rows`` excludes them; ``by_bound`` ranks by the more favorable endpoint of
+    the confidence interval, so that significantly bad groups come first.
 
     Args:
         report: The report.
-        metric: What to rank by, such as ``"roc_auc"``; one that is better high or low.
-        n: The most groups to give.
-        min_rows: The fewest rows of a group.
-        by_bound: Rank by confidence bound; the report needs a confidence.
-        keys: Values of group columns and kept keys, such as ``threshold=0.5``, that rows must have.
+        metric: Metric to rank by, such as ``"roc_auc"``, with a preferred direction.
+        n: Maximum number of groups.
+        min_rows: Minimum number of rows of a group.
+        by_bound: Whether to rank by the endpoint of the confidence interval. Requires a confidence level.
+        keys: Values of group columns and key columns, such as ``threshold=0.5``, that select rows.
 
     Returns:
-        The columns of `Report.frame` and ``rows`` after the metric; without groups if it is undefined.
+        The columns of `Report.frame`, with ``rows`` after the metric, without groups in which it is undefined.
 
     Raises:
         MetricError: If the metric is unknown, or has no preferred direction.
-        ReportError: For a key that is no column, for ``by_bound`` if there are no confidence intervals, and if a
-            group column is called ``rows``.
+        ReportError: If a key is not a column, ``by_bound`` is set without confidence intervals, or a group column is
+            named ``rows``.
 
     >>> import streammetrics as sm
     >>> batch = {"y": [1, 0, 1, 0, 1, 0], "p": [0.9, 0.1, 0.2, 0.7, 0.4, 0.4], "g": ["a", "a", "b", "b", "c", "c"]}
@@ -66,7 +66,7 @@ def best(
     by_bound: bool = False,
     **keys: Any,
 ) -> pl.DataFrame:
-    """The groups in which a metric is best, the best first: as `worst`, by the other end of the interval.
+    """Return the groups in which a metric is best, the best first. Arguments are as for `worst`.
 
     >>> import streammetrics as sm
     >>> batch = {"y": [1, 0, 1, 0, 1, 0], "p": [0.9, 0.1, 0.2, 0.7, 0.4, 0.4], "g": ["a", "a", "b", "b", "c", "c"]}
@@ -111,7 +111,7 @@ def _ranked(
 
 
 def with_rows(report: Report, frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with the number of rows of each group."""
+    """Return the frame with the number of rows of each group."""
     require_free(report.by, ["rows"])
     counts = report.rows("rows").select(*report.by, rows=pl.col("value").cast(pl.Int64))
     if not report.by:

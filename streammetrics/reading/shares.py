@@ -1,4 +1,4 @@
-"""Which metrics are a share of rows, and of how many."""
+"""Metrics that are shares of rows, and their denominators."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OTHERS: dict[Callable[..., Any], tuple[str, ...]] = {
 
 
 def counted_by(metric: Metric) -> tuple[str, ...]:
-    """The names of the metrics that add up to the rows that a metric is a share of; none if it is not a share.
+    """Return the names of the metrics whose sum is the denominator of a metric; empty if it is not a share.
 
     >>> from streammetrics.metrics import dropped_rate, f1, recall
     >>> counted_by(recall), counted_by(dropped_rate), counted_by(f1)

@@ -1,1 +1,1 @@
-"""Where a model fails: slices of the rows in which a metric is worse than in the other rows."""
+"""Slices of the rows in which a metric is worse than in the other rows."""

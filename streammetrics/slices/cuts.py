@@ -97,7 +97,7 @@ class Cut:
         return self.statistic.merge(self.table.filter(pl.Series(inside)).with_columns(group))
 
     def _sums(self, number: Numbers, count: int) -> pl.DataFrame:
-        """The same by adding up all cells of all slices, which is fast if they are few."""
+        """The same by summing all cells of all slices, which is fast if they are few."""
         cells = len(self._cells)
         code = np.where(number < 0, count, number) * cells + self._codes
         found = np.flatnonzero(np.bincount(code, minlength=count * cells)[: count * cells])
@@ -112,7 +112,7 @@ class Cut:
 
     @cached_property
     def _values(self) -> dict[str, NDArray[np.float64]]:
-        """Columns of the table that add up, or are not read."""
+        """Columns of the table that are sums, or are not used."""
         columns = [c for c in self.table.columns if c not in (GROUP, *self.statistic.keys)]
         return {c: self.table[c].cast(pl.Float64).to_numpy() for c in columns}
 

@@ -201,7 +201,7 @@ class Remainders:
         return 1 if self.metric.better == "low" else -1
 
     def _by_interval(self, found: pl.DataFrame, degrees: Values) -> Values:
-        """How far each slice is worse for certain, on the scale of the normal distribution; NaN if that is unknown."""
+        """How much worse each slice is, on the scale of the normal distribution; NaN if unknown."""
         level = upper_level(self.confidence)
         quantile = normal_quantile(level) if self.folds is None else t_quantile(level, len(self.folds.folds) - 1)
         column = {c: found[c].fill_null(np.nan).to_numpy() for c in found.columns if found.schema[c].is_float()}
@@ -247,7 +247,7 @@ class Remainders:
 
 
 def _cut(state: State, metric: Metric, keys: Mapping[str, Any], groups: pl.DataFrame) -> Cut:
-    """The table that a metric is computed from, of one label or threshold if keys say which."""
+    """The table that a metric is computed from, of one label or threshold if keys select it."""
     threshold = keys.get("threshold")
     elsewhere = at_threshold(state, float(threshold)) if isinstance(threshold, Real) else None
     if elsewhere is not None and any(metric.readable(c) for c in columns_of(elsewhere.statistics, state.labels)):

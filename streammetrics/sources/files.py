@@ -1,4 +1,4 @@
-"""Files and tables of predictions: which ones a path stands for, how each kind is scanned."""
+"""Files and tables of predictions: expansion of paths, and scans of each kind."""
 
 from __future__ import annotations
 
@@ -92,10 +92,10 @@ def in_parts(row: int, parts: Iterable[tuple[int, PathLike]]) -> str:
 
 
 def expand(pattern: PathLike) -> list[Path]:
-    """The files and tables that a path, a folder or a glob stands for, in order.
+    """Return the files and tables of a path, a folder, or a glob, in order.
 
-    In a folder, and if a wildcard stands for them, names that start with ``_`` or ``.`` are left out, as engines do:
-    they are of attempts and logs. Partition columns (``_day=3``) are read, and names that the pattern spells out.
+    In folders and for wildcards, names that start with ``_`` or ``.`` are skipped, as engines do: they belong to
+    attempts and logs. Partition columns (``_day=3``) and names spelled out in the pattern are read.
 
     Raises:
         SourceError: If there is none, or if files are parts of a table, some of whose rows may be deleted.
@@ -118,8 +118,8 @@ def expand(pattern: PathLike) -> list[Path]:
     for folder in {folder for file in found for folder in file.absolute().parents}:
         if kind := _table(folder):
             raise SourceError(
-                f"{str(pattern)!r} has files of the {kind} table {str(folder)!r}, whose rows may be deleted; pass the "
-                f"folder of the table, or a LazyFrame of some of its rows."
+                f"{str(pattern)!r} has files of the {kind} table {str(folder)!r}, whose rows may be deleted. "
+                "Pass the folder of the table, or a LazyFrame of some of its rows."
             )
     return found
 
@@ -195,8 +195,8 @@ def _scan_iceberg(tables: list[Path]) -> pl.LazyFrame:
     for table in tables:
         if not (table / "metadata" / "version-hint.text").is_file():
             raise SourceError(
-                f"the catalog of the Iceberg table {str(table)!r} knows its version, its files do not; "
-                "pass a LazyFrame of polars.scan_iceberg."
+                f"The version of the Iceberg table {str(table)!r} is only known to its catalog. "
+                "Pass a LazyFrame of polars.scan_iceberg."
             )
     return pl.concat([pl.scan_iceberg(str(table.absolute())) for table in tables], how="vertical_relaxed")
 

@@ -1,4 +1,4 @@
-"""Whatever holds batches, as a stream of batches that have just the columns in use."""
+"""Any source as a stream of batches with the columns in use."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Stream:
 
     @contextmanager
     def naming_rows(self, roles: Sequence[Roles]) -> Iterator[None]:
-        """Let the error of a bad row name the first one of the source, rather than one of a batch nobody has seen.
+        """Name the first bad row of the source in an error, rather than a row of a batch.
 
         Batches come in any order and from anywhere, so the row is looked for once there is an error.
         """
@@ -83,11 +83,11 @@ def open_stream(source: Source, columns: Sequence[str], chunk: int) -> Stream:
     """Open a source.
 
     Args:
-        source: A path, a glob or a list of them (Parquet, CSV, NDJSON, Arrow IPC, tables of Delta Lake or Iceberg), a
-            LazyFrame, a pyarrow Dataset or RecordBatchReader, one frame or table of any kind, or an iterable of batches
-            or of rows.
+        source: A path, a glob, or a list of them (Parquet, CSV, NDJSON, Arrow IPC, tables of Delta Lake or Iceberg), a
+            LazyFrame, a pyarrow Dataset or RecordBatchReader, any data frame or table, or an iterable of batches or of
+            rows.
         columns: The columns in use.
-        chunk: Rows of a batch, if the source leaves that open.
+        chunk: Rows per batch, if the source does not determine it.
 
     Raises:
         SourceError: If there are no files.
