@@ -1,36 +1,79 @@
-"""Pages of the documentation avoid the tics that a pattern can find."""
+"""Pages, docstrings, messages, and help texts avoid the tics that a pattern can find."""
 
+import ast
 import re
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+MODULES = sorted((ROOT / "streammetrics").rglob("*.py"))
 TICS = {
     r"\bread off\b": "compute from",
     r"\bsampling interval": "confidence interval",
-    r"\bunless given\b": "Default: …",
+    r"\bunless given\b": "Defaults to …",
     r"\bwhat (is|was|has been) kept\b": "state",
     r"\brows seen\b": "evaluated rows",
     r"\b2x2 table": "confusion counts",
     r"\broll-up\b": "rollup",
     r"\bmend(ed|s)?\b": "fix",
     r"\bis no [a-z]+ (of|column|metric)\b": "is not a",
-    r"\bgroup told\b|\btold apart\b": "group",
+    r"\bgroup told\b|\btold apart\b|\bkept apart\b": "group",
 }
+TICS_OF_CODE = TICS | {
+    r"\blikewise\b": "the same words again",
+    r"\bthere is no\b.*[.;]$": "not found",
+    r"\bneeds? the extra\b|\bthe extra '": "requires the '…' extra",
+    r"\bof (one's|your) own\b": "custom",
+    r"\bRefuse\b": "Reject",
+    r"\badd(ed|s|ing)? up\b": "sum or merge",
+    r"\bsay which\b": "Select one",
+    r"\bseveral classes\b": "multiclass",
+    r"\bactual values\b": "true values",
+    r"\blengths? of time\b": "duration",
+    r"\bISO text\b": "ISO 8601 string",
+    r"\bwhatever\b|\banew\b|\bfor certain\b|\bwrongly\b": "plain words",
+    r"\bplease\b|\bsimply\b": "nothing",
+    r"\bfrom when to when\b": "a (start, end) pair",
+    r"\bcolour(?!s:)": "color",
+}
+RAISES = re.compile(r"^ +\w+(?:Error|Warning): (?!If |As )(.+)", re.MULTILINE)
 
 
-def prose(path):
-    """Text of a page without its code."""
-    return re.sub(r"```.*?```|`[^`\n]*`", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+def without_code(text):
+    """Text without code blocks, code spans, and doctests."""
+    text = re.sub(r"```.*?```|``.*?``|`[^`\n]*`", "", text, flags=re.DOTALL)
+    return re.sub(r"^ *>>> .*?(?=\n *\n|\Z)", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def strings(path):
+    """Docstrings of a module, and its literals with several words: messages, notes, captions, and help texts."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value.strip():
+            yield node.lineno, without_code(node.value)
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: p.name)
 def test_pages_use_the_terms_of_the_glossary(path):
-    text = prose(path)
-    for tic, better in TICS.items():
-        assert not re.search(tic, text), f"{tic}: write {better}"
+    text = without_code(path.read_text(encoding="utf-8"))
+    assert {tic: better for tic, better in TICS.items() if re.search(tic, text)} == {}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_docstrings_and_messages_use_the_terms_of_the_glossary(path):
+    found = [
+        (line, tic, better)
+        for line, text in strings(path)
+        for tic, better in TICS_OF_CODE.items()
+        if re.search(tic, text)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_raises_entries_state_the_condition(path):
+    assert [(line, *RAISES.findall(text)) for line, text in strings(path) if RAISES.search(text)] == []
 
 
 def test_the_readme_is_short():
