@@ -81,7 +81,18 @@ class Columns:
                 f"Column {far[0].name!r} contains values whose sums or squares may overflow "
                 f"(largest: {far[0].abs().max()!r}). Rescale the column."
             )
-        return frame.select(needed)
+        whole = [name for name in needed if name in self._numbers and _is_whole(frame.schema[name])]
+        return frame.select(needed).cast(dict.fromkeys(whole, pl.Float64()))
+
+    @property
+    def _numbers(self) -> set[str]:
+        """Columns that are read as floats and nothing else, so that a batch of whole numbers fixes no type."""
+        roles = self.roles
+        targets = {name for names in (roles.y_true, *roles.y_pred.values()) for name in names}
+        weight = () if roles.sample_weight is None else (roles.sample_weight,)
+        found = {name for names in (*roles.y_score.values(), roles.inputs.values(), weight) for name in names}
+        others = {*self.key, *roles.by, roles.unit, *roots(roles, [*roles.expressions])}
+        return (found | targets if roles.kind == "regression" else found - targets) - others
 
     def named(self, rows: pl.DataFrame, number: int) -> str:
         """A row by its key, for messages."""
@@ -141,6 +152,10 @@ def _within(roles: Roles, columns: Sequence[str]) -> Roles:
         by=tuple(name for name in roles.by if known([name])),
         inputs={role: name for role, name in roles.inputs.items() if known([name])},
     )
+
+
+def _is_whole(kind: pl.DataType) -> bool:
+    return kind == pl.Boolean or (kind.is_numeric() and not kind.is_float())
 
 
 def _refuse_nulls(column: pl.Series) -> None:

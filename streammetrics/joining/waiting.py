@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import polars as pl
 
 from streammetrics.errors import ColumnError
-from streammetrics.history.layout import STORED, fitted
+from streammetrics.history.layout import fitted
 from streammetrics.history.table import Table, deltalake, files, write
 from streammetrics.rows.frames import decoded
 
@@ -216,7 +216,8 @@ def _as_stored(table: Any, rows: pl.DataFrame) -> pl.DataFrame:
             kind, zone = _type(column.dtype), getattr(column.dtype, "time_zone", None)
         elif column.dtype != pl.Null and _clock(column.dtype) != _clock(kind):
             raise ColumnError(f"Column {column.name!r} is of type {column.dtype}; the rows that wait have {kind}.")
-        stored = fitted(column, kind)
+        nan = column.dtype.is_float() and kind.is_integer()  # is null, which other batches have
+        stored = fitted(column.fill_nan(None) if nan else column, kind)
         made.append(stored if zone is None else stored.dt.convert_time_zone(zone))
     return pl.DataFrame(made)
 
@@ -230,4 +231,4 @@ def _type(kind: pl.DataType) -> pl.DataType:
     """The type in which the table keeps one."""
     if isinstance(kind, pl.Datetime) and kind.time_zone is not None:
         return pl.Datetime("us", "UTC")
-    return STORED.get(kind.base_type(), kind)
+    return pl.Int64() if kind.is_integer() else kind

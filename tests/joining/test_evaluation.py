@@ -1,5 +1,6 @@
 """Rows that fit alone, but not with their other half: they do not come to wait, and never stop a joiner."""
 
+import math
 import shutil
 
 import polars as pl
@@ -144,3 +145,23 @@ def test_rows_that_were_deleted_are_missed(tmp_path, name):
     shutil.rmtree(tmp_path / "history" / name)
     with pytest.raises(sm.StateError, match=r"_waiting are older than the history. Restore the folder"):
         joiner.add_labels(labels([2]))
+
+
+def test_the_first_batch_fixes_no_narrow_type(tmp_path):
+    acc = sm.regression(y_true="paid", y_pred="p", sample_weight="w", by=["day", "of"])
+    joiner = made(tmp_path, acc, labels=["paid", "w"])
+    some = {"day": [FIRST], "of": pl.Series([1], dtype=pl.Int8)}
+    joiner.add_scores({"id": pl.Series([1], dtype=pl.Int32), "p": [3]} | some)
+    joiner.add_labels({"id": pl.Series([1], dtype=pl.UInt8), "paid": [True], "w": [1]})
+    joiner.add_scores({"id": [2**40], "p": [0.5]} | some | {"of": [2**40]})
+    assert joiner.add_labels({"id": [2**40], "paid": [0.25], "w": [1.5]}).matched == 1
+    rows = {"day": [FIRST] * 2, "of": [1, 2**40], "p": [3.0, 0.5], "paid": [1.0, 0.25], "w": [1.0, 1.5]}
+    assert joiner.store.query(every="1d", by="of").to_bytes() == acc.update(rows).to_bytes()
+
+
+def test_nan_among_labels_of_whole_numbers_is_null(tmp_path):
+    joiner = made(tmp_path, sm.binary(y_true="clicked", y_score="p", by="day", nulls="drop"))
+    joiner.add_scores(scores([1, 2, 3]))
+    joiner.add_labels({"id": [1], "clicked": [1]})
+    assert joiner.add_labels({"id": [2, 3], "clicked": [math.nan, 0.0]}).matched == 2
+    assert joiner.store.query().finalize(["rows", "dropped"]).frame["value"].to_list() == [2, 1]
