@@ -100,9 +100,10 @@ def evaluate_command(
     output: Path | None,
     **given: Any,
 ) -> None:
-    """Evaluate files of predictions: Parquet, CSV, NDJSON or Arrow IPC, by path, folder or glob.
+    """Evaluate files of predictions.
 
-    Columns are names or SQL expressions, such as "logit / 2" and "lower(country) AS country". Put spaces around an =.
+    Files are Parquet, CSV, NDJSON, or Arrow IPC, by path, folder, or glob. Columns are names or SQL expressions,
+    such as "logit / 2" and "lower(country) AS country". Put spaces around an =.
 
     With --watch and --save, Ctrl-C saves the state of the rows so far.
     """
@@ -131,7 +132,7 @@ def evaluate_command(
 @click.argument("folder", type=click.Path(path_type=Path), default=Path("predictions"))
 @click.option("--rows", type=click.IntRange(min=1000), default=2_000_000, show_default=True, help="Rows to write.")
 def demo(folder: Path, rows: int) -> None:
-    """Write thirty days of click predictions to FOLDER and evaluate them by country."""
+    """Write and evaluate thirty days of click predictions."""
     click.echo(f"Writing {rows:,} predictions of {demo_data.DAYS} days to {folder}/ …")
     paths = demo_data.write_predictions(folder, rows)
     start = time.perf_counter()

@@ -50,7 +50,10 @@ def show_command(
     form: str,
     output: Path | None,
 ) -> None:
-    """Show the metrics of a saved state, rolled up to some of its group columns."""
+    """Show the metrics of a saved state.
+
+    With --by, groups are rolled up to these group columns.
+    """
     show(report_of(state, by, total, metrics, confidence, always), form, output, html)
 
 

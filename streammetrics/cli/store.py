@@ -77,7 +77,10 @@ def store_append(
 @click.argument("uri")
 @click.argument("source")
 def store_offset(uri: str, source: str) -> None:
-    """Show the stored offset of a source in a history. Prints 0 if there is none."""
+    """Show the stored offset of a source in a history.
+
+    Prints 0 if there is none.
+    """
     click.echo(MetricStore(uri).offset(source) or 0)
 
 
@@ -143,7 +146,9 @@ def store_check(
     form: str,
     output: Path | None,
 ) -> None:
-    """Check the newest windows of the history at URI against the rules of a TOML file.
+    """Check the newest windows of a history against rules.
+
+    RULES is a TOML file such as:
 
     \b
     [[rule]]
@@ -205,7 +210,10 @@ def store_page(
     confidence: float,
     title: str,
 ) -> None:
-    """Write the history at URI as one HTML page, with the breaches of the rules of a TOML file."""
+    """Write a history as one HTML page.
+
+    With RULES, a TOML file, the page also shows their breaches.
+    """
     MetricStore(uri).save_html(
         output,
         metrics=metrics or None,
