@@ -527,7 +527,7 @@ def test_a_store_of_weighted_rows_goes_on_without_squared_weights(tmp_path, monk
     for _ in range(2):
         found = store.query().finalize(confidence=0.95)
         assert found["roc_auc"].ci_lower is None
-        assert "the state lacks sums" in found["roc_auc"].note
+        assert "the state lacks required sums" in found["roc_auc"].note
         store.compact()
 
 

@@ -210,8 +210,8 @@ def test_states_of_earlier_versions_have_none():
         assert found.select(LIMITS).null_count().row(0) == (found.height,) * 2
         notes = found.select("metric", "note").unique().sort("metric").rows()
         assert notes == [
-            ("mae", "no interval: the state lacks sums that it needs, as those of earlier versions do"),
-            ("median_error", "no interval: the state lacks sums that it needs, as those of earlier versions do"),
+            ("mae", "no interval: the state lacks required sums, like states of earlier versions"),
+            ("median_error", "no interval: the state lacks required sums, like states of earlier versions"),
         ]
 
 

@@ -38,7 +38,7 @@ class Cell:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Cell]], caption: str, sortable: bool = False) -> str:
-    """A table with a caption; the head of each column is a button where it can be sorted by it."""
+    """A table with a caption; column headers are buttons if the table can be sorted."""
     heads = [f'<button type="button">{markup(name)}</button>' if sortable else markup(name) for name in header]
     head = "".join(f'<th scope="col"{SORT if sortable else ""}>{name}</th>' for name in heads)
     listed = list(rows)
@@ -52,7 +52,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Cell]], caption: str, s
 
 
 def _later(rows: Sequence[Sequence[Cell]]) -> str:
-    """Rows that a script puts into the table where they are in sight, as JSON that cannot end its element."""
+    """Rows that a script shows in the table when visible, as JSON that cannot end its element."""
     cells = [
         [
             [escaped(c.text), None if c.number is None else float(f"{c.number:.10g}"), escaped(c.below), c.head]
@@ -66,18 +66,18 @@ def _later(rows: Sequence[Sequence[Cell]]) -> str:
     )
 
 
-AT_ONCE = 200  # rows that stand in the document; of more, a script shows those in sight
+AT_ONCE = 200  # rows in the document; of more, a script shows the visible ones
 SORT = ' aria-sort="none"'
 
 
 def metrics_table(frame: pl.DataFrame, meaning: dict[str, str], caption: str, sortable: bool = False) -> str:
-    """A row for each metric, with its keys, how it is bounded, and what it is.
+    """Return one row per metric, with its keys, bounds, and description.
 
     Args:
-        frame: the frame of a report, or some of its rows.
-        meaning: a sentence on each metric; without any the column is left out.
-        caption: of the table.
-        sortable: whether it can be sorted.
+        frame: The frame of a report, or some of its rows.
+        meaning: Description of each metric. Without any, the column is omitted.
+        caption: Caption of the table.
+        sortable: Whether the table can be sorted.
     """
     keys = told_apart(frame)
     sampled = "ci_lower" in frame.columns
@@ -99,7 +99,7 @@ def metrics_table(frame: pl.DataFrame, meaning: dict[str, str], caption: str, so
 
 
 def groups_table(frame: pl.DataFrame, by: Sequence[str], caption: str, sortable: bool = False) -> str:
-    """A row for each group, a column for each metric, with bounds or interval below the value."""
+    """Return one row per group and one column per metric, with bounds or interval below the value."""
     keys = [k for k in told_apart(frame) if k not in by]
     columns: dict[str, None] = {}
     groups: dict[tuple[Any, ...], dict[str, Cell]] = {}
@@ -116,12 +116,12 @@ def groups_table(frame: pl.DataFrame, by: Sequence[str], caption: str, sortable:
 
 
 def of_all_labels(frame: pl.DataFrame) -> pl.DataFrame:
-    """The rows of metrics that are not of one label."""
+    """Return the rows of metrics over all labels."""
     return frame.filter(pl.col("label").is_null()).drop("label") if "label" in frame.columns else frame
 
 
 def told_apart(frame: pl.DataFrame) -> list[str]:
-    """The key columns that tell rows of a metric apart."""
+    """Return the key columns that identify the rows of a metric."""
     keys = [c for c in frame.columns if c not in ESTIMATE]
     return [c for c in keys if frame[c].drop_nulls().n_unique() > 1]
 
@@ -140,13 +140,13 @@ def bounds(row: Row) -> str:
 
 
 def plainly(end: float, row: Row) -> str:
-    """A bound with one digit more than the value has."""
+    """A bound with one digit more than the value."""
     half = text.half_width(row["lower"], row["upper"])
     return text.number(end, end - half / 10, end + half / 10)
 
 
 def uncertainty(row: Row) -> str:
-    """The confidence interval where there is one, else how far the truth can be from the value; nothing if exact."""
+    """Return the confidence interval, else the certified bounds as ±; empty if exact."""
     if row.get("ci_lower") is not None or row.get("ci_upper") is not None:
         return text.interval(row["ci_lower"], row["ci_upper"])
     return text.bound(row["lower"], row["upper"]).replace("exact", "")

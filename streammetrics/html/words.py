@@ -1,4 +1,4 @@
-"""Metrics in words for those who do not know their names."""
+"""Names of metrics in words."""
 
 from __future__ import annotations
 

@@ -56,8 +56,8 @@ class Joiner:
 
     Args:
         store: The history.
-        acc: The accumulator that rows of scores and labels are evaluated by. It is not filled. One of its group columns
-            is the window of the history, computed from the scores.
+        acc: An accumulator with the specification of scores and labels. It stays unchanged. One of its group columns is
+            the window of the history, computed from the scores.
         key: The columns that identify a row, which scores and labels share. One name or several.
         expires: How long scores wait for labels, such as ``"45d"``. Rows leave once there are scores that much newer,
             and are counted by `coverage`. Dates in the future do not count.

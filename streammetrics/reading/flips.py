@@ -1,4 +1,4 @@
-"""How often the decisions of two models differ."""
+"""Share of rows for which the decisions of two models differ."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ ROWS, FLIPS = pl.col("rows"), pl.col("flips")
 
 
 def flip_rates(pairs: State, statistic: PairedOutcomes, names: tuple[str, str], confidence: float) -> pl.DataFrame:
-    """Group columns, threshold, rows, flips, value and limits.
+    """Return group columns, threshold, rows, flips, value, and limits.
 
     Args:
-        pairs: What is kept of pairs of models, by fold if rows belong to units.
+        pairs: State of pairs of models, by fold if rows belong to units.
         statistic: One of those in ``pairs``.
         names: Of the models.
-        confidence: Probability with which an interval is to hold the rate.
+        confidence: Confidence level.
 
     Raises:
         MetricError: If the two are no pair.

@@ -1,4 +1,4 @@
-"""Which confidence interval each metric has, if rows are independent."""
+"""Confidence intervals of metrics for independent rows."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from streammetrics.metrics import Metric
 from streammetrics.uncertainty import as_proportion
 from streammetrics.uncertainty.methods import BY_COLUMNS, OF_OUTCOMES, SEPARATE, Closed, Influence, share
 
-OLD = "the state lacks sums that it needs, as those of earlier versions do"
+OLD = "the state lacks required sums, like states of earlier versions"
 NEEDS_UNITS = "pass unit= for a confidence interval"
 PLACES = {"actual", "rank", *(f"{what}_{end}" for what in ("error", "value") for end in ("low", "high")), "weighted"}
 
 
 def closed(metric: Metric, twins: Mapping[str, str] | None = None) -> Closed | None:
-    """Limits as expressions over a table; None if they are found in other ways, or not at all.
+    """Return limits as expressions over a table; None if they are computed otherwise, or not available.
 
     Args:
         metric: Any.
@@ -33,7 +33,7 @@ def closed(metric: Metric, twins: Mapping[str, str] | None = None) -> Closed | N
 
 
 def influence(metric: Metric, twins: Mapping[str, str] | None = None) -> Influence | None:
-    """How the influence of a row on a metric is found; None if its interval is found in other ways, or not at all.
+    """Return how to compute the influence of a row on a metric; None if it is not used.
 
     Args:
         metric: Any.
@@ -49,7 +49,7 @@ def influence(metric: Metric, twins: Mapping[str, str] | None = None) -> Influen
 
 
 def fewest(metric: Metric, way: Influence) -> int:
-    """How many rows of each class the influence on a metric needs."""
+    """Minimum number of rows of each class for the influence on a metric."""
     return way.fewest if metric.interval.fewest is None else metric.interval.fewest
 
 
@@ -65,19 +65,19 @@ def of_auc(metric: Metric, limit: Expr) -> Expr:
 
 
 def jackknifed(metric: Metric) -> bool:
-    """Whether leaving out folds gives a sound interval."""
+    """Return whether the jackknife over folds is valid."""
     return not (metric.interval.without or metric.interval.without_folds)
 
 
 def reason(metric: Metric, *, units: bool, weighted: bool, found: bool, known: bool) -> str:
-    """Why a metric has no interval, for the note of a report.
+    """Return the reason for a missing interval, for the note of a report.
 
     Args:
         metric: Metric without an interval.
         units: Whether rows belong to units.
         weighted: Whether rows have weights.
-        found: Whether there is a way to find the interval of such rows.
-        known: Whether the state has all sums of today.
+        found: Whether there is a method for these rows.
+        known: Whether the state has all current sums.
     """
     own = metric.interval
     if own.without:

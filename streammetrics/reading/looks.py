@@ -51,7 +51,7 @@ def widened(
 ) -> pl.DataFrame:
     """Estimates of a metric with intervals for every look, from those for one look, `ROWS`, and `TOTAL`.
 
-    Intervals of shares are exact. All others are as many standard errors wide as `errors_wide` says.
+    Intervals of shares are exact. All others have the half-width of `errors_wide` in standard errors.
 
     Args:
         found: Estimates of one metric.

@@ -1,4 +1,4 @@
-"""Intervals of differences of two models on the same rows, off what pairs of models keep."""
+"""Confidence intervals of differences between two models on the same rows, from paired statistics."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ MATCHES = {several_classes.accuracy.formula: True, several_classes.error_rate.fo
 
 @dataclass(frozen=True)
 class SameRows:
-    """What is kept of two models, and of pairs of models. Groups have the same numbers in all three."""
+    """States of two models, and of pairs of models. Groups have the same numbers in all three."""
 
     a: State
     b: State
@@ -100,13 +100,13 @@ class SameRows:
 def same_rows_intervals(
     frame: pl.DataFrame, found: SameRows, metrics: Sequence[Metric], confidence: float
 ) -> pl.DataFrame:
-    """Keys, metric and limits of ``b - a``, for two models on the same independent rows.
+    """Return keys, metric, and limits of ``b - a``, for two models on the same independent rows.
 
     Args:
         frame: Keys, metric, and the values ``a`` and ``b``.
-        found: What is kept of the models.
-        metrics: Those compared.
-        confidence: Probability with which an interval is to hold the difference.
+        found: States of the models.
+        metrics: Metrics to compare.
+        confidence: Confidence level.
     """
     keys, groups, by = frame.columns[: frame.columns.index("a")], found.a.groups, found.a.keys.columns
     values = groups.join(frame, on=by, nulls_equal=True) if by else groups.join(frame, how="cross")

@@ -1,4 +1,4 @@
-"""Which of many slices are worse, and not because of larger or of worse ones."""
+"""Search for slices that are worse, but not because of larger or worse ones."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Search:
         return pl.Series(largest, nan_to_null=True)
 
     def _unexplained(self, finding: Finding, found: Sequence[Finding]) -> Finding:
-        """Those that are still worse without the rows of worse findings in them or across them."""
+        """The findings that are still worse without the rows of worse findings that overlap them."""
         lot = finding.lot
         others = [other for other in found if not other.lot.holds(lot)]
         nowhere = np.zeros(len(lot.numbers), bool)
@@ -110,7 +110,7 @@ class Search:
 
     @staticmethod
     def _parents(lot: Lot, lots: Sequence[Lot]) -> list[Lot]:
-        """Of some lots those of all rows and of one column less, which hold the slices of a lot."""
+        """The lots of all rows and of one column less, which contain the slices of a lot."""
         return [other for other in lots if other.holds(lot) and len(other.columns) in {0, len(lot.columns) - 1}]
 
 

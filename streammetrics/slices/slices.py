@@ -1,4 +1,4 @@
-"""Where a model fails: conjunctions of values of group columns in which a metric is worse than in the other rows.
+"""Slices in which a model fails: conjunctions of group values in which a metric is worse than in the other rows.
 
 `slices` is a method of `streammetrics.Report`.
 """
@@ -50,25 +50,25 @@ def slices(
     Each slice is compared with the rest of the rows, and with the rest of each slice of one column less that contains
     it. It is a finding only if it is worse than all of these, so that no larger slice explains it. Its p-value is the
     largest of these comparisons. The Benjamini–Hochberg procedure over all slices selects the findings, so that an
-    expected share of at most ``fdr`` of them is false. Last, a finding is dropped if it is no longer worse without the
+    expected share of at most ``fdr`` of them is false. Finally, a finding is dropped if it is not worse without the
     rows that it shares with worse findings.
 
     P-values are two-sided, although only worse slices are found. This leaves a factor of two for the dependence of
-    slices that overlap. If the certified bounds of a metric leave a difference open, its smallest value counts.
+    slices that overlap. If the certified bounds of a metric allow several differences, the smallest one counts.
 
     Args:
-        report: The report. Its ``confidence`` is that of the intervals, by default 0.95.
-        metric: Name of a metric that is better high or low, and that has confidence intervals.
+        report: The report. Intervals have its confidence level, or 0.95 without one.
+        metric: Name of a metric with a preferred direction and confidence intervals.
         depth: Maximum number of group columns of a slice.
         min_rows: Minimum number of rows of a slice.
         fdr: False discovery rate, between 0 and 1.
-        keys: Values of group columns, whose rows alone are searched, and of ``model``, ``threshold``, and ``label`` if
+        keys: Values of group columns that select the rows to search, and of ``model``, ``threshold``, and ``label`` if
             there are several.
 
     Returns:
-        A row for each finding, largest share of the loss first: the group columns (null if the slice is of any
-        value), ``slice`` (the same as text), ``metric``, ``value``, ``rest`` (the metric of all other rows),
-        ``difference`` (value - rest) with ``ci_lower`` and ``ci_upper``, ``p_value``, ``rows``, ``share_of_rows``, and
+        One row per finding, by descending share of the loss: the group columns (null if the slice has any value),
+        ``slice`` (the same as text), ``metric``, ``value``, ``rest`` (the metric of all other rows), ``difference``
+        (value - rest) with ``ci_lower`` and ``ci_upper``, ``p_value``, ``rows``, ``share_of_rows``, and
         ``share_of_loss``: the share of the distance of the metric of all rows from its best value that would vanish if
         the slice were as good as the rest (null if there is no best value).
 
@@ -101,7 +101,7 @@ def slices(
     others = {k: v for k, v in keys.items() if k not in own}
     remainders = Remainders.of(found, state, folds, rows, others, report.confidence or CONFIDENCE)
     if lacking(state.missing, remainders.cut.statistic).len():
-        raise MetricError(f"{found.name} was not kept for all of these rows. Query windows that have it.")
+        raise MetricError(f"{found.name} is not available for all of these rows. Query windows that have it.")
     overall = remainders.overall()
     everywhere, *_ = lots = all_lots(state.keys.select(columns), rows, depth, min_rows)
     searched = state.keys.select(columns)
@@ -119,7 +119,7 @@ def _require(report: Report, metric: Metric, depth: int, min_rows: int, fdr: flo
     if not 0 < fdr < 1:
         raise ReportError(Argument("fdr"), f" must be between 0 and 1, got {fdr!r}.")
     if metric.better is None:
-        raise MetricError(f"Metric {metric.name!r} has no preferred direction, so no slice is worse.")
+        raise MetricError(f"Metric {metric.name!r} has no preferred direction, so slices cannot be ranked by it.")
     require_free(report.by, COLUMNS)
 
 

@@ -62,7 +62,7 @@ class Consumer:
 
     Args:
         source: What to read.
-        acc: The accumulator that rows are evaluated by. It is not filled.
+        acc: An accumulator with the specification. It stays unchanged.
         store: The history.
         rows: Number of rows after which a batch is added.
         seconds: Time after which a batch is added, however few rows it has.
