@@ -392,7 +392,7 @@ def test_group_columns_that_a_chart_cannot_have(name, chart):
 
 
 def test_points_without_counts_are_refused(report):
-    with pytest.raises(sm.ReportError, match=r"no column 'tp'; take them from operating_point\(\)"):
+    with pytest.raises(sm.ReportError, match=r"no column 'tp'\. Pass the result of operating_point\(\)"):
         charts.roc(report, points=pl.DataFrame({"threshold": [0.5]}))
 
 
@@ -503,7 +503,7 @@ def test_a_threshold_of_another_type_is_refused(report):
 def test_groups_of_rare_types_are_segments(values):
     rows = {"y": [1, 0] * 2, "p": [0.1, 0.2, 0.3, 0.4], "g": [v for v in values for _ in range(2)]}
     report = sm.binary(y_true="y", y_score="p", by="g").update(rows).finalize()
-    with pytest.raises(sm.ReportError, match="of dates or times: none"):
+    with pytest.raises(sm.ReportError, match="Date and Datetime group columns: none"):
         report.plot.over_time("accuracy")
     assert str(values[0]) in charts.segments(report, "accuracy").y.names
     assert "roc_auc by " in page(report)

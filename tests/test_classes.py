@@ -486,9 +486,9 @@ SPECIFICATIONS = {
     "twice": ({"y_score": "p", "labels": ["a", "b", "a"]}, "'a' is repeated"),
     "null": ({"y_score": {None: "p", "b": "q"}}, "must not contain null or NaN"),
     "NaN": ({"y_score": {float("nan"): "p", 1.0: "q"}}, "must not contain null or NaN"),
-    "days": ({"y_score": "p", "labels": DAYS}, "texts, numbers, or booleans"),
-    "wide integers": ({"y_score": "p", "labels": [2**80, 1]}, "texts, numbers, or booleans"),
-    "lists": ({"y_score": "p", "labels": [[1], [2]]}, "texts, numbers, or booleans"),
+    "days": ({"y_score": "p", "labels": DAYS}, "strings, numbers, or Booleans"),
+    "wide integers": ({"y_score": "p", "labels": [2**80, 1]}, "strings, numbers, or Booleans"),
+    "lists": ({"y_score": "p", "labels": [[1], [2]]}, "strings, numbers, or Booleans"),
     "other labels": ({"y_score": {"a": "p", "c": "q"}, "labels": ["a", "b"]}, "'a', 'c', but the labels are 'a', 'b'"),
     "order of others": (
         {"y_score": {"a": "p", "b": "q"}, "order": ["a", "c"]},

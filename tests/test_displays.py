@@ -71,7 +71,7 @@ def test_one_curve_is_needed(report):
     with pytest.raises(sm.ReportError, match=r"2 curves match\. Select one with: model"):
         two.to_display("roc")
     assert two.to_display("roc", model="a").roc_auc == report["roc_auc"].value
-    with pytest.raises(sm.ReportError, match="the displays are: roc, pr, det, calibration, confusion"):
+    with pytest.raises(sm.ReportError, match="Displays: roc, pr, det, calibration, confusion"):
         report.to_display("lift")
 
 

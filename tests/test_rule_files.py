@@ -16,7 +16,7 @@ import streammetrics as sm
             sm.SpecificationError,
             "requires a reference, such as against = '28d'",
         ),
-        ({"require": "psi <= 0.2", "against": "28d"}, sm.SpecificationError, r"not say of what; write psi\(of='y_sco"),
+        ({"require": "psi <= 0.2", "against": "28d"}, sm.SpecificationError, r"Write one, such as psi\(of='y_sco"),
         ({"require": "wasserstein <= 1"}, sm.SpecificationError, "names no distribution"),
         ({"require": "psi(of='p', n=5) <= 1", "against": "1d"}, sm.SpecificationError, "Unknown option 'n' of psi"),
         ({"require": "js(of=['a', 'b']) <= 1", "against": "1d"}, sm.SpecificationError, "must name one distribution"),

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -47,33 +48,39 @@ def without_code(text):
     return re.sub(r"^ *>>> .*?(?=\n *\n|\Z)", "", text, flags=re.DOTALL | re.MULTILINE)
 
 
-def strings(path):
-    """Docstrings of a module, and its literals with several words: messages, notes, captions, and help texts."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value.strip():
-            yield node.lineno, without_code(node.value)
-
-
-@pytest.mark.parametrize("path", PAGES, ids=lambda p: p.name)
-def test_pages_use_the_terms_of_the_glossary(path):
-    text = without_code(path.read_text(encoding="utf-8"))
-    assert {tic: better for tic, better in TICS.items() if re.search(tic, text)} == {}
-
-
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_docstrings_and_messages_use_the_terms_of_the_glossary(path):
-    found = [
-        (line, tic, better)
-        for line, text in strings(path)
-        for tic, better in TICS_OF_CODE.items()
-        if re.search(tic, text)
+@cache
+def strings():
+    """Docstrings and literals with several words (messages, notes, captions, help texts) of all modules, by place."""
+    return [
+        (f"{path.relative_to(ROOT)}:{node.lineno}", without_code(node.value))
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value.strip()
     ]
-    assert found == []
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_raises_entries_state_the_condition(path):
-    assert [(line, *RAISES.findall(text)) for line, text in strings(path) if RAISES.search(text)] == []
+def found(tics, texts):
+    """Places, tics, and what to write instead."""
+    return [(place, tic, better) for place, text in texts for tic, better in tics.items() if re.search(tic, text)]
+
+
+def test_pages_use_the_terms_of_the_glossary():
+    assert found(TICS, ((page.name, without_code(page.read_text(encoding="utf-8"))) for page in PAGES)) == []
+
+
+def test_docstrings_messages_and_help_use_the_terms_of_the_glossary():
+    assert found(TICS_OF_CODE, strings()) == []
+
+
+def test_raises_entries_state_the_condition():
+    assert [(place, *RAISES.findall(text)) for place, text in strings() if RAISES.search(text)] == []
+
+
+@pytest.mark.parametrize("tic", ["read off the table", "Refuse it", "the ROC AUC of several classes", "colours"])
+def test_tics_are_found(tic):
+    """A docstring with a tic is found; the same words in a doctest or a code span are code."""
+    assert found(TICS_OF_CODE, [("", without_code(f"First.\n\n    {tic}.\n"))])
+    assert not found(TICS_OF_CODE, [("", without_code(f"First ``{tic}``.\n\n    >>> {tic}\n    {tic}\n"))])
 
 
 def test_the_readme_is_short():
