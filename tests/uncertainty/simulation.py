@@ -1,6 +1,7 @@
 """How often intervals hold the truth: many samples, each a group of one accumulator.
 
-``python -m tests.uncertainty.simulation 2000`` writes the tables of docs/intervals.md and docs/comparing-models.md.
+``python -m tests.uncertainty.simulation 2000`` writes the tables of docs/intervals.md and docs/comparing-models.md, and
+``python -m tests.uncertainty.simulation 2000 "200 rows" errors`` one column, and those of one table.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -28,6 +29,7 @@ Columns = dict[str, np.ndarray]
 ROWS_AT_ONCE = 1_000_000  # of samples
 BIG = 2_000_000  # rows, whose metrics are the truth
 LEAST, MOST = 0.93, 0.985
+NONE, SAMPLES = "–", "number of samples"
 SELDOM = 0.5  # share of samples with an interval, below which a table shows none
 CLASSES, LABELS = 10, 5
 DOCS = Path(__file__).parents[2] / "docs"
@@ -51,6 +53,7 @@ THEMES = {  # modules of metrics
     "errors": {"errors", "deviances", "quantiles"},
 }
 AVERAGES = ["f1(average=macro)", "precision(average=weighted)", "recall(average=macro)", "precision", "recall", "f1"]
+OF_CLASSES = ["log_loss", "brier_score", "log_loss_skill", "top_k_accuracy(k=2)", "precision", "recall", "f1"]
 SETS = ["subset_accuracy", "hamming_loss", "samples_jaccard"]
 PAIRED = [
     *("accuracy", "recall", "specificity", "precision", "npv", "f1", "mcc", "kappa", "balanced_accuracy", "roc_auc"),
@@ -81,6 +84,11 @@ class Setting:
     make: Callable[..., sm.Accumulator]
     only: Sequence[str] | None = None
     paired: bool = False
+
+    @property
+    def title(self) -> str:
+        """Of the column."""
+        return self.name.removesuffix(", paired")
 
     @cached_property
     def metrics(self) -> list[str]:
@@ -208,7 +216,12 @@ SETTINGS = [
     ),
     Setting("10 classes", "classes", 2_000, classes, multiclass),
     Setting(
-        "10 classes, weighted", "classes", 2_000, partial(weighted, classes), partial(multiclass, sample_weight="w")
+        "10 classes, weighted",
+        "classes",
+        2_000,
+        partial(weighted, classes),
+        partial(multiclass, sample_weight="w"),
+        OF_CLASSES,
     ),
     Setting("200 sets of labels", "sets", 200, sets, multilabel, SETS),
     Setting("2,000 sets of labels", "sets", 2_000, sets, multilabel, SETS),
@@ -281,32 +294,65 @@ def coverage(setting: Setting, samples: int, seed: int = 0, confidence: float = 
     )
 
 
-def lines(settings: Sequence[Setting], found: Sequence[pl.DataFrame]) -> Iterator[str]:
-    """A Markdown table: for each metric and setting the coverage, and in brackets the mean width."""
-    cells: dict[str, list[str]] = {}
-    for frame in found:
-        for metric, _, given, covered, width in frame.iter_rows():
-            cells.setdefault(metric, []).append(f"{covered:.3f} ({width:.2g})" if given >= SELDOM and width else "–")
-    yield f"| Metric | {' | '.join(s.name.removesuffix(', paired') for s in settings)} |"
-    yield "|---" * (len(settings) + 1) + "|"
-    for metric, row in cells.items():
-        if set(row) != {"–"}:
-            yield f"| `{metric}` | {' | '.join(row)} |"
+def column(found: pl.DataFrame, samples: int) -> dict[str, str]:
+    """The coverage by metric, in bold if it is far from what it should be, and in brackets the mean width."""
+    cells = {SAMPLES: f"{samples:,}"}
+    for metric, _, given, covered, width in found.iter_rows():
+        if given < SELDOM or not width:
+            cells[f"`{metric}`"] = NONE
+            continue
+        share = f"{covered:.3f}" if LEAST <= covered <= MOST else f"**{covered:.3f}**"
+        cells[f"`{metric}`"] = f"{share} ({width:.2g})"
+    return cells
 
 
-def main(samples: int, *tables: str) -> None:
-    """Write some tables, or all, to the pages that show them."""
-    for table in tables or dict.fromkeys(s.table for s in SETTINGS):
-        settings, found = [s for s in SETTINGS if s.table == table], []
-        for setting in settings:
-            start = time.perf_counter()
-            found.append(coverage(setting, samples))
-            print(f"{setting.name}: {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
-        path = DOCS / ("comparing-models.md" if table.startswith("paired") else "intervals.md")
-        mark = re.compile(rf"(<!-- coverage: {table} -->\n\n).*?(?=\n\n)", re.DOTALL)
-        before, after = mark.split(path.read_text("utf-8"))[::2]
-        rows = "\n".join(lines(settings, found))
-        path.write_text(f"{before}<!-- coverage: {table} -->\n\n{rows}{after}", "utf-8")
+def page_of(table: str) -> Path:
+    """The page that shows a table."""
+    return DOCS / ("comparing-models.md" if table.startswith("paired") else "intervals.md")
+
+
+def mark_of(table: str) -> re.Pattern[str]:
+    """Finds a table on its page."""
+    return re.compile(rf"(?<=<!-- coverage: {table} -->\n\n).*?(?=\n\n)", re.DOTALL)
+
+
+def documented(table: str) -> dict[str, dict[str, str]]:
+    """The columns of a table as its page shows them."""
+    found = mark_of(table).search(page_of(table).read_text("utf-8"))
+    assert found is not None
+    return columns_of_table(found[0])
+
+
+def columns_of_table(text: str) -> dict[str, dict[str, str]]:
+    """The columns of a Markdown table, each by the first cell of its rows."""
+    header, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
+    return {name: {row[0]: row[i] for row in rows if row[i]} for i, name in enumerate(header[1:], 1)}
+
+
+def table_of(columns: dict[str, dict[str, str]]) -> str:
+    """A Markdown table; without metrics that have an interval in no column."""
+    metrics = dict.fromkeys(metric for cells in columns.values() for metric in cells)
+    rows = [[metric, *(cells.get(metric, "") for cells in columns.values())] for metric in metrics]
+    rows = [row for row in rows if {*row[1:]} - {NONE, ""}]
+    lines = [["Metric", *columns], ["---"] * (len(columns) + 1), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def write(setting: Setting, found: pl.DataFrame, samples: int) -> None:
+    """Write the column of a setting to the page that shows it."""
+    path, columns = page_of(setting.table), documented(setting.table)
+    columns[setting.title] = column(found, samples)
+    ordered = [s.title for s in SETTINGS if s.table == setting.table and s.title in columns]
+    table = table_of({name: columns[name] for name in ordered})
+    path.write_text(mark_of(setting.table).sub(table, path.read_text("utf-8")), "utf-8")
+
+
+def main(samples: int, *wanted: str) -> None:
+    """Write the columns of some settings, of all settings of some tables, or of all."""
+    for setting in (s for s in SETTINGS if not wanted or {s.name, s.table} & {*wanted}):
+        start = time.perf_counter()
+        write(setting, coverage(setting, samples), samples)
+        print(f"{setting.name}: {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":
