@@ -356,6 +356,7 @@ def test_the_chart_is_drawn_and_nothing_is_wider_than_the_window(opened, width, 
     box = window.locator("#chart svg").bounding_box()
     assert box["height"] > 400
     assert box["x"] + box["width"] <= width
+    assert window.evaluate("e => e.scrollWidth - e.clientWidth", window.query_selector("#breaches .scroll")) == 0
 
 
 @pytest.mark.browser
@@ -389,12 +390,17 @@ def test_a_range_of_time_is_chosen_by_fields_and_by_dragging(opened):
     assert str(DAYS[5]) < first < last < str(DAYS[-1])
     window.get_by_role("button", name="All", exact=True).click()
     assert window.input_value("#from") == str(DAYS[0])
+    window.get_by_role("button", name="7 days", exact=True).click()
+    assert window.input_value("#from") == str(DAYS[-7])
+    assert window.input_value("#to") == str(DAYS[-1])
+    shown = window.locator(".buttons button:visible").all_inner_texts()
+    assert shown == ["7 days", "All"]  # the others show too few windows, or all
 
 
 @pytest.mark.browser
 def test_breaches_lead_to_their_segment(opened):
     window = opened()
-    window.get_by_role("button", name="app").first.click()
+    window.get_by_role("button", name="shop app", exact=True).first.click()
     window.wait_for_function("document.getElementById('chosen').textContent === 'accuracy, shop app'")
     assert window.locator("#chart path.breach").count() >= 1
     assert window.locator("#chart rect.breached").count() >= 1

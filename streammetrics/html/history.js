@@ -112,7 +112,7 @@ function drawing(width) {
   function panel(title, height, low, high, most) {
     if (!(high > low)) [low, high] = [low - (Math.abs(low) || 1) / 10, high + (Math.abs(high) || 1) / 10];
     svg(plot, "text", { x: 0, y: top + 12, class: "title" }, fitting(title));
-    const head = top + 20, foot = head + height;
+    const head = top + 27, foot = head + height;
     const y = (number) => foot - ((Math.min(Math.max(number, low), high) - low) / (high - low)) * height;
     const { found, digits } = ticks(low, high, most);
     for (const tick of found) {
@@ -303,7 +303,7 @@ function list() {
   body.replaceChildren();
   for (const { rule, place, first, end } of found.slice(0, 200)) {
     const row = html(body, "tr", "");
-    html(html(row, "td", ""), "button", names[place], { type: "button" }).addEventListener("click", () => {
+    html(html(row, "td", ""), "button", segment.options[place].dataset.name, { type: "button" }).addEventListener("click", () => {
       segment.value = place;
       const own = page.metrics.findIndex((measure) => measure.name === rule.metric);
       if (own >= 0) metric.value = own;
@@ -344,9 +344,12 @@ for (const field of [from, to]) {
   field.addEventListener("change", typed);
 }
 for (const field of [metric, segment]) field.addEventListener("change", draw);
-for (const button of document.querySelectorAll("[data-last]")) {
-  button.addEventListener("click", () => choose(button.dataset.last ? last + 1 - Number(button.dataset.last) : 0, last));
+for (const button of document.querySelectorAll("[data-days]")) {
+  const first = times.findIndex((time) => time > times[last] - Number(button.dataset.days) * 864e5);
+  button.hidden = first < 1 || last - first < 3; // all windows, or too few
+  button.addEventListener("click", () => choose(first, last));
 }
+element("all").addEventListener("click", () => choose(0, last));
 const lead = [[times.length.toLocaleString("en"), `windows (${page.window}) from ${page.windows[0].replace("T", " ")} to ${page.windows[last].replace("T", " ")}`],
   [names.length.toLocaleString("en"), names.length === 1 ? "segment" : "segments"]];
 if (page.rules.length) lead.push([page.rules.length, page.rules.length === 1 ? "rule" : "rules"]);
