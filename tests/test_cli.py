@@ -195,6 +195,22 @@ def test_check_decides_in_every_group(folder):
     assert failing[0].startswith("roc_auc >= 0.99 does not hold for country BR: roc_auc is 0.")
 
 
+@pytest.mark.parametrize("group", [[], ["store"]])
+def test_help_has_every_summary_whole(group):
+    listed = CliRunner().invoke(main, [*group, "--help"], terminal_width=80).output.partition("Commands:")[2]
+    assert "  check " in listed
+    assert "..." not in listed
+
+
+def test_first_errors_say_what_to_type(folder):
+    evaluate = ["evaluate", folder / "days"]
+    assert "requires --y-true. Columns of the files: 'day', " in run(*evaluate, code=2)
+    two = run(*evaluate, "--y-true", "clicked", "--y-score", "new=p_click", "--y-score", "p_click", code=2)
+    assert "name=column for each of several columns, such as a=p_click." in two
+    assert "second state or --models A B, to compare two models" in run("compare", folder / "state", code=2)
+    assert "--models A B, not both" in run("compare", *[folder / "state"] * 2, "--models", "a", "b", code=2)
+
+
 def test_check_of_one_model(folder, tmp_path):
     scores = ["--y-score", "good=p_click", "--y-score", "bad=1 - p_click"]
     run("evaluate", folder / "days", "--y-true", "clicked", *scores, "--save", tmp_path / "two.state")

@@ -54,7 +54,8 @@ class Columns:
         if len(texts) == 1 and (texts[0] in self.schema or not pairs[0]):
             return self.one(texts[0])
         if not all(pairs):
-            raise click.UsageError(f"Write name=column for each of several columns, got {' '.join(texts)}.")
+            bare = texts[pairs.index(None)]
+            raise click.UsageError(f"Write name=column for each of several columns, such as a={bare}.")
         return {key(pair[1]): self.one(pair[2]) for pair in pairs if pair}
 
     def value(self, text: str, column: Any) -> Any:

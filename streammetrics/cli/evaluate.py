@@ -26,6 +26,7 @@ from streammetrics.pipeline import accumulate, require_rows
 from streammetrics.rows.roles import SEVERAL
 from streammetrics.sources.streams import open_files
 from streammetrics.tasks import binary, multiclass, multilabel, predictions, regression
+from streammetrics.text import few
 
 TASKS: dict[str, Callable[..., Accumulator]] = {
     "binary": binary,
@@ -132,7 +133,10 @@ def evaluate_command(
 @click.argument("folder", type=click.Path(path_type=Path), default=Path("predictions"))
 @click.option("--rows", type=click.IntRange(min=1000), default=2_000_000, show_default=True, help="Rows to write.")
 def demo(folder: Path, rows: int) -> None:
-    """Write and evaluate thirty days of click predictions."""
+    """Write click predictions to FOLDER and evaluate them.
+
+    They are of thirty days, and evaluated by country.
+    """
     click.echo(f"Writing {rows:,} predictions of {demo_data.DAYS} days to {folder}/ …")
     paths = demo_data.write_predictions(folder, rows)
     start = time.perf_counter()
@@ -169,7 +173,8 @@ def _task(name: str, columns: Columns, options: dict[str, Any]) -> Accumulator:
     if unknown := sorted(set(given) - set(parameters)):
         raise click.UsageError(f"--task {name} does not accept --{unknown[0].replace('_', '-')}.")
     if missing := [k for k, p in parameters.items() if p.default is p.empty and k not in given]:
-        raise click.UsageError(f"--task {name} requires --{missing[0].replace('_', '-')}.")
+        needed, known = " and ".join(f"--{k.replace('_', '-')}" for k in missing), few(columns.schema)
+        raise click.UsageError(f"--task {name} requires {needed}. Columns of the files: {known}.")
     key = label if name in SEVERAL else str
     given |= {k: columns.by_name(given[k], key) for k in ("y_true", "y_score", "y_pred") if k in given}
     given |= {k: columns.one(given[k]) for k in ("sample_weight", "unit") if k in given}

@@ -52,7 +52,7 @@ def show_command(
 ) -> None:
     """Show the metrics of a saved state.
 
-    With --by, groups are rolled up to these group columns.
+    With --by or --total, groups are rolled up to some of the group columns, or to one.
     """
     show(report_of(state, by, total, metrics, confidence, always), form, output, html)
 
@@ -82,11 +82,11 @@ def check_command(
     form: str,
     output: Path | None,
 ) -> None:
-    """Check requirements on a saved state, in every group and for every model.
+    """Check requirements on a saved state.
 
-    A requirement holds if the certified bounds prove it: with >= the lower bound decides, with <= the upper bound. The
-    exit code is 1 if one does not hold. --format github prints annotations for GitHub Actions, --format junit a report
-    for CI systems.
+    Each must hold in every group and for every model. It holds if the certified bounds prove it: with >= the lower
+    bound decides, with <= the upper bound. The exit code is 1 if one does not hold. --format github prints annotations
+    for GitHub Actions, --format junit a report for CI systems.
     """
     report = report_of(state, by, total)
     report = report if model is None else report._of_model(model)
@@ -123,7 +123,8 @@ def compare_command(
 ) -> None:
     """Compare the metrics of two saved states, or of two models."""
     if (b is None) == (models is None):
-        raise click.UsageError("Pass either a second state or --models, not both.")
+        only = "not both" if models else "to compare two models of one state"
+        raise click.UsageError(f"Pass either a second state or --models A B, {only}.")
     one, *other = (report_of(state, by, total, metrics) for state in (a, b) if state is not None)
     found = compare(one, *other, models=models, confidence=confidence, independent=independent)
     write(found.frame, differences(found.frame, found.note, width()), form, output)

@@ -77,9 +77,9 @@ def store_append(
 @click.argument("uri")
 @click.argument("source")
 def store_offset(uri: str, source: str) -> None:
-    """Show the stored offset of a source in a history.
+    """Show the offset up to which a history has a source.
 
-    Prints 0 if there is none.
+    Prints 0 if it has no rows of SOURCE.
     """
     click.echo(MetricStore(uri).offset(source) or 0)
 
@@ -148,7 +148,7 @@ def store_check(
 ) -> None:
     """Check the newest windows of a history against rules.
 
-    RULES is a TOML file such as:
+    RULES is a TOML file, such as:
 
     \b
     [[rule]]
@@ -212,7 +212,7 @@ def store_page(
 ) -> None:
     """Write a history as one HTML page.
 
-    With RULES, a TOML file, the page also shows their breaches.
+    With RULES, a TOML file, the page shows their breaches.
     """
     MetricStore(uri).save_html(
         output,
