@@ -20,7 +20,18 @@ from streammetrics.history.table import Table
 from streammetrics.joining.columns import Columns
 from streammetrics.joining.evaluation import evaluators, require_complete, shares
 from streammetrics.joining.pairs import Change, pairs
-from streammetrics.joining.waiting import COMMIT, CORRECTION, DAY, FOLDER, KIND, LABEL, SCORE, Waiting, days
+from streammetrics.joining.waiting import (
+    COMMIT,
+    CORRECTION,
+    DAY,
+    FOLDER,
+    KIND,
+    LABEL,
+    SCORE,
+    Waiting,
+    days,
+    last_commit,
+)
 from streammetrics.pipeline import accumulate
 
 HALVES = (SCORE, LABEL, CORRECTION)
@@ -62,12 +73,13 @@ class Log:
         while True:
             stored = self.store.offset(FOLDER) or 0  # before the log, which may only be newer
             table = self.waiting.table.find()
-            upto = 0 if table is None else table.version()
-            if stored > upto:
+            if stored > (0 if table is None else table.version()):
                 raise StateError(
                     f"The rows that wait at {self.waiting.table.uri} are older than the history. Restore the folder."
                 )
-            since = stored or self._before_labels(table)
+            if table is None:
+                return None
+            upto, since = last_commit(table), stored or self._before_labels(table)
             if upto <= since:
                 return table
             change = tried
@@ -85,8 +97,8 @@ class Log:
 
     def _before_labels(self, table: Any) -> int:
         """The commit before that of the first label, up to which there were no pairs."""
-        if table is None or days(table, LABEL, CORRECTION).is_empty():
-            return 0 if table is None else int(table.version())
+        if days(table, LABEL, CORRECTION).is_empty():
+            return last_commit(table)
         return int(self.waiting.rows(table, LABEL, CORRECTION).select(pl.min(COMMIT)).collect().item()) - 1
 
     def _days(self, scores: pl.DataFrame) -> pl.Series:
@@ -98,7 +110,7 @@ class Log:
         What waits must not fail later, so rows that cannot be evaluated with their other half must not come to wait.
         """
         log = pl.concat([self.waiting.rows(table, *HALVES), rows.lazy()], how="diagonal_relaxed")
-        change = self._change(log, rows.select(self.columns.key), table.version(), table.version() + 1)
+        change = self._change(log, rows.select(self.columns.key), last_commit(table), table.version() + 1)
         for acc, share in shares(pl.concat([change.new, change.corrected]).lazy(), self._evaluators()):
             joined = share.collect()
             require_complete(joined, acc, self.columns.named)

@@ -114,7 +114,8 @@ class Waiting:
             earlier = self.rows(table, EXPIRED).collect()
             rows = pl.concat([kept.collect(), earlier, counts], how="diagonal_relaxed")
             where = f"{KIND} <> '{SCORE}' OR {DAY} < '{before.isoformat()}'"
-            self._write(table, rows, mode="overwrite", predicate=where, said={BEFORE: before.toordinal()})
+            said = {BEFORE: before.toordinal(), FOLDER: last_commit(table)}
+            self._write(table, rows, mode="overwrite", predicate=where, said=said)
 
         self.table.commit(leave)
 
@@ -129,7 +130,7 @@ class Waiting:
         schema = pl.Schema(table.schema())
         rows = rows.with_columns(pl.lit(None, kind).alias(c) for c, kind in schema.items() if c not in rows.columns)
         columns = [fitted(rows[name], kind) for name, kind in schema.items()]
-        mark = {FOLDER: table.version() + 1} | (said or {})  # a whole commit ends so
+        mark = {FOLDER: table.version() + 1} | (said or {})  # a whole commit ends so; see `last_commit`
         marks = [deltalake().Transaction(app_id=name, version=version) for name, version in mark.items()]
         write(table, pl.DataFrame(columns).to_arrow(), transactions=marks, together=TOGETHER, **how)
 
@@ -148,6 +149,12 @@ def days(table: Any, *kinds: str) -> pl.Series:
     """Return the days that have rows of some kinds, from the names of folders."""
     found = pl.DataFrame(table.get_add_actions(flatten=True))
     return found.filter(pl.col(f"partition.{KIND}").is_in(kinds))[f"partition.{DAY}"].cast(pl.Date)
+
+
+def last_commit(table: Any) -> int:
+    """The last commit that brought rows; those that compact the table or let rows expire bring none."""
+    found: int | None = table.transaction_version(FOLDER)
+    return found or 0
 
 
 def newest(table: Any) -> date | None:

@@ -149,9 +149,11 @@ def test_files_are_joined_and_nothing_changes(tmp_path):
     for number in range(12):
         joiner.add_scores(scores([number], number))
         joiner.add_labels(labels([number, 50 + number]))
-    before = joiner.coverage()
+    before, version = joiner.coverage(), joiner.store._table.find().version()
     joiner.compact(vacuum=False)
     assert joiner.coverage().equals(before)
+    assert joiner.add_labels(labels([])) == sm.Joined()
+    assert joiner.store._table.find().version() == version  # no rows came
     assert joiner.add_labels(labels([11, 5])).duplicates == 2
     assert joiner.store.query().seen == 12
 
