@@ -18,7 +18,7 @@ VERDICT = "verdict of the rule"  # a name that no group column has
 
 
 def require_scores(rules: Sequence[Rule], scores: object) -> None:
-    """Refuse rules before labels without a history of scores."""
+    """Reject rules before labels without a history of scores."""
     if scores is None and any(rule.before_labels for rule in rules):
         raise SpecificationError(
             "Rules with 'before_labels' require the history of scores. Pass ", Argument("scores"), "."

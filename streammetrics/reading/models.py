@@ -1,4 +1,4 @@
-"""Models side by side in a state: the rows of one, and what is kept of the rows of two together."""
+"""Models side by side in a state: the groups of one, and the tables of pairs of models."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def pairs_of(state: State, a: str, b: str) -> State:
 
 
 def require_models(state: State, *names: str) -> None:
-    """Refuse models that a state does not have.
+    """Reject models that a state does not have.
 
     Raises:
         ReportError: If there is no such model.
