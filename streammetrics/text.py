@@ -193,7 +193,8 @@ def render(frame: pl.DataFrame, by: list[str], width: int | None = None) -> str:
     thresholds = frame["threshold"].drop_nulls().unique().to_list() if "threshold" in frame.columns else []
     if len(thresholds) != 1:
         return shown
-    return f"{shown}\nScores of at least {thresholds[0]:g} count as positive."  # which no column says
+    decided = f"Scores of at least {thresholds[0]:g} count as positive."  # which no column says
+    return f"{shown}\n{_filled(decided, width)}"
 
 
 def differences(frame: pl.DataFrame, note: str | None = None, width: int | None = None) -> str:

@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -21,9 +22,10 @@ from dataclasses import replace
 from streammetrics.cli import main, watching
 
 def slow(batches):
-    for batch in batches:
-        yield batch
-        time.sleep({pause})
+    for batch in batches:  # small files may come together
+        for part in batch.iter_slices(100):
+            yield part
+            time.sleep({pause})
 
 opened = watching.open_stream
 watching.EVERY = watching.SHARE = 0
@@ -113,6 +115,13 @@ def test_a_log_has_looks_below_each_other(files, monkeypatch):
     assert result.stdout == CliRunner().invoke(main, files).stdout
     for name in ("LOGGED", "SHARE"):
         monkeypatch.setattr(watching, name, 0)
+    opened = watching.open_stream
+
+    def in_parts(*arguments):
+        stream = opened(*arguments)
+        return replace(stream, batches=(part for batch in stream.batches for part in batch.iter_slices(100)))
+
+    monkeypatch.setattr(watching, "open_stream", in_parts)
     assert CliRunner().invoke(main, [*files, "--watch"]).stderr.count("rows/s") == BATCHES
 
 
