@@ -175,7 +175,7 @@ class Rule:
                 pl.Series([datetime(2000, 1, 1)]).dt.truncate(self.over)
 
     def _require_a_limit_on_the_change(self) -> None:
-        """Refuse a limit that any unchanged metric breaches: it is meant for the value."""
+        """Reject a limit that any unchanged metric breaches: it is meant for the value."""
         required, limits_change = self.required, self.against and not (self.measure or self.before_labels)
         if limits_change and not required.holds(0.0):
             sign, better = ("-", "rise") if required.wants_high else ("", "fall")

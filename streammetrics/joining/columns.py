@@ -166,7 +166,7 @@ def _refuse_nulls(column: pl.Series) -> None:
 
 
 def _refuse_inexact(key: pl.Series) -> None:
-    """Refuse keys that the table of waiting rows cannot tell apart."""
+    """Reject keys that the table of waiting rows cannot tell apart."""
     kind = key.dtype
     if kind.is_nested() or kind in (pl.Int128, pl.UInt128, pl.Time, pl.Duration, pl.Object):
         raise ColumnError(f"Column {key.name!r} is of type {kind}, which cannot be a key. Cast it to String.")

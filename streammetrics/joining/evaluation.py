@@ -44,7 +44,7 @@ def shares(rows: pl.LazyFrame, accs: Sequence[Accumulator]) -> Iterator[tuple[Ac
 
 
 def require_complete(rows: pl.DataFrame, acc: Accumulator, named: Callable[[pl.DataFrame, int], str]) -> None:
-    """Refuse rows that lack a column of an accumulator: it was not needed when they came, or they had been refused.
+    """Reject rows that lack a column of an accumulator: it was not required when they came.
 
     Raises:
         DataError: If some do.

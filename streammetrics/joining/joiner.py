@@ -183,6 +183,6 @@ class Joiner:
 
 
 def _days_before(day: date, length: str) -> date:
-    """A day moved back by a length of time, at most to the first that Python has."""
+    """A day moved back by a duration, at most to the first that Python can represent."""
     found: date = earlier(pl.Series([day]), length).clip(date.min).item()
     return found

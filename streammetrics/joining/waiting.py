@@ -213,7 +213,7 @@ def _as_stored(table: Any, rows: pl.DataFrame) -> pl.DataFrame:
     """Rows as `Waiting.rows` would give them, but for columns that are all null.
 
     Raises:
-        ColumnError: where a column is of another type than before.
+        ColumnError: If a column has another type than before.
     """
     schema, zones = pl.Schema(table.schema()), _zones(table)
     made = []

@@ -73,7 +73,7 @@ def _known(metric: Metric, statistic: Statistic, view: View, table: pl.DataFrame
 
 
 def _influence(metric: Metric, statistic: Statistic, view: View, table: pl.DataFrame) -> Influence | None:
-    """How the influence of a row is found: for several classes, of a pair of labels."""
+    """How to compute the influence of a row: for multiclass metrics, of a pair of labels."""
     twins = _twins(statistic, view, is_weighted(statistic, table))
     if not _of_pairs(metric, statistic, view):
         return influence(metric, twins)

@@ -70,7 +70,7 @@ def ascending(rows: pl.DataFrame) -> bool:
 
 
 def places(rows: pl.DataFrame) -> tuple[Codes, Codes]:
-    """For each row the place of its values among the distinct ones as Polars sorts them, and the first row of each.
+    """Return the rank of each row among the distinct ones, sorted as in Polars, and the first row of each.
 
     >>> places(pl.DataFrame({"x": ["b", "a", "b"]}))
     (array([1, 0, 1]), array([1, 0]))
@@ -95,9 +95,9 @@ def places(rows: pl.DataFrame) -> tuple[Codes, Codes]:
 
 
 def summed(table: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    """A table with the values of rows of the same keys added up, sorted by them.
+    """Return a table with the sums of the rows of each key, sorted by key.
 
-    Equal tables give equal sums, to the last bit: a group-by would add up in an order that varies.
+    Equal tables give equal sums, bit for bit. A group-by would sum in varying order.
 
     >>> summed(pl.DataFrame({"x": ["b", "a", "b"], "n": [1, 2, 3]}), ["x"]).rows()
     [('a', 2), ('b', 4)]

@@ -28,7 +28,7 @@ SMALLEST, LARGEST = -(2**63), 2**64 - 1  # integers of 64 bits
 
 
 def require_columns(wanted: Sequence[str], present: Sequence[str]) -> None:
-    """Refuse data that lack columns, and name all of them.
+    """Reject data with missing columns, and name all of them.
 
     Raises:
         ColumnError: If a column is missing.

@@ -113,7 +113,7 @@ class RedisStream:
         return self._after_missing(start) if start else list(found)
 
     def _after_missing(self, start: int) -> list[Entry]:
-        """The entries after one that is not in the stream any more. If there is no stream yet, none are lost so far."""
+        """The entries after one that is not in the stream any more. Without a stream, none are lost so far."""
         with self.client.pipeline() as together:
             together.xrange(self.key, self.entry_id(start + 1), count=self.count)
             together.xinfo_stream(self.key)
