@@ -127,6 +127,15 @@ def test_batches_add_up_to_all_rows_and_compaction_changes_no_bit(make, store, m
         require_same(store.query(by=whole.roles.by), whole)
 
 
+@pytest.mark.parametrize("day", [None, date(2026, 1, 31)])
+def test_groups_that_came_once_and_several_times_add_up(day, store):
+    rows = pl.DataFrame({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4], "day": pl.Series([day] * 3, dtype=pl.Date)})
+    for batch, countries in enumerate(([None, "DE", "FR"], [None, "DE", "DE"], [None, "IT", "DE"])):
+        store.append(COUNTS().update(rows.with_columns(country=pl.Series(countries))), batch_id=f"{batch}")
+    found = dict(store.query(by="country").finalize(["rows"]).frame.select("country", "value").iter_rows())
+    assert found == {None: 3, "DE": 4, "FR": 1, "IT": 1}
+
+
 @pytest.mark.parametrize("most", [15, 14, 16, 30])
 def test_compaction_changes_no_bit_however_many_groups_come_together(most, store, monkeypatch):
     for limit in ("GROUPS", "SMALL_GROUPS"):

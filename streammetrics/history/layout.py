@@ -189,12 +189,15 @@ class Layout:
         The result is therefore the same, bit for bit, if the first rows of a group were merged before.
         """
         rows = rows.sort(*self.groups, "version", nulls_last=True)
-        again = pl.all_horizontal(pl.col(c).eq_missing(pl.col(c).shift()) for c in self.groups).slice(1)
-        if not rows.select(again.any()).item():
+        row = pl.int_range(pl.len())
+        same = pl.all_horizontal(pl.col(c).eq_missing(pl.col(c).shift()) for c in self.groups)
+        again = rows.select(same & (row > 0)).to_series()
+        if not again.any():
             return self.accumulator(rows)
-        place = pl.int_range(pl.len()).over(self.groups).alias(PLACE)
-        parts = rows.with_columns(place).partition_by(PLACE, maintain_order=True)
-        total, finished = self.accumulator(parts[0]), []
+        once = ~again & ~again.shift(-1, fill_value=False)
+        place = row - pl.when(~again).then(row).forward_fill()
+        parts = rows.with_columns(place.alias(PLACE)).filter(~once).partition_by(PLACE, maintain_order=True)
+        total, finished = self.accumulator(parts[0]), [self.accumulator(rows.filter(once))]
         for part in parts[1:]:
             more = self.accumulator(part)
             goes_on = pl.lit(find(total.state.keys, more.state.groups).is_not_null())

@@ -51,8 +51,7 @@ def may_overflow(state: State) -> bool:
 
 
 def _is_large(sums: pl.Series) -> bool:
-    low, high = extent(sums)
-    return not (low >= -HEAVY and high <= HEAVY) and bool((sums.is_finite() & (sums.abs() > HEAVY)).any())
+    return bool((sums.is_finite() & ~sums.is_between(-HEAVY, HEAVY)).any())
 
 
 def overflown(state: State) -> set[str]:
