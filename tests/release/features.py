@@ -92,7 +92,7 @@ WITHOUT = {  # extras whose absence is an error of the library; the others' obje
     "prometheus": prometheus,
     "plot": plot,
     "otel": otel,
-    "mlflow": mlflow,
+    "mlflow": lambda: task().update(BATCH).finalize().log_to_mlflow(),
     "duckdb": lambda: import_module("streammetrics.engines.duckdb").evaluate(None, task()),
     "dask": lambda: import_module("streammetrics.engines.dask").evaluate(None, task()),
 }
