@@ -55,7 +55,7 @@ def some(column: Any, places: Any) -> Any:
 
 
 def as_cells(rows: Listed) -> Cells:
-    """Rows, those of a group in one run, as sorted cells of a single value, with the amounts to sum, by label if counted.
+    """Rows, those of a group in one run, as sorted cells of one value, with the amounts to sum, by label if counted.
 
     >>> runs = Runs(np.array([0, 3]), np.array([4]))
     >>> group, low, _, (negatives, positives) = as_cells(Listed(runs, np.array([7, 5, 7]), np.array([1, 0, 0]), None))
