@@ -34,8 +34,8 @@ def roc_auc(neg: Expr, pos: Expr) -> Expr:
     >>> roc_auc([2, 1], [0, 0]) is None
     True
     """
-    (neg,) = near_one(neg.sum() + pos.sum(), neg)
-    return (neg * (_above(pos) + pos / 2)).sum() / (neg.sum() * pos.sum())
+    neg, twice_above, positives = near_one(neg.sum() + pos.sum(), neg, 2 * _above(pos) + pos, pos.sum())
+    return (neg * twice_above).sum() / (2 * neg.sum() * positives)
 
 
 @metric(range=(-1, 1), better="high", aliases=("gini_coefficient", "somers_d"), interval=methods.AUC)

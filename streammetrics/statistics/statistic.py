@@ -33,6 +33,7 @@ def whole(option: str, value: Any, most: int = (1 << 63) - 1) -> int:
     Raises:
         SpecificationError: If the value is not an integer in the range.
 
+    >>> import numpy as np
     >>> whole("capacity=", np.int32(64))
     64
     """
@@ -187,7 +188,7 @@ class Statistic(ABC):
         counts = [pl.col(c) >= 0 for c in self.counts]
         finite = [pl.col(c).is_finite() for c in (*self.counts, *self.sums) if c not in self.added]
         rows = pl.sum_horizontal(pl.col(self.held).cast(pl.Float64))
-        limited = [pl.col(c).is_between(0, rows * (most * (1 + ROUNDING))) for c, most in self.limits.items()]
+        limited = [(pl.col(c) >= 0) & at_most(c, rows * most) for c, most in self.limits.items()]
         return pl.all_horizontal(*counts, *finite, *limited)
 
     def overflown(self) -> pl.Expr:
