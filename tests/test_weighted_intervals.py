@@ -189,7 +189,7 @@ def test_states_without_squares_of_sets_have_no_intervals():
     old = sm.Accumulator.from_bytes((OLD.parent.parent / "0.1.0" / "multilabel.bytes").read_bytes())
     for acc in (old, sm.Accumulator.from_bytes(old.to_bytes()), old + old):
         found = acc.finalize(["hamming_loss", "samples_jaccard", "subset_accuracy"], confidence=0.95)
-        reason = "no interval: the state lacks sums that it needs, as those of earlier versions do"
+        reason = "no interval: the state lacks required sums, like states of earlier versions"
         assert [found[m].note for m in ("hamming_loss", "samples_jaccard")] == [reason] * 2
         assert found["subset_accuracy"].ci_lower < found["subset_accuracy"].value
 
