@@ -260,7 +260,7 @@ def test_weighted_kappa_of_one_label_is_null():
     ("matrix", "message"),
     [
         ([[0, 1], [1, 0]], "weights= must be a 3 x 3 matrix, one row per label, got 2 x 2"),
-        ([0, 1, 2], "it is 3"),
+        ([0, 1, 2], "3 x 3 matrix, one row per label, got 3"),
         ([[0, 1], [1]], "weights= must be a square matrix of numbers"),
         ([["a"] * 3] * 3, "weights= must be a square matrix of numbers"),
         (np.full((3, 3), np.nan), "weights= must be finite"),

@@ -103,7 +103,7 @@ def test_monitoring_runs_from_the_top_and_prints_what_it_says():
         ("why-bounds", 2),
         ("late-labels", 3),
         ("histories", 3),
-        ("integrations", 3),
+        ("integrations", 4),
     ],
 )
 @pytest.mark.usefixtures("directory")
