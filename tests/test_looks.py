@@ -96,7 +96,7 @@ def ever_missed(looks, streams, step):
 @pytest.mark.parametrize(
     ("looks", "streams", "most"),
     [
-        pytest.param(300, 100, 0.115, marks=pytest.mark.thorough),  # 0.05 and three standard errors
+        pytest.param(300, 100, 0.115, marks=pytest.mark.long),  # 0.05 and three standard errors
         pytest.param(3_000, 200, 0.096, marks=pytest.mark.long),
     ],
 )
