@@ -35,12 +35,14 @@ KNOWN: dict[str, list[tuple[set[str], float, float]]] = {
         (AT_THRESHOLD | {"roc_auc", "gini"}, 0.91, 1.0),
         ({"brier_score", "calibration_in_the_large"}, 0.87, MOST),
     ],
-    "no skill": [({"mcc", "diagnostic_odds_ratio"}, 0.91, 1.0)],  # a few rows reach the threshold
+    "no skill": [({"mcc", "kappa", "diagnostic_odds_ratio"}, 0.91, 1.0)],  # a few rows reach the threshold
     "40 units": [({"log_loss", "log_loss_skill"}, 0.91, MOST)],  # few units of very different size of loss
     "40 units, weighted": [({*simulation.BINARY}, 0.90, MOST)],
-    "weighted": [({"recall_at_fpr(fpr=0.1)", "best_f1"} | AREAS, 0.90, MOST)],
+    "weighted": [({"recall_at_fpr(fpr=0.1)", "best_f1", "best_mcc"} | AREAS, 0.90, MOST)],
     "weighted, 2% positive": [({*simulation.BINARY}, 0.91, MOST)],  # worth 25 positives of equal weight
     "200 errors": [(TAILS, 0.90, MOST), ({"gamma_deviance"}, 0.87, MOST)],  # heavy tails
+    "2,000 errors": [({"gamma_deviance"}, 0.92, MOST)],  # which has the heaviest tail
+    "200 rows, 30% positive, 0.8": [({"best_f1"}, LEAST, 0.99)],  # maxima have wide intervals
     "2,000 errors, weighted": [(TAILS | {"gamma_deviance", "mean_predicted", "pinball_loss(q=0.9)"}, 0.90, MOST)],
 }
 
