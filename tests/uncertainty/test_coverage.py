@@ -59,7 +59,7 @@ def expected(setting: str, metric: str) -> tuple[float, float]:
 def test_intervals_hold_the_truth_as_often_as_they_say(setting):
     samples, room = (400, 0.02) if setting.paired else (2_000, 0.0)  # two standard errors of the share
     found = coverage(setting, samples).filter(pl.col("given") >= SELDOM)
-    assert found.height >= 5
+    assert found.height >= 3
     missed = []
     for metric, _, _, covered, _ in found.iter_rows():
         least, most = expected(setting.name, metric)
