@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.counting.fitting import LONG, Cells, add_up, sort_order
-from streammetrics.kernels import Runs
+from streammetrics.kernels import Runs, ranges
 from streammetrics.kernels.lattice import Keys
 
 T = TypeVar("T", bound=np.integer[Any])
@@ -33,8 +33,7 @@ class Listed(NamedTuple):
         order = sort_order(groups)
         sizes, groups, before = sizes[order], groups[order], before[order]
         starts = np.cumsum(sizes) - sizes
-        rows = np.repeat(before - starts, sizes)
-        rows += np.arange(len(rows))
+        rows = ranges(before, sizes)
         first = np.flatnonzero(np.diff(groups, prepend=-1))
         joint = Runs(np.append(starts[first], len(rows)), groups[first])
         columns: Iterable[Any] = zip(*(part[1:] for part in parts), strict=True)

@@ -95,8 +95,6 @@ class Tabled:
         return np.full(slots, EMPTY), np.zeros((slots, self.sides), dtype=np.float64 if self.weighted else np.int64)
 
 
-def _slots(offsets: Integers, bits: Integers) -> Integers:
+def _slots(offsets: Integers, bits: Integers) -> Codes:
     """All slots of some tables, one table after the other."""
-    sizes = 1 << bits
-    slots: Integers = np.arange(sizes.sum()) + np.repeat(offsets - (np.cumsum(sizes) - sizes), sizes)
-    return slots
+    return kernels.ranges(offsets, 1 << bits)

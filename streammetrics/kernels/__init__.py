@@ -8,7 +8,7 @@ from typing import Final
 from streammetrics.kernels import classes, errors, hash_tables, pairs, resolution
 from streammetrics.kernels import numpy as definition
 from streammetrics.kernels.choice import fastest
-from streammetrics.kernels.numpy import CLIP, NOTHING, Codes, Counts, Extent, Floats, Runs
+from streammetrics.kernels.numpy import CLIP, NOTHING, Codes, Counts, Extent, Floats, Runs, ranges
 
 add_runs: Final = definition.add_runs  # the library does it as fast as a loop
 arrange: Final = fastest(definition.arrange)
@@ -52,6 +52,7 @@ __all__ = [
     "likeliest",
     "number",
     "place_bins",
+    "ranges",
     "row_sums",
     "sum_bins",
     "sum_calibration",

@@ -62,6 +62,17 @@ class Runs(NamedTuple):
             yield from ((block, codes[block]) for block in blocks(len(codes), rows))
 
 
+def ranges(starts: NDArray[np.integer], sizes: NDArray[np.integer]) -> Codes:
+    """The places of several ranges, one range after the other.
+
+    >>> ranges(np.array([5, 0]), np.array([2, 3]))
+    array([5, 6, 0, 1, 2])
+    """
+    places: Codes = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
+    places += np.arange(len(places))
+    return places
+
+
 def arrange(codes: Codes, groups: int) -> tuple[Codes | None, Runs]:
     """The order that brings rows of one group together, None for rows that stay as they are, and their runs; 12 ns.
 

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from streammetrics.kernels import ranges
 from streammetrics.uncertainty.distributions import t_quantiles, upper_level
 from streammetrics.uncertainty.limits import limits, tidy
 
@@ -183,13 +184,13 @@ def _read_slopes(
 ) -> None:
     """Slopes of some groups, from an unchanged copy of each, and a copy per nonempty cell with this cell varied."""
     own = np.repeat(np.arange(len(starts)), sizes)
-    rows = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(len(own))
+    rows = ranges(starts, sizes)
     cell, column = np.nonzero(amounts[rows])
     step = steps[rows[cell], column]
     of_copy = np.concatenate([np.arange(len(starts)), own[cell]])
     size = sizes[of_copy]
     begin = np.cumsum(size) - size
-    index = np.repeat(starts[of_copy] - begin, size) + np.arange(size.sum())
+    index = ranges(starts[of_copy], size)
     varied = amounts[index]
     varied[begin[len(starts) :] + rows[cell] - starts[own[cell]], column] += step
     number = pl.Series(GROUP, np.repeat(np.arange(len(of_copy)), size), dtype=pl.UInt32).set_sorted()

@@ -7,13 +7,15 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from streammetrics import Estimate
+import polars as pl
+
+from streammetrics import Accumulator, Estimate
 from streammetrics.kernels import choice
 
 ROUNDS = 5
@@ -78,6 +80,13 @@ def compiled(wanted: bool):
         yield
     finally:
         choice.LARGE = before
+
+
+def fill(acc: Accumulator, batches: Sequence[pl.DataFrame]) -> Accumulator:
+    """Take in all batches, down to the table."""
+    for frame in batches:
+        acc.update(frame)
+    return acc.compact()
 
 
 def either(run: Callable[[], Any], fast: bool) -> Callable[[], Any]:

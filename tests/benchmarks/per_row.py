@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import data
 import numpy as np
 import polars as pl
-from measure import Figure, either, side_by_side
+from measure import Figure, either, fill, side_by_side
 
 import streammetrics as sm
 
@@ -77,17 +78,9 @@ def read_groups(path: Path) -> Iterator[Figure]:
 
 def batch(rng: np.random.Generator) -> pl.DataFrame:
     """A million rows of a rare event."""
-    score = rng.beta(0.5, 8, BATCH)
-    countries = pl.Series([f"c{i:02d}" for i in range(50)])
-    return pl.DataFrame(
-        {
-            "label": rng.random(BATCH) < score,
-            "score": score,
-            "predicted": score + rng.normal(0, 0.1, BATCH),
-            "country": countries.gather(rng.integers(0, len(countries), BATCH)),
-        }
-        | {f"of_{groups}": rng.integers(0, groups, BATCH) for groups in GROUPS}
-    )
+    groups = {f"of_{number}": rng.integers(0, number, BATCH) for number in GROUPS}
+    rows = data.predictions(BATCH, seed=int(rng.integers(1 << 32)))
+    return rows.with_columns(predicted=pl.col("score") + rng.normal(0, 0.1, BATCH), **groups)
 
 
 def cost(
@@ -101,13 +94,6 @@ def cost(
         time = times[named(fast)]
         assert time.result.seen == rows
         yield Figure(f"{what}, CPU per row, {named(fast)}", time.cpu / rows * 1e9, "<=", target, "ns")
-
-
-def fill(acc: sm.Accumulator, batches: Sequence[pl.DataFrame]) -> sm.Accumulator:
-    """An accumulator of all batches, counted."""
-    for frame in batches:
-        acc.update(frame)
-    return acc.compact()
 
 
 def named(fast: bool) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import data
 import numpy as np
 import polars as pl
-from measure import Figure, either, side_by_side, within
+from measure import Figure, either, fill, side_by_side, within
 from numpy.typing import NDArray
 
 import streammetrics as sm
@@ -27,13 +27,6 @@ def batches_of(rows: int) -> tuple[list[pl.DataFrame], list[NDArray[np.float64]]
     """Batches of measurements, and their errors."""
     frames = [part.rechunk() for part in data.measurements(rows).iter_slices(BATCH)]
     return frames, [(frame["predicted"] - frame["actual"]).to_numpy() for frame in frames]
-
-
-def fill(acc: sm.Accumulator, frames: list[pl.DataFrame]) -> sm.Accumulator:
-    """Take in all batches, down to the table."""
-    for frame in frames:
-        acc.update(frame)
-    return acc.compact()
 
 
 def error_tables(path: Path) -> Iterator[Figure]:
