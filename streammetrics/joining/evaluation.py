@@ -18,9 +18,9 @@ def evaluators(acc: Accumulator, kept: Sequence[Accumulator], columns: Collectio
     Scores that wait lack the columns of a model that was added since.
 
     Args:
-        acc: the accumulator that rows are evaluated by if they can be.
-        kept: those of the versions of the history, the newest first.
-        columns: names of columns that rows can have.
+        acc: The accumulator that rows are evaluated by if they can be.
+        kept: Those of the versions of the history, the newest first.
+        columns: Names of columns that rows can have.
     """
     found = [acc.empty()]
     if acc.roles.nulls == "drop":  # which holds for rows that lack a model's columns, too

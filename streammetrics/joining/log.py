@@ -65,7 +65,7 @@ class Log:
         """Bring the history up to the last commit of the log, and return that version of it.
 
         Args:
-            tried: what the last commit changes, if it is known.
+            tried: What the last commit changes, if it is known.
 
         Raises:
             StateError: If the history is ahead of the log.
