@@ -121,6 +121,17 @@ def test_rows_are_arranged_unless_they_come_in_runs_or_runs_would_be_short(modul
         order, runs = module.arrange(codes, groups)
         assert order is None
         np.testing.assert_array_equal(runs.codes(), codes)
+
+
+@pytest.mark.parametrize("module", [definition, compiled], ids=["numpy", "compiled"])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64, np.int64])
+def test_values_are_taken_in_the_order_of_their_groups(module, dtype):
+    values = np.arange(len(GROUP)).astype(dtype)
+    order, _ = module.arrange(GROUP, 9)
+    taken = module.take(values, order)
+    np.testing.assert_array_equal(taken, values[np.argsort(GROUP, kind="stable")])
+    assert taken.dtype == dtype
+    assert module.take(values, None) is values
     order, runs = module.arrange(np.tile([0, 2], 30), 3)  # no row of group 1
     assert runs.groups.tolist() == [0, 2]
     assert runs.starts.tolist() == [0, 30, 60]

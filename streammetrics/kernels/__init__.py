@@ -31,6 +31,7 @@ sum_error_differences: Final = fastest(pairs.sum_error_differences)
 sum_errors: Final = fastest(errors.sum_errors)
 sum_loss_differences: Final = fastest(pairs.sum_loss_differences)
 sum_losses: Final = fastest(definition.sum_losses)
+take: Final = fastest(definition.take)
 
 __all__ = [
     "CLIP",
@@ -62,4 +63,5 @@ __all__ = [
     "sum_errors",
     "sum_loss_differences",
     "sum_losses",
+    "take",
 ]

@@ -6,7 +6,7 @@ sums within 1e-12.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
@@ -27,6 +27,7 @@ from streammetrics.kernels.numpy import (
     Floats,
     Labels,
     Ladder,
+    Order,
     Runs,
     Scores,
 )
@@ -74,15 +75,24 @@ def number(column: pl.Series) -> tuple[Codes, Codes]:
     return codes, first
 
 
-def arrange(codes: Codes, groups: int) -> tuple[Codes | None, Runs]:
+def arrange(codes: Codes, groups: int) -> tuple[Order | None, Runs]:
     """1.2 ns for rows that stay, 3 ns for few groups, 10 ns for many: a counting sort."""
     changes = _changes(codes)
     if groups <= 1 or (changes + 1) * SHORT <= len(codes) or groups * SHORT > len(codes):
         return definition.arrange(codes, groups)
-    order, starts = np.empty(len(codes), dtype=np.intp), np.zeros(groups + 1, dtype=np.intp)
+    order, starts = np.empty(len(codes), dtype=np.int32), np.zeros(groups + 1, dtype=np.intp)
     _arrange(codes, order, starts)
     found = np.flatnonzero(starts[1:] > starts[:-1])
     return order, Runs(np.append(starts[found], len(codes)), found)
+
+
+def take(values: NDArray[Any], order: Order | None) -> NDArray[Any]:
+    """1 ns."""
+    if order is None:
+        return values
+    taken = np.empty_like(values)
+    _take(values, order, taken)
+    return taken
 
 
 def count_outcomes(
@@ -168,10 +178,18 @@ def _arrange(codes, order, starts):
         starts[code + 1] += 1
     for group in range(1, len(starts)):
         starts[group] += starts[group - 1]
-    place = starts[:-1].copy()
+    places = starts[:-1].copy()
     for row in range(len(codes)):
-        order[place[codes[row]]] = row
-        place[codes[row]] += 1
+        code = np.uint64(codes[np.uint64(row)])
+        place = places[code]
+        order[np.uint64(place)] = row
+        places[code] = place + 1
+
+
+@exact
+def _take(values, order, taken):
+    for place in range(len(order)):
+        taken[np.uint64(place)] = values[np.uint64(order[np.uint64(place)])]
 
 
 @exact

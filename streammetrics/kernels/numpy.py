@@ -7,7 +7,7 @@ group; ``weight`` is None if every row counts once. Costs are CPU time per row.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -17,6 +17,7 @@ Labels = NDArray[np.uint8]
 Floats = NDArray[np.float64]
 Scores = NDArray[np.float64 | np.uint8]
 Codes = NDArray[np.intp]
+Order = NDArray[np.int32 | np.intp]
 Counts = NDArray[np.int64 | np.float64]
 Extent: TypeAlias = tuple[float, float]
 
@@ -73,7 +74,7 @@ def ranges(starts: NDArray[np.integer], sizes: NDArray[np.integer]) -> Codes:
     return places
 
 
-def arrange(codes: Codes, groups: int) -> tuple[Codes | None, Runs]:
+def arrange(codes: Codes, groups: int) -> tuple[Order | None, Runs]:
     """The order that brings rows of one group together, None for rows that stay as they are, and their runs; 12 ns.
 
     Rows stay if they come in runs already. They also stay, each a run of its own, if the groups are so many that runs
@@ -88,6 +89,11 @@ def arrange(codes: Codes, groups: int) -> tuple[Codes | None, Runs]:
     counts = np.bincount(codes, minlength=groups)
     found = np.flatnonzero(counts)
     return order, Runs(np.append(0, np.cumsum(counts[found])), found)
+
+
+def take(values: NDArray[Any], order: Order | None) -> NDArray[Any]:
+    """The values in the order that `arrange` found; 4 ns."""
+    return values if order is None else values[order]
 
 
 def extent(values: NDArray[np.number]) -> Extent:

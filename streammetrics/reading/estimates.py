@@ -249,5 +249,8 @@ def by_group(view: View, groups: pl.DataFrame, table: pl.DataFrame, columns: Map
     named = [e.alias(name) for name, e in columns.items()]
     if not view.folds:
         return table.select(*index, *named)
-    found = table.group_by(index, maintain_order=True).agg(named)
+    rows = table.lazy()
+    if table[GROUP].is_sorted():
+        rows = rows.set_sorted(GROUP)  # groups are then slices of the table
+    found = rows.group_by(index, maintain_order=True).agg(named).collect()
     return groups.select(GROUP).join(found, on=GROUP, how="left", maintain_order="left")

@@ -104,11 +104,11 @@ class Rows:
             numbers=np.add.outer(self.numbers * classes, np.arange(classes)).ravel(),
             starts=runs.starts,
             local=runs.groups,
-            truth=_ordered(self.truth, order),
-            predicted=_ordered(self.predicted, order),
-            score=_ordered(self.score, order),
-            inputs={name: a if order is None else a[order] for name, a in self.inputs.items()},
-            weight=self.weight if order is None or self.weight is None else self.weight[order],
+            truth=tuple(kernels.take(a, order) for a in self.truth),
+            predicted=tuple(kernels.take(a, order) for a in self.predicted),
+            score=tuple(kernels.take(a, order) for a in self.score),
+            inputs={name: kernels.take(a, order) for name, a in self.inputs.items()},
+            weight=None if self.weight is None else kernels.take(self.weight, order),
         )
 
 
@@ -156,11 +156,10 @@ def _rows(batch: Batch, part: slice, models: tuple[str, ...], roles: Roles) -> R
     size = len(next(iter(columns.values()))) if columns else part.stop - part.start
     arrays, labels = _arrays(columns, roles)
     if codes is None:
-        order, runs = None, Runs(np.array([0, size]), np.zeros(1, dtype=np.intp))
+        runs = Runs(np.array([0, size]), np.zeros(1, dtype=np.intp))
     else:
         order, runs = kernels.arrange(codes, group_count)
-    if order is not None:
-        arrays = {field: a[order] for field, a in arrays.items()}
+        arrays = {field: kernels.take(a, order) for field, a in arrays.items()}
     weight = arrays.pop(WEIGHT, None)
     by_role: dict[str, Any] = {
         role: tuple(a for field, a in arrays.items() if field.role == role) for role in ("truth", "predicted")
@@ -181,10 +180,6 @@ def _rows(batch: Batch, part: slice, models: tuple[str, ...], roles: Roles) -> R
         labels=labels,
     )
     return rows if rows.predicted or not rows.score else replace(rows, predicted=_decided(rows))
-
-
-def _ordered(arrays: tuple[Array, ...], order: Codes | None) -> tuple[Array, ...]:
-    return arrays if order is None else tuple(a[order] for a in arrays)
 
 
 def _arrays(columns: Mapping[Field, pl.Series], roles: Roles) -> tuple[dict[Field, Array], pl.Series | None]:

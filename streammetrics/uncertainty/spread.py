@@ -97,11 +97,12 @@ class _Rows:
 
     def __init__(self, low: Values, high: Values, count: Values, squares: Values) -> None:
         total = count.sum()
-        self.count = total**2 / squares.sum() if total else 0.0
+        squared_shares = squares / total / total  # the square of a large total would overflow
+        self.count = 1 / squared_shares.sum() if total else 0.0
         self._values = np.column_stack([low, high]).ravel()
         self._shares, self._squares = (
             np.column_stack([reached - own, reached]).ravel()
-            for own in (count / total, squares / total**2)
+            for own in (count / total, squared_shares)
             for reached in [np.cumsum(own)]
         )
 
