@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import streammetrics as sm
 from streammetrics.cli import main
 from streammetrics.html import page
-from streammetrics.html.decision import best_thresholds
+from streammetrics.html.decision import best_thresholds, highest_scores
 
 CHROMIUM = Path("/usr/bin/chromium")
 HOSTILE = "<script>alert(1)</script>"
@@ -138,6 +138,24 @@ def test_costs_name_the_best_threshold(report):
     rows = [row for row in text.split("<tr>") if '<th scope="row" data-v="10">' in row and ">old</td>" in row]
     assert len(rows) == 1
     assert f">{found:.6f}".rstrip("0") in rows[0]
+
+
+def test_the_highest_scores_have_the_precision_recall_and_lift_of_their_rows():
+    scores = rng.permutation(np.arange(1000) / 1000)
+    labels = rng.random(1000) < scores
+    report = sm.binary(y_true="y", y_score="p").update({"y": labels, "p": scores}).finalize()
+    for top, row in zip((1, 2, 5, 10, 20, 30, 50), highest_scores(report).split("<tr>")[2:], strict=True):
+        found = labels[np.argsort(-scores)[: 10 * top]]
+        rates = (found.mean(), found.sum() / labels.sum())
+        cells = re.findall(r"<t[hd][^>]*>([^<]*)</t[hd]>", row)
+        assert cells == [
+            *(f"{top}%", f"{1 - top / 100:.2f}".rstrip("0"), f"{top:.2f}%"),
+            *(f"{rate:.2%}" for rate in rates),
+            f"{found.mean() / labels.mean():.2f}",
+        ]
+    tied = sm.binary(y_true="y", y_score="p").update({"y": labels, "p": np.ones(1000)}).finalize()
+    assert highest_scores(tied) == ""
+    assert highest_scores(sm.binary(y_true="y", y_pred="z").update({"y": labels, "z": labels}).finalize()) == ""
 
 
 def test_fairness_is_told_of_a_group_column():

@@ -1,7 +1,8 @@
-"""Decisions: counts and shares at thresholds, and the best thresholds under cost."""
+"""Decisions: counts and shares at thresholds, the highest scores, and the best thresholds under cost."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -9,6 +10,7 @@ import polars as pl
 from streammetrics.errors import MetricError
 from streammetrics.html.sections import scrolled
 from streammetrics.html.tables import Cell, key_cell, table
+from streammetrics.metrics.levels import at_most
 from streammetrics.metrics.ratios import precision, predicted_positive_rate, recall
 from streammetrics.text import number, rows
 
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
 
 COUNTS = ("tp", "fp", "fn", "tn")
 CALLED = ("true positives", "false positives", "false negatives", "true negatives")
+RATES = ("predicted positive", "precision", "recall")
+OF_CURVES, OF_POINTS = ("threshold", "targeted", "gain", "lift"), ("value", "lower", "upper")
+TOPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 COSTS = (1, 3, 10, 30, 100)
 MOST = 60  # rows of a table
 
@@ -28,9 +33,31 @@ def at_thresholds(total: Report) -> str:
     except MetricError:
         return ""
     keys = [c for c in counts.columns if c not in COUNTS and counts[c].null_count() < counts.height]
-    listed = [[*_keys(row, keys), *_counts(row), *_ratios(row)] for row in rows(_rated(counts).head(MOST))]
-    header = [*keys, *CALLED, "predicted positive", "precision", "recall"]
-    return _titled("Decisions at each threshold", scrolled(table(header, listed, "Counts at each threshold"), "counts"))
+    listed = [[*_keys(row, keys), *_counts(row), *_rates(row)] for row in rows(_rated(counts).head(MOST))]
+    return _titled("Decisions at each threshold", [*keys, *CALLED, *RATES], listed)
+
+
+def highest_scores(total: Report) -> str:
+    """Return what is found if only the highest scores count as positive: a gains table."""
+    try:
+        curve = total.curve("lift")
+    except MetricError:
+        return ""
+    curve = _rated(curve.filter(pl.col("threshold").is_finite()))
+    keys = _keys_of(curve)
+    parts = [
+        curve.filter(at_most(pl.col("targeted"), top))
+        .group_by(keys, maintain_order=True)
+        .last()
+        .select(pl.lit(f"{top:.0%}").alias("highest scores"), pl.all())
+        for top in TOPS
+    ]
+    listed = [
+        [*_keys(row, ["highest scores", *keys]), _number(row, "threshold"), *_rates(row), _lift(row)]
+        for row in rows(pl.concat(parts).drop_nulls("threshold").head(MOST))
+    ]
+    header = ["highest scores", *keys, "threshold", *RATES, "lift"]
+    return _titled("Results among the highest scores", header, listed)
 
 
 def best_thresholds(total: Report) -> str:
@@ -43,28 +70,23 @@ def best_thresholds(total: Report) -> str:
             return ""
         parts.append(found.drop_nulls("threshold").select(pl.lit(fn).alias("cost of a false negative"), pl.all()))
     best = _rated(pl.concat(parts))
-    keys = [c for c in best.columns if c not in (*COUNTS, "threshold", "value", "lower", "upper", *RATED)]
+    keys = _keys_of(best)
     listed = [
-        [
-            *_keys(row, keys),
-            Cell(number(row["threshold"], None, None), row["threshold"]),
-            Cell(number(row["value"], None, None), row["value"]),
-            *_ratios(row),
-        ]
+        [*_keys(row, keys), _number(row, "threshold"), _number(row, "value"), *_rates(row)]
         for row in rows(best.head(MOST))
     ]
-    header = [*keys, "best threshold", "cost per row", "predicted positive", "precision", "recall"]
-    made = scrolled(table(header, listed, "Best thresholds under cost"), "best thresholds")
-    return _titled("Best thresholds, if a false positive costs 1", made) if listed else ""
+    header = [*keys, "best threshold", "cost per row", *RATES]
+    return _titled("Best thresholds, if a false positive costs 1", header, listed)
 
 
-RATED = ("positive_rate", "precise", "recalled")
+def _keys_of(points: pl.DataFrame) -> list[str]:
+    return [c for c in points.columns if c not in (*COUNTS, *OF_CURVES, *OF_POINTS, *RATES)]
 
 
 def _rated(counts: pl.DataFrame) -> pl.DataFrame:
     tp, fp, fn, tn = (pl.col(c).cast(pl.Float64) for c in COUNTS)
     rates = (predicted_positive_rate(tp, fp, fn, tn), precision(tp, fp), recall(tp, fn))
-    return counts.with_columns(rate.fill_nan(None).alias(name) for name, rate in zip(RATED, rates, strict=True))
+    return counts.with_columns(rate.fill_nan(None).alias(name) for name, rate in zip(RATES, rates, strict=True))
 
 
 def _keys(row: dict[str, Any], keys: list[str]) -> list[Cell]:
@@ -76,9 +98,20 @@ def _counts(row: dict[str, Any]) -> list[Cell]:
     return [Cell(f"{row[c]:,.10g}", row[c], f"{row[c] / every:.2%}" if every else "") for c in COUNTS]
 
 
-def _ratios(row: dict[str, Any]) -> list[Cell]:
-    return [Cell("–" if row[c] is None else f"{row[c]:.2%}", row[c]) for c in RATED]
+def _rates(row: dict[str, Any]) -> list[Cell]:
+    return [Cell("–" if row[c] is None else f"{row[c]:.2%}", row[c]) for c in RATES]
 
 
-def _titled(title: str, made: str) -> str:
-    return f'<h3 class="over">{title}</h3>{made}'
+def _lift(row: dict[str, Any]) -> Cell:
+    return Cell("–" if row["lift"] is None else f"{row['lift']:.2f}", row["lift"])
+
+
+def _number(row: dict[str, Any], name: str) -> Cell:
+    return Cell(number(row[name], None, None), row[name])
+
+
+def _titled(title: str, header: Sequence[str], listed: list[list[Cell]]) -> str:
+    """A table under its title; empty without rows."""
+    if not listed:
+        return ""
+    return f'<h3 class="over">{title}</h3>{scrolled(table(header, listed, title), title.lower())}'

@@ -9,7 +9,7 @@ from streammetrics import charts
 from streammetrics.charts import Picture
 from streammetrics.html import pictures
 from streammetrics.html.cards import cards
-from streammetrics.html.decision import at_thresholds, best_thresholds
+from streammetrics.html.decision import at_thresholds, best_thresholds, highest_scores
 from streammetrics.html.document import document, resource
 from streammetrics.html.evaluated import evaluated
 from streammetrics.html.failures import failures
@@ -86,7 +86,8 @@ def _sections(report: Report, total: Report, models: list[str], over: str | None
         yield Section("fairness", "Fairness", fair)
     yield Section("curves", "Curves", draw("curve", pictures.curves(total)))
     yield Section("calibration", "Calibration", draw("calibration", [lambda: charts.calibration(total)]))
-    decided = draw("matrix", pictures.matrices(total)) + at_thresholds(total) + best_thresholds(total)
+    tables = (make(total) for make in (at_thresholds, highest_scores, best_thresholds))
+    decided = draw("matrix", pictures.matrices(total)) + "".join(tables)
     yield Section("decision", "Decisions", decided)
     yield Section("segments", "Segments", draw("segment", pictures.segments(report, total)))
     yield Section("time", "Over time", draw("time", pictures.over_time(report, total)))
