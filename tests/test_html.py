@@ -223,6 +223,7 @@ def test_notebooks_show_tables(report):
 
 
 def test_commands_write_pages(tmp_path):
+    pytest.importorskip("vl_convert", reason="vl_convert is not installed")
     clicks(10).write_parquet(tmp_path / "a.parquet")
     options = ["--y-true", "y", "--y-score", "p", "--nulls", "drop", "--by", HOSTILE]
     saved = ["--save", str(tmp_path / "state"), "--html", str(tmp_path / "a.html")]

@@ -14,6 +14,7 @@ import pytest
 import streammetrics as sm
 from streammetrics.state import content
 from streammetrics.state.tally import Tally
+from streammetrics.system.interrupts import uninterrupted
 
 THREADS = 8
 rng = np.random.default_rng(3)
@@ -114,6 +115,26 @@ def test_accumulators_are_copied_and_pickled(made):
     assert found.update(BATCH).seen == 2 * acc.seen == 2 * BATCH.height
 
 
+@pytest.mark.parametrize("starts", [True, False])
+def test_an_interrupt_at_the_start_of_a_step_waits_for_its_end_or_prevents_it(starts, monkeypatch):
+    start, ended = threading.Thread.start, []
+
+    def interrupted(thread):
+        if starts:
+            start(thread)
+            time.sleep(0.05)
+        raise KeyboardInterrupt
+
+    def step():
+        time.sleep(0.2)
+        ended.append(1)
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        uninterrupted(step)
+    assert ended == [1] * starts
+
+
 @pytest.mark.parametrize("rows", [10, 3_000], ids=["held", "counted"])
 def test_an_interrupted_update_is_finished_first(rows, monkeypatch):
     acc, add = task().update(BATCH), Tally.add
@@ -126,11 +147,15 @@ def test_an_interrupted_update_is_finished_first(rows, monkeypatch):
         time.sleep(0.1)
         add(*args)
 
+    def update():
+        acc.update(interrupted)
+        time.sleep(1)  # the main thread may notice the signal of another one late
+
     with monkeypatch.context() as patch:
         patch.setattr(content, "BUFFER", 6)
         patch.setattr(Tally, "add", slow)
         with pytest.raises(KeyboardInterrupt):
-            acc.update(interrupted)
+            update()
     expected = pickle.loads(before).update(BATCH[:2]).update(BATCH[:3]).update(interrupted)
     together(lambda: acc.update(BATCH))  # the lock is free
     assert counts(acc).equals(counts(expected.update(BATCH)))

@@ -15,9 +15,14 @@ def uninterrupted(step: Callable[[], None]) -> None:
         step()
         return
     errors: list[BaseException] = []
+    claim = (
+        threading.Lock()
+    )  # taken by the step as it starts, or before by an interrupt, and then the step never starts
     done = threading.Event()  # in Python 3.11, an interrupted join considers a thread ended
 
     def run() -> None:
+        if not claim.acquire(blocking=False):
+            return
         try:
             step()
         except BaseException as error:
@@ -25,10 +30,16 @@ def uninterrupted(step: Callable[[], None]) -> None:
         finally:
             done.set()
 
-    threading.Thread(target=run).start()
-    while not done.is_set():
+    try:
+        threading.Thread(target=run).start()
+    except BaseException as interrupt:
+        if claim.acquire(blocking=False):
+            raise
+        errors.append(interrupt)
+    while True:
         try:
             done.wait()
+            break
         except BaseException as interrupt:
             errors.append(interrupt)
     if errors:
