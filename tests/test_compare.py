@@ -110,6 +110,7 @@ def test_groups_in_one_only():
         assert row["better"] == (None if None in sides else "a")
 
 
+@pytest.mark.thorough
 def test_groups_without_rows_and_of_other_types():
     rows = pl.DataFrame(HAND).with_columns(g=pl.Series(["x", "x", "z", "y"]), n=pl.Series([1, 1, 2, 3]))
     full = regression(rows, by="g")

@@ -218,6 +218,7 @@ def test_intervals_of_joined_bins_are_as_wide_as_drawn_tables_spread():
         assert (upper - lower) / (2 * 1.96) == pytest.approx(spread, rel=0.15), metric
 
 
+@pytest.mark.thorough
 def test_units_change_no_value_and_widen_intervals():
     rows = data(3)
     for make, metrics in ((TASKS["binary"], ["log_loss", "brier_score"]), (TASKS["regression"], ["bias", "mae"])):
@@ -341,6 +342,7 @@ def test_pairs_are_narrower():
     assert upper - lower < width(models[0].finalize(["roc_auc"], confidence=0.9), "roc_auc") / 2
 
 
+@pytest.mark.thorough
 def test_groups_and_folds_in_one_only():
     rows = data(11)
     a, b = pair(rows, unit="u", by="g")

@@ -125,6 +125,7 @@ def store_of(tmp_path, sides):
     return store
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("measure", ["psi", "js", "ks"])
 def test_alarms_on_drift(tmp_path, measure):
     pytest.importorskip("deltalake")

@@ -257,6 +257,7 @@ def test_parts_far_apart():
     assert merged["comoment"].item() == pytest.approx(exact_m2(actual), rel=1e-12)
 
 
+@pytest.mark.thorough
 @given(st.lists(st.tuples(st.floats(-1e150, 1e150), st.floats(-1e150, 1e150)), min_size=1, max_size=12), st.data())
 def test_any_finite_values(pairs, data):
     actual, predicted = np.array(pairs).T

@@ -237,6 +237,7 @@ def test_a_day_on_which_the_clocks_change_has_all_its_hours(day, length, store):
     assert store.windows().height == 24 + length
 
 
+@pytest.mark.thorough
 def test_a_window_that_comes_after_newer_ones_were_compacted_or_dropped(store):
     """Late windows are added wherever they belong, and those before a retention are there until the next one."""
     for day in DAYS[1:]:

@@ -59,6 +59,7 @@ def page(stores, tmp_path_factory):
     return path
 
 
+@pytest.mark.thorough
 def test_a_window_at_the_end_of_the_calendar_can_be_left_out(tmp_path):
     store, days = sm.MetricStore(tmp_path / "history"), [*DAYS, date.max]
     batch = pl.concat([rows(DAYS[0]).with_columns(pl.lit(day).alias("day")) for day in days])
@@ -138,6 +139,7 @@ def test_awkward_numbers_come_back(value):
     np.testing.assert_allclose(found[finite], np.array(value)[finite], rtol=1e-3)
 
 
+@pytest.mark.thorough
 def test_three_years_of_200_segments_are_below_three_megabytes():
     rng, segments, days = np.random.default_rng(0), 200, 1095
     windows = pl.date_range(date(2023, 1, 1), date(2025, 12, 30), eager=True).alias("day")
@@ -230,6 +232,7 @@ def test_commands_write_the_page(stores, tmp_path):
     assert "<title>Weeks</title>" in written.read_text()
 
 
+@pytest.mark.thorough
 def test_hours_models_and_thresholds(tmp_path):
     hours = [datetime(2026, 1, 1, n) for n in range(6)]
     batch = {"t": hours * 20, "y": [0, 1] * 60, "a": [0.1, 0.8, 0.4] * 40, "b": [0.6] * 120}
@@ -265,6 +268,7 @@ def test_a_single_window_without_segments_has_no_drift(tmp_path):
     assert unpacked(found["rows"], (1, 1))[0, 0, 0] == 400
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("start", [datetime(2026, 3, 28, 22), datetime(2026, 10, 24, 22)])
 def test_hours_around_the_change_of_the_clock(tmp_path, start):
     hours = pl.datetime_range(start, start + timedelta(hours=8), "1h", time_zone="Europe/Berlin", eager=True).alias("t")

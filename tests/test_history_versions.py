@@ -149,6 +149,7 @@ def test_old_windows_answer_as_before_and_new_ones_as_a_fresh_store(case, histor
     require_same(store.query(DAYS[3], by=fresh.roles.by), fresh)
 
 
+@pytest.mark.thorough
 @case
 def test_windows_of_both_versions_answer_what_both_have(case, history):
     (_, new, common), store = CASES[case], history(case)
@@ -158,6 +159,7 @@ def test_windows_of_both_versions_answer_what_both_have(case, history):
     assert all(daily[key][0] is not None for key in after)
 
 
+@pytest.mark.thorough
 @case
 def test_answers_over_versions_add_up_and_are_saved_whole(case, history, tmp_path):
     store = sm.MetricStore(shutil.copytree(history(case).uri, tmp_path / "store"))

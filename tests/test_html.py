@@ -101,6 +101,7 @@ def test_the_page_needs_nothing_else(text):
     assert not re.search(r"https?://|@import|url\((?!#)", text)
 
 
+@pytest.mark.thorough
 def test_a_page_of_200_segments_is_small(report, tmp_path):
     one = sm.binary(y_true="y", y_score="p", by=HOSTILE, nulls="drop").update(clicks()).finalize()
     one.save_html(tmp_path / "one.html")

@@ -299,6 +299,7 @@ def test_differences_of_maxima_lie_within_their_intervals():
     assert compared(scores(4_000, more=-1.0), "ks")["ci_lower"] is None  # one without skill
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("metric", "function"), [("precision", precision_score), ("f1", f1_score), ("mcc", matthews_corrcoef)]
 )

@@ -44,6 +44,7 @@ def test_baseball_games_by_season(games):
     assert total.value == pytest.approx(sk.roc_auc_score(games["prob1_outcome"], games["prob1"]), rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_baseball_seasons_before_their_labels(games):
     """Each season from the ones before: nearer than the last season on average, and within odds of 1.25."""
     acc = sm.accumulate(games, sm.binary(y_true="prob1_outcome", y_score="prob1", by="season"))

@@ -364,6 +364,7 @@ def run(*arguments, code=0):
     return result.output
 
 
+@pytest.mark.thorough
 def test_the_command_equals_the_library(saved, tmp_path):
     report = sm.Accumulator.load(saved).finalize()
     shown = run(saved, "log_loss", "--model", "one")

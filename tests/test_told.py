@@ -49,6 +49,7 @@ def check(store, rules, *options, code=1):
     return [row["where"].split(",")[0] for row in json.loads((folder / "told.json").read_text())]
 
 
+@pytest.mark.thorough
 def test_a_breach_is_told_once_until_the_rule_holds_again(history):
     add(history, DAYS[0], app=60, web=96)
     assert check(history, RULE) == ["source app"]

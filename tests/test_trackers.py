@@ -177,6 +177,7 @@ def test_a_run_has_metrics_of_all_rows_and_every_group_as_an_artifact(mlflow, tm
     assert "<title>Evaluation</title>" in (folder / "artifacts" / "streammetrics" / "report.html").read_text("utf-8")
 
 
+@pytest.mark.thorough
 def test_a_run_can_be_named(mlflow):
     report = sm.binary(y_true="y", y_score="p").update(BATCH).finalize(["roc_auc"])
     run = mlflow.start_run()
@@ -225,6 +226,7 @@ def test_mlflow_evaluates_scores(evaluated):
     assert table["value"].to_list() == report.frame["value"].to_list()
 
 
+@pytest.mark.thorough
 def test_mlflow_evaluates_a_model(evaluated):
     frame = pl.DataFrame({"x": [1.0, 2.0, 3.0], "y": [1.5, 2.0, 2.0]}).to_pandas()
     data = {"data": frame, "targets": "y", "model_type": "regressor"}

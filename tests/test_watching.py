@@ -91,6 +91,7 @@ def test_a_terminal_shows_the_last_look_alone(size, files, tmp_path):
     assert sm.Accumulator.load(tmp_path / "all.state").seen == 100 * BATCHES
 
 
+@pytest.mark.thorough
 def test_groups_fit_a_narrow_terminal(files):
     printed, code = on_terminal([*files, "--watch", "--by", "g", "--confidence", "0.95"], (24, 40))
     assert code == 0

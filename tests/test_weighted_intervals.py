@@ -95,6 +95,7 @@ def test_equal_weights_give_nearly_the_intervals_of_rows_without(kind):
     assert apart.filter(pl.max_horizontal(LIMITS) > 0.02).rows() == []
 
 
+@pytest.mark.thorough
 def test_the_unit_of_weights_makes_no_difference():
     rows = data(4)
     for kind in (sm.binary, sm.regression):

@@ -52,6 +52,7 @@ def test_the_first_label_of_a_batch_counts_and_the_last_correction(tmp_path):
     assert joiner.store.query().finalize()["prevalence"].value == 0
 
 
+@pytest.mark.thorough
 def test_a_correction_leaves_the_history_as_if_the_old_label_had_never_come(tmp_path):
     joiner = made(tmp_path)
     for number in range(4):

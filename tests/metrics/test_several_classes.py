@@ -182,6 +182,7 @@ def test_band_of_kappa_is_exact_at_the_edges(matrix, word, times):
     assert read([m.kappa], cells)["note of kappa"].item() == word == band(exact_kappa(matrix, None))
 
 
+@pytest.mark.thorough
 @settings(max_examples=60)
 @given(matrix=matrices, times=st.sampled_from([1, 10**6 + 3, 10**15 + 37]))
 def test_kappas_and_their_bands_equal_exact_fractions(matrix, times):

@@ -87,6 +87,7 @@ def test_a_bin_that_remembers_the_order_of_rows():
     assert failing(LastBin(16), "any split and any tree")
 
 
+@pytest.mark.thorough
 def test_a_statistic_of_rows_that_depends_on_their_neighbours():
     broken = {"any split and any tree", "one row at a time"}
     assert (
