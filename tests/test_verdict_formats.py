@@ -147,3 +147,15 @@ def test_reports_as_markdown(state):
     lines = run("show", state, "--format", "markdown", "--metric", "roc_auc").splitlines()
     assert lines[0] == "| g | metric | value | lower | upper | note |"
     assert "| b | roc_auc | 0.5 | 0.5 | 0.5 |  |" in lines
+
+
+def test_markdown_is_whole_at_every_width(state, tmp_path):
+    show = ["show", state, "--confidence", "0.95", "--format", "markdown"]
+    narrow = run(*show, "--width", "40")
+    assert narrow == run(*show)
+    run(*show, "--width", "40", "-o", tmp_path / "report.md")
+    assert (tmp_path / "report.md").read_text() == narrow
+    notes = [row["note"] for row in json.loads(run(*show[:-1], "json")) if row["note"]]
+    assert notes
+    assert all(note in narrow for note in notes)
+    assert "…" not in narrow

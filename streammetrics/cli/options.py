@@ -44,7 +44,7 @@ def formats(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]
 
         safe = "Quote text that a spreadsheet would run as a formula, such as =1+1, for --format csv."
         chosen = click.option("--safe-csv", is_flag=True, help=safe)(chosen)
-        wide = "Maximum width of tables, in characters. Default: that of the terminal, or 120."
+        wide = "Maximum width of tables, in characters, but not of Markdown. Default: that of the terminal, or 120."
         chosen = click.option("--width", type=click.IntRange(min=40), help=wide)(chosen)
         return click.option("--format", "form", type=click.Choice(names), default="table", show_default=True)(chosen)
 

@@ -67,7 +67,7 @@ def write(frame: pl.DataFrame, text: str, form: str, output: Path | None) -> Non
     elif form in ("csv", SAFE_CSV):
         text = (frame if form == "csv" else _quoted(frame)).write_csv().rstrip("\n")
     elif form == "markdown":
-        text = markdown(frame, width())
+        text = markdown(frame)
     terminal = form != "table" and sys.stdout.isatty()  # files and pipes get the data as they are
     print_or_save("\n".join(map(escaped, text.split("\n"))) if terminal and output is None else text, output)
 
