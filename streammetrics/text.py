@@ -304,7 +304,10 @@ def verdict(row: Mapping[str, Any]) -> str:
 
 
 def _remarks(row: Mapping[str, Any]) -> Iterator[str]:
-    """Remarks after a verdict: start and evidence of an alarm, the note, and whether it is only a warning."""
+    """Remarks after a verdict: both ends of a change, start and evidence of an alarm, the note, if only a warning."""
+    if row.get("reference") is not None and row["value"] is not None:
+        ends = row.get("ci_lower"), row.get("ci_upper")
+        yield "from " + " to ".join(beside(x, *ends) for x in (row["reference"], row["reference"] + row["value"]))
     if row.get("since") is not None:
         yield f"since {row['since']}, e-value {evidence(row['e_value'])}"
     if row["note"] and (row["value"] is None or row["verdict"] == "undefined"):

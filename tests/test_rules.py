@@ -105,9 +105,19 @@ def test_the_change_of_a_metric(store):
     for row in checked(store, rule):
         before, after = (side.get("log_loss", country=row["where"][-2:]).value for side in sides)
         assert row["value"] == pytest.approx(after - before, rel=1e-9)
+        assert row["reference"] == pytest.approx(before, rel=1e-12)
         assert row["ci_lower"] < row["value"] < row["ci_upper"]
         ends = [row[side] <= 0.02 for side in ("value", "ci_lower", "ci_upper")]
         assert row["verdict"] == {3: "holds", 0: "breached"}.get(sum(ends), "open")
+
+
+def test_a_limit_on_the_change_cannot_be_taken_for_one_on_the_value(store):
+    value, change = (sm.check(store, sm.Rule("log_loss <= 0.5", over="7d", against=past)) for past in (None, "28d"))
+    sides = [evaluated(between(*ends)).finalize()["log_loss"].value for ends in ((34, 7), (6, 0))]
+    before, after = (f"{side:.2f}" for side in sides)
+    assert str(change).endswith(f"holds: from {before} to {after}")
+    assert str(value).endswith("breached")
+    assert value.frame["reference"].item() is None
 
 
 def test_ks_of_a_distribution_is_drift_and_without_one_the_metric(store):
@@ -416,7 +426,7 @@ def test_the_frame_has_the_same_columns_whatever_came(store):
     assert len(schemas) == 1
     assert [name for name, _ in schemas.pop()] == [
         *("rule", "name", "severity", "windows", "where", "rows", "value", "lower", "upper", "ci_lower", "ci_upper"),
-        *("verdict", "passes", "since", "e_value", "note", "description"),
+        *("reference", "verdict", "passes", "since", "e_value", "note", "description"),
     ]
 
 

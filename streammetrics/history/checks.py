@@ -13,6 +13,7 @@ from streammetrics import text
 from streammetrics.errors import SpecificationError, StateError
 from streammetrics.frame import LIMITS, keys_of
 from streammetrics.history.alarms import ALARM, E_VALUE, SINCE, alarms, blocks
+from streammetrics.history.evidence import REFERENCE
 from streammetrics.history.rules import Rule
 from streammetrics.history.store import MetricStore
 from streammetrics.history.verdicts import VERDICT, beginning, judged, require_scores, with_alarms
@@ -31,6 +32,7 @@ COLUMNS: dict[str, pl.DataType] = {
     "upper": pl.Float64(),
     "ci_lower": pl.Float64(),
     "ci_upper": pl.Float64(),
+    "reference": pl.Float64(),
     "verdict": pl.String(),
     "passes": pl.Boolean(),
     "since": pl.String(),
@@ -47,8 +49,8 @@ class Findings:
 
     Columns: ``rule``, ``name``, ``severity``, ``windows`` (the first and the last), ``where``, ``rows``, ``value``,
     ``lower`` and ``upper`` (certified bounds), ``ci_lower`` and ``ci_upper`` (each endpoint at the confidence level of
-    the rule, null without an interval), ``verdict``, ``passes``, ``since`` and ``e_value`` (of a rule with an alarm),
-    ``note``, and ``description``.
+    the rule, null without an interval), ``reference`` (the metric in the reference period if ``value`` is its change),
+    ``verdict``, ``passes``, ``since`` and ``e_value`` (of a rule with an alarm), ``note``, and ``description``.
 
     The verdict is ``"holds"`` or ``"breached"`` if the certified bounds and the confidence interval are on one side of
     the limit, ``"open"`` (inconclusive) if they are not, ``"too few rows"`` if a segment has fewer than ``min_rows``,
@@ -107,9 +109,9 @@ def check(
     ...     added = store.append(sm.predictions(y_score="p", by="day").update(days), batch_id="January")
     ...     sm.check(store, [sm.Rule("rows >= 3", over="2d"), sm.Rule("mean <= 0.1", against="7d")])
     rule                                     windows                   value  bound  verdict
-    ───────────────────────────────────────  ────────────────────────  ─────  ─────  ────────
+    ───────────────────────────────────────  ────────────────────────  ─────  ─────  ─────────────────────────
     rows >= 3                                2026-01-01 to 2026-01-02      3  exact  holds
-    change of mean <= 0.1 against 7d before  2026-01-02                  0.3  exact  breached
+    change of mean <= 0.1 against 7d before  2026-01-02                  0.3  exact  breached: from 0.4 to 0.7
     """
     given: Sequence[Any] = rules if isinstance(rules, list | tuple) else [rules]
     if not isinstance(store, MetricStore):
@@ -162,6 +164,7 @@ def _finding(windows: Windows, rule: Rule, until: date | str | None, labels: Win
         columns |= {"since": pl.when(ALARM).then(SINCE), "e_value": pl.col(E_VALUE)}
     columns |= {
         "rule": pl.lit(str(rule)),
+        "reference": pl.col(REFERENCE),
         "windows": pl.lit(" to ".join(dict.fromkeys(str(seen[i]) for i in (0, -1))) if len(seen) else "none"),
         "where": text.where(found.select(keys_of(found)), rule.by),
         "rows": pl.col(ROWS),

@@ -19,9 +19,10 @@ from streammetrics.uncertainty import normal_quantile
 from streammetrics.uncertainty.beta import Values
 from streammetrics.uncertainty.evalues import log_e_value, log_e_value_of_share
 
-OTHER_ROWS = "rows of the reference"  # a name that group columns cannot have
+OTHER_ROWS = "rows of the reference"  # names that group columns cannot have
+REFERENCE = "value of the reference"
 BOUNDS = ("value", "lower", "upper", *LIMITS)
-COLUMNS = (*BOUNDS, "note", ROWS, TOTAL)
+COLUMNS = (*BOUNDS, REFERENCE, "note", ROWS, TOTAL)
 NUMBERS = pl.Schema(dict.fromkeys((*BOUNDS, ROWS, TOTAL), pl.Float64()))
 
 
@@ -61,14 +62,14 @@ def of_metric(rule: Rule, report: Report) -> pl.DataFrame:
 
 
 def of_change(sides: Comparison) -> pl.DataFrame:
-    """Return estimates of the change of a metric, the only one compared."""
+    """Return estimates of the change of a metric, the only one compared, and its value in the reference."""
     note = (
         pl.when(pl.col("a").is_null())
         .then(pl.lit("undefined: no value in the reference"))
         .when(pl.col("b").is_null())
         .then(pl.lit("undefined: value only in the reference"))
     )
-    found = sides.frame.with_columns(note=note).drop("a", "b", "better").rename({"difference": "value"})
+    found = sides.frame.with_columns(note=note).drop("b", "better").rename({"difference": "value", "a": REFERENCE})
     return _whole(_with_rows(found, sides))
 
 
@@ -112,5 +113,5 @@ def _with_rows(frame: pl.DataFrame, sides: Comparison) -> pl.DataFrame:
 
 def _whole(frame: pl.DataFrame) -> pl.DataFrame:
     """Return the frame with all columns."""
-    missing = [pl.lit(None, pl.Float64).alias(c) for c in NUMBERS if c not in frame.columns]
+    missing = [pl.lit(None, pl.Float64).alias(c) for c in (*NUMBERS, REFERENCE) if c not in frame.columns]
     return frame.with_columns(missing).cast(NUMBERS).select(pl.exclude(COLUMNS), *COLUMNS)
