@@ -591,6 +591,9 @@ def test_columns_are_names_or_expressions(typed):
     assert "Column 'q click' not found" in run("evaluate", *flag, "--y-score", "q click", code=2)
     assert "Column 'logit' not found" in run("evaluate", *flag, "--y-score", "logit / 2", code=2)
     assert "as a column or an SQL expression" in run("evaluate", *flag, "--y-score", "1 -", code=2)
+    assert "double quotes around names" in run("evaluate", *flag, "--y-score", "lower(p click)", code=2)
+    assert "double quotes around names" not in run("evaluate", *flag, "--y-score", '"p click" -', code=2)
+    assert values(*flag, "--y-score", '1 - "p click"', "--where", '"p click" < 0.85', metric="rows") == [3.0]
 
 
 def test_some_rows_are_evaluated(typed):

@@ -503,6 +503,12 @@ def test_models_of_one_accumulator_by_name(tmp_path):
     )
     assert run.exit_code == 0, run.output
     assert "ci_lower" in run.output
+    run = CliRunner().invoke(main, ["compare", str(tmp_path / "both.state"), "--models", "a", "b", "--total"])
+    assert run.output.endswith("\na is a, b is b.\n")
+    acc.save(tmp_path / "other.state")
+    both = [str(tmp_path / name) for name in ("both.state", "other.state")]
+    run = CliRunner().invoke(main, ["compare", *both, "--metric", "roc_auc", "--width", "400"])
+    assert run.output.endswith(f"\na is {both[0]}, b is {both[1]}.\n")
     run = CliRunner().invoke(main, ["compare", str(tmp_path / "both.state")])
     assert run.exit_code == 2
     assert "--models" in run.output

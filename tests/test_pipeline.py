@@ -146,6 +146,13 @@ def test_batches_are_not_drawn_ahead(monkeypatch):
     assert max(ahead) <= 2
 
 
+def test_a_pattern_that_matches_folders_alone_is_told(tmp_path):
+    DATA.write_parquet(tmp_path / "day=1" / "part.parquet", mkdir=True)
+    with pytest.raises(sm.SourceError, match="matches folders only"):
+        sm.evaluate(tmp_path / "day=*", sm.binary(y_true="y", y_score="p"))
+    assert sm.evaluate(tmp_path / "day=*" / "*.parquet", sm.binary(y_true="y", y_score="p"))["rows"].value == len(DATA)
+
+
 @pytest.mark.parametrize(
     ("source", "error", "message"),
     [

@@ -127,7 +127,7 @@ def test_violations_are_decided_on_the_bound():
 def test_a_single_class_and_swapped_labels_are_noted():
     assert evaluated(DATA.filter("y"))["roc_auc"] == sm.Estimate(None, None, None, "no negatives")
     assert evaluated(DATA.filter(~pl.col("y")))["roc_auc"].note == "no positives"
-    assert evaluated(DATA.with_columns(~pl.col("y")))["roc_auc"].note == "below 0.5: labels swapped?"
+    assert evaluated(DATA.with_columns(~pl.col("y")))["roc_auc"].note == "below 0.5: chance, or labels swapped?"
 
 
 def test_a_shared_score_is_named():

@@ -372,7 +372,9 @@ def test_the_command_equals_the_library(saved, tmp_path):
     run(saved, "accuracy", "--model", "two", "--threshold", "0.2", "--format", "parquet", "-o", tmp_path / "found")
     assert pl.read_parquet(tmp_path / "found").equals(report.slices("accuracy", model="two", threshold=0.2))
     options = ["--by", "c", "--depth", 1, "--min-rows", 100, "--fdr", 0.01, "--confidence", 0.9]
-    assert run(saved, "log_loss", "--model", "one", *options) == "No slices in which log_loss is worse.\n"
+    assert run(saved, "log_loss", "--model", "one", *options) == (
+        "No slices in which log_loss is significantly worse than in the rest.\n"
+    )
     assert "Select one with --model: 'one', 'two'" in run(saved, "log_loss", code=2)
     assert "--depth must be at least 1, got 0." in run(saved, "log_loss", "--depth", 0, code=2)
 
@@ -385,7 +387,7 @@ def test_the_page_has_a_section_if_there_is_something_to_search(saved):
     assert made.count('<th scope="row">a = 1</th>') == 2
     assert "Where it fails" not in page(report.rollup("a"))  # three groups
     wide = report_of(rows_of().with_columns(d=pl.int_range(pl.len()) % 12), ["d"])
-    assert "No slices in which log_loss is worse." in page(wide)
+    assert "No slices in which log_loss is significantly worse." in page(wide)
     classes = sm.multiclass(y_true="y", y_pred="z", by=["a", "c"])
     data = rows_of(failing=pl.col("a") == 1).with_columns(z=(pl.col("p") > 0.5).cast(pl.String))
     assert "in which accuracy is worse" in page(

@@ -16,6 +16,7 @@ from streammetrics.rows.roles import Column
 from streammetrics.sources.files import Files
 from streammetrics.sources.streams import readable
 
+QUOTES = ' Put double quotes around names with spaces or symbols, such as "order date".'
 # name=column; an expression has spaces around its =
 NAMED = re.compile(r"([^=<>!]*[^\s=<>!])=(?![=\s])(.+)", re.DOTALL)
 ALIAS = re.compile(r"\sas\s", re.IGNORECASE)
@@ -91,4 +92,5 @@ def expression(text: str) -> pl.Expr:
     try:
         return pl.sql_expr(text)
     except pl.exceptions.PolarsError as error:
-        raise click.UsageError(f"Cannot read {text!r} as a column or an SQL expression: {error}") from error
+        hint = "" if '"' in text else QUOTES
+        raise click.UsageError(f"Cannot read {text!r} as a column or an SQL expression: {error}.{hint}") from error

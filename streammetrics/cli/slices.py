@@ -52,6 +52,5 @@ def slices_command(
     given: dict[str, Any] = {"model": model, "threshold": threshold, "label": label}
     keys = {name: value for name, value in given.items() if value is not None}
     found = report.slices(metric, depth=depth, min_rows=min_rows, fdr=fdr, **keys)
-    write(
-        found, text.slices(found, width()) if found.height else f"No slices in which {metric} is worse.", form, output
-    )
+    nothing = f"No slices in which {metric} is significantly worse than in the rest."
+    write(found, text.slices(found, width()) if found.height else nothing, form, output)

@@ -16,7 +16,7 @@ from streammetrics.differences.drift import drift
 from streammetrics.differences.evaluations import compare
 from streammetrics.report.report import Report
 from streammetrics.report.verdicts import verdicts
-from streammetrics.text import differences, drifts
+from streammetrics.text import differences, drifts, escaped
 
 
 @command("merge", "streammetrics merge monday.state tuesday.state -o week.state")
@@ -127,7 +127,8 @@ def compare_command(
         raise click.UsageError(f"Pass either a second state or --models A B, {only}.")
     one, *other = (report_of(state, by, total, metrics) for state in (a, b) if state is not None)
     found = compare(one, *other, models=models, confidence=confidence, independent=independent)
-    write(found.frame, differences(found.frame, found.note, width()), form, output)
+    sides = "a is {}, b is {}.".format(*map(escaped, map(str, models or (a, b))))
+    write(found.frame, differences(found.frame, " ".join(filter(None, (sides, found.note))), width()), form, output)
 
 
 @command("drift", "streammetrics drift january.state may.state --by country")

@@ -46,7 +46,7 @@ def _section(metric: str, found: list[tuple[dict[str, Any], pl.DataFrame]]) -> s
 def _slices(metric: str, key: dict[str, Any], frame: pl.DataFrame) -> str:
     of = "".join(f" of {value}" for value in key.values())
     if frame.is_empty():
-        return f"<p>{markup(f'No slices in which {metric}{of} is worse.')}</p>"
+        return f"<p>{markup(f'No slices in which {metric}{of} is significantly worse.')}</p>"
     header = ("slice", metric, "rest", "difference", "rows", "share of rows", "share of loss")
     made = table(header, [_cells(row) for row in rows(frame)], f"Slices{of} in which {metric} is worse", sortable=True)
     return scrolled(made, f"slices{of}")

@@ -425,5 +425,5 @@ def _advice(name: str) -> str:
     for suffix, average in SUFFIXES.items():
         if (plain := name.removesuffix(suffix)) != name and plain in _registry:
             return f" Use {plain}(average={average})."
-    near = difflib.get_close_matches(name, _registry, n=3, cutoff=0.5)
+    near = difflib.get_close_matches(name.lower(), _registry, n=3, cutoff=0.5)
     return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""

@@ -324,7 +324,7 @@ def best_kappa(neg: Expr, pos: Expr) -> Expr:
 @roc_auc.note
 def _roc_auc_note(neg: Expr, pos: Expr) -> Expr:
     swapped = roc_auc.formula(neg.cast(pl.Float64), pos.cast(pl.Float64)) < 0.5
-    return pl.coalesce(_missing_class(neg, pos), pl.when(swapped).then(pl.lit("below 0.5: labels swapped?")))
+    return pl.coalesce(_missing_class(neg, pos), pl.when(swapped).then(pl.lit("below 0.5: chance, or labels swapped?")))
 
 
 def _missing_class(neg: Expr, pos: Expr) -> Expr:

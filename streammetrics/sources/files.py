@@ -110,7 +110,12 @@ def expand(pattern: PathLike) -> list[Path]:
     elif path.exists():
         raise SourceError(f"{str(pattern)!r} is neither a file nor a folder.")
     elif any(c in str(pattern) for c in WILDCARDS):
-        found = list(_matching(path))
+        matched = _matching(path)
+        found = [path for path in matched if path.is_file() or _table(path)]
+        if matched and not found:
+            raise SourceError(
+                f"{str(pattern)!r} matches folders only. Add a pattern for their files, such as '/*.parquet'."
+            )
     else:
         raise SourceError(f"File {str(pattern)!r} not found.")
     if not found:
@@ -139,7 +144,7 @@ def _inside(folder: Path) -> Iterator[Path]:
 
 
 def _matching(pattern: Path) -> list[Path]:
-    """Files and tables that a glob stands for."""
+    """Files and folders that a glob stands for."""
     anchor = Path(pattern.anchor)
     wanted = pattern.relative_to(anchor).parts
     spelled = [part for part in wanted if _hidden(part)]
@@ -149,7 +154,7 @@ def _matching(pattern: Path) -> list[Path]:
         return not any(_hidden(part) and not any(fnmatch.fnmatch(part, s) for s in spelled) for part in parts)
 
     found = sorted(anchor.glob(str(Path(*wanted))))
-    return [path for path in found if shown(path) and (path.is_file() or _table(path))]
+    return [path for path in found if shown(path)]
 
 
 def _hidden(name: str) -> bool:

@@ -57,6 +57,7 @@ def test_options_are_part_of_the_name(report):
     ("name", "message"),
     [
         ("presicion", r" Did you mean 'precision'[^.]*\?$"),
+        ("AUROC", r" Did you mean 'auroc' "),
         ("xyz", r"Unknown metric 'xyz'\.$"),
         ("fbeta(gamma=2)", "Options: beta"),
         ("fbeta(2)", "as a metric"),

@@ -152,7 +152,7 @@ def test_groups_are_read_apart_and_empty_bins_do_nothing(metric):
         ([1, 2], [0, 0], "no positives"),
         ([0, 0], [1, 2], "no negatives"),
         ([], [], "no positives"),
-        ([0, 2], [2, 0], "below 0.5: labels swapped?"),
+        ([0, 2], [2, 0], "below 0.5: chance, or labels swapped?"),
         ([2, 2], [2, 2], None),
         ([2**40, 1], [1, 2**40], None),
     ],
