@@ -188,6 +188,15 @@ def test_each_model_has_a_histogram_of_scores_of_its_own(report):
     assert text.count("<h3>Distribution of scores") == 2
 
 
+def test_each_label_has_a_histogram_of_scores_of_its_own_unless_there_are_many():
+    for labels, titles in ((3, [": a", ": b", ": c"]), (7, [""])):
+        names = list("abcdefg"[:labels])
+        rows = {"y": names * 20} | {name: np.linspace(0.1, 0.9, 20 * labels) / labels for name in names}
+        acc = sm.multiclass(y_true="y", y_score={name: name for name in names}, renormalize=True)
+        found = re.findall("<h3>Distribution of scores(.*?)</h3>", page(acc.update(rows).finalize()))
+        assert found == titles
+
+
 def test_numbers_are_those_of_all_rows(report, text):
     total = report.rollup("model").get("log_loss", model="old").value
     assert f"<b>{total:.6f}".rstrip("0") in text

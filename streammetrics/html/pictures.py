@@ -35,10 +35,10 @@ def drawable(makers: Iterable[Maker]) -> Iterator[Picture]:
 
 
 def curves(total: Report) -> Iterator[Maker]:
-    """Return charts of ranking and errors, and distributions per model on a common axis."""
+    """Return charts of ranking and errors, and distributions per model on a common axis, and per label."""
     yield from (partial(chart, total) for chart in (charts.roc, charts.pr, charts.error_cdf, charts.rec))
-    for chart in (charts.scores, charts.errors):
-        yield from (partial(chart, total, **key) for key in _models(total))
+    yield from (partial(charts.scores, total, **model, **label) for model in _models(total) for label in _labels(total))
+    yield from (partial(charts.errors, total, **model) for model in _models(total))
     yield from (partial(chart, total) for chart in (charts.gain, charts.lift, charts.det))
 
 
@@ -85,6 +85,12 @@ def headline(total: Report) -> Metric | None:
 
 def _models(total: Report) -> list[dict[str, Any]]:
     return total.state.keys.select("model").unique(maintain_order=True).to_dicts() if "model" in total.by else [{}]
+
+
+def _labels(total: Report) -> list[dict[str, Any]]:
+    """The labels, each with two classes of rows to draw; one chart for all if there are many."""
+    labels = total.frame.select("label").unique(maintain_order=True).drop_nulls() if "label" in total.frame else None
+    return [{}] if labels is None or not 0 < labels.height <= MATRICES else labels.to_dicts()
 
 
 def _segments(report: Report) -> list[str]:
