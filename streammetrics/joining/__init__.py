@@ -1,1 +1,1 @@
-"""Scores and labels that arrive apart: rows wait for their other half, and enter a history once they have it."""
+"""Joins scores with labels that arrive at another time, and adds the joined rows to a history."""

@@ -1,4 +1,4 @@
-"""Which columns come with scores and which with labels; batches of either, checked before they wait for the other."""
+"""Columns of scores and columns of labels; validation of their batches before they are stored."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from streammetrics.rows.frames import to_frame
 from streammetrics.rows.roles import Roles, several
 from streammetrics.state.overflow import suspects
 
-LARGEST = 2**63 - 1  # integer that Delta Lake has
-LAST = date.max - timedelta(days=1)  # of days that have a next one
+LARGEST = 2**63 - 1  # the largest integer that Delta Lake can store
+LAST = date.max - timedelta(days=1)  # the last day that has a next day
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of the key, which both have, and those that come with labels; all others come with scores."""
+    """The key columns, which scores and labels share, and the columns of labels. All others are columns of scores."""
 
     roles: Roles
     key: tuple[str, ...]
@@ -32,39 +32,39 @@ class Columns:
 
     @classmethod
     def of(cls, acc: Accumulator, key: str | Sequence[str], labels: str | Sequence[str] | None) -> Columns:
-        """The columns that an accumulator reads; unless they are named, labels are the true values."""
+        """Divide the columns that an accumulator reads. Labels default to the columns of the true values."""
         return cls(acc.roles, several(key), several(labels or roots(acc.roles, acc.roles.y_true)))
 
     @property
     def scores(self) -> tuple[str, ...]:
-        """The columns that come with scores."""
+        """The columns of scores, without the key."""
         return tuple(name for name in self.roles.sources if name not in (*self.labels, *self.key))
 
     def require(self, taken: Collection[str]) -> None:
-        """Reject an invalid key or labels.
+        """Reject an invalid key or invalid labels.
 
         Args:
-            taken: Names that columns cannot have.
+            taken: Reserved column names.
 
         Raises:
             SpecificationError: If the key or the labels are invalid.
         """
         if not self.key or not all(isinstance(name, str) for name in self.key):
-            raise SpecificationError(Argument("key"), f" must be one column or several, got {self.key!r}.")
+            raise SpecificationError(Argument("key"), f" must be one or more column names, got {self.key!r}.")
         if not self.labels:
             raise SpecificationError(
-                "The accumulator has no true values; name the columns of labels by ", Argument("labels"), "."
+                "The accumulator has no true values. Pass the columns of the labels as ", Argument("labels"), "."
             )
         if both := [name for name in self.key if name in self.labels]:
-            raise SpecificationError(f"Column {both[0]!r} is part of the key, so it cannot be a label.")
+            raise SpecificationError(f"Column {both[0]!r} cannot be both a key and a label.")
         if clash := [name for name in (*self.key, *self.labels, *self.scores) if name.lower() in taken]:
-            raise SpecificationError(f"The joiner uses the column name {clash[0]!r}. Rename the column.")
+            raise SpecificationError(f"Column name {clash[0]!r} is reserved for the joiner. Rename the column.")
         names = sorted(sorted({*self.key, *self.labels, *self.scores}), key=str.lower)
         if alike := [(a, b) for a, b in pairwise(names) if a.lower() == b.lower()]:
             raise SpecificationError("Columns {!r} and {!r} differ only in case. Rename one.".format(*alike[0]))
 
     def read(self, batch: Any, columns: Sequence[str]) -> pl.DataFrame:
-        """The key and some columns of a batch, checked as far as they can be alone: what waits must not fail later.
+        """Select and validate the key and some columns of a batch, because stored rows must not fail later.
 
         Raises:
             ColumnError: If a column is missing, or has an unsupported type.
@@ -74,8 +74,8 @@ class Columns:
         frame = to_frame(batch, needed)
         require_columns(needed, frame.columns)
         for name in self.key:
-            _refuse_nulls(frame[name])
-            _refuse_inexact(frame[name])
+            _reject_nulls(frame[name])
+            _reject_inexact(frame[name])
         if far := suspects(read(frame, _within(self.roles, needed))):
             raise DataError(
                 f"Column {far[0].name!r} contains values whose sums or squares may overflow "
@@ -86,7 +86,7 @@ class Columns:
 
     @property
     def _numbers(self) -> set[str]:
-        """Columns that are read as floats and nothing else, so that a batch of whole numbers fixes no type."""
+        """Columns that are only read as floats. They are stored as floats even if the first batch has integers."""
         roles = self.roles
         targets = {name for names in (roles.y_true, *roles.y_pred.values()) for name in names}
         weight = () if roles.sample_weight is None else (roles.sample_weight,)
@@ -95,16 +95,16 @@ class Columns:
         return (found | targets if roles.kind == "regression" else found - targets) - others
 
     def named(self, rows: pl.DataFrame, number: int) -> str:
-        """A row by its key, for messages."""
+        """Name a row by its key, for error messages."""
         key = rows.select(self.key).row(number, named=True)
         return "the row with " + ", ".join(f"{name}={value!r}" for name, value in key.items())
 
     def days(self, scores: pl.DataFrame, window: str | None) -> pl.Series:
-        """The day of each score: its window, or the date of that.
+        """Return the day of each score: its window, or the date of its window.
 
         Raises:
-            SpecificationError: If the scores have no window, or several and none is named.
-            DataError: If a window is null, or outside of the days that Python has, but for the last.
+            SpecificationError: If the scores have no window, or several and the history does not name one.
+            DataError: If a window is null, before the first date of Python, or not before its last date.
         """
         known = _within(self.roles, scores.columns).by
         found = map(Reader(scores, self.roles).column, known)
@@ -112,10 +112,10 @@ class Columns:
         windows = [column for column in times if window in (None, column.name)]
         if len(windows) != 1:
             raise SpecificationError(
-                "The scores must have one window, a group column of type Date or Datetime; found "
-                f"{', '.join(column.name for column in times) or 'none'}. Name it by window= of the MetricStore."
+                "The scores must have one window, a group column of type Date or Datetime; got "
+                f"{', '.join(column.name for column in times) or 'none'}. Pass window= to the MetricStore."
             )
-        _refuse_nulls(windows[0])
+        _reject_nulls(windows[0])
         days = windows[0].dt.date()
         if not days.to_physical().is_between(*pl.Series([date.min, LAST]).to_physical()).all():
             raise DataError(
@@ -125,13 +125,13 @@ class Columns:
 
 
 def roots(roles: Roles, names: Sequence[str]) -> tuple[str, ...]:
-    """The columns of a batch that some columns in use are made from."""
+    """Return the columns of a batch from which some derived columns are computed."""
     expressions = (roles.expressions.get(name, pl.col(name)) for name in names)
     return tuple(dict.fromkeys(root for e in expressions for root in e.meta.root_names()))
 
 
 def _within(roles: Roles, columns: Sequence[str]) -> Roles:
-    """The roles that a batch of these columns alone can fill."""
+    """Return the roles that a batch with only these columns can fill."""
 
     def known(names: Sequence[str]) -> bool:
         return {*roots(roles, names)} <= {*columns}
@@ -158,18 +158,18 @@ def _is_whole(kind: pl.DataType) -> bool:
     return kind == pl.Boolean or (kind.is_numeric() and not kind.is_float())
 
 
-def _refuse_nulls(column: pl.Series) -> None:
+def _reject_nulls(column: pl.Series) -> None:
     if nulls := column.null_count():
         raise DataError(
             f"Column {column.name!r} contains null in {nulls:,} of {len(column):,} rows. Remove these rows."
         )
 
 
-def _refuse_inexact(key: pl.Series) -> None:
-    """Reject keys that the table of waiting rows cannot tell apart."""
+def _reject_inexact(key: pl.Series) -> None:
+    """Reject keys that the table of waiting rows cannot store exactly."""
     kind = key.dtype
     if kind.is_nested() or kind in (pl.Int128, pl.UInt128, pl.Time, pl.Duration, pl.Object):
-        raise ColumnError(f"Column {key.name!r} is of type {kind}, which cannot be a key. Cast it to String.")
+        raise ColumnError(f"Column {key.name!r} cannot be a key, because it is of type {kind}. Cast it to String.")
     if kind.is_float():
         wrong, fault = key.is_nan(), "NaN"
     elif kind == pl.UInt64:
@@ -179,5 +179,5 @@ def _refuse_inexact(key: pl.Series) -> None:
     else:
         return
     if found := wrong.sum():
-        advice = "Remove these rows" if fault == "NaN" else "Cast it to String, in scores and labels"
+        advice = "Remove these rows" if fault == "NaN" else "Cast it to String in scores and labels"
         raise DataError(f"Column {key.name!r} contains {fault} in {found:,} of {len(key):,} rows. {advice}.")

@@ -1,4 +1,4 @@
-"""How many scores of each day have labels: those that wait, and those that have expired."""
+"""Label coverage: how many scores of each day have labels, including expired scores."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from streammetrics.joining.waiting import CORRECTION, COUNTS, DAY, EXPIRED, LABE
 
 
 def coverage(waiting: Waiting) -> pl.DataFrame:
-    """A row for each day, as `Joiner.coverage` says."""
+    """Return one row per day, with the columns that `Joiner.coverage` lists."""
     table = waiting.table.find()
     if table is None:
         return _shown(pl.DataFrame(schema={DAY: pl.Date, **dict.fromkeys((*COUNTS, EXPIRED), pl.Int64)}))

@@ -1,4 +1,7 @@
-"""Which accumulator evaluates a joined row: of those that a history may take, the first whose columns it has."""
+"""Selection of the accumulator for each joined row.
+
+A history can have several versions of its specification. A row is evaluated by the first one whose columns it has.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +16,17 @@ from streammetrics.rows.roles import Roles
 
 
 def evaluators(acc: Accumulator, kept: Sequence[Accumulator], columns: Collection[str]) -> list[Accumulator]:
-    """An accumulator, and those of earlier versions that need fewer columns.
+    """Return the current accumulator and those of earlier versions that need fewer columns.
 
-    Scores that wait lack the columns of a model that was added since.
+    Waiting scores lack the columns of a model that was added after them.
 
     Args:
-        acc: The accumulator that rows are evaluated by if they can be.
-        kept: Those of the versions of the history, the newest first.
-        columns: Names of columns that rows can have.
+        acc: The current accumulator, used for every row that has its columns.
+        kept: The accumulators of all versions of the history, newest first.
+        columns: Names of all columns that rows can have.
     """
     found = [acc.empty()]
-    if acc.roles.nulls == "drop":  # which holds for rows that lack a model's columns, too
+    if acc.roles.nulls == "drop":  # also drops rows that lack the columns of a model
         return found
     for version in kept:
         if any(_needed(version.roles) >= _needed(earlier.roles) for earlier in found):
@@ -35,7 +38,7 @@ def evaluators(acc: Accumulator, kept: Sequence[Accumulator], columns: Collectio
 
 
 def shares(rows: pl.LazyFrame, accs: Sequence[Accumulator]) -> Iterator[tuple[Accumulator, pl.LazyFrame]]:
-    """Each accumulator with the rows that it evaluates. The last one is given all that are left."""
+    """Yield each accumulator with the rows that it evaluates. The last accumulator gets all remaining rows."""
     for acc in accs[:-1]:
         complete = pl.all_horizontal(column.is_not_null() for column in _made(acc))
         yield acc, rows.filter(complete)
@@ -44,16 +47,16 @@ def shares(rows: pl.LazyFrame, accs: Sequence[Accumulator]) -> Iterator[tuple[Ac
 
 
 def require_complete(rows: pl.DataFrame, acc: Accumulator, named: Callable[[pl.DataFrame, int], str]) -> None:
-    """Reject rows that lack a column of an accumulator: it was not required when they came.
+    """Reject rows that lack a column of an accumulator because it was not required when they were added.
 
     Raises:
-        DataError: If some do.
+        DataError: If a row lacks a column.
     """
     for column in rows.select(_made(acc)) if acc.roles.nulls == "raise" else ():
         if column.null_count():
             raise DataError(
-                f"The score of {named(rows, column.is_null().arg_max() or 0)} came before column {column.name!r} was "
-                "needed, and lacks it. Add its label with a joiner of the earlier accumulator."
+                f"The score of {named(rows, column.is_null().arg_max() or 0)} has no column {column.name!r}, which was "
+                "required only later. Add its label with a joiner that has the earlier accumulator."
             )
 
 
@@ -62,6 +65,6 @@ def _made(acc: Accumulator) -> list[pl.Expr]:
 
 
 def _needed(roles: Roles) -> set[str]:
-    """The columns of models and of statistics, in which a row that an accumulator evaluates has no null."""
+    """Return the columns of models and statistics, which cannot be null in an evaluated row."""
     of_models = [*roles.y_pred.values(), *roles.y_score.values()]
     return {*(name for names in of_models for name in names), *roles.inputs.values()}

@@ -1,4 +1,4 @@
-"""Labels that come late: joined with their scores, and taken into a history once."""
+"""Join of late labels with their scores, which adds each joined row to a history exactly once."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from streammetrics.times import earlier, require_length
 
 @dataclass(frozen=True)
 class Joined:
-    """What a call of a `Joiner` did.
+    """Counts of what one call of a `Joiner` did.
 
     Args:
-        matched: Rows that entered the history.
+        matched: Rows that were added to the history.
         corrected: Rows of the history whose label was corrected.
-        waiting: Labels without a score: it has not arrived, or has expired.
-        duplicates: Labels that were ignored because there is one with their key.
+        waiting: Labels without a score, because it has not arrived or has expired.
+        duplicates: Labels that were ignored because their key already has a label.
         late: Scores that were dropped because their day has expired.
 
     >>> import streammetrics as sm
@@ -47,24 +47,24 @@ class Joined:
 class Joiner:
     """Joins scores with labels that arrive later or earlier, and adds the joined rows to a history.
 
-    Scores and labels wait in a Delta Lake table beside the history, the folder ``_waiting``. This is the only place
-    where the library keeps rows. A row enters the history under the window of its score, exactly once: a batch can be
-    added again after a crash, and any number of processes can add at the same time. Rows are identified by their key.
-    Of several scores with one key, the first counts.
+    Scores and labels wait in a Delta Lake table in the folder ``_waiting`` of the history. This is the only place
+    where the library stores rows. Each row is added to the history exactly once, under the window of its score. A batch
+    can be added again after a crash, and any number of processes can add batches at the same time. Rows are identified
+    by their key. If several scores have the same key, the first one counts.
 
-    The history must receive rows from the joiner alone. A batch that is rejected changes nothing.
+    Only the joiner can add rows to its history. A rejected batch changes nothing.
 
     Args:
         store: The history.
         acc: An accumulator with the specification of scores and labels. It stays unchanged. One of its group columns is
             the window of the history, computed from the scores.
-        key: The columns that identify a row, which scores and labels share. One name or several.
-        expires: How long scores wait for labels, such as ``"45d"``. Rows leave once there are scores that much newer,
-            and are counted by `coverage`. Dates in the future do not count.
-        labels: The columns that come with the labels. Defaults to those of ``y_true``.
+        key: The columns that identify a row, in scores and in labels. One name or several.
+        expires: How long scores wait for labels, such as ``"45d"``, counted back from the newest day of scores that is
+            not in the future. Expired rows are deleted, and `coverage` counts them.
+        labels: The columns of the labels. Defaults to the columns of ``y_true``.
 
     Raises:
-        SpecificationError: If the columns do not fit together, or ``expires`` is not a duration.
+        SpecificationError: If the columns conflict, or ``expires`` is not a duration of at least a day.
 
     >>> from datetime import date
     >>> from tempfile import TemporaryDirectory
@@ -95,57 +95,58 @@ class Joiner:
         require_length(self.expires)
         some = date(2026, 1, 1)
         if _days_before(some, self.expires) == some:
-            raise SpecificationError(Argument("expires"), f" must be a day or more, got {self.expires!r}.")
+            raise SpecificationError(Argument("expires"), f" must be at least one day, got {self.expires!r}.")
         self._columns.require(OWN)
 
     def add_scores(self, batch: Any) -> Joined:
-        """Add scores, with all columns that the accumulator needs besides labels. Each waits until its label comes.
+        """Add scores, with all columns that the accumulator needs except labels. Each score waits for its label.
 
-        When this returns, the rows are on the disk. After a crash, add the batch again.
+        When this method returns, the rows are stored. After a crash, add the batch again.
 
         Args:
             batch: As in `Accumulator.update`.
 
         Raises:
             ColumnError: If a column is missing, or has another type than before.
-            DataError: If the key or the window contains nulls, a column contains values that its role cannot use, or
-                rows cannot be evaluated with labels that wait.
-            MergeError: If the specification is not that of the history.
-            StateError: If a table cannot be read or written, or the rows that wait were deleted.
+            DataError: If the key or the window contains nulls, a column contains values that are invalid for its role,
+                or rows cannot be evaluated with waiting labels.
+            MergeError: If the specification differs from that of the history.
+            StateError: If a table cannot be read or written, or the waiting rows were deleted.
         """
         rows = self._columns.read(batch, self._columns.scores)
         return self._add(rows.unique(self._columns.key, keep="first", maintain_order=True), SCORE)
 
     def add_labels(self, batch: Any, *, correct: bool = False) -> Joined:
-        """Add labels, before or after their scores. Each waits for its score if that has not come.
+        """Add labels, before or after their scores. A label without a score waits for it.
 
-        When this returns, the rows are on the disk. After a crash, add the batch again.
+        When this method returns, the rows are stored. After a crash, add the batch again.
 
         Args:
             batch: As in `Accumulator.update`.
-            correct: Whether these labels replace earlier ones. The history is then as if the earlier ones had never
-                come: the days of corrected rows are evaluated again, from the rows that are kept until they expire.
-                Otherwise a label whose score has one is ignored.
+            correct: Whether these labels replace earlier labels of the same keys. The days of corrected rows are then
+                evaluated again from the stored rows, as if the earlier labels had never been added. If false, a label
+                is ignored if its key already has one.
 
         Raises:
             ColumnError: If a column is missing, or has another type than before.
-            DataError: If the key contains nulls, a column contains values that its role cannot use, or rows cannot be
-                evaluated with scores that wait.
-            MergeError: If the specification is not that of the history.
-            StateError: If a table cannot be read or written, or the rows that wait were deleted.
+            DataError: If the key contains nulls, a column contains values that are invalid for its role, or rows cannot
+                be evaluated with waiting scores.
+            MergeError: If the specification differs from that of the history.
+            StateError: If a table cannot be read or written, or the waiting rows were deleted.
         """
         rows = self._columns.read(batch, self._columns.labels)
         rows = rows.unique(self._columns.key, keep="last" if correct else "first", maintain_order=True)
         return self._add(rows, CORRECTION if correct else LABEL)
 
     def coverage(self) -> pl.DataFrame:
-        """How many scores of each day have labels.
+        """Return how many scores of each day have labels.
 
         Returns:
-            A row for each day, with the columns ``day``; ``scores``, how many there are; ``labeled``, how many of them
-            have a label; ``coverage``, their share; ``waiting``, how many can still get one; ``expired``, how many left
-            without one; and ``labels_without_score``, how many labels came while this was the newest day of scores, and
-            have none.
+            One row per day, with the columns ``day``; ``scores``, the number of scores; ``labeled``, the number of
+            scores with a label; ``coverage``, the share of scores with a label; ``waiting``, the number of scores that
+            can still get a label; ``expired``, the number of scores that expired without a label; and
+            ``labels_without_score``, the number of labels without a score that were added while this was the newest
+            day of scores.
 
         Raises:
             StateError: If a table cannot be read.
@@ -153,13 +154,13 @@ class Joiner:
         return coverage(self._log.waiting)
 
     def compact(self, *, vacuum: bool = True) -> None:
-        """Join the small files of the rows that wait. Once a day is enough.
+        """Merge the small files of the waiting rows. Once a day is enough.
 
         Args:
-            vacuum: Delete the files that were last needed a week ago, those of expired rows among them.
+            vacuum: Whether to delete files that have not been needed for a week, such as files of expired rows.
 
         Raises:
-            StateError: If there are no rows yet, or a table cannot be read or written.
+            StateError: If no rows have been added yet, or a table cannot be read or written.
         """
         self._log.waiting.compact(vacuum)
 
@@ -172,7 +173,7 @@ class Joiner:
         return Log(self.store, self.acc, self._columns)
 
     def _add(self, rows: pl.DataFrame, kind: str) -> Joined:
-        """Add rows to the log, and what that changes to the history."""
+        """Add rows to the log, and update the history with the change."""
         late, change = self._log.add(rows, kind)
         table = self._log.settle(change)
         if (last := newest(table)) is not None:
@@ -183,6 +184,6 @@ class Joiner:
 
 
 def _days_before(day: date, length: str) -> date:
-    """A day moved back by a duration, at most to the first that Python can represent."""
+    """Move a day back by a duration, at most to the first date of Python."""
     found: date = earlier(pl.Series([day]), length).clip(date.min).item()
     return found

@@ -1,7 +1,8 @@
-"""From the log of rows that wait to the history: rows are tried before they enter the log, and enter the history once.
+"""The log of waiting rows, and how joined rows move from it into the history exactly once.
 
-The history stores up to which commit it has the log, in the commit that brings the rows. So what a process left undone
-is done by the next call of any.
+Rows are evaluated once before they are added to the log, so that they cannot fail later. Each commit that adds rows to
+the history also stores the last commit of the log that it includes. If a process stops between the two commits, the
+next call of any process completes its work.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ HALVES = (SCORE, LABEL, CORRECTION)
 
 @dataclass(frozen=True)
 class Log:
-    """The rows that wait beside a history, and how they enter it."""
+    """The log of rows that wait beside a history, and its connection to that history."""
 
     store: MetricStore
     acc: Accumulator
@@ -47,35 +48,35 @@ class Log:
 
     @property
     def waiting(self) -> Waiting:
-        """The table of the rows."""
+        """The table of the waiting rows."""
         history = Table(self.store.uri, self.store.storage_options)
         return Waiting(history.beside(FOLDER), self.columns.key)
 
     def add(self, rows: pl.DataFrame, kind: str) -> tuple[int, Change | None]:
-        """Add rows in one commit, and return how many came too late, and what the others change.
+        """Add rows in one commit. Return the number of late rows, and the change that the others make.
 
         Raises:
-            StreamMetricsError: If they cannot be evaluated with their other half. They are not added then.
+            StreamMetricsError: If rows cannot be evaluated after the join. No rows are added then.
         """
         self.store._require(self.acc)
         self.settle()
         return self.waiting.add(rows, kind, self._tried, self._days if kind == SCORE else None)
 
     def settle(self, tried: Change | None = None) -> Any:
-        """Bring the history up to the last commit of the log, and return that version of it.
+        """Update the history up to the last commit of the log, and return that version of the log.
 
         Args:
-            tried: What the last commit changes, if it is known.
+            tried: The change of the last commit, if it is known.
 
         Raises:
             StateError: If the history is ahead of the log.
         """
         while True:
-            stored = self.store.offset(FOLDER) or 0  # before the log, which may only be newer
+            stored = self.store.offset(FOLDER) or 0  # read before the log, which can only be newer
             table = self.waiting.table.find()
             if stored > (0 if table is None else table.version()):
                 raise StateError(
-                    f"The rows that wait at {self.waiting.table.uri} are older than the history. Restore the folder."
+                    f"The waiting rows at {self.waiting.table.uri} are older than the history. Restore the folder."
                 )
             if table is None:
                 return None
@@ -91,12 +92,12 @@ class Log:
             except DataError:
                 if (self.store.offset(FOLDER) or 0) == stored:
                     raise
-                continue  # another process was first
+                continue  # another process committed first
             if added or (self.store.offset(FOLDER) or 0) == stored:
                 return table
 
     def _before_labels(self, table: Any) -> int:
-        """The commit before that of the first label, up to which there were no pairs."""
+        """Return the commit before the first label. Up to this commit, no rows could be joined."""
         if days(table, LABEL, CORRECTION).is_empty():
             return last_commit(table)
         return int(self.waiting.rows(table, LABEL, CORRECTION).select(pl.min(COMMIT)).collect().item()) - 1
@@ -105,9 +106,9 @@ class Log:
         return self.columns.days(scores, self.store.window)
 
     def _tried(self, table: Any, rows: pl.DataFrame) -> Change:
-        """What rows change if they are the next commit of the log.
+        """Return the change that rows would make as the next commit of the log.
 
-        What waits must not fail later, so rows that cannot be evaluated with their other half must not come to wait.
+        Evaluates the joined rows once, so that invalid rows are rejected before they are stored.
         """
         log = pl.concat([self.waiting.rows(table, *HALVES), rows.lazy()], how="diagonal_relaxed")
         change = self._change(log, rows.select(self.columns.key), last_commit(table), table.version() + 1)
@@ -121,12 +122,12 @@ class Log:
         return change
 
     def _change(self, rows: pl.LazyFrame, keys: pl.DataFrame, since: int, upto: int) -> Change:
-        """What the commits after one change, up to another, which have these keys."""
+        """Return the change that commits ``since + 1`` to ``upto`` make to the rows with these keys."""
         scores, labels = self._halves(self.waiting.of(rows, keys))
         return Change.between(scores.collect(), labels.collect(), self.columns.key, self.columns.labels, since, upto)
 
     def _enter(self, table: Any, change: Change, origin: Stretch) -> bool:
-        """Add new pairs to the history. If labels were corrected, the days that change are evaluated again."""
+        """Add new pairs to the history. If labels were corrected, evaluate the affected days again."""
         if change.corrected.is_empty():
             return self.store._bring(self._evaluated(change.new.lazy()), origin)
         touched = pl.concat([change.new[DAY], change.corrected[DAY]]).sort()
@@ -137,7 +138,7 @@ class Log:
         return self.store._bring(self._evaluated(joined), origin, (first, last + timedelta(days=1)))
 
     def _evaluated(self, rows: pl.LazyFrame) -> list[Accumulator]:
-        """Rows that have been tried, evaluated. Those of several batches may have more groups than one may."""
+        """Evaluate rows that were accepted before. Several batches together may exceed the group limit of one batch."""
         found = []
         for acc, share in shares(rows, self._evaluators()):
             acc.max_groups = None
@@ -149,7 +150,7 @@ class Log:
         return evaluators(self.acc, self.store._kept(), columns)
 
     def _halves(self, rows: pl.LazyFrame) -> tuple[pl.LazyFrame, pl.LazyFrame]:
-        """The scores and the labels among rows. A column that was always null is not there."""
+        """Split rows into scores and labels. Columns that have only been null so far are missing in the table."""
         lacking = {*self.columns.scores, *self.columns.labels}.difference(rows.collect_schema())
         rows, own = rows.with_columns(pl.lit(None).alias(c) for c in lacking), [KIND, COMMIT, *self.columns.key]
         is_score = pl.col(KIND) == SCORE

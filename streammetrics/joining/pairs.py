@@ -1,4 +1,4 @@
-"""Which scores and labels belong together as of a commit, and what later commits change about it."""
+"""Pairs of scores and labels as of a commit, and how later commits change them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from streammetrics.joining.waiting import COMMIT, CORRECTION, KIND
 
 
 def pairs(scores: pl.LazyFrame, labels: pl.LazyFrame, key: Sequence[str], upto: int) -> pl.LazyFrame:
-    """The scores that have a label as of a commit, with it.
+    """Join scores with their labels as of a commit.
 
-    Of several scores with one key the first counts. So does the first label, unless it was corrected: then the last
-    correction does.
+    If several scores have the same key, the first one counts. Of several labels, the last correction counts, or the
+    first label if none was corrected.
     """
     scores, labels = (rows.filter(pl.col(COMMIT) <= upto) for rows in (scores, labels))
     rank = pl.when(pl.col(KIND) == CORRECTION).then(pl.col(COMMIT)).otherwise(-pl.col(COMMIT))
@@ -25,15 +25,15 @@ def pairs(scores: pl.LazyFrame, labels: pl.LazyFrame, key: Sequence[str], upto: 
 
 @dataclass(frozen=True)
 class Change:
-    """What some commits change.
+    """The change that a range of commits makes.
 
     Args:
-        new: pairs that were none before.
-        corrected: pairs whose label was another one before.
-        waiting: number of labels of the last commit that have no score.
-        duplicates: number of labels of the last commit that do not count, since there is one.
-        since: the commit before.
-        upto: the last commit.
+        new: Pairs that did not exist before.
+        corrected: Pairs whose label was different before.
+        waiting: Number of labels of the last commit that have no score.
+        duplicates: Number of labels of the last commit that are ignored, because their key already has a label.
+        since: The last commit before the range.
+        upto: The last commit of the range.
     """
 
     new: pl.DataFrame
@@ -47,15 +47,15 @@ class Change:
     def between(
         cls, scores: pl.DataFrame, labels: pl.DataFrame, key: Sequence[str], truth: Sequence[str], since: int, upto: int
     ) -> Change:
-        """The change from one commit to another, of keys whose scores and labels are all given.
+        """Return the change from one commit to another, from all scores and labels of the affected keys.
 
         Args:
-            scores: rows of the log.
-            labels: rows of the log, corrections among them; no columns but their own.
-            key: columns that both have.
-            truth: columns that labels have besides.
-            since: the commit before.
-            upto: the last commit.
+            scores: Scores of the log.
+            labels: Labels and corrections of the log, with the columns of labels only.
+            key: The columns that scores and labels share.
+            truth: The other columns of labels.
+            since: The last commit before the range.
+            upto: The last commit of the range.
         """
         before, after = (pairs(scores.lazy(), labels.lazy(), key, commit).collect() for commit in (since, upto))
         both = after.join(before.select(*key, *truth), on=key, suffix=" before")

@@ -1,7 +1,7 @@
-"""The rows that wait: a log of scores and labels in a Delta Lake table beside the history.
+"""The waiting rows: a log of scores and labels in a Delta Lake table beside the history.
 
-Each row says which commit brought it, so that what counts as of any commit can be computed again. Rows are only added,
-until they leave with their day.
+Each row stores the number of the commit that added it, so that the pairs as of any commit can be computed again. Rows
+are never changed. They are deleted when their day expires.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from streammetrics.history.layout import fitted
 from streammetrics.history.table import Table, deltalake, files, write
 from streammetrics.rows.frames import decoded
 
-FOLDER = "_waiting"  # which Delta Lake leaves alone, as all names that begin so
+FOLDER = "_waiting"  # Delta Lake ignores folders whose names begin with an underscore
 KIND, DAY, COMMIT = "_kind", "_day", "_commit"
 SCORE, LABEL, CORRECTION, EXPIRED = "score", "label", "correction", "expired"  # kinds of rows
-COUNTS = ("_scores", "_labeled", "_labels_without_score")  # of a day that has expired
+COUNTS = ("_scores", "_labeled", "_labels_without_score")  # of an expired day
 OWN = {KIND: pl.String(), DAY: pl.Date(), COMMIT: pl.Int64(), "_of": pl.Date(), **dict.fromkeys(COUNTS, pl.Int64())}
-BEFORE = "streammetrics.expired"  # the transaction that says before which day all rows have left
-ZONE = "streammetrics.time_zone"  # of a column; Delta Lake keeps times in UTC
-TOGETHER = 131_072  # rows of a file that are read together
+BEFORE = "streammetrics.expired"  # the transaction that stores the first day that has not expired
+ZONE = "streammetrics.time_zone"  # metadata of a column, because Delta Lake stores times in UTC
+TOGETHER = 131_072  # rows per row group of a file
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """The log beside a history, of rows with some key. What its methods take as ``table`` is one version of it."""
+    """The log of waiting rows beside a history. The argument ``table`` of its methods is one version of the log."""
 
     table: Table
     key: tuple[str, ...]
@@ -43,29 +43,29 @@ class Waiting:
         tried: Callable[[Any, pl.DataFrame], T],
         days_of: Callable[[pl.DataFrame], pl.Series] | None = None,
     ) -> tuple[int, T | None]:
-        """Add rows in one commit. Those of days that have expired are left out.
+        """Add rows in one commit. Rows of expired days are dropped.
 
         Args:
-            rows: the columns to keep.
-            kind: which rows they are.
-            days_of: gives the days of scores, from the rows as the table would hold them. Labels have the newest one.
-            tried: called with a version of the table and the rows as it would hold them. What it raises leaves nothing
-                behind.
+            rows: The rows, with the columns to store.
+            kind: Kind of the rows.
+            tried: A function of a version of the table and the rows in their stored types. If it raises, nothing is
+                added.
+            days_of: Returns the days of scores, from the rows in their stored types. Labels get the newest day.
 
         Returns:
-            Number of rows left out, and what ``tried`` returned; None if no row is left.
+            The number of dropped rows, and the result of ``tried``, or None if all rows were dropped.
 
         Raises:
-            ColumnError: If a column has another type than before, or one that Delta Lake does not have.
+            ColumnError: If a column has another type than before, or a type that Delta Lake cannot store.
         """
         if self.table.find() is None:
             self.table.create(pl.DataFrame(schema=OWN).to_arrow().schema, {}, parts=[KIND, DAY])
         rows = _storable(rows)
 
         def append(table: Any) -> tuple[int, T | None] | None:
-            """What was done; None if the table has got new columns, with which it is tried again."""
+            """Return the result, or None to try again after adding new columns to the table."""
             first, held = expired_before(table) or date.min, _as_stored(table, rows)
-            day = pl.lit(max(newest(table) or today(), first)) if days_of is None else days_of(held)  # clocks go back
+            day = pl.lit(max(newest(table) or today(), first)) if days_of is None else days_of(held)  # clocks drift
             own = {KIND: pl.lit(kind), DAY: day, COMMIT: pl.lit(table.version() + 1, pl.Int64)}
             fresh = held.with_columns(**own).filter(pl.col(DAY) >= first)
             if fresh.is_empty():
@@ -81,21 +81,21 @@ class Waiting:
         return done
 
     def rows(self, table: Any, *kinds: str) -> pl.LazyFrame:
-        """The rows of some kinds, with times in their time zones."""
+        """Return the rows of some kinds, with times in their original time zones."""
         zones = _zones(table)
         found = self.table.scan(table).filter(pl.col(KIND).is_in(kinds))
         return found.with_columns(pl.col(name).dt.convert_time_zone(zone) for name, zone in zones.items())
 
     def of(self, rows: pl.LazyFrame, keys: pl.DataFrame) -> pl.LazyFrame:
-        """The rows that have one of these keys."""
+        """Return the rows that have one of these keys."""
         near = [pl.col(name).is_between(pl.lit(keys[name].min()), pl.lit(keys[name].max())) for name in self.key]
         return rows.filter(near).join(keys.lazy(), on=self.key, how="semi")
 
     def expire(self, settled: Any, before: date) -> None:
-        """Let the scores before a day leave with their labels, and the labels before it that have no score.
+        """Delete the scores before a day with their labels, and the labels before it that have no score.
 
-        Only counts of them stay. If they have left, or the table has changed since the version that the history has,
-        nothing happens.
+        Only their counts are stored. Does nothing if they were already deleted, or if the table has changed since
+        version ``settled``, which the history includes.
         """
         if before <= (expired_before(settled) or date.min):
             return
@@ -120,23 +120,23 @@ class Waiting:
         self.table.commit(leave)
 
     def compact(self, vacuum: bool) -> None:
-        """Put small files together, and delete those that were last needed a week ago."""
+        """Merge small files, and delete files that have not been needed for a week."""
         self.table.commit(lambda table: table.optimize.compact(writer_properties=files(TOGETHER)))
         if vacuum:
             self.table.commit(lambda table: table.vacuum(dry_run=False, full=True))
 
     def _write(self, table: Any, rows: pl.DataFrame, said: dict[str, int] | None = None, **how: Any) -> None:
-        """Write rows in a commit that is the next one of the table, or fails."""
+        """Write rows in the next commit of the table. Fails if another process commits first."""
         schema = pl.Schema(table.schema())
         rows = rows.with_columns(pl.lit(None, kind).alias(c) for c, kind in schema.items() if c not in rows.columns)
         columns = [fitted(rows[name], kind) for name, kind in schema.items()]
-        mark = {FOLDER: table.version() + 1} | (said or {})  # a whole commit ends so; see `last_commit`
+        mark = {FOLDER: table.version() + 1} | (said or {})  # read by `last_commit`
         marks = [deltalake().Transaction(app_id=name, version=version) for name, version in mark.items()]
         write(table, pl.DataFrame(columns).to_arrow(), transactions=marks, together=TOGETHER, **how)
 
 
 def counted(scores: pl.LazyFrame, labels: pl.LazyFrame, alone: pl.LazyFrame, key: Sequence[str]) -> pl.DataFrame:
-    """For each day, how many scores there are, how many of them have a label, and how many labels have no score."""
+    """Count the scores, the scores with a label, and the labels without a score of each day."""
     known = labels.select(*key, pl.lit(True).alias(KIND)).unique(key)
     found = scores.group_by(key).agg(pl.min(DAY)).join(known, on=key, how="left")
     of_scores = found.group_by(DAY).agg(pl.len().alias(COUNTS[0]), pl.col(KIND).count().alias(COUNTS[1]))
@@ -152,30 +152,36 @@ def days(table: Any, *kinds: str) -> pl.Series:
 
 
 def last_commit(table: Any) -> int:
-    """The last commit that brought rows; those that compact the table or let rows expire bring none."""
+    """Return the last commit that added rows. Commits that compact the table or expire rows do not count."""
     found: int | None = table.transaction_version(FOLDER)
     return found or 0
 
 
 def newest(table: Any) -> date | None:
-    """The newest day of scores, by which old data can be replayed; today if that is of the future."""
+    """Return the newest day of scores, or today if that day is in the future.
+
+    Expiry counts back from this day rather than from today, so that old data can be replayed.
+    """
     found = days(table, SCORE).max()
     return min(found, today()) if isinstance(found, date) else None
 
 
 def today() -> date:
-    """The date in UTC."""
+    """Return today's date in UTC."""
     return datetime.now(UTC).date()
 
 
 def expired_before(table: Any) -> date | None:
-    """Before which day all rows have left."""
+    """Return the first day that has not expired."""
     found = table.transaction_version(BEFORE)
     return None if found is None else date.fromordinal(found)
 
 
 def _widen(table: Any, rows: pl.DataFrame) -> bool:
-    """Whether the table lacked columns, which it has from now on; one that is all null has no type yet."""
+    """Add the columns that the table lacks, and return whether there were any.
+
+    A column that is null in all rows has no type yet, so it is not added.
+    """
     known = {field.name for field in table.schema().fields}
     new = rows.select(c for c in rows.columns if c not in known and rows.schema[c] != pl.Null)
     if new.width:
@@ -192,25 +198,25 @@ def _fields(rows: pl.DataFrame) -> Iterable[Any]:
 
 
 def _zones(table: Any) -> dict[str, str]:
-    """The time zones of columns."""
+    """Return the time zone of each column that has one."""
     return {field.name: field.metadata[ZONE] for field in table.schema().fields if ZONE in field.metadata}
 
 
 def _storable(rows: pl.DataFrame) -> pl.DataFrame:
-    """Categories as text, and times in microseconds.
+    """Cast categories to strings and times to microseconds.
 
     Raises:
-        ColumnError: If a column is a time of day or a duration.
+        ColumnError: If a column is a time of day, a duration, or a 128-bit integer.
     """
     for name, kind in rows.schema.items():
         if kind in (pl.Time, pl.Duration, pl.Int128, pl.UInt128):
-            raise ColumnError(f"Column {name!r} is of type {kind}, which cannot wait for labels. Cast it to Int64.")
+            raise ColumnError(f"Column {name!r} cannot be stored, because it is of type {kind}. Cast it to Int64.")
     times = [name for name, kind in rows.schema.items() if isinstance(kind, pl.Datetime)]
     return decoded(rows).with_columns(pl.col(times).dt.cast_time_unit("us"))
 
 
 def _as_stored(table: Any, rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows as `Waiting.rows` would give them, but for columns that are all null.
+    """Return rows as `Waiting.rows` would return them, except for columns that are null in all rows.
 
     Raises:
         ColumnError: If a column has another type than before.
@@ -222,20 +228,20 @@ def _as_stored(table: Any, rows: pl.DataFrame) -> pl.DataFrame:
         if kind is None:
             kind, zone = _type(column.dtype), getattr(column.dtype, "time_zone", None)
         elif column.dtype != pl.Null and _clock(column.dtype) != _clock(kind):
-            raise ColumnError(f"Column {column.name!r} is of type {column.dtype}; the rows that wait have {kind}.")
-        nan = column.dtype.is_float() and kind.is_integer()  # is null, which other batches have
+            raise ColumnError(f"Column {column.name!r} must be {kind} as in the waiting rows, got {column.dtype}.")
+        nan = column.dtype.is_float() and kind.is_integer()  # a null among integers can arrive as NaN
         stored = fitted(column.fill_nan(None) if nan else column, kind)
         made.append(stored if zone is None else stored.dt.convert_time_zone(zone))
     return pl.DataFrame(made)
 
 
 def _clock(kind: pl.DataType) -> tuple[bool, bool]:
-    """What types of times must have in common: whether they are times, and in time zones."""
+    """Return whether a type is temporal and whether it has a time zone, which all batches must agree on."""
     return kind.is_temporal(), getattr(kind, "time_zone", None) is not None
 
 
 def _type(kind: pl.DataType) -> pl.DataType:
-    """The type in which the table keeps one."""
+    """Return the type in which the table stores another one."""
     if isinstance(kind, pl.Datetime) and kind.time_zone is not None:
         return pl.Datetime("us", "UTC")
     return pl.Int64() if kind.is_integer() else kind

@@ -17,7 +17,7 @@ class Killed(BaseException):
 
 
 def killed(add, *batch, **options):
-    """Add a batch, but die between the commit to the rows that wait and that to the history."""
+    """Add a batch, but die between the commit to the waiting rows and the commit to the history."""
 
     def die(*_, **__):
         raise Killed
@@ -62,7 +62,7 @@ def test_a_model_that_was_added_before_the_first_label(tmp_path):
     old, new = made(tmp_path, models("a")), made(tmp_path, models("a", "b"))
     old.add_scores(scored([1, 2], "a"))
     new.add_scores(scored([3], "a", "b"))
-    with pytest.raises(sm.DataError, match="The score of the row with id=2 came before column 'b' was needed"):
+    with pytest.raises(sm.DataError, match="The score of the row with id=2 has no column 'b'"):
         new.add_labels(labels([3, 2]))
     assert new.coverage()["labeled"].to_list() == [0]
     assert new.add_labels(labels([3])).matched == 1

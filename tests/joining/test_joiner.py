@@ -259,15 +259,15 @@ def test_values_whose_squares_overflow_do_not_wait(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"expires": "0d"}, "expires= must be a day or more, got '0d'"),
+        ({"expires": "0d"}, "expires= must be at least one day, got '0d'"),
         ({"expires": "soon"}, "Cannot read 'soon' as a duration"),
-        ({"key": []}, r"key= must be one column or several, got \(\)"),
-        ({"key": "clicked"}, "Column 'clicked' is part of the key"),
-        ({"acc": sm.predictions(y_score="p", by="day")}, "name the columns of labels by labels="),
-        ({"acc": task("p")}, "must have one window, a group column of type Date or Datetime; found none"),
+        ({"key": []}, r"key= must be one or more column names, got \(\)"),
+        ({"key": "clicked"}, "Column 'clicked' cannot be both a key and a label"),
+        ({"acc": sm.predictions(y_score="p", by="day")}, "Pass the columns of the labels as labels="),
+        ({"acc": task("p")}, "must have one window, a group column of type Date or Datetime; got none"),
         ({"key": ["id", "P"]}, "Columns 'P' and 'p' differ only in case. Rename one"),
         ({"acc": 3}, "acc= must be an Accumulator, got int"),
-        ({"key": "_day"}, "The joiner uses the column name '_day'"),
+        ({"key": "_day"}, "Column name '_day' is reserved for the joiner"),
     ],
 )
 def test_what_does_not_fit_together_is_refused(options, message, tmp_path):
