@@ -1,1 +1,1 @@
-"""Metrics of rows whose labels have not arrived, expected from rows that have labels."""
+"""Estimates of metrics before labels arrive, from scores and from earlier rows with labels."""

@@ -1,4 +1,4 @@
-"""Confusion-count metrics of rows whose numbers of positives by bin are only known within bounds."""
+"""Confusion-count metrics if the number of positives in each bin is known only within bounds."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from streammetrics.metrics.ratios import accuracy, balanced_accuracy, f1, precis
 DECISIONS: dict[str, Metric] = {
     metric.name: metric for metric in (accuracy, balanced_accuracy, precision, recall, specificity, f1)
 }
-"""Metrics that rise with each positive that reaches the threshold, and fall with each that does not."""
+"""Metrics that rise with each positive above the threshold and fall with each positive below it."""
 
 
 def share_above(rows: Values, predicted: float) -> Values:
-    """The share of each bin, by ascending score, that is among so many rows of highest score.
+    """The share of each bin that is among the ``predicted`` rows with the highest scores; bins by ascending score.
 
     >>> share_above(np.array([2.0, 0, 4, 3, 0]), 5)
     array([0. , 0. , 0.5, 1. , 1. ])
@@ -27,7 +27,7 @@ def share_above(rows: Values, predicted: float) -> Values:
 
 
 def counts(rows: Values, positives: Values, above: Values) -> dict[str, Values]:
-    """The confusion counts if the positives of each bin reach the threshold in the same share as its rows."""
+    """The confusion counts if the same share of positives as of all rows of a bin reaches the threshold."""
     reaching, predicted = (positives * above).sum(axis=-1), (rows * above).sum(axis=-1)
     return _counts(reaching, positives.sum(axis=-1) - reaching, predicted, rows.sum(axis=-1))
 
@@ -35,8 +35,8 @@ def counts(rows: Values, positives: Values, above: Values) -> dict[str, Values]:
 def corners(bins: Positives, above: Values) -> tuple[dict[str, Values], dict[str, Values]]:
     """The worst and the best confusion counts.
 
-    Worst are the fewest positives above the threshold and the most below it. In a bin that the threshold cuts,
-    positives may be on either side, as far as its rows there allow.
+    The worst counts have the fewest positives above the threshold and the most positives below it. If the threshold
+    cuts a bin, its positives can be on either side, up to the number of rows on that side.
     """
     reach = bins.rows * above
     miss = bins.rows - reach

@@ -1,4 +1,4 @@
-"""What is expected of each group: values, bounds, intervals, and the odds that labels would have needed."""
+"""Estimates of each group: values, bounds, intervals, and the odds factor needed to contain observed metrics."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from streammetrics.before_labels.values import RANGES, Group, bounds
 from streammetrics.errors import MetricError
 from streammetrics.uncertainty.limits import moved
 
-Wanted = tuple[str, float | None]  # a metric, and a threshold if it needs one
+Wanted = tuple[str, float | None]  # a metric and its threshold, if it has one
 Numbers = dict[str, Any]
 
-MOST_ODDS = 1e6  # that are looked for
-HALVINGS = 25  # of their logarithm
+MOST_ODDS = 1e6  # the largest factor that the search tries
+HALVINGS = 25  # steps of the bisection on the logarithm
 ROUNDING = 1e-9
 
 
 def available(metrics: Sequence[str], group: Group, probabilities: bool, *, strict: bool) -> list[Wanted]:
-    """The metrics that a group has, those of confusion counts at each threshold.
+    """Return the available metrics of a group, with confusion-count metrics at each threshold.
 
     Raises:
-        MetricError: If one of them is not available, and ``strict``.
+        MetricError: If a metric is not available and ``strict`` is set.
     """
     missing = [m for m in metrics if (m in LOSSES and not probabilities) or (m in DECISIONS and not group.predicted)]
     if strict and missing:
@@ -39,13 +39,13 @@ def available(metrics: Sequence[str], group: Group, probabilities: bool, *, stri
 
 
 def estimates(group: Group, wanted: Sequence[Wanted], odds: float, quantile: float | None) -> Iterator[Numbers]:
-    """Value, bounds, limits of the interval, and a note for each metric.
+    """Yield the value, bounds, interval endpoints, and note of each metric.
 
     Args:
-        group: The rows, beside those of the reference.
+        group: The rows without labels, together with their reference.
         wanted: Metrics and thresholds.
-        odds: The largest factor between odds.
-        quantile: Of the normal distribution, for the interval; none without it.
+        odds: The largest factor between the odds of the rows and of the reference.
+        quantile: Quantile of the normal distribution for the interval. If None, there are no intervals.
     """
     if group.undefined:
         yield from ({"note": f"undefined: {group.undefined}"} for _ in wanted)
@@ -69,16 +69,16 @@ def estimates(group: Group, wanted: Sequence[Wanted], odds: float, quantile: flo
 
 
 def _limit(metric: str, bound: float, step: float) -> float:
-    """A bound moved by a step on the scale of the metric; one at the end of its range stays there."""
+    """Move a bound by a step on the transformed scale of the metric. A bound at the end of its range does not move."""
     low, high = RANGES.get(metric, (0.0, 1.0))
     if not low < bound < high:
         return bound
-    with np.errstate(divide="ignore", over="ignore"):  # far from the bound lies an end of the range
+    with np.errstate(divide="ignore", over="ignore"):  # a large step reaches the end of the range
         return float(moved(np.array(bound), np.array(step), low, high))
 
 
 def needed_odds(group: Group, wanted: Sequence[Wanted], shown: Mapping[Wanted, float | None]) -> Iterator[Numbers]:
-    """For each metric what labels have shown, what was expected, and the smallest odds whose bounds hold the former."""
+    """Yield the observed value of each metric, its estimate, and the smallest odds whose bounds contain this value."""
     for metric, threshold in wanted:
         value = shown.get((metric, threshold))
         if group.undefined or value is None:

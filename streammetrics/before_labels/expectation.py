@@ -1,4 +1,4 @@
-"""Metrics of rows whose labels have not arrived, with bounds under an assumption and confidence intervals."""
+"""Estimates of metrics before labels arrive, with bounds under an assumption, and confidence intervals."""
 
 from __future__ import annotations
 
@@ -40,28 +40,28 @@ def expect(
 ) -> Expectation:
     """Estimate the metrics of rows whose labels have not arrived, from rows with labels.
 
-    The positive rate at each score is that of the reference, fitted by isotonic regression. With these rates, each bin
-    of scores has an expected number of positives, and every metric follows. ``lower`` and ``upper`` are certified under
-    one assumption: at each score, the odds of a positive differ from those of the reference by a factor of at most
-    ``odds``. At ``odds=1``, they only contain what bins hide.
+    The positive rate at each score is estimated from the reference by isotonic regression. These rates give the
+    expected number of positives in each bin of scores, from which all metrics are computed. ``lower`` and ``upper`` are
+    certified under one assumption: at each score, the odds of a positive differ from those of the reference by a factor
+    of at most ``odds``. At ``odds=1``, the bounds only account for binning.
 
-    With ``confidence``, ``ci_lower`` and ``ci_upper`` contain the metric that the labels will show with that
-    probability if the assumption holds. To the bounds, they add the noise of the labels of the reference and of the
-    labels that have not arrived. They require independent rows without weights.
+    With ``confidence``, ``ci_lower`` and ``ci_upper`` contain the metric of the future labels with that probability if
+    the assumption holds. They are wider than the bounds, because they also account for the sampling noise of the labels
+    in the reference and of the future labels. They require independent rows without weights.
 
     Args:
-        scores: Rows without labels, as of `predictions`. Labels, as of `binary`, are ignored.
-        reference: Rows with labels and scores, as of `binary`, with the same group columns or fewer.
-        odds: Largest factor between the odds of a positive and those of the reference, at least 1.
+        scores: Rows without labels, for example from `predictions`. Labels, if present, are ignored.
+        reference: Rows with labels and scores, for example from `binary`, with the same group columns or fewer.
+        odds: Largest factor between the odds of a positive in ``scores`` and in ``reference``, at least 1.
         metrics: ``"expected_positives"``, ``"roc_auc"``, ``"average_precision"``, ``"log_loss"``, ``"brier_score"``,
             and at each threshold of ``scores`` ``"accuracy"``, ``"balanced_accuracy"``, ``"precision"``, ``"recall"``,
-            ``"specificity"`` and ``"f1"``. Defaults to all.
+            ``"specificity"``, and ``"f1"``. Defaults to all.
         confidence: Confidence level, such as 0.95. Defaults to no intervals.
 
     Raises:
-        ReportError: If a side does not keep scores, the reference keeps no labels, or groups, models or domains do not
-            fit.
-        MetricError: If a metric is unknown or needs what is not kept.
+        ReportError: If scores are missing on either side, the reference has no labels, or the group columns, models, or
+            score domains of the two sides do not match.
+        MetricError: If a metric is unknown, or requires probabilities or thresholds that ``scores`` does not have.
         SpecificationError: If ``odds`` is below 1, or ``confidence`` is not between 0 and 1.
 
     >>> import streammetrics as sm
@@ -90,9 +90,9 @@ def expect(
 
 @dataclass(frozen=True, repr=False)
 class Expectation:
-    """Metrics that rows without labels are expected to have.
+    """Estimated metrics of rows without labels, returned by `expect`.
 
-    ``found[metric]`` and `get` return an `Estimate`, `frame` has all of them.
+    ``found[metric]`` and `get` return an `Estimate`. `frame` contains all estimates.
 
     >>> import streammetrics as sm
     >>> acc = sm.binary(y_true="y", y_score="p").update({"y": [0, 0, 0, 1] * 25, "p": [0.1, 0.1, 0.6, 0.6] * 25})
@@ -112,7 +112,7 @@ class Expectation:
     def frame(self) -> pl.DataFrame:
         """All estimates: group columns, ``threshold``, ``metric``, ``value``, ``lower``, ``upper``, ``note``.
 
-        With a confidence level also ``ci_lower`` and ``ci_upper``, before the note.
+        With a confidence level, ``ci_lower`` and ``ci_upper`` come before ``note``.
         """
         reason = None if self.confidence is None else self._no_interval()
         sampled = self.confidence is not None and not reason
@@ -129,21 +129,21 @@ class Expectation:
         return frame.with_columns(note=noted("note", said))
 
     def needed_odds(self, labeled: Accumulator | Report) -> pl.DataFrame:
-        """Return the smallest ``odds`` whose bounds contain the metrics that labels have shown.
+        """Return the smallest ``odds`` whose bounds contain the metrics of labeled rows.
 
-        This checks the assumption on rows whose labels have arrived, such as the last weeks. The reference stays the
-        same. Noise of the labels counts, so small groups need larger odds.
+        This checks the assumption on rows whose labels have arrived, such as those of the last weeks, against the same
+        reference. The result includes the sampling noise of the labels, so small groups need larger odds.
 
         Args:
             labeled: Rows with labels and scores, with the group columns of the reference or more.
 
         Returns:
-            The group columns, ``threshold``, ``metric``, ``value`` (as the labels show it), ``expected`` (at
-            ``odds=1``), and ``needed_odds``: 1 if the bounds at ``odds=1`` contain the value, infinite if no factor up
-            to a million suffices.
+            The group columns, ``threshold``, ``metric``, ``value`` (computed from the labels), ``expected`` (the
+            estimate at ``odds=1``), and ``needed_odds``: 1 if the bounds at ``odds=1`` contain the value, infinite if
+            no factor up to a million suffices.
 
         Raises:
-            ReportError: As of `expect`.
+            ReportError: As in `expect`.
 
         >>> import streammetrics as sm
         >>> reference = sm.binary(y_true="y", y_score="p").update({"y": [0, 1] * 50, "p": [0.4] * 100})
@@ -165,24 +165,24 @@ class Expectation:
         return _frame(report, rows, NEEDED)
 
     def _groups(self, report: Report) -> Iterable[tuple[Group, list[Wanted]]]:
-        """Groups beside those of the reference, and the metrics that each has."""
+        """Groups of a report together with their reference, and the available metrics of each."""
         losses = probabilities(report.state)
         for group in side_by_side(self.reference.state, report.state):
             yield group, available(self.metrics, group, losses, strict=self.strict)
 
     def _no_interval(self) -> str | None:
-        """Why there are no intervals, if so."""
+        """The reason why there are no intervals, or None."""
         sides = (self.scores, self.reference)
         if any(side.unit is not None for side in sides):
             return "the rows of a unit are correlated"
         return "weights do not give the number of rows" if any(weighted(side.state) for side in sides) else None
 
     def rows(self, metric: str, **keys: Any) -> pl.DataFrame:
-        """The rows of `frame` for one metric, of the groups and the threshold that match.
+        """Return the rows of `frame` for one metric, for matching groups and thresholds.
 
         Raises:
-            MetricError: If the metric is not among those expected.
-            ReportError: If a key is not a column of the frame, or the rows without labels do not keep the threshold.
+            MetricError: If the metric was not estimated.
+            ReportError: If a key is not a column of the frame, or the threshold is unknown.
 
         >>> import streammetrics as sm
         >>> acc = sm.binary(y_true="y", y_score="p").update({"y": [0, 1] * 50, "p": [0.4] * 100})
@@ -195,16 +195,18 @@ class Expectation:
         found = self.frame.filter(pl.col("metric") == metric)
         thresholds = found["threshold"].unique(maintain_order=True).to_list()
         if "threshold" in keys and keys["threshold"] not in thresholds:
-            kept = text.few(thresholds)
-            raise ReportError(f"Rows without labels do not keep the threshold {keys['threshold']!r}, but {kept}.")
+            raise ReportError(
+                f"Threshold {keys['threshold']!r} was not evaluated for the rows without labels. "
+                f"Available thresholds: {text.few(thresholds)}."
+            )
         return matching(found, [*self.scores.by, "threshold"], keys)
 
     def get(self, metric: str, **keys: Any) -> Estimate:
-        """The estimate of a metric, such as ``found.get("recall", threshold=0.5, country="DE")``.
+        """Return the estimate of a metric, such as ``found.get("recall", threshold=0.5, country="DE")``.
 
         Raises:
-            MetricError: If the metric is not among those expected.
-            ReportError: If no row, or more than one, matches; and as of `rows`.
+            MetricError: If the metric was not estimated.
+            ReportError: If no row or more than one row matches, or as in `rows`.
 
         >>> import streammetrics as sm
         >>> acc = sm.binary(y_true="y", y_score="p").update({"y": [0, 1] * 50, "p": [0.4] * 100})
@@ -238,7 +240,7 @@ def _known(metrics: Sequence[str]) -> tuple[str, ...]:
 
 
 def _frame(report: Report, rows: Sequence[tuple[Any, ...]], columns: Sequence[str]) -> pl.DataFrame:
-    """Keys, threshold, metric and numbers as columns."""
+    """Build a frame of keys, threshold, metric, and numbers."""
     keys = report.state.keys.schema
     types = {**keys, "threshold": pl.Float64(), "metric": pl.String()}
     numbers = {c: pl.String() if c == "note" else pl.Float64() for c in columns}

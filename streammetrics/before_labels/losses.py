@@ -1,4 +1,4 @@
-"""Log loss and Brier score of rows whose numbers of positives by bin are only known within bounds."""
+"""Log loss and Brier score if the number of positives in each bin is known only within bounds."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def mean_loss(rows: Values, positives: Values, negative: Values, positive: Value
 
 
 def loss_bounds(bins: Positives, low: Values, high: Values, loss: Loss) -> tuple[float, float]:
-    """The smallest and the largest mean loss, with the scores of each bin anywhere between its ends.
+    """The smallest and the largest mean loss, for all scores between the ends of each bin.
 
-    The loss of a negative rises with its score, that of a positive falls. Of the fewest and the most positives in a bin
-    one has the smaller loss, since it is linear in their number.
+    The loss of a negative rises with its score, and the loss of a positive falls. The loss of a bin is linear in its
+    number of positives, so its extremes are at the fewest and the most positives.
     """
     at_low, at_high = loss(low), loss(high)
     smallest = _ends(bins, negative=at_low[0], positive=at_high[1])

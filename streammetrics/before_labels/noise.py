@@ -1,4 +1,4 @@
-"""How far the metrics that labels will show may lie from those expected: the noise of both sets of labels."""
+"""Standard errors of estimates before labels arrive, from the sampling noise of both sets of labels."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from streammetrics.before_labels.rates import Values, cells, isotonic
 from streammetrics.before_labels.values import Bins, Group
 
 DRAWS = 200
-PAIRS = 1 << 22  # of slices, over draws, looked at together
+PAIRS = 1 << 22  # maximum number of pairs of slices, over all draws, that are processed together
 
 
 def standard_errors(group: Group, wanted: Sequence[tuple[str, float | None]]) -> Values:
     """The standard error of each metric at each threshold, from draws with a fixed seed.
 
-    In each draw, the labels of the reference and those that have not arrived are resampled with the fitted rates (a
-    parametric bootstrap). The error is the metric of the latter, less the metric expected with rates fitted to the
-    former. Rows are independent.
+    A parametric bootstrap: each draw resamples the labels of the reference and the future labels with the fitted rates.
+    The error is the metric of the future labels minus the metric expected with rates refitted to the reference. Rows
+    are assumed to be independent.
     """
     coarse = _Slices(group)
     rows, rates = coarse.bins.rows, coarse.rates
@@ -34,13 +34,13 @@ def standard_errors(group: Group, wanted: Sequence[tuple[str, float | None]]) ->
 
 
 def _refitted(size: Values, positives: Values) -> Iterator[Values]:
-    """Isotonic rates of each draw, some draws at a time, since every pair of slices is looked at."""
+    """Isotonic rates of each draw, computed for a few draws at a time because memory grows with pairs of slices."""
     for part in np.array_split(positives, min(DRAWS, DRAWS * size.size**2 // PAIRS + 1)):
         yield from isotonic(size - part, part)
 
 
 class _Slices:
-    """A group in few bins, those of isotonic regression, cut at the thresholds."""
+    """A group in few bins: the cells of the isotonic regression, cut at the thresholds."""
 
     def __init__(self, group: Group) -> None:
         occupied = np.flatnonzero(group.neg + group.pos)
@@ -68,7 +68,7 @@ class _Slices:
 
 
 def _spread(errors: Values) -> float:
-    """Their standard deviation, NaN if the metric is undefined in most draws."""
+    """The standard deviation of the errors, NaN if the metric is undefined in most draws."""
     known = errors[np.isfinite(errors)]
     return float(known.std()) if len(known) > DRAWS / 2 else np.nan
 

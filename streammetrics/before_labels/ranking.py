@@ -1,7 +1,7 @@
-"""ROC AUC and average precision of rows whose numbers of positives by bin are only known within bounds.
+"""ROC AUC and average precision if the number of positives in each bin is known only within bounds.
 
-Values take each bin as one score. Bounds hold for all numbers of positives within theirs, and for all orders of the
-rows of a bin whose order is hidden.
+Values treat each bin as one score. Bounds hold for all possible numbers of positives. If a bin hides the order of its
+rows, they also hold for all orders.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from streammetrics.before_labels.positives import Positives
 from streammetrics.before_labels.rates import Values
 
 ROUNDING = 1e-12
-STEPS = 200  # towards the smallest average precision
-CLOSE = 1e-7  # enough
+STEPS = 200  # maximum number of steps of the search for the smallest average precision
+CLOSE = 1e-7  # tolerance of this search
 
 
 def roc_auc(rows: Values, positives: Values) -> Values:
@@ -46,11 +46,12 @@ def average_precision(rows: Values, positives: Values) -> Values:
 def roc_auc_bounds(bins: Positives) -> tuple[float, float]:
     """The smallest and the largest ROC AUC.
 
-    With rows as shares of all, P positives in total, and c the rows below each bin with half of its own, the pairs that
-    are in order are ``sum(c * positives) - P**2 / 2``. For a fixed P this is linear, with weights that ascend with the
-    score. So it is largest with the most positives in all bins above some bin, the fewest in all bins below it, and any
-    number in that bin: over the P it allows, a fraction of two quadratic functions, whose extremes are at the ends or
-    at a root. A bin whose order is hidden adds at most half the product of its positives and negatives.
+    Let rows be shares of all rows, P the total share of positives, and c the share of rows below each bin plus half of
+    the bin itself. The share of correctly ordered pairs is then ``sum(c * positives) - P**2 / 2``. For a fixed P, this
+    is linear, with weights that rise with the score. So it is largest if all bins above some bin have the most
+    positives and all bins below it the fewest. In that bin, AUC is a ratio of two quadratic functions of P, whose
+    extremes are at the ends or at a root of the derivative. A bin that hides the order of its rows adds at most half
+    the product of its positives and negatives.
     """
     upside_down = [side[::-1] for side in (bins.rows, bins.fewest, bins.most, bins.mixed)]
     return 1 - _largest_auc(*upside_down), _largest_auc(bins.rows, bins.fewest, bins.most, bins.mixed)
@@ -78,9 +79,11 @@ def _largest_auc(rows: Values, fewest: Values, most: Values, mixed: Values) -> f
 
 
 def average_precision_bounds(bins: Positives) -> tuple[float, float]:
-    """The smallest and the largest average precision, the smallest within 1e-7 or, after many steps, a little more.
+    """The smallest and the largest average precision.
 
-    From the highest bin down, with M rows and T positives down to a bin, average precision is Q / P with
+    The lower bound is within 1e-7 of the smallest value, or slightly further away if the search takes many steps.
+
+    Let M be the rows and T the positives from the highest bin down to a bin. Average precision is Q / P with
     ``Q = sum(positives * T / M)``. The denominators M are known, so Q is a quadratic form of the positives.
     """
     some = bins.rows[::-1] > 0
@@ -91,16 +94,18 @@ def average_precision_bounds(bins: Positives) -> tuple[float, float]:
 
 
 def _largest_ap(rows: Values, down: Values, fewest: Values, most: Values, mixed: Values) -> float:
-    """The largest average precision, if the fewest positives per row never rise from the highest bin down.
+    """The largest average precision, if the smallest positive rates never rise from the highest bin down.
 
-    ``Q - a * P`` is convex along each bin, so every bin is at an end where Q / P is largest. If a bin were at its
-    fewest and the next one down at its most, then to move neither up nor down could pay: with r positives per row in
-    the upper bin at its most, m rows in it and M down to it, this says ``(precision down to the upper bin - fewest per
-    row in the lower bin) * m' / M' + r * m / M <= 0``. But that precision is no less than the fewest per row, and so no
-    sum of these is negative or 0. So the bins at their most are the highest ones: one case for each number of them.
+    ``Q - a * P`` is convex in the positives of each bin, so at the maximum of Q / P every bin has either its fewest or
+    its most positives. Suppose that a bin had its fewest and the next lower bin its most positives. If neither more
+    positives in the upper bin nor fewer in the lower bin improve the ratio, then ``d * m' / M' + r * m / M <= 0``. Here
+    d is the precision down to the upper bin minus the smallest rate of the lower bin, r the largest rate of the upper
+    bin, m its rows, M the rows down to it, and m' and M' are those of the lower bin. But d is at least 0, because
+    smallest rates never rise, so the sum is positive. Therefore the bins with their most positives are the highest
+    bins, which leaves one case for each number of them.
 
-    Instead of ``T / M``, positives on top of the m rows of a bin whose order is hidden have a precision of at most
-    ``T / (M - m + positives)`` each, and of at most 1.
+    If a bin of m rows hides their order, its positives can be ranked first. Each then has a precision of at most
+    ``T / (M - m + positives)``, and of at most 1, instead of ``T / M``.
     """
     before = down - rows
     extra = (mixed / down * np.minimum(1.0, np.cumsum(most) / (before + fewest))).sum()
@@ -109,13 +114,13 @@ def _largest_ap(rows: Values, down: Values, fewest: Values, most: Values, mixed:
 
 
 def _smallest_ap(weight: Values, own: Values, fewest: Values, most: Values) -> float:
-    """A number that no average precision is below.
+    """A lower bound of average precision.
 
-    Without the part that positives of one bin have in each other's precision, which a hidden order can take away,
-    ``2 * Q = sum((1/M - 1/M') * T**2)``, where M' belongs to the next bin down; bins of one score add
-    ``sum(positives**2 / M)``. No coefficient is negative: Q is convex, and lies above its tangents. A tangent at any
-    point gives a bound: the smallest fraction of two linear functions, with the most positives in the bins of the
-    smallest slopes. The point moves to where the tangent is smallest (Frank & Wolfe 1956) until the two agree.
+    A hidden order can remove the terms in which positives of the same bin raise each other's precision. Without these
+    terms, ``2 * Q = sum((1/M - 1/M') * T**2)``, where M' belongs to the next lower bin. Bins of a single score add
+    ``sum(positives**2 / M)``. All coefficients are at least 0, so Q is convex and lies above its tangents. Each tangent
+    gives a lower bound: the minimum of a ratio of two linear functions, which has the most positives in the bins of the
+    smallest slopes. The point moves toward this minimum (Frank & Wolfe 1956) until its value agrees with the bound.
     """
     falls = weight - np.append(weight[1:], 0.0)
 
@@ -145,12 +150,12 @@ def _smallest_ap(weight: Values, own: Values, fewest: Values, most: Values) -> f
 
 
 def _best_between(point: Values, corner: Values, slopes: Callable[[Values], Values]) -> Values:
-    """The point between two where Q / P is smallest: a quadratic function of the step over a linear one."""
+    """The point between two points that minimizes Q / P, which is a quadratic over a linear function of the step."""
     step = corner - point
     slope, bend = slopes(point), slopes(step)
     a, b, c = _dot(step, bend) / 2, _dot(step, slope), _dot(point, slope) / 2
     d, e = step.sum(), point.sum()
-    square, half, rest = a * d, a * e, b * e - d * c  # of the derivative
+    square, half, rest = a * d, a * e, b * e - d * c  # coefficients of the derivative
     root = max(half**2 - square * rest, 0.0) ** 0.5
     with np.errstate(divide="ignore", invalid="ignore"):
         found = np.divide([-rest, -rest], [half + root, half - root])
@@ -160,12 +165,12 @@ def _best_between(point: Values, corner: Values, slopes: Callable[[Values], Valu
 
 
 def _dot(one: Values, other: Values) -> float:
-    """The sum of products; by BLAS its threads would cost more than they save."""
+    """The sum of products, without BLAS, whose threads would cost more time than they save."""
     return float((one * other).sum())
 
 
 def _cases(weight: Values, upper: Values, lower: Values) -> tuple[Values, Values]:
-    """Q and P for each number of highest bins that have the positives ``upper``, all others ``lower``."""
+    """Q and P for each number of highest bins with ``upper`` positives, if all other bins have ``lower`` positives."""
     upper_sum, lower_sum = (np.append(0.0, np.cumsum(side)) for side in (upper, lower))
     own_upper, own_lower = (np.append(0.0, np.cumsum(weight * side * np.cumsum(side))) for side in (upper, lower))
     reach = np.append(0.0, np.cumsum(weight * lower))

@@ -1,4 +1,4 @@
-"""The rate of positives at each score: fitted to rows with labels, and the range that odds within a factor leave."""
+"""The positive rate at each score, fitted to rows with labels, and its range if the odds can change by a factor."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 Values = NDArray[np.float64]
 Integers = NDArray[np.intp]
 
-CELLS = 100  # of the reference, at most; isotonic regression pools them further
-FEWEST = 25  # rows of a cell, or so
+CELLS = 100  # maximum number of cells of the reference, which isotonic regression pools further
+FEWEST = 25  # approximate minimum number of rows per cell
 
 
 def cells(neg: Values, pos: Values) -> Integers:
-    """The cell of each bin: cells ascend, and hold about equal shares of the negatives and of the positives.
+    """The cell of each bin. Each cell has about the same share of the negatives and of the positives.
 
     >>> cells(np.full(5, 20), np.full(5, 20))
     array([0, 2, 4, 5, 7])
@@ -26,14 +26,14 @@ def cells(neg: Values, pos: Values) -> Integers:
 
 
 def fitted(neg: Values, pos: Values) -> Values:
-    """The rate of positives in each bin: isotonic over the score, and never 0 or 1.
+    """The positive rate in each bin, which never falls as the score rises and is never 0 or 1.
 
-    Bins are pooled to cells, and cells by isotonic regression, so that few rows do not make a rate of their own. The
-    lowest rate counts half a positive if there is none, the highest half a negative. Bins without rows get a rate
-    between those of their neighbors.
+    Bins are pooled to cells, and cells by isotonic regression, so that no rate is estimated from very few rows. If the
+    lowest rate has no positives, it counts half a positive, and if the highest rate has no negatives, it counts half a
+    negative. Bins without rows get a rate between the rates of their neighbors.
 
     Args:
-        neg: Negatives of each bin, by ascending score. Both classes must have some.
+        neg: Negatives of each bin, by ascending score. Both classes must have rows.
         pos: Positives of each bin.
 
     >>> fitted(np.array([30.0, 20, 0, 10]), np.array([0.0, 20, 0, 30])).round(4)
@@ -48,7 +48,7 @@ def fitted(neg: Values, pos: Values) -> Values:
 
 
 def isotonic(neg: Values, pos: Values) -> Values:
-    """Rates that ascend with the cell and fit best, by the max-min formula; cells lie along the last axis.
+    """Isotonic regression by the max-min formula: the best fitting rates that never fall; cells along the last axis.
 
     Reference: Robertson, Wright & Dykstra (1988), Order Restricted Statistical Inference, theorem 1.4.4.
 
@@ -60,7 +60,7 @@ def isotonic(neg: Values, pos: Values) -> Values:
     upto, rows_upto = np.cumsum(pos, axis=-1), np.cumsum(rows, axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = (upto[..., None, :] - below[..., :, None]) / (rows_upto[..., None, :] - rows_below[..., :, None])
-    later = np.tri(rows.shape[-1], dtype=bool).T  # from a cell to itself or to one above it
+    later = np.tri(rows.shape[-1], dtype=bool).T  # ranges from a cell to itself or to a higher cell
     least = np.minimum.accumulate(np.where(later, mean, np.inf)[..., ::-1], axis=-1)[..., ::-1]
     rates = np.maximum.accumulate(np.where(later, least, -np.inf), axis=-2)
     found: Values = np.diagonal(rates, axis1=-2, axis2=-1)
@@ -68,7 +68,7 @@ def isotonic(neg: Values, pos: Values) -> Values:
 
 
 def _inside(rates: Values, neg: Values, pos: Values) -> Values:
-    """The rates, with half a row of the other class if the lowest is 0 or the highest is 1."""
+    """Add half a row of the other class to a lowest rate of 0 and to a highest rate of 1."""
     none, all_ = rates <= 0, rates >= 1
     others = np.where(none | all_, 0.5, rates)
     lowest = 0.5 / ((neg * none).sum(axis=-1, keepdims=True) + 1)
@@ -79,7 +79,7 @@ def _inside(rates: Values, neg: Values, pos: Values) -> Values:
 
 
 def within_odds(rates: Values, odds: float) -> tuple[Values, Values]:
-    """The lowest and the highest rates whose odds differ by at most a factor.
+    """The lowest and the highest rates whose odds differ from those of ``rates`` by at most a factor.
 
     >>> low, high = within_odds(np.array([0.5, 0.2]), 4)
     >>> low.round(4).tolist(), high.tolist()

@@ -1,4 +1,4 @@
-"""Groups of two states side by side: rows without labels, and rows with labels in the same bins."""
+"""Groups of rows without labels, each with the reference rows in the same bins."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ BINS: dict[str, pl.DataType] = {GROUP: pl.UInt32(), **Histogram.keys} | dict.fro
 
 
 def probabilities(state: State) -> bool:
-    """Whether scores are probabilities, which have a loss."""
+    """Return whether scores are probabilities, which have log loss and Brier score."""
     return _scores(state).lattice.domain == "probability"
 
 
 def side_by_side(reference: State, scores: State) -> Iterator[Group]:
-    """The groups of a state that counts scores, beside those of a reference with labels.
+    """Yield the groups of a state with scores, each with its reference group.
 
     Raises:
-        ReportError: If either does not keep what is needed, or groups, models, or domains of scores do not fit.
+        ReportError: If scores or labels are missing, or the group columns, models, or score domains do not match.
     """
     ours, theirs = _labeled(reference), _scores(scores)
     _require_groups(ours, theirs)
@@ -58,13 +58,13 @@ def side_by_side(reference: State, scores: State) -> Iterator[Group]:
 
 
 def _by_group(table: pl.DataFrame) -> dict[int, pl.DataFrame]:
-    """The bins of each group, all as group 0."""
+    """The bins of each group, with every group renumbered as group 0."""
     parts = table.partition_by(GROUP, as_dict=True)
     return {number: part.with_columns(pl.lit(0, pl.UInt32).alias(GROUP)) for (number,), part in parts.items()}
 
 
 def _labeled(state: State) -> Distribution:
-    """The scores of a reference, which must have labels."""
+    """The score distribution of a reference, which must have labels."""
     if not any(isinstance(s, ScoreHistogram) for s in state.statistics):
         raise ReportError("The reference must have scores and labels, as in sm.binary(y_true=..., y_score=...).")
     return _scores(state)
@@ -80,21 +80,21 @@ def _scores(state: State) -> Distribution:
 
 
 def _require_groups(reference: Distribution, scores: Distribution) -> None:
-    """Reject references with other groups, models, or domains."""
+    """Reject references whose group columns, models, or score domains do not match."""
     domains = [d.lattice.domain for d in (reference, scores)]
     if domains[0] != domains[1]:
-        raise ReportError(f"Scores have the domain {domains[1]!r}, and those of the reference {domains[0]!r}.")
+        raise ReportError(f"Scores and reference must have the same domain, got {domains[1]!r} and {domains[0]!r}.")
     models = [d.groups[MODEL].unique().sort().to_list() if MODEL in d.keys else [] for d in (reference, scores)]
     if bool(models[0]) != bool(models[1]):
-        raise ReportError(f"Only one side has models: {text.few(models[0] or models[1])}. Evaluate both by model.")
+        raise ReportError(f"Only one side has models: {text.few(models[0] or models[1])}. Pass models on both sides.")
     if missing := [m for m in models[1] if m not in models[0]]:
         raise ReportError(f"The reference does not have the model {missing[0]!r}. Models: {text.few(models[0])}.")
     if foreign := [c for c in reference.keys if c not in scores.keys]:
-        raise ReportError(f"The reference is grouped by {foreign[0]!r}, and the scores are not. Roll it up.")
+        raise ReportError(f"The reference is grouped by {foreign[0]!r}, but the scores are not. Roll up the reference.")
 
 
 def _predicted(state: State) -> tuple[tuple[float, ...], dict[tuple[int, float], float]]:
-    """The thresholds on scores, and the rows of each group that reach each of them."""
+    """The thresholds on scores, and the number of rows of each group that reach each threshold."""
     for statistic in state.statistics:
         if isinstance(statistic, ConfusionCounts | PredictedCounts):
             labeled = isinstance(statistic, ConfusionCounts)
@@ -105,10 +105,10 @@ def _predicted(state: State) -> tuple[tuple[float, ...], dict[tuple[int, float],
 
 
 def labels_shown(report: Report, metrics: Sequence[str]) -> dict[tuple[Any, ...], dict[Any, float | None]]:
-    """What labels show: for each group the values by metric and threshold.
+    """The metrics of labeled rows, by group, metric, and threshold.
 
     Raises:
-        ReportError: If there are no scores with labels.
+        ReportError: If scores or labels are missing.
     """
     _labeled(report.state)
     found: dict[tuple[Any, ...], dict[Any, float | None]] = {}
@@ -126,5 +126,5 @@ def labels_shown(report: Report, metrics: Sequence[str]) -> dict[tuple[Any, ...]
 
 
 def weighted(state: State) -> bool:
-    """Whether bins hold weights instead of numbers of rows."""
+    """Return whether bins contain sums of weights instead of numbers of rows."""
     return _scores(state).bins.schema["count"].is_float()

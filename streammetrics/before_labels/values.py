@@ -1,4 +1,4 @@
-"""Metrics of bins from the number of positives in each, and their bounds if it is only known within bounds."""
+"""Metrics from the number of positives in each bin, and their bounds if this number is known only within bounds."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ POSITIVES = "expected_positives"
 RANGES: dict[str, Range] = {POSITIVES: (0, inf), "log_loss": (0, inf)}
 METRICS = (POSITIVES, *RANKING, *LOSSES, *DECISIONS)
 BY_BIN = ("rows", "neg", "pos", "low", "high", "hidden", "rates")
-FOREIGN = 0.01  # share of scores outside the range of the reference that is worth a note
+FOREIGN = 0.01  # minimum share of scores outside the range of the reference for a note
 
 
 @dataclass(frozen=True)
 class Bins:
-    """Rows by ascending score.
+    """Bins by ascending score.
 
-    ``above`` has, for each threshold, the share of the rows of each bin that reach it; ``losses`` the mean losses of a
-    negative and of a positive in each bin.
+    ``above`` contains the share of the rows of each bin that reach each threshold. ``losses`` contains the mean losses
+    of a negative and of a positive in each bin.
     """
 
     rows: Values
@@ -45,7 +45,7 @@ class Bins:
     losses: Mapping[str, tuple[Values, Values]]
 
     def value(self, metric: str, threshold: float | None, positives: Values) -> Values:
-        """A metric for numbers of positives, which lie along the last axis."""
+        """Compute a metric from the numbers of positives in each bin, along the last axis."""
         if metric == POSITIVES:
             total: Values = positives.sum(axis=-1)
             return total
@@ -59,11 +59,11 @@ class Bins:
 
 @dataclass(frozen=True)
 class Group:
-    """Rows of a group in bins by ascending score, beside the negatives and positives of its reference.
+    """Rows of a group in bins by ascending score, with the negatives and positives of its reference.
 
-    ``low`` and ``high`` are the smallest and the largest score of each bin, ``predicted`` the rows that reach each
-    threshold, and ``rates`` the fitted rates of positives. Rows with different scores can be in a bin that is
-    ``hidden``.
+    ``low`` and ``high`` are the smallest and the largest score of each bin, ``predicted`` is the number of rows that
+    reach each threshold, and ``rates`` are the fitted positive rates. ``hidden`` marks the bins that can contain rows
+    with different scores.
     """
 
     keys: tuple[Any, ...]
@@ -78,7 +78,7 @@ class Group:
 
     @property
     def undefined(self) -> str | None:
-        """Why nothing can be expected, if so."""
+        """The reason why no metric can be estimated, or None."""
         if not self.rows.sum():
             return "no rows"
         missing = [name for name, side in (("positives", self.pos), ("negatives", self.neg)) if not side.sum()]
@@ -86,22 +86,22 @@ class Group:
 
     @cached_property
     def scored(self) -> Group:
-        """The same in the bins that have rows."""
+        """The same group without bins that have no rows."""
         sides = {name: getattr(self, name)[self.rows > 0] for name in BY_BIN}
         return replace(self, **sides)
 
     @cached_property
     def bins(self) -> Bins:
-        """The rows of each bin, each with the score in the middle."""
+        """The bins, with losses at the middle of each bin."""
         middle = self.low / 2 + self.high / 2
-        probable = bool(((middle >= 0) & (middle <= 1)).all())  # margins have no losses
+        probable = bool(((middle >= 0) & (middle <= 1)).all())  # margins have no log loss or Brier score
         losses = {name: loss(middle) for name, loss in LOSSES.items() if probable}
         above = {threshold: share_above(self.rows, n) for threshold, n in self.predicted.items()}
         return Bins(self.rows, above, losses)
 
     @property
     def note(self) -> str | None:
-        """A word on scores that the reference knows nothing of."""
+        """A note if many scores are outside the range of the reference."""
         known = np.flatnonzero(self.neg + self.pos)
         foreign = self.rows[: known[0]].sum() + self.rows[known[-1] + 1 :].sum()
         share = foreign / self.rows.sum()
@@ -109,7 +109,7 @@ class Group:
 
 
 def bounds(metric: str, threshold: float | None, group: Group, positives: Positives) -> tuple[float, float]:
-    """The smallest and the largest value of a metric, for all positives and scores that the bins allow."""
+    """The smallest and the largest value of a metric, over all possible numbers of positives and scores in each bin."""
     if metric == POSITIVES:
         return float(positives.fewest.sum()), float(positives.most.sum())
     if metric in RANKING:
@@ -122,7 +122,7 @@ def bounds(metric: str, threshold: float | None, group: Group, positives: Positi
 
 
 def _read(metric: str, confusion: dict[str, Values]) -> Values:
-    """A metric of confusion counts, NaN if it is undefined. Its formula is the same for arrays."""
+    """Compute a metric from arrays of confusion counts, NaN if it is undefined."""
     formula = DECISIONS[metric]
     with np.errstate(invalid="ignore"):
         found: Values = formula.formula(*(np.maximum(confusion[c], 0.0) for c in formula.columns))

@@ -127,7 +127,7 @@ def test_thresholds_are_those_of_the_scores():
         estimate = found.get("recall", threshold=threshold)
         assert estimate.lower < estimate.upper  # a bin of so few lies across
         assert estimate.value == pytest.approx(report.get("recall", threshold=threshold).value, abs=0.02)
-    with pytest.raises(sm.ReportError, match=r"do not keep the threshold 0\.5, but 0\.2, 0\.7\."):
+    with pytest.raises(sm.ReportError, match=r"Threshold 0\.5 was not evaluated .*: 0\.2, 0\.7\."):
         found.get("recall", threshold=0.5)
     with pytest.raises(sm.ReportError, match=r"recall has 2 values for these keys\. Select one by: threshold"):
         found["recall"]
@@ -144,7 +144,7 @@ def test_margins_have_no_losses():
     assert found["roc_auc"].value == pytest.approx(reference.finalize()["roc_auc"].value, abs=0.01)
     with pytest.raises(sm.MetricError, match="'log_loss' requires probabilities"):
         sm.expect(scores, reference, metrics="log_loss")
-    with pytest.raises(sm.ReportError, match="Scores have the domain 'probability', and those of the reference 'real'"):
+    with pytest.raises(sm.ReportError, match="must have the same domain, got 'probability' and 'real'"):
         sm.expect(unlabeled(rows), reference)
 
 
@@ -215,7 +215,7 @@ def test_no_interval_for_weights_and_units():
         ("no threshold", "y", {"metrics": "recall"}, sm.MetricError, "'recall' requires thresholds on the score"),
         ("no score", "y", {}, sm.ReportError, "must have scores"),
         ("classes", "classes", {}, sm.ReportError, "only for binary tasks"),
-        ("p", "y by c", {}, sm.ReportError, "The reference is grouped by 'c', and the scores are not"),
+        ("p", "y by c", {}, sm.ReportError, "The reference is grouped by 'c', but the scores are not"),
     ],
 )
 def test_errors_are_one_clear_sentence(scores, reference, options, error, sentence):
