@@ -1,6 +1,7 @@
-"""The loops over rows, each written twice: in numpy, as the reference, and compiled, which is faster for many rows.
+"""Kernels: the loops over rows.
 
-The choice between the two is made only here.
+Most kernels have two implementations with the same name: one in numpy, which is the reference, and one compiled by
+numba, which is faster for many rows. Only this module decides which of them is used.
 """
 
 from typing import Final
@@ -10,7 +11,7 @@ from streammetrics.kernels import numpy as definition
 from streammetrics.kernels.choice import fastest
 from streammetrics.kernels.numpy import CLIP, NOTHING, Codes, Counts, Extent, Floats, Runs, ranges
 
-add_runs: Final = definition.add_runs  # the library does it as fast as a loop
+add_runs: Final = definition.add_runs  # numpy is as fast as a compiled loop
 arrange: Final = fastest(definition.arrange)
 count_bins: Final = fastest(hash_tables.count_bins)
 count_outcomes: Final = fastest(definition.count_outcomes)
@@ -22,10 +23,10 @@ interleave: Final = fastest(pairs.interleave)
 likeliest: Final = fastest(classes.likeliest)
 number: Final = fastest(definition.number)
 place_bins: Final = fastest(hash_tables.place_bins)
-row_sums: Final = classes.row_sums  # sorting takes most of it, which is compiled already
+row_sums: Final = classes.row_sums  # most of the time is spent in sorting, which numpy has compiled
 sum_bins: Final = fastest(resolution.sum_bins)
 sum_calibration: Final = fastest(definition.sum_calibration)
-sum_class_loss_differences: Final = pairs.sum_class_loss_differences  # logarithms take most of it
+sum_class_loss_differences: Final = pairs.sum_class_loss_differences  # most of the time is spent in logarithms
 sum_class_losses: Final = fastest(classes.sum_class_losses)
 sum_error_differences: Final = fastest(pairs.sum_error_differences)
 sum_errors: Final = fastest(errors.sum_errors)

@@ -1,4 +1,4 @@
-"""The choice between a kernel in numpy and its compiled twin."""
+"""The choice between a numpy kernel and the compiled kernel of the same name."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 COMPILED = ("compiled", "compiled_hash_tables", "compiled_classes", "compiled_pairs", "compiled_resolution")
-LARGE = 262_144  # rows from which it pays to load compiled code
+LARGE = 262_144  # number of rows from which loading compiled code saves time
 log: Final = logging.getLogger("streammetrics")
 
 
 def fastest(kernel: Callable[P, T]) -> Callable[P, T]:
-    """Return the kernel, or its compiled twin for many rows, if numba is installed and works."""
+    """Return a function that runs the compiled kernel for many rows if numba works, and else the numpy kernel."""
     name = kernel.__name__
 
     @wraps(kernel)
@@ -28,7 +28,7 @@ def fastest(kernel: Callable[P, T]) -> Callable[P, T]:
             return kernel(*args, **kwargs)
         try:
             return cast(T, twin(*args, **kwargs))
-        except Exception as error:  # numba cannot compile here
+        except Exception as error:  # numba cannot compile on this machine
             _twins().clear()
             log.debug("compiled kernels failed, using numpy instead: %s", error)
             return kernel(*args, **kwargs)

@@ -1,7 +1,7 @@
-"""The loops over rows with a score per class, in numpy.
+"""Kernels for rows with a score per class, in numpy.
 
-``truth`` holds the number of each row's class, ``scores`` an array for each class. Costs are CPU time per row and
-class.
+``truth`` contains the number of the true class of each row, and ``scores`` one array per class. Costs are CPU time per
+row and class.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import numpy as np
 
 from streammetrics.kernels.numpy import CLIP, Codes, Counts, Floats, Runs, add, add_each, blocks
 
-CELLS = 1 << 20  # of a block that is sorted
-DECIMALS = 1e12  # integers up to a thousand times as many are exact
+CELLS = 1 << 20  # values that are sorted at once
+DECIMALS = 1e12  # floats represent integers exactly up to 1000 times this number
 
 
 def likeliest(scores: Sequence[Floats]) -> Codes:
-    """Of each row the number of the highest score, the first of those that are equally high; 2 ns."""
+    """The class with the highest score of each row, the first one if scores are tied; 2 ns."""
     best: Codes = np.zeros(len(scores[0]), dtype=np.intp)
     for block in blocks(len(best)):
         highest = scores[0][block].copy()
@@ -28,10 +28,10 @@ def likeliest(scores: Sequence[Floats]) -> Codes:
 
 
 def row_sums(scores: Sequence[Floats]) -> Floats:
-    """Of each row the sum of its scores, NaN if one is; the order of the scores does not change a bit.
+    """The sum of the scores of each row, NaN if any score is NaN. The order of the scores does not affect the result.
 
-    If all scores are decimals of at most 12 places, it is the float nearest to the sum of these decimals, so that 0.1 +
-    0.2 is 0.3. Otherwise rounding errors are summed as well. No sum is below a score.
+    If all scores are decimals with at most 12 places, the result is the float nearest to the exact sum of these
+    decimals, so that 0.1 + 0.2 is 0.3. Otherwise, rounding errors are summed and added. A sum is never below a score.
     """
     totals = np.empty(len(scores[0]))
     step = max(1, CELLS // len(scores))
@@ -41,7 +41,7 @@ def row_sums(scores: Sequence[Floats]) -> Floats:
         with np.errstate(over="ignore", invalid="ignore"):
             for value in values[-2::-1]:
                 more = total + value
-                missed += value - (more - total)  # exact, as the total is not below the value
+                missed += value - (more - total)  # exact, because the total is at least the value
                 total = more
             total = np.where(np.isinf(total), total, total + missed)
             decimal = (np.rint(values * DECIMALS) / DECIMALS == values).all(axis=0) & (total < 1000)
@@ -50,7 +50,7 @@ def row_sums(scores: Sequence[Floats]) -> Floats:
 
 
 def sum_class_losses(truth: Codes, scores: Sequence[Floats], weight: Floats | None, runs: Runs, out: Floats) -> None:
-    """Add weight, log loss, its square, Brier loss, its square by class: ``out`` is (groups, classes, 5); 3 ns."""
+    """Sum weight, log loss, its square, Brier loss, and its square by class: ``out`` is (groups, classes, 5); 3 ns."""
     for block, group in runs.blocks():
         true = truth[block]
         values, own, brier = np.empty((5, len(true))), np.zeros(len(true)), np.zeros(len(true))
@@ -69,9 +69,9 @@ def sum_class_losses(truth: Codes, scores: Sequence[Floats], weight: Floats | No
 
 
 def count_ranks(truth: Codes, scores: Sequence[Floats], weight: Floats | None, runs: Runs, out: Counts) -> None:
-    """Add rows by rank of the class among the scores, 0 for the highest: ``out`` is (groups, classes); 3 ns.
+    """Count rows by the rank of the true class, 0 for the highest score: ``out`` is (groups, classes); 3 ns.
 
-    Of equal scores the first class ranks higher.
+    If scores are tied, the first class ranks higher.
     """
     for block, group in runs.blocks():
         true = truth[block]

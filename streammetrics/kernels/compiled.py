@@ -1,7 +1,8 @@
-"""The loops over rows, compiled by numba: what numpy.py and errors.py define, as one loop each, which holds no lock.
+"""Kernels compiled by numba: the functions of ``numpy.py`` and ``errors.py`` as single loops that release the GIL.
 
-Loops are compiled for each combination of types they meet, and kept on disk. Counts equal those of numpy bit for bit,
-sums within 1e-12.
+Docstrings of public functions only state the CPU time per row. For a description, see the numpy function of the same
+name. Loops are compiled once for each combination of argument types and cached on disk. Counts equal those of the numpy
+functions bit for bit, and sums agree within 1e-12.
 """
 
 from __future__ import annotations
@@ -32,16 +33,16 @@ from streammetrics.kernels.numpy import (
     Scores,
 )
 
-# fastmath=False is said, since a function without it takes over that of its first caller
+# fastmath=False is explicit, because a function without it inherits the setting of its first caller
 exact: Final = njit(cache=True, nogil=True, error_model="numpy", fastmath=False)
 fused: Final = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 any_order: Final = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 
-FEWEST_BITS = 13  # of the index of a hash table, which is then half full at most
-HASH_HIGH, HASH_LOW = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)  # odd and well mixed
-LANES = 2  # a power of two: sums that take turns, so that a row need not wait for the one before
+FEWEST_BITS = 13  # log2 of the initial size of the hash table, which is at most half full
+HASH_HIGH, HASH_LOW = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)  # odd, with well mixed bits
+LANES = 2  # number of alternating sums, a power of two, so that a row does not wait for the previous one
 SQRT_HALF = np.sqrt(0.5).view(np.int64)
-LN2 = 0.6931471803691238  # without its last digits, so that a product with an exponent is exact
+LN2 = 0.6931471803691238  # rounded, so that its product with an exponent is exact
 LN2_REST = 1.9082149292705877e-10
 
 
@@ -59,10 +60,10 @@ def _extent_of_keys(low: int, high: int) -> Extent:
 
 
 def number(column: pl.Series) -> tuple[Codes, Codes]:
-    """1.5 ns for few values, 40 ns if nearly every row has its own."""
+    """1.5 ns for few distinct values, 40 ns if nearly all values are distinct."""
     high: NDArray[np.integer]
     low: NDArray[np.integer]
-    if column.dtype == pl.String:  # 16 bytes say where a text is, and which where it is short
+    if column.dtype == pl.String:  # 16 bytes per string: its location, or the string itself if it is short
         views = column.to_arrow(compat_level=pl.CompatLevel.newest())
         words = np.frombuffer(views.buffers()[1], dtype=np.int64).reshape(-1, 2)[views.offset :][: len(views)]
         high, low = words[:, 0], words[:, 1]
@@ -70,13 +71,13 @@ def number(column: pl.Series) -> tuple[Codes, Codes]:
         high = low = definition.as_integers(column)
     codes = np.empty(len(high), dtype=np.intp)
     first = _number(high, low, FEWEST_BITS, codes)
-    if first is None:  # many values
+    if first is None:  # too many distinct values
         first = _number(high, low, len(high).bit_length() + 1, codes)
     return codes, first
 
 
 def arrange(codes: Codes, groups: int) -> tuple[Order | None, Runs]:
-    """1.2 ns for rows that stay, 3 ns for few groups, 10 ns for many: a counting sort."""
+    """1.2 ns if the order is kept, 3 ns for few groups, 10 ns for many groups. A counting sort."""
     changes = _changes(codes)
     if groups <= 1 or (changes + 1) * SHORT <= len(codes) or groups * SHORT > len(codes):
         return definition.arrange(codes, groups)
@@ -98,7 +99,7 @@ def take(values: NDArray[Any], order: Order | None) -> NDArray[Any]:
 def count_outcomes(
     label: Labels, score: Scores, thresholds: Floats, weight: Floats | None, runs: Runs, out: Counts
 ) -> None:
-    """0.3 ns for one threshold, else 2 ns."""
+    """0.3 ns for one threshold, 2 ns for several."""
     ladder = Ladder.of(thresholds)
     if len(thresholds) == 1 and weight is None and out.dtype == np.int64:
         _count_outcomes_once(label, score, thresholds[0], runs, out)
@@ -129,7 +130,7 @@ def sum_errors(
     families: tuple[str, ...] = (),
     power: float = 1.5,
 ) -> Floats:
-    """2.5 ns; families cost what they do in numpy."""
+    """2.5 ns. Families cost the same as in numpy."""
     runs = Runs(np.array([0, len(actual)]), np.zeros(1, dtype=np.intp)) if group is None else Runs.of(group)
     reference, sums = np.zeros((groups, 2)), np.zeros((groups, errors.TERMS))
     _find_means(actual, predicted, weight, runs, reference)
@@ -143,7 +144,10 @@ def sum_errors(
 
 
 def fold_of(lattice: Lattice) -> np.int64 | None:
-    """The key of one if the line is folded, else None: loops are compiled for each, and twice as fast so."""
+    """The key of 1 for probabilities, which are mirrored at 0.5, else None.
+
+    Loops are compiled separately for both cases, which makes them twice as fast.
+    """
     return ONE if lattice.domain == "probability" else None
 
 
@@ -152,14 +156,14 @@ def _key(value, fold):
     bits = np.float64(value + 0.0).view(np.int64)
     if fold is None:
         return bits ^ ((bits >> 63) & MAGNITUDE)
-    return fold - np.float64(1.0 - value).view(np.int64) if value > 0.5 else bits  # a choice, no jump
+    return fold - np.float64(1.0 - value).view(np.int64) if value > 0.5 else bits  # a conditional move
 
 
 @exact
 def _extent(bits):
     low = high = bits[0] ^ ((bits[0] >> 63) & MAGNITUDE)
     for i in range(len(bits)):
-        key = bits[i] ^ ((bits[i] >> 63) & MAGNITUDE)  # NaN comes beyond the infinities
+        key = bits[i] ^ ((bits[i] >> 63) & MAGNITUDE)  # keys of NaN lie beyond the keys of infinities
         low, high = min(low, key), max(high, key)
     return low, high
 
@@ -194,7 +198,7 @@ def _take(values, order, taken):
 
 @exact
 def _number(high, low, bits, codes):
-    """A row for each number, None if more than half of the slots are taken."""
+    """Number the values, and return one row per number, or None if more than half of the slots are occupied."""
     size, shift = 1 << bits, np.uint64(64 - bits)
     last, most = np.uint64(size - 1), min(size // 2, len(high))
     numbers, highs, lows = np.full(size, -1, np.int32), np.empty(most, np.int64), np.empty(most, np.int64)
@@ -228,7 +232,7 @@ def _count_outcomes_once(label, score, threshold, runs, out):
 
 @exact
 def _count_reached(label, score, threshold):
-    """Rows that reach a threshold, positives, and positives that reach it."""
+    """Count the rows that reach a threshold, the positives, and the positives that reach it."""
     predicted = positives = tp = 0
     for i in range(len(label)):
         reached = score[i] >= threshold
@@ -253,7 +257,7 @@ def _count_outcomes(label, score, ladder, weight, runs, out):
 
 @fused
 def _log(x):
-    """Natural logarithm: ``x = m 2**k`` with m near 1, and ``log(m) = 2 artanh(s)`` as a series in s; within an ulp."""
+    """Natural logarithm within one ulp: ``x = m 2**k`` with m near 1, and ``log(m) = 2 artanh(s)`` as a series in s."""
     bits = np.float64(x).view(np.int64)
     exponent = (bits - SQRT_HALF) >> 52
     s = np.int64(bits - (exponent << 52)).view(np.float64)
@@ -273,7 +277,7 @@ def _log_loss(score, label):
 
 @exact
 def _minus(a, b):
-    """A difference that ``any_order`` may not take apart: ``(sum + a) - b`` for ``sum + (a - b)`` would lose digits."""
+    """A difference that ``any_order`` cannot reorder: ``(sum + a) - b`` loses more digits than ``sum + (a - b)``."""
     return a - b
 
 
@@ -281,7 +285,7 @@ def _minus(a, b):
 def _sum_losses(label, score, weight, runs, out):
     for run in range(len(runs.groups)):
         cells, last = out[runs.groups[run]], runs.starts[run + 1]
-        for start in range(runs.starts[run], last, BLOCK):  # few rows at a time, so that sums lose few digits
+        for start in range(runs.starts[run], last, BLOCK):  # short blocks, so that sums lose few digits
             rows = slice(start, min(start + BLOCK, last))
             _sum_losses_of_block(label[rows], score[rows], None if weight is None else weight[rows], cells)
 
@@ -329,7 +333,7 @@ def _add_to_calibration(label, score, edges, weight, lanes):
     bins, last = len(edges) - 1, np.uint64(len(lanes) - 1)
     for i in range(len(label)):
         x = score[i]
-        bin = np.uint64(x * bins)  # off by one at most, put right by the edges
+        bin = np.uint64(x * bins)  # off by one at most, corrected with the edges
         bin -= np.uint64((x > 0.0) & (x <= edges[bin]))
         bin += np.uint64(x > edges[bin + np.uint64(1)])
         w = 1.0 if weight is None else weight[i]
@@ -341,7 +345,7 @@ def _add_to_calibration(label, score, edges, weight, lanes):
 
 @exact
 def _error(y, p):
-    """Error, parts of it above and below zero, share of the actual value, share of the sum of both."""
+    """Error, its positive and negative parts, its share of the true value, and its share of the sum of both values."""
     error = p - y
     over, under = 0.0 if error < 0.0 else error, 0.0 if error > 0.0 else error
     percentage = abs(error / y)
@@ -351,7 +355,7 @@ def _error(y, p):
 
 @exact
 def _find_means(actual, predicted, weight, runs, means):
-    """The means of actual and predicted values of each group."""
+    """Compute the means of true values and predictions of each group."""
     totals = np.zeros(len(means))
     for run in range(len(runs.groups)):
         group, rows = runs.groups[run], slice(runs.starts[run], runs.starts[run + 1])
@@ -375,7 +379,7 @@ def _add_values(actual, predicted, weight):
 
 @exact
 def _sum_errors(actual, predicted, weight, runs, means, sums, keys):
-    """Add up the terms of each group; extremes are compared as keys, which is quicker than numbers that may be NaN."""
+    """Sum the terms of each group. Extremes are compared as integer keys, which is faster than floats with NaN."""
     for run in range(len(runs.groups)):
         group, last = runs.groups[run], runs.starts[run + 1]
         for start in range(runs.starts[run], last, BLOCK):

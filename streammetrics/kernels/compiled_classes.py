@@ -1,7 +1,9 @@
-"""The loops over rows with a score per class, compiled: what classes.py defines.
+"""Kernels for rows with a score per class, compiled: the functions of ``classes.py``.
 
-A loop takes the scores of one class and adds to what is known of each row, so that it is compiled once for any number
-of classes. Rows come in pieces whose notes stay in the cache, long enough that other threads seldom wait for the lock.
+Docstrings of public functions only state the CPU time per row and class. For a description, see the numpy function of
+the same name. Each loop processes the scores of one class and updates an array with one entry per row, so that one
+compiled loop works for any number of classes. Rows are processed in pieces: short enough that these arrays fit into the
+cache, and long enough that other threads rarely wait for the GIL.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import numpy as np
 from streammetrics.kernels.compiled import _log, any_order, exact
 from streammetrics.kernels.numpy import BLOCK, CLIP, FEW, Codes, Counts, Floats, Runs
 
-PIECE = 32_768  # rows
+PIECE = 32_768  # rows per piece
 
 
 def likeliest(scores: Sequence[Floats]) -> Codes:
@@ -84,7 +86,7 @@ def _sum_class_losses(truth, own, brier, weight, runs, out):
     sums = np.zeros(out.shape[1:])
     for run in range(len(runs.groups)):
         last = runs.starts[run + 1]
-        for start in range(runs.starts[run], last, BLOCK):  # few rows at a time, so that sums lose few digits
+        for start in range(runs.starts[run], last, BLOCK):  # short blocks, so that sums lose few digits
             few = last - start < FEW
             cells = out[runs.groups[run]] if few else sums
             for i in range(start, min(start + BLOCK, last)):

@@ -1,4 +1,8 @@
-"""Hash tables of bins, compiled: what hash_tables.py defines."""
+"""Hash tables of bins, compiled: the functions of ``hash_tables.py``.
+
+Docstrings of public functions only state the CPU time per row or bin. For a description, see the numpy function of the
+same name.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,7 @@ def place_bins(ids: Integers, groups: Codes, counts: Counts, tables: HashTables)
 
 @exact
 def _bit_length(key):
-    """Bits of a key that is not negative, or of any key as if it were unsigned."""
+    """Number of bits up to the highest set bit of a key, read as unsigned."""
     if key < 0:
         return 64
     length = 0
@@ -67,7 +71,7 @@ def _next(place, id):
 
 @exact
 def _find(id, ids, first, bits):
-    """The slot of a bin, or the free one where it would go."""
+    """The slot of a bin, or the free slot for it."""
     last, place = np.uint64((1 << bits) - 1), _home(id, bits)
     while ids[first + place] != id and ids[first + place] != EMPTY:
         place = _next(place, id) & last

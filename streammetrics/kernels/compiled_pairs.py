@@ -1,4 +1,8 @@
-"""Rows that two models have predicted, compiled: what pairs.py defines."""
+"""Kernels for pairs of models, compiled: the functions of ``pairs.py``.
+
+Docstrings of public functions only state the CPU time per row. For a description, see the numpy function of the same
+name.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +69,7 @@ def _count_pairs(label, one, other, weight, runs, out):
 def _sum_loss_differences(label, one, other, weight, runs, out):
     for run in range(len(runs.groups)):
         cells, last = out[runs.groups[run]], runs.starts[run + 1]
-        for start in range(runs.starts[run], last, BLOCK):  # few rows at a time, so that sums lose few digits
+        for start in range(runs.starts[run], last, BLOCK):  # short blocks, so that sums lose few digits
             rows = slice(start, min(start + BLOCK, last))
             _add_loss_differences(label[rows], one[rows], other[rows], None if weight is None else weight[rows], cells)
 

@@ -1,4 +1,8 @@
-"""Resolution of bins, compiled: what resolution.py defines."""
+"""Resolution of bins, compiled: the functions of ``resolution.py``.
+
+Docstrings of public functions only state the CPU time per cell. For a description, see the numpy function of the same
+name.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +52,7 @@ def _find_levels(low, atoms, levels):
     levels[0] = NEW
     for cell in range(1, len(low)):
         bits = low[cell] ^ low[cell - 1]
-        top = np.float64(bits & ~(bits >> 1)).view(np.int64)  # keeps the top bit, and clears the next
+        top = np.float64(bits & ~(bits >> 1)).view(np.int64)  # keeps the float from rounding up
         level = min((top >> 52) - 1022 if bits > 0 else 0, MAX_SHIFT)
         near = False
         for i in range(len(atoms)):

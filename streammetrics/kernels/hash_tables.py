@@ -1,10 +1,10 @@
-"""Bins of many groups in hash tables, one for each group, side by side in the same arrays.
+"""Hash tables of bins, one table per group, stored one after the other in the same arrays.
 
-The slot of a bin follows from its number so that neighbours lie side by side, whether bins are far apart (values) or
-dense (a coarse histogram). A slot that is taken sends each bin on to another one.
+The hash function maps neighboring bins to neighboring slots, both for distant bins (single values) and for dense bins
+(a coarse histogram). If a slot is occupied, the next slot to try depends on the bin.
 
-A bin has an *id*: its number at the shift of the group. Near an atom, where bins are finer than that, it is `NEAR` plus
-which atom, and how many bits tell the bin from it.
+Each bin has an *id*, its number at the shift of the group. Bins near an atom are finer than this shift. Their id is
+`NEAR` plus the number of the atom and the bit length of the difference between bin and atom.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from streammetrics.kernels.numpy import Codes, Counts, Floats, Labels, Runs
 Integers = NDArray[np.int64]
 Slots = NDArray[np.intp]
 
-NO_TABLE = 2  # slots at the beginning that stay empty: the table of a group that has none
+NO_TABLE = 2  # empty slots at the beginning, the table of all groups without a table
 EMPTY = np.int64(np.iinfo(np.int64).min)
 NEAR = np.int64(1 << 62)
-LEVELS = 64  # of bits between a bin and an atom
+LEVELS = 64  # number of possible bit lengths
 MIX = np.uint64(0x9E3779B97F4A7C15)
 STEP_BITS = np.uint64(40)
-WIDE = 4  # bits more than a table has, of bins that lie as far apart as their slots, if not beyond the end
-FACTOR = np.uint64(5)  # one more than a multiple of four, so that slots come again only when all have been tried
-PROBED = 16_384  # rows that are looked up at once
+WIDE = 4  # ids that agree in all bits above bits + WIDE keep their distance as slots
+FACTOR = np.uint64(5)  # a multiple of four plus one, so that the sequence visits all slots before it repeats
+PROBED = 16_384  # rows per lookup
 
 
 class HashTables(NamedTuple):
-    """Tables of bins.
+    """Hash tables of bins.
 
-    The table of group g has ``2 ** bits[g]`` slots from ``offsets[g]`` on, for bins at shift ``shifts[g]``. Each slot
-    has the id of a bin, and its counts: shape (slots, sides), floats if rows carry weights.
+    The table of group g has ``2 ** bits[g]`` slots, starting at ``offsets[g]``, for bins at shift ``shifts[g]``. Each
+    slot has the id of a bin and its counts. Counts have the shape (slots, sides), and are floats if rows have weights.
     """
 
     ids: Integers
@@ -57,7 +57,7 @@ def identify(keys: Keys, shifts: Integers, lattice: Lattice) -> Integers:
 
 
 def lowest_keys(ids: Integers, shifts: Integers, lattice: Lattice) -> tuple[Keys, Integers]:
-    """The lowest keys of bins, and the shifts that they have near an atom or else in their group.
+    """The lowest keys of bins and their shifts, which are smaller than the shift of their group near an atom.
 
     >>> lattice, keys, shifts = Lattice("probability"), np.array([0, 5, 2**60]), np.array([40, 40, 40])
     >>> lowest_keys(identify(keys, shifts, lattice), shifts, lattice)[0].tolist() == [0, 4, 2**60]
@@ -74,11 +74,11 @@ def lowest_keys(ids: Integers, shifts: Integers, lattice: Lattice) -> tuple[Keys
 
 
 def place_bins(ids: Integers, groups: Codes, counts: Counts, tables: HashTables) -> None:
-    """Insert new bins into their tables, which have room; 0.5 µs per bin. Bins inserted first are found first."""
+    """Insert new bins into their tables, which must have free slots; 0.5 µs per bin. First bins are found fastest."""
     left = np.arange(len(ids))[::-1]
     while len(left):
         slots = find(groups[left], ids[left], tables)
-        tables.ids[slots] = ids[left]  # of those that meet in a slot the last one gets it, the others look again
+        tables.ids[slots] = ids[left]  # if several bins get the same slot, the last one wins and the others try again
         won = tables.ids[slots] == ids[left]
         tables.counts[slots[won]] = counts[left[won]]
         left = left[~won]
@@ -101,7 +101,7 @@ def find(groups: Codes, ids: Integers, tables: HashTables) -> Slots:
 
 
 def home(ids: Integers, bits: Integers) -> NDArray[np.uint64]:
-    """The first slot tried for a bin. Adjacent bins have adjacent slots."""
+    """The first slot to try for a bin. Adjacent bins have adjacent first slots."""
     far = (ids >> bits >> WIDE).view(np.uint64)
     far *= MIX
     far >>= np.uint64(64) - bits.view(np.uint64)
@@ -111,20 +111,20 @@ def home(ids: Integers, bits: Integers) -> NDArray[np.uint64]:
 
 
 def last_slot(bits: Integers) -> NDArray[np.uint64]:
-    """The last slot of a table, which is also the mask of its slots."""
+    """The last slot of a table, which is also the bit mask of its slots."""
     last: NDArray[np.uint64] = (np.uint64(1) << bits.view(np.uint64)) - np.uint64(1)
     return last
 
 
 def following(places: NDArray[np.uint64], ids: Integers) -> NDArray[np.uint64]:
-    """The next slots to try: all slots of a table in turn, rarely adjacent ones, which are often occupied too."""
+    """The next slots to try. The sequence visits all slots and avoids adjacent slots, which are often occupied too."""
     return places * FACTOR + (ids.view(np.uint64) * MIX >> STEP_BITS | np.uint64(1))
 
 
 def count_bins(
     values: Floats, label: Labels | None, weight: Floats | None, runs: Runs, lattice: Lattice, tables: HashTables
 ) -> Codes:
-    """Count rows whose bins have a slot, 20 ns; return the rows without one."""
+    """Count rows whose bins have a slot, and return the rows whose bins have none; 20 ns."""
     if not tables.offsets[runs.groups].any():
         return np.arange(len(values))
     sides = tables.counts.shape[1]
@@ -136,7 +136,7 @@ def count_bins(
         slots: Slots = home(ids, bits).view(np.int64)
         slots += offsets
         elsewhere = np.flatnonzero(tables.ids[slots] != ids)
-        slots[elsewhere] = 0  # where nobody reads
+        slots[elsewhere] = 0  # counts of this slot are never read
         slots *= sides
         if label is not None:
             slots += label[block]

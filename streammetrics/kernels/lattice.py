@@ -1,11 +1,11 @@
 """The lattice: float64 values as ordered integers, and bins as dyadic intervals of those integers.
 
 A *key* is an int64 whose order is the order of the values. A *bin* at *shift* s is the interval of the ``2**s`` keys k
-with ``k >> s == bin``; at shift 0 it is a single value. Bins of all shifts nest, so two histograms can always be
-brought to a common resolution, and (shift, bin) says everything about a bin.
+with ``k >> s == bin``. At shift 0, it is a single value. Bins of all shifts nest, so two histograms can always be
+brought to a common resolution, and the pair (shift, bin) identifies a bin.
 
-Zero, both infinities (in the probability domain 0 and 1) and declared atoms keep shift 0, and no bin spans one of them:
-around an atom bins are split down to it, each as wide as its distance to the atom allows.
+An *atom* is a value that always has its own bin at shift 0: zero, both infinities (in the probability domain 0 and 1),
+and declared atoms. No bin contains an atom and other values, so bins become narrower toward an atom.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ ONE = 2 * ONE_HALF
 
 @dataclass(frozen=True)
 class Lattice:
-    """Bins on the line of float64 values.
+    """Bins of float64 values.
 
     Args:
-        domain: ``"real"`` for any value but NaN; ``"probability"`` for values in [0, 1], with the line folded at one
-            half so that it is as fine near 1 as near 0.
-        atoms: Values that always keep a bin of their own.
+        domain: ``"real"`` for any value except NaN, ``"probability"`` for values in [0, 1]. Probabilities are mirrored
+            at 0.5, so that bins are as narrow near 1 as near 0.
+        atoms: Values that always have their own bin.
     """
 
     domain: Domain
@@ -48,20 +48,20 @@ class Lattice:
                                  1])
         """
         if self.domain == "real":
-            bits = (values + 0.0).view(np.int64)  # adding 0.0 makes -0.0 the one zero
+            bits = (values + 0.0).view(np.int64)  # adding 0.0 turns -0.0 into 0.0
             return bits ^ ((bits >> 63) & MAGNITUDE)
-        # 1 - p is exact above one half, and the smaller of the two is what has fine bits.
+        # above 0.5, 1 - p is exact and has the finer resolution
         lower = np.minimum(values, 1.0 - values)
         lower += 0.0
         bits = lower.view(np.int64)
-        upper = (0.5 - values).view(np.int64) >> 63  # all bits set above one half, else none
+        upper = (0.5 - values).view(np.int64) >> 63  # all bits are set above 0.5, else none
         bits += upper
         bits ^= upper
         bits += upper & ONE  # ~(bits - 1) + ONE == ONE - bits
         return bits
 
     def values(self, keys: Keys) -> Values:
-        """Values of keys that stand for a float64.
+        """Values of keys that correspond to a float64.
 
         >>> lattice = Lattice("probability")
         >>> lattice.values(lattice.keys(np.array([0.0, 0.3, 1 - 2**-53, 1.0])))
@@ -76,7 +76,7 @@ class Lattice:
     def lowest(self, bins: Keys, shifts: NDArray[np.integer]) -> Values:
         """Smallest float64 in each bin.
 
-        Above one half not every key is a float64, so the rounded value may fall out of the bin by one.
+        Above 0.5, not every key corresponds to a float64, so the rounded value can be one float outside of the bin.
         """
         edge = np.maximum(bins << shifts, self._first)
         values = self.values(edge)
@@ -93,7 +93,7 @@ class Lattice:
         return values
 
     def holds(self, bins: Keys, shifts: NDArray[np.integer]) -> NDArray[np.bool_]:
-        """Whether each is a bin of this lattice: on the line, and spanning no atom."""
+        """Whether each bin is valid: within the domain, and without an atom among other values."""
         in_range = shifts <= MAX_SHIFT
         shifts = np.where(in_range, shifts, 0).astype(np.int64)
         low, high = bins << shifts, ((bins + 1) << shifts) - 1
@@ -102,7 +102,7 @@ class Lattice:
         return found
 
     def span_atoms(self, bins: Keys, shifts: NDArray[np.integer]) -> NDArray[np.bool_]:
-        """Whether each bin holds an atom and other values.
+        """Whether each bin contains an atom and other values.
 
         >>> Lattice("probability").span_atoms(np.array([0, 0, 1]), np.array([0, 40, 40]))
         array([False,  True, False])
@@ -113,7 +113,7 @@ class Lattice:
         return spanning & (shifts > 0)
 
     def limit_shifts(self, keys: Keys, shifts: NDArray[np.integer]) -> NDArray[np.int64]:
-        """The shifts at which keys are binned when ``shifts`` are asked for: less if a bin would span an atom.
+        """Limit the shifts of keys so that no bin contains an atom and other values.
 
         >>> lattice = Lattice("probability")
         >>> lattice.limit_shifts(np.array([0, 5, 2**60]), np.array([40]))
@@ -125,7 +125,7 @@ class Lattice:
         return limited
 
     def merge_levels(self, keys: Keys) -> NDArray[np.int64]:
-        """For neighbours of ascending keys: the lowest shift at which both fall in one bin, 64 if none does."""
+        """The lowest shift at which neighbors among ascending keys share a bin, 64 if they never do."""
         levels = bit_length(keys[1:] ^ keys[:-1])
         shared = np.minimum(levels, MAX_SHIFT)
         levels[self.span_atoms(keys[1:] >> shared, shared)] = 64
@@ -134,7 +134,7 @@ class Lattice:
     def _levels_to_atom(self, keys: Keys) -> NDArray[np.int64]:
         """Lowest shift at which a key shares a bin with an atom, 0 for the atom itself.
 
-        The atom that shares the longest prefix of bits is one of the two neighbours in order.
+        The atom with the longest common prefix of bits is one of the two atoms next to the key.
         """
         after = np.searchsorted(self.atom_keys, keys)
         above = self.atom_keys[np.minimum(after, len(self.atom_keys) - 1)]
@@ -143,7 +143,7 @@ class Lattice:
 
     @cached_property
     def atom_keys(self) -> Keys:
-        """The keys of all atoms in order, zero and infinities (in the probability domain 0 and 1) among them."""
+        """The keys of all atoms in ascending order, including zero and infinities (or 0 and 1 for probabilities)."""
         ends = (0.0, 1.0) if self.domain == "probability" else (-np.inf, 0.0, np.inf)
         return np.unique(self.keys(np.array([*ends, *self.atoms], dtype=np.float64)))
 
@@ -157,18 +157,18 @@ class Lattice:
 
 
 def bit_length(keys: Keys) -> NDArray[np.int64]:
-    """Number of bits up to the highest set one, of int64 read as unsigned.
+    """Number of bits up to the highest set bit of each integer, read as unsigned.
 
     >>> bit_length(np.array([0, 1, 255, 2**53 - 1, -1]))
     array([ 0,  1,  8, 53, 64])
     """
     bits = keys.view(np.uint64)
-    bits = bits & ~(bits >> np.uint64(1))  # keeps the top bit, and clears the next: no rounding up to a power of two
+    bits = bits & ~(bits >> np.uint64(1))  # clears a bit, so that the float is not rounded up
     return np.frexp(bits.astype(np.float64))[1].astype(np.int64)
 
 
 def shortest_decimal(low: float, high: float) -> str:
-    """The decimal of fewest digits between two values.
+    """The shortest decimal between two values.
 
     >>> shortest_decimal(0.049998, 0.050003), shortest_decimal(0.3, 0.3)
     ('0.05', '0.3')

@@ -1,7 +1,8 @@
-"""The loops over rows, in numpy: blocks that stay in the cache, each reduced to integer cells and counted at once.
+"""Kernels in numpy, the reference for the compiled ones.
 
-Rows come arranged by group, as `Runs`. A kernel that counts or sums adds each run to ``out``, which has a row for each
-group; ``weight`` is None if every row counts once. Costs are CPU time per row.
+A kernel processes rows in blocks that fit into the cache. It computes the index of a cell for each row of a block, then
+counts or sums all rows of the block at once. Rows are arranged by group, as `Runs`. Kernels add each run to ``out``,
+which has one entry per group. ``weight`` is None if every row counts once. Costs are CPU time per row.
 """
 
 from __future__ import annotations
@@ -23,16 +24,17 @@ Extent: TypeAlias = tuple[float, float]
 
 BLOCK = 8192
 CLIP = 1e-15
-CELLS = 4  # of a grid, for each threshold
-NOTHING: Extent = (float("inf"), float("-inf"))  # of no values
-FEW = 8  # thresholds that are compared one by one
-SHORT = 6  # rows of a run, below which arranging costs more than it saves
+CELLS = 4  # cells of the grid per threshold
+NOTHING: Extent = (float("inf"), float("-inf"))  # the extent of no values
+FEW = 8  # maximum number of thresholds that are compared one by one
+SHORT = 6  # minimum average rows per run; with shorter runs, sorting costs more than it saves
 
 
 class Runs(NamedTuple):
-    """Rows in a row that belong to one group.
+    """Runs: consecutive rows of the same group.
 
-    Run i has the rows from ``starts[i]`` up to ``starts[i + 1]``, of group ``groups[i]``. A group may have several.
+    Run i consists of the rows from ``starts[i]`` to ``starts[i + 1]``, exclusive, of group ``groups[i]``. A group can
+    have several runs.
     """
 
     starts: Codes
@@ -40,7 +42,7 @@ class Runs(NamedTuple):
 
     @classmethod
     def of(cls, codes: Codes) -> Runs:
-        """The runs of rows whose groups are given."""
+        """Find the runs in the group codes of rows."""
         ends = np.flatnonzero(codes[1:] != codes[:-1]) + 1
         starts = np.concatenate([[0], ends, [len(codes)]]) if len(codes) else np.zeros(1, dtype=np.intp)
         return cls(starts, codes[starts[:-1]])
@@ -50,12 +52,12 @@ class Runs(NamedTuple):
         return np.repeat(self.groups, np.diff(self.starts))
 
     def codes_of(self, rows: Codes) -> Codes:
-        """The group of some rows."""
+        """The group of each of the given rows."""
         codes: Codes = self.groups[np.searchsorted(self.starts, rows, side="right") - 1]
         return codes
 
     def blocks(self, rows: int = BLOCK) -> Iterator[tuple[slice, Codes | int]]:
-        """Slices of so many rows, with the group of each row, or of all."""
+        """Yield slices of at most ``rows`` rows, with the group of each row, or with one group if all rows share it."""
         if len(self.groups) == 1:
             yield from ((block, int(self.groups[0])) for block in blocks(int(self.starts[1]), rows))
         elif len(self.groups):
@@ -64,7 +66,7 @@ class Runs(NamedTuple):
 
 
 def ranges(starts: NDArray[np.integer], sizes: NDArray[np.integer]) -> Codes:
-    """The places of several ranges, one range after the other.
+    """The concatenated indices of several ranges.
 
     >>> ranges(np.array([5, 0]), np.array([2, 3]))
     array([5, 6, 0, 1, 2])
@@ -75,37 +77,37 @@ def ranges(starts: NDArray[np.integer], sizes: NDArray[np.integer]) -> Codes:
 
 
 def arrange(codes: Codes, groups: int) -> tuple[Order | None, Runs]:
-    """The order that brings rows of one group together, None for rows that stay as they are, and their runs; 12 ns.
+    """The order that sorts rows by group, or None to keep the order of rows, and the resulting runs; 12 ns.
 
-    Rows stay if they come in runs already. They also stay, each a run of its own, if the groups are so many that runs
-    would be short.
+    The order is kept if rows already form long runs. It is also kept, with each row as its own run, if there are so
+    many groups that sorted runs would be short.
     """
     rows, runs = len(codes), Runs.of(codes)
     if len(runs.groups) * SHORT <= rows or groups <= 1:
         return None, runs
     if groups * SHORT > rows:
         return None, Runs(np.arange(rows + 1), codes)
-    order = np.argsort(codes.astype(np.uint16) if groups <= 1 << 16 else codes, kind="stable")  # few bits: a radix sort
+    order = np.argsort(codes.astype(np.uint16) if groups <= 1 << 16 else codes, kind="stable")  # 16 bits: a radix sort
     counts = np.bincount(codes, minlength=groups)
     found = np.flatnonzero(counts)
     return order, Runs(np.append(0, np.cumsum(counts[found])), found)
 
 
 def take(values: NDArray[Any], order: Order | None) -> NDArray[Any]:
-    """The values in the order that `arrange` found; 4 ns."""
+    """The values in the order that `arrange` returned; 4 ns."""
     return values if order is None else values[order]
 
 
 def extent(values: NDArray[np.number]) -> Extent:
-    """Smallest and largest value, NaN if one is NaN; 0.5 ns."""
+    """Smallest and largest value, both NaN if any value is NaN; 0.5 ns."""
     return (float(values.min()), float(values.max())) if len(values) else NOTHING
 
 
 def number(column: pl.Series) -> tuple[Codes, Codes]:
-    """The number of each row's value, and for each number a row; 13 ns for text, 5 ns for integers close together,
-    60 ns for others.
+    """Number the distinct values of a column: the number of each row, and one row with each number.
 
-    ``column`` has no nulls. Rows of one number are equal; equal texts and zeros may have different numbers.
+    ``column`` must not contain nulls. Rows with the same number have equal values, but equal strings and equal zeros
+    may have different numbers. Costs 13 ns for strings, 5 ns for integers in a narrow range, and 60 ns for others.
     """
     values = as_integers(column)
     if not len(values):
@@ -126,7 +128,7 @@ def number(column: pl.Series) -> tuple[Codes, Codes]:
 
 
 def as_integers(column: pl.Series) -> NDArray[np.integer]:
-    """An integer for each value, the same for equal values alone."""
+    """An integer for each value, so that different values have different integers."""
     if column.dtype == pl.Boolean:
         return column.cast(pl.Int64).to_numpy()
     if column.dtype == pl.Date or isinstance(column.dtype, (pl.Categorical, pl.Enum)):
@@ -140,9 +142,9 @@ def as_integers(column: pl.Series) -> NDArray[np.integer]:
 def count_outcomes(
     label: Labels, score: Scores, thresholds: Floats, weight: Floats | None, runs: Runs, out: Counts
 ) -> None:
-    """Add rows by number of thresholds reached and label: ``out`` is (groups, thresholds + 1, 2).
+    """Count rows by the number of thresholds that they reach and by label: ``out`` is (groups, thresholds + 1, 2).
 
-    One threshold in a single run costs 0.5 ns; else 4 ns, and 8 ns for any number of thresholds that are spread evenly.
+    Costs 0.5 ns for one threshold in a single run, 4 ns for few thresholds, and 8 ns for many evenly spaced ones.
     """
     ladder, ranks = Ladder.of(thresholds), len(thresholds) + 1
     for block, group in runs.blocks():
@@ -160,17 +162,20 @@ def _count_outcomes_once(label: Labels, reached: NDArray[np.bool_]) -> Counts:
 
 
 class Ladder(NamedTuple):
-    """Ascending thresholds, ended by NaN, and a grid over them: ``below[i]`` of them lie in cells before the i-th."""
+    """Ascending thresholds, followed by NaN, and a grid over them.
+
+    ``below[i]`` is the number of thresholds in the cells before cell i.
+    """
 
     thresholds: Floats
     origin: float
     scale: float
     below: Codes
-    most: int  # of a cell
+    most: int  # maximum number of thresholds in a cell
 
     @classmethod
     def of(cls, thresholds: Floats) -> Ladder:
-        """A grid with a few cells for each threshold; a single one if they are few, or endlessly far apart."""
+        """A grid with a few cells per threshold, or a single cell for few thresholds or an infinite range."""
         ended, finite = np.append(thresholds, np.nan), thresholds[np.isfinite(thresholds)]
         cells = CELLS * len(thresholds)
         with np.errstate(over="ignore"):
@@ -182,13 +187,13 @@ class Ladder(NamedTuple):
         return grid._replace(below=below, most=int(np.diff(below).max()))
 
     def cells(self, score: Scores) -> Codes:
-        """The cell of each score; those beyond the ends fall in the outer ones."""
+        """The cell of each score. Scores outside the grid fall into the outer cells."""
         with np.errstate(over="ignore"):
             cells: Codes = np.clip((score - self.origin) * self.scale, 0, len(self.below) - 2).astype(np.intp)
         return cells
 
     def ranks(self, score: Scores) -> Codes:
-        """For each score the number of thresholds it reaches: those of lower cells, and some of its own."""
+        """The number of thresholds that each score reaches: all in lower cells, and some in its own cell."""
         if self.most > FEW:
             return np.searchsorted(self.thresholds, score, side="right")
         if len(self.below) == 2:
@@ -200,7 +205,7 @@ class Ladder(NamedTuple):
 
 
 def sum_losses(label: Labels, score: Floats, weight: Floats | None, runs: Runs, out: Floats) -> None:
-    """Add weight, log loss, its square, Brier loss, its square by label: ``out`` is (groups, 2, 5); 4 to 18 ns."""
+    """Sum weight, log loss, its square, Brier loss, and its square by label: ``out`` is (groups, 2, 5); 4 to 18 ns."""
     for block, group in runs.blocks():
         scores = score[block]
         values, classes = np.empty((5, len(scores))), np.empty((2, len(scores)))
@@ -208,7 +213,7 @@ def sum_losses(label: Labels, score: Floats, weight: Floats | None, runs: Runs, 
         np.subtract(1.0, classes[1], out=classes[0])
         values[0] = 1.0 if weight is None else weight[block]
         clipped = np.minimum(np.maximum(scores, CLIP), 1.0 - CLIP)
-        np.log(np.abs(clipped - classes[0]), out=values[1])  # of the probability of the true class, exactly
+        np.log(np.abs(clipped - classes[0]), out=values[1])  # log of the exact probability of the true class
         np.square(values[1], out=values[2])
         np.negative(values[1], out=values[1])
         np.square(scores - classes[1], out=values[3])
@@ -216,7 +221,7 @@ def sum_losses(label: Labels, score: Floats, weight: Floats | None, runs: Runs, 
         if weight is not None:
             values[1:] *= values[0]
         if isinstance(group, int):
-            out[group] += classes @ values.T  # two cells: much faster than counting into them
+            out[group] += classes @ values.T  # for two cells, faster than bincount
         else:
             add_each(out, group * 2 + label[block], values)
 
@@ -224,11 +229,11 @@ def sum_losses(label: Labels, score: Floats, weight: Floats | None, runs: Runs, 
 def sum_calibration(
     label: Labels, score: Floats, edges: Floats, weight: Floats | None, runs: Runs, out: Floats
 ) -> None:
-    """Add weight, score, its square by bin (lo, hi] and label: ``out`` is (groups, bins, 2, 3); 10 ns."""
+    """Sum weight, score, and its square by bin (lo, hi] and label: ``out`` is (groups, bins, 2, 3); 10 ns."""
     bins = len(edges) - 1
     for block, group in runs.blocks():
         scores = score[block]
-        bin = (scores * bins).astype(np.intp)  # off by one at most, put right by the edges
+        bin = (scores * bins).astype(np.intp)  # off by one at most, corrected with the edges
         bin -= (scores <= edges[bin]) & (bin > 0)
         bin += scores > edges[bin + 1]
         values = np.stack([np.ones_like(scores) if weight is None else weight[block], scores, np.square(scores)])
@@ -238,13 +243,13 @@ def sum_calibration(
 
 
 def blocks(rows: int, size: int = 0) -> Iterator[slice]:
-    """Slices of the rows that stay in the cache, no shorter than a table of that size that each adds to."""
+    """Slices of rows that fit into the cache, at least as long as the table of ``size`` cells that they update."""
     step = max(BLOCK, size)
     return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
 
 
 def add(out: Counts, cells: Codes, value: Floats | int) -> None:
-    """Add to cells of an array, numbered through it."""
+    """Add values to the cells of an array, by their flat index."""
     flat = out.reshape(-1)
     if len(flat) > 4 * len(cells):
         np.add.at(flat, cells, value)
@@ -255,7 +260,7 @@ def add(out: Counts, cells: Codes, value: Floats | int) -> None:
 
 
 def add_each(out: Floats, cells: Codes, values: Floats) -> None:
-    """Add each row of values to the cells of its own place along the last axis."""
+    """Add row i of ``values`` to the cells at index i of the last axis."""
     flat = out.reshape(-1, len(values))
     if len(flat) > 4 * len(cells):
         for i, value in enumerate(values):
@@ -265,6 +270,6 @@ def add_each(out: Floats, cells: Codes, values: Floats) -> None:
 
 
 def add_runs(out: NDArray[np.generic], values: NDArray[np.generic], runs: Runs) -> None:
-    """Add the rows of values, of shape (columns, rows), to the cells of their groups: ``out`` is (groups, columns)."""
+    """Sum ``values``, of shape (columns, rows), by group: ``out`` is (groups, columns)."""
     if runs.starts[-1]:
         np.add.at(out, runs.groups, np.add.reduceat(values, runs.starts[:-1], axis=1).T)

@@ -1,4 +1,4 @@
-"""The loops over rows that two models have predicted, in numpy: both scores as one key, and how far losses differ."""
+"""Kernels for pairs of models on the same rows, in numpy: joint keys of both scores, and differences of losses."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from streammetrics.kernels.lattice import Keys, Lattice
 from streammetrics.kernels.numpy import CLIP, Codes, Counts, Floats, Labels, Runs, add_each, blocks
 
-SIDE = 31  # bits of a key of the plane that come from each score
-DROPPED = 32  # the lowest bits of the key of a score, which are left out: it is told to six digits
+SIDE = 31  # bits of each score in a joint key
+DROPPED = 32  # lowest bits of the key of a score, which are dropped: six digits remain
 SPREAD = tuple(
     (np.int64(step), np.int64(mask))
     for step, mask in (
@@ -22,13 +22,13 @@ SPREAD = tuple(
         (1, 0x5555_5555_5555_5555),
     )
 )
-OUTCOMES = 8  # decision of a, decision of b, label
+OUTCOMES = 8  # combinations of both decisions and the label
 
 
 def interleave(one: Floats, other: Floats, lattice: Lattice, out: Keys) -> None:
-    """Write a key for each pair of values, whose bits are those of both in turns (Morton 1966); 20 ns.
+    """Write a joint key for each pair of values, with interleaved bits (Morton 1966); 20 ns.
 
-    Pairs that share a prefix of the key lie in one rectangle of the plane, so bins of keys are cells of the plane.
+    Pairs whose keys have the same prefix lie in one rectangle of the plane, so bins of keys are cells of the plane.
 
     >>> keys, line = np.empty(2, dtype=np.int64), Lattice("probability")
     >>> interleave(np.array([0.0, 0.25]), np.array([0.5, 0.75]), line, keys)
@@ -43,14 +43,14 @@ def interleave(one: Floats, other: Floats, lattice: Lattice, out: Keys) -> None:
 
 
 def sides(keys: Keys) -> tuple[Keys, Keys]:
-    """The bits of each of the two values of a key."""
+    """Split joint keys into the bits of each value."""
     return _gathered(keys >> 1), _gathered(keys)
 
 
 def count_pairs(
     label: Labels, one: NDArray[np.bool_], other: NDArray[np.bool_], weight: Floats | None, runs: Runs, out: Counts
 ) -> None:
-    """Add rows by both decisions and label: ``out`` is (groups, 8); 4 ns."""
+    """Count rows by both decisions and the label: ``out`` is (groups, 8); 4 ns."""
     for block, group in runs.blocks():
         cells = one[block].view(np.uint8) << 2
         cells |= other[block].view(np.uint8) << 1
@@ -68,7 +68,7 @@ def count_pairs(
 def sum_loss_differences(
     label: Labels, one: Floats, other: Floats, weight: Floats | None, runs: Runs, out: Floats
 ) -> None:
-    """Add weight, squares of how far log and Brier losses differ, by label: ``out`` is (groups, 2, 3); 14 ns."""
+    """Sum weight and squared differences of log and Brier losses by label: ``out`` is (groups, 2, 3); 14 ns."""
     for block, group in runs.blocks():
         own, values = label[block], np.empty((3, block.stop - block.start))
         rest = 1.0 - own
@@ -93,7 +93,7 @@ def sum_class_loss_differences(
     runs: Runs,
     out: Floats,
 ) -> None:
-    """Add weight, squares of how far log and Brier losses differ, by class: ``out`` is (groups, classes, 3)."""
+    """Sum weight and squared differences of log and Brier losses by class: ``out`` is (groups, classes, 3)."""
     for block, group in runs.blocks():
         true = truth[block]
         a, b, brier = np.zeros((3, len(true)))
@@ -111,9 +111,9 @@ def sum_class_loss_differences(
 def sum_error_differences(
     actual: Floats, one: Floats, other: Floats, weight: Floats | None, runs: Runs, out: Floats
 ) -> None:
-    """Add weight, and the squares of how far losses differ: ``out`` is (groups, 5); 10 ns.
+    """Sum weight and squared differences of losses: ``out`` is (groups, 5); 10 ns.
 
-    The losses are the error, its absolute value, its square, and the absolute value as a share of the actual one.
+    The losses are the error, the absolute error, the squared error, and the absolute percentage error.
     """
     for block, group in runs.blocks():
         y, values = actual[block], np.empty((5, block.stop - block.start))
@@ -138,17 +138,17 @@ def _clipped(score: Floats) -> Floats:
 
 
 def _prefixes(values: Floats, lattice: Lattice) -> Keys:
-    """The first bits of the keys of values, as numbers from 0."""
+    """The highest bits of the keys of values, as integers from 0."""
     keys = lattice.keys(values)
     keys >>= DROPPED
-    if lattice.domain == "real":  # where keys have a sign, which takes the place of the last bit
+    if lattice.domain == "real":  # keys have a sign bit, so the last bit is dropped
         keys += 1 << SIDE
         keys >>= 1
     return keys
 
 
 def _spread(bits: Keys) -> Keys:
-    """Numbers with a 0 before each of their bits, in place."""
+    """Insert a 0 before each bit of integers, in place."""
     for step, mask in SPREAD:
         bits |= bits << step
         bits &= mask
@@ -156,7 +156,7 @@ def _spread(bits: Keys) -> Keys:
 
 
 def _gathered(keys: Keys) -> Keys:
-    """Every other bit."""
+    """Extract every other bit."""
     bits = keys & SPREAD[-1][1]
     for (step, _), (_, mask) in zip(SPREAD[::-1], [*SPREAD[-2::-1], (0, np.int64(0xFFFF_FFFF))], strict=True):
         bits |= bits >> step
