@@ -1,4 +1,4 @@
-"""Counters of rows: sums of cells that all groups share, bins of each group, and small merged tables."""
+"""Counters of rows by group: sums in fixed cells, histogram bins, and small merged tables."""
 
 from streammetrics.counting.bins import Bins
 from streammetrics.counting.counter import Counter

@@ -1,4 +1,4 @@
-"""Bins of a histogram, counted group by group at a resolution that fits the capacity."""
+"""Histogram bins of each group, at the finest resolution that fits the capacity."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from streammetrics.kernels.lattice import Lattice
 from streammetrics.kernels.numpy import Labels
 from streammetrics.rows.arrays import Rows
 
-FEWEST, MOST = 1 << 16, 1 << 21  # rows that are listed, unless there are many more bins
-ROWS_OF_A_BIN = 2  # that are listed, for each bin of the capacity of all groups
-AT_ONCE = 1 << 19  # rows and bins that are put together, to stay in the cache
-REPEATED = 2  # rows for each bin, from which on it pays to count them in a table
+FEWEST, MOST = 1 << 16, 1 << 21  # range of the number of listed rows at which they are counted
+ROWS_OF_A_BIN = 2  # listed rows per bin of the capacity of all groups, within this range
+AT_ONCE = 1 << 19  # rows and bins that are merged at once, to fit into the cache
+REPEATED = 2  # rows per bin from which counting in a table is faster than listing
 
 Read = Callable[[Rows], tuple[NDArray[np.float64], NDArray[np.uint8] | None]]
 
 
 @dataclass
 class Bins(Counter):
-    """Rows, or their weight, by group and bin, and by label if ``read`` returns one.
+    """Counts or weights of rows by group and bin, and by label if ``read`` returns labels.
 
-    A group with many rows has a table of bins, in which rows are counted at once. All other rows are listed. When these
-    have become many, they are counted together, at the smallest shift at which the bins of their group fit the
-    capacity. So what is left when the table is merged does not depend on the order of the rows.
+    A group with many rows has a hash table of bins, in which its rows are counted immediately. All other rows are
+    listed. Once the list is long, it is counted at the smallest shift at which the bins of each group fit the capacity.
+    Therefore the merged table does not depend on the order of the rows.
     """
 
     read: Read
@@ -63,7 +63,7 @@ class Bins(Counter):
         if len(rows.runs.groups) != 1 or self.held or rows.size <= FEWEST:
             self._add(values, label, rows.weight, rows.runs)
             return
-        for start, end in pairwise([0, FEWEST, rows.size]):  # the first rows give a table to the others
+        for start, end in pairwise([0, FEWEST, rows.size]):  # the first rows create a table for the other rows
             block, runs = slice(start, end), Runs(np.array([0, end - start]), rows.runs.groups)
             self._add(values[block], some(label, block), some(rows.weight, block), runs)
 
@@ -79,7 +79,7 @@ class Bins(Counter):
             self._settle_if_many()
 
     def absorb(self, other: Self, numbers: Codes, groups: int) -> None:
-        """Count the rows of another."""
+        """Add the rows of another counter."""
         self.tabled.know(groups)
         cells = other._cells()
         self.waiting += len(cells.low)
@@ -87,7 +87,7 @@ class Bins(Counter):
         self._settle_if_many()
 
     def table(self) -> pl.DataFrame:
-        """Columns group, shift, bin, and neg and pos, or count."""
+        """Return the columns group, shift, bin, and either neg and pos or count."""
         group, low, shift, values = self._cells()
         sides = ("count",) if self.sides == 1 else ("neg", "pos")
         return pl.DataFrame(
@@ -101,7 +101,7 @@ class Bins(Counter):
             self._settle()
 
     def _settle(self) -> None:
-        """Count what is listed, and give tables to groups that have many rows for their bins."""
+        """Count all listed rows, and create tables for groups with many rows per bin."""
         groups, listed = self.tabled.groups, Listed.of(self.listed)
         parts = list(self._joint(listed))
         rows, number, shifts = np.zeros((3, groups), dtype=np.int64)
@@ -119,7 +119,7 @@ class Bins(Counter):
         self.held = int(self.tabled.sizes().sum()) + len(loose.low)
 
     def _cells(self) -> Cells:
-        """All bins."""
+        """All bins of tables and listed rows."""
         others = self.tabled.has
         parts = list(self._joint(Listed.of(self.listed)))
         for cells in parts:
@@ -127,7 +127,7 @@ class Bins(Counter):
         return Cells.of([self.tabled.bins(np.flatnonzero(others)), *parts])
 
     def _joint(self, listed: Listed) -> Iterator[Cells]:
-        """The bins of groups that wait, with those of their tables: each once, some groups at a time."""
+        """Merge waiting rows and bins with the tables of their groups. Yields each bin once, a few groups at a time."""
         loose = Cells.of(self.loose)
         loose = loose.take(sort_order(loose.group))
         number = np.bincount(loose.group, minlength=self.tabled.groups)

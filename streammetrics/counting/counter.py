@@ -1,4 +1,4 @@
-"""The protocol of counters of rows by group."""
+"""The base class of counters of rows by group."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class Counter(ABC):
 
     @abstractmethod
     def add(self, rows: Rows, groups: int) -> None:
-        """Count more rows. Numbers of groups are below ``groups``."""
+        """Count more rows. All group numbers are below ``groups``."""
 
     @abstractmethod
     def absorb(self, other: Self, numbers: Codes, groups: int) -> None:
-        """Count the rows of another counter, whose groups have these numbers here. The other stays unchanged."""
+        """Add another counter, whose groups have these numbers in this counter. The other counter stays unchanged."""
 
     @abstractmethod
     def table(self) -> pl.DataFrame:
-        """Return the counts as a table; a cell can occur twice."""
+        """Return the counts as a table. A cell can occur more than once."""

@@ -1,6 +1,6 @@
-"""Tables of bins: equal bins are summed, at a resolution that fits the capacity of a histogram.
+"""Merging of bins at the finest resolution that fits the capacity of a histogram.
 
-In numpy only: a query engine would wait for the threads that read the next rows.
+Uses numpy instead of Polars, whose threads are busy with reading the next rows.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from streammetrics import kernels
 from streammetrics.kernels import Runs
 from streammetrics.kernels.lattice import Keys, Lattice
 
-LONG = 64  # rows of a group, from which on groups are sorted one by one
-ROWS = 1 << 20  # of a table; a longer one is taken in parts of whole groups, which need little memory beside it
+LONG = 64  # average rows per group above which groups are sorted one by one
+ROWS = 1 << 20  # approximate table rows that are merged at once, in whole groups, to limit memory use
 
 Groups = NDArray[np.int64]
 Shifts = NDArray[np.int64]
 
 
 class Cells(NamedTuple):
-    """Bins of groups, each with its lowest key, its shift, and values to sum."""
+    """Bins by group, each with its lowest key, its shift, and values to sum."""
 
     group: Groups
     low: Keys
@@ -34,7 +34,7 @@ class Cells(NamedTuple):
 
     @classmethod
     def of(cls, parts: Sequence[Cells]) -> Cells:
-        """The cells of all parts."""
+        """Concatenate the cells of all parts."""
         filled = [part for part in parts if len(part.low)]
         if len(filled) == 1:
             return filled[0]
@@ -43,25 +43,25 @@ class Cells(NamedTuple):
         return cls(np.concatenate(group), np.concatenate(low), np.concatenate(shift), sides)
 
     def take(self, places: Any) -> Cells:
-        """Some of the cells."""
+        """Select cells by index or slice."""
         group, low, shift, values = self
         return Cells(group[places], low[places], shift[places], [value[places] for value in values])
 
 
 def fit(table: pl.DataFrame, lattice: Lattice, capacity: int, sharing: int = 1) -> pl.DataFrame:
-    """Merge bins, in each group at the smallest shift at which no more than ``capacity`` are left.
+    """Merge bins, in each group at the smallest shift at which at most ``capacity`` bins are left.
 
-    That shift follows from the rows, not from how they were split: a part never holds more bins than the whole. So a
-    group keeps the shift it has come to, and a shift is never raised further than it must be.
+    This shift depends only on the rows, not on how they were split, because a part never has more bins than the whole.
+    Therefore a part never raises the shift further than the whole requires.
 
     Args:
-        table: Columns group, shift, bin and values to sum; shifts can differ within a group.
+        table: Columns group, shift, bin, and values to sum. Shifts can differ within a group.
         lattice: Lattice of the bins.
-        capacity: Maximum number of bins of a group.
-        sharing: So many groups in a row share their bins: one shift, and one capacity.
+        capacity: Maximum number of bins per group.
+        sharing: Number of consecutive groups that share one shift and one capacity.
 
     Returns:
-        The same columns, every bin once, sorted by group and value.
+        The same columns with each bin once, sorted by group and value.
     """
     if table.is_empty():
         return table
@@ -86,7 +86,7 @@ def _fit(table: pl.DataFrame, lattice: Lattice, capacity: int, sharing: int) -> 
 
 
 def fit_cells(cells: Cells, lattice: Lattice, capacity: int, sharing: int = 1) -> Cells:
-    """What `fit` does, with cells."""
+    """Merge cells like `fit`."""
     cells = _sorted(cells)
     whole = cells if sharing == 1 else _sorted(cells._replace(group=cells.group // sharing, values=[]))
     runs = Runs.of(whole.group)
@@ -117,18 +117,18 @@ def add_up(cells: Cells) -> Cells:
 
 
 def sums(values: NDArray[Any], first: NDArray[np.intp]) -> NDArray[Any]:
-    """Sums from each of some places up to the next."""
+    """Sums from each index in ``first`` to the next, exclusive."""
     return np.add.reduceat(values, first) if values.dtype.kind == "f" else kernels.sum_bins(values, first)
 
 
 def _sorted(cells: Cells) -> Cells:
-    """Cells by group and then by key."""
+    """Sort cells by group and key."""
     group, low, _, values = cells
     same = group[1:] == group[:-1]
     if np.all((group[1:] > group[:-1]) | (same & (low[1:] >= low[:-1]))):
         return cells
     floats = any(value.dtype.kind == "f" for value in values)
-    kind: Any = "stable" if floats else None  # equal bins add up in one order, to the last bit
+    kind: Any = "stable" if floats else None  # float values of equal bins are summed in a fixed order
     order = sort_order(group)
     runs = Runs.of(group[order])
     if len(runs.groups) * LONG < len(group):

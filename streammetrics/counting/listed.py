@@ -1,4 +1,4 @@
-"""Rows of a histogram that are listed and later counted together."""
+"""Rows of a histogram that are collected in a list and counted together later."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T", bound=np.integer[Any])
 
 
 class Listed(NamedTuple):
-    """Rows in runs: the key of each, its label if labels are counted, and its weight if it has one."""
+    """Rows in runs, with their keys, and with labels and weights if the histogram uses them."""
 
     runs: Runs
     keys: Keys
@@ -26,7 +26,7 @@ class Listed(NamedTuple):
 
     @classmethod
     def of(cls, parts: Sequence[Listed]) -> Listed:
-        """All rows, those of a group in one run."""
+        """Concatenate all rows, with one run per group."""
         sizes = np.concatenate([np.diff(part.runs.starts) for part in parts])
         groups = np.concatenate([part.runs.groups for part in parts])
         before = np.cumsum(sizes) - sizes
@@ -40,7 +40,7 @@ class Listed(NamedTuple):
         return cls._make([joint, *(None if column[0] is None else np.concatenate(column)[rows] for column in columns)])
 
     def of_groups(self, low: int, high: int) -> Listed:
-        """The rows of some groups, if those of a group are in one run."""
+        """The rows of a range of groups. Each group must have one run."""
         first, last = np.searchsorted(self.runs.groups, (low, high))
         starts = self.runs.starts[first : last + 1]
         rows = slice(starts[0], starts[-1])
@@ -49,12 +49,14 @@ class Listed(NamedTuple):
 
 
 def some(column: Any, places: Any) -> Any:
-    """Some of a column, if there is one."""
+    """Select values of a column, or return None for None."""
     return None if column is None else column[places]
 
 
 def as_cells(rows: Listed) -> Cells:
-    """Rows, those of a group in one run, as sorted cells of one value, with the amounts to sum, by label if counted.
+    """Convert rows to sorted cells of single values, with counts or weights to sum, by label if labels are counted.
+
+    Each group must have one run.
 
     >>> runs = Runs(np.array([0, 3]), np.array([4]))
     >>> group, low, _, (negatives, positives) = as_cells(Listed(runs, np.array([7, 5, 7]), np.array([1, 0, 0]), None))
@@ -63,7 +65,7 @@ def as_cells(rows: Listed) -> Cells:
     """
     runs, keys, label, weight = rows
     group, shift = runs.codes(), np.zeros(len(keys), dtype=np.int64)
-    if weight is None and (label is None or not len(keys) or keys.min() >= 0):  # a label finds room beside such a key
+    if weight is None and (label is None or not len(keys) or keys.min() >= 0):  # the sign bit is free for the label
         if label is None:
             return Cells(group, _sorted(keys.copy(), runs), shift, [np.ones(len(keys), dtype=np.uint8)])
         packed = _sorted((keys << 1 | label).view(np.uint64), runs)
@@ -75,7 +77,7 @@ def as_cells(rows: Listed) -> Cells:
 
 
 def _sorted(numbers: NDArray[T], runs: Runs) -> NDArray[T]:
-    """Each run sorted in place: integers with nothing beside them are sorted much faster than their order is found."""
+    """Sort each run in place. Sorting plain integers is much faster than computing their sort order."""
     if len(runs.groups) * LONG < len(numbers):
         for start, end in pairwise(runs.starts.tolist()):
             numbers[start:end].sort()

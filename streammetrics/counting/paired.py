@@ -1,4 +1,4 @@
-"""Counters of rows predicted by both models of a pair."""
+"""Counters of rows that both models of a pair have predicted."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ PAIR = "pair"
 
 @dataclass
 class Paired(Counter):
-    """A counter per pair of models, in the groups of the first model. ``make`` creates an empty counter."""
+    """One counter per pair of models, by the groups of the first model. ``make`` creates an empty counter."""
 
     pairs: Sequence[Pair]
     make: Callable[[], Counter]
     counters: list[Counter] = field(init=False)
-    known: list[int] = field(init=False)  # groups of each counter, which sees those of its first model alone
+    known: list[int] = field(init=False)  # number of groups of each counter, which gets only groups of its first model
 
     def __post_init__(self) -> None:
         self.counters, self.known = [self.make() for _ in self.pairs], [0] * len(self.pairs)
 
     def add(self, rows: Rows, groups: int) -> None:
-        """Count more rows, if they are those of the first model of a pair."""
+        """Count more rows if their model is the first of a pair."""
         for i, pair in enumerate(self.pairs):
             if pair in rows.beside:
                 self.counters[i].add(rows.beside[pair].counted_as(rows.numbers), groups)
                 self.known[i] = groups
 
     def absorb(self, other: Self, numbers: Codes, groups: int) -> None:
-        """Count the rows of another."""
+        """Add the rows of another counter."""
         for i, more in enumerate(other.counters):
             self.counters[i].absorb(more, numbers[: other.known[i]], groups)
             self.known[i] = groups
 
     def table(self) -> pl.DataFrame:
-        """The tables of all pairs as one, with the number of the pair."""
+        """Return the concatenated tables of all pairs, with the number of the pair."""
         tables = (counter.table() for counter in self.counters)
         return pl.concat(
             table.select("group", pl.lit(i, pl.UInt32).alias(PAIR), pl.exclude("group"))

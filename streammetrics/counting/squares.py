@@ -24,17 +24,17 @@ class Squaring(Protocol):
 
     @property
     def twins(self) -> Mapping[str, str]:
-        """For some columns, the column of the same sums with squared weights."""
+        """Names of the columns with squared weights, by the column with weights."""
         ...
 
     def merge(self, table: pl.DataFrame) -> pl.DataFrame:
-        """The merged table."""
+        """Return the merged table."""
         ...
 
 
 @dataclass
 class WithSquares(Counter):
-    """Two counters of the same rows: one of them takes the squares of their weights."""
+    """Two counters of the same rows: one uses their weights, the other the squares of their weights."""
 
     statistic: Squaring
     weights: Counter
@@ -47,12 +47,12 @@ class WithSquares(Counter):
             self.squares.add(rows.with_squared_weights, groups)
 
     def absorb(self, other: Self, numbers: Codes, groups: int) -> None:
-        """Count the rows of another."""
+        """Add the rows of another counter."""
         self.weights.absorb(other.weights, numbers, groups)
         self.squares.absorb(other.squares, numbers, groups)
 
     def table(self) -> pl.DataFrame:
-        """The table of weights, with the columns of squared weights."""
+        """Return the table of weights with the columns of squared weights."""
         cells = ["group", *self.statistic.keys]
         with np.errstate(invalid="ignore"):
             squares = self.squares.table()

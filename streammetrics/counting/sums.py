@@ -1,4 +1,4 @@
-"""Sums of cells that are the same for every group."""
+"""Sums in fixed cells, which are the same for every group."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Summing(Protocol):
     """A statistic that sums values of rows in the same cells for every group."""
 
     def cells(self, rows: Rows) -> tuple[int, ...]:
-        """The shape of the cells of a group."""
+        """Return the shape of the cells of a group."""
         ...
 
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
@@ -26,13 +26,13 @@ class Summing(Protocol):
         ...
 
     def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
-        """The table of the cells of all groups."""
+        """Return the table of the cells of all groups."""
         ...
 
 
 @dataclass
 class Sums(Counter):
-    """The values of the cells of all groups: integers if all of them count rows, else floats."""
+    """Sums of the cells of all groups: integers if all cells count rows, otherwise floats."""
 
     statistic: Summing
     weighted: bool
@@ -41,21 +41,21 @@ class Sums(Counter):
     groups: int = 0
 
     def add(self, rows: Rows, groups: int) -> None:
-        """Add the values of more rows to those of their groups."""
+        """Add more rows to the sums of their groups."""
         self._make_room(groups, self.statistic.cells(rows))
         self.statistic.count(rows, self.values)
 
     def absorb(self, other: Self, numbers: Codes, groups: int) -> None:
-        """Add the values of another."""
+        """Add the sums of another counter."""
         self._make_room(groups, other.values.shape[1:])
         self.values[numbers] += other.values[: other.groups]
 
     def table(self) -> pl.DataFrame:
-        """The table of the statistic."""
+        """Return the table of the statistic."""
         return self.statistic.tabulate(self.values[: self.groups], self.weighted)
 
     def _make_room(self, groups: int, cells: tuple[int, ...]) -> None:
-        """Allocate room for more groups, plus half, since more usually follow."""
+        """Allocate room for more groups, and half as many again because more groups usually follow."""
         if groups > len(self.values) or not self.groups:
             room = groups if not self.groups else max(groups, 3 * len(self.values) // 2)
             more = np.zeros((room, *cells), dtype=np.int64 if self.integers else np.float64)

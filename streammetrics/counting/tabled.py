@@ -1,4 +1,4 @@
-"""Bins of groups in hash tables."""
+"""Hash tables of bins, one per group."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from streammetrics.kernels.hash_tables import EMPTY, NO_TABLE, HashTables, ident
 from streammetrics.kernels.lattice import Lattice
 from streammetrics.kernels.numpy import Labels
 
-FEWEST = 4  # bins that a table has room for
-FREQUENT = 8  # times the rows of a bin on average, from which on it is frequent
-ROOMY = 0.5  # share of the slots of a table that are taken at most
+FEWEST = 4  # minimum number of bins that a table has room for
+FREQUENT = 8  # a bin is frequent if it has more than this multiple of the average rows per bin
+ROOMY = 0.5  # maximum share of occupied slots of a table
 
 Integers = NDArray[np.int64]
 
 
 @dataclass
 class Tabled:
-    """The bins of some groups, in a hash table for each (see `streammetrics.kernels.hash_tables`)."""
+    """The bins of some groups, each in its own hash table (see `streammetrics.kernels.hash_tables`)."""
 
     lattice: Lattice
     sides: int
@@ -36,7 +36,7 @@ class Tabled:
 
     @property
     def groups(self) -> int:
-        """Number of groups, with a table or without."""
+        """Number of groups, with or without a table."""
         return len(self.tables.bits)
 
     @property
@@ -45,7 +45,7 @@ class Tabled:
         return self.tables.offsets > 0
 
     def know(self, groups: int) -> None:
-        """Make room for more groups, which have no table yet."""
+        """Add groups up to this number, without tables."""
         ids, counts, *by_group = self.tables
         more = groups - self.groups
         if more > 0:
@@ -57,7 +57,7 @@ class Tabled:
         return kernels.count_bins(values, label, weight, runs, self.lattice, self.tables)
 
     def sizes(self) -> Integers:
-        """The most bins that the table of each group holds."""
+        """The maximum number of bins in the table of each group."""
         return np.where(self.has, ROOMY * (1 << self.tables.bits), 0).astype(np.int64)
 
     def bins(self, groups: Codes) -> Cells:
@@ -88,7 +88,7 @@ class Tabled:
         counts = np.stack(cells.values, axis=1)
         ids = identify(cells.low, self.tables.shifts[cells.group], self.lattice)
         frequent = np.unique(np.nonzero(counts > FREQUENT * counts.sum() / max(len(counts), 1))[0])
-        for bins in (frequent, slice(None)):  # those placed first are found first
+        for bins in (frequent, slice(None)):  # bins that are placed first are found fastest
             kernels.place_bins(ids[bins], cells.group[bins], counts[bins], self.tables)
 
     def _empty(self, slots: int) -> tuple[Integers, Counts]:
@@ -96,5 +96,5 @@ class Tabled:
 
 
 def _slots(offsets: Integers, bits: Integers) -> Codes:
-    """All slots of some tables, one table after the other."""
+    """All slots of some tables, concatenated."""
     return kernels.ranges(offsets, 1 << bits)

@@ -11,19 +11,19 @@ from streammetrics.counting.counter import Counter
 from streammetrics.kernels import Codes
 from streammetrics.rows.arrays import Rows
 
-LOOSE = 131_072  # rows of tables that wait to be merged, even after few merged rows,
-FACTOR = 2  # or this multiple of the merged rows
+LOOSE = 131_072  # minimum number of unmerged table rows that triggers a merge
+FACTOR = 2  # minimum ratio of unmerged to merged table rows that triggers a merge
 
 
 class Observing(Protocol):
-    """A statistic that makes a small table of a block of rows."""
+    """A statistic that reduces a block of rows to a small table."""
 
     def observe(self, rows: Rows) -> pl.DataFrame:
-        """The table of the rows, with the numbers that groups have in the block."""
+        """Return the table of the rows, with the group numbers of the block."""
         ...
 
     def merge(self, table: pl.DataFrame) -> pl.DataFrame:
-        """The merged table."""
+        """Return the merged table."""
         ...
 
 
@@ -44,7 +44,7 @@ class Tables(Counter):
         self._put(other.table(), numbers)
 
     def table(self) -> pl.DataFrame:
-        """All the tables as one."""
+        """Return all tables, concatenated."""
         tables = [*([] if self.merged is None else [self.merged]), *self.loose]
         return pl.concat(tables, how="vertical_relaxed")
 

@@ -1,22 +1,21 @@
 """t-digests: distributions as a few hundred centroids, most precise in the tails, with certified ranks.
 
-A digest is a table with one row per centroid, sorted by group and mean: ``group`` (UInt32), ``mean``, ``weight``,
-``min`` and ``max`` (Float64). A centroid stands for rows that are no longer kept: their weight, their weighted mean,
-their smallest and their largest value. To merge digests, put their tables together and `cluster` them. ``weight`` is
-Int64 if it is a number of rows.
+A digest is a table with one row per centroid, sorted by group and mean. Its columns are ``group`` (UInt32), ``mean``,
+``weight``, ``min``, and ``max`` (Float64). A centroid summarizes rows by their total weight, weighted mean, smallest,
+and largest value. To merge digests, concatenate their tables and `cluster` the result. ``weight`` is Int64 if it is a
+number of rows.
 
-The sketch is Dunning and Ertl's ("Computing extremely accurate quantiles using t-digests", 2019). As published it
-promises nothing about the ranks it gives. Here ``min`` and ``max`` certify them: for every x
+The sketch was published by Dunning and Ertl ("Computing extremely accurate quantiles using t-digests", 2019). The
+published version does not guarantee ranks. In this implementation, ``min`` and ``max`` certify them: for every x
 
     sum of the weights with max < x   <=  weight of the rows < x
     weight of the rows <= x           <=  sum of the weights with min <= x
 
-A digest depends on the order of merging. It does not obey the law that the sum of the parts is the whole bit for bit:
-other orders give other centroids, with bounds that hold as well. Only which of two digests comes first makes no
-difference.
+The merge guarantee does not hold for digests: another merge order gives other centroids, with other bounds that also
+hold. Merging two digests is commutative.
 
-Exact are the total weight (but for the rounding of fractional ones), the smallest and the largest value, the weight of
-either infinity, and everything while a group has no more than ``compression`` distinct values.
+The following are exact: the total weight (except for rounding of fractional weights), the smallest and the largest
+value, the weight of each infinity, and all values of a group with at most ``compression`` distinct values.
 """
 
 from __future__ import annotations
@@ -41,18 +40,18 @@ SCHEMA: dict[str, pl.DataType] = {
     "min": pl.Float64(),
     "max": pl.Float64(),
 }
-TICKS = 36  # bits for the weight of a group
+TICKS = 36  # bits of the total weight of a group as an integer
 
 
 def observe(values: Floats, group: Codes | None, groups: int, weight: Floats | None, compression: int) -> DataFrame:
-    """The digest of rows.
+    """Compute the digest of rows.
 
     Args:
-        values: Any but NaN.
-        group: The number of each row's group, below ``groups``; None if there is one group.
-        groups: The number of groups.
-        weight: Of each row, positive, with a finite sum; None if every row counts once.
-        compression: How many centroids of finite values a group may have.
+        values: Values without NaN.
+        group: Group number of each row, below ``groups``, or None if there is one group.
+        groups: Number of groups.
+        weight: Weight of each row, positive and with a finite sum, or None if every row counts once.
+        compression: Maximum number of centroids of finite values per group.
 
     Raises:
         SpecificationError: If ``compression`` is not a positive whole number.
@@ -77,17 +76,17 @@ def observe(values: Floats, group: Codes | None, groups: int, weight: Floats | N
 
 
 def cluster(table: DataFrame, compression: int) -> DataFrame:
-    """Merge the centroids of one or several concatenated digests, within the limit of centroids.
+    """Merge the centroids of one or more concatenated digests, up to the maximum number of centroids.
 
-    Cells are laid along the weight of a group, and the centroids of a cell are merged. The scale function is k1, the
-    arcsine: a centroid whose middle is at the share q of the weight is in cell
+    The cumulative weight of a group is divided into cells, and the centroids of each cell are merged. The scale
+    function is the arcsine, k1: a centroid whose middle is at the share q of the weight is in cell
     ``floor(compression * (asin(2 * q - 1) / pi + 1 / 2))``.
 
-    - A group has at most ``compression`` centroids of finite values, and one for either infinity. If it has no more
-      than ``compression``, only equal values are merged.
-    - Centroids that are merged weigh less than two cells: less than ``pi / compression`` of the group, and towards the
-      ends about ``2 * pi * sqrt(q * (1 - q)) / compression``.
-    - A value that fills a cell is merged with no other.
+    - A group has at most ``compression`` centroids of finite values, and one for each infinity. If it has at most
+      ``compression`` distinct values, only equal values are merged.
+    - A merged centroid weighs less than two cells: less than ``pi / compression`` of the group, and near the ends
+      about ``2 * pi * sqrt(q * (1 - q)) / compression``.
+    - A value that fills a cell is not merged with other values.
 
     Raises:
         SpecificationError: If ``compression`` is not a positive whole number.
@@ -112,7 +111,7 @@ def _order(values: Floats, group: Codes | None, groups: int, weight: Floats | No
     order = np.argsort(values)
     if weight is not None:
         new = _changes(values[order])
-        if not new.all():  # equal values stay in order, so that their weights are always summed in the same
+        if not new.all():  # weights of equal values are always summed in the order of rows
             order = np.sort(np.cumsum(new) << 32 | order) & 0xFFFF_FFFF
     if group is not None:
         codes = group.astype(np.min_scalar_type(groups - 1))  # small integers sort in linear time
@@ -121,7 +120,7 @@ def _order(values: Floats, group: Codes | None, groups: int, weight: Floats | No
 
 
 def _changes(column: NDArray[np.generic]) -> NDArray[np.bool_]:
-    """Whether each value differs from the one before."""
+    """Return whether each value differs from the previous one."""
     new = np.ones(len(column), dtype=np.bool_)
     np.not_equal(column[1:], column[:-1], out=new[1:])
     return new
@@ -132,9 +131,10 @@ def _group_starts(group: Codes | None, rows: int) -> NDArray[np.intp]:
 
 
 def _ticks(weight: Weights, group: Codes | None) -> NDArray[np.int64]:
-    """Weight up to each row, and up to the end, in integers: no group is rounded by the weight of those before.
+    """Cumulative weights before each row, and the total, as integers.
 
-    The unit is a power of two for each group, so that whole weights stay exact.
+    With integers, the weight of a group does not affect the rounding of later groups. The unit of each group is a power
+    of two, so that integer weights stay exact.
     """
     starts = _group_starts(group, len(weight))
     bits = TICKS - np.frexp(np.add.reduceat(weight, starts))[1]
@@ -146,19 +146,19 @@ def _clusters(values: Floats, group: Codes | None, runs: Codes, ends: Codes, com
     """The first row of each cluster.
 
     Args:
-        values: Of the rows, sorted by group and value.
-        group: Of the rows.
-        runs: The first row of each run that is not split.
-        ends: Weight up to each run, and up to the end, in integers.
-        compression: The number of cells of a group.
+        values: Values of the rows, sorted by group and value.
+        group: Groups of the rows.
+        runs: First row of each run of rows that stay together.
+        ends: Cumulative weight before each run, and the total, as integers.
+        compression: Number of cells per group.
     """
     starts = np.searchsorted(runs, _group_starts(group, len(values)))
     stops = np.append(starts, len(runs))[1:]
     full = stops - starts > compression
     low, high = ends[starts[full]], ends[stops[full]]
     borders = 2 * low[:, None] + np.ceil(2 * (high - low)[:, None] * _cell_borders(compression)).astype(np.int64)
-    run = np.minimum(np.searchsorted(ends, borders // 2, side="right"), len(runs)) - 1  # in which the border lies,
-    run += ends[run] + ends[run + 1] < borders  # or the next, where its middle lies before the border
+    run = np.minimum(np.searchsorted(ends, borders // 2, side="right"), len(runs)) - 1  # contains the border,
+    run += ends[run] + ends[run + 1] < borders  # or the next run, if its own middle is before the border
     kept = np.flatnonzero(np.repeat(~full, stops - starts))
     above_infinity = starts[values[runs[starts]] == -np.inf] + 1
     infinity = stops[values[runs[stops - 1]] == np.inf] - 1
@@ -169,28 +169,28 @@ def _clusters(values: Floats, group: Codes | None, runs: Codes, ends: Codes, com
 
 @cache
 def _cell_borders(compression: int) -> Floats:
-    """The shares of the weight where the scale function is a whole number."""
+    """The shares of the weight at which the scale function is an integer."""
     borders: Floats = np.sin(np.arange(1, compression) * (np.pi / 2 / compression)) ** 2
     borders.flags.writeable = False
     return borders
 
 
 def _means(values: Floats, weight: Weights | None, first: Codes, last: Codes) -> tuple[Floats, Weights]:
-    """Weighted means of neighbours, from the first to the last, and their weights."""
+    """Weighted means and total weights of rows from ``first`` to ``last``, inclusive."""
     sizes = last - first + 1
     weights = sizes if weight is None else np.add.reduceat(weight, first)
     with np.errstate(over="ignore", invalid="ignore"):
         means = np.add.reduceat(values if weight is None else values * weight, first) / weights
         lost = ~np.isfinite(means)
-        if lost.any():  # in a sum that overflows, or where a value is infinite
+        if lost.any():  # a sum overflowed, or a value is infinite
             share = (1 if weight is None else weight) / np.repeat(weights, sizes)
             means[lost] = np.add.reduceat(values * share, first)[lost]
-    return np.fmin(np.fmax(means, values[first]), values[last]), weights  # rounding keeps the order
+    return np.fmin(np.fmax(means, values[first]), values[last]), weights  # within the values despite rounding
 
 
 def _table(group: Codes | None, first: Codes, mean: Floats, weight: Weights, low: Floats, high: Floats) -> DataFrame:
     codes = np.zeros(len(first), dtype=np.uint32) if group is None else group[first].astype(np.uint32)
-    columns = (codes, mean + 0.0, weight, low + 0.0, high + 0.0)  # -0.0 is the one zero
+    columns = (codes, mean + 0.0, weight, low + 0.0, high + 0.0)  # turns -0.0 into 0.0
     return DataFrame([pl.Series(name, column) for name, column in zip(SCHEMA, columns, strict=True)])
 
 

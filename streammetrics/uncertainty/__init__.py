@@ -1,8 +1,8 @@
 """Confidence intervals: the sampling uncertainty of metrics, computed from the same tables.
 
-Certified bounds cover what the bins of a table hide; intervals do not, and the two are never mixed. Each interval is a
-pair of expressions over a table, ``ci_lower`` and ``ci_upper``, for all groups at once. Null means that the method is
-not valid there.
+Certified bounds account for binning, and confidence intervals for sampling. The two are never combined. Each interval
+is a pair of expressions over a table, ``ci_lower`` and ``ci_upper``, for all groups at once. They are null if the
+method is not valid.
 
 | metric | interval |
 |---|---|

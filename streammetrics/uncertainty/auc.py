@@ -14,29 +14,29 @@ from streammetrics.uncertainty.limits import moved
 
 Values = NDArray[np.float64]
 
-FEW = 30  # rows of a class, below which the variance of its placements is unreliable
+FEW = 30  # number of rows of a class below which the variance of its placements is unreliable
 HALVINGS = 60
 
 
 def auc_intervals(table: pl.DataFrame, by: Sequence[str] = (), confidence: float = 0.95) -> pl.DataFrame:
-    """Return intervals of the ROC AUC after DeLong, DeLong & Clarke-Pearson (1988), on the logit scale.
+    """Return intervals of the ROC AUC by the method of DeLong, DeLong & Clarke-Pearson (1988), on the logit scale.
 
-    The placement of a positive is the share of negatives below it, ties counted half; the placement of a negative is
-    the share of positives above it. The variance of the AUC is the sum of the two variances of placements, each divided
-    by the number of rows of its class. It is correct for ties, so the interval is that of the AUC with the rows of
-    coarse bins tied. Student's t has the degrees of freedom of Welch (1947).
+    The placement of a positive is the share of negatives below it, and the placement of a negative is the share of
+    positives above it. Ties count half. The variance of the AUC is the sum of the variances of both placements, each
+    divided by the number of rows of its class. It is correct for ties, so rows of the same bin are treated as tied.
+    Student's t has the degrees of freedom of Welch (1947).
 
-    If a class has fewer than 30 rows, or the AUC is 0 or 1, the interval also covers that of method 5 of Newcombe
-    (2006), whose variance follows from the AUC alone.
+    If a class has fewer than 30 rows, or the AUC is 0 or 1, the interval also contains the interval of Newcombe's
+    method 5 (2006), whose variance depends only on the AUC.
 
     Args:
-        table: ``neg`` and ``pos``, the rows of each bin, in ascending order of score, and the columns ``by``.
-            Unweighted only.
-        by: Group columns. The rows of a group are adjacent.
+        table: ``neg`` and ``pos``, the unweighted rows of each bin, in ascending order of score, and the columns
+            ``by``.
+        by: Group columns. The rows of a group must be adjacent.
         confidence: Confidence level.
 
     Returns:
-        The columns ``by``, ``ci_lower`` and ``ci_upper``; null if a class has fewer than two rows.
+        The columns ``by``, ``ci_lower``, and ``ci_upper``. Limits are null if a class has fewer than two rows.
 
     Raises:
         SpecificationError: If ``confidence`` is not between 0 and 1.
@@ -63,7 +63,7 @@ def auc_intervals(table: pl.DataFrame, by: Sequence[str] = (), confidence: float
 
 
 def newcombe_limit(auc: Values, positives: Values, negatives: Values, z: float, side: int) -> Values:
-    """Return the lower (-1) or upper (1) limit of method 5 of Newcombe (2006), z standard errors from the AUC.
+    """Return the lower (-1) or upper (1) limit by Newcombe's method 5 (2006), z standard errors from the AUC.
 
     >>> auc, ten = np.array([1.0]), np.array([10.0])
     >>> newcombe_limit(auc, ten, ten, 1.96, -1).round(4), newcombe_limit(auc, ten, ten, 1.96, 1)
@@ -82,7 +82,7 @@ def newcombe_limit(auc: Values, positives: Values, negatives: Values, z: float, 
 def _limits(
     level: float, auc: Values, positives: Values, negatives: Values, of_positives: Values, of_negatives: Values
 ) -> tuple[Values, Values]:
-    """Lower and upper limits, from the AUC, the rows of each class, and the variance of their placements."""
+    """Lower and upper limits, from the AUC, the rows of each class, and the variances of their placements."""
     with np.errstate(all="ignore"):
         of_positives, of_negatives = of_positives / positives, of_negatives / negatives
         variance = of_positives + of_negatives

@@ -1,4 +1,4 @@
-"""The incomplete beta function, as a logarithm."""
+"""The logarithm of the incomplete beta function."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 Values = NDArray[np.float64]
 
 POINTS = 128  # nodes of the quadrature
-REACH = 45  # exp(-45) is below rounding
+REACH = 45  # exp(-45) is smaller than rounding errors
 TINY = 1e-300
 
 log_gamma: Final = np.vectorize(math.lgamma, otypes=[float])
@@ -31,7 +31,8 @@ def log_beta(a: ArrayLike, b: ArrayLike) -> Values:
 def log_beta_below(x: ArrayLike, a: ArrayLike, b: ArrayLike) -> Values:
     """Return the logarithm of the integral of ``t^(a - 1) (1 - t)^(b - 1)`` from 0 to x, for x between 0 and 1.
 
-    Up to the mean of the distribution, it is integrated numerically; beyond, the rest is subtracted from the total.
+    Values of x up to the mean of the distribution are integrated numerically. Above the mean, the integral from x to 1
+    is subtracted from the total.
 
     >>> round(float(np.exp(log_beta_below(0.5, 3, 3) - log_beta(3, 3))), 9)
     0.5
@@ -44,13 +45,13 @@ def log_beta_below(x: ArrayLike, a: ArrayLike, b: ArrayLike) -> Values:
 
 
 def _up_to_the_mean(x: Values, a: Values, b: Values) -> Values:
-    """With ``t = x exp(-v)`` the integrand falls smoothly from v = 0 on, even if a or b is small."""
+    """Integrate over v, with ``t = x exp(-v)``. The integrand falls smoothly from v = 0, even if a or b is small."""
     odds = x / (1 - x)
     slope, bend = np.abs(a - (b - 1) * odds), np.abs(b - 1) * odds / (1 - x)
     reach = REACH * np.maximum(1 / (slope + np.sqrt(bend)), 1 / a)
     nodes, weights = _gauss()
     v = np.multiply.outer((1 + nodes) / 2, reach)
-    rise = np.log1p(-odds * np.expm1(-v))  # of log(1 - t) since v = 0
+    rise = np.log1p(-odds * np.expm1(-v))  # increase of log(1 - t) from v = 0
     total = np.tensordot(weights, np.exp((b - 1) * rise - a * v), axes=1)
     found: Values = a * np.log(x) + (b - 1) * np.log1p(-x) + np.log(reach / 2 * total)
     return found
@@ -58,5 +59,5 @@ def _up_to_the_mean(x: Values, a: Values, b: Values) -> Values:
 
 @cache
 def _gauss() -> tuple[Values, Values]:
-    """Nodes and weights of Gauss's quadrature, on first use: few need them, and they take a tenth of an import."""
+    """Nodes and weights of Gaussian quadrature, computed on first use because they would slow down the import."""
     return np.polynomial.legendre.leggauss(POINTS)

@@ -40,13 +40,13 @@ def as_normal(t: ArrayLike, degrees: ArrayLike) -> Values:
 
 
 def difference_of_shares(count: ArrayLike, total: ArrayLike, other_count: ArrayLike, other_total: ArrayLike) -> Values:
-    """Return the signed root of the likelihood ratio of two independent proportions, about standard normal.
+    """Return the signed root of the likelihood ratio of two independent proportions, which is about standard normal.
 
-    Counts are moved toward their common proportion by half a row. The result is then also valid for rare events, for
-    which the usual z-test is not.
+    Counts are moved toward their common proportion by half a row. The result is then valid even for rare events, unlike
+    the usual z-test.
 
     Returns:
-        Positive values if the first proportion is larger; NaN if one of them has no rows.
+        Positive values if the first proportion is larger, NaN if either has no rows.
 
     >>> difference_of_shares([30, 0], [100, 500], [200, 1_000], [1_000, 50_000]).round(2)
     array([ 2.13, -4.01])

@@ -40,8 +40,8 @@ def normal_quantile(p: float) -> float:
 def t_quantile(p: float, degrees: int) -> float:
     """Return the quantile of Student's t for an integer number of degrees of freedom.
 
-    With t = sqrt(degrees) tan(angle), its distribution is a finite sum of powers of cos(angle) (Abramowitz & Stegun
-    1964, 26.7.3 and 26.7.4), which is solved for the angle by bisection.
+    With t = sqrt(degrees) tan(angle), the distribution function is a finite sum of powers of cos(angle) (Abramowitz &
+    Stegun 1964, 26.7.3 and 26.7.4). Bisection solves it for the angle.
 
     >>> round(t_quantile(0.975, 19), 6), round(t_quantile(0.025, 19), 6)
     (2.093024, -2.093024)
@@ -63,7 +63,7 @@ MANY = 30  # degrees of freedom from which the expansion has six correct digits
 def t_quantiles(p: float, degrees: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return quantiles of Student's t for any degrees of freedom. Below 30, degrees are rounded down.
 
-    From 30 on, quantiles follow from those of the normal distribution (Abramowitz & Stegun 1964, 26.7.5).
+    From 30 degrees of freedom, quantiles are computed from normal quantiles (Abramowitz & Stegun 1964, 26.7.5).
 
     >>> t_quantiles(0.975, np.array([0.5, 19.9, 100.0, np.inf])).round(6)
     array([     nan, 2.093024, 1.983972, 1.959964])

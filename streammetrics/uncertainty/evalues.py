@@ -16,9 +16,9 @@ from streammetrics.uncertainty.beta import Values, log_beta_below
 from streammetrics.uncertainty.discoveries import discoveries as of_p_values
 
 SCALE = 1.0
-"""Expected distance of a window from the limit, in standard errors, if the hypothesis is false."""
+"""Typical distance of the true value beyond the limit, in standard errors, if the hypothesis is false."""
 
-TAIL = -25.0  # below which the normal distribution is computed from its asymptotic series
+TAIL = -25.0  # below this value, the normal distribution is computed from its asymptotic series
 log_normal: Final = np.vectorize(lambda x: math.log(math.erfc(-x / math.sqrt(2)) / 2), otypes=[float])
 
 
@@ -29,7 +29,7 @@ def log_e_value(z: ArrayLike, scale: float = SCALE) -> Values:
     this is an e-value (Robbins 1970).
 
     Args:
-        z: Distance of the estimate beyond the limit, in standard errors; negative if it is not beyond.
+        z: Distance of the estimate beyond the limit, in standard errors, negative if it is not beyond the limit.
         scale: Typical distance of true values beyond the limit, in standard errors. Choose it before seeing data.
 
     >>> log_e_value([-2, 0, 2, 4]).round(2).tolist()
@@ -85,5 +85,5 @@ def discoveries(log_e: ArrayLike, rate: float) -> NDArray[np.bool_]:
     >>> discoveries(np.log([70, 1, 1, 1]), 0.05).tolist()
     [False, False, False, False]
     """
-    with np.errstate(over="ignore"):  # no evidence
+    with np.errstate(over="ignore"):  # infinity is never a discovery
         return of_p_values(np.exp(-np.asarray(log_e, dtype=np.float64)), rate)

@@ -1,4 +1,4 @@
-"""Confidence intervals of any smooth metric of a table, from the influence of a row in each cell."""
+"""Confidence intervals of smooth metrics of a table, from the influence of the rows in each cell."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ Products = Mapping[tuple[str, str], str]
 Read = Callable[[pl.DataFrame], pl.DataFrame]
 
 GROUP = "group"
-SLICES = {"neg": 16, "pos": 48, "count": 64}  # of the rows of a histogram, whose order within a slice is ignored
+SLICES = {"neg": 16, "pos": 48, "count": 64}  # number of slices of a histogram, within which the order is ignored
 STEP = 2**-10  # relative change of a cell
-LEAST_STEP = 0.01  # of a row
-STEP_OF_SUMS = 2**-20  # relative; influence that nearly cancels, as on a correlation near 1, needs a small one
-ROWS = 1 << 21  # of tables computed at a time, to bound memory
+LEAST_STEP = 0.01  # minimum change of a cell, in rows
+STEP_OF_SUMS = 2**-20  # relative change of a sum, small because influences nearly cancel for correlations near 1
+ROWS = 1 << 21  # maximum number of table rows computed at once, to limit memory use
 ROUNDING = 1e-9
-POSITIVES = {"pos", "tp", "fn"}  # counts of the rows of different classes
-DRAWS = 50  # tables drawn to estimate the bias
-MOST_BIAS = 0.75  # standard errors
-CLEAR = 4  # standard errors of a maximum above 0; noise alone reaches three
+POSITIVES = {"pos", "tp", "fn"}  # counts of positives; all other counts are negatives
+DRAWS = 50  # number of resampled tables to estimate the bias
+MOST_BIAS = 0.75  # maximum bias, in standard errors
+CLEAR = 4  # minimum value of a maximum, in standard errors; noise alone reaches three
 
 
 def counted(*counts: str) -> dict[tuple[str, str], str]:
@@ -57,33 +57,33 @@ def influence_intervals(
 ) -> pl.DataFrame:
     """Return intervals of metrics from the influence of one more row in each cell.
 
-    Every cell in turn is increased by a hundredth of a row, or a thousandth of its rows, and the metrics are computed
+    Each cell in turn is increased by a hundredth of a row or a thousandth of its rows, and the metrics are computed
     again. The change per row is the influence of the rows of the cell. The variance of the metric is the sum over rows
     of the squared deviations of the influence from its mean (the infinitesimal jackknife; Jaeckel 1972; Efron 1982,
-    chapter 6). Each of two classes has its own mean and its own part of the variance, which give the degrees of freedom
-    of Student's t (Welch 1947). Limits stay within the range of the metric (see `limits`).
+    chapter 6). If there are two classes, each has its own mean and its own part of the variance, which give the degrees
+    of freedom of Student's t (Welch 1947). Limits stay within the range of the metric (see `limits`).
 
     The variance of a maximum over thresholds is computed in the same way. Its bias, estimated by resampling, is
     subtracted. There is no interval if the bias is large relative to the standard error, or if the maximum could be
     noise.
 
     Args:
-        table: The column ``group``, the columns of ``products``, and others that ``read`` needs. The rows of a group
-            follow each other.
+        table: The column ``group``, the columns of ``products``, and other columns that ``read`` needs. The rows of a
+            group must be adjacent.
         metrics: Metrics to compute.
         products: For pairs of varied columns, the column with the sum over rows of the product of both contributions of
             a row. Pairs not listed have products of 0.
         read: Function that returns a frame with a column for each metric, by name, and one row for each group number,
             in ascending order.
         confidence: Confidence level.
-        cells: The same rows in fewer cells, such as those of `sliced`, of which influences are computed.
+        cells: The same rows in fewer cells, such as the result of `sliced`, for computing influences.
         added: Rows added to each cell first, so that an empty cell does not count as impossible.
-        fewest: Minimum number of rows of each class, per metric or for all; with sums among the columns, of each row of
-            the table.
+        fewest: Minimum number of rows of each class, for each metric or for all metrics. If columns contain sums, the
+            minimum count in each row of the table.
         maxima: Names of the metrics that are maxima over thresholds.
 
     Returns:
-        ``group``, ``metric``, ``ci_lower`` and ``ci_upper``, by group and then in the order of the metrics. Limits are
+        ``group``, ``metric``, ``ci_lower``, and ``ci_upper``, by group and then in the order of the metrics. Limits are
         null if a metric is undefined, if a class has too few rows, and as described in `limits`.
 
     Raises:
@@ -182,7 +182,10 @@ def _read_slopes(
     read: Read,
     slopes: Values,
 ) -> None:
-    """Slopes of some groups, from an unchanged copy of each, and a copy per nonempty cell with this cell varied."""
+    """Compute slopes of some groups.
+
+    The tables are an unchanged copy of each group, and one copy per nonempty cell in which this cell is varied.
+    """
     own = np.repeat(np.arange(len(starts)), sizes)
     rows = ranges(starts, sizes)
     cell, column = np.nonzero(amounts[rows])
@@ -197,14 +200,14 @@ def _read_slopes(
     found = matrix_of(
         read(table[index].with_columns(number, *(pl.Series(c, varied[:, i]) for i, c in enumerate(columns)))), names
     )
-    with np.errstate(invalid="ignore"):  # of infinite metrics
+    with np.errstate(invalid="ignore"):  # for infinite metrics
         slopes[rows[cell], column] = (found[len(starts) :] - found[own[cell]]) / step[:, np.newaxis]
 
 
 def spread_of(
     table: pl.DataFrame, slopes: Values, columns: Sequence[str], products: Products
 ) -> tuple[Values, Values, Values]:
-    """Return standard errors and degrees of freedom: shape (groups, metrics); and the rows of the smaller class.
+    """Return standard errors and degrees of freedom, of shape (groups, metrics), and the rows of the smaller class.
 
     A row of weight w has w times the influence of its cell. Means over rows are weighted, with the effective number of
     rows: the squared sum of weights divided by the sum of squared weights (Kish 1965).
@@ -252,7 +255,7 @@ def spread_of(
 
 
 def bias_of(table: pl.DataFrame, counts: Sequence[str], names: Sequence[str], read: Read) -> Values:
-    """Return how much larger metrics are in resampled tables: shape (groups, metrics)."""
+    """Return how much larger metrics are on average in resampled tables: shape (groups, metrics)."""
     amounts, group = table.select(counts).to_numpy(), table[GROUP].to_numpy().astype(np.intp)
     starts, groups = np.flatnonzero(np.diff(group, prepend=-1)), group[-1] + 1
     drawn = np.concatenate([_draws(own.ravel()) for own in np.split(amounts, starts[1:])], axis=1)
@@ -267,7 +270,7 @@ def bias_of(table: pl.DataFrame, counts: Sequence[str], names: Sequence[str], re
 
 
 def _draws(counts: Values) -> NDArray[np.int64]:
-    """Tables of as many rows, drawn with replacement: shape (draws, cells). Equal counts have equal draws."""
+    """Tables with as many rows, drawn with replacement: shape (draws, cells). Equal counts give equal draws."""
     return np.random.default_rng(0).multinomial(int(counts.sum()), counts / counts.sum(), DRAWS)
 
 

@@ -9,7 +9,7 @@ from streammetrics.rows.folds import FOLDS
 from streammetrics.uncertainty.distributions import t_quantile, upper_level
 from streammetrics.uncertainty.limits import EVERYWHERE, Interval, Range, limits
 
-FEWEST = 5  # folds, below which limits are meaningless
+FEWEST = 5  # minimum number of folds for meaningful limits
 
 
 def jackknife_interval(
@@ -21,10 +21,10 @@ def jackknife_interval(
 ) -> Interval:
     """Return an interval from the values of a metric without each of k folds.
 
-    It uses Student's t with k - 1 degrees of freedom. The standard error is the root of (k - 1)/k Σ (v - mean of v)²
-    (Tukey 1958; for groups of rows Shao & Tu 1995, 2.3). Folds must consist of whole units, so that they are
-    independent (see `streammetrics.rows.folds`). For two models on the same rows, pass the differences, so that common
-    variation cancels.
+    It uses Student's t with k - 1 degrees of freedom. The standard error is the square root of (k - 1)/k Σ (v - mean of
+    v)² (Tukey 1958; for groups of rows Shao & Tu 1995, 2.3). Folds must consist of whole units, so that they are
+    independent (see `streammetrics.rows.folds`). To compare two models on the same rows, pass the differences of their
+    metrics, so that common variation cancels.
 
     The jackknife is not valid for quantiles.
 
@@ -36,8 +36,8 @@ def jackknife_interval(
         range: Smallest and largest possible value of the metric, which also limit the interval (see `limits`).
 
     Returns:
-        ``ci_lower`` and ``ci_upper``; null for fewer than five folds, and if the metric is undefined without one of the
-        folds.
+        ``ci_lower`` and ``ci_upper``. They are null for fewer than five folds, and if the metric is undefined without
+        one of the folds.
 
     Raises:
         SpecificationError: If ``confidence`` is not between 0 and 1.

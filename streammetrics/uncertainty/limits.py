@@ -1,4 +1,4 @@
-"""Limits of an interval from a value and its standard error, on a scale that keeps them in range."""
+"""Interval endpoints from a value and its standard error, on a scale that keeps them within a range."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ FARTHEST = 5.0
 def limits(value: Expr, error: Expr, quantile: float | Expr, range: Range = EVERYWHERE) -> Interval:
     """Return the value plus and minus ``quantile`` times its standard error.
 
-    If the range has one end, this is done on the logarithm of the distance to it; if it has two, on the logit scale,
-    which between -1 and 1 is Fisher's z up to a factor. The standard error is transformed by the delta method.
+    If the range has one finite end, this is computed on the logarithm of the distance to this end. If it has two, it is
+    computed on the logit scale, which for the range (-1, 1) is proportional to Fisher's z. The standard error is
+    transformed by the delta method.
 
     Args:
         value: The estimate.
@@ -36,8 +37,8 @@ def limits(value: Expr, error: Expr, quantile: float | Expr, range: Range = EVER
         range: Smallest and largest possible value.
 
     Returns:
-        ``ci_lower`` and ``ci_upper``; null if the value is at an end of its range or not finite, or if the error is 0,
-        since the true variation is then unknown.
+        ``ci_lower`` and ``ci_upper``. They are null if the value is at an end of its range or not finite, and if the
+        error is 0, because the true variation is then unknown.
 
     >>> table = pl.DataFrame({"value": [0.9, 1.0], "error": [0.05, 0.05]})
     >>> table.select(x.round(4) for x in limits(pl.col("value"), pl.col("error"), 1.96)).rows()
@@ -52,7 +53,7 @@ def limits(value: Expr, error: Expr, quantile: float | Expr, range: Range = EVER
 
 
 def named(lower: Expr, upper: Expr) -> Interval:
-    """Return limits under their names in reports, with null for NaN."""
+    """Return limits as ``ci_lower`` and ``ci_upper``, with null for NaN."""
     return lower.fill_nan(None).alias("ci_lower"), upper.fill_nan(None).alias("ci_upper")
 
 
@@ -67,7 +68,7 @@ def tidy(table: pl.DataFrame, by: Sequence[str], metrics: Sequence[str], lower: 
         upper: Upper limits.
 
     Returns:
-        The columns ``by``, ``metric``, ``ci_lower`` and ``ci_upper``, by row and then by metric.
+        The columns ``by``, ``metric``, ``ci_lower``, and ``ci_upper``, by row and then by metric.
     """
     rows = table[np.repeat(np.arange(table.height), len(metrics))]
     return rows.select(
@@ -80,14 +81,14 @@ def tidy(table: pl.DataFrame, by: Sequence[str], metrics: Sequence[str], lower: 
 
 def _limit(value: Expr, error: Expr, quantile: Expr, side: int, range: Range) -> Expr:
     sound = (error > 0) & error.is_finite() & value.is_between(*range, closed="none")
-    if (range[0] == -inf) != (range[1] == inf):  # a step of many times the distance to the end is meaningless
+    if (range[0] == -inf) != (range[1] == inf):  # steps of many times the distance to the end are meaningless
         distance = value - range[0] if range[1] == inf else range[1] - value
         sound &= quantile * error <= FARTHEST * distance
     return pl.when(sound).then(moved(value, side * quantile * error, *range))
 
 
 def moved(value: Number, step: Number, low: float, high: float) -> Number:
-    """Return a value after a step on the scale of its range. Takes arrays or expressions."""
+    """Move a value by a step on the scale of its range. Accepts arrays and expressions."""
     above, below = value - low, high - value
     if (low, high) == EVERYWHERE:
         return value + step

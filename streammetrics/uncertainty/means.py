@@ -18,21 +18,21 @@ def mean_interval(
     confidence: float = 0.95,
     range: Range = EVERYWHERE,
 ) -> Interval:
-    """Return the normal interval of a mean, on a scale that keeps it in the range of the loss (see `limits`).
+    """Return the normal interval of a mean, on a scale that keeps it within the range of the loss (see `limits`).
 
-    Losses and their sums are skewed. For a mean loss of 2,000 rows, of which four are positive, the interval on the log
-    scale contains the true value in 94% of samples, the plain interval in 89%.
+    The scale matters because losses and their sums are skewed. For the mean loss of 2,000 rows with four positives, the
+    interval on the log scale contains the true value in 94% of samples, and the untransformed interval in 89%.
 
     Args:
         total: Sum of the losses of all rows.
-        square_total: Sum of their squares.
+        square_total: Sum of the squared losses.
         weight: Number of rows.
         confidence: Confidence level.
         range: Smallest and largest possible loss.
 
     Returns:
-        ``ci_lower`` and ``ci_upper``; null for fewer than two rows, and if all losses are equal, up to rounding of the
-        sums.
+        ``ci_lower`` and ``ci_upper``. They are null for fewer than two rows, and if all losses are equal up to rounding
+        errors of the sums.
 
     Raises:
         SpecificationError: If ``confidence`` is not between 0 and 1.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Closed: TypeAlias = Callable[["Metric", float], Interval]
 
 COUNT, SQUARES = pl.col("count"), pl.col("count_w2")
-FEWEST = 20  # rows of a class
+FEWEST = 20  # minimum number of rows per class
 FEWEST_OF_STEPS = 100
 FEWEST_OF_LOSSES = 50
 
@@ -38,22 +38,22 @@ class Influence:
     added: float = 0.0
     fewest: int = 2
     sliced: bool = False
-    prepared: Callable[[pl.DataFrame], pl.DataFrame] | None = None  # if products follow from the table
+    prepared: Callable[[pl.DataFrame], pl.DataFrame] | None = None  # computes products from the table
 
     @property
     def columns(self) -> set[str]:
-        """Varied columns."""
+        """Columns that are varied to compute influences."""
         return {c for pair, _ in self.products for c in pair}
 
     @property
     def squares(self) -> list[str]:
-        """Columns of products, which are not varied."""
+        """Columns of sums of products, which are not varied."""
         return [column for _, column in self.products if column not in self.columns]
 
     def of_weights(self, twins: Mapping[str, str]) -> Influence | None:
-        """Return the same for weighted rows: sums of products multiplied by squared weights.
+        """Return the influence for weighted rows, with products multiplied by squared weights.
 
-        None if one of these columns is not stored.
+        Returns None if one of these columns is not stored.
         """
         if self.prepared is not None:
             return replace(self, fewest=2 * self.fewest)
@@ -67,20 +67,20 @@ class Influence:
 class Method:
     """Method for the confidence interval of a metric with independent rows.
 
-    By default, a metric has the interval of a proportion if it is one, else that of the influence of a row on its
-    columns, if these are sums over rows (see `streammetrics.reading.intervals`).
+    By default, a metric that is a proportion has the interval of a proportion. Other metrics use the influence of a row
+    on their columns, if these are sums over rows (see `streammetrics.reading.intervals`).
 
     Args:
-        closed: Limits as expressions over the table of unweighted rows.
-        weighted: The same over a table of weighted rows, with weights scaled so that their sum equals that of their
-            squares.
-        influence: How to compute the influence of a row, if it does not follow from the column names.
-        fewest: Minimum number of rows of each class. Defaults to that of the influence.
+        closed: Function that returns limits as expressions over a table of unweighted rows.
+        weighted: Function that returns limits as expressions over a table of weighted rows. Weights are scaled so that
+            their sum equals the sum of their squares.
+        influence: How to compute the influence of a row. Defaults to the influence for the columns of the metric.
+        fewest: Minimum number of rows of each class. Defaults to the minimum of the influence.
         maximum: Whether the metric is a maximum over thresholds, whose bias is subtracted.
         of_auc: Whether the metric is a linear function of the ROC AUC.
-        without: Reason for having no interval.
-        without_units: Reason for having none unless rows belong to units.
-        without_folds: Reason for which the jackknife over units is not valid.
+        without: Reason why the metric never has an interval.
+        without_units: Reason why the metric has an interval only if rows belong to units.
+        without_folds: Reason why the jackknife over units is not valid.
     """
 
     closed: Closed | None = None
@@ -106,7 +106,7 @@ def share_of_rows(count: Expr = COUNT) -> Method:
 
 
 def sum_of_shares(factor: float, shift: float, *shares: tuple[str, str]) -> Method:
-    """A multiple of a sum of proportions of different rows: each of the first column among both columns."""
+    """A multiple of a sum of proportions of different rows, each the share of the first column in a pair of columns."""
     parts = [(pl.col(count), pl.col(count) + pl.col(rest)) for count, rest in shares]
     return Method(lambda _, confidence: sum_interval(parts, factor, shift, confidence))
 
@@ -146,7 +146,7 @@ def _of_quantiles(closed: Callable[..., Interval]) -> Method:
 
 
 def mean_of_bins(value: Callable[[Metric], Expr]) -> Method:
-    """The mean of a value that is known per bin."""
+    """The mean of a value that is the same for all rows of a bin."""
 
     def closed(metric: Metric, confidence: float) -> Interval:
         each = value(metric)
@@ -156,12 +156,12 @@ def mean_of_bins(value: Callable[[Metric], Expr]) -> Method:
 
 
 def mean(side: str) -> Method:
-    """The mean of the values with stored moments of this name."""
+    """The mean of the true values or predictions, from stored moments. ``side`` is ``actual`` or ``predicted``."""
 
     def closed(metric: Metric, confidence: float, end: str = "") -> Interval:
         weight, middle = pl.col("weight"), pl.col(f"{side}_mean")
         spread = pl.col(f"{side}_m2{end}")
-        if end:  # about the mean by squared weights
+        if end:  # moments with squared weights are about another mean
             spread += pl.col(f"weight{end}") * (pl.col(f"{side}_mean{end}") - middle) ** 2
         error = (spread / weight / (weight - 1)).sqrt()
         return limits(middle, error, normal_quantile(upper_level(confidence)))
@@ -170,7 +170,7 @@ def mean(side: str) -> Method:
 
 
 def mean_of_shares(total: str, squares: str, parts: str, rows: str) -> Method:
-    """The mean over rows of a share: of a sum and the sum of its squares, where every row has as many parts."""
+    """The mean over rows of a share of parts, from a sum and a sum of squares. All rows must have as many parts."""
 
     def closed(metric: Metric, confidence: float, end: str = "") -> Interval:
         weight, each = pl.col(rows), pl.col(parts) / pl.col(rows)
@@ -184,7 +184,7 @@ def mean_of_shares(total: str, squares: str, parts: str, rows: str) -> Method:
 
 
 def share_of_sets(count: str, rows: str) -> Method:
-    """A proportion of rows whose table holds sums over them."""
+    """A proportion of rows, from a table of sums over rows."""
     weighted = mean_of_shares(count, count, rows, rows).weighted
     return replace(share(pl.col(count), pl.col(rows)), weighted=weighted)
 
@@ -193,8 +193,9 @@ def sums(*products: tuple[str, str, str], **squares: str) -> Method:
     """A function of the number of rows and of sums over rows.
 
     Args:
-        products: Pairs of sums, with the column of the sum of products of the contributions of a row, if not 0.
-        squares: For each sum, the column of the sum of squares.
+        products: Pairs of sums, each with the column of the sum of products of both contributions of a row. Pairs that
+            are not listed have products of 0.
+        squares: For each sum, the column with the sum of squares.
     """
     with_rows = [(("weight", c), c) for c in ("weight", *squares)]
     among = [((a, b), column) for a, b, column in (*((c, c, square) for c, square in squares.items()), *products)]
@@ -207,12 +208,12 @@ def losses(name: str, weight: str = "weight") -> Method:
 
 
 def without(reason: str) -> Method:
-    """No interval, with the reason."""
+    """No interval, for a reason that the report shows."""
     return Method(without=reason)
 
 
 def of_units(reason: str) -> Method:
-    """No interval unless rows belong to units, and why."""
+    """An interval only if rows belong to units, for a reason that the report shows."""
     return Method(without_units=reason)
 
 

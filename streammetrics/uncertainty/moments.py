@@ -1,7 +1,7 @@
-"""Sums of products of the contributions of each row to the sums behind R² and correlations.
+"""Sums of products of row contributions, for the intervals of R² and correlations.
 
-For a row with true value y and error e, ``dy`` and ``de`` are the deviations from the means. Each regression sum is a
-sum of polynomials in them, so sums of products follow from moments up to order 4.
+For a row with true value y and error e, ``dy`` and ``de`` are the deviations from the means. Each regression sum adds
+polynomials of these deviations, so sums of products can be computed from moments up to order 4.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ SQUARES = "_w2"
 
 
 def with_products(table: pl.DataFrame) -> pl.DataFrame:
-    """Return moments of errors with the sums of products in `PRODUCTS`, times squared weights for weighted rows.
+    """Add the sums of products in `PRODUCTS` to a table of error moments, times squared weights for weighted rows.
 
-    ``over_sum`` becomes the sum of all errors, and ``under_sum`` 0. Metrics of their difference stay the same.
+    ``over_sum`` becomes the sum of all errors and ``under_sum`` becomes 0, which does not change metrics of their
+    difference.
     """
     weight, total = _column(table, "weight"), _column(table, "over_sum") - _column(table, "under_sum")
     with np.errstate(all="ignore"):
         bias = total / weight
-        added: dict[str, dict[tuple[int, int], Values | float]] = {  # of a row, as coefficients of powers of dy, de
+        added: dict[str, dict[tuple[int, int], Values | float]] = {  # contributions of a row, by powers of dy, de
             "weight": {(0, 0): 1.0},
             "over_sum": {(0, 0): bias, (0, 1): 1.0},
             "square_error_sum": {(0, 0): bias**2, (0, 1): 2 * bias, (0, 2): 1.0},
@@ -55,7 +56,7 @@ def with_products(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _moments(table: pl.DataFrame, end: str) -> dict[tuple[int, int], Values]:
-    """Moments about the means, by order in y and in the error; ``end`` is the suffix for squared weights."""
+    """Central moments by order in y and in the error. ``end`` is the suffix of columns with squared weights."""
     sums = {name: _column(table, name + end) for name in SUMS}
     own = {
         (0, 0): sums["weight"],

@@ -1,6 +1,6 @@
-"""Confidence intervals of differences between two models on the same rows, from the difference of influences.
+"""Confidence intervals of differences between two models on the same rows, from differences of influences.
 
-The effect of rows that are hard for both models cancels.
+The effect of rows that are difficult for both models cancels.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ Integers = NDArray[np.intp]
 GROUP = "group"
 CLASSES = ["neg", "pos"]
 OUTCOMES = ["tn", "fn", "fp", "tp"]  # by decision and label
-ADDED = 0.25  # rows added to each pair of outcomes: half a row per outcome of either model
-NONE = 1e-300  # a total in place of 0, which cannot be varied relatively
+ADDED = 0.25  # rows added to each pair of outcomes, which adds half a row to each outcome of either model
+NONE = 1e-300  # replaces a total of 0, which cannot be varied by a relative step
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Differences of metrics, with the inputs of their limits: each of shape (groups, metrics)."""
+    """Differences of metrics with their standard errors and degrees of freedom, each of shape (groups, metrics)."""
 
     values: Values
     errors: Values
     degrees: Values
 
     def limits(self, metrics: Sequence[Metric], confidence: float) -> tuple[Values, Values]:
-        """Return lower and upper limits of b - a, within its range; NaN if there are none."""
+        """Return lower and upper limits of b - a, within its range, or NaN for metrics without an interval."""
         steps = self.errors * t_quantiles(upper_level(confidence), self.degrees)
         found = np.empty((2, *self.values.shape))
         for i, metric in enumerate(metrics):
@@ -64,8 +64,8 @@ def of_outcomes(counts: Values, names: Sequence[str], read: Read) -> Difference:
 
     Args:
         counts: Rows by decision of a, decision of b, and label: shape (groups, 2, 2, 2).
-        names: Of the metrics.
-        read: Function that returns a frame with a column for each metric, from a frame of outcomes, row by row.
+        names: Names of the metrics.
+        read: Function that returns a frame with a column for each metric, one row per row of a frame of outcomes.
     """
     counts = counts + ADDED
     tables = [_table(counts.sum(axis=axis).reshape(-1, 4), OUTCOMES) for axis in (2, 1)]
@@ -81,9 +81,9 @@ def of_areas(cells: pl.DataFrame, differences: Values, factors: Sequence[float])
     """Return differences of linear functions of the ROC AUC, from placements (DeLong, DeLong & Clarke-Pearson 1988).
 
     Args:
-        cells: ``group``; ``one`` and ``other``, the order of cells along the score of a and of b; ``neg`` and ``pos``.
-        differences: Those of the metrics: shape (groups, metrics).
-        factors: How much each metric changes with the AUC.
+        cells: ``group``, ``one`` and ``other`` (the order of cells along the scores of a and b), ``neg``, and ``pos``.
+        differences: Differences of the metrics: shape (groups, metrics).
+        factors: Slope of each metric as a function of the AUC.
     """
     sides = [Side.of(cells, name) for name in ("one", "other")]
     of_a, of_b = (_placements(side.table)[side.row] for side in sides)
@@ -102,15 +102,15 @@ def of_scores(
 ) -> Difference:
     """Return differences of other ranking metrics.
 
-    Maxima over thresholds of both models are biased upward. There is no interval if the bias of one is large, or if it
-    could be noise.
+    Maxima over thresholds are biased upward. The difference has no interval if the bias of either model is large, or if
+    either maximum could be noise.
 
     Args:
         cells: As in `of_areas`.
-        differences: Those of the metrics: shape (groups, metrics).
-        names: Of the metrics.
-        read: Makes a frame with a column for each metric, and a row for each group of a histogram.
-        fewest: Rows that each class needs.
+        differences: Differences of the metrics: shape (groups, metrics).
+        names: Names of the metrics.
+        read: Function that returns a frame with a column for each metric, one row per group of a histogram.
+        fewest: Minimum number of rows of each class.
         maxima: Names of the metrics that are maxima over thresholds.
     """
     sides = [Side.of(cells, name).sliced() for name in ("one", "other")]
@@ -140,16 +140,17 @@ def of_losses(
     """Return differences of metrics of a mean loss.
 
     A row adds its loss for each model to the totals, or equivalently the mean and the difference of both losses.
-    Squared differences were summed row by row, so they are precise for nearly equal models. The other products follow
-    from them and from the squares of both losses.
+    Squared differences are summed row by row, so they are precise for nearly equal models. The other products are
+    computed from them and from the squares of both losses.
 
     Args:
-        sums: ``group``, the number of rows, other columns that metrics read, for both sides ``total_a``, ``squares_a``,
-            ``total_b`` and ``squares_b``, and ``squares``, of the differences. Rows of a group follow each other.
+        sums: ``group``, the number of rows, other columns that metrics need, the sums ``total_a`` and ``total_b`` of
+            losses, the sums ``squares_a`` and ``squares_b`` of squared losses, and the sum ``squares`` of squared
+            differences. Rows of a group must be adjacent.
         column: Name of the total in the table of the metrics.
-        differences: Those of the metrics: shape (groups, metrics).
-        names: Of the metrics.
-        read: Makes a frame with a column for each metric, and a row for each group.
+        differences: Differences of the metrics: shape (groups, metrics).
+        names: Names of the metrics.
+        read: Function that returns a frame with a column for each metric, one row per group.
         fewest: Minimum number of rows for each metric.
         weight: Column of the number of rows.
     """
@@ -166,7 +167,7 @@ def of_losses(
         slopes_of(
             sums.with_columns(
                 pl.col(weight).cast(pl.Float64),
-                pl.when(pl.col(total) == 0).then(NONE).otherwise(total).alias(column),  # otherwise it is not varied
+                pl.when(pl.col(total) == 0).then(NONE).otherwise(total).alias(column),  # a total of 0 is not varied
             ),
             [weight, column],
             [weight],
@@ -184,14 +185,14 @@ def of_losses(
 
 @dataclass(frozen=True)
 class Side:
-    """The histogram of one of two scores, and the row of each cell in it."""
+    """The histogram of one of two scores, and the row of the histogram that each cell belongs to."""
 
     table: pl.DataFrame
     row: Integers
 
     @classmethod
     def of(cls, cells: pl.DataFrame, name: str) -> Side:
-        """The histogram along one score."""
+        """Build the histogram of one score."""
         table = (
             cells.group_by(GROUP, name).agg(pl.sum(*CLASSES).cast(pl.Float64)).sort(GROUP, name).with_row_index("row")
         )
@@ -199,14 +200,14 @@ class Side:
         return cls(table.with_columns(pl.lit(0, pl.UInt8).alias("shift")), row.to_numpy().astype(np.intp))
 
     def sliced(self) -> Side:
-        """Return it with few rows, by merging adjacent ones (see `sliced`)."""
+        """Merge adjacent rows of the histogram (see `sliced`)."""
         table = sliced(self.table, CLASSES)
         first = table["row"].to_numpy()
         return Side(table, np.searchsorted(first, self.row, side="right") - 1)
 
 
 def _placements(table: pl.DataFrame) -> Values:
-    """Derivatives of the ROC AUC by a negative and a positive of each bin: shape (rows, 2)."""
+    """Derivatives of the ROC AUC with respect to the negatives and the positives of each bin: shape (rows, 2)."""
     neg, pos = (pl.col(c).cast(pl.Float64) for c in CLASSES)
     negatives, positives = (x.sum().over(GROUP) for x in (neg, pos))
     placed = table.select(

@@ -1,4 +1,4 @@
-"""Confidence interval of the difference of two proportions of the same rows."""
+"""Confidence interval of the difference between two proportions of the same rows."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from streammetrics.uncertainty.distributions import normal_quantile, upper_level
 
 Values = NDArray[np.float64]
 
-FEW = 30  # rows on which two models differ, below which the exact test is used too
+FEW = 30  # number of rows with different outcomes below which the exact test is also used
 HALVINGS = 60
 
 
 def paired_proportion_limits(
     more: Values, less: Values, rows: Values, confidence: float = 0.95
 ) -> tuple[Values, Values]:
-    """Return score limits of the difference of two proportions of the same rows (Tango 1998).
+    """Return score limits of the difference between two proportions of the same rows (Tango 1998).
 
-    At a difference of 0, the score test is that of McNemar (1947). If the two differ on fewer than 30 rows, the limits
-    also cover those of the exact test, conditional on the number of these rows.
+    At a difference of 0, the score test is McNemar's test (1947). If fewer than 30 rows are counted by only one of the
+    proportions, the interval also contains the interval of the exact test, conditional on the number of these rows.
 
     Args:
-        more: Number of rows counted by the second only.
-        less: Number of rows counted by the first only.
+        more: Number of rows counted only by the second proportion.
+        less: Number of rows counted only by the first proportion.
         rows: Number of all rows.
         confidence: Confidence level.
 
     Returns:
-        Lower and upper limits; NaN for no rows.
+        Lower and upper limits, NaN if there are no rows.
 
     Raises:
         SpecificationError: If ``confidence`` is not between 0 and 1.
@@ -56,7 +56,7 @@ def _tango_limit(more: Values, less: Values, rows: Values, z: float, side: int) 
     for _ in range(HALVINGS):
         middle = (near + far) / 2
         b, c = (2 * rows - more + less) * middle - more - less, -less * middle * (1 - middle)
-        least = (np.sqrt(np.maximum(b**2 - 8 * rows * c, 0)) - b) / (4 * rows)  # share counted by the first only
+        least = (np.sqrt(np.maximum(b**2 - 8 * rows * c, 0)) - b) / (4 * rows)  # share counted only by the first
         variance = rows * np.maximum(2 * least + middle * (1 - middle), 0)
         within = (more - less - rows * middle) ** 2 <= z**2 * variance
         near, far = np.where(within, middle, near), np.where(within, far, middle)
@@ -64,7 +64,7 @@ def _tango_limit(more: Values, less: Values, rows: Values, z: float, side: int) 
 
 
 def _least_share(count: Values, total: Values, tail: float) -> Values:
-    """The lower limit of a proportion after Clopper & Pearson (1934)."""
+    """The lower limit of a proportion by the method of Clopper & Pearson (1934)."""
     low, high, some = np.zeros(len(count)), np.ones(len(count)), np.maximum(count, 1)
     for _ in range(HALVINGS):
         middle = (low + high) / 2

@@ -1,4 +1,4 @@
-"""Confidence intervals of the difference and the ratio of two independent estimates, from their intervals."""
+"""Confidence intervals of differences and ratios of two independent estimates, from the interval of each estimate."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ def difference_interval(a: Expr, a_limits: Interval, b: Expr, b_limits: Interval
 
     Args:
         a: An estimate.
-        a_limits: Its confidence interval.
+        a_limits: Confidence interval of ``a``.
         b: An estimate from other rows.
-        b_limits: Its confidence interval, at the same confidence level.
+        b_limits: Confidence interval of ``b``, at the same confidence level.
 
     Returns:
-        ``ci_lower`` and ``ci_upper``; null if one of the limits is null.
+        ``ci_lower`` and ``ci_upper``, null if an endpoint of either interval is null.
 
     >>> a, b = (pl.lit(56 / 70), (pl.lit(0.6916), pl.lit(0.8769))), (pl.lit(48 / 80), (pl.lit(0.4904), pl.lit(0.7003)))
     >>> pl.select(x.round(3) for x in difference_interval(*a, *b)).row(0)  # Newcombe's method 10
@@ -32,10 +32,11 @@ def difference_interval(a: Expr, a_limits: Interval, b: Expr, b_limits: Interval
 def ratio_interval(a: Expr, a_limits: Interval, b: Expr, b_limits: Interval) -> Interval:
     """Return the interval of ``a / b`` for nonnegative estimates (MOVER-R: Donner & Zou 2012, Newcombe 2016).
 
-    Arguments are as for `difference_interval`.
+    Arguments are as in `difference_interval`.
 
     Returns:
-        ``ci_lower`` and ``ci_upper``; null if one of the limits is null. The upper limit is infinite if ``b`` can be 0.
+        ``ci_lower`` and ``ci_upper``, null if an endpoint of either interval is null. ``ci_upper`` is infinite if the
+        interval of ``b`` contains 0.
 
     >>> a, b = (pl.lit(0.8), (pl.lit(0.69), pl.lit(0.88))), (pl.lit(0.6), (pl.lit(0.49), pl.lit(0.70)))
     >>> pl.select(x.round(3) for x in ratio_interval(*a, *b)).row(0)

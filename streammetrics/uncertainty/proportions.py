@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from streammetrics.metrics.metric import Metric
 
 CELLS = ("tp", "fp", "fn", "tn")
-PROBES = ((3, 5, 7, 13), (17, 2, 11, 4))  # tables on which no other metric equals a proportion by chance
+PROBES = ((3, 5, 7, 13), (17, 2, 11, 4))  # tables on which other metrics do not equal a proportion by chance
 
 
 def wilson_interval(count: Expr, total: Expr, confidence: float = 0.95) -> Interval:
-    """Return the score interval of ``count / total`` (Wilson 1927): within [0, 1], and valid at 0 and 1 too.
+    """Return the score interval of ``count / total`` (Wilson 1927), which is within [0, 1] and valid at 0 and 1.
 
     Args:
         count: Number of successes.
@@ -28,7 +28,7 @@ def wilson_interval(count: Expr, total: Expr, confidence: float = 0.95) -> Inter
         confidence: Confidence level.
 
     Returns:
-        ``ci_lower`` and ``ci_upper``; null if there are no rows.
+        ``ci_lower`` and ``ci_upper``, null if there are no rows.
 
     Raises:
         SpecificationError: If ``confidence`` is not between 0 and 1.
@@ -39,17 +39,17 @@ def wilson_interval(count: Expr, total: Expr, confidence: float = 0.95) -> Inter
     """
     z = normal_quantile(upper_level(confidence))
     share = count / total
-    # The roots of (p - share)² total = z² p (1 - p), in the form in which nothing cancels.
+    # The roots of (p - share)² total = z² p (1 - p), in a form without cancellation.
     both = 2 * count + z**2 + z * (z**2 + 4 * count * (1 - share)).sqrt()
     upper = pl.when((share == 1) & (total > 0)).then(1.0).otherwise(both / (2 * (total + z**2)))
     return named(2 * count * share / both, upper)
 
 
 def sum_interval(shares: Sequence[tuple[Expr, Expr]], factor: float, shift: float, confidence: float) -> Interval:
-    """Return the interval of ``factor`` times a sum of independent proportions, plus ``shift`` (Zou & Donner 2008).
+    """Return the interval of ``factor`` times a sum of independent proportions plus ``shift`` (Zou & Donner 2008).
 
-    By MOVER, the squared distance of the sum from its limit is the sum of the squared distances of the proportions from
-    their Wilson limits.
+    This is the MOVER method: the squared distance between the sum and its limit is the sum of the squared distances
+    between the proportions and their Wilson limits.
 
     >>> table = pl.DataFrame({"tp": [4], "fn": [0], "tn": [90], "fp": [10]})
     >>> recall, specificity = (("tp", "fn"), ("tn", "fp"))
@@ -73,10 +73,10 @@ def _share(count: Expr, total: Expr) -> Expr:
 
 @cache
 def as_proportion(metric: Metric) -> tuple[Expr, Expr] | None:
-    """Return count and total of a confusion-count metric that is a proportion; None for any other metric.
+    """Return the count and total of a confusion-count metric that is a proportion, or None for other metrics.
 
-    In a table with a single row, a proportion is 1 if the row counts, 0 if it does not, and undefined if the row is not
-    in the total.
+    On a table with a single row, a proportion is 1 if the row is counted, 0 if it is only in the total, and undefined
+    if it is not in the total.
 
     >>> from streammetrics.metrics import f1, recall
     >>> table = pl.DataFrame({"tp": [81], "fp": [7], "fn": [182], "tn": [9]})

@@ -1,4 +1,4 @@
-"""Confidence intervals of quantiles from a histogram: two order statistics around the quantile."""
+"""Confidence intervals of quantiles from a histogram, by order statistics."""
 
 from __future__ import annotations
 
@@ -21,21 +21,22 @@ def quantile_interval(
 
     The number of values below the quantile is binomial. The quantile therefore lies between two order statistics with a
     probability that depends only on their ranks. Ranks come from the normal approximation with continuity and skewness
-    correction (Cornish & Fisher 1938), rounded outward. They are rarely two off the exact ranks. Neither tail exceeds
-    its nominal probability, or by at most 0.1% for a confidence level below 0.8.
+    correction (Cornish & Fisher 1938), rounded outward. They usually differ from the exact ranks by at most one, rarely
+    by two. The probability of each tail is at most nominal, or 0.1% above it for confidence levels below 0.8.
 
     For weighted rows, the share of weight below the quantile has the standard error of a weighted mean (Woodruff 1952).
 
     Args:
-        low: Smallest value of each bin, for the lower limit: every row is placed at this end of its bin.
-        high: Largest value of each bin, for the upper limit. Bins can overlap, and be in any order.
-        count: Number of rows; or their weight, scaled so that its sum equals that of the squared weights.
+        low: Smallest value of each bin. For the lower limit, all rows are placed at this end of their bin.
+        high: Largest value of each bin, used for the upper limit. Bins can overlap, and can be in any order.
+        count: Number of rows of each bin. If rows are weighted, their weight, scaled so that the sum of the weights
+            equals the sum of the squared weights.
         q: Share of values below the quantile.
         confidence: Confidence level.
         squares: Squared weights of the rows of each bin, if rows are weighted.
 
     Returns:
-        ``ci_lower`` and ``ci_upper``; each null if there are too few rows for its rank.
+        ``ci_lower`` and ``ci_upper``, each null if there are too few rows for its rank.
 
     Raises:
         SpecificationError: If ``confidence`` is not between 0 and 1.
@@ -53,13 +54,16 @@ def quantile_interval(
     middle = n * q + (1 - 2 * q) * (z**2 - 1) / 6 + 0.5
     step = z * _variance(low, count, q, squares).sqrt()
     first, last = (middle - step).floor(), (middle + step).ceil()
-    all_above, all_below = (1 - q) ** n, q**n  # the probability that no order statistic lies far enough out
+    all_above, all_below = (1 - q) ** n, q**n  # probability that all rows lie on one side of the quantile
     lower = pl.when((first >= 1) & (all_above <= tail)).then(_row(first, low, count))
     return named(lower, pl.when(all_below <= tail).then(_row(last, high, count)))
 
 
 def _variance(values: Expr, count: Expr, q: float, squares: Expr | None) -> Expr:
-    """Variance of the weight below the quantile: each row adds (1 - q)² of its squared weight, or q² if above it."""
+    """Variance of the weight below the quantile.
+
+    Each row adds its squared weight times (1 - q)² if it is below the quantile, or q² if it is above.
+    """
     if squares is None:
         return count.sum() * q * (1 - q)
     ordered = count.sort_by(values)
@@ -68,5 +72,5 @@ def _variance(values: Expr, count: Expr, q: float, squares: Expr | None) -> Expr
 
 
 def _row(rank: Expr, values: Expr, count: Expr) -> Expr:
-    """The value of the row with a rank; null if there is none."""
+    """The value of the row with a rank, or null if the rank is too large."""
     return values.sort().filter(count.sort_by(values).cum_sum() >= rank).first()

@@ -1,7 +1,7 @@
-"""Confidence sequences: intervals of a growing set of rows that hold at every look, however often you look.
+"""Confidence sequences: intervals for a growing set of rows that hold at all looks together.
 
 Rows can be added to the set, but not removed. The number of rows at which the interval is tightest must be fixed before
-the first look; choosing it from the data voids the guarantee.
+the first look. Choosing it from the data voids the guarantee.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def require_rows(always: object) -> None:
     if isinstance(always, bool) or not isinstance(always, int) or always < 1:
         raise SpecificationError(
             "'always' must be the number of rows at which the interval is tightest, such as 100_000, "
-            f"fixed before the data, got {always!r}."
+            f"fixed before seeing data, got {always!r}."
         )
 
 
@@ -66,7 +66,7 @@ def share_limits(
 ) -> tuple[Values, Values]:
     """Return exact limits of a proportion that hold at every look, from the beta-binomial mixture (Robbins 1970).
 
-    They contain each proportion with evidence against it below ``1 / alpha``.
+    The interval contains all proportions against which the evidence is below ``1 / alpha``.
 
     Args:
         successes: Number of successes so far.
@@ -95,20 +95,20 @@ def share_limits(
 
 
 def _density(always: int, alpha: float) -> float:
-    """The square of rho: the variance of the mixture per row with which the interval is tightest at ``always``."""
+    """The variance per row (rho squared) of the mixture that makes the interval tightest at ``always`` rows."""
     double = -2 * math.log(alpha)
     return (double + math.log1p(double)) / always
 
 
 def _log_two_sided(successes: Values, rows: Values, share: Values, weight: float) -> Values:
-    """The likelihood ratio of a beta distribution around a proportion to the proportion itself."""
+    """The log likelihood ratio of a beta mixture around a proportion to the proportion itself."""
     a, b, failures = weight * share, weight * (1 - share), rows - successes
     expected = successes * np.log(share) + failures * np.log1p(-share)
     return log_beta(a + successes, b + failures) - log_beta(a, b) - expected
 
 
 def _limit(missed: Callable[[Values], NDArray[np.bool_]], outside: Values, inside: Values) -> Values:
-    """The end of an interval, by bisection; the outermost proportion if all are in it."""
+    """An interval endpoint by bisection, or the outermost proportion if the interval contains all proportions."""
     end = outside
     for _ in range(HALVINGS):
         between = (outside + inside) / 2

@@ -26,22 +26,22 @@ def mad_interval(
 ) -> Interval:
     """Return the interval of the median absolute deviation from the median (Falk 1997), on the log scale.
 
-    Its variance follows from the influence of a row, which depends on the densities at the median and one deviation to
-    both sides. This includes skewed distributions, for which the error of the median matters. Rows are assumed to be
-    spread evenly over their bin. A density is the share of rows between two quantiles divided by their distance, with
-    the bandwidth of Hall and Sheather (1988).
+    The variance is computed from the influence of a row, which depends on the densities at the median and one deviation
+    below and above it. For skewed distributions, this includes the effect of the error of the median. Rows are assumed
+    to be spread evenly over their bin. A density is the share of rows between two quantiles divided by their distance,
+    with the bandwidth of Hall and Sheather (1988).
 
     Args:
-        value: The deviation.
+        value: The median absolute deviation.
         low: Smallest value of each bin, in ascending order.
-        high: Largest value of each bin; bins do not overlap.
-        count: Number of rows, or their weight.
+        high: Largest value of each bin. Bins must not overlap.
+        count: Number of rows in each bin, or their weight.
         confidence: Confidence level.
         squares: Squared weights of the rows of each bin, if rows are weighted.
 
     Returns:
-        ``ci_lower`` and ``ci_upper``; null if the deviation is 0 or infinite, or if too many rows share a value for a
-        density to exist.
+        ``ci_lower`` and ``ci_upper``. They are null if the deviation is 0 or infinite, and if so many rows share a
+        value that a density does not exist.
 
     Raises:
         SpecificationError: If ``confidence`` is not between 0 and 1.
@@ -59,8 +59,8 @@ def iqr_interval(
 ) -> Interval:
     """Return the interval of the interquartile range, on the log scale, from the densities at both quartiles.
 
-    The variance is that of a difference of two order statistics (Serfling 1980, 2.3.3). Arguments, densities, and nulls
-    are as for `mad_interval`.
+    The variance is that of the difference between two order statistics (Serfling 1980, 2.3.3). Arguments,
+    densities, and nulls are as in `mad_interval`.
 
     >>> table = pl.DataFrame({"value": [float(x) for x in range(101)]})
     >>> found = iqr_interval(pl.lit(50.0), pl.col("value"), pl.col("value"), pl.ones(pl.len()))
@@ -97,7 +97,7 @@ class _Rows:
 
     def __init__(self, low: Values, high: Values, count: Values, squares: Values) -> None:
         total = count.sum()
-        squared_shares = squares / total / total  # the square of a large total would overflow
+        squared_shares = squares / total / total  # divided twice, because the square of a large total would overflow
         self.count = 1 / squared_shares.sum() if total else 0.0
         self._values = np.column_stack([low, high]).ravel()
         self._shares, self._squares = (
@@ -107,7 +107,7 @@ class _Rows:
         )
 
     def variance(self, cuts: Sequence[float], influence: Sequence[float]) -> float:
-        """Variance of a statistic whose influence is constant between cuts, in ascending order."""
+        """Return the variance of a statistic whose influence is constant between ascending cuts."""
         reached = [0.0, *np.interp(cuts, self._values, self._squares), self._squares[-1]]
         return float(np.diff(reached) @ np.square(influence))
 
@@ -120,7 +120,7 @@ class _Rows:
         return float(np.interp(share, self._shares, self._values))
 
     def density(self, share: float) -> float:
-        """Return the density at a quantile; NaN if many rows share its value, or values near it are infinite."""
+        """Return the density at a quantile, NaN if many rows share its value or values near it are infinite."""
         share = min(max(share, 0.5 / self.count), 1 - 0.5 / self.count)
         z = NORMAL.inv_cdf(share)
         width = ((LEVEL * NORMAL.pdf(z)) ** 2 * 1.5 / (2 * z**2 + 1) / self.count) ** (1 / 3)
