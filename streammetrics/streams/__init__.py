@@ -1,6 +1,6 @@
-"""Read streams into a history: each row counts once, since the history stores the offset of its source with the rows.
+"""Read streams into a history. Each row counts once, because the history stores offsets in the commits that add rows.
 
-`Consumer` reads any `Source` whose rows have offsets. `RedisStream` is one; `docs/streams.md` shows one for Kafka.
+`Consumer` reads any `Source` whose rows have offsets, such as `RedisStream`. `docs/streams.md` shows one for Kafka.
 """
 
 from streammetrics.streams.consumer import Consumer, Source

@@ -14,14 +14,14 @@ from streammetrics.errors import SpecificationError
 from streammetrics.history.store import MetricStore
 from streammetrics.rows.frames import to_frame
 
-WAIT = 1.0  # seconds that a source may wait for rows, at most, so that the loop can be stopped
+WAIT = 1.0  # maximum seconds that a source waits for rows, so that the loop can be stopped
 
 
 class Source(Protocol):
     """Rows in the order of their offsets, such as one partition of a topic.
 
     Attributes:
-        name: Under which the history stores the offset.
+        name: Name under which the history stores the offset.
 
     >>> class Numbers:
     ...     name = "numbers"
@@ -41,34 +41,34 @@ class Source(Protocol):
     name: str
 
     def read(self, start: int, seconds: float) -> tuple[Sequence[Any], int]:
-        """Read some rows, wherever the last call ended.
+        """Read some rows, starting at an offset.
 
         Args:
-            start: The offset to begin with, 0 or one that an earlier call returned.
+            start: The offset of the first row, either 0 or an offset that an earlier call returned.
             seconds: How long to wait for the first row.
 
         Returns:
-            Batches as `Accumulator.update` takes them, and the offset after their last row. If no rows came, no
-            batches and ``start``.
+            Batches in any form that `Accumulator.update` accepts, and the offset after their last row. If no rows
+            arrived, no batches and ``start``.
         """
         ...
 
 
 class Consumer:
-    """Reads a source and adds its rows to a history, each row once.
+    """Reads a source and adds each of its rows to a history exactly once.
 
-    The history stores the offset up to which it has the source, in the commit that adds the rows. After a crash, the
-    next consumer begins there. If two consumers read the same source, nothing is counted twice, and one of them fails.
+    The commit that adds rows also stores the offset after them. After a crash, the next consumer starts at this offset.
+    If two consumers read the same source, nothing is counted twice, and one of them fails.
 
     Args:
-        source: What to read.
+        source: The source.
         acc: An accumulator with the specification. It stays unchanged.
         store: The history.
         rows: Number of rows after which a batch is added.
-        seconds: Time after which a batch is added, however few rows it has.
+        seconds: Time after which a batch is added even if it has fewer rows.
 
     Raises:
-        SpecificationError: If an argument is of another type, or not positive.
+        SpecificationError: If an argument has the wrong type, or ``rows`` or ``seconds`` is not positive.
 
     >>> from tempfile import TemporaryDirectory
     >>> import redis
@@ -85,21 +85,22 @@ class Consumer:
     ) -> None:
         for name, given, kind in (("acc", acc, Accumulator), ("store", store, MetricStore)):
             if not isinstance(given, kind):
-                raise SpecificationError(f"{name} must be of type {kind.__name__}, got {type(given).__name__}.")
+                raise SpecificationError(f"{name}= must be of type {kind.__name__}, got {type(given).__name__}.")
         if not rows > 0 or not seconds > 0:
-            raise SpecificationError(f"rows and seconds must be positive, got {rows!r} and {seconds!r}.")
+            raise SpecificationError(f"rows= and seconds= must be positive, got {rows!r} and {seconds!r}.")
         self.source, self.acc, self.store, self.rows, self.seconds = source, acc, store, rows, seconds
         self._stopped = threading.Event()
 
     def run(self) -> None:
-        """Add batch after batch until `stop` is called.
+        """Add batches until `stop` is called.
 
-        In the main thread, SIGTERM and SIGINT call it.
+        If this method runs in the main thread, SIGTERM and SIGINT call `stop`.
 
         Raises:
             ColumnError: If a batch lacks a column or has one of an unusable type.
-            DataError: If a batch contains values that a role cannot use, or another consumer reads the same source.
-            MergeError: If the specification is not that of the history.
+            DataError: If a batch contains values that are invalid for their role, or another consumer reads the same
+                source.
+            MergeError: If the specification differs from that of the history.
             SourceError: If the source cannot be read.
             StateError: If the history cannot be read or written.
         """
@@ -108,14 +109,14 @@ class Consumer:
                 self.step()
 
     def stop(self) -> None:
-        """Let `run` return once the rows read so far are in the history."""
+        """Make `run` return as soon as all rows read so far are in the history."""
         self._stopped.set()
 
     def step(self) -> int:
         """Read one batch and add it to the history. Return its number of rows.
 
         Raises:
-            StreamMetricsError: As `run`.
+            StreamMetricsError: As in `run`.
         """
         start = upto = self.store.offset(self.source.name) or 0
         acc, rows, end = self.acc.empty(), 0, time.monotonic() + self.seconds
@@ -132,8 +133,8 @@ class Consumer:
 
 @contextmanager
 def _signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Call ``stop`` at SIGTERM and SIGINT."""
-    if threading.current_thread() is not threading.main_thread():  # which alone receives signals
+    """Call ``stop`` on SIGTERM and SIGINT."""
+    if threading.current_thread() is not threading.main_thread():  # only the main thread receives signals
         yield
         return
     kinds = (signal.SIGTERM, signal.SIGINT)

@@ -1,4 +1,4 @@
-"""A stream of Redis as a source: entries of one row, or of an Arrow table."""
+"""A Redis stream as a source. Each entry is one row or an Arrow table."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from streammetrics.system.lazy import pa
 if TYPE_CHECKING:
     from redis import Redis
 
-BITS = 20  # of an offset that count the entries of one millisecond
-ARROW = b"arrow"  # the field of an entry that holds a table
+BITS = 20  # bits of an offset that number the entries of one millisecond
+ARROW = b"arrow"  # the field of an entry that contains a table
 FLAGS = {"1": True, "true": True, "0": False, "false": False}
 Entry = tuple[bytes, dict[bytes, bytes]]
 
@@ -24,25 +24,24 @@ Entry = tuple[bytes, dict[bytes, bytes]]
 class RedisStream:
     """A Redis stream, as a source for `Consumer`. Requires the ``redis`` extra.
 
-    An entry is one row, with a field for each column: ``XADD predictions * clicked 1 p 0.93``. Or it is a table: its
-    field ``arrow`` holds an Arrow IPC stream, which is much faster.
+    An entry is either one row with a field for each column, such as ``XADD predictions * clicked 1 p 0.93``, or a
+    table, whose field ``arrow`` contains an Arrow IPC stream. Tables are much faster than single rows.
 
-    The offset is stored in the history, so no consumer group is needed, and several histories can read one stream.
-    Entries must stay in the stream until they are read, and the last one that was read until the next: trim it with
-    ``XTRIM predictions MINID`` and `entry_id` of the offset of the history. If that entry is missing, the stream was
-    trimmed further, or deleted and made again, so that entries may be lost.
+    The history stores the offset, so no consumer group is needed, and several histories can read the same stream.
+    Entries must stay in the stream until they are read, and the last entry that was read must stay until the next one
+    is read. To trim the stream, pass `entry_id` of the offset in the history to ``XTRIM predictions MINID``. If the
+    last entry that was read is missing, entries may be lost, because the stream was trimmed too far or created again.
 
     Args:
-        client: The connection. Its ``socket_timeout`` must be longer than a second, and ``decode_responses`` off.
+        client: The connection. Its ``socket_timeout`` must be longer than one second, and it must not decode responses.
         key: The key of the stream. The history stores its offset under ``redis/`` and this key.
-        schema: Types of the columns of rows, such as ``{"clicked": pl.Boolean, "p": pl.Float64}``. A field that an
-            entry lacks is null; other fields are ignored. Texts of times that name no time zone are in UTC. Entries
-            with a table need none.
-        count: Maximum number of entries that are read together. Choose fewer if entries hold large tables.
-        lost: ``"raise"`` to stop if entries may be lost, or ``"warn"`` to go on with the next entry.
+        schema: Types of the columns of rows, such as ``{"clicked": pl.Boolean, "p": pl.Float64}``. Missing fields are
+            null, and other fields are ignored. Times without a time zone are in UTC. Not needed for tables.
+        count: Maximum number of entries per read. Choose a small number if entries contain large tables.
+        lost: What to do if entries may be lost: ``"raise"`` an error, or ``"warn"`` and continue with the next entry.
 
     Raises:
-        SpecificationError: If the client decodes responses, or ``lost`` is another text.
+        SpecificationError: If the client decodes responses, or ``lost`` is invalid.
 
     >>> import redis
     >>> stream = RedisStream(redis.Redis(), "predictions", schema={"clicked": pl.Boolean, "p": pl.Float64})
@@ -67,10 +66,10 @@ class RedisStream:
         self.name = f"redis/{key}"
 
     def read(self, start: int, seconds: float) -> tuple[Sequence[Any], int]:
-        """Read entries after an offset, as `Source` says.
+        """Read entries after an offset (see `Source`).
 
         Raises:
-            DataError: If an entry is not what the schema says.
+            DataError: If an entry does not match the schema.
             SourceError: If the stream cannot be read, or entries may be lost.
 
         Warns:
@@ -93,7 +92,7 @@ class RedisStream:
         return f"{offset >> BITS}-{offset & (1 << BITS) - 1}"
 
     def _entries(self, start: int, seconds: float) -> list[Entry]:
-        """The entries after an offset. If there are none, wait for one."""
+        """The entries after an offset. Waits for one if there are none."""
         from redis.exceptions import RedisError
 
         try:
@@ -105,7 +104,7 @@ class RedisStream:
             raise SourceError(f"Cannot read the Redis stream {self.key!r}: {reason(error)}.") from error
 
     def _after(self, start: int) -> list[Entry]:
-        """The entries after an offset, read with the one before it, which shows that none is lost between them."""
+        """The entries after an offset. Also reads the entry before it, to check that no entries are lost."""
         last = self.entry_id(start)
         found: Any = self.client.xrange(self.key, last, count=self.count + 1)
         if found and found[0][0] == last.encode():
@@ -113,7 +112,7 @@ class RedisStream:
         return self._after_missing(start) if start else list(found)
 
     def _after_missing(self, start: int) -> list[Entry]:
-        """The entries after one that is not in the stream any more. Without a stream, none are lost so far."""
+        """The entries after an entry that was removed from the stream. A missing stream has not lost any."""
         with self.client.pipeline() as together:
             together.xrange(self.key, self.entry_id(start + 1), count=self.count)
             together.xinfo_stream(self.key)
@@ -123,37 +122,37 @@ class RedisStream:
         last, newest = self.entry_id(start), info["last-generated-id"]
         if _offset(newest) < start:
             raise SourceError(
-                f"The Redis stream {self.key!r} was made again: it ends at {newest.decode()}, and the history has it "
-                f"up to {last}. Use another key."
+                f"The Redis stream {self.key!r} was created again: it ends at {newest.decode()}, but the history has "
+                f"entries up to {last}. Use another key."
             )
         if _offset(newest) > start:
-            following = f"goes on at {found[0][0].decode()}" if found else "is empty"
+            following = f"the next entry is {found[0][0].decode()}" if found else "the stream is empty"
             self._tell(
-                f"Entries of the Redis stream {self.key!r} may be lost: the history has it up to {last}, which is "
-                f"missing, and it {following}. {_removed(info)}"
+                f"Entries of the Redis stream {self.key!r} may be lost: {last}, the last entry in the history, is "
+                f"missing, and {following}. {_removed(info)}"
             )
         return list(found)
 
     def _tell(self, message: str) -> None:
-        """Say that entries may be lost."""
+        """Raise an error or warn that entries may be lost."""
         if self.lost == "raise":
-            raise SourceError(f"{message} Pass ", Argument("lost", "warn"), " to go on.")
+            raise SourceError(f"{message} To continue, pass ", Argument("lost", "warn"), ".")
         warnings.warn(message, stacklevel=2)
 
 
 def _removed(info: Mapping[str, Any]) -> str:
-    """Why entries of a stream are missing, as far as its server knows."""
+    """The reason why entries of a stream are missing, as far as the server knows."""
     if "entries-added" not in info:  # before Redis 7
-        return "It was trimmed or made again."
+        return "The stream was trimmed or created again."
     removed = info["entries-added"] - info["length"]
-    return f"So far {removed:,} entries were removed." if removed else "It was made again."
+    return f"So far, {removed:,} entries were removed." if removed else "The stream was created again."
 
 
 def _offset(entry_id: bytes) -> int:
-    """The offset after an entry, which must stay below 2**63."""
+    """The offset after an entry, which must be below 2**63."""
     moment, number = map(int, entry_id.split(b"-"))
     if number >> BITS or moment >> 63 - BITS:
-        raise SourceError(f"Entry {entry_id.decode()} is too large for an offset. Let Redis choose the IDs.")
+        raise SourceError(f"Entry ID {entry_id.decode()} is too large for an offset. Let Redis generate the IDs.")
     return moment << BITS | number
 
 
@@ -163,15 +162,15 @@ def _table(entry_id: bytes, fields: dict[bytes, bytes]) -> Any:
 
 
 def _together(tables: list[Any]) -> list[Any]:
-    """Tables as one, which is counted much faster; as they are if their columns differ."""
+    """Concatenate tables, because one large table is counted much faster. Does nothing if their columns differ."""
     alike = all(table.schema.equals(tables[0].schema) for table in tables)
     return [pa.concat_tables(tables)] if tables and alike else tables
 
 
 def _frame(rows: Sequence[Entry], schema: Mapping[str, Any]) -> pl.DataFrame:
-    """The columns of entries of one row."""
+    """Build a frame from entries of one row each."""
     if not schema:
-        raise ColumnError(f"Entry {rows[0][0].decode()} has no field 'arrow'. For entries of one row, pass schema=.")
+        raise ColumnError(f"Entry {rows[0][0].decode()} has no field 'arrow'. If each entry is one row, pass schema=.")
     return pl.DataFrame([_column(rows, name, kind) for name, kind in schema.items()])
 
 
@@ -182,7 +181,7 @@ def _column(rows: Sequence[Entry], name: str, kind: Any) -> pl.Series:
         return _parsed(given.cast(pl.String), kind)
     except pl.exceptions.PolarsError as error:
         raise DataError(
-            f"Field {name!r} of entries {rows[0][0].decode()} to {rows[-1][0].decode()} is not of type {kind}: "
+            f"Field {name!r} of entries {rows[0][0].decode()} to {rows[-1][0].decode()} cannot be parsed as {kind}: "
             f"{reason(error)}."
         ) from error
 

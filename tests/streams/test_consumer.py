@@ -133,9 +133,9 @@ def test_a_consumer_runs_in_a_thread(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rows": 0}, "rows and seconds must be positive, got 0 and 60.0"),
-        ({"acc": 3}, "acc must be of type Accumulator, got int"),
-        ({"store": "history"}, "store must be of type MetricStore, got str"),
+        ({"rows": 0}, "rows= and seconds= must be positive, got 0 and 60.0"),
+        ({"acc": 3}, "acc= must be of type Accumulator, got int"),
+        ({"store": "history"}, "store= must be of type MetricStore, got str"),
     ],
 )
 def test_what_is_no_consumer(options, message, tmp_path):

@@ -100,15 +100,20 @@ def test_times_without_a_zone_are_utc(client):
 @pytest.mark.parametrize(
     ("entry", "options", "error", "message"),
     [
-        ({"y": "1", "p": "high", "day": "2026-01-01"}, {}, sm.DataError, r"Field 'p' of entries \d+-0 to \d+-0 is not"),
+        (
+            {"y": "1", "p": "high", "day": "2026-01-01"},
+            {},
+            sm.DataError,
+            r"Field 'p' of entries \d+-0 to \d+-0 cannot be",
+        ),
         (
             {"y": "yes", "p": "1", "day": "2026-01-01"},
             {},
             sm.DataError,
-            "Field 'y' .* is not of type Boolean: 'yes' is not 1, 0, true, or false",
+            "Field 'y' .* cannot be parsed as Boolean: 'yes' is not 1, 0, true, or false",
         ),
         ({"arrow": b"PAR1"}, {}, sm.DataError, r"Field 'arrow' of entry \d+-0 is not an Arrow IPC stream"),
-        ({"y": "1"}, {"schema": None}, sm.ColumnError, "has no field 'arrow'. For entries of one row, pass schema="),
+        ({"y": "1"}, {"schema": None}, sm.ColumnError, "has no field 'arrow'. If each entry is one row, pass schema="),
     ],
 )
 def test_entries_that_cannot_be_read(entry, options, error, message, client):
@@ -127,7 +132,7 @@ def test_what_is_no_stream(client, server):
         stream(redis.Redis(unix_socket_path=server, decode_responses=True))
     client.delete("predictions")
     client.xadd("predictions", fields(0), id=f"1-{1 << 20}")
-    with pytest.raises(sm.SourceError, match="Entry 1-1048576 is too large for an offset"):
+    with pytest.raises(sm.SourceError, match="Entry ID 1-1048576 is too large for an offset"):
         stream(client).read(0, 0.5)
 
 
@@ -144,7 +149,7 @@ def offset(entry):
     return moment << 20 | number
 
 
-LOST = "may be lost: the history has it up to 2-0, which is missing, and it"
+LOST = "may be lost: 2-0, the last entry in the history, is missing, and"
 
 
 @pytest.mark.parametrize(
@@ -152,12 +157,15 @@ LOST = "may be lost: the history has it up to 2-0, which is missing, and it"
     [
         (
             lambda client: added(client, "7-0", maxlen=3, approximate=False),
-            "goes on at 5-0. So far 4 entries were removed",
+            "the next entry is 5-0. So far, 4 entries were removed",
         ),
-        (lambda client: client.xtrim("predictions", maxlen=0, approximate=False), "is empty. So far 6 entries"),
+        (
+            lambda client: client.xtrim("predictions", maxlen=0, approximate=False),
+            "the stream is empty. So far, 6 entries",
+        ),
         (
             lambda client: (client.delete("predictions"), added(client, "3-5", "9-0")),
-            "goes on at 3-5. It was made again",
+            "the next entry is 3-5. The stream was created again",
         ),
     ],
 )
@@ -165,7 +173,7 @@ def test_a_stream_that_was_trimmed_or_made_again_is_noticed(change, message, cli
     added(client, *(f"{n}-0" for n in range(1, 7)))
     change(client)
     source, left = stream(client), [key.decode() for key, _ in client.xrange("predictions")]
-    with pytest.raises(sm.SourceError, match=rf"{LOST} {message}.* Pass lost='warn' to go on."):
+    with pytest.raises(sm.SourceError, match=rf"{LOST} {message}.* To continue, pass lost='warn'."):
         source.read(offset("2-0"), 0.01)
     source.lost = "warn"
     with pytest.warns(UserWarning, match=f"{LOST} {message}"):
@@ -179,10 +187,10 @@ def test_entries_that_are_lost_while_a_consumer_runs_are_noticed(client, tmp_pat
     reader = Consumer(stream(client), task(), sm.MetricStore(tmp_path / "history"), seconds=0.2)
     assert reader.step() == 2
     added(client, "3-0", "4-0", maxlen=1, approximate=False)
-    with pytest.raises(sm.SourceError, match=f"{LOST} goes on at 4-0"):
+    with pytest.raises(sm.SourceError, match=f"{LOST} the next entry is 4-0"):
         reader.run()
     reader.source.lost = "warn"
-    with pytest.warns(UserWarning, match="So far 3 entries were removed"):
+    with pytest.warns(UserWarning, match="So far, 3 entries were removed"):
         assert reader.step() == 1
     assert reader.store.offset(reader.source.name) == offset("4-0")
 
@@ -190,7 +198,9 @@ def test_entries_that_are_lost_while_a_consumer_runs_are_noticed(client, tmp_pat
 def test_a_stream_that_was_made_again_with_lower_ids_is_refused(client):
     added(client, "5-0")
     for lost in ("raise", "warn"):
-        with pytest.raises(sm.SourceError, match="was made again: it ends at 5-0, and the history has it up to 9-1"):
+        with pytest.raises(
+            sm.SourceError, match="was created again: it ends at 5-0, but the history has entries up to 9-1"
+        ):
             stream(client, lost=lost).read(offset("9-1"), 0.01)
 
 
@@ -214,7 +224,9 @@ def test_what_is_lost_is_said_of_old_servers(client, monkeypatch):
         return {name: value for name, value in parse(*given, **options).items() if name != "entries-added"}
 
     client.set_response_callback("XINFO STREAM", without)
-    with pytest.raises(sm.SourceError, match=f"{LOST} goes on at 7-0. It was trimmed or made again. Pass"):
+    with pytest.raises(
+        sm.SourceError, match=f"{LOST} the next entry is 7-0. The stream was trimmed or created again. To continue"
+    ):
         stream(client).read(offset("2-0"), 0.01)
 
 
