@@ -232,6 +232,12 @@ def test_commands_write_the_page(stores, tmp_path):
     assert "<title>Weeks</title>" in written.read_text()
 
 
+def test_the_page_opens_with_a_metric_before_the_number_of_rows(stores, tmp_path):
+    rules = [sm.Rule("rows >= 100"), sm.Rule("recall >= 0.5"), sm.Rule("dropped <= 5")]
+    stores[0].save_html(tmp_path / "a.html", rules=rules, metrics=["accuracy"])
+    assert [m["name"] for m in content(tmp_path / "a.html")["metrics"]] == ["recall", "accuracy", "rows", "dropped"]
+
+
 @pytest.mark.thorough
 def test_hours_models_and_thresholds(tmp_path):
     hours = [datetime(2026, 1, 1, n) for n in range(6)]

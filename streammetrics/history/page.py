@@ -193,12 +193,14 @@ def _windows(history: Windows, scores: Windows | None, since: Any, until: Any) -
 
 
 def _metrics(empty: Accumulator, given: Sequence[str] | None, rules: Sequence[Rule]) -> list[str]:
-    """The metrics to choose from: those of rules, and requested ones or the first of each statistic."""
+    """The metrics to choose from: those of rules, and requested ones or the first of each statistic; volume last."""
     usual = [metric for metric in empty.finalize().metrics if metric.name not in VOLUME]
     tables = columns_of(empty.statistics, empty.roles.labels)
     first = [next((m.name for m in usual if m.readable(table)), None) for table in tables]
     ruled = [rule.required.metric for rule in rules if rule.measure is None and not rule.before_labels]
-    wanted = [*ruled, *([name for name in first if name] if given is None else several(given))]
+    counts = [name for name in ruled if name in VOLUME]  # which the page has below every metric
+    wanted = [name for name in ruled if name not in VOLUME]
+    wanted += [*([name for name in first if name] if given is None else several(given)), *counts]
     return list(dict.fromkeys(metric.name for metric in empty.finalize(wanted or [ROWS]).metrics))
 
 
