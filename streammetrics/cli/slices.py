@@ -25,7 +25,7 @@ from streammetrics.cli.widths import width
 @options.model
 @click.option("--threshold", type=float, help="Threshold of the metric, if the state has several.")
 @click.option("--label", help="Label of the metric, if the state has several.")
-@options.confidence
+@click.option("--confidence", type=float, help="Confidence level of the intervals. Default: 0.95.")
 @options.form
 @options.output
 def slices_command(
