@@ -347,12 +347,14 @@ def test_reports_are_compared_by_the_metrics_asked_for():
 def test_different_numbers_of_rows_are_told():
     a, b = regression(HAND), regression(pl.DataFrame(HAND).head(3))
     assert compare(a, a).note is None
-    assert compare(a, b, metrics=["mae"]).note == "The two evaluations have different numbers of rows: 4 and 3."
-    assert str(compare(a, b)).endswith("rows: 4 and 3.")
+    advice = "If their rows are independent, such as those of two days, compare them as independent."
+    told = f"The two evaluations have different numbers of rows{{}}. {advice}"
+    assert compare(a, b, metrics=["mae"]).note == told.format(": 4 and 3")
+    assert str(compare(a, b)).endswith(told.format(": 4 and 3"))
     assert compare(a, b, independent=True).note is None
     one, other = (regression(pl.DataFrame(HAND | {"g": list(groups)}), by="g") for groups in ("uuvw", "uuvv"))
-    assert compare(one, other).note == "The two evaluations have different numbers of rows in 2 of 3 groups."
-    assert compare(a, one).note == "The two evaluations have different numbers of rows in 3 of 3 groups."
+    assert compare(one, other).note == told.format(" in 2 of 3 groups")
+    assert compare(a, one).note == told.format(" in 3 of 3 groups")
 
 
 def test_two_models_of_different_rows_are_told_the_remedy():

@@ -1,7 +1,9 @@
 """The frame, look-ups, curves, operating points and what is printed."""
 
+import ast
 import copy
 import pickle
+import re
 
 import numpy as np
 import polars as pl
@@ -67,6 +69,14 @@ def test_look_ups(report):
 def test_look_ups_that_fail_say_what_to_give(report, metric, keys, message):
     with pytest.raises(sm.ReportError, match=message):
         report.get(metric, **keys)
+
+
+def test_a_look_up_of_a_group_whose_name_is_no_argument_can_be_pasted():
+    report = sm.binary(y_true="y", y_pred="y", by="end customer").update({"y": [1, 0], "end customer": ["a", "b"]})
+    with pytest.raises(sm.ReportError, match="Select one, for example with") as failed:
+        report.finalize().get("rows")
+    (given,) = re.findall(r"\*\*(\{.*\})", str(failed.value))
+    assert report.finalize().get("rows", **ast.literal_eval(given)).value == 1
 
 
 @pytest.mark.parametrize("kind", ["roc", "pr", "det", "lift"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import click
@@ -24,6 +25,9 @@ from streammetrics.text import differences, drifts, escaped
 @click.option("-o", "--output", required=True, type=options.FileToWrite(), help="File to save the merged state to.")
 def merge_command(states: tuple[Path, ...], output: Path) -> None:
     """Merge saved states."""
+    path, times = Counter(map(Path.resolve, states)).most_common(1)[0]
+    if times > 1:
+        raise click.UsageError(f"{str(path)!r} is given {times} times, so its rows would be counted {times} times.")
     total = Accumulator.load(*states)
     total.save(output)
     click.echo(f"{output}: {total}")

@@ -28,6 +28,7 @@ Values = NDArray[np.float64]
 COLUMNS = ("a", "b", "difference", "better", "note")
 ROUNDING = 1e-12
 REMEDY = "For paired confidence intervals, evaluate only rows that both models have scored: filter out null scores."
+APART = "If their rows are independent, such as those of two days, compare them as independent."
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,7 @@ class Comparison:
     def note(self) -> str | None:
         """A warning if the two have different numbers of rows, although they are not ``independent``; else None.
 
-        For two models of one pass, it says how to get paired intervals.
+        It says how to get confidence intervals.
         """
         if self.independent:
             return None
@@ -168,8 +169,8 @@ class Comparison:
             return None
         groups = f" in {differing.height:,} of {rows.height:,} groups"
         numbers = groups if self.b.by else f": {rows['a'][0]:,.0f} and {rows['b'][0]:,.0f}"
-        remedy = "" if self.same_rows is None else f" {REMEDY}"
-        return f"The two evaluations have different numbers of rows{numbers}.{remedy}"
+        remedy = APART if self.same_rows is None else REMEDY
+        return f"The two evaluations have different numbers of rows{numbers}. {remedy}"
 
     def __str__(self) -> str:
         return text.differences(self.frame, self.note)

@@ -613,7 +613,11 @@ class Report:
             values = [f"Values of {k}: {text.few(row[k] for row in text.rows(some))}." for k, some in known.items()]
             return " ".join([f"No value of {metric} for {given}.", *values])
         first = next(text.rows(rows))
-        differing = [f"{c}={first[c]!r}" for c in keys_of(rows) if c not in keys and rows[c].n_unique() > 1]
+        differing = [
+            f"{c}={first[c]!r}" if c.isidentifier() else f"**{{{c!r}: {first[c]!r}}}"
+            for c in keys_of(rows)
+            if c not in keys and rows[c].n_unique() > 1
+        ]
         return f"{metric} has {rows.height} values. Select one, for example with {' and '.join(differing)}."
 
     @property
