@@ -6,6 +6,8 @@ import html
 import itertools
 import math
 import re
+import shutil
+import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -38,6 +40,11 @@ def markup(text: str) -> str:
     '&lt;b&gt; &amp; &quot;c&quot;'
     """
     return html.escape(escaped(text))
+
+
+def terminal_width() -> int | None:
+    """Return the number of characters in a line of the terminal, or None if text goes to a pipe or a file."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def rows(frame: pl.DataFrame) -> Iterator[dict[str, Any]]:

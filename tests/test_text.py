@@ -1,6 +1,7 @@
 """What people see: no character of a name acts on a terminal or a page, and any date can be shown."""
 
 import sys
+from datetime import date
 
 import polars as pl
 import pytest
@@ -131,6 +132,28 @@ def test_dates_of_any_year_are_shown(dtype):
     with pytest.raises(sm.ReportError, match="years 1 to 9999"):
         over_time(report, "accuracy")
     assert list(map(cell, shown)) == [*shown[:4], "null"]
+
+
+@pytest.mark.thorough
+def test_everything_printed_fits_the_terminal_and_a_pipe_has_no_width(monkeypatch, tmp_path):
+    days = [date(2026, 1, 1), date(2026, 1, 2)] * 50
+    rows = {"y": [0, 1, 1, 1] * 25, "a": [0.1, 0.6, 0.4, 0.8] * 25, "b": [0.3, 0.5, 0.7, 0.2] * 25, "day": days}
+    acc = sm.binary(y_true="y", y_score={"a": "a", "b": "b"}, by="day").update(rows)
+    report = acc.rollup().finalize(confidence=0.95)
+    store = sm.MetricStore(tmp_path / "history")
+    store.append(acc, batch_id="all")
+    rule = sm.Rule("log_loss <= 0.05", against="1d", name="a name of some length")
+    printed = (
+        report,
+        report.compare("a", "b"),
+        sm.check(store, rule),
+        sm.drift(acc.filter(pl.col("day") == days[0]).rollup(), acc.filter(pl.col("day") == days[1]).rollup()),
+    )
+    wide = [max(map(len, str(shown).splitlines())) for shown in printed]
+    assert all(width > 60 for width in wide[:3])
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "60")
+    assert all(max(map(len, str(shown).splitlines())) <= 60 for shown in printed)
 
 
 def test_markup_is_escaped_for_both():

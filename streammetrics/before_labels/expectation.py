@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -224,8 +222,7 @@ class Expectation:
         return self.get(metric)
 
     def __str__(self) -> str:
-        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-        return text.render(self.frame, self.scores.by, width)
+        return text.render(self.frame, self.scores.by, text.terminal_width())
 
     def __repr__(self) -> str:
         return str(self)

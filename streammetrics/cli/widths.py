@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
-
 import click
+
+from streammetrics.text import terminal_width
 
 PIPED = 120
 KEY = "streammetrics.width"
@@ -15,4 +14,4 @@ def width() -> int:
     """Return the maximum number of characters of a line: ``--width``, that of the terminal, or 120."""
     context = click.get_current_context(silent=True)
     asked: int | None = context.meta.get(KEY) if context else None
-    return asked or (shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPED)
+    return asked or terminal_width() or PIPED

@@ -232,7 +232,7 @@ class Drift:
         return "weights do not count rows" if weighted else None
 
     def __str__(self) -> str:
-        return text.drifts(self.frame)
+        return text.drifts(self.frame, text.terminal_width())
 
     def __repr__(self) -> str:
         return str(self)

@@ -72,7 +72,7 @@ class Findings:
         return bool(self.frame["passes"].all())
 
     def __str__(self) -> str:
-        return text.findings(self.frame)
+        return text.findings(self.frame, text.terminal_width())
 
     def __repr__(self) -> str:
         return str(self)

@@ -173,7 +173,7 @@ class Comparison:
         return f"The two evaluations have different numbers of rows{numbers}. {remedy}"
 
     def __str__(self) -> str:
-        return text.differences(self.frame, self.note)
+        return text.differences(self.frame, self.note, text.terminal_width())
 
     def __repr__(self) -> str:
         return str(self)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from numbers import Real
@@ -729,8 +727,7 @@ class Report:
         return report_html(self)
 
     def __str__(self) -> str:
-        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-        return text.render(self.frame, self.by, width)
+        return text.render(self.frame, self.by, text.terminal_width())
 
     def __repr__(self) -> str:
         return str(self)
