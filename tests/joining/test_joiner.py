@@ -218,7 +218,7 @@ def test_labels_can_bring_further_columns(tmp_path):
         ({"id": [None], "p": [0.1], "day": [FIRST]}, sm.DataError, "Column 'id' contains null in 1 of 1 rows"),
         ({"id": [1.0, math.nan], "p": [0.1] * 2, "day": [FIRST] * 2}, sm.DataError, "'id' contains NaN in 1 of 2 rows"),
         ({"id": [1], "p": [7.0], "day": [FIRST]}, sm.DataError, r"scores outside \[0, 1\]"),
-        ({"id": [1], "p": [0.1], "day": ["a"]}, sm.ColumnError, "'day' is of type String; the rows"),
+        ({"id": [1], "p": [0.1], "day": ["a"]}, sm.ColumnError, "'day' must be Date .*, got String"),
         ({"id": [1], "p": [0.1], "day": pl.Series([None], dtype=pl.Date)}, sm.DataError, "Column 'day' contains null"),
         (
             {"id": [1], "p": [0.1], "day": [date.max]},

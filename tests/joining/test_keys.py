@@ -57,7 +57,7 @@ def test_keys_that_join(keys, tmp_path):
             "integers beyond 2.63 in 1 of 2 rows. Cast it to String",
         ),
         (pl.Series([1], dtype=pl.Int128), sm.ColumnError, "'id' cannot be a key, because it is of type Int128"),
-        (pl.Series([[1]]), sm.ColumnError, "cannot be a key. Cast it to String"),
+        (pl.Series([[1]]), sm.ColumnError, "cannot be a key, .* Cast it to String"),
         (pl.Series([[1]], dtype=pl.Array(pl.Int64, 1)), sm.ColumnError, "cannot be a key"),
         (pl.Series([{"a": 1}]), sm.ColumnError, "cannot be a key"),
         (pl.Series([time(1)]), sm.ColumnError, "cannot be a key"),
@@ -82,7 +82,7 @@ def test_keys_that_are_refused(keys, error, message, tmp_path):
     [
         ([FIRST], [20454], "'id' must be Date as in the waiting rows, got Int64"),
         ([MORNING], [MORNING.replace(tzinfo=UTC)], "'id' must be Datetime.* as in the waiting rows, got Datetime"),
-        ([FIRST], ["2026-01-01"], "of type String"),
+        ([FIRST], ["2026-01-01"], "must be Date .*, got String"),
         ([1, 2], ["02"], "must fit type Int64 .*, got String"),
         ([1.5], [2**53 + 1], "must fit type Float64 .*, got Int64"),
     ],
