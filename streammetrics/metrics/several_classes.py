@@ -155,7 +155,8 @@ def mcc(correct: Expr, actual: Expr, predicted: Expr) -> Expr:
     """
     correct, actual, predicted = near_one(actual.sum(), correct, actual, predicted)
     excess = _apart(actual, predicted) - actual.sum() * (actual - correct).sum()
-    return excess / (_apart(actual, actual) * _apart(predicted, predicted)).sqrt()
+    scale = _apart(actual, actual) * _apart(predicted, predicted)
+    return pl.when(scale > 0).then(excess / scale.sqrt())  # excess of one label is 0 only up to rounding
 
 
 def _beyond_chance(

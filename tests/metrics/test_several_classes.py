@@ -230,6 +230,12 @@ def test_constant_predictions_are_no_agreement_beyond_chance():
     assert found["balanced_accuracy"] == 1 / 3
 
 
+@pytest.mark.parametrize("weight", [[0.1, 0.2], [5 * (10**15 + 37), 6 * (10**15 + 37)]])
+def test_rounded_sums_of_one_label_have_no_correlation(weight):
+    for labels in (["b", "b"], ["a", "b"]), (["a", "b"], ["b", "b"]):
+        assert read([m.mcc], confusion_cells(*labels, weight))["mcc"].item() is None
+
+
 @pytest.mark.parametrize("metric", METRICS, ids=str)
 def test_nothing_is_undefined(metric):
     assert read([metric], confusion_cells(["a"], ["a"]).clear()).height == 0
