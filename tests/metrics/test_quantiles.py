@@ -23,6 +23,7 @@ from streammetrics.metrics.quantiles import (
     iqr,
     mad,
     maximum,
+    mean,
     median,
     median_absolute_error,
     median_error,
@@ -171,6 +172,7 @@ def test_ranks_are_never_one_off():
         assert found[name].to_list() == pytest.approx(truth, rel=1e-15)
         whole = [(n - 1) * percent % 100 == 0 for n in sizes]
         assert found.filter(pl.Series(whole))[name].to_list() == [t for t, w in zip(truth, whole, strict=True) if w]
+    assert read_one(quantile(q=0.9995), [0, 1], [0, 1], [1, 1]) == (0.9995, 0.9995, 0.9995)
     rows = [*range(8), *[inf] * 93]
     assert read_one(quantile(q=0.07), rows, rows, [1] * 101) == (7, 7, 7)
     assert read_one(quantile(q=0.29), [-inf] * 29 + [0] * 72, [-inf] * 29 + [0] * 72, [1] * 101) == (0, 0, 0)
@@ -320,6 +322,7 @@ def test_the_value_takes_rows_at_the_middle_of_their_bins():
     assert read_one(iqr, [1], [3], [2]) == (0, 0, 2)
     assert read_one(minimum, low, high, [1, 1, 1]) == (-2, -3, -1)
     assert read_one(maximum, low, high, [1, 1, 1]) == (6, 4, 8)
+    assert read_one(mean, low, high, [1, 2, 1]) == (2, 0.75, 3.25)
     assert read_one(rec_auc(limit=4), low, high, [1, 1, 0]) == (0.5, 0.25, 0.75)
 
 

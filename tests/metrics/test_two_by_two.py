@@ -73,6 +73,7 @@ def test_equals_scikit_learn(metric, reference, seed):
         (m.majority_accuracy, (1, 0, 0, 9), 0.9),
         (m.normalized_accuracy, (94, 50, 6, 850), 1 - (56 / 1000) / (100 / 1000)),
         (m.class_imbalance, (94, 50, 6, 850), 9.0),
+        (m.class_imbalance, (850, 6, 50, 94), 9.0),
         (m.cost(fp=1, fn=10), (3, 1, 2, 4), 2.1),
         (m.cost(tp=-1, tn=-2), (3, 1, 2, 4), (-3 + 1 + 2 - 8) / 10),
         (m.support, (3, 1, 2, 4), 10),
@@ -109,7 +110,11 @@ def test_perfect_and_reversed_predictions_of_many_rows(rows):
 @pytest.mark.parametrize(
     ("table", "kappa", "band"),
     [
+        ((3, 0, 0, 0), None, "undefined: 0/0"),
         ((0, 1, 1, 0), -1.0, "poor"),
+        ((0, 9, 1, 0), -18 / 82, "poor"),
+        ((0, 1, 9, 0), -18 / 82, "poor"),
+        ((0, 1, 1, 9), -2 / 20, "poor"),
         ((1, 1, 1, 1), 0.0, "none to slight"),
         ((3, 2, 2, 3), 0.2, "none to slight"),
         ((25, 10, 15, 20), 2 / 7, "fair"),
@@ -133,10 +138,10 @@ def test_band_of_kappa_is_exact_at_the_edges(table, kappa, band):
 @pytest.mark.parametrize(
     ("table", "band"),
     [
-        ((3, 0, 0, 2), "balanced"),
-        ((3, 0, 0, 1), "slightly imbalanced"),
-        ((9, 0, 0, 1), "imbalanced"),
-        ((10, 0, 0, 1), "highly imbalanced"),
+        ((2, 1, 1, 1), "balanced"),
+        ((5, 1, 1, 1), "slightly imbalanced"),
+        ((1, 11, 1, 7), "imbalanced"),
+        ((1, 18, 1, 1), "highly imbalanced"),
     ],
 )
 def test_band_of_class_imbalance(table, band):
