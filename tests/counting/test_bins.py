@@ -9,7 +9,7 @@ import pytest
 
 from streammetrics.counting import bins
 from streammetrics.counting.bins import Bins
-from streammetrics.counting.fitting import fit
+from streammetrics.counting.fitting import Cells, add_up, fit, sort_order
 from streammetrics.kernels import Runs, choice, hash_tables
 from streammetrics.kernels.lattice import Lattice
 from streammetrics.rows.arrays import Rows
@@ -248,3 +248,22 @@ def test_bins_near_atoms_may_be_more_than_the_capacity():
     counter = made(capacity=8, domain="real")
     counter.add(rows_of(values, label, group), GROUPS)
     assert fitted(counter).equals(expected(values, label, group, counter.lattice, 8))
+
+
+def is_summed(group, low, weight):
+    """Whether equal cells add up, in the order of their rows to the last bit."""
+    cells = sorted(set(zip(group.tolist(), low.tolist(), strict=True)))
+    expected = [(g, k, np.add.reduceat(weight[(group == g) & (low == k)], [0]).item()) for g, k in cells]
+    group, low, _, [sums] = add_up(Cells(group, low, np.zeros(len(low), dtype=np.int64), [weight]))
+    return list(zip(group.tolist(), low.tolist(), sums.tolist(), strict=True)) == expected
+
+
+def test_equal_cells_add_up_in_any_order():
+    for group, low in product(product((0, 1), repeat=3), product((0, 1, 2), repeat=3)):
+        assert is_summed(np.array(group), np.array(low), np.array([0.1, 0.2, 0.4])), (group, low)
+    rng = np.random.default_rng(0)
+    assert is_summed(rng.integers(0, 4, 2_000), rng.integers(-2, 3, 2_000), rng.random(2_000))
+
+
+def test_groups_are_sorted_by_all_of_their_bits():
+    assert sort_order(np.array([1 << 16, 1, 0, 1])).tolist() == [2, 1, 3, 0]
