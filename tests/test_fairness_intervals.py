@@ -67,8 +67,15 @@ def test_fairness_against_a_reference():
     assert found["ratio"].is_between(found["ratio_ci_lower"], found["ratio_ci_upper"]).all()
 
 
-def test_fairness_has_the_interval_of_the_wider_metric():
-    cells = {"f": (5, 8, 5, 2), "m": (6, 1, 4, 9), "x": (3, 2, 3, 6)}
+@pytest.mark.parametrize(
+    "cells",
+    [
+        {"f": (5, 8, 5, 2), "m": (6, 1, 4, 9), "x": (3, 2, 3, 6)},
+        {"f": (8, 600, 2, 400), "m": (4, 330, 6, 670)},  # recall differs more, of few positives
+    ],
+    ids=["few rows", "few positives"],
+)
+def test_fairness_has_the_interval_of_the_wider_metric(cells):
     report = report_of(cells, column="gender")
     found = {r["criterion"]: r for r in report.fairness(over="gender").iter_rows(named=True)}
     (recall,), (fpr,) = (report.gaps(m, over="gender").to_dicts() for m in ("recall", "fpr"))

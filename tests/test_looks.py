@@ -54,6 +54,16 @@ def test_each_group_and_each_rollup_is_a_stream():
     assert found.with_confidence(0.95).frame.equals(acc.finalize(METRICS, confidence=0.95).frame)
 
 
+def test_a_null_group_and_each_threshold_are_streams_too():
+    frame = rows(np.random.default_rng(4), streams=2).with_columns(stream=pl.col("stream").replace(0, None))
+    found = binary(by="stream", thresholds=(0.3, 0.6)).update(frame).finalize("recall", confidence=0.95, always=1_000)
+    for part in frame.partition_by("stream", maintain_order=True):
+        for threshold in (0.3, 0.6):
+            alone = binary(thresholds=(threshold,)).update(part)
+            own = found.frame.filter(pl.col("stream").eq_missing(part["stream"][0]), threshold=threshold)
+            assert_frame_equal(own.drop("stream"), alone.finalize("recall", confidence=0.95, always=1_000).frame)
+
+
 def test_weights_are_no_rows():
     """Whole weights must not pass for rows, of which a share would be exact."""
     acc = binary(sample_weight="w").update(rows(np.random.default_rng(2), streams=2, count=500))
