@@ -98,6 +98,12 @@ def test_what_is_hidden_is_read_off_straight_lines():
         assert estimates_by_group(metric, table) == [pytest.approx(expected, rel=1e-15)], metric
 
 
+def test_weights_lie_on_lines_between_the_middles_of_centroids():
+    centroids = [1, 2, 3], [0.5, 1, 0.5], [0, 1, 2], [2, 3, 4]
+    for q, value in ((0.25, 4 / 3), (0.5, 2), (0.75, 8 / 3)):
+        assert digest_quantile(*centroids, True, q=q) == pytest.approx(value, rel=1e-15)
+
+
 def test_groups_are_read_apart():
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(20, 9))
