@@ -17,7 +17,7 @@ from streammetrics.rows.arrays import Rows
 GROUPS = 5
 
 
-@pytest.fixture(autouse=True, params=[1 << 20, 100], ids=["listed", "in tables"])
+@pytest.fixture(autouse=True, params=[100, 1 << 20], ids=["in tables", "listed"])
 def few_rows_are_listed(request, monkeypatch):
     monkeypatch.setattr(bins, "FEWEST", request.param)
     monkeypatch.setattr(bins, "ROWS_OF_A_BIN", 0)
