@@ -43,7 +43,7 @@ def highest_scores(total: Report) -> str:
         curve = total.curve("lift")
     except MetricError:
         return ""
-    curve = _rated(curve.filter(pl.col("threshold").is_finite()))
+    curve = curve.filter(pl.col("threshold").is_finite())
     keys = _keys_of(curve)
     parts = [
         curve.filter(at_most(pl.col("targeted"), top))
@@ -54,7 +54,7 @@ def highest_scores(total: Report) -> str:
     ]
     listed = [
         [*_keys(row, ["highest scores", *keys]), _number(row, "threshold"), *_rates(row), _lift(row)]
-        for row in rows(pl.concat(parts).drop_nulls("threshold").head(MOST))
+        for row in rows(_rated(pl.concat(parts).drop_nulls("threshold").head(MOST)))
     ]
     header = ["highest scores", *keys, "threshold", *RATES, "lift"]
     return _titled("Results among the highest scores", header, listed)

@@ -15,9 +15,7 @@ def uninterrupted(step: Callable[[], None]) -> None:
         step()
         return
     errors: list[BaseException] = []
-    claim = (
-        threading.Lock()
-    )  # taken by the step as it starts, or before by an interrupt, and then the step never starts
+    claim = threading.Lock()  # whoever takes it decides whether the step runs: its thread, or an earlier interrupt
     done = threading.Event()  # in Python 3.11, an interrupted join considers a thread ended
 
     def run() -> None:

@@ -109,7 +109,8 @@ class _Rows:
     def variance(self, cuts: Sequence[float], influence: Sequence[float]) -> float:
         """Return the variance of a statistic whose influence is constant between ascending cuts."""
         reached = [0.0, *np.interp(cuts, self._values, self._squares), self._squares[-1]]
-        return float(np.diff(reached) @ np.square(influence))
+        with np.errstate(over="ignore"):  # an infinite variance has no interval
+            return float(np.diff(reached) @ np.square(influence))
 
     def share(self, value: float) -> float:
         """Return the share of rows up to a value."""
