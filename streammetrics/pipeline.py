@@ -6,20 +6,26 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from itertools import cycle
 from typing import Any, overload
+
+import numpy as np
 
 from streammetrics.accumulator import Accumulator
 from streammetrics.errors import SourceError, SpecificationError, StreamMetricsError
 from streammetrics.metrics import Metric
 from streammetrics.report.report import Report
-from streammetrics.rows.batches import read
+from streammetrics.rows.batches import Batch, read
 from streammetrics.sources.streams import Source, Stream, open_stream
-from streammetrics.state.content import Content
+from streammetrics.state.content import BLOCK, Content
 from streammetrics.system.forks import require_threads
 from streammetrics.system.lazy import missing_extra
 
 BATCH = 1_048_576  # rows per batch, if the source does not determine it
 STEP = 0.05  # seconds between checks for an interrupt, which does not wake a thread that waits for another
+TEAM = 2  # threads that share the counters of many groups
+FEWEST = TEAM * BLOCK  # rows of a batch that are divided among a team,
+ROWS_OF_A_BIN = 2  # if histogram bins get so few of them
 GRACE = 20  # steps that a source gets to return after an interrupt
 
 
@@ -70,12 +76,14 @@ def accumulate(
     columns = tuple(dict.fromkeys(c for target in targets for c in target.roles.sources))
     stream = open_stream(source, columns, BATCH)
     feed = _Feed(stream.batches)
-    parts = [_Part([target._content.empty() for target in targets]) for _ in range(workers or os.cpu_count() or 1)]
+    threads = workers or os.cpu_count() or 1
+    parts = [_Part(targets) for _ in range(threads)]
+    common = [_Part(targets) for _ in range(threads // TEAM)]
     try:
         with stream.naming_rows([target.roles for target in targets]), _progress_bar(stream, progress) as bar:
-            _run(feed, parts, bar)
+            _run(feed, list(map(_Worker, parts, cycle(common or [None]))), bar)
     finally:
-        _absorb(targets, parts)
+        _absorb(targets, [*parts, *common])
     return acc
 
 
@@ -172,20 +180,44 @@ def require_rows(filled: Iterable[Accumulator]) -> None:
 
 
 class _Part:
-    """What a thread has processed: one content per accumulator, all of the same batches."""
+    """One content per accumulator, all of the same batches."""
 
-    def __init__(self, contents: Sequence[Content]) -> None:
-        self.contents = contents
+    def __init__(self, targets: Sequence[Accumulator]) -> None:
+        self.contents = [target._content.empty() for target in targets]
+        self.lock = threading.Lock()
+
+    def add(self, rows: Sequence[Batch], shares: Sequence[Sequence[Batch]]) -> None:
+        """Add one batch to all contents, or to none if one of them rejects it."""
+        with self.lock:
+            for content, more in zip(self.contents, rows, strict=True):
+                content.require(more)
+            for content, more, divided in zip(self.contents, rows, shares, strict=True):
+                content.add(more, divided)
+
+
+class _Worker:
+    """A thread, and where it counts batches: in a part of its own, or in one shared by its team if bins are many."""
+
+    def __init__(self, own: _Part, common: _Part | None) -> None:
+        self.own = own
+        self.common = common
         self.busy = False  # while a batch is drawn and not yet processed
         self.done = threading.Event()  # an interrupted Thread.join would consider a thread ended
 
     def add(self, batch: Any) -> None:
-        """Add one batch to all contents, or to none if one of them rejects it."""
-        rows = [read(batch, content.roles) for content in self.contents]
-        for content, more in zip(self.contents, rows, strict=True):
-            content.require(more)
-        for content, more in zip(self.contents, rows, strict=True):
-            content.add(more)
+        """Add one batch to one of the parts."""
+        rows = [read(batch, content.roles) for content in self.own.contents]
+        shares = [_shares(*each) if self.common else [] for each in zip(rows, self.own.contents, strict=True)]
+        part = self.common if self.common and any(shares) else self.own
+        part.add(rows, shares)
+
+
+def _shares(rows: Batch, content: Content) -> list[Batch]:
+    """The rows divided by group for the threads of a team; none if the counters of all groups are small."""
+    if rows.height < FEWEST or not content.capacity or not content.roles.keys:
+        return []
+    bins = np.minimum(rows.sizes, content.capacity).sum()
+    return rows.divided(TEAM) if bins * ROWS_OF_A_BIN >= rows.height else []
 
 
 class _Feed:
@@ -197,10 +229,10 @@ class _Feed:
         self.stopped = False
         self.error: BaseException | None = None
 
-    def to(self, part: _Part) -> Iterator[Any]:
-        """Batches for a part."""
+    def to(self, worker: _Worker) -> Iterator[Any]:
+        """Batches for a thread."""
         while True:
-            part.busy = False
+            worker.busy = False
             with self._lock:
                 if self.stopped:
                     return
@@ -208,7 +240,7 @@ class _Feed:
                     batch = next(self._batches)
                 except StopIteration:
                     return
-                part.busy = True
+                worker.busy = True
             yield batch
 
     def stop(self, error: BaseException | None = None) -> None:
@@ -217,33 +249,33 @@ class _Feed:
         self.error = self.error or error
 
 
-def _run(feed: _Feed, parts: Sequence[_Part], bar: Any) -> None:
-    def work(part: _Part) -> None:
+def _run(feed: _Feed, workers: Sequence[_Worker], bar: Any) -> None:
+    def work(worker: _Worker) -> None:
         try:
-            for batch in feed.to(part):
-                part.add(batch)
+            for batch in feed.to(worker):
+                worker.add(batch)
                 if bar is not None:
                     bar.update(_height(batch))
-            for content in part.contents:
+            for content in worker.own.contents:
                 content.observe()  # here, where several threads do it in parallel
         except BaseException as error:
             feed.stop(error)
         finally:
-            part.busy = False
-            part.done.set()
+            worker.busy = False
+            worker.done.set()
 
-    threads = [threading.Thread(target=work, args=(part,), daemon=True) for part in parts]
+    threads = [threading.Thread(target=work, args=(worker,), daemon=True) for worker in workers]
     try:
         for thread in threads:
             thread.start()
-        for part in parts:
-            while not (part.done.wait(STEP) or feed.stopped):
+        for worker in workers:
+            while not (worker.done.wait(STEP) or feed.stopped):
                 pass
     finally:  # an error or an interrupt: let every thread finish its batch, but do not wait for a source forever
         feed.stop()
         steps = GRACE  # not a time, which passes while a busy machine runs no thread
-        for part in parts:
-            while (part.busy or steps > 0) and not part.done.wait(STEP):
+        for worker in workers:
+            while (worker.busy or steps > 0) and not worker.done.wait(STEP):
                 steps -= 1
     if feed.error is not None:
         raise feed.error

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 import streammetrics as sm
+from streammetrics import pipeline
 from streammetrics.counting import fitting, tables
 from streammetrics.rows.arrays import Rows
 from streammetrics.state import content
@@ -43,6 +44,7 @@ def use_small_chunks(monkeypatch, rows=300):
     monkeypatch.setattr(state, "PENDING", rows // 2)
     monkeypatch.setattr(tables, "LOOSE", rows // 2)
     monkeypatch.setattr(fitting, "ROWS", rows // 2)
+    monkeypatch.setattr(pipeline, "FEWEST", rows)
 
 
 def confusion_cells(actual, predicted, weight=None, group=0):

@@ -131,9 +131,9 @@ def test_batches_are_not_drawn_ahead(monkeypatch):
     drawn, taken, ahead = [], [], []
     add = Content.add
 
-    def counted(self, rows):
+    def counted(self, rows, shares):
         taken.append(1)
-        return add(self, rows)
+        return add(self, rows, shares)
 
     def batches():
         for _ in range(50):

@@ -7,7 +7,9 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from streammetrics.errors import ColumnError
 from streammetrics.kernels import Codes
@@ -16,6 +18,8 @@ from streammetrics.rows.columns import Reader, require_columns
 from streammetrics.rows.folds import fold
 from streammetrics.rows.frames import decoded, joint_types, to_frame, types_of
 from streammetrics.rows.roles import FOLD, LABEL, SINGLE, Roles
+
+LARGE = 32  # a group is large if it has more rows than a batch divided by this
 
 
 class Field(NamedTuple):
@@ -71,6 +75,38 @@ class Batch:
             return self.by, None
         groups, codes = encode(self.by.head(self.height))
         return decoded(groups), codes
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """The number of rows of each group."""
+        groups, codes = self.groups
+        return np.array([self.height]) if codes is None else np.bincount(codes, minlength=groups.height)
+
+    def divided(self, shares: int) -> list[Batch]:
+        """Divide rows that are grouped into shares of about the same size.
+
+        A group is in the same share of every batch. Only the rows of large groups are spread over all shares.
+        """
+        groups, codes = self.groups
+        assert codes is not None
+        share = (groups.hash_rows() % shares).to_numpy().astype(np.uint8)
+        large = self.sizes > self.height // LARGE
+        of_row = share[codes]
+        if large.any():
+            rows = np.flatnonzero(large[codes])
+            of_row[rows] = np.arange(len(rows)) % shares
+        return [self._part(of_row == i, large | (share == i)) for i in range(shares)]
+
+    def _part(self, rows: NDArray[np.bool_], chosen: NDArray[np.bool_]) -> Batch:
+        """The rows of some groups."""
+        groups, codes = self.groups
+        assert codes is not None
+        places, mask = np.flatnonzero(rows), pl.Series(rows)
+        columns = {field: column.filter(mask) for field, column in self.columns.items()}
+        part = Batch(len(places), self.by.clear(), columns, self.label)
+        codes = (np.cumsum(chosen) - 1)[codes[places]]
+        vars(part).update(types=self.types, groups=(groups.filter(chosen), codes))  # not read again
+        return part
 
 
 def read(data: Any, roles: Roles) -> Batch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from itertools import product
 
@@ -19,9 +20,11 @@ from streammetrics.state.overflow import may_overflow, refuse_overflow, refuse_o
 from streammetrics.state.tables import State
 from streammetrics.state.tally import Tally, no_state
 from streammetrics.statistics import ConfusionMatrix, RowCounts, RowSums
+from streammetrics.statistics.binned import Binned
 from streammetrics.statistics.paired import pairs_kept
 from streammetrics.statistics.row_counts import COUNTABLE
 from streammetrics.system.interrupts import uninterrupted
+from streammetrics.system.threads import in_threads
 
 BLOCK = 262_144  # minimum number of rows counted at once, since kernels are compiled for no fewer,
 MANY = 1_024  # number of groups from which on it is
@@ -43,7 +46,7 @@ class Content:
         self.types: pl.Schema = _types(roles, state)
         self._merged = state
         self._pending: list[State] = []
-        self._tally: Tally | None = None
+        self._tallies: list[Tally] = []
         self._held: Batch | None = None
         self._known: pl.DataFrame | None = None  # groups of all rows, counted only if they could exceed the limit
         self._loaded = int(state.tables[RowCounts.name].select(pl.sum("rows", "dropped")).sum_horizontal().item())
@@ -54,6 +57,11 @@ class Content:
     def statistics(self) -> states.Statistics:
         """The statistics."""
         return self._merged.statistics
+
+    @property
+    def capacity(self) -> int:
+        """Maximum number of histogram bins per group; 0 without a histogram."""
+        return max((s.capacity for s in self.statistics if isinstance(s, Binned)), default=0)
 
     def empty(self) -> Content:
         """Return empty content of the same types."""
@@ -89,14 +97,19 @@ class Content:
         if self._may_exceed_limit(rows.height):
             self._require_groups(types, rows.groups[0])
 
-    def add(self, rows: Batch) -> None:
-        """Add rows that `require` accepted. Small batches are buffered."""
+    def add(self, rows: Batch, shares: Sequence[Batch] = ()) -> None:
+        """Add rows that `require` accepted. Small batches are buffered.
+
+        Args:
+            rows: Any rows.
+            shares: The same rows divided by group, to count them in several threads.
+        """
         if self._held is not None and not self._held.fits(rows):
             self.observe()
         self.types = self._joint_types(rows.types)
         buffer = max(BUFFER, min(ROWS_OF_A_GROUP * self._groups, MOST_ROWS))
-        if rows.height >= buffer // 2:
-            uninterrupted(lambda: self._count(rows))
+        if shares or rows.height >= buffer // 2:
+            uninterrupted(lambda: self._count(*(shares or [rows])))
         else:
             self._held = append(self._held or no_rows(self.roles), rows)
             if self._held.height >= buffer:
@@ -124,15 +137,16 @@ class Content:
             self.limit = limit
 
     def absorb(self, other: Content) -> None:
-        """Merge other content without buffered rows, which `require_content` accepted."""
+        """Merge other content without buffered rows, which `require_content` accepted. Its tallies are taken over."""
         self.types, self.limit = self._joint_types(other.types), self.limit.joint(other.limit)
         self._loaded, self._large = self._loaded + other._loaded, self._large or other._large
         self._pending += [other._merged, *other._pending]
-        if other._tally is not None:
-            if self._tally is not None and self._tally.takes(other._tally.keys):
-                self._tally.absorb(other._tally)
+        for own, more in zip(self._tallies, other._tallies, strict=False):
+            if own.takes(more.keys):
+                own.absorb(more)
             else:
-                self._pending.append(other._tally.state())
+                self._pending.append(more.state())
+        self._tallies += other._tallies[len(self._tallies) :]
         if sum(s.cells for s in self._pending) >= max(self._merged.cells, states.PENDING):
             self._merged, self._pending = self._combined([self._merged, *self._pending]), []
 
@@ -145,18 +159,14 @@ class Content:
         """Return all rows as one state, within the limit of groups."""
         self.observe()
         self._require_whole()
-        if self._pending or self._tally is not None or self._is_over(self._merged.groups.height):
+        if self._pending or self._tallies or self._is_over(self._merged.groups.height):
             self._combine()
         return self._merged
 
     def _combine(self) -> None:
         """Merge all counted rows to one state."""
-        counted = [] if self._tally is None else [self._tally.state()]
-        self._merged, self._pending, self._tally = (
-            self._combined([self._merged, *self._pending, *counted]),
-            [],
-            None,
-        )
+        counted = in_threads(Tally.state, self._tallies)
+        self._merged, self._pending, self._tallies = self._combined([self._merged, *self._pending, *counted]), [], []
 
     def _combined(self, parts: list[State]) -> State:
         merged = states.combine(parts) if len(parts) > 1 else parts[0]
@@ -175,29 +185,37 @@ class Content:
             self._count(self._held)
             self._held = None
 
-    def _count(self, batch: Batch) -> None:
-        start, self._whole = 0, False
-        pairs = pairs_kept(self.statistics)
-        while True:
-            end = batch.end_of_piece(start, LARGE_BLOCK if self._groups > MANY else BLOCK)
-            rows = rows_by_model(batch, self.roles, start, end, pairs)
-            if self._tally is not None and not self._tally.takes(rows[0].groups):  # a group column changed its type
-                self._pending, self._tally = [*self._pending, self._tally.state()], None
-            if self._tally is None:
-                self._tally = Tally.of(rows, self.statistics, self.roles.labels)
-            else:
-                self._tally.add(rows)
-            start = end
-            if start >= batch.height:
-                break
+    def _count(self, *shares: Batch) -> None:
+        """Count rows. Each share has a tally and a thread of its own."""
+        self._whole = False
+        if not all(tally.takes(shares[0].groups[0]) for tally in self._tallies):  # a group column changed its type
+            self._pending, self._tallies = [*self._pending, *(tally.state() for tally in self._tallies)], []
+        tallies = [*self._tallies, *[None] * len(shares)]
+        counted = in_threads(self._counted, tallies[: len(shares)], shares)
+        self._tallies = [*counted, *self._tallies[len(shares) :]]
         if self._is_over(self._groups):
             self._combine()
         self._whole = True
 
+    def _counted(self, tally: Tally | None, batch: Batch) -> Tally:
+        """The tally with the rows of a batch."""
+        start, pairs = 0, pairs_kept(self.statistics)
+        block = LARGE_BLOCK if batch.groups[0].height > MANY else BLOCK
+        while True:
+            end = batch.end_of_piece(start, block)
+            rows = rows_by_model(batch, self.roles, start, end, pairs)
+            if tally is None:
+                tally = Tally.of(rows, self.statistics, self.roles.labels)
+            else:
+                tally.add(rows)
+            start = end
+            if start >= batch.height:
+                return tally
+
     @property
     def _groups(self) -> int:
         """Number of groups counted since the last state was computed."""
-        return 0 if self._tally is None else self._tally.groups.height
+        return sum(tally.groups.height for tally in self._tallies)
 
     def _require_whole(self) -> None:
         """Reject further use if rows could have been counted partially."""
@@ -216,8 +234,8 @@ class Content:
         return False
 
     def _tables_of_groups(self) -> list[pl.DataFrame]:
-        tables = [state.groups for state in (self._merged, *self._pending)]
-        return tables if self._tally is None else [*tables, self._tally.groups]
+        parts: list[State | Tally] = [self._merged, *self._pending, *self._tallies]
+        return [part.groups for part in parts]
 
     def _require_groups(self, types: pl.Schema, *more: pl.DataFrame) -> None:
         """Reject groups beyond the limit.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate, pairwise
 from typing import Any
 
 import polars as pl
@@ -81,7 +82,11 @@ def combine(states: Sequence[State]) -> State:
     else:
         keys = concat_groups([s.keys for s in states])
         groups = numbered(keys.unique(maintain_order=True)) if keys.width else ONE_GROUP
-        numbers = [find_groups(s.keys.cast(keys.schema), groups) for s in filled or states]
+        if groups.height == keys.height:  # no state has a group of another
+            ends = accumulate((s.groups.height for s in filled or states), initial=0)
+            numbers = [groups[GROUP][start:end] for start, end in pairwise(ends)]
+        else:
+            numbers = [find_groups(s.keys.cast(keys.schema), groups) for s in filled or states]
         parts = [_renumber(s, n) for s, n in zip(filled or states, numbers, strict=True)]
         missing = together([renumbered(s.missing, n) for s, n in zip(filled or states, numbers, strict=True)])
     tables = {s.name: _together([p[s.name] for p in parts]) for s in first.statistics}

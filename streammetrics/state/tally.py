@@ -48,7 +48,7 @@ class Tally:
 
     def takes(self, groups: pl.DataFrame) -> bool:
         """Return whether groups have columns of the same types."""
-        return dict(self.groups.schema) == {GROUP: self.groups.schema[GROUP], **groups.schema}
+        return groups.schema.items() <= self.groups.schema.items()
 
     def add(self, rows: Sequence[Rows]) -> None:
         """Count one more block."""

@@ -1,0 +1,150 @@
+"""Threads that divide the rows of many groups: the same counts, and a batch enters whole or not at all."""
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+from strategies import shards
+
+import streammetrics as sm
+from streammetrics import pipeline
+from streammetrics.rows.batches import Batch, read
+
+SIZE = 6_000
+rng = np.random.default_rng(5)
+DATA = pl.DataFrame(
+    {
+        "y": rng.random(SIZE) < 0.3,
+        "p": rng.random(SIZE),
+        "q": rng.random(SIZE),
+        "w": rng.integers(0, 4, SIZE) / 2,
+        "user": rng.integers(0, 500, SIZE),
+        "g": pl.Series(rng.integers(0, 60, SIZE)).cast(pl.String),
+        "class": rng.choice(["a", "b", "c"], SIZE),
+        "measured": rng.normal(size=SIZE),
+        "predicted": rng.normal(size=SIZE),
+    }
+)
+HOLES = DATA.with_columns(pl.when(pl.int_range(SIZE) % 7 == 0).then(None).otherwise(pl.col("p")).alias("p"))
+SKEWED = DATA.with_columns(g=pl.when(pl.int_range(SIZE) % 5 < 2).then(pl.lit("large")).otherwise(pl.col("g")))
+COUNTS = {"row_counts", "confusion_counts", "confusion_matrix", "score_histogram", "error_histogram"}
+TASKS = {
+    "binary": lambda: sm.binary(y_true="y", y_score="p", by="g"),
+    "weights and nulls": lambda: sm.binary(y_true="y", y_score="p", sample_weight="w", by="g", nulls="drop"),
+    "unit": lambda: sm.binary(y_true="y", y_score="p", unit="user", by="g"),
+    "two models": lambda: sm.binary(y_true="y", y_score={"one": "p", "two": "q"}, by=["g", "class"]),
+    "regression": lambda: sm.regression(y_true="measured", y_pred="predicted", by="g"),
+    "classes": lambda: sm.multiclass(
+        y_true="class", y_score={"a": "p", "b": "q", "c": "w"}, by="g", renormalize=True, capacity=64
+    ),
+}
+
+
+@pytest.fixture
+def divided(monkeypatch):
+    """Divides small batches too, and returns the sizes of the shares."""
+    found, divide = [], Batch.divided
+
+    def spy(self, shares):
+        parts = divide(self, shares)
+        found.append([part.height for part in parts])
+        return parts
+
+    monkeypatch.setattr(pipeline, "FEWEST", 1_000)
+    monkeypatch.setattr(Batch, "divided", spy)
+    return found
+
+
+@pytest.mark.parametrize("rows", [DATA, SKEWED], ids=["even", "skewed"])
+@pytest.mark.parametrize("make", TASKS.values(), ids=TASKS.keys())
+@pytest.mark.parametrize("workers", [2, pytest.param(5, marks=pytest.mark.thorough)])
+def test_a_team_counts_what_one_thread_counts(make, workers, rows, divided):
+    rows = rows.with_columns(p=HOLES["p"]) if make().roles.nulls == "drop" else rows
+    batches = shards(rows, rng, 4)
+    found = sm.accumulate(batches, make(), workers=workers)
+    expected = make().update(rows)
+    assert found.seen == expected.seen
+    for name in COUNTS & set(found.to_arrow().column_names):
+        assert found.to_arrow()[name].equals(expected.to_arrow()[name])
+    assert_frame_equal(found.finalize().frame, expected.finalize().frame, rel_tol=1e-9)
+    assert divided or max(batch.height for batch in batches) < pipeline.FEWEST
+
+
+def test_one_worker_divides_nothing(divided):
+    sm.accumulate([DATA], TASKS["binary"](), workers=1)
+    assert not divided
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        lambda: sm.binary(y_true="y", y_score="p"),
+        lambda: sm.binary(y_true="y", y_score="p", by="class", capacity=64),
+        lambda: sm.Accumulator(sm.ConfusionCounts(), y_true="y", y_score="p", by="g"),
+    ],
+    ids=["no groups", "few bins", "no histogram"],
+)
+def test_rows_of_small_counters_are_not_divided(task, divided):
+    sm.accumulate([DATA, DATA], task(), workers=2)
+    assert not divided
+
+
+def test_a_share_has_groups_of_its_own_and_some_rows_of_large_groups():
+    roles = TASKS["binary"]().roles
+    batches = [read(SKEWED[half], roles) for half in (slice(0, 3_000), slice(3_000, None))]
+    shares = [batch.divided(3) for batch in batches]
+    for batch, parts in zip(batches, shares, strict=True):
+        assert sum(part.height for part in parts) == batch.height
+        assert max(part.height for part in parts) < 1.2 * batch.height / 3
+        rows = [row for part in parts for row in zip(*_rows(part), strict=True)]
+        assert sorted(rows) == sorted(zip(*_rows(batch), strict=True))
+    owned = [{group for parts in shares for group in parts[i].groups[0]["g"]} for i in range(3)]
+    assert owned[0] & owned[1] == owned[1] & owned[2] == owned[0] & owned[2] == {"large"}
+
+
+def _rows(batch):
+    groups, codes = batch.groups
+    return groups["g"][codes].to_list(), *(column.to_list() for column in batch.columns.values())
+
+
+@pytest.mark.usefixtures("divided")
+@pytest.mark.parametrize("strict_first", [True, False])
+def test_a_batch_that_one_accumulator_rejects_is_in_none(strict_first):
+    few, many = sm.binary(y_true="y", y_score="p", by="g", max_groups=60), TASKS["weights and nulls"]()
+    accumulators = {"few": few, "many": many} if strict_first else {"many": many, "few": few}
+    bad = DATA.with_columns(g=pl.when(pl.col("g") == "7").then(pl.lit("new")).otherwise(pl.col("g")))
+    with pytest.raises(sm.DataError, match="more than 60 groups"):
+        sm.accumulate([DATA, DATA, DATA, bad], accumulators, workers=2)
+    assert few.seen == many.seen == 3 * SIZE
+    assert "new" not in many.state.groups["g"]
+
+
+def test_groups_can_become_floats_and_cannot_become_text(divided):
+    whole = DATA.with_columns(g=pl.col("g").cast(pl.Int64))
+    halves = whole.with_columns(g=pl.col("g") + 0.5)
+    found = sm.accumulate([whole, halves, whole], TASKS["binary"](), workers=2)
+    assert found.state.groups["g"].dtype == pl.Float64
+    assert found.state.groups.height == 120
+    with pytest.raises(sm.ColumnError, match="'g' has different types"):
+        sm.accumulate([DATA], found, workers=2)
+    assert found.seen == 3 * SIZE
+    assert len(divided) == 4
+
+
+@pytest.mark.usefixtures("divided")
+def test_groups_beyond_the_limit_are_one_group():
+    def make():
+        return sm.binary(y_true="y", y_score="p", by="g", max_groups=20, overflow="other")
+
+    found, expected = sm.accumulate([DATA, DATA], make(), workers=2), make().update(DATA).update(DATA)
+    assert found.to_arrow()["score_histogram"].equals(expected.to_arrow()["score_histogram"])
+
+
+@pytest.mark.usefixtures("divided")
+def test_what_a_thread_counts_alone_and_with_its_team_adds_up():
+    batches = [DATA[:900], DATA[900:], DATA[:50]]
+    accumulators = {"groups": TASKS["binary"](), "all": sm.binary(y_true="y", y_score="p")}
+    sm.accumulate(batches, accumulators, workers=2)
+    assert [acc.seen for acc in accumulators.values()] == [SIZE + 50] * 2
+    expected = TASKS["binary"]().update(pl.concat(batches))
+    assert accumulators["groups"].to_arrow()["score_histogram"].equals(expected.to_arrow()["score_histogram"])
