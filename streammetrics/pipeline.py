@@ -23,10 +23,10 @@ from streammetrics.system.lazy import missing_extra
 
 BATCH = 1_048_576  # rows per batch, if the source does not determine it
 STEP = 0.05  # seconds between checks for an interrupt, which does not wake a thread that waits for another
+GRACE = 20  # steps that a source gets to return after an interrupt
 TEAM = 2  # threads that share the counters of many groups
 FEWEST = TEAM * BLOCK  # rows of a batch that are divided among a team,
 ROWS_OF_A_BIN = 2  # if histogram bins get so few of them
-GRACE = 20  # steps that a source gets to return after an interrupt
 
 
 @overload

@@ -39,6 +39,7 @@ fused: Final = njit(cache=True, nogil=True, error_model="numpy", fastmath={"cont
 any_order: Final = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 
 FEWEST_BITS = 13  # log2 of the initial size of the hash table, which is at most half full
+NARROW = 1 << 16  # range of integers that are looked up in an array
 HASH_HIGH, HASH_LOW = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)  # odd, with well mixed bits
 LANES = 2  # number of alternating sums, a power of two, so that a row does not wait for the previous one
 SQRT_HALF = np.sqrt(0.5).view(np.int64)
@@ -60,16 +61,19 @@ def _extent_of_keys(low: int, high: int) -> Extent:
 
 
 def number(column: pl.Series) -> tuple[Codes, Codes]:
-    """1.5 ns for few distinct values, 40 ns if nearly all values are distinct."""
+    """1 ns for integers in a narrow range, 1.5 ns for few other values, 40 ns if nearly all values are distinct."""
     high: NDArray[np.integer]
     low: NDArray[np.integer]
+    codes = np.empty(len(column), dtype=np.intp)
     if column.dtype == pl.String:  # 16 bytes per string: its location, or the string itself if it is short
         views = column.to_arrow(compat_level=pl.CompatLevel.newest())
         words = np.frombuffer(views.buffers()[1], dtype=np.int64).reshape(-1, 2)[views.offset :][: len(views)]
         high, low = words[:, 0], words[:, 1]
     else:
         high = low = definition.as_integers(column)
-    codes = np.empty(len(high), dtype=np.intp)
+        lowest, highest = (int(low.min()), int(low.max())) if len(low) else (0, 0)
+        if highest - lowest < NARROW:
+            return codes, _number_narrow(low, lowest, np.full(highest - lowest + 1, -1, np.int32), codes)
     first = _number(high, low, FEWEST_BITS, codes)
     if first is None:  # too many distinct values
         first = _number(high, low, len(high).bit_length() + 1, codes)
@@ -194,6 +198,18 @@ def _arrange(codes, order, starts):
 def _take(values, order, taken):
     for place in range(len(order)):
         taken[np.uint64(place)] = values[np.uint64(order[np.uint64(place)])]
+
+
+@exact
+def _number_narrow(values, lowest, numbers, codes):
+    first, found = np.empty(len(numbers), np.intp), 0
+    for i in range(len(values)):
+        place = np.uint64(np.int64(values[i]) - lowest)
+        if numbers[place] < 0:
+            numbers[place], first[found] = found, i
+            found += 1
+        codes[i] = numbers[place]
+    return first[:found].copy()
 
 
 @exact
