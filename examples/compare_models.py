@@ -1,4 +1,4 @@
-"""Three models on the same rows, in one pass: which metrics differ beyond chance, and whose ROC curve lies above."""
+"""Compare three models on the same rows in one pass: significant differences, and which ROC curve is higher."""
 
 import tempfile
 from pathlib import Path
@@ -11,8 +11,8 @@ from streammetrics.demo import write_predictions
 score = pl.col("p_click")
 scores = {
     "model": score,
-    "rounded": score.round_sig_figs(1).alias("p_rounded"),  # kept with one digit
-    "bold": (score**1.2).alias("p_bold"),  # the same ranking, but too sure that nobody clicks
+    "rounded": score.round_sig_figs(1).alias("p_rounded"),  # one digit
+    "bold": (score**1.2).alias("p_bold"),  # the same ranking, but probabilities too low
 }
 with tempfile.TemporaryDirectory() as folder:
     write_predictions(Path(folder), rows=300_000)
@@ -22,9 +22,9 @@ rounded, bold = (report.compare("model", name) for name in ("rounded", "bold"))
 wanted = pl.col("metric").is_in(["roc_auc", "average_precision", "log_loss", "accuracy"])
 shown = pl.col("metric", "a", "b", "difference", "ci_lower", "ci_upper", "better")
 with pl.Config(tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True, tbl_cols=-1, tbl_width_chars=120):
-    print("The bold model (b) ranks as the model (a) does, so only its probabilities are worse:\n")
+    print("The bold model (b) ranks rows like the model (a), so only its probabilities are worse:\n")
     print(bold.frame.filter(wanted).select(shown))
-    print("\nRounding to one digit ties scores, and costs ranking too:\n")
+    print("\nRounding to one digit ties scores, which also makes the ranking worse:\n")
     print(rounded.frame.filter(wanted).select(shown))
-    print("\nThe longest stretches of false positive rates over which one of the two ROC curves is above the other:\n")
+    print("\nThe widest ranges of false positive rates in which one ROC curve is above the other:\n")
     print(rounded.roc().sort(pl.col("to_fpr") - pl.col("from_fpr"), descending=True).head(5).sort("from_fpr"))

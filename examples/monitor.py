@@ -1,4 +1,4 @@
-"""A model drifts on day 20. Predictions are kept at once, labels three days later; rules find when, and where."""
+"""A model drifts on day 20. Predictions arrive daily, labels three days later. Rules find the day and the segment."""
 
 import sys
 from datetime import date, timedelta
@@ -13,7 +13,7 @@ DAYS = [date(2026, 1, 1) + timedelta(days=n) for n in range(30)]
 
 
 def requests(day: date, rows: int = 6_000) -> pl.DataFrame:
-    """The score of each request of a day, and whether it led to a purchase. A broken app is released on day 20."""
+    """Return the requests of a day with scores and purchases. A broken app is released on day 20."""
     random = np.random.default_rng(day.toordinal())
     source = random.choice(["web", "app", "mail"], rows, p=[0.6, 0.3, 0.1])
     logit, noise, lost = random.normal(-1.5, 1.5, rows), random.normal(0, 1, rows), random.random(rows)
@@ -30,18 +30,18 @@ Path("scores.toml").write_text("""rule = [
     { require = "psi(of='y_score') <= 0.2", against = "28d", by = "source", min_rows = 100 },
 ]""")
 Path("quality.toml").write_text('rule = [{ require = "roc_auc >= 0.78", by = "source", alarm = "1 per year" }]')
-scores, quality = sm.MetricStore("scores"), sm.MetricStore("quality")  # without labels, and with
+scores, quality = sm.MetricStore("scores"), sm.MetricStore("quality")  # without and with labels
 unlabelled = sm.predictions(y_score="score", by=["day", "source"])
 labelled = sm.binary(y_true="bought", y_score="score", by=["day", "source"], nulls="drop")
-known: set[tuple[str, str]] = set()  # what was breached yesterday
+known: set[tuple[str, str]] = set()  # breached yesterday
 for today, before in zip(DAYS, [None] * 3 + DAYS, strict=False):
     requests(today).drop("bought").write_parquet(f"predictions/{today}.parquet", mkdir=True)
     scores.append(sm.accumulate(f"predictions/{today}.parquet", unlabelled.empty()), batch_id=str(today))
-    if before:  # its labels have come
+    if before:  # labels of that day arrive
         requests(before).select("id", "bought").write_parquet(f"labels/{before}.parquet", mkdir=True)
         kept, come = (pl.scan_parquet(f"{folder}/{before}.parquet") for folder in ("predictions", "labels"))
         quality.append(sm.accumulate(kept.join(come, on="id"), labelled.empty()), batch_id=str(before))
-    if today >= DAYS[14]:  # two weeks make a reference
+    if today >= DAYS[14]:  # the reference is two weeks
         found = [sm.check(store, sm.read_rules(f"{store.uri}.toml")) for store in (scores, quality)]
         breached = pl.concat(each.frame for each in found).filter(verdict="breached").rows(named=True)
         for row in breached:

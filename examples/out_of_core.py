@@ -1,4 +1,4 @@
-"""Evaluate files that need not fit in memory, by country, and choose a threshold."""
+"""Evaluate files of any size by country, and choose a threshold."""
 
 import tempfile
 from pathlib import Path
@@ -12,5 +12,5 @@ with tempfile.TemporaryDirectory() as folder:
     report = sm.evaluate(f"{folder}/*.parquet", task)
 
 print(report)
-print("\nThe threshold of least cost, where a missed click costs twenty times a false alarm:\n")
+print("\nThe threshold with the lowest cost if a missed click costs twenty times a false alarm:\n")
 print(report.operating_point(minimize="cost(fp=1, fn=20)").select("country", "threshold", "tp", "fp", "value"))

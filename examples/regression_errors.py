@@ -1,4 +1,4 @@
-"""Errors of a forecast, by region: MAD and quantiles with certified bounds, and intervals that allow for bad days."""
+"""Errors of a forecast by region: MAD and quantiles with bounds, and intervals that account for correlated days."""
 
 import numpy as np
 import polars as pl
@@ -11,7 +11,7 @@ random = np.random.default_rng(0)
 
 
 def batch(week: int) -> pl.DataFrame:
-    """A week of demand forecasts. Each day is off by something of its own, and one in a hundred rows by a lot."""
+    """Return a week of demand forecasts. Each day has an error of its own, and one row in a hundred a large error."""
     day = random.integers(0, 7, ROWS) + 7 * week
     region = random.integers(0, len(REGIONS), ROWS)
     demand = random.gamma(4.0, 25.0, ROWS)
@@ -30,7 +30,7 @@ shown = ["mae", "rmse", "bias", "r2", "mad(scaled=True)", "absolute_error_quanti
 report = acc.finalize(shown, confidence=0.95)
 print(report)
 
-print("\nOne wild row in a hundred lifts RMSE well above MAD. Certified bounds, and intervals where they are sound:\n")
+print("\nThe large errors of one row in a hundred raise RMSE far above MAD. With bounds and intervals:\n")
 with pl.Config(tbl_rows=-1, tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True, float_precision=4):
     wanted = pl.col("metric").is_in(["rmse", "mad(scaled=True)", "bias"])
     print(report.frame.filter(wanted).drop("note"))

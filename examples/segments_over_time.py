@@ -1,4 +1,4 @@
-"""A model by country and week: kept once by day, asked for by week, the worst segments first, and a picture."""
+"""Evaluate a model by day and country, roll up to weeks, list the worst segments, and plot them."""
 
 from datetime import date, timedelta
 
@@ -12,7 +12,7 @@ rows = 200_000
 day = random.integers(0, 56, rows)
 country = random.choice(["DE", "FR", "IN", "JP", "US"], rows, p=[0.3, 0.2, 0.1, 0.1, 0.3])
 logit = random.normal(-2, 1.2, rows)
-noise = np.where((country == "IN") & (day >= 35), 1.5, 0.1)  # something breaks in India in the sixth week
+noise = np.where((country == "IN") & (day >= 35), 1.5, 0.1)  # an incident in India from the sixth week on
 scores = pl.DataFrame(
     {
         "day": pl.Series([date(2026, 1, 5) + timedelta(days=n) for n in range(56)]).gather(day),
@@ -27,11 +27,11 @@ weekly = daily.rollup(pl.col("day").dt.truncate("1w").alias("week"), "country") 
 report = weekly.finalize(["roc_auc", "log_loss", "rows"], confidence=0.95)
 
 with pl.Config(tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True, float_precision=3):
-    print("The five worst weeks of a country, by the better end of the interval:")
+    print("The five worst pairs of a country and a week, by the better end of the interval:")
     worst = report.worst("roc_auc", n=5, by_bound=True)
     print(worst.select("week", "country", "rows", "value", "ci_lower", "ci_upper"))
-    print("How far countries lie apart, week by week:")
+    print("Differences between the best and the worst country in each week:")
     print(report.gaps("roc_auc", over="country").select("week", "highest", "lowest", "max", "min", "difference"))
 
 report.save_html("segments.html", title="Purchases by country and week")
-print("segments.html shows it in pictures, with a table of all groups to sort and filter.")
+print("segments.html has charts and a sortable table of all groups.")

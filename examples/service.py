@@ -1,7 +1,7 @@
-"""A service that scores one request at a time: uvicorn service:app. It needs Starlette and the extra `prometheus`.
+"""A service that scores one request at a time: uvicorn service:app. It requires Starlette and the `prometheus` extra.
 
-POST /score answers with a score, and GET /metrics has the gauges for Prometheus. The state is saved every minute and
-when the service stops, and loaded when it starts.
+POST /score returns a score, and GET /metrics returns gauges for Prometheus. The service saves its state every minute
+and when it stops, and loads it when it starts.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ async def score(request: Request) -> JSONResponse:
     row = await request.json()
     probability = 1 / (1 + math.exp(-row["logit"]))  # the model
     await run_in_threadpool(acc.update, {"score": [probability], "source": [row["source"]]})
-    return JSONResponse({"score": probability})  # the row is counted
+    return JSONResponse({"score": probability})  # the row is counted at this point
 
 
 def metrics(_: Request) -> Response:
@@ -42,7 +42,7 @@ async def keep_saving(stopped: asyncio.Event) -> None:
         with suppress(TimeoutError):
             await asyncio.wait_for(stopped.wait(), EVERY)
         try:
-            await run_in_threadpool(acc.save, FILE)  # whole or not at all
+            await run_in_threadpool(acc.save, FILE)  # atomic
         except sm.StreamMetricsError:
             logging.exception("The state was not saved.")
 

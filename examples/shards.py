@@ -1,4 +1,4 @@
-"""Evaluate shards apart, add up what was kept, and ask for views that nobody planned."""
+"""Evaluate shards separately, merge their states, and query groups that were not planned."""
 
 import tempfile
 from pathlib import Path
@@ -12,7 +12,7 @@ task = sm.binary(y_true="clicked", y_score="p_click", by=["day", "country"], met
 
 with tempfile.TemporaryDirectory() as name:
     folder = Path(name)
-    for day in write_predictions(folder, rows=300_000):  # each of these could be a job of its own
+    for day in write_predictions(folder, rows=300_000):  # each could be a separate job
         sm.accumulate(day, task.empty()).save(day.with_suffix(".state"))
     total = sm.Accumulator.load(*sorted(folder.glob("*.state")))
 

@@ -1,4 +1,4 @@
-"""Evaluate files on a Dask cluster: a task for each file, and one state comes home."""
+"""Evaluate files on a Dask cluster: one task per file, whose states are merged on the cluster."""
 
 import tempfile
 from pathlib import Path
@@ -18,5 +18,5 @@ def main():
             print(engine.evaluate(f"{name}/*.parquet", task))
 
 
-if __name__ == "__main__":  # workers are new processes, which read this file
+if __name__ == "__main__":  # worker processes import this file
     main()

@@ -1,4 +1,4 @@
-"""Evaluate what a DuckDB query gives, and add up saved states by SQL alone."""
+"""Evaluate the result of a DuckDB query, and query saved states with SQL."""
 
 import tempfile
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Evaluate a Ray dataset; and keep a state of each day and country on the cluster."""
+"""Evaluate a Ray dataset, and store one state per day and country on the cluster."""
 
 import tempfile
 from pathlib import Path

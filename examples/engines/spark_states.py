@@ -1,4 +1,4 @@
-"""Evaluate a Spark data frame; and keep a state of each day and country as a table of Spark's own."""
+"""Evaluate a Spark data frame, and store one state per day and country as a Spark table."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ import streammetrics as sm
 from streammetrics.demo import write_predictions
 from streammetrics.engines import spark as engine
 
-os.environ["PYSPARK_PYTHON"] = sys.executable  # workers run the Python that has this library
+os.environ["PYSPARK_PYTHON"] = sys.executable  # so that workers use this Python
 task = sm.binary(y_true="clicked", y_score="p_click", by=["country"], metrics=["rows", "roc_auc", "log_loss"])
 daily = sm.binary(y_true="clicked", y_score="p_click", by=["day", "country"], metrics=["rows", "roc_auc", "log_loss"])
 
