@@ -316,6 +316,19 @@ def test_histograms_of_models_share_axes(models):
     assert one.title == "Distribution of scores: logistic"
 
 
+@pytest.mark.parametrize(("kind", "metric"), [("roc", "roc_auc"), ("pr", "average_precision")])
+def test_the_area_of_each_model_stands_above_its_curves(models, kind, metric):
+    subtitle = getattr(charts, kind)(models).subtitle
+    for model in ("logistic", "trees"):
+        shown = re.search(rf"([\d.]+) \({model}\)", subtitle)
+        assert float(shown[1]) == pytest.approx(models.get(metric, model=model).value, abs=1e-4)
+
+
+def test_areas_of_long_names_are_left_out():
+    report = binary(y_score={"a" * 40: "p", "b" * 40: "q"})
+    assert charts.roc(report).subtitle == ""
+
+
 def test_coarse_bins_are_told(report):
     assert "in bins wider than a bar" in charts.scores(binary(capacity=8)).subtitle
     assert "in bins wider" not in charts.scores(binary(capacity=4096)).subtitle

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ TP, FP, FN, TN = (pl.col(c).cast(pl.Float64) for c in COUNTS)
 FPR, RECALL, PRECISION, FNR = fpr(FP, TN), recall(TP, FN), precision(TP, FP), fnr(TP, FN)
 TARGETED = predicted_positive_rate(TP, FP, FN, TN)
 LIFT = pl.when(TARGETED >= 1e-3).then(PRECISION / prevalence(TP, FP, FN, TN))  # before that, too few rows
+WIDE = 80  # characters that fit above a chart
 BAND = "shaded band: certified bounds of the curve"
 
 
@@ -183,12 +183,13 @@ def _said(points: pl.DataFrame) -> Expr:
 
 
 def _area(source: Source, series: Series, metric: str, called: str, keys: dict[str, Any]) -> str:
-    """The metric that summarizes the curve, for a single series of a report."""
-    if isinstance(source, pl.DataFrame) or not metric or len(series.names) != 1 or series.left_out:
+    """The metric that summarizes the curve, for each series of a report if there is room."""
+    if isinstance(source, pl.DataFrame) or not metric or series.left_out:
         return ""
-    rows = source.rows(metric, **keys)
-    if rows.height != 1 or rows["value"][0] is None:
-        return ""
-    bounds = rows.select("value", "lower", "upper").row(0)
-    said: Sequence[str] = (called, text.number(*bounds), text.bound(*bounds[1:]))
-    return " ".join(said)
+    rows = series.of(source.rows(metric, **keys)).drop_nulls("value")
+    bounds = rows.select("value", "lower", "upper").rows()
+    if len(series.names) == rows.height == 1:
+        return " ".join((called, text.number(*bounds[0]), text.bound(*bounds[0][1:])))
+    values = (f"{text.number(*each)} ({name})" for each, name in zip(bounds, rows["series"], strict=True))
+    area = f"{called} {', '.join(values)}"
+    return area if rows.height == len(series.names) and len(area) <= WIDE else ""
