@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from polars import Expr
 
 from streammetrics.kernels import ranges
 from streammetrics.uncertainty.distributions import t_quantiles, upper_level
@@ -130,6 +131,8 @@ def influence_intervals(
 def sliced(table: pl.DataFrame, counts: Sequence[str], others: Sequence[str] = ()) -> pl.DataFrame:
     """Return the table with few cells per group: adjacent cells in the same slice of each count are merged.
 
+    The highest negatives and the lowest positives have ever smaller slices, in which almost separate classes overlap.
+
     Args:
         table: The column ``group``, counts, and the edges of bins.
         counts: Counts that define the slices.
@@ -139,14 +142,20 @@ def sliced(table: pl.DataFrame, counts: Sequence[str], others: Sequence[str] = (
     >>> sliced(table, ["count"])["count"].to_list()[:3]
     [16, 15, 16]
     """
-    slices = {
-        f"slice of {c}": ((pl.col(c).cum_sum() - pl.col(c) / 2) * SLICES[c] / pl.col(c).sum()).over(GROUP)
-        for c in counts
-    }
-    placed = table.with_columns(**{name: place.fill_nan(0).floor() for name, place in slices.items()})
+    slices = {f"slice of {c}": _slice(c).over(GROUP).fill_nan(0).floor() for c in counts}
+    placed = table.with_columns(**slices)
     edges = [c for c in table.columns if c not in (GROUP, *counts, *others)]
     ends = [pl.col(c).last() if c.endswith("_high") else pl.col(c).first() for c in edges]
     return placed.group_by(GROUP, *slices, maintain_order=True).agg(pl.sum(*counts, *others), *ends).drop(*slices)
+
+
+def _slice(count: str) -> Expr:
+    """The number of the slice. The last slice of negatives and the first of positives is halved again and again."""
+    rows, slices = pl.col(count), SLICES[count]
+    place = (rows.cum_sum() - rows / 2) * slices / rows.sum()
+    if count == "neg":
+        return pl.when(place <= slices - 1).then(place).otherwise(slices - 1 - (slices - place).log(2))
+    return pl.when(place >= 1).then(place).otherwise(place.log(2)) if count == "pos" else place
 
 
 def _counts(columns: Sequence[str], products: Products) -> Sequence[str]:

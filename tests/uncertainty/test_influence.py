@@ -12,7 +12,7 @@ from scipy.special import expit, logit
 from streammetrics.errors import SpecificationError
 from streammetrics.metrics import Metric
 from streammetrics.metrics.losses import brier_skill_score, log_loss_skill
-from streammetrics.metrics.ranking import average_precision, best_f1, ks, partial_auc, roc_auc
+from streammetrics.metrics.ranking import average_precision, best_f1, ks, partial_auc, pr_auc, roc_auc
 from streammetrics.uncertainty import auc_intervals, counted, influence_intervals, sliced
 from streammetrics.uncertainty import influence as module
 
@@ -107,11 +107,21 @@ def test_it_is_as_wide_as_drawn_tables_spread(metric):
 def test_slices_tell_what_all_scores_tell():
     table = scores(2, 600, digits=9).with_columns(group=pl.lit(0))
     cells = sliced(table, ["neg", "pos"])
-    assert cells.height <= module.SLICES["neg"] + module.SLICES["pos"] < table.height
+    assert cells.height <= module.SLICES["neg"] + module.SLICES["pos"] + 2 * math.log2(600) < table.height
     assert cells.select(pl.sum("neg", "pos")).equals(table.select(pl.sum("neg", "pos")))
     for metric in (roc_auc, average_precision):
         lower, upper = limits(table, metric)
         assert limits(table, metric, cells=cells) == pytest.approx((lower, upper), abs=0.02 * (upper - lower))
+
+
+@pytest.mark.parametrize("metric", [average_precision, pr_auc, partial_auc], ids=str)
+@pytest.mark.parametrize("separation", [5, 6])
+def test_slices_tell_where_almost_separate_classes_overlap(metric, separation):
+    table = scores(separation, 2_000, separation, digits=9).with_columns(group=pl.lit(0))
+    lower, upper = limits(table, metric)
+    assert limits(table, metric, cells=sliced(table, ["neg", "pos"])) == pytest.approx(
+        (lower, upper), abs=0.15 * (upper - lower)
+    )
 
 
 def test_slices_of_every_group_are_its_own():
