@@ -256,14 +256,15 @@ def test_a_refused_batch_leaves_everything_as_it_was(bad, held, monkeypatch):
     assert acc.update(GOOD).seen == 4
 
 
-def test_an_accumulator_whose_counting_failed_says_so_from_then_on(monkeypatch):
+@pytest.mark.parametrize("held", [1, 10**6])
+def test_an_accumulator_whose_counting_failed_says_so_from_then_on(held, monkeypatch):
     """Should memory end while rows are counted in place, no wrong number is told."""
-    monkeypatch.setattr(content, "BUFFER", 1)
+    monkeypatch.setattr(content, "BUFFER", held)
     acc = task().update(GOOD)
     with monkeypatch.context() as patch:
         patch.setattr(Tally, "add", lambda *args: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            acc.update(GOOD)
+            acc.update(GOOD).flush()
     for use in (acc.to_bytes, acc.finalize, lambda: acc.update(GOOD), lambda: task().absorb(acc)):
         with pytest.raises(sm.StreamMetricsError, match="failed while counting"):
             use()

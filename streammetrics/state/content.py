@@ -146,7 +146,7 @@ class Content:
                 own.absorb(more)
             else:
                 self._pending.append(more.state())
-        self._tallies += other._tallies[len(self._tallies) :]
+        self._tallies = [*self._tallies, *other._tallies[len(self._tallies) :]]
         if sum(s.cells for s in self._pending) >= max(self._merged.cells, states.PENDING):
             self._merged, self._pending = self._combined([self._merged, *self._pending]), []
 
@@ -187,6 +187,7 @@ class Content:
 
     def _count(self, *shares: Batch) -> None:
         """Count rows. Each share has a tally and a thread of its own."""
+        self._require_whole()
         self._whole = False
         if not all(tally.takes(shares[0].groups[0]) for tally in self._tallies):  # a group column changed its type
             self._pending, self._tallies = [*self._pending, *(tally.state() for tally in self._tallies)], []
