@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import cycle
 from typing import Any, overload
 
@@ -18,6 +18,7 @@ from streammetrics.report.report import Report
 from streammetrics.rows.batches import Batch, read
 from streammetrics.sources.streams import Source, Stream, open_stream
 from streammetrics.state.content import BLOCK, Content
+from streammetrics.state.overflow import suspects
 from streammetrics.system.forks import require_threads
 from streammetrics.system.lazy import missing_extra
 
@@ -47,8 +48,8 @@ def accumulate(
     """Process a whole source with an accumulator, and return the accumulator.
 
     The source is streamed, so memory does not grow with its size. If the pass fails or is interrupted, the accumulator
-    contains the batches processed until then. Several accumulators always contain the same batches: a batch that one of
-    them rejects is in none.
+    contains the batches processed until then, except those of a thread whose memory ran out. Several accumulators
+    always contain the same batches: a batch that one of them rejects is in none.
 
     Args:
         source: Paths, folders, or globs (Parquet, CSV, NDJSON, Arrow IPC; folders of Delta Lake and Iceberg tables), a
@@ -185,14 +186,30 @@ class _Part:
     def __init__(self, targets: Sequence[Accumulator]) -> None:
         self.contents = [target._content.empty() for target in targets]
         self.lock = threading.Lock()
+        self.failed = False  # if memory runs out, contents can contain different batches, or a part of one
 
     def add(self, rows: Sequence[Batch], shares: Sequence[Sequence[Batch]]) -> None:
         """Add one batch to all contents, or to none if one of them rejects it."""
         with self.lock:
             for content, more in zip(self.contents, rows, strict=True):
                 content.require(more)
-            for content, more, divided in zip(self.contents, rows, shares, strict=True):
-                content.add(more, divided)
+            with self._counting():
+                for content, more, divided in zip(self.contents, rows, shares, strict=True):
+                    content.add(more, divided)
+
+    def observe(self) -> None:
+        """Count the buffered rows."""
+        with self.lock, self._counting():
+            for content in self.contents:
+                content.observe()
+
+    @contextmanager
+    def _counting(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.failed = True
+            raise
 
 
 class _Worker:
@@ -213,8 +230,11 @@ class _Worker:
 
 
 def _shares(rows: Batch, content: Content) -> list[Batch]:
-    """The rows divided by group for the threads of a team; none if the counters of all groups are small."""
-    if rows.height < FEWEST or not content.capacity or not content.roles.keys:
+    """The rows divided by group for the threads of a team; none if the counters of all groups are small.
+
+    Rows whose sums could overflow are not divided, so that they are summed as `Content.require` does on trial.
+    """
+    if rows.height < FEWEST or not content.capacity or not content.roles.keys or suspects(rows):
         return []
     bins = np.minimum(rows.sizes, content.capacity).sum()
     return rows.divided(TEAM) if bins * ROWS_OF_A_BIN >= rows.height else []
@@ -256,8 +276,7 @@ def _run(feed: _Feed, workers: Sequence[_Worker], bar: Any) -> None:
                 worker.add(batch)
                 if bar is not None:
                     bar.update(_height(batch))
-            for content in worker.own.contents:
-                content.observe()  # here, where several threads do it in parallel
+            worker.own.observe()  # here, where several threads do it in parallel
         except BaseException as error:
             feed.stop(error)
         finally:
@@ -282,24 +301,28 @@ def _run(feed: _Feed, workers: Sequence[_Worker], bar: Any) -> None:
 
 
 def _absorb(targets: Sequence[Accumulator], parts: Sequence[_Part]) -> None:
-    """Merge what the threads have processed into the accumulators."""
-    first, *others = parts
-    error = None
-    for part in others:
-        pairs = list(zip(first.contents, part.contents, strict=True))
+    """Merge what the threads have processed into the accumulators: into all, or into none if one of them rejects it."""
+    total, error = _Part(targets), None
+    for part in parts:
+        if part.failed:
+            continue
+        pairs = list(zip(total.contents, part.contents, strict=True))
         try:
+            part.observe()
             for content, more in pairs:
-                more.observe()
                 content.require_content(more)
         except StreamMetricsError as conflict:  # group columns of different types in two threads
             error = error or conflict
         else:
             for content, more in pairs:
                 content.absorb(more)
-    contents = [content.as_state() for content in first.contents]
-    for target, content in zip(targets, contents, strict=True):
+    filled = [(target, content.as_state()) for target, content in zip(targets, total.contents, strict=True)]
+    for target, content in filled:
         with target._lock:
             target._content.require_content(content)
+    for target, content in filled:
+        with target._lock:
+            target._content.require_content(content)  # again, since another pass could have ended in between
             target._content.absorb(content)
     if error is not None:
         raise error

@@ -1,6 +1,7 @@
 """One pass over any source: the same report from each, nothing lost on the way."""
 
 from datetime import date
+from itertools import count
 
 import duckdb
 import numpy as np
@@ -11,7 +12,9 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import streammetrics as sm
+from streammetrics.state import content
 from streammetrics.state.content import Content
+from streammetrics.state.tally import Tally
 
 SIZE = 5_000
 rng = np.random.default_rng(0)
@@ -321,3 +324,34 @@ def test_parts_that_one_accumulator_rejects_at_the_end_are_in_none():
     with pytest.raises(sm.DataError, match="more than 30 groups"):
         sm.accumulate(batches, {"many": many, "few": few}, workers=4)
     assert many.seen == few.seen > 0
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_rows_that_do_not_fit_what_one_accumulator_contains_are_in_none(workers):
+    full = sm.binary(y_true="y", y_score="p", by="g", max_groups=1).update(DATA.filter(g="DE"))
+    accumulators = {"other": sm.binary(y_true="y", y_score="p"), "full": full}
+    rows = full.seen
+    with pytest.raises(sm.DataError, match="more than 1 groups"):
+        sm.accumulate([DATA.filter(g="FR")], accumulators, workers=workers)
+    assert [acc.seen for acc in accumulators.values()] == [0, rows]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize(("buffer", "last"), [(1, 20), (10**6, 2)], ids=["in the pass", "at its end"])
+def test_a_thread_whose_memory_ran_out_leaves_nothing(workers, buffer, last, monkeypatch):
+    calls, add = count(1), Tally.add
+
+    def fails(self, rows):
+        add(self, rows)
+        if rows[0].size and next(calls) == last:
+            raise MemoryError
+
+    accumulators = {"groups": task(), "all": sm.binary(y_true="y", y_score="p")}
+    monkeypatch.setattr(content, "BUFFER", buffer)
+    with monkeypatch.context() as patch:
+        patch.setattr(Tally, "add", fails)
+        with pytest.raises(MemoryError):
+            sm.accumulate([DATA[n : n + 100] for n in range(0, SIZE, 100)], accumulators, workers=workers)
+    groups, everything = (acc.seen for acc in accumulators.values())
+    assert groups == everything
+    assert groups % 100 == 0

@@ -1,5 +1,7 @@
 """Threads that divide the rows of many groups: the same counts, and a batch enters whole or not at all."""
 
+from itertools import count
+
 import numpy as np
 import polars as pl
 import pytest
@@ -9,6 +11,8 @@ from strategies import shards
 import streammetrics as sm
 from streammetrics import pipeline
 from streammetrics.rows.batches import Batch, read
+from streammetrics.state import content
+from streammetrics.state.tally import Tally
 
 SIZE = 6_000
 rng = np.random.default_rng(5)
@@ -148,3 +152,38 @@ def test_what_a_thread_counts_alone_and_with_its_team_adds_up():
     assert [acc.seen for acc in accumulators.values()] == [SIZE + 50] * 2
     expected = TASKS["binary"]().update(pl.concat(batches))
     assert accumulators["groups"].to_arrow()["score_histogram"].equals(expected.to_arrow()["score_histogram"])
+
+
+@pytest.mark.usefixtures("divided")
+@pytest.mark.parametrize("failing", range(6))
+def test_a_batch_that_is_counted_partially_is_in_none(failing, monkeypatch):
+    calls, add = count(), Tally.add
+
+    def fails(self, rows):
+        if rows[0].size and next(calls) == failing:
+            raise MemoryError
+        add(self, rows)
+
+    accumulators = {"groups": TASKS["binary"](), "all": sm.binary(y_true="y", y_score="p")}
+    monkeypatch.setattr(content, "BUFFER", 1_000)
+    with monkeypatch.context() as patch:
+        patch.setattr(Tally, "add", fails)
+        with pytest.raises(MemoryError):
+            sm.accumulate([DATA] * 3, accumulators, workers=2)
+    assert [acc.seen for acc in accumulators.values()] == [0, 0]
+
+
+class Steps(sm.RowSums):
+    inputs = ("step",)
+
+    def of_rows(self, step):
+        return {"steps": step}
+
+
+def test_huge_values_that_cancel_out_are_not_divided(divided):
+    """Divided, all positive values of a large group would be in one share, and all negative ones in the other."""
+    rows = DATA.with_columns(g=pl.lit("large"), step=pl.when(pl.int_range(SIZE) % 2 == 0).then(1e306).otherwise(-1e306))
+    acc = sm.Accumulator(Steps(), sm.ScoreHistogram(), y_true="y", y_score="p", step="step", by="g")
+    sm.accumulate([rows], acc, workers=2)
+    assert acc.state.tables["steps"]["steps"].to_list() == [0]
+    assert not divided
