@@ -20,6 +20,7 @@ from streammetrics.sources.streams import Source, Stream, open_stream
 from streammetrics.state.content import BLOCK, Content
 from streammetrics.state.overflow import suspects
 from streammetrics.system.forks import require_threads
+from streammetrics.system.interrupts import uninterrupted
 from streammetrics.system.lazy import missing_extra
 
 BATCH = 1_048_576  # rows per batch, if the source does not determine it
@@ -84,7 +85,7 @@ def accumulate(
         with stream.naming_rows([target.roles for target in targets]), _progress_bar(stream, progress) as bar:
             _run(feed, list(map(_Worker, parts, cycle(common or [None]))), bar)
     finally:
-        _absorb(targets, [*parts, *common])
+        uninterrupted(lambda: _absorb(targets, [*parts, *common]))
     return acc
 
 
@@ -292,12 +293,16 @@ def _run(feed: _Feed, workers: Sequence[_Worker], bar: Any) -> None:
                 pass
     finally:  # an error or an interrupt: let every thread finish its batch, but do not wait for a source forever
         feed.stop()
-        steps = GRACE  # not a time, which passes while a busy machine runs no thread
-        for worker in workers:
-            while (worker.busy or steps > 0) and not worker.done.wait(STEP):
-                steps -= 1
+        uninterrupted(lambda: _let_finish(workers))
     if feed.error is not None:
         raise feed.error
+
+
+def _let_finish(workers: Sequence[_Worker]) -> None:
+    steps = GRACE  # not a time, which passes while a busy machine runs no thread
+    for worker in workers:
+        while (worker.busy or steps > 0) and not worker.done.wait(STEP):
+            steps -= 1
 
 
 def _absorb(targets: Sequence[Accumulator], parts: Sequence[_Part]) -> None:

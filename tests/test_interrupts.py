@@ -8,6 +8,9 @@ import time
 import polars as pl
 import pytest
 
+import streammetrics as sm
+from streammetrics.state.content import Content
+
 PASS = """
 import itertools, sys, time, threading
 import polars as pl
@@ -73,3 +76,18 @@ main(["evaluate", {str(tmp_path / "a.csv")!r}, "--y-true", "y", "--y-score", "p"
     code, _, err, seconds = interrupted([sys.executable, "-c", code], ready=1)
     assert (code, err) == (130, "Interrupted.\n")
     assert seconds < 20
+
+
+def test_an_interrupt_of_the_merge_at_the_end_is_raised_after_it(monkeypatch):
+    accumulators = {name: sm.binary(y_true="y", y_score="p") for name in ("first", "second")}
+    first, absorb = accumulators["first"]._content, Content.absorb
+
+    def interrupted_once(self, other):
+        absorb(self, other)
+        if self is first:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Content, "absorb", interrupted_once)
+    with pytest.raises(KeyboardInterrupt):
+        sm.accumulate([{"y": [1, 0], "p": [0.9, 0.1]}], accumulators, workers=2)
+    assert [acc.seen for acc in accumulators.values()] == [2, 2]
