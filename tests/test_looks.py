@@ -72,6 +72,22 @@ def test_weights_are_no_rows():
     assert found.value - found.ci_lower == pytest.approx(wider * (found.value - once.ci_lower))
 
 
+def test_a_threshold_inside_a_bin():
+    """Half of the bin counts as reaching it, so a share can lack half a row and is not exact."""
+    random = np.random.default_rng(2)
+    p = random.random(61)
+    acc = sm.Accumulator(sm.ScoreHistogram(capacity=8), y_true="y", y_score="p")
+    acc.update({"y": random.random(61) < p, "p": p})
+    at = partial(acc.finalize(["rows"], confidence=0.9, always=1_000).get, threshold=0.6)
+    once = acc.finalize(["rows"], confidence=0.9).get("recall", threshold=0.6)
+    recall, specificity = at("recall"), at("specificity")
+    assert (recall.value * at("positives").value, at("negatives").value) == (15.5, 29)
+    wider = float(errors_wide(61, 1_000, 0.1)) / 1.6448536269514722
+    assert recall.value - recall.ci_lower == pytest.approx(wider * (recall.value - once.ci_lower))
+    expected = share_limits(round(specificity.value * 29), 29, 1_000, 0.1)
+    assert (specificity.ci_lower, specificity.ci_upper) == pytest.approx([float(x) for x in expected])
+
+
 def test_metrics_without_an_interval_say_why():
     found = binary().update(rows(np.random.default_rng(3))).finalize(confidence=0.95, always=1_000)["ece"]
     assert found.ci_lower is None

@@ -121,6 +121,11 @@ def test_best_over_thresholds(seed, distinct, metric, reference):
     assert read(metric, label, score) == exactly(max(reference(label, score >= t) for t in [*np.unique(score), 2]))
 
 
+def test_one_row_of_each_class_with_one_score_shows_no_skill():
+    for metric in (best_youden_j, best_mcc, best_kappa):
+        assert metric([1], [1]) == metric([0.5], [0.5]) == 0
+
+
 def test_five_rows():
     label, score = np.array([1, 1, 1, 0, 0], bool), np.array([0.3, 0.2, 0.7, 0.6, 0.5])
     expected = {roc_auc: 1 / 3, gini: -1 / 3, average_precision: 0.7, ks: 2 / 3, best_f1: 0.75, best_youden_j: 1 / 3}
@@ -154,6 +159,7 @@ def test_groups_are_read_apart_and_empty_bins_do_nothing(metric):
         ([], [], "no positives"),
         ([0, 2], [2, 0], "below 0.5: chance, or labels swapped?"),
         ([2, 2], [2, 2], None),
+        ([1, 0], [0, 1], None),
         ([2**40, 1], [1, 2**40], None),
     ],
 )
