@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import streammetrics as sm
-from streammetrics.metrics import declared_metrics, f1, fbeta, precision
+from streammetrics.metrics import declared_metrics, f1, fbeta, find_metric, log_loss, precision
 from streammetrics.metrics.metric import parse_metric
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.testing import check
@@ -47,6 +47,17 @@ def test_called_with_numbers_arrays_expressions_or_options():
     assert fbeta(3, 1, 2) == f1(3, 1, 2)
 
 
+@pytest.mark.parametrize("columns", [(3,), (3, 1, 2)], ids=len)
+def test_called_with_too_few_or_too_many_columns(columns):
+    with pytest.raises(sm.MetricError, match=r"^precision is computed from the columns tp, fp\.$"):
+        precision(*columns)
+
+
+def test_an_option_and_an_average_are_read_together():
+    found = find_metric("log_loss(label=positive, average=macro)", [(*log_loss.columns, "label")])
+    assert (found.options["label"], found.average) == ("positive", "macro")
+
+
 def test_options_are_part_of_the_name(report):
     assert str(fbeta(beta=2.0)) == "fbeta(beta=2)"
     assert parse_metric("log_loss(label=positive)") == ("log_loss", {"label": "positive"})
@@ -59,6 +70,7 @@ def test_options_are_part_of_the_name(report):
         ("presicion", r" Did you mean 'precision'[^.]*\?$"),
         ("AUROC", r" Did you mean 'auroc' "),
         ("xyz", r"Unknown metric 'xyz'\.$"),
+        ("neg_xyz", r"Unknown metric 'neg_xyz'\.$"),
         ("fbeta(gamma=2)", "Options: beta"),
         ("fbeta(2)", "as a metric"),
         ("fbeta(**1)", "as a metric"),
