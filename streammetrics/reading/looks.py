@@ -23,7 +23,6 @@ ROWS, TOTAL = "number of rows", "rows of the share"  # names of no group column
 NUMBERS = ["value", *LIMITS, ROWS, TOTAL]
 PLACE = "place in the frame"
 CONTRACT = "valid at every look at one growing set of rows"
-ROUNDING = 1e-6
 
 
 def at_every_look(
@@ -85,7 +84,7 @@ def with_total(frame: pl.DataFrame, state: State, metric: Metric) -> pl.DataFram
     except MetricError:  # nothing that is kept has these counts
         return frame.with_columns(pl.lit(None, pl.Float64).alias(TOTAL))
     successes = pl.col("value") * pl.sum_horizontal(own)
-    whole = (successes - successes.round()).abs() <= ROUNDING * pl.max_horizontal(successes, 1.0)
+    whole = (successes % 1 - 0.5).abs() > 0.25  # half a row: one of a bin that a threshold cuts
     return frame.with_columns(pl.when(whole).then(pl.sum_horizontal(own)).alias(TOTAL)).drop(own)
 
 

@@ -10,6 +10,7 @@ import pytest
 from streammetrics.counting import bins
 from streammetrics.counting.bins import Bins
 from streammetrics.counting.fitting import Cells, add_up, fit, sort_order
+from streammetrics.counting.listed import Listed
 from streammetrics.kernels import Runs, choice, hash_tables
 from streammetrics.kernels.lattice import Lattice
 from streammetrics.rows.arrays import Rows
@@ -236,6 +237,15 @@ def test_runs_of_one_group_may_be_several():
     assert rows.runs == Runs(*rows.runs)
     other.add(rows, GROUPS)
     assert fitted(other).equals(fitted(counter))
+
+
+def test_listed_rows_have_one_run_per_group():
+    one = Listed(Runs(np.array([0, 2, 3, 4]), np.array([1, 4, 6])), np.array([5, 3, 9, 2]), None, None)
+    other = Listed(Runs(np.array([0, 1]), np.array([4])), np.array([7]), None, None)
+    joint = Listed.of([one, other])
+    assert [column.tolist() for column in (*joint.runs, joint.keys)] == [[0, 2, 4, 5], [1, 4, 6], [5, 3, 9, 7, 2]]
+    middle = joint.of_groups(2, 6)
+    assert [column.tolist() for column in (*middle.runs, middle.keys)] == [[0, 2], [4], [9, 7]]
 
 
 @pytest.mark.usefixtures("either_kernel")
