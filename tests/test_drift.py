@@ -202,6 +202,23 @@ def value_of_metric(found, metric, **keys):
     )
 
 
+def test_labels_are_not_compared_with_a_task_without_them():
+    rows = {"y": [1, 0, 1], "p": [0.1, 0.2, 0.3]}
+    several = sm.multilabel(y_true={"a": "y"}, y_score={"a": "p"}).update(rows)
+    with pytest.raises(sm.ReportError, match="The reference has the group column 'label', which the current side lack"):
+        _ = sm.drift(several, sm.binary(y_true="y", y_score="p").update(rows)).frame
+
+
+def test_a_group_without_known_labels_has_no_rows():
+    a, b = (
+        sm.Accumulator(sm.ConfusionCounts(), y_true="y", y_score="p", by="g", nulls="drop").update(
+            {"y": [0, 1, unknown], "p": [0.1, 0.9, 0.5], "g": ["x", "x", "y"]}
+        )
+        for unknown in (None, 1)
+    )
+    assert value(sm.drift(a, b), "ks", of="y_true", g="y")["note"] == "undefined: no rows in the reference"
+
+
 def test_groups_on_one_side_only_and_without_rows():
     make = sm.predictions(y_score="p", by="g")
     a = make.empty().update({"p": [0.1, 0.2], "g": ["x", "y"]})

@@ -72,11 +72,6 @@ def test_weights_are_no_rows():
     assert found.value - found.ci_lower == pytest.approx(wider * (found.value - once.ci_lower))
 
 
-def test_a_share_of_one_row_is_exact():
-    found = binary().update({"y": [1, 0, 0], "p": [0.9, 0.8, 0.2]}).finalize(confidence=0.9, always=10)["recall"]
-    assert (found.ci_lower, found.ci_upper) == pytest.approx([float(x) for x in share_limits(1, 1, 10, 0.1)])
-
-
 def test_a_threshold_inside_a_bin():
     """Half of the bin counts as reaching it, so a share can lack half a row and is not exact."""
     random = np.random.default_rng(2)

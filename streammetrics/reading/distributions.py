@@ -107,7 +107,7 @@ def side_by_side(reference: Distribution, current: Distribution, pairs: pl.DataF
         raise ReportError("Cannot compare values of the domain 'probability' with values of the domain 'real'.")
     atoms = set(reference.lattice.atoms) & set(current.lattice.atoms)
     common = Histogram(ALL, domains.pop(), tuple(atoms))
-    blocks = pairs.with_columns(block=(pl.col("cells").cum_sum() - pl.col("cells")) // CELLS)
+    blocks = pairs.with_columns(block=pl.col("cells").cum_sum() // CELLS)
     for block in blocks.partition_by("block", maintain_order=True) or [pairs]:
         yield common.edges(common.merge(_both(reference, current, block)))
 

@@ -11,6 +11,7 @@ from streammetrics.counting import bins
 from streammetrics.counting.bins import Bins
 from streammetrics.counting.fitting import Cells, add_up, fit, sort_order
 from streammetrics.counting.listed import Listed
+from streammetrics.counting.tabled import Tabled
 from streammetrics.kernels import Runs, choice, hash_tables
 from streammetrics.kernels.lattice import Lattice
 from streammetrics.rows.arrays import Rows
@@ -167,6 +168,17 @@ def test_bins_beside_many_others_are_found_soon():
         homes, ids = homes[left], ids[left]
         homes, tries = hash_tables.following(homes, ids) & np.uint64((1 << bits) - 1), tries + 1
     assert tries < 40
+
+
+def test_a_group_without_a_table_finds_no_bins_of_other_groups():
+    """It looks for bins in the empty slots before all tables, and nowhere else."""
+    tabled, low = Tabled(Lattice("real"), 1, weighted=False), np.arange(8) << 40
+    tabled.know(1)
+    tabled.give_tables(np.array([0]), np.array([8]), np.array([0]))
+    tabled.fill(Cells(np.zeros(8, dtype=np.intp), low, np.zeros(8, dtype=np.int64), [np.ones(8, dtype=np.int64)]))
+    tabled.know(2)
+    assert tabled.bins(np.array([0])).low.size == 8
+    assert tabled.bins(np.array([1])).low.size == 0
 
 
 @pytest.mark.usefixtures("either_kernel")
