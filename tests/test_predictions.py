@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
+from scipy import stats
 from value_bins import samples
 
 import streammetrics as sm
@@ -140,6 +141,18 @@ def test_intervals_hold_the_rate_and_the_mean():
     center = (rate + z**2 / (2 * len(p))) / (1 + z**2 / len(p))
     found = report["predicted_positive_rate"]
     assert (found.ci_lower, found.ci_upper) == pytest.approx((center - half, center + half))
+
+
+def test_the_share_of_dropped_rows_has_the_interval_of_a_share():
+    found = sm.predictions(y_score="p").update({"p": [0.5] * 36 + [None] * 4}).finalize(confidence=0.9)["dropped_rate"]
+    expected = stats.binomtest(4, 40).proportion_ci(0.9, "wilson")
+    assert (found.ci_lower, found.ci_upper) == pytest.approx(expected)
+
+
+def test_only_a_rate_of_zero_has_a_note():
+    for score, note in ((0.4, "no row is predicted positive"), (0.6, None)):
+        report = sm.predictions(y_score="p").update({"p": [0.1, 0.2, score]}).finalize()
+        assert report["predicted_positive_rate"].note == note
 
 
 def test_the_mean_of_any_numbers():
