@@ -11,8 +11,8 @@ from typing import Any, Literal
 import polars as pl
 
 from streammetrics.errors import Argument, MergeError, SpecificationError
-from streammetrics.metrics import Metric, declared_metrics, find_metrics
-from streammetrics.reading.estimates import columns_of
+from streammetrics.metrics import Metric
+from streammetrics.reading.available import find
 from streammetrics.report.report import Report
 from streammetrics.rows.batches import read
 from streammetrics.rows.roles import Column, Columns, Kind, Names, Roles, coarser, several
@@ -124,8 +124,7 @@ class Accumulator:
             expressions=names.expressions,
         )
         statistics = complete(statistics, roles)
-        tables = columns_of(statistics, roles.labels)
-        shown = None if metrics is None else tuple(m.name for m in find_metrics(metrics, tables))
+        shown = None if metrics is None else tuple(m.name for m in find(metrics, statistics, roles.labels))
         limit = GroupLimit.of(max_groups, overflow)
         self._start(Saved(roles, shown, no_state(roles, statistics)), limit)
 
@@ -346,11 +345,7 @@ class Accumulator:
                 is combined with ``unit``.
             MetricError: If a metric is unknown or not available.
         """
-        tables = columns_of(self.statistics, self.roles.labels)
-        wanted = self.metrics if metrics is None else metrics
-        if wanted is None:
-            wanted = [m for m in declared_metrics() if any(m.readable(t) for t in tables)]
-        found = find_metrics(wanted, tables)
+        found = find(self.metrics if metrics is None else metrics, self.statistics, self.roles.labels)
         if confidence is not None and not 0 < confidence < 1:
             raise SpecificationError(Argument("confidence"), f" must be between 0 and 1, got {confidence!r}.")
         if always is not None:

@@ -506,7 +506,8 @@ def test_errors_name_options(tmp_path):
     assert [main._as_option(argument) for argument in given] == [
         *("--nulls drop", "--confidence 0.95", "--renormalize", "--by")
     ]
-    assert main._as_option(Argument("one_vs_one", True)) == "one_vs_one=True"
+    assert main._as_option(Argument("one_vs_one", True)) == "--one-vs-one"
+    assert main._as_option(Argument("pairs", True)) == "pairs=True"
     assert f"File '{tmp_path}/by=DE/a.csv' not found" in run("evaluate", tmp_path / "by=DE/a.csv", *COLUMNS, code=2)
 
 

@@ -22,6 +22,7 @@ from streammetrics.cli.output import show
 from streammetrics.cli.root import command
 from streammetrics.cli.watching import watch
 from streammetrics.errors import SourceError
+from streammetrics.kernels.errors import FAMILIES
 from streammetrics.pipeline import accumulate, require_rows
 from streammetrics.rows.roles import SEVERAL
 from streammetrics.sources.streams import open_files
@@ -70,6 +71,14 @@ TASKS: dict[str, Callable[..., Accumulator]] = {
     "--domain", type=click.Choice(["probability", "real"]), help="Domain of the scores. Default: probability."
 )
 @click.option("--renormalize", is_flag=True, default=None, help="Divide class probabilities by their sum.")
+@click.option("--one-vs-one", is_flag=True, default=None, help="Also accumulate pairs of classes, for roc_auc_ovo.")
+@click.option(
+    "--family",
+    "families",
+    type=click.Choice(list(FAMILIES)),
+    multiple=True,
+    help="Additional loss of a regression, such as log for msle. Can be repeated.",
+)
 @click.option("--capacity", type=int, help="Maximum number of histogram bins per group.")
 @click.option("--max-groups", type=click.IntRange(min=1), help="Maximum number of groups. Default: 1,000,000.")
 @click.option("--overflow", type=click.Choice(["raise", "other"]), help="What to do with more groups. Default: raise.")

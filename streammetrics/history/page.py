@@ -18,8 +18,8 @@ from streammetrics.history.rules import Rule
 from streammetrics.history.views import Cut, Part, View
 from streammetrics.history.windows import Windows, after, clock, time_of
 from streammetrics.html.history import ALL_ROWS, Course, Measure, Watched
+from streammetrics.reading.available import columns_of
 from streammetrics.reading.distributions import distributions
-from streammetrics.reading.estimates import columns_of
 from streammetrics.rows.roles import several
 
 ROWS, DROPPED, SCORED, DRIFT = "rows", "dropped", "rows with or without labels", "psi"

@@ -20,8 +20,8 @@ from streammetrics.metrics.metric import Metric as Metric
 from streammetrics.metrics.metric import all_metrics as all_metrics
 from streammetrics.metrics.metric import declared_metrics as declared_metrics
 from streammetrics.metrics.metric import find_metric as find_metric
-from streammetrics.metrics.metric import find_metrics as find_metrics
 from streammetrics.metrics.metric import metric as metric
+from streammetrics.metrics.metric import metrics_of_name as metrics_of_name
 from streammetrics.metrics.metric import parse_metric as parse_metric
 from streammetrics.metrics.multilabel import *
 from streammetrics.metrics.quantiles import *

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 import inspect
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from functools import cache, cached_property
 from importlib import import_module
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -329,41 +329,39 @@ def declared_metrics() -> list[Metric]:
     return list(dict.fromkeys(m for same_name in _registry.values() for m in same_name))
 
 
-def find_metric(metric: str | Metric, tables: Collection[Collection[str]]) -> Metric:
-    """Return the metric of that name that can be computed from one of the tables, given by their column names.
+def metrics_of_name(metric: str | Metric) -> list[Metric]:
+    """Return the metrics of that name, with options bound: several if tasks share the name.
 
     Args:
         metric: A metric, or its name or alias, with options as in ``"fbeta(beta=2)"``.
-        tables: Column names of each available table.
 
     Raises:
-        MetricError: If the name is unknown, or no table has the columns of the metric.
+        MetricError: If the name or an option is unknown.
     """
     if isinstance(metric, Metric):
-        candidates, text = [metric], metric.name
-    else:
-        if not isinstance(metric, str):
-            raise MetricError(f"A metric must be a name or a Metric, got {metric!r}.")
-        name, options = parse_metric(metric)
-        named, text = _registry.get(name), metric
-        if not named:
-            raise MetricError(f"Unknown metric {name!r}.{_advice(name)}")
-        taking = [m for m in named if options.keys() <= m.options.keys() | {"average"}]
-        candidates = [m.with_options(**options) for m in taking or named]
-    for columns in tables:
-        for candidate in candidates:
-            if candidate.readable(columns):
-                return candidate
-    if candidates[0].average is not None and any(c.with_average(None).readable(t) for c in candidates for t in tables):
-        raise MetricError(f"Metric {text!r} is an average over labels, but the task has no labels.")
-    needed = " or ".join(f"({', '.join(m.columns)})" for m in candidates)
-    raise MetricError(f"Metric {text!r} is not available: no statistic in this accumulator has the columns {needed}.")
+        return [metric]
+    if not isinstance(metric, str):
+        raise MetricError(f"A metric must be a name or a Metric, got {metric!r}.")
+    name, options = parse_metric(metric)
+    named = _registry.get(name)
+    if not named:
+        raise MetricError(f"Unknown metric {name!r}.{_advice(name)}")
+    taking = [m for m in named if options.keys() <= m.options.keys() | {"average"}]
+    return [m.with_options(**options) for m in taking or named]
 
 
-def find_metrics(metrics: Sequence[str | Metric], tables: Collection[Collection[str]]) -> list[Metric]:
-    """Return each metric once, as `find_metric` finds it; a single name is one metric."""
-    wanted = [metrics] if isinstance(metrics, (str, Metric)) else metrics
-    return list(dict.fromkeys(find_metric(m, tables) for m in wanted))
+def find_metric(metric: str | Metric, columns: Collection[str]) -> Metric:
+    """Return the metric of that name that can be computed from a table with these columns.
+
+    Raises:
+        MetricError: If the name or an option is unknown, or the table lacks columns of the metric.
+    """
+    named = metrics_of_name(metric)
+    for found in named:
+        if found.readable(columns):
+            return found
+    needed = " or ".join(f"({', '.join(m.columns)})" for m in named)
+    raise MetricError(f"Metric {str(metric)!r} cannot be computed from ({', '.join(columns)}). It needs {needed}.")
 
 
 def parse_metric(text: str) -> tuple[str, dict[str, Option]]:

@@ -146,21 +146,21 @@ def operating_point(
 
 
 def _holds(constraint: Requirement) -> Expr:
-    holds: Expr = constraint.holds(_value(find_metric(constraint.metric, [_COUNTS])))
+    holds: Expr = constraint.holds(_value(find_metric(constraint.metric, _COUNTS)))
     return holds
 
 
 def _eases(constraint: Requirement) -> bool:
     """Whether a better order of the rows can only make it hold."""
-    return find_metric(constraint.metric, [_COUNTS]).better == ("high" if constraint.wants_high else "low")
+    return find_metric(constraint.metric, _COUNTS).better == ("high" if constraint.wants_high else "low")
 
 
 def _objective(maximize: str | Metric | None, minimize: str | Metric | None) -> tuple[Metric, int]:
     """The metric to optimize, and the sign that makes more of it better."""
     if maximize is not None and minimize is None:
-        metric, wanted, sign = find_metric(maximize, [_COUNTS]), "high", 1
+        metric, wanted, sign = find_metric(maximize, _COUNTS), "high", 1
     elif minimize is not None and maximize is None:
-        metric, wanted, sign = find_metric(minimize, [_COUNTS]), "low", -1
+        metric, wanted, sign = find_metric(minimize, _COUNTS), "low", -1
     else:
         raise MetricError("Pass either maximize= or minimize=.")
     if metric.better != wanted:

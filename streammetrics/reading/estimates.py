@@ -9,7 +9,8 @@ from typing import Any
 import polars as pl
 
 from streammetrics.frame import ESTIMATE, METRIC, VALUE, noted
-from streammetrics.metrics import Metric, find_metric
+from streammetrics.metrics import Metric
+from streammetrics.reading.available import columns_of_view, find
 from streammetrics.reading.curves import counts_at
 from streammetrics.rows.roles import LABEL
 from streammetrics.state.missing import NOTE, STATISTIC, THRESHOLD
@@ -19,11 +20,6 @@ from streammetrics.statistics.confusion_counts import CutCounts
 
 WIDE = 1e-3
 UNDEFINED = "undefined: 0/0"
-
-
-def columns_of(statistics: Sequence[Statistic], labels: Sequence[Any] = ()) -> list[frozenset[str]]:
-    """Return the columns available to metrics, table by table, with ``label`` for tables by label."""
-    return [_readable(s, view, labels) for s in statistics for view in s.views()]
 
 
 def estimate(state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
@@ -68,18 +64,13 @@ def at_threshold(state: State, threshold: float) -> State | None:
 
 def by_view(state: State, metrics: Sequence[Metric]) -> Iterator[tuple[Statistic, View, list[Metric]]]:
     """Each view with the metrics that are computed from it: the first that has their columns."""
-    tables = columns_of(state.statistics, state.labels)
-    left = [find_metric(m, tables) for m in metrics]
+    left = find(metrics, state.statistics, state.labels)
     for statistic in state.statistics:
         for view in statistic.views():
-            columns = _readable(statistic, view, state.labels)
+            columns = columns_of_view(statistic, view, bool(state.labels))
             own = [m for m in left if m.readable(columns)]
             left = [m for m in left if m not in own]
             yield statistic, view, own
-
-
-def _readable(statistic: Statistic, view: View, labels: Sequence[Any]) -> frozenset[str]:
-    return view.columns | {LABEL} if labels and statistic.of_label else view.columns
 
 
 def _estimate(statistic: Statistic, view: View, state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
@@ -152,10 +143,10 @@ def with_label(found: pl.DataFrame, labels: Sequence[Any]) -> pl.DataFrame:
 
 
 def _support(view: View, table: pl.DataFrame, labels: Sequence[Any]) -> pl.DataFrame:
-    """Columns group, label, support."""
-    assert view.support is not None
+    """Columns group, label, support, which is null without true labels."""
+    support = pl.lit(None, pl.Int64) if view.support is None else view.support  # scores say nothing of true labels
     first = next(iter(view.cases(table).values()))
-    found = first.group_by(GROUP, *(() if labels else (LABEL,)), maintain_order=True).agg(support=view.support)
+    found = first.group_by(GROUP, *(() if labels else (LABEL,)), maintain_order=True).agg(support=support)
     return with_label(found, labels)
 
 

@@ -9,9 +9,10 @@ import polars as pl
 
 from streammetrics.errors import MetricError
 from streammetrics.frame import LIMITS, keys_of, noted
-from streammetrics.metrics import Metric, find_metrics
+from streammetrics.metrics import Metric
+from streammetrics.reading.available import find
 from streammetrics.reading.confidence import is_weighted
-from streammetrics.reading.estimates import columns_of, estimate
+from streammetrics.reading.estimates import estimate
 from streammetrics.reading.shares import counted_by
 from streammetrics.state.tables import State
 from streammetrics.statistics import RowCounts
@@ -90,7 +91,7 @@ def with_total(frame: pl.DataFrame, state: State, metric: Metric) -> pl.DataFram
 
 def with_count(frame: pl.DataFrame, state: State, metric: str, name: str) -> pl.DataFrame:
     """The frame with a metric that counts rows, as one more column."""
-    counts = estimate(state, find_metrics([metric], columns_of(state.statistics, state.labels)))
+    counts = estimate(state, find(metric, state.statistics, state.labels))
     keys = [
         c for c in keys_of(counts) if c in frame.columns and (c in state.keys.columns or not counts[c].null_count())
     ]

@@ -15,9 +15,10 @@ from streammetrics import text
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.frame import keys_of
 from streammetrics.keys import matching, require_free, require_group_columns
-from streammetrics.metrics import Metric, find_metric, find_metrics
+from streammetrics.metrics import Metric
 from streammetrics.reading import curves, error_curves, fairness, segments
-from streammetrics.reading.estimates import at_threshold, columns_of, estimate
+from streammetrics.reading.available import find
+from streammetrics.reading.estimates import at_threshold, estimate
 from streammetrics.reading.models import of_model, pairs_of, require_models
 from streammetrics.report.comparison import Comparison
 from streammetrics.report.estimate import Estimate, estimate_of
@@ -158,11 +159,7 @@ class Report:
         >>> report.showing(["accuracy", "f1"]).keys()
         ['accuracy', 'f1']
         """
-        found = find_metrics(
-            [metrics] if isinstance(metrics, (str, Metric)) else metrics,
-            columns_of(self.state.statistics, self.state.labels),
-        )
-        return self._like(metrics=found)
+        return self._like(metrics=find(metrics, self.state.statistics, self.state.labels))
 
     @property
     def by(self) -> list[str]:
@@ -274,10 +271,7 @@ class Report:
         >>> report.find("fbeta(beta=2)")
         fbeta(beta=2)
         """
-        tables = columns_of(self.state.statistics, self.state.labels)
-        if of_label:
-            tables.sort(key=lambda columns: LABEL not in columns)
-        return find_metric(metric, tables)
+        return find([metric], self.state.statistics, self.state.labels, of_label)[0]
 
     def readable(self, metric: str | Metric) -> bool:
         """Return whether a metric is available in this report.

@@ -17,8 +17,9 @@ from streammetrics.errors import MetricError, ReportError
 from streammetrics.frame import keys_of
 from streammetrics.keys import matching
 from streammetrics.metrics import Metric
+from streammetrics.reading.available import columns_of
 from streammetrics.reading.confidence import independent_intervals, is_weighted, paired_intervals, with_intervals
-from streammetrics.reading.estimates import at_threshold, by_view, columns_of, estimate
+from streammetrics.reading.estimates import at_threshold, by_view, estimate
 from streammetrics.rows.roles import LABEL
 from streammetrics.slices.cuts import SLICE, Cut, Numbers, subtracts
 from streammetrics.state.tables import State

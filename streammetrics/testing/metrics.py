@@ -85,7 +85,7 @@ def it_is_found_by_its_names(case: Case) -> None:
     """By name, by alias, and after pickling. It has a docstring."""
     metric = case.metric
     for name in (metric.name, *metric.aliases):
-        found = find_metric(name, [{*metric.columns, "label"}])
+        found = find_metric(name, {*metric.columns, "label"})
         require(found.columns == metric.columns, f"{name!r} is another metric")
     require(pickle.loads(pickle.dumps(metric)) == metric, "a pickled metric is loaded as another one")
     require(bool(metric.summary), "it has no docstring")

@@ -177,7 +177,7 @@ def test_known_by_the_names_of_scikit_learn():
     deviances = "mean_poisson_deviance mean_gamma_deviance mean_tweedie_deviance d2_tweedie_score"
     for name in f"{errors} {logs} {deviances}".split():
         assert hasattr(sk, name)
-        assert find_metric(name, [STATISTIC.columns]) in METRICS
+        assert find_metric(name, STATISTIC.columns) in METRICS
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_known_by_the_names_of_scikit_learn():
 def test_r2(actual, predicted, value):
     for parts in (1, 3):
         assert read(m.r2, actual, predicted, parts=parts) == value
-    assert find_metric("mse_skill", [STATISTIC.columns]) == m.r2
+    assert find_metric("mse_skill", STATISTIC.columns) == m.r2
     if len(actual) > 1 and value is not None:
         assert sk.r2_score(actual, predicted) == value
 

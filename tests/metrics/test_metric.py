@@ -89,7 +89,7 @@ def test_unknown_metrics_are_told_apart(report, name, message):
 
 def test_a_metric_needs_its_statistic():
     acc = sm.Accumulator(sm.ConfusionCounts(), y_true="y", y_score="p")
-    with pytest.raises(sm.MetricError, match="'roc_auc' is not available: no statistic in this accumulator"):
+    with pytest.raises(sm.MetricError, match="'roc_auc' requires the statistic ScoreHistogram"):
         acc.finalize(["roc_auc"])
 
 

@@ -99,12 +99,12 @@ def test_every_metric_of_scikit_learn_is_known_or_left_out_on_purpose():
 
 
 def test_every_scorer_of_scikit_learn_is_known_or_told_how_to_write():
-    tables = [("tp", "fp", "fn", "tn")]
+    columns = ("tp", "fp", "fn", "tn")
     for name in sklearn.metrics.get_scorer_names():
         if known(name) or name in CLUSTERS | NOT_COMPUTED or name.endswith("_samples"):
             continue
         with pytest.raises(sm.MetricError) as caught:
-            find_metric(name, tables)
+            find_metric(name, columns)
         advice = str(caught.value)
         if name.startswith("neg_"):
             assert advice.endswith(f"scikit-learn scorers negate losses. Use {name[4:]}.")

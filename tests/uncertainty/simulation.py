@@ -20,7 +20,7 @@ from scipy.special import expit, logit, softmax
 
 import streammetrics as sm
 from streammetrics.metrics import declared_metrics
-from streammetrics.reading.estimates import columns_of
+from streammetrics.reading.available import columns_of
 from streammetrics.reading.intervals import closed, influence
 
 Random = np.random.Generator

@@ -1,0 +1,175 @@
+"""What to do about a metric whose statistic is missing: the message says it, and it is true."""
+
+import re
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import streammetrics as sm
+from streammetrics import statistics
+from streammetrics.cli import main
+from streammetrics.kernels.errors import FAMILIES
+from streammetrics.metrics import declared_metrics
+
+LABELS = {"a": "p_a", "b": "p_b"}
+MAPPING = {"y_true": {"a": "a", "b": "b"}}
+TASKS = {
+    "binary": (sm.binary, {"y_true": "y", "y_score": "p"}),
+    "binary labels": (sm.binary, {"y_true": "y", "y_pred": "z"}),
+    "binary margins": (sm.binary, {"y_true": "y", "y_score": "p", "domain": "real"}),
+    "multiclass": (sm.multiclass, {"y_true": "c", "y_score": LABELS}),
+    "multiclass labels": (sm.multiclass, {"y_true": "c", "y_pred": "d"}),
+    "multilabel": (sm.multilabel, {**MAPPING, "y_score": LABELS}),
+    "multilabel labels": (sm.multilabel, {**MAPPING, "y_pred": {"a": "b", "b": "a"}}),
+    "regression": (sm.regression, {"y_true": "v", "y_pred": "p"}),
+    "predictions": (sm.predictions, {"y_score": "p"}),
+    "predicted labels": (sm.predictions, {"y_pred": "z"}),
+}
+ROWS = pl.DataFrame(
+    {
+        "y": [1, 0, 1, 0],
+        "z": [1, 1, 0, 0],
+        "v": [1.0, 2.0, 3.0, 4.0],
+        "p": [0.9, 0.2, 0.4, 0.3],
+        "c": ["a", "b", "a", "b"],
+        "d": ["a", "a", "b", "b"],
+        "a": [1, 0, 1, 0],
+        "b": [0, 1, 1, 0],
+        "p_a": [0.75, 0.5, 0.25, 0.5],
+        "p_b": [0.25, 0.5, 0.75, 0.5],
+    }
+)
+FULL = {
+    "binary": sm.binary(y_true="y", y_score="p").finalize(),
+    "multiclass": sm.multiclass(y_true="c", y_score=LABELS, one_vs_one=True).finalize(),
+    "multilabel": sm.multilabel(**MAPPING, y_score=LABELS).finalize(),
+    "regression": sm.regression(y_true="v", y_pred="p", families=list(FAMILIES)).finalize(),
+}
+ADVICE = re.compile(r"requires the statistic (.*)\. (Evaluate with|Pass it to Accumulator)(?: with)? ?(.*)\.$")
+OTHER_TASK = re.compile(r"requires a (.*) task, but this is a (.*) task\.$")
+
+
+def refused(acc):
+    """Metrics of the library that an accumulator lacks, plain and averaged over labels, each with the message."""
+    own = dict.fromkeys(m.name for m in declared_metrics() if m.formula.__module__.startswith("streammetrics."))
+    averages = ("macro", "weighted") if acc.roles.kind in ("multiclass", "multilabel") else ()
+    for name in [*own, *(f"{name}(average={average})" for name in own for average in averages)]:
+        try:
+            acc.finalize([name])
+        except sm.MetricError as error:
+            yield name, str(error)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_following_the_advice_makes_every_metric_available(task):
+    function, roles = TASKS[task]
+    acc = function(**roles)
+    advice = {}
+    for metric, message in refused(acc):
+        assert message.startswith(f"Metric {metric!r} ")
+        if message.endswith("it is not computed for each label."):
+            assert "(average=" in metric
+            assert not any(full.readable(metric) for full in FULL.values())
+        elif other := OTHER_TASK.search(message):
+            assert other[2] == acc.roles.kind
+            assert all(FULL[kind].readable(metric) for kind in other[1].split(" or "))
+        else:
+            advice.setdefault(ADVICE.search(message).groups(), []).append(metric)
+    assert len(advice) > 1
+    for what, metrics in advice.items():
+        report = advised(acc, function, roles, *what).update(ROWS).finalize(metrics)  # raises if one is still missing
+        assert report.frame.height >= len(report.keys())
+
+
+def advised(acc, function, roles, statistic, how, arguments):
+    """The accumulator that a message advises."""
+    roles = {name: value for name, value in roles.items() if name != "domain"}
+    known = {"y_true": "y", "y_score": LABELS if acc.roles.kind == "multiclass" or acc.roles.labels else "p"}
+    for argument in filter(None, arguments.split(" and ")):
+        name, _, value = argument.partition("=")
+        roles[name] = eval(value) if value else known[name]
+    if how == "Evaluate with":
+        return (sm.binary if function is sm.predictions else function)(**roles)
+    added = eval(statistic if statistic.endswith(")") else f"{statistic}()", vars(statistics))
+    return sm.Accumulator(*(s for s in acc.statistics if s.name != added.name), added, **roles)
+
+
+@pytest.mark.parametrize(
+    ("acc", "metric", "message"),
+    [
+        (
+            sm.multiclass(y_true="c", y_score=LABELS),
+            "roc_auc_ovo",
+            "Metric 'roc_auc_ovo' requires the statistic PairHistograms. Evaluate with one_vs_one=True.",
+        ),
+        (
+            sm.binary(y_true="y", y_pred="z"),
+            "auroc",
+            "Metric 'auroc' requires the statistic ScoreHistogram. Evaluate with y_score=.",
+        ),
+        (
+            sm.regression(y_true="v", y_pred="p"),
+            "d2_gamma",
+            "Metric 'd2_gamma' requires the statistic ErrorMoments(families=('gamma',)). "
+            "Evaluate with families='gamma'.",
+        ),
+        (
+            sm.binary(y_true="y", y_score="p"),
+            "digest_median",
+            "Metric 'digest_median' requires the statistic TDigest(of='y_score'). Pass it to Accumulator.",
+        ),
+        (
+            sm.binary(y_true="y", y_score="p"),
+            "mae",
+            "Metric 'mae' requires a regression task, but this is a binary task.",
+        ),
+        (
+            sm.binary(y_true="y", y_score="p"),
+            "f1(average=macro)",
+            "Metric 'f1(average=macro)' is an average over labels, but the task has no labels.",
+        ),
+    ],
+)
+def test_the_message_names_what_to_add(acc, metric, message):
+    for refuse in (acc.finalize, acc.finalize().get, acc.finalize().showing):
+        with pytest.raises(sm.MetricError) as caught:
+            refuse([metric] if refuse == acc.finalize else metric)
+        assert str(caught.value) == message
+
+
+def test_the_command_line_names_its_options(tmp_path):
+    path = tmp_path / "rows.parquet"
+    ROWS.write_parquet(path)
+    columns = ["--y-true", "c", "--y-score", "a=p_a", "--y-score", "b=p_b", "--metric", "roc_auc_ovo"]
+    result = CliRunner().invoke(main, ["evaluate", str(path), "--task", "multiclass", *columns])
+    assert result.exit_code == 2
+    assert result.output.endswith("requires the statistic PairHistograms. Evaluate with --one-vs-one.\n")
+    assert (
+        CliRunner().invoke(main, ["evaluate", str(path), "--task", "multiclass", *columns, "--one-vs-one"]).exit_code
+        == 0
+    )
+
+
+def test_a_metric_of_a_custom_statistic_names_its_inputs():
+    class SpreadOfForecasts(sm.RowSums):
+        inputs = ("y_true", "spread")
+
+        def of_rows(self, y_true, spread):
+            return {"spread_sum": spread, "spread_rows": 1}
+
+    @sm.metric(range=(0, 1))
+    def mean_spread(spread_sum, spread_rows):
+        return spread_sum / spread_rows
+
+    @sm.metric(range=(0, 1))
+    def of_no_statistic(first_unknown, second_unknown):
+        return first_unknown / second_unknown
+
+    acc = sm.regression(y_true="v", y_pred="p")
+    with pytest.raises(sm.MetricError, match=r"statistic SpreadOfForecasts\. Pass it to Accumulator with spread=\.$"):
+        acc.finalize(["mean_spread"])
+    with pytest.raises(
+        sm.MetricError, match=r"the columns \(first_unknown, second_unknown\)\. Pass one to Accumulator\."
+    ):
+        acc.finalize(["of_no_statistic"])
