@@ -197,19 +197,33 @@ def render(frame: pl.DataFrame, by: list[str], width: int | None = None) -> str:
     kept = [c for c in frame.columns if c not in (*by, *ESTIMATE)]
     several = [c for c in kept if frame[c].drop_nulls().n_unique() > 1]
     shown = _segments(frame, by, several, width) if by else _list(frame, several, width)
+    return "\n".join([shown, *_threshold(frame, width)])
+
+
+def _threshold(frame: pl.DataFrame, width: int | None) -> list[str]:
+    """A sentence with the only threshold, which no column says."""
     thresholds = frame["threshold"].drop_nulls().unique().to_list() if "threshold" in frame.columns else []
-    if len(thresholds) != 1:
-        return shown
-    decided = f"Scores of at least {thresholds[0]:g} count as positive."  # which no column says
-    return f"{shown}\n{_filled(decided, width)}"
+    return [filled(f"Scores of at least {t:g} count as positive.", width) for t in thresholds if len(thresholds) == 1]
 
 
-def differences(frame: pl.DataFrame, note: str | None = None, width: int | None = None) -> str:
-    """Return the frame of a comparison as text: one row per group and metric."""
+def differences(frame: pl.DataFrame, by: Sequence[str] = (), note: str | None = None, width: int | None = None) -> str:
+    """Return the frame of a comparison as text: one row per group and metric; of many groups, those with a better side.
+
+    Args:
+        frame: The frame of a comparison.
+        by: Its group columns.
+        note: Sentences below the table.
+        width: The most characters of a line.
+    """
+    groups = frame.group_by(by, maintain_order=True).agg(pl.col("better").is_in(["a", "b"]).any()) if by else frame
+    more = groups.height - LONGEST if by else 0
+    if more > 0:
+        foremost = groups.sort("better", descending=True, maintain_order=True).head(LONGEST)
+        frame = frame.join(foremost, on=by, how="semi", nulls_equal=True, maintain_order="left")
     columns = ("metric", "a", "b", "difference", "lower", "upper", "ci_lower", "ci_upper", "better", "note")
-    sampled = "ci_lower" in frame.columns
-    noted = sampled and frame["note"].null_count() < frame.height
-    keys = tuple(c for c in frame.columns if c not in columns and frame[c].null_count() < frame.height)
+    kept = [c for c in frame.columns if c not in columns]
+    keys = tuple(c for c in kept if c in by or frame[c].drop_nulls().n_unique() > 1)
+    header = (*keys, "metric", "a", "b", "b - a", "bound", "interval", "better", "note")
     cells = [
         (
             *("" if r[k] is None else cell(r[k]) for k in keys),
@@ -217,16 +231,18 @@ def differences(frame: pl.DataFrame, note: str | None = None, width: int | None 
             *(beside(r[c], r.get("ci_lower"), r.get("ci_upper")) for c in ("a", "b")),
             said(r | {"value": r["difference"]}),
             bound(r["lower"], r["upper"]),
-            *([interval(r["ci_lower"], r["ci_upper"])] if sampled else []),
+            interval(r.get("ci_lower"), r.get("ci_upper")),
             r["better"] or "",
-            *([r["note"] or ""] if noted else []),
+            r.get("note") or "",
         )
         for r in rows(frame)
     ]
-    header = (*keys, "metric", "a", "b", "b - a", "bound", *(["interval"] if sampled else []), "better")
-    header += ("note",) if noted else ()
-    left = (*range(len(keys) + 1), *range(len(keys) + 4, len(header)))
-    return "\n".join([*_align(header, cells, left, width), *([] if note is None else [_filled(note, width)])])
+    shown = [i for i, name in enumerate(header) if name not in header[-3:] or any(row[i] for row in cells)]
+    left = tuple(place for place, i in enumerate(shown) if i <= len(keys) or i > len(keys) + 3)
+    shown_cells = [tuple(row[i] for i in shown) for row in (header, *cells)]
+    lines = _align(shown_cells[0], shown_cells[1:], left, width)
+    lines += [f"… and {more:,} more groups"] if more > 0 else []
+    return "\n".join([*lines, *_threshold(frame, width), *([filled(note, width)] if note else [])])
 
 
 def drifts(frame: pl.DataFrame, width: int | None = None) -> str:
@@ -400,7 +416,7 @@ def _segments(frame: pl.DataFrame, by: list[str], keys: list[str], width: int | 
     if groups > len(cells):
         lines.append(f"… and {groups - len(cells):,} more groups")
     if len(header) > shown:
-        lines.append(_filled(f"… and {len(header) - shown} more metrics: {', '.join(header[shown:])}", width))
+        lines.append(filled(f"… and {len(header) - shown} more metrics: {', '.join(header[shown:])}", width))
     return "\n".join(lines)
 
 
@@ -425,5 +441,6 @@ def _align(
     return aligned(header, rows, left, width)
 
 
-def _filled(sentence: str, width: int | None) -> str:
+def filled(sentence: str, width: int | None) -> str:
+    """Return a sentence in lines of at most a width."""
     return sentence if width is None else textwrap.fill(sentence, width, break_on_hyphens=False)

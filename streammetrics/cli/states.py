@@ -17,7 +17,7 @@ from streammetrics.differences.drift import drift
 from streammetrics.differences.evaluations import compare
 from streammetrics.report.report import Report
 from streammetrics.report.verdicts import verdicts
-from streammetrics.text import differences, drifts, escaped
+from streammetrics.text import drifts, escaped
 
 
 @command("merge", "streammetrics merge monday.state tuesday.state -o week.state")
@@ -125,14 +125,19 @@ def compare_command(
     form: str,
     output: Path | None,
 ) -> None:
-    """Compare the metrics of two saved states, or of two models."""
+    """Compare the metrics of two saved states, or of two models.
+
+    If more than five metrics are compared in groups, the table of groups shows the first of them, and the table of all
+    groups together shows all.
+    """
     if (b is None) == (models is None):
         only = "not both" if models else "to compare two models of one state"
         raise click.UsageError(f"Pass either a second state or --models A B, {only}.")
     one, *other = (report_of(state, by, total, metrics) for state in (a, b) if state is not None)
     found = compare(one, *other, models=models, confidence=confidence, independent=independent)
     sides = "a is {}, b is {}.".format(*map(escaped, map(str, models or (a, b))))
-    write(found.frame, differences(found.frame, " ".join(filter(None, (sides, found.note))), width()), form, output)
+    more = "Choose them with --metric, or read all of them with --format csv."
+    write(found.frame, found._text(width(), more, sides), form, output)
 
 
 @command("drift", "streammetrics drift january.state may.state --by country")

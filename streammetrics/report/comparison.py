@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -17,6 +17,8 @@ from streammetrics.frame import LIMITS, METRIC, NO_LIMITS, VALUE, keys_of
 from streammetrics.keys import require_free
 from streammetrics.metrics import Metric
 from streammetrics.rows.frames import concat_groups
+from streammetrics.rows.roles import MODEL
+from streammetrics.state.tables import for_reports, roll_up
 
 if TYPE_CHECKING:
     from streammetrics.charts import Plot
@@ -27,6 +29,7 @@ Values = NDArray[np.float64]
 
 COLUMNS = ("a", "b", "difference", "better", "note")
 ROUNDING = 1e-12
+FEW = 5  # metrics that text shows of each group
 REMEDY = "For paired confidence intervals, evaluate only rows that both models have scored: filter out null scores."
 APART = "If their rows are independent, such as those of two days, compare them as independent."
 
@@ -173,7 +176,40 @@ class Comparison:
         return f"The two evaluations have different numbers of rows{numbers}. {remedy}"
 
     def __str__(self) -> str:
-        return text.differences(self.frame, self.note, text.terminal_width())
+        return self._text(text.terminal_width(), "Choose them with metrics=, or read all of them in the frame.")
+
+    def _text(self, width: int | None, more: str, sides: str = "") -> str:
+        """The frame as text. Of many metrics in groups: all for the total, and the first for each group.
+
+        Args:
+            width: The most characters of a line.
+            more: How to see the other metrics of each group.
+            sides: Description of ``a`` and ``b``.
+        """
+        by, note = self.b.by, " ".join(filter(None, (sides, self.note)))
+        if self.frame.height <= text.LONGEST or len(self._metrics) <= FEW or {*by} <= {MODEL}:
+            return text.differences(self.frame, by, note, width)
+        total = self._total
+        first = next((m for m in self._metrics if m.better), self._metrics[0]).name
+        others = f"… and {len(self._metrics) - 1} more metrics of each group. {more}"
+        return "\n".join(
+            (
+                "All groups together:\n",
+                text.differences(total.frame, total.b.by, None, width),
+                f"\nEach group, {first}:\n",
+                text.differences(self.frame.filter(metric=first), by, others, width),
+                *([text.filled(note, width)] if note else []),
+            )
+        )
+
+    @property
+    def _total(self) -> Comparison:
+        """The same comparison of all groups together. Models stay separate."""
+        a, b, same_rows = self.a.rollup(), self.b.rollup(), self.same_rows
+        if same_rows is not None:
+            pairs = roll_up(for_reports(same_rows.pairs), [])
+            same_rows = replace(same_rows, a=a.state, b=b.state, pairs=pairs)
+        return replace(self, a=a, b=b, same_rows=same_rows)
 
     def __repr__(self) -> str:
         return str(self)

@@ -1,0 +1,115 @@
+"""Comparisons in words: of many groups and metrics, the total and one metric of each group."""
+
+import json
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import streammetrics as sm
+from streammetrics.cli import main
+
+
+def of_shops(shops, worse=(), rows=200, seed=0, **columns):
+    """Predictions of some shops, in a few of which they are worse."""
+    rng = np.random.default_rng(seed)
+    shop = np.repeat(np.arange(shops), rows)
+    clicked = rng.random(len(shop)) < 0.4
+    signal = np.where(np.isin(shop, worse), -2.0, 2.0) * clicked
+    seen = {name: 1 / (1 + np.exp(1 - signal * skill - rng.normal(size=len(shop)))) for name, skill in columns.items()}
+    return pl.DataFrame({"clicked": clicked, "shop": shop, **seen})
+
+
+def evaluated(*arguments, **options):
+    return sm.binary(y_true="clicked", y_score="p", by="shop").update(of_shops(*arguments, **options, p=1.0))
+
+
+def groups_of(text):
+    """The shops in the table of groups."""
+    return [int(shop) for shop in re.findall(r"^(\d+) ", text.partition("Each group")[2], re.MULTILINE)]
+
+
+def test_many_metrics_of_many_groups_are_a_total_and_one_metric_of_each_group():
+    one, other = evaluated(45), evaluated(45, (20, 44), seed=1)
+    comparison = sm.compare(one, other, independent=True)
+    text = str(comparison)
+    total = str(sm.compare(one.finalize().rollup(), other.finalize().rollup(), independent=True))
+    assert text.startswith(f"All groups together:\n\n{total}\n\nEach group, roc_auc:\n\n")
+    decided = comparison.frame.filter(pl.col("better").is_in(["a", "b"]), metric="roc_auc")["shop"].to_list()
+    assert {20, 44} <= {*decided}
+    assert {*decided} <= {*groups_of(text)}
+    assert groups_of(text) == sorted(groups_of(text))
+    assert len(groups_of(text)) == 40
+    assert "\n… and 5 more groups\n" in text
+    assert (
+        "… and 24 more metrics of each group. Choose them with metrics=, or read all of them in the frame."
+        == text.splitlines()[-1]
+    )
+
+
+def test_few_metrics_and_few_rows_are_all_shown():
+    one, other = evaluated(45), evaluated(45, seed=1)
+    named = str(sm.compare(one, other, metrics=["roc_auc", "f1"]))
+    assert "All groups together" not in named
+    assert named.count("roc_auc") == named.count("f1") == 40
+    one, other = evaluated(4), evaluated(4, seed=1)
+    metrics = ["roc_auc", "f1", "ece", "recall", "log_loss", "accuracy"]
+    assert "All groups together" not in str(sm.compare(one, other, metrics=metrics))
+    assert "Each group, roc_auc" in str(sm.compare(one, other))
+    without = str(sm.compare(one.rollup(), other.rollup()))
+    assert "All groups together" not in without
+    assert len(re.findall(r"^roc_auc ", without, re.MULTILINE)) == 1
+
+
+@pytest.mark.parametrize("unit", [None, "unit"])
+def test_the_total_of_two_models_has_their_paired_intervals(unit):
+    data = of_shops(3, old=1.0, new=1.2).with_columns(unit=pl.int_range(pl.len()) % 40)
+    acc = sm.binary(y_true="clicked", y_score={"old": "old", "new": "new"}, by="shop", unit=unit).update(data)
+    report = acc.finalize()
+    text, total = str(report.compare("old", "new")), str(report.rollup().compare("old", "new"))
+    assert text.startswith(f"All groups together:\n\n{total}\n\nEach group")
+    assert " to " in total
+    assert groups_of(text) == [0, 1, 2]
+
+
+def test_a_total_beside_the_groups_of_the_other_side():
+    one, other = evaluated(3).rollup(), evaluated(3, seed=1)
+    total = str(sm.compare(one, other.rollup()))
+    assert str(sm.compare(one, other)).startswith(f"All groups together:\n\n{total.partition(' The two')[0][:200]}")
+
+
+def test_several_models_without_other_groups_have_no_total():
+    data = of_shops(1, old=1.0, new=1.2)
+    acc = sm.binary(y_true="clicked", y_score={"old": "old", "new": "new"}).update(data)
+    text = str(sm.compare(acc, acc))
+    assert "All groups together" not in text
+    assert text.count("roc_auc") == 2
+
+
+def test_columns_that_say_nothing_are_left_out():
+    acc = sm.regression(y_true="y", y_pred="p").update({"y": [1.0, 2.0], "p": [1.5, 2.0]})
+    header, *_ = str(sm.compare(acc, acc)).splitlines()
+    assert header.split() == ["metric", "a", "b", "b", "-", "a", "bound", "better"]
+    bias = str(sm.compare(acc, acc, metrics=["bias"], confidence=None))
+    assert "threshold" not in bias
+
+
+def test_the_command_line_says_how_to_see_the_other_metrics(tmp_path):
+    paths = [str(tmp_path / name) for name in ("one.state", "other.state")]
+    for path, seed in zip(paths, (0, 1), strict=True):
+        evaluated(40, rows=20, seed=seed).save(path)
+
+    def run(*options):
+        result = CliRunner().invoke(main, ["compare", *paths, *options])
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    for width in (80, 120):
+        lines = run("--width", str(width)).splitlines()
+        assert max(map(len, lines)) <= width
+        assert len(lines) < 250
+    assert "Choose them with --metric, or read all of them with --format csv." in run()
+    assert len(json.loads(run("--format", "json"))) == 40 * 25
+    assert len(run("--format", "csv").splitlines()) == 40 * 25 + 1
