@@ -44,8 +44,8 @@ def test_many_metrics_of_many_groups_are_a_total_and_one_metric_of_each_group():
     assert len(groups_of(text)) == 40
     assert "\n… and 5 more groups\n" in text
     assert (
-        "… and 24 more metrics of each group. Choose them with metrics=, or read all of them in the frame."
-        == text.splitlines()[-1]
+        text.splitlines()[-1]
+        == "… and 24 more metrics of each group. Choose them with metrics=, or read all of them in the frame."
     )
 
 
