@@ -175,3 +175,15 @@ def test_others_of_saved_states_and_of_different_limits_stay_together(tmp_path):
     )
     with pytest.raises(sm.StateError, match="'named_groups' is not a positive integer"):
         sm.Accumulator.from_arrow(broken)
+
+
+def test_groups_of_a_pass_that_another_accumulator_rejects_do_not_count():
+    def batch(group):
+        return {"y": [1, 0], "p": [0.5, 0.5], "g": [group] * 2}
+
+    roomy, full = (sm.binary(y_true="y", y_score="p", by="g", max_groups=most) for most in (3, 2))
+    for acc in (roomy, full):
+        acc.update(batch("a")).update(batch("b"))
+    with pytest.raises(sm.DataError, match="more than 2 groups"):
+        sm.accumulate([batch("c")], {"roomy": roomy, "full": full}, workers=1)
+    assert roomy.update(batch("d")).seen == 6

@@ -249,18 +249,21 @@ class Content:
         if self.limit.overflow == "other":
             require_text(pl.Schema({name: types[name] for name in by}))
             return
-        if self._known is None:
-            held = [] if self._held is None else [self._held.by.head(self._held.height)]
-            tables = [*self._tables_of_groups(), *held, *more]
-        else:
-            tables = [self._known, *more]
-        known = concat_groups([table.select(by) for table in tables]).unique()
+        held = [] if self._held is None else [self._held.by.head(self._held.height)]
+        counted = [*self._tables_of_groups(), *held]
+        known = _distinct(by, [*(counted if self._known is None else [self._known]), *more])
+        if self._known is not None and known.height > (self.limit.most or 0):
+            known = _distinct(by, [*counted, *more])  # without groups of rows that another accumulator rejected
         self.limit.require(known)
         self._known = known
 
     def _joint_types(self, types: pl.Schema) -> pl.Schema:
         """The joint types of the content and others."""
         return self.types if types == self.types else joint_types([self.types, types])
+
+
+def _distinct(by: Sequence[str], tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    return concat_groups([table.select(by) for table in tables]).unique()
 
 
 def _types(roles: Roles, state: State) -> pl.Schema:
