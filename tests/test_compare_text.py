@@ -43,10 +43,8 @@ def test_many_metrics_of_many_groups_are_a_total_and_one_metric_of_each_group():
     assert groups_of(text) == sorted(groups_of(text))
     assert len(groups_of(text)) == 40
     assert "\n… and 5 more groups\n" in text
-    assert (
-        text.splitlines()[-1]
-        == "… and 24 more metrics of each group. Choose them with metrics=, or read all of them in the frame."
-    )
+    last = "… and 24 more metrics of each group. Choose them with metrics=, or read all of them in the frame."
+    assert text.splitlines()[-1] == last
 
 
 def test_few_metrics_and_few_rows_are_all_shown():

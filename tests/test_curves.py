@@ -121,7 +121,7 @@ def test_a_single_class_has_no_best_mcc():
         ({"maximize": "f1", "minimize": "cost"}, "either maximize= or minimize="),
         ({"maximize": "predicted_positive_rate"}, "neither better"),
         ({"minimize": "recall"}, "better when high"),
-        ({"maximize": "roc_auc"}, "is not available"),
+        ({"maximize": "roc_auc"}, "cannot be computed from"),
         ({"maximize": "f1", "where": "fpr = 0.1"}, "as a requirement"),
         ({"maximize": "f1", "where": "fpr <= low"}, "as a requirement"),
         ({"maximize": "f1", "where": "fprr <= 0.1"}, "Did you mean 'fpr"),

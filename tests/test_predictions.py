@@ -105,7 +105,7 @@ def test_what_does_not_fit_is_refused():
         sm.predictions(y_score="p", thresholds=(0.5, 0.5))
     with pytest.raises(sm.DataError, match="'p'"):
         sm.predictions(y_score="p").update({"p": [1.5]})
-    with pytest.raises(sm.MetricError, match="'recall' is not available"):
+    with pytest.raises(sm.MetricError, match="'recall' requires the statistic ConfusionCounts"):
         sm.predictions(y_score="p").finalize(["recall"])
 
 
