@@ -86,6 +86,7 @@ TASKS: dict[str, Callable[..., Accumulator]] = {
     "--atom", "atoms", type=float, multiple=True, help="Value shared by many rows (point mass). Can be repeated."
 )
 @options.metrics
+@options.sort
 @click.option("--save", type=options.FileToWrite(), help="File to save the state to, for merge, show and check.")
 @click.option("--watch", "watched", is_flag=True, help="Show progress and the metrics of the rows so far.")
 @click.option("--workers", type=click.IntRange(min=1), help="Number of threads. Default: one per CPU core.")
@@ -100,6 +101,7 @@ def evaluate_command(
     where: str | None,
     null_values: tuple[str, ...],
     metrics: tuple[str, ...],
+    sort: str | None,
     save: Path | None,
     watched: bool,
     workers: int | None,
@@ -120,7 +122,9 @@ def evaluate_command(
     files = open_files(paths, None if where is None else expression(where), null_values)
     acc = _task(task, Columns.of(files), given)
     finalize = partial(acc.finalize, metrics or None, confidence=confidence, always=always)
-    finalize()  # refuse it before the data are read
+    empty = finalize()  # refuse it before the data are read
+    if sort is not None:
+        empty.find(sort)
     with _saved_if_interrupted(acc, save if watched else None):
         if watched:
             watch(files, acc, finalize, workers)
@@ -135,7 +139,7 @@ def evaluate_command(
     report = finalize()
     if task == "binary" and not report.rows("positives")["value"].sum():
         click.echo(f"Warning: no row has the positive label {given['positive'] or 1}.", err=True)
-    show(report, form, output, html, source=", ".join(paths))
+    show(report, form, output, html, source=", ".join(paths), sort=sort)
 
 
 @command("demo", "streammetrics demo --rows 500000")

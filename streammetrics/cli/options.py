@@ -59,6 +59,7 @@ model: Final = click.option("--model", help="Model, if the state has several.")
 metrics: Final = click.option(
     "--metric", "metrics", multiple=True, help="Metric to show, such as 'fbeta(beta=2)'. Can be repeated."
 )
+sort: Final = click.option("--sort", help="Metric to sort groups by, the worst first. It is shown first.")
 confidence: Final = click.option(
     "--confidence", type=float, help="Confidence level, such as 0.95. Adds confidence intervals to the metrics."
 )

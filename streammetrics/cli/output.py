@@ -15,6 +15,7 @@ import polars.selectors as cs
 from streammetrics.cli.markdown import add_to_summary, markdown
 from streammetrics.cli.widths import width
 from streammetrics.gauges.prometheus import to_prometheus
+from streammetrics.reading.segments import sorted_by
 from streammetrics.report.nested import as_json
 from streammetrics.report.report import Report
 from streammetrics.system.writing import write_file
@@ -30,8 +31,16 @@ COLOURS = {"holds": "green", "open": "yellow", "too few rows": "yellow", "breach
 VERDICT = re.compile(rf"(?<=  )({'|'.join(COLOURS)})(?=$|: )", re.MULTILINE)  # in the last column
 
 
-def show(report: Report, form: str, output: Path | None, html: Path | None = None, source: str | None = None) -> None:
-    """Print a report, and write it as a page if requested, with the source."""
+def show(
+    report: Report,
+    form: str,
+    output: Path | None,
+    html: Path | None = None,
+    source: str | None = None,
+    sort: str | None = None,
+) -> None:
+    """Print a report, sorted by a metric if requested, and write it as a page if requested, with the source."""
+    report = report if sort is None else sorted_by(report, sort)
     if html is not None:
         report.save_html(html, source=source)
     if form == PROMETHEUS:

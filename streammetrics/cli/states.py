@@ -38,6 +38,7 @@ def merge_command(states: tuple[Path, ...], output: Path) -> None:
 @options.by
 @options.total
 @options.metrics
+@options.sort
 @options.confidence
 @options.always
 @options.html
@@ -48,6 +49,7 @@ def show_command(
     by: tuple[str, ...],
     total: bool,
     metrics: tuple[str, ...],
+    sort: str | None,
     confidence: float | None,
     always: int | None,
     html: Path | None,
@@ -56,9 +58,10 @@ def show_command(
 ) -> None:
     """Show the metrics of a saved state.
 
-    With --by or --total, groups are rolled up to some of the group columns, or to one.
+    With --by or --total, groups are rolled up to some of the group columns, or to one. With --sort, the group with the
+    worst value comes first: the lowest if higher is better, else the highest.
     """
-    show(report_of(state, by, total, metrics, confidence, always), form, output, html)
+    show(report_of(state, by, total, metrics, confidence, always), form, output, html, sort=sort)
 
 
 @command("check", "streammetrics check week.state --require 'roc_auc>=0.80' --require 'ece<=0.02'")

@@ -108,6 +108,7 @@ def store_replace(uri: str, state: Path, window: str, until: str | None, batch_i
 @options.by
 @click.option("--every", help="Duration of the windows to show, such as 1d, 1w, or 1mo. Default: all in one.")
 @options.metrics
+@options.sort
 @options.confidence
 @options.form_of_reports
 @options.output
@@ -118,13 +119,14 @@ def store_report(
     by: tuple[str, ...],
     every: str | None,
     metrics: tuple[str, ...],
+    sort: str | None,
     confidence: float | None,
     form: str,
     output: Path | None,
 ) -> None:
     """Show the metrics of a history for any time range and segments."""
     acc = MetricStore(uri).query(since, until, by=by, every=every)
-    show(acc.finalize(metrics or None, confidence=confidence), form, output)
+    show(acc.finalize(metrics or None, confidence=confidence), form, output, sort=sort)
 
 
 @command("check", "streammetrics store check history rules.toml", of=store_commands)
