@@ -19,6 +19,7 @@ from streammetrics.aligned import aligned
 from streammetrics.frame import ESTIMATE
 
 LONGEST = 40  # groups, or rows of a metric
+PIPED = 120  # characters of a line in files and pipes
 MODEST = 6  # digits of an exact value
 UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that control a terminal, change the direction of text, or cannot be encoded."""
@@ -193,6 +194,7 @@ def render(frame: pl.DataFrame, by: list[str], width: int | None = None) -> str:
         frame: The frame of a report.
         by: Its group columns.
         width: The most characters of a line. If there are groups, metrics that do not fit are named below the table.
+            Without a limit, as in files, they follow in further tables.
     """
     kept = [c for c in frame.columns if c not in (*by, *ESTIMATE)]
     several = [c for c in kept if frame[c].drop_nulls().n_unique() > 1]
@@ -410,13 +412,21 @@ def _segments(frame: pl.DataFrame, by: list[str], keys: list[str], width: int | 
         (*map(cell, group), *(of_group.get(column, "") for column in columns)) for group, of_group in numbers.items()
     ]
     header = (*map(escaped, by), *columns)
-    shown = max(len(by) + 1, _columns_within(width, header, cells))
-    lines = _align(header[:shown], [row[:shown] for row in cells], tuple(range(len(by))), width)
+    left = tuple(range(len(by)))
+    tables: list[str] = []
+    start = len(by)
+    while not tables or (width is None and start < len(header)):
+        rest = [(*row[: len(by)], *row[start:]) for row in (header, *cells)]
+        fitting = max(len(by) + 1, _columns_within(width or PIPED, rest))
+        first, *others = (row[:fitting] for row in rest)
+        tables.append("\n".join(_align(first, others, left, width)))
+        start += fitting - len(by)
+    lines = ["\n\n".join(tables)]
     groups = frame.n_unique(by)
     if groups > len(cells):
         lines.append(f"… and {groups - len(cells):,} more groups")
-    if len(header) > shown:
-        lines.append(filled(f"… and {len(header) - shown} more metrics: {', '.join(header[shown:])}", width))
+    if len(header) > start:
+        lines.append(filled(f"… and {len(header) - start} more metrics: {', '.join(header[start:])}", width))
     return "\n".join(lines)
 
 
@@ -429,9 +439,9 @@ def named(row: Mapping[str, object], keys: Sequence[str]) -> str:
     return str(row["metric"]) + "".join(f" @ {cell(row[key])}" for key in keys if row[key] is not None)
 
 
-def _columns_within(width: int | None, header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> int:
-    ends = itertools.accumulate(max(map(len, column)) + 2 for column in zip(header, *rows, strict=True))
-    return len(header) if width is None else sum(end - 2 <= width for end in ends)
+def _columns_within(width: int, rows: Sequence[tuple[str, ...]]) -> int:
+    ends = itertools.accumulate(max(map(len, column)) + 2 for column in zip(*rows, strict=True))
+    return sum(end - 2 <= width for end in ends)
 
 
 def _align(

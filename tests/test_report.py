@@ -160,7 +160,7 @@ def test_printed(report):
     assert "exact" in ungrouped
     lines = str(report).splitlines()
     assert lines[0].split()[:2] == ["g", "rows"]
-    assert "precision @ 0.2" in lines[0]
+    assert "precision @ 0.2" in str(report)
     assert [line.split()[0] for line in lines[2:4]] == ["DE", "FR"]
     assert repr(report) == str(report)
 
@@ -173,6 +173,17 @@ def test_long_and_wide_reports_are_cut_with_a_count():
     narrow = render(many.frame, ["g"], width=60).splitlines()
     assert all(len(line) <= 60 for line in narrow)
     assert "more metrics: " in " ".join(narrow)
+
+
+def test_without_a_terminal_no_metric_of_a_group_is_cut():
+    report = evaluated(DATA, by="g")
+    tables = [table.splitlines() for table in str(report).split("\n\n")]
+    assert len(tables) > 1
+    assert max(len(line) for table in tables for line in table) <= 120
+    assert all([line.split()[0] for line in table[:4:2]] == ["g", "DE"] for table in tables)
+    headers = " ".join(table[0] for table in tables)
+    assert {*report.keys()} <= {*headers.split()}
+    assert "more metrics" not in str(report)
 
 
 def test_reports_by_group_print_intervals_in_brackets():

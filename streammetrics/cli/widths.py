@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import click
 
-from streammetrics.text import terminal_width
+from streammetrics.text import PIPED, terminal_width
 
-PIPED = 120
 KEY = "streammetrics.width"
 
 
