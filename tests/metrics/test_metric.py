@@ -1,5 +1,6 @@
 """The decorator, names, aliases and options."""
 
+
 import numpy as np
 import polars as pl
 import pytest
@@ -71,6 +72,7 @@ def test_options_are_part_of_the_name(report):
         ("AUROC", r" Did you mean 'auroc' "),
         ("xyz", r"Unknown metric 'xyz'\.$"),
         ("neg_xyz", r"Unknown metric 'neg_xyz'\.$"),
+        ("xyz_ovr", r"Unknown metric 'xyz_ovr'\.$"),
         ("fbeta(gamma=2)", "Options: beta"),
         ("fbeta(2)", "as a metric"),
         ("fbeta(**1)", "as a metric"),

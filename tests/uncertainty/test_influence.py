@@ -70,6 +70,8 @@ def test_of_a_mean_it_is_student_s_interval(confidence):
     expected = stats.ttest_1samp(np.repeat(values, counts), 0).confidence_interval(confidence)
     found = limits(table, mean, counted("count"), confidence=confidence)
     assert found == pytest.approx(tuple(expected), rel=1e-3)
+    in_billionths = limits(table.with_columns(pl.col("value") * 1e-9), mean, counted("count"), confidence=confidence)
+    assert [limit * 1e9 for limit in in_billionths] == pytest.approx(found, rel=1e-6)
 
 
 @pytest.mark.parametrize(("first", "second"), [(5, 400), (30, 31), (3, 3)])
