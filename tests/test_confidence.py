@@ -481,6 +481,16 @@ def test_metrics_that_need_units_say_why():
         assert found.note == (why and f"no interval: {why}; pass unit= for a confidence interval")
 
 
+def test_a_metric_of_bins_that_reads_no_counts_needs_units():
+    def widest_bin(value_low, value_high):
+        return (value_high - value_low).max()
+
+    metric = sm.Metric(widest_bin, (0, np.inf), None, ())
+    acc = sm.Accumulator(sm.Histogram(of="y_true"), task="regression", y_true="score").update(data(4))
+    found = acc.finalize([metric], confidence=0.9)[metric]
+    assert found.note == "no interval: pass unit= for a confidence interval"
+
+
 def test_a_metric_can_say_why_it_has_no_interval():
     @sm.metric(range=(0, 1), interval="a share of a test")
     def false_alarm_share(fp, tn):
