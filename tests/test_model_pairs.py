@@ -16,10 +16,12 @@ from streammetrics.__main__ import main
 from streammetrics.kernels.lattice import Lattice
 from streammetrics.rows.arrays import rows_by_model
 from streammetrics.rows.batches import read
+from streammetrics.rows.folds import fold
 from streammetrics.state.tables import combine, in_order
 from streammetrics.state.tally import Tally
 from streammetrics.statistics.paired import pairs_kept
 from streammetrics.uncertainty.distributions import normal_quantile
+from streammetrics.uncertainty.jackknife import jackknife_interval
 from streammetrics.uncertainty.paired_proportions import paired_proportion_limits
 
 MODELS = {"y_true": "y", "y_score": {"a": "a", "b": "b"}}
@@ -526,7 +528,8 @@ def test_flip_rates_are_those_of_rows():
         own = frame.filter(g=row["g"])
         flips = ((own["a"] >= row["threshold"]) != (own["b"] >= row["threshold"])).sum()
         assert (row["rows"], row["flips"], row["value"]) == (450, flips, flips / 450)
-        assert row["ci_lower"] < row["value"] < row["ci_upper"]
+        wilson = binomtest(int(flips), 450).proportion_ci(0.95, "wilson")
+        assert (row["ci_lower"], row["ci_upper"]) == pytest.approx(wilson, rel=1e-9)
     total = report.rollup().flip_rate("a", "b", confidence=0.99)
     flips = found.group_by("threshold", maintain_order=True).agg(pl.sum("flips"))
     assert total["flips"].to_list() == flips["flips"].to_list()
@@ -538,8 +541,12 @@ def test_flip_rates_of_units_and_of_weights(by):
     plain = sm.binary(by=by, **MODELS).update(frame).finalize().flip_rate("a", "b")
     units = sm.binary(by=by, unit="u", **MODELS).update(frame).finalize().flip_rate("a", "b")
     assert units.drop("ci_lower", "ci_upper").equals(plain.drop("ci_lower", "ci_upper"))
-    assert (units["ci_lower"] < units["value"]).all()
-    assert not units["ci_lower"].equals(plain["ci_lower"])
+    for row in units.iter_rows(named=True):
+        own = frame.filter(g=row["g"]) if by else frame
+        flipped, folds = (own["a"] >= 0.5) != (own["b"] >= 0.5), fold(own["u"])
+        without = pl.DataFrame({"v": [flipped.filter(folds != k).mean() for k in folds.unique()]})
+        limits = without.select(jackknife_interval(pl.col("v"), pl.lit(flipped.mean()), range=(0, 1))).row(0)
+        assert (row["ci_lower"], row["ci_upper"]) == pytest.approx(limits, rel=1e-9)
     weighted = sm.binary(by=by, sample_weight="w", **MODELS).update(frame).finalize().flip_rate("a", "b")
     assert weighted["ci_lower"].null_count() == weighted.height
     if not by:

@@ -141,6 +141,12 @@ def test_missing_classes(metric):
     assert (metric(none, counts) is not None) == (metric in DEFINED_WITHOUT_NEGATIVES)
 
 
+@pytest.mark.parametrize("metric", [best_mcc, best_kappa, best_youden_j], ids=str)
+def test_no_order_of_two_rows_is_worse_than_no_skill(metric):
+    assert metric([0, 1], [1, 0]) == 0
+    assert metric([1, 0], [0, 1]) == 1
+
+
 @pytest.mark.parametrize("metric", RANKING, ids=str)
 def test_groups_are_read_apart_and_empty_bins_do_nothing(metric):
     tables = {"a": ([4, 0, 1], [1, 2, 3]), "b": ([0, 2, 0, 2, 0], [0, 1, 0, 1, 0]), "c": ([1], [0])}
