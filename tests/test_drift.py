@@ -236,6 +236,22 @@ def test_groups_on_one_side_only_and_without_rows():
     assert sm.drift(total, scores([0.1])).frame["note"].unique().to_list() == [nothing]
 
 
+def test_a_group_of_dropped_rows_has_no_labels():
+    make = sm.binary(y_true="y", y_pred="d", by="g", nulls="drop")
+    rows = {"y": [0, 1, 1, 0], "d": [0, 1, None, None], "g": ["x", "x", "w", "w"]}
+    some, all_rows = make.empty().update(rows), make.empty().update(rows | {"d": [0, 1, 1, 0]})
+    assert value(sm.drift(some, all_rows), "psi", g="w")["note"] == "undefined: no rows in the reference"
+    assert value(sm.drift(all_rows, some), "psi", g="w")["note"] == "undefined: rows only in the reference"
+
+
+def test_labels_of_the_reference_alone_are_refused():
+    several = sm.multilabel(y_true={"u": "y", "v": "z"}, y_score={"u": "p", "v": "q"})
+    several.update({"y": [0, 1], "z": [1, 0], "p": [0.1, 0.2], "q": [0.1, 0.3]})
+    one = sm.binary(y_true="y", y_score="p").update({"y": [0, 1], "p": [0.1, 0.2]})
+    with pytest.raises(sm.ReportError, match="The reference has the group column 'label'"):
+        sm.drift(several, one).frame
+
+
 def test_several_labels():
     rng = np.random.default_rng(0)
     p = rng.dirichlet([1, 2, 3], 400)
