@@ -1,6 +1,5 @@
 """The decorator, names, aliases and options."""
 
-
 import numpy as np
 import polars as pl
 import pytest
@@ -55,7 +54,7 @@ def test_called_with_too_few_or_too_many_columns(columns):
 
 
 def test_an_option_and_an_average_are_read_together():
-    found = find_metric("log_loss(label=positive, average=macro)", [(*log_loss.columns, "label")])
+    found = find_metric("log_loss(label=positive, average=macro)", (*log_loss.columns, "label"))
     assert (found.options["label"], found.average) == ("positive", "macro")
 
 
@@ -73,6 +72,7 @@ def test_options_are_part_of_the_name(report):
         ("xyz", r"Unknown metric 'xyz'\.$"),
         ("neg_xyz", r"Unknown metric 'neg_xyz'\.$"),
         ("xyz_ovr", r"Unknown metric 'xyz_ovr'\.$"),
+        ("neg_presicion", r"Unknown metric 'neg_presicion'\. Did you mean "),
         ("fbeta(gamma=2)", "Options: beta"),
         ("fbeta(2)", "as a metric"),
         ("fbeta(**1)", "as a metric"),
@@ -87,6 +87,12 @@ def test_options_are_part_of_the_name(report):
 def test_unknown_metrics_are_told_apart(report, name, message):
     with pytest.raises(sm.MetricError, match=message):
         report[name]
+
+
+def test_a_call_with_an_unknown_keyword_names_the_options():
+    for columns in ({}, {"tp": 1, "fp": 1, "fn": 0}):
+        with pytest.raises(sm.MetricError, match=r"Unknown option 'gamma' of fbeta\. Options: beta\."):
+            fbeta(gamma=2, **columns)
 
 
 def test_a_metric_needs_its_statistic():
