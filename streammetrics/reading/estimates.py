@@ -15,7 +15,7 @@ from streammetrics.reading.curves import counts_at
 from streammetrics.rows.roles import LABEL
 from streammetrics.state.missing import NOTE, STATISTIC, THRESHOLD
 from streammetrics.state.tables import State
-from streammetrics.statistics import GROUP, ConfusionCounts, ScoreHistogram, Statistic, View, exact
+from streammetrics.statistics import GROUP, ConfusionCounts, RowCounts, ScoreHistogram, Statistic, View, exact
 from streammetrics.statistics.confusion_counts import CutCounts
 
 WIDE = 1e-3
@@ -47,7 +47,10 @@ def estimate(state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
 
 
 def at_threshold(state: State, threshold: float) -> State | None:
-    """Return the confusion counts at a threshold from the score histogram; None without one, or if they are stored."""
+    """Return the confusion counts at a threshold from the score histogram, beside the numbers of rows.
+
+    None without a histogram, or if the counts are stored.
+    """
     kept = {t for s in state.statistics if isinstance(s, ConfusionCounts) for t in s.thresholds}
     histogram = next((s for s in state.statistics if isinstance(s, ScoreHistogram)), None)
     if histogram is None or threshold in kept or threshold != threshold:
@@ -59,7 +62,9 @@ def at_threshold(state: State, threshold: float) -> State | None:
     missing = state.missing.filter(pl.col(STATISTIC) == histogram.name).with_columns(
         pl.lit(counts.name).alias(STATISTIC)
     )
-    return replace(state, statistics=(counts,), tables={counts.name: table}, missing=missing)
+    rows = tuple(s for s in state.statistics if isinstance(s, RowCounts))
+    tables = {s.name: state.tables[s.name] for s in rows} | {counts.name: table}
+    return replace(state, statistics=(*rows, counts), tables=tables, missing=missing)
 
 
 def by_view(state: State, metrics: Sequence[Metric]) -> Iterator[tuple[Statistic, View, list[Metric]]]:
