@@ -223,6 +223,20 @@ def test_groups_absorb_groups_of_other_numbers_and_resolutions():
         assert fitted(one).equals(expected(both, np.ones(len(both), dtype=int), group, one.lattice, 16))
 
 
+@pytest.mark.usefixtures("either_kernel")
+def test_a_group_without_a_table_does_not_read_that_of_another():
+    """Few distinct values, so that the table of the first group begins where the slots of the others end."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        values, label = np.repeat(rng.random(4), 100), np.ones(400, dtype=np.uint8)
+        counter = made()
+        counter.add(rows_of(values, label, np.zeros(400, dtype=np.intp)), GROUPS)
+        group = np.arange(400) % 2
+        counter.add(rows_of(values, label, group), GROUPS)
+        both = np.concatenate([values, values]), np.ones(800, dtype=int), np.append(np.zeros(400, dtype=int), group)
+        assert fitted(counter).equals(expected(*both, counter.lattice, 16))
+
+
 @pytest.mark.parametrize("lattice", [Lattice("probability", (0.3,)), Lattice("real")], ids=["p", "real"])
 def test_ids_stand_for_bins(lattice):
     rng = np.random.default_rng(0)
