@@ -15,7 +15,6 @@ from streammetrics.reading.confidence import is_weighted
 from streammetrics.reading.estimates import estimate
 from streammetrics.reading.shares import counted_by
 from streammetrics.state.tables import State
-from streammetrics.statistics import RowCounts
 from streammetrics.uncertainty.distributions import normal_quantile, upper_level
 from streammetrics.uncertainty.limits import Range
 from streammetrics.uncertainty.sequences import errors_wide, share_limits
@@ -38,9 +37,7 @@ def at_every_look(
         confidence: Confidence level.
         always: Number of rows at which the intervals are tightest.
     """
-    alone = not any(isinstance(s, RowCounts) for s in state.statistics)  # counts at a threshold that is not stored
-    columns, rows = frame.columns, "support" if alone else "rows"
-    numbered = with_count(frame.with_row_index(PLACE), state, rows, ROWS)
+    columns, numbered = frame.columns, with_count(frame.with_row_index(PLACE), state, "rows", ROWS)
     parts = [
         widened(with_total(numbered.filter(metric=m.name), state, m), m.range, confidence, always) for m in metrics
     ]
