@@ -173,7 +173,7 @@ def test_a_batch_that_is_counted_partially_is_in_none(failing, monkeypatch):
     assert [acc.seen for acc in accumulators.values()] == [0, 0]
 
 
-class Steps(sm.RowSums):
+class AlternatingSteps(sm.RowSums):
     inputs = ("step",)
 
     def of_rows(self, step):
@@ -183,7 +183,7 @@ class Steps(sm.RowSums):
 def test_huge_values_that_cancel_out_are_not_divided(divided):
     """Divided, all positive values of a large group would be in one share, and all negative ones in the other."""
     rows = DATA.with_columns(g=pl.lit("large"), step=pl.when(pl.int_range(SIZE) % 2 == 0).then(1e306).otherwise(-1e306))
-    acc = sm.Accumulator(Steps(), sm.ScoreHistogram(), y_true="y", y_score="p", step="step", by="g")
+    acc = sm.Accumulator(AlternatingSteps(), sm.ScoreHistogram(), y_true="y", y_score="p", step="step", by="g")
     sm.accumulate([rows], acc, workers=2)
-    assert acc.state.tables["steps"]["steps"].to_list() == [0]
+    assert acc.state.tables["alternating_steps"]["steps"].to_list() == [0]
     assert not divided
