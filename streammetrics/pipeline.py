@@ -235,10 +235,10 @@ def _shares(rows: Batch, content: Content) -> list[Batch]:
 
     Rows whose sums could overflow are not divided, so that they are summed as `Content.require` does on trial.
     """
-    if rows.height < FEWEST or not content.capacity or not content.roles.keys or suspects(rows):
+    if rows.height < FEWEST or not content.capacity or not content.roles.keys:
         return []
     bins = np.minimum(rows.sizes, content.capacity).sum()
-    return rows.divided(TEAM) if bins * ROWS_OF_A_BIN >= rows.height else []
+    return [] if bins * ROWS_OF_A_BIN < rows.height or suspects(rows) else rows.divided(TEAM)
 
 
 class _Feed:
