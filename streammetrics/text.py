@@ -296,22 +296,34 @@ def plain(frame: pl.DataFrame, width: int | None = None) -> str:
 
 
 def findings(frame: pl.DataFrame, width: int | None = None) -> str:
-    """Return verdicts on rules as text: one row per rule; of many, only those that do not hold, failures first."""
+    """Return verdicts as text: one row per requirement and group; of many, only those that do not hold, failures first.
+
+    Args:
+        frame: The frame of `streammetrics.check`, or the verdicts on the requirements of a report.
+        width: The most characters of a line.
+    """
     header = ("rule", "windows", "where", "value", "bound", "interval", "verdict")
-    telling = frame if frame.height <= LONGEST else frame.filter(pl.col("verdict") != "holds").sort("passes")
+    telling = (
+        frame
+        if frame.height <= LONGEST
+        else frame.filter(pl.col("verdict") != "holds").sort("passes", maintain_order=True)
+    )
     told = [
         (
-            f"{r['name']}: {r['rule']}" if r["name"] else r["rule"],
-            *(r["windows"], r["where"]),
+            f"{r['name']}: {r['rule']}" if r.get("name") else r["rule"],
+            *(r.get("windows") or "", r["where"]),
             *(said(r), bound(r["lower"], r["upper"]), interval(r["ci_lower"], r["ci_upper"])),
             verdict(r),
         )
         for r in rows(telling.head(LONGEST))
     ]
     empty = {"where": not frame["where"].str.len_chars().sum(), "interval": not any(row[5] for row in told)}
+    empty["windows"] = "windows" not in frame.columns
     shown = [i for i, name in enumerate(header) if not empty.get(name)]
     cells = [tuple(row[i] for i in shown) for row in (header, *told)]
     left = tuple(place for place, i in enumerate(shown) if header[i] != "value")
+    if not told:
+        return f"All {frame.height:,} hold."
     lines = _align(cells[0], cells[1:], left, width)
     for more, what in ((telling.height - len(told), "do not hold"), (frame.height - telling.height, "hold")):
         if more:

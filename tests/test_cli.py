@@ -189,12 +189,45 @@ def test_merge_and_show(folder, tmp_path):
 
 
 def test_check_decides_in_every_group(folder):
-    assert run("check", folder / "state", "--require", "roc_auc>=0.3") == "roc_auc>=0.3 holds.\n"
+    assert run("check", folder / "state", "--require", "roc_auc>=0.3").count("holds") == 6
     both = ["--require", "roc_auc >= 0.3", "--require", "ece <= 0.5"]
-    assert run("check", folder / "state", *both, "--total") == "All 2 requirements hold.\n"
-    failing = run("check", folder / "state", "--require", "roc_auc>=0.99", code=1).splitlines()
+    lines = run("check", folder / "state", *both, "--total").splitlines()
+    assert lines[0].split() == ["rule", "value", "bound", "verdict"]
+    assert [line.split()[-1] for line in lines[2:]] == ["holds", "holds"]
+    _, _, *failing = run("check", folder / "state", "--require", "roc_auc>=0.99", code=1).splitlines()
     assert len(failing) == 6
-    assert failing[0].startswith("roc_auc >= 0.99 does not hold for country BR: roc_auc is 0.")
+    assert failing[0].startswith("roc_auc >= 0.99  country BR  0.")
+    assert failing[0].endswith("  breached")
+
+
+def test_check_of_many_groups_shows_those_that_do_not_hold(tmp_path):
+    rows = {"y": [0, 1] * 60, "p": [0.1, 0.9] * 60, "g": [i // 2 for i in range(120)]}
+    rows["p"][-1] = 0.05
+    sm.binary(y_true="y", y_score="p", by="g").update(rows).save(tmp_path / "many.state")
+    check = ["check", tmp_path / "many.state", "--require"]
+    assert run(*check, "rows >= 2") == "All 60 hold.\n"
+    _, _, failing, others = run(*check, "roc_auc >= 0.5", code=1).splitlines()
+    assert failing.split() == ["roc_auc", ">=", "0.5", "g", "59", "0", "exact", "breached"]
+    assert others == "… and 59 more that hold"
+
+
+def test_check_with_a_confidence_level_is_open_where_rows_do_not_suffice(folder):
+    check = ["check", folder / "state", "--total", "--confidence", "0.95", "--require"]
+    report = sm.Accumulator.load(folder / "state").finalize(["roc_auc"], confidence=0.9).rollup()
+    auc = report["roc_auc"]
+    near = f"roc_auc >= {(auc.ci_lower + auc.lower) / 2}"
+    assert run(*check, f"roc_auc >= {auc.ci_lower - 1e-9}").splitlines()[-1].endswith("holds")
+    assert run(*check, near, code=1).splitlines()[-1].endswith("open")
+    assert run(*check, near, "--open", "pass").splitlines()[-1].endswith("open")
+    assert (
+        run(*check, f"roc_auc >= {auc.ci_upper + 1e-9}", "--open", "pass", code=1).splitlines()[-1].endswith("breached")
+    )
+    assert "--confidence must be between 0.5 and 1, got 2.0." in run(*check, near, "--confidence", "2", code=2)
+
+
+def test_check_of_a_state_without_rows_fails(tmp_path):
+    sm.binary(y_true="y", y_score="p", by="g").save(tmp_path / "empty.state")
+    assert "undefined: no rows" in run("check", tmp_path / "empty.state", "--require", "roc_auc >= 0.1", code=1)
 
 
 @pytest.mark.parametrize("group", [[], ["store"]])
@@ -217,8 +250,8 @@ def test_check_of_one_model(folder, tmp_path):
     scores = ["--y-score", "good=p_click", "--y-score", "bad=1 - p_click"]
     run("evaluate", folder / "days", "--y-true", "clicked", *scores, "--save", tmp_path / "two.state")
     check = ["check", tmp_path / "two.state", "--require", "roc_auc>=0.6"]
-    assert "for model bad" in run(*check, code=1)
-    assert run(*check, "--model", "good") == "roc_auc>=0.6 holds.\n"
+    assert "  model bad  " in run(*check, code=1)
+    assert run(*check, "--model", "good").splitlines()[-1].endswith("holds")
     assert "model" not in run(*check, "--model", "bad", code=1)
     assert "Unknown model 'best'. Models: 'bad', 'good'." in run(*check, "--model", "best", code=2)
 

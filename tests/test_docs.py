@@ -49,7 +49,7 @@ def played(page):
         for command in block.splitlines() if language == "sh" else ():
             if command.startswith("streammetrics"):
                 result = CliRunner().invoke(main, shlex.split(command)[1:])
-                passes = (0, 1) if command.startswith("streammetrics store check") else (0,)
+                passes = (0, 1) if " check " in command else (0,)  # of fewer rows than the page has
                 assert result.exit_code in passes, f"{command}\n{result.output}"
                 printed.write(result.output)
         yield language, block, printed.getvalue()

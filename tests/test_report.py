@@ -125,13 +125,42 @@ def test_violations_are_decided_on_the_bound():
     report = evaluated(capacity=8)
     between = (estimate.lower + estimate.value) / 2
     assert report.violations(f"roc_auc >= {estimate.lower - 1e-9}") == []
-    assert "a lower bound of" in report.violations(f"roc_auc >= {between}")[0]
+    assert ", bounds 0." in report.violations(f"roc_auc >= {between}")[0]
+    assert " is inconclusive: roc_auc is 0." in report.violations(f"roc_auc >= {between}")[0]
+    assert report.violations(f"roc_auc >= {between}", open="pass") == []
+    assert " does not hold: roc_auc is 0." in report.violations(f"roc_auc >= {estimate.upper + 1e-6}", open="pass")[0]
     assert report.violations(f"roc_auc <= {estimate.upper + 1e-9}") == []
-    assert "an upper bound of" in report.violations(f"roc_auc <= {estimate.value}")[0]
+    assert "is inconclusive" in report.violations(f"roc_auc <= {estimate.value}")[0]
     assert "cannot be checked" in evaluated(DATA.filter("y")).violations("roc_auc >= 0.1")[0]
     assert len(evaluated(by="g").violations("accuracy > 1")) == 2
     with pytest.raises(sm.MetricError, match="Cannot read 5 as a requirement"):
         report.violations(5)
+    with pytest.raises(sm.SpecificationError, match="open= must be 'pass' or 'fail', got 'maybe'"):
+        report.violations("roc_auc > 0", open="maybe")
+
+
+@pytest.mark.parametrize("metric", ["roc_auc", "recall", "brier_score"])
+@pytest.mark.parametrize("sign", [">=", "<="])
+def test_violations_with_confidence_are_decided_on_the_interval_too(metric, sign):
+    report = evaluated(by="g")
+    for row in report.with_confidence(0.9).rows(metric).iter_rows(named=True):
+        ends = [row["ci_lower"], row["ci_upper"]]
+        surely, possibly = ends if sign == ">=" else ends[::-1]
+        step = 1e-6 if sign == ">=" else -1e-6
+        limits = {surely - step: None, surely + step: "inconclusive", possibly - step: "inconclusive"}
+        for limit, word in (limits | {possibly + step: "not hold"}).items():
+            said = report.violations(f"{metric} {sign} {limit!r}", confidence=0.95)
+            (own,) = [s for s in said if f" for g {row['g']}" in s] or [None]
+            assert (word is None) == (own is None)
+            assert word is None or word in own
+    for level in (0.5, 1, 0, 7):
+        with pytest.raises(sm.SpecificationError, match=r"confidence= must be between 0\.5 and 1"):
+            report.violations(f"{metric} {sign} 0.5", confidence=level)
+
+
+def test_violations_of_a_metric_without_an_interval_are_decided_on_the_bounds():
+    report = evaluated()
+    assert report.violations(["rows >= 1", "rows <= 1"], confidence=0.95) == report.violations("rows <= 1")
 
 
 def test_a_single_class_and_swapped_labels_are_noted():

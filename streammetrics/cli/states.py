@@ -9,7 +9,7 @@ import click
 
 from streammetrics.accumulator import Accumulator
 from streammetrics.cli import options
-from streammetrics.cli.output import show, write
+from streammetrics.cli.output import show, with_colours, write
 from streammetrics.cli.root import command
 from streammetrics.cli.verdicts import write_verdicts
 from streammetrics.cli.widths import width
@@ -17,7 +17,7 @@ from streammetrics.differences.drift import drift
 from streammetrics.differences.evaluations import compare
 from streammetrics.report.report import Report
 from streammetrics.report.verdicts import verdicts
-from streammetrics.text import drifts, escaped
+from streammetrics.text import drifts, escaped, findings
 
 
 @command("merge", "streammetrics merge monday.state tuesday.state -o week.state")
@@ -73,6 +73,18 @@ def show_command(
     required=True,
     help="Requirement, such as 'roc_auc>=0.80'. Can be repeated.",
 )
+@click.option(
+    "--confidence",
+    type=float,
+    help="Confidence level, such as 0.95. The confidence interval then decides, too.",
+)
+@click.option(
+    "--open",
+    type=click.Choice(["fail", "pass"]),
+    default="fail",
+    show_default=True,
+    help="Result of a requirement that is open (inconclusive).",
+)
 @options.by
 @options.total
 @options.model
@@ -83,6 +95,8 @@ def check_command(
     ctx: click.Context,
     state: Path,
     requirements: tuple[str, ...],
+    confidence: float | None,
+    open: str,
     by: tuple[str, ...],
     total: bool,
     model: str | None,
@@ -91,17 +105,16 @@ def check_command(
 ) -> None:
     """Check requirements on a saved state.
 
-    Each must hold in every group and for every model. It holds if the certified bounds prove it: with >= the lower
-    bound decides, with <= the upper bound. The exit code is 1 if one does not hold. --format github prints annotations
-    for GitHub Actions, --format junit a report for CI systems.
+    Each must hold in every group and for every model. It holds if the certified bounds lie on the required side of its
+    limit and, with --confidence, the confidence interval too. It is breached if they lie on the other side, and
+    otherwise open. The exit code is 1 if a requirement is breached, open, or undefined. --format github prints
+    annotations for GitHub Actions, --format junit a report for CI systems.
     """
     report = report_of(state, by, total)
     report = report if model is None else report._of_model(model)
-    failures = report.violations(requirements)
-    held = f"All {len(requirements)} requirements hold." if len(requirements) > 1 else f"{requirements[0]} holds."
-    shown = [click.style(line, fg="red") for line in failures] or [click.style(held, fg="green")]
-    write_verdicts(verdicts(report, requirements), "\n".join(shown), form, output, f"streammetrics check {state}")
-    if failures:
+    found = verdicts(report, requirements, confidence, open)
+    write_verdicts(found, with_colours(findings(found, width())), form, output, f"streammetrics check {state}")
+    if not found["passes"].all():
         ctx.exit(1)
 
 

@@ -51,27 +51,12 @@ def _with_verdicts(rule: Rule, found: pl.DataFrame) -> pl.DataFrame:
     """The estimates of a rule with what its bounds and its interval say of the limit."""
     if found.is_empty():
         found = found.select("metric", *COLUMNS).clear(1).with_columns(note=pl.lit("no rows"))
-    required = rule.required
-    low, high = ("lower", "ci_lower"), ("upper", "ci_upper")
-    surely, possibly = (low, high) if required.wants_high else (high, low)
-    no_interval = pl.all_horizontal(pl.col(LIMITS).is_null())
-
-    def met(bound: str, end: str, wanted: bool) -> pl.Expr:
-        of_bound, of_end = (required.holds(pl.col(name)) == wanted for name in (bound, end))
-        found: pl.Expr = of_bound & (no_interval | of_end.fill_null(False))
-        return found
-
     verdict = (
         pl.when(pl.col(ROWS).is_between(1, rule.min_rows, closed="left"))
         .then(pl.lit("too few rows"))
-        .when(pl.col("value").is_null())
-        .then(pl.lit("undefined"))
-        .when(met(*surely, True))
-        .then(pl.lit("holds"))
-        .when(met(*possibly, False))
-        .then(pl.lit("breached"))
-        .otherwise(pl.lit("open"))
+        .otherwise(rule.required.verdict())
     )
+    no_interval = pl.all_horizontal(pl.col(LIMITS).is_null())
     bare = pl.when(no_interval & pl.col("value").is_not_null()).then(pl.lit("on these rows"))
     return found.with_columns(verdict.alias(VERDICT), note=noted("note", bare))
 

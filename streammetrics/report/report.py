@@ -293,24 +293,38 @@ class Report:
     fairness: Final = fairness.fairness
     slices: Final = slices.slices
 
-    def violations(self, requirements: str | Sequence[str]) -> list[str]:
-        """Return a sentence for each group in which a requirement such as ``"roc_auc >= 0.8"`` is not certified.
+    def violations(
+        self,
+        requirements: str | Sequence[str],
+        *,
+        confidence: float | None = None,
+        open: Literal["fail", "pass"] = "fail",
+    ) -> list[str]:
+        """Return a sentence for each group in which a requirement such as ``"roc_auc >= 0.8"`` is not met.
 
-        ``>=`` and ``>`` are checked against the lower bound, ``<=`` and ``<`` against the upper bound. Requirements on
-        undefined metrics do not hold.
+        A requirement holds if the certified bounds lie on the required side of its limit: it holds for the evaluated
+        rows. With ``confidence``, the confidence interval must lie there too: it also holds for other rows like them.
+        It is breached if both lie on the other side, and otherwise open (inconclusive). Requirements on undefined
+        metrics never pass.
 
         Args:
             requirements: One requirement, or several.
+            confidence: Confidence level of each endpoint of the intervals, between 0.5 and 1, as in `Rule`. Metrics
+                without intervals are decided by their bounds.
+            open: ``"fail"`` or ``"pass"``: result of an open requirement.
 
         Raises:
             MetricError: If a requirement is invalid or its metric is unknown.
+            SpecificationError: If ``confidence`` or ``open`` is invalid.
 
         >>> import streammetrics as sm
         >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.8, 0.3, 0.4]}).finalize()
         >>> report.violations(["roc_auc >= 0.8", "recall >= 0.8"])
         ['recall >= 0.8 does not hold for threshold 0.5: recall is 0.5.']
+        >>> report.violations("recall >= 0.4", confidence=0.95)
+        ['recall >= 0.4 is inconclusive for threshold 0.5: recall is 0.50, interval 0.12 to 0.88.']
         """
-        return violations(self, several(requirements))
+        return violations(self, several(requirements), confidence, open)
 
     def rollup(self, *columns: str | Sequence[str]) -> Report:
         """Return the report for fewer groups, as if the rows had been grouped by these columns only.
