@@ -61,7 +61,7 @@ def test_the_readme_runs_from_the_top(directory):
     page = list(played("README.md"))
     commands = [line for language, block, _ in page if language == "sh" for line in block.splitlines()]
     assert sum(command.startswith("streammetrics") for command in commands) == 4
-    shown, printed = (text[text.index("rule  ") :].splitlines() for text in (findings(page), page[-1][2]))
+    shown, printed = (text[text.rindex("rule  ") :].splitlines() for text in (findings(page), page[-1][2]))
     said, found = (before_the_values(lines[2 : len(shown)]) for lines in (shown, printed))
     assert said == found
 
