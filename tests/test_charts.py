@@ -30,7 +30,20 @@ DATA = pl.DataFrame(
         "day": pl.Series(rng.integers(0, 5, SIZE)).cast(pl.Int32),
     }
 ).with_columns(day=pl.date(2026, 1, 28) + pl.duration(days="day"))
-KINDS = ["roc", "pr", "det", "gain", "lift", "scores", "calibration", "confusion", "error_cdf", "rec", "errors"]
+KINDS = [
+    "roc",
+    "pr",
+    "det",
+    "gain",
+    "lift",
+    "scores",
+    "calibration",
+    "quantile_calibration",
+    "confusion",
+    "error_cdf",
+    "rec",
+    "errors",
+]
 
 
 def binary(confidence=None, **options):
@@ -227,6 +240,21 @@ def test_calibration_shows_its_bins_and_their_rows(report):
     assert (limits["y"] <= curve["observed_rate"]).all()
     assert (limits["y2"] >= curve["observed_rate"]).all()
     assert set(layer(picture.below, "line")["y"]) >= set(curve["weight"].cast(pl.Float64))
+
+
+def test_calibration_in_bins_of_equal_size(report):
+    curve = report.curve("quantile_calibration")
+    picture = charts.quantile_calibration(report)
+    assert layer(picture, "dot").select("x", "y").equals(curve.select(x="mean_score", y="observed_rate"))
+    assert layer(picture, "interval").height == curve.height
+    assert (picture.x.scale, picture.x.high, picture.below) == ("linear", 1, None)
+    rare = {"y": rng.random(4_000) < 0.02, "p": rng.beta(1, 40, 4_000)}
+    picture = charts.quantile_calibration(sm.binary(y_true="y", y_score="p").update(rare).finalize())
+    assert picture.x.scale == picture.y.scale == "root"
+    assert picture.x.high == picture.y.high < 0.5
+    assert "square root axes" in picture.caption
+    with pytest.raises(sm.MetricError, match="CalibrationBins is required"):
+        sm.binary(y_true="y", y_score="p", domain="real").update(rare).finalize().curve("quantile_calibration")
 
 
 def test_confusion_matrices():
@@ -525,7 +553,10 @@ def test_groups_of_rare_types_are_segments(values):
 @pytest.mark.thorough
 def test_altair_draws_what_the_pictures_say(models, segmented, forecasts):
     pytest.importorskip("altair", reason="Altair is not installed")
-    made = [getattr(models.plot, k)() for k in ("roc", "pr", "det", "gain", "lift", "scores", "calibration")]
+    made = [
+        getattr(models.plot, k)()
+        for k in ("roc", "pr", "det", "gain", "lift", "scores", "calibration", "quantile_calibration")
+    ]
     made += [models.plot.confusion(model="trees"), models.plot.segments("roc_auc")]
     made += [segmented.plot.over_time("roc_auc"), segmented.plot.segments("roc_auc", "g")]
     made += [getattr(forecasts.plot, k)() for k in ("error_cdf", "rec", "errors")]

@@ -177,6 +177,44 @@ def test_calibration_curve(bins):
         assert curve["mean_score"].to_list() == exactly(predicted), name
 
 
+@pytest.mark.parametrize("bins", [1, 10, 50])
+def test_quantile_calibration(bins):
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.3, 9, 500)
+    y = (rng.random(len(p)) < p).astype(int)
+    acc = sm.binary(y_true="y", y_score="p", calibration_bins=bins).update({"y": y, "p": p})
+    curve = acc.finalize().curve("quantile_calibration")
+    observed, predicted = calibration_curve(y, p, n_bins=bins, strategy="quantile")
+    assert curve["weight"].to_list() == [len(p) // bins] * bins
+    assert curve["observed_rate"].to_list() == exactly(observed)
+    assert curve["mean_score"].to_list() == exactly(predicted)
+    assert (curve["lower"] == curve["upper"]).all()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("capacity", [8, 64, 4096])
+def test_quantile_calibration_contains_the_scores_of_its_rows(capacity, weighted):
+    frame = rows(0)
+    options = {"sample_weight": "w"} if weighted else {}
+    acc = sm.binary(y_true="y", y_score="p", by="g", capacity=capacity, **options)
+    report = acc.update(frame.with_columns(g=pl.int_range(pl.len()) % 3)).finalize()
+    for g in range(3):
+        y, p, w = (frame[c].to_numpy()[g::3] for c in ("y", "p", "w"))
+        w = w if weighted else np.ones(len(p))
+        bins = report.curve("quantile_calibration").filter(g=g)
+        assert 1 <= bins.height <= 10
+        assert bins["weight"].sum() == exactly(w.sum())
+        assert (bins["lowest"][1:] > bins["highest"][:-1]).all()
+        for row in bins.iter_rows(named=True):
+            inside = (p >= row["lowest"]) & (p <= row["highest"])
+            assert row["weight"] == exactly(w[inside].sum())
+            assert row["observed_rate"] == exactly(np.average(y[inside], weights=w[inside]))
+            assert row["lower"] * (1 - 1e-12) <= np.average(p[inside], weights=w[inside]) <= row["upper"] * (1 + 1e-12)
+            assert row["lower"] <= row["mean_score"] <= row["upper"]
+            largest = max(w[p == score].sum() for score in set(p[inside])) if capacity == 4096 else w.sum()
+            assert row["weight"] <= w.sum() / 10 + largest
+
+
 @pytest.mark.parametrize("bins", [1, 10, 100])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_calibration_errors_by_brute_force(bins, weighted):

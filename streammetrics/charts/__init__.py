@@ -10,10 +10,11 @@ chart; `Report.plot` does both.
 
 from streammetrics.charts.error_curves import error_cdf, errors, rec
 from streammetrics.charts.groups import caterpillar, over_time, segments, window_of
+from streammetrics.charts.matrix import confusion
 from streammetrics.charts.picture import Axis, Layer, Picture
 from streammetrics.charts.plot import Plot
 from streammetrics.charts.ranking import det, gain, lift, pr, roc, scores
-from streammetrics.charts.reliability import calibration, confusion
+from streammetrics.charts.reliability import calibration, quantile_calibration
 from streammetrics.charts.svg import as_svg, for_page, script
 from streammetrics.charts.together import Together
 from streammetrics.charts.vega import as_altair
@@ -37,6 +38,7 @@ __all__ = [
     "lift",
     "over_time",
     "pr",
+    "quantile_calibration",
     "rec",
     "roc",
     "scores",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from streammetrics.charts.reliability import one_matrix
+from streammetrics.charts.matrix import one_matrix
 from streammetrics.charts.series import Drawn, Source, curve_of, series_of
 from streammetrics.errors import MetricError, ReportError, SpecificationError
 

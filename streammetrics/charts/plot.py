@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 
-from streammetrics.charts import error_curves, groups, ranking, reliability
+from streammetrics.charts import error_curves, groups, matrix, ranking, reliability
 from streammetrics.charts.picture import Picture
 from streammetrics.charts.series import Drawn
 from streammetrics.charts.vega import as_altair
@@ -69,9 +69,13 @@ class Plot:
         """Reliability curve, and the rows of each bin below. With a confidence level, also intervals of the rates."""
         return self._drawn(reliability.calibration, **keys)
 
+    def quantile_calibration(self, **keys: Any) -> Chart:
+        """Reliability curve in bins of about equal size, which shows skewed scores in more detail."""
+        return self._drawn(reliability.quantile_calibration, **keys)
+
     def confusion(self, **keys: Any) -> Chart:
         """Confusion matrix of one group, and of one ``threshold=`` if there are several."""
-        return self._drawn(reliability.confusion, **keys)
+        return self._drawn(matrix.confusion, **keys)
 
     def error_cdf(self, **keys: Any) -> Chart:
         """Distribution function of errors, with certified bounds. Names the better of several models."""

@@ -104,6 +104,15 @@ class Series:
         return f"{shown} of {shown + self.left_out:,}, those with the most rows" if self.left_out else ""
 
 
+def count(column: str) -> pl.Expr:
+    """Return counts or sums of weights as text.
+
+    >>> pl.DataFrame({"n": [1234.0, 0.123456]}).select(count("n")).to_series().to_list()
+    ['1,234', '0.1235']
+    """
+    return pl.col(column).map_elements(lambda n: f"{n:,.0f}" if n >= 100 else f"{n:,.4g}", return_dtype=pl.String)
+
+
 def curve_of(source: Source, kind: str) -> pl.DataFrame:
     """Return a curve of a report; a frame is returned unchanged."""
     return source if isinstance(source, pl.DataFrame) else source.curve(kind)

@@ -85,7 +85,7 @@ def _sections(report: Report, total: Report, models: list[str], over: str | None
         fair = criteria(report, over) + draw("fair", metrics_of(report, over))
         yield Section("fairness", "Fairness", fair)
     yield Section("curves", "Curves", draw("curve", pictures.curves(total)))
-    yield Section("calibration", "Calibration", draw("calibration", [lambda: charts.calibration(total)]))
+    yield Section("calibration", "Calibration", draw("calibration", pictures.calibration(total)))
     tables = (make(total) for make in (at_thresholds, highest_scores, best_thresholds))
     decided = draw("matrix", pictures.matrices(total)) + "".join(tables)
     yield Section("decision", "Decisions", decided)

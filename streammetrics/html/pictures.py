@@ -42,6 +42,11 @@ def curves(total: Report) -> Iterator[Maker]:
     yield from (partial(chart, total) for chart in (charts.gain, charts.lift, charts.det))
 
 
+def calibration(total: Report) -> Iterator[Maker]:
+    """Return the charts of calibration."""
+    yield from (partial(chart, total) for chart in (charts.calibration, charts.quantile_calibration))
+
+
 def matrices(total: Report) -> Iterator[Maker]:
     """Return the confusion matrices per model, label, and threshold."""
     for read in (total.confusion_matrix, total.confusion_counts):

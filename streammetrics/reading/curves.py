@@ -85,6 +85,41 @@ def lift_curve(table: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
     return _curve(table, by, targeted=_value(predicted_positive_rate), gain=_value(recall), lift=lift)
 
 
+def quantile_calibration(table: pl.DataFrame, bins: int, by: Sequence[str] = ()) -> pl.DataFrame:
+    """Observed rates in bins of about equal size, from the lowest scores up (Hosmer and Lemeshow 1980).
+
+    Bins of the histogram are never divided, so rows with the same score stay together, and bins can be larger or fewer.
+    ``mean_score`` is known up to the width of these bins: ``lower`` and ``upper`` are its certified bounds. The table
+    needs ``high`` too, the largest score of the bin.
+
+    >>> table = pl.DataFrame({"low": [0.25, 0.5, 0.5], "high": [0.25, 0.5, 0.75], "neg": [3, 1, 1], "pos": [1, 1, 1]})
+    >>> quantile_calibration(table, 2).rows()
+    [(0.25, 0.25, 4, 0.25, 0.25, 0.25, 0.25), (0.5, 0.75, 4, 0.5625, 0.5, 0.625, 0.5)]
+    """
+    rows = pl.col("weight")
+    middle, total = rows.cum_sum() - rows / 2, rows.sum()
+    if by:
+        middle, total = middle.over(by), total.over(by)
+    place = (middle / total * bins).floor().clip(0, bins - 1)
+    lower, upper = ((pl.col(end) * rows).sum() / rows.sum() for end in ("low", "high"))
+    return (
+        table.with_columns(weight=pl.col("neg") + pl.col("pos"))
+        .filter(rows > 0)
+        .with_columns(place=place)
+        .group_by(*by, "place", maintain_order=True)
+        .agg(
+            lowest=pl.col("low").min(),
+            highest=pl.col("high").max(),
+            mean_score=(lower + upper) / 2,
+            lower=lower,
+            upper=upper,
+            observed_rate=pl.col("pos").sum() / rows.sum(),
+            weight=rows.sum(),
+        )
+        .select(*by, "lowest", "highest", "weight", "mean_score", "lower", "upper", "observed_rate")
+    )
+
+
 def operating_point(
     cases: Mapping[str, pl.DataFrame],
     by: Sequence[str] = (),

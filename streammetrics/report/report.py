@@ -442,17 +442,19 @@ class Report:
         """Return a curve of every group as a frame.
 
         ``"roc"``, ``"pr"``, ``"det"``, and ``"lift"`` have one row per threshold, in descending order, with the exact
-        counts tp, fp, fn, and tn of ``score >= threshold``. ``"calibration"`` has one row per bin. ``"error_cdf"`` and
-        ``"rec"`` have one row per edge of the error histogram, in ascending order: the share of rows with errors, or
-        absolute errors, up to the edge, and its certified bounds. ``"scores"`` and ``"errors"`` have one row per bin of
-        the histogram, in ascending order: its smallest and largest value, and the number of its rows or the sum of
-        their weights.
+        counts tp, fp, fn, and tn of ``score >= threshold``. ``"calibration"`` has one row per bin of equal width.
+        ``"quantile_calibration"`` has as many bins, each with about the same number of rows, and certified bounds of
+        their mean score. ``"error_cdf"`` and ``"rec"`` have one row per edge of the error histogram, in ascending
+        order: the share of rows with errors, or absolute errors, up to the edge, and its certified bounds. ``"scores"``
+        and ``"errors"`` have one row per bin of the histogram, in ascending order: its smallest and largest value, and
+        the number of its rows or the sum of their weights.
 
         Args:
             kind: ``"roc"`` (fpr, recall), ``"pr"`` (recall, precision), ``"det"`` (fpr, fnr), ``"lift"`` (targeted,
-                gain, lift), ``"calibration"`` (lowest, highest, weight, mean_score, observed_rate), ``"error_cdf"``
-                (value, share, lower, upper), ``"rec"`` (tolerance, share, lower, upper), ``"scores"`` (lowest, highest,
-                negatives and positives, or count without labels) or ``"errors"`` (lowest, highest, count).
+                gain, lift), ``"calibration"`` (lowest, highest, weight, mean_score, observed_rate),
+                ``"quantile_calibration"`` (the same, with lower and upper), ``"error_cdf"`` (value, share, lower,
+                upper), ``"rec"`` (tolerance, share, lower, upper), ``"scores"`` (lowest, highest, negatives and
+                positives, or count without labels) or ``"errors"`` (lowest, highest, count).
             order: Assumed order of the rows within a bin: ``"tied"``, ``"best"`` (positives above negatives), or
                 ``"worst"`` (positives below negatives). The exact curve lies between the best and the worst one.
 
@@ -468,13 +470,17 @@ class Report:
         if kind == "calibration":
             bins = self._kept(CalibrationBins)
             return self._with_keys(bins, bins.reliability(self.state.tables[bins.name]))
+        if kind == "quantile_calibration":
+            histogram, groups = self._kept(ScoreHistogram), self._kept(CalibrationBins).bins
+            edges = histogram.edges(self.state.tables[histogram.name])
+            return self._with_keys(histogram, curves.quantile_calibration(edges, groups, [GROUP]))
         if kind in ERROR_CURVES:
             errors = self._kept(ErrorHistogram)
             return self._with_keys(errors, ERROR_CURVES[kind](errors.edges(self.state.tables[errors.name]), [GROUP]))
         if kind in BINS:
             return self._bins(kind)
         if kind not in CURVES:
-            known = ", ".join([*CURVES, "calibration", *ERROR_CURVES, *BINS])
+            known = ", ".join([*CURVES, "calibration", "quantile_calibration", *ERROR_CURVES, *BINS])
             raise ReportError(f"Unknown curve {kind!r}. Curves: {known}.")
         histogram = self._kept(ScoreHistogram)
         if order not in ORDERS:
