@@ -70,7 +70,8 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "gamma": ("gamma_deviance", "d2_gamma"),
     "tweedie": ("tweedie_deviance", "d2_tweedie"),
 }
-OF_LABELS = ("precision", "recall", "f1")
+RATIOS = ("precision", "recall", "f1")
+OF_LABELS = (*RATIOS, "positives")
 SCORE_OR_LABEL = (Argument("y_score"), ", ", Argument("y_pred"), ", or both.")
 SCORES = ("mean", "quantile(q=0.05)", "median", "quantile(q=0.95)")
 
@@ -251,7 +252,7 @@ def multiclass(
         by=by,
         nulls=nulls,
         renormalize=renormalize,
-        metrics=[*VOLUME, *CLASSES, *_macro(OF_LABELS), *OF_LABELS, *shown] if metrics is None else metrics,
+        metrics=[*VOLUME, *CLASSES, *_macro(RATIOS), *OF_LABELS, *shown] if metrics is None else metrics,
         max_groups=max_groups,
         overflow=overflow,
     )
@@ -315,7 +316,7 @@ def multilabel(
         statistics += [bins, ProbabilityLoss(), CalibrationBins(calibration_bins)]
         shown += ["roc_auc(average=macro)", "roc_auc", "average_precision", "log_loss", "ece"]
     sets = ("subset_accuracy", "hamming_loss", "samples_jaccard")
-    micro = [f"{name}(average=micro)" for name in OF_LABELS]
+    micro = [f"{name}(average=micro)" for name in RATIOS]
     return Accumulator(
         *statistics,
         y_true=y_true,
@@ -326,7 +327,7 @@ def multilabel(
         unit=unit,
         by=by,
         nulls=nulls,
-        metrics=[*VOLUME, *sets, *micro, *_macro(OF_LABELS), *OF_LABELS, *shown] if metrics is None else metrics,
+        metrics=[*VOLUME, *sets, *micro, *_macro(RATIOS), *OF_LABELS, *shown] if metrics is None else metrics,
         max_groups=max_groups,
         overflow=overflow,
     )

@@ -188,17 +188,17 @@ def where(keys: pl.DataFrame, by: Sequence[str]) -> pl.Expr:
 
 
 def render(frame: pl.DataFrame, by: list[str], width: int | None = None) -> str:
-    """Return a report's frame as text: one metric per line, or, with groups, one row per group.
+    """Return a report's frame as text: one metric per line, or one row per group, threshold, or label.
 
     Args:
         frame: The frame of a report.
         by: Its group columns.
-        width: The most characters of a line. If there are groups, metrics that do not fit are named below the table.
-            Without a limit, as in files, they follow in further tables.
+        width: The most characters of a line. Metrics that do not fit follow in further tables. With groups, they are
+            only named, but not without a limit, as in files.
     """
     kept = [c for c in frame.columns if c not in (*by, *ESTIMATE)]
     several = [c for c in kept if frame[c].drop_nulls().n_unique() > 1]
-    shown = _segments(frame, by, several, width) if by else _list(frame, several, width)
+    shown = _segments(frame, by, several, width) if by else "\n\n".join(_by_key(frame, several, width))
     return "\n".join([shown, *_threshold(frame, width)])
 
 
@@ -394,28 +394,33 @@ def digits(width: float) -> int:
     return max(0, min(12, 1 - math.floor(math.log10(width)))) if 0 < width < math.inf else MODEST
 
 
-def _list(frame: pl.DataFrame, keys: list[str], width: int | None) -> str:
+def _by_key(frame: pl.DataFrame, keys: list[str], width: int | None) -> Iterator[str]:
+    """A list of the metrics that have one value, and a table of those that have one per threshold or label."""
+    if not keys:
+        yield _list(frame, width)
+        return
+    for known, part in frame.group_by([pl.col(key).is_not_null() for key in keys], maintain_order=True):
+        of_part = [key for key, own in zip(keys, known, strict=True) if own]
+        yield _segments(part, of_part, [], width, groups=False) if of_part else _list(part, width)
+
+
+def _list(frame: pl.DataFrame, width: int | None) -> str:
     header = ("metric", "value", "bound", "interval", "note")
     columns = [column for column in header if column != "interval" or "ci_lower" in frame.columns]
-    shown = frame.group_by("metric", maintain_order=True).head(LONGEST)
     cells = []
-    for r in rows(shown):
-        told = {"metric": named(r, keys), "value": said(r), "bound": bound(r["lower"], r["upper"])}
+    for r in rows(frame):
+        told = {"metric": r["metric"], "value": said(r), "bound": bound(r["lower"], r["upper"])}
         told |= {"interval": interval(r.get("ci_lower"), r.get("ci_upper")), "note": r["note"] or ""}
         cells.append(tuple(told[column] for column in columns))
-    lines = _align(tuple(columns), cells, (0, *range(2, len(columns))), width)
-    if frame.height > shown.height:
-        lines.append(f"… and {frame.height - shown.height:,} more rows")
-    return "\n".join(lines)
+    return "\n".join(_align(tuple(columns), cells, (0, *range(2, len(columns))), width))
 
 
-def _segments(frame: pl.DataFrame, by: list[str], keys: list[str], width: int | None) -> str:
+def _segments(frame: pl.DataFrame, by: list[str], keys: list[str], width: int | None, groups: bool = True) -> str:
     numbers: dict[tuple[object, ...], dict[str, str]] = {}
     metrics: dict[str, dict[str, None]] = {}  # with their keys, which can differ between groups
-    for r in rows(frame):
+    every = frame.select(by).unique(maintain_order=True)
+    for r in rows(frame.join(every.head(LONGEST), on=by, how="semi", nulls_equal=True, maintain_order="left")):
         group = tuple(r[c] for c in by)
-        if group not in numbers and len(numbers) == LONGEST:
-            break
         sampled = interval(r.get("ci_lower"), r.get("ci_upper"))
         numbers.setdefault(group, {})[named(r, keys)] = said(r) + (f" ({sampled})" if sampled else "")
         metrics.setdefault(r["metric"], {})[named(r, keys)] = None
@@ -427,16 +432,15 @@ def _segments(frame: pl.DataFrame, by: list[str], keys: list[str], width: int | 
     left = tuple(range(len(by)))
     tables: list[str] = []
     start = len(by)
-    while not tables or (width is None and start < len(header)):
+    while not tables or (start < len(header) and (width is None or not groups)):
         rest = [(*row[: len(by)], *row[start:]) for row in (header, *cells)]
         fitting = max(len(by) + 1, _columns_within(width or PIPED, rest))
         first, *others = (row[:fitting] for row in rest)
         tables.append("\n".join(_align(first, others, left, width)))
         start += fitting - len(by)
     lines = ["\n\n".join(tables)]
-    groups = frame.n_unique(by)
-    if groups > len(cells):
-        lines.append(f"… and {groups - len(cells):,} more groups")
+    if every.height > len(cells):
+        lines.append(f"… and {every.height - len(cells):,} more {'groups' if groups else 'rows'}")
     if len(header) > start:
         lines.append(filled(f"… and {len(header) - start} more metrics: {', '.join(header[start:])}", width))
     return "\n".join(lines)

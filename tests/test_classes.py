@@ -131,7 +131,7 @@ def test_labels_of_any_type(kind, tmp_path, monkeypatch):
     assert total.to_bytes() == sm.multiclass(y_true="y", y_pred="z", metrics=["recall"]).update(frame).to_bytes()
     report = total.finalize()
     assert report.frame.schema["label"] == kept
-    assert f"recall @ {labels.cast(kept)[0]}" in str(report)
+    assert f"\n{labels.cast(kept)[0]}  " in str(report)
 
 
 @pytest.mark.parametrize("column", [pl.Series([[1]]), pl.Series([{"a": 1}]), pl.Series([1], dtype=pl.Int128)])
@@ -585,14 +585,23 @@ def test_curves_and_operating_points_keep_labels_apart():
 
 def test_printed_reports_have_a_line_or_column_for_each_label():
     rows = {"y": ["a", "b", "a"], "z": ["a", "b", "c"], "g": [1, 1, 2]}
-    lines = str(evaluated(rows, y_pred="z", metrics=["accuracy", "recall"])).splitlines()
-    assert [line.split("  ")[0] for line in lines[2:]] == ["accuracy", "recall @ a", "recall @ b", "recall @ c"]
+    lines = str(evaluated(rows, y_pred="z", metrics=["accuracy", "recall", "positives"])).splitlines()
+    assert lines[2].split() == ["accuracy", "0.666667", "exact"]
+    assert [line.split() for line in lines[4:]] == [
+        ["label", "recall", "positives"],
+        ["─" * 5, "─" * 6, "─" * 9],
+        ["a", "0.5", "2"],
+        ["b", "1", "1"],
+        ["c", "–", "0"],
+    ]
     lines = str(evaluated(rows, y_pred="z", by="g", metrics=["recall", "f1"])).splitlines()
     assert lines[0].split("  ")[1:] == ["recall @ a", "recall @ b", "recall @ c", "f1 @ a", "f1 @ b", "f1 @ c"]
     starts = [lines[0].index(f"recall @ {label}") for label in "abc"]
     assert [line[s : s + 10].strip() for line in lines[2:] for s in starts] == ["1", "1", "", "0", "", "–"]
-    many = evaluated({"y": range(100), "z": range(100)}, y_pred="z", metrics=["recall"])
-    assert str(many).splitlines()[-1] == "… and 60 more rows"
+    many = evaluated({"y": range(100), "z": range(100)}, y_pred="z", metrics=["recall", "f1"])
+    *_, last, more = str(many).splitlines()
+    assert last.split() == ["39", "1", "1"]
+    assert more == "… and 60 more rows"
     assert evaluated(rows, y_pred="z").violations("accuracy > 0.9") == [
         "accuracy > 0.9 does not hold: accuracy is 0.666667."
     ]
