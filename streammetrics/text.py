@@ -113,6 +113,11 @@ def said(row: Mapping[str, Any]) -> str:
     return min(shown, number(value, lower, upper), key=len) if half_width(lower, upper) else shown
 
 
+def _with_interval(row: Mapping[str, Any]) -> str:
+    sampled = interval(row.get("ci_lower"), row.get("ci_upper"))
+    return f"{said(row)} ({sampled})" if sampled else said(row)
+
+
 def beside(value: float | None, low: float | None, high: float | None) -> str:
     """A value with as many decimals as the interval beside it.
 
@@ -248,12 +253,15 @@ def differences(frame: pl.DataFrame, by: Sequence[str] = (), note: str | None = 
 
 
 def drifts(frame: pl.DataFrame, width: int | None = None) -> str:
-    """Return the frame of a drift as text: one row per group and distribution, one column per measure."""
+    """Return the frame of a drift as text: one row per group and distribution, one column per measure.
+
+    Intervals follow the values in brackets.
+    """
     keys = frame.columns[: frame.columns.index("measure")]
     measures = frame["measure"].unique(maintain_order=True).to_list()
     groups: dict[tuple[object, ...], list[str]] = {}
     for r in rows(frame.head(LONGEST * len(measures))):
-        groups.setdefault(tuple(r[k] for k in keys), []).append(said(r))
+        groups.setdefault(tuple(r[k] for k in keys), []).append(_with_interval(r))
     cells = [(*map(cell, group), *numbers) for group, numbers in groups.items()]
     lines = _align((*keys, *measures), cells, tuple(range(len(keys))), width)
     if frame.height > LONGEST * len(measures):
@@ -421,8 +429,7 @@ def _segments(frame: pl.DataFrame, by: list[str], keys: list[str], width: int | 
     every = frame.select(by).unique(maintain_order=True)
     for r in rows(frame.join(every.head(LONGEST), on=by, how="semi", nulls_equal=True, maintain_order="left")):
         group = tuple(r[c] for c in by)
-        sampled = interval(r.get("ci_lower"), r.get("ci_upper"))
-        numbers.setdefault(group, {})[named(r, keys)] = said(r) + (f" ({sampled})" if sampled else "")
+        numbers.setdefault(group, {})[named(r, keys)] = _with_interval(r)
         metrics.setdefault(r["metric"], {})[named(r, keys)] = None
     columns = [column for of_metric in metrics.values() for column in of_metric]
     cells = [

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import streammetrics as sm
 from streammetrics.cli import main
-from streammetrics.html import page
+from streammetrics.html import comparison_page, page
 from streammetrics.html.decision import best_thresholds, highest_scores
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -379,13 +379,29 @@ def test_all_that_can_be_operated_has_a_name(opened):
     assert window.evaluate("document.activeElement.className") == "skip"
 
 
+def of_a_drift():
+    """The page of a drift, with a group column."""
+    one, other = (sm.binary(y_true="y", y_score="p", by=HOSTILE, nulls="drop").update(clicks()) for _ in range(2))
+    found = sm.drift(one, other, confidence=0.9)
+    return comparison_page(found.metrics, ("January", NAMES[1]), moved=(found.frame, found.frame))
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 400])
+def test_nothing_of_a_comparison_is_wider_than_the_window(opened, width):
+    window = opened(width, text=of_a_drift())
+    assert window.evaluate("document.documentElement.scrollWidth") == width
+    assert window.get_by_role("img", name="ROC curve").count() == 1
+
+
 @pytest.mark.browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_screen_readers_find_nothing_wrong(browser, text, tmp_path, scheme):
+@pytest.mark.parametrize("kind", ["evaluation", "drift"])
+def test_screen_readers_find_nothing_wrong(browser, text, tmp_path, scheme, kind):
     """By the rules of axe-core: names, roles, landmarks, contrast, the order of headings."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
     path = tmp_path / "page.html"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text if kind == "evaluation" else of_a_drift(), encoding="utf-8")
     context = browser.new_context(bypass_csp=True, color_scheme=scheme)  # axe is a script that the page does not allow
     window = context.new_page()
     window.goto(path.as_uri())

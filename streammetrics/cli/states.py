@@ -127,6 +127,7 @@ def check_command(
 @options.metrics
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
 @click.option("--independent", is_flag=True, help="Treat the states as independent samples, which need no --unit.")
+@options.html
 @options.form
 @options.output
 def compare_command(
@@ -138,6 +139,7 @@ def compare_command(
     metrics: tuple[str, ...],
     confidence: float,
     independent: bool,
+    html: Path | None,
     form: str,
     output: Path | None,
 ) -> None:
@@ -151,6 +153,8 @@ def compare_command(
         raise click.UsageError(f"Pass either a second state or --models A B, {only}.")
     one, *other = (report_of(state, by, total, metrics) for state in (a, b) if state is not None)
     found = compare(one, *other, models=models, confidence=confidence, independent=independent)
+    if html is not None:
+        found.save_html(html, names=models or names(*filter(None, (a, b))))
     sides = "a is {}, b is {}.".format(*map(escaped, map(str, models or (a, b))))
     more = "Choose them with --metric, or read all of them with --format csv."
     write(found.frame, found._text(width(), more, sides), form, output)
@@ -163,6 +167,8 @@ def compare_command(
 @options.total
 @click.option("--of", multiple=True, help="Distribution: y_score, y_true, y_pred, or error. Can be repeated.")
 @click.option("--bins", type=int, default=10, show_default=True, help="Number of bins of PSI and JS.")
+@options.confidence
+@options.html
 @options.form
 @options.output
 def drift_command(
@@ -172,13 +178,22 @@ def drift_command(
     total: bool,
     of: tuple[str, ...],
     bins: int,
+    confidence: float | None,
+    html: Path | None,
     form: str,
     output: Path | None,
 ) -> None:
     """Measure the drift of a saved state from a reference."""
     one, other = (report_of(state, by, total) for state in (reference, current))
-    found = drift(one, other, of=of or None, bins=bins)
+    found = drift(one, other, of=of or None, bins=bins, confidence=confidence)
+    if html is not None:
+        found.save_html(html, names=names(reference, current))
     write(found.frame, drifts(found.frame, width()), form, output)
+
+
+def names(a: Path, b: Path) -> tuple[str, str]:
+    """Return the names of two files, as short as they differ."""
+    return (a.name, b.name) if a.name != b.name else (str(a), str(b))
 
 
 def report_of(

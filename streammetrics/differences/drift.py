@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -25,6 +26,7 @@ from streammetrics.report.report import Report
 from streammetrics.rows.roles import several
 from streammetrics.state.tables import State, combine, for_reports, in_order, roll_up, select
 from streammetrics.statistics import GROUP
+from streammetrics.system.writing import write_file
 from streammetrics.times import earlier, moment
 
 COLUMNS = ("of", "measure", *PAIRED)
@@ -230,6 +232,30 @@ class Drift:
             return "rows of a unit are not independent"
         weighted = any(is_weighted(s, side.state.tables[s.name]) for side in sides for s in side.state.statistics)
         return "weights do not count rows" if weighted else None
+
+    def save_html(
+        self,
+        path: str | Path,
+        title: str = "Drift",
+        names: tuple[str, str] = ("reference", "current"),
+        interactive: bool = False,
+    ) -> None:
+        """Write the drift as one HTML page, which needs no network.
+
+        It shows the changes of all metrics, the measures of drift of all rows and of each group, and the curves and
+        distributions of both sides in the same charts. Arguments and errors are those of `Comparison.save_html`. For
+        drift over time, use `MetricStore.save_html`: with a rolling reference, rows would count once per window.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> import streammetrics as sm
+        >>> a, b = (sm.predictions(y_score="p").update({"p": p}) for p in ([0.1, 0.4], [0.1, 0.8]))
+        >>> with TemporaryDirectory() as directory:
+        ...     sm.drift(a, b).save_html(f"{directory}/drift.html")
+        """
+        from streammetrics.html import comparison_page  # when it is needed
+
+        total = replace(self, metrics=self.metrics.total)
+        write_file(path, comparison_page(self.metrics, names, title, interactive, (total.frame, self.frame)).encode())
 
     def __str__(self) -> str:
         return text.drifts(self.frame, text.terminal_width())

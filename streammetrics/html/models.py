@@ -6,17 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from streammetrics.html.differences import differences
 from streammetrics.html.sections import scrolled
-from streammetrics.html.tables import Cell, key_cell, table
 from streammetrics.statistics.paired import pairs_kept
-from streammetrics.text import beside, interval, markup, rows
+from streammetrics.text import markup
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report
 
 MOST = 6  # pairs of models
 CONFIDENCE = 0.95  # default
-KEYS = ("threshold",)
 
 
 def compared_models(total: Report) -> str:
@@ -40,20 +39,5 @@ def _pair(total: Report, a: str, b: str, confidence: float) -> str:
     frame = total.compare(a, b, confidence=confidence).frame.filter(pl.col("ci_lower").is_not_null())
     if frame.is_empty():
         return ""
-    keys = [k for k in KEYS if k in frame.columns and frame[k].drop_nulls().n_unique() > 1]
-    header = ("metric", *keys, a, b, f"{b} - {a}", "interval", "better", "note")
-    names = {"a": a, "b": b}
-    listed = [
-        [
-            Cell(row["metric"], head=True),
-            *(Cell("") if row[k] is None else key_cell(row[k]) for k in keys),
-            *(Cell(beside(row[c], row["ci_lower"], row["ci_upper"]), row[c]) for c in ("a", "b", "difference")),
-            Cell(interval(row["ci_lower"], row["ci_upper"])),
-            Cell(names.get(row["better"] or "", row["better"] or "")),
-            Cell("could be chance" if row["note"] else ""),
-        ]
-        for row in rows(frame)
-    ]
-    made = table(header, listed, f"Differences of {b} from {a}", sortable=True)
-    shown = scrolled(made, f"differences of {b} from {a}")
+    shown = scrolled(differences(frame, a, b, f"Differences of {b} from {a}"), f"differences of {b} from {a}")
     return f'<h3 class="over">{markup(b)} compared with {markup(a)}</h3>{shown}'

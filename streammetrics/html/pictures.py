@@ -10,6 +10,7 @@ import polars as pl
 
 from streammetrics import charts
 from streammetrics.charts import Picture
+from streammetrics.charts.series import Drawn
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.html.cards import listed
 from streammetrics.metrics import Metric
@@ -34,7 +35,7 @@ def drawable(makers: Iterable[Maker]) -> Iterator[Picture]:
             yield picture
 
 
-def curves(total: Report) -> Iterator[Maker]:
+def curves(total: Drawn) -> Iterator[Maker]:
     """Return charts of ranking and errors, and distributions per model on a common axis, and per label."""
     yield from (partial(chart, total) for chart in (charts.roc, charts.pr, charts.error_cdf, charts.rec))
     yield from (partial(charts.scores, total, **model, **label) for model in _models(total) for label in _labels(total))
@@ -42,7 +43,7 @@ def curves(total: Report) -> Iterator[Maker]:
     yield from (partial(chart, total) for chart in (charts.gain, charts.lift, charts.det))
 
 
-def calibration(total: Report) -> Iterator[Maker]:
+def calibration(total: Drawn) -> Iterator[Maker]:
     """Return the charts of calibration."""
     yield from (partial(chart, total) for chart in (charts.calibration, charts.quantile_calibration))
 
@@ -88,11 +89,11 @@ def headline(total: Report) -> Metric | None:
     return None
 
 
-def _models(total: Report) -> list[dict[str, Any]]:
+def _models(total: Drawn) -> list[dict[str, Any]]:
     return total.state.keys.select("model").unique(maintain_order=True).to_dicts() if "model" in total.by else [{}]
 
 
-def _labels(total: Report) -> list[dict[str, Any]]:
+def _labels(total: Drawn) -> list[dict[str, Any]]:
     """The labels, each with two classes of rows to draw; one chart for all if there are many."""
     labels = total.frame.select("label").unique(maintain_order=True).drop_nulls() if "label" in total.frame else None
     return [{}] if labels is None or not 0 < labels.height <= MATRICES else labels.to_dicts()

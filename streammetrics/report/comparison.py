@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -19,6 +20,7 @@ from streammetrics.metrics import Metric
 from streammetrics.rows.frames import concat_groups
 from streammetrics.rows.roles import MODEL
 from streammetrics.state.tables import for_reports, roll_up
+from streammetrics.system.writing import write_file
 
 if TYPE_CHECKING:
     from streammetrics.charts import Plot
@@ -189,7 +191,7 @@ class Comparison:
         by, note = self.b.by, " ".join(filter(None, (sides, self.note)))
         if self.frame.height <= text.LONGEST or len(self._metrics) <= FEW or {*by} <= {MODEL}:
             return text.differences(self.frame, by, note, width)
-        total = self._total
+        total = self.total
         first = next((m for m in self._metrics if m.better), self._metrics[0]).name
         others = f"… and {len(self._metrics) - 1} more metrics of each group. {more}"
         return "\n".join(
@@ -203,8 +205,8 @@ class Comparison:
         )
 
     @property
-    def _total(self) -> Comparison:
-        """The same comparison of all groups together. Models stay separate."""
+    def total(self) -> Comparison:
+        """The comparison of all groups together. Models stay separate."""
         a, b, same_rows = self.a.rollup(), self.b.rollup(), self.same_rows
         if same_rows is not None:
             pairs = roll_up(for_reports(same_rows.pairs), [])
@@ -224,6 +226,40 @@ class Comparison:
         from streammetrics.charts import Plot, Together  # when it is needed
 
         return Plot(Together({"a": self.a, "b": self.b}))
+
+    def save_html(
+        self,
+        path: str | Path,
+        title: str = "Comparison",
+        names: tuple[str, str] = ("a", "b"),
+        interactive: bool = False,
+    ) -> None:
+        """Write the comparison as one HTML page, which needs no network.
+
+        It shows the differences of all metrics with bounds and confidence intervals, the groups that differ, and the
+        curves of both sides in the same charts.
+
+        Args:
+            path: File to write.
+            title: Title of the page.
+            names: Names of both sides, such as ``("January", "May")``.
+            interactive: Whether charts have tooltips, panning, and zooming. Adds about 1 MB of script.
+
+        Raises:
+            SpecificationError: If the ``plot`` extra is not installed.
+            ReportError: If both sides have the same name.
+            SourceError: If the file cannot be written. An existing file then stays unchanged.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> import streammetrics as sm
+        >>> scores = [0.9, 0.2, 0.4], [0.9, 0.6, 0.4]
+        >>> a, b = (sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": p}) for p in scores)
+        >>> with TemporaryDirectory() as directory:
+        ...     sm.compare(a, b).save_html(f"{directory}/comparison.html", names=("January", "May"))
+        """
+        from streammetrics.html import comparison_page  # when it is needed
+
+        write_file(path, comparison_page(self, names, title, interactive).encode())
 
     def roc(self) -> pl.DataFrame:
         """Return the intervals in which one ROC curve lies above the other.

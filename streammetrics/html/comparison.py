@@ -1,0 +1,161 @@
+"""The page of a comparison: what differs between two evaluations, such as a reference and the current rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from streammetrics import charts
+from streammetrics.errors import ReportError
+from streammetrics.html import pictures
+from streammetrics.html.differences import differences
+from streammetrics.html.document import document, resource
+from streammetrics.html.figures import figures
+from streammetrics.html.sections import Section, filtered, scrolled
+from streammetrics.html.tables import Cell, key_cell, table
+from streammetrics.text import bound, interval, markup, rows, said
+from streammetrics.version import __version__
+
+if TYPE_CHECKING:
+    from streammetrics.report.comparison import Comparison
+    from streammetrics.report.report import Report
+
+GROUPS = 1000  # rows of the tables of groups
+BETTER = "A side is called better only if the bounds prove it"
+
+
+def comparison_page(
+    comparison: Comparison,
+    names: tuple[str, str],
+    title: str = "Comparison",
+    interactive: bool = False,
+    moved: tuple[pl.DataFrame, pl.DataFrame] | None = None,
+) -> str:
+    """Return the page: differences of metrics, drift of distributions, groups that differ, and the curves of both.
+
+    Args:
+        comparison: The comparison.
+        names: Names of its sides.
+        title: Title of the page.
+        interactive: Whether charts have tooltips, panning, and zooming. Adds about 1 MB of script.
+        moved: The drift of distributions of all rows, and of each group. Defaults to none.
+
+    Raises:
+        SpecificationError: If the ``plot`` extra is not installed.
+        ReportError: If both sides have the same name.
+    """
+    if names[0] == names[1]:
+        raise ReportError(f"Both sides have the name {names[0]!r}. Pass two different names.")
+    scripts = resource("page.js")
+    if interactive:
+        scripts = "\n".join((charts.script(), resource("charts.js"), scripts))
+    sections = [s for s in _sections(comparison, names, interactive, moved) if s.content]
+    return document(
+        "page",
+        title,
+        resource("page.css"),
+        scripts,
+        lead=_lead(comparison, names),
+        contents="".join(section.link for section in sections),
+        sections="\n".join(section.html for section in sections),
+    )
+
+
+def _lead(comparison: Comparison, names: tuple[str, str]) -> str:
+    facts = [(name, _size(report)) for name, report in zip(names, (comparison.a, comparison.b), strict=True)]
+    facts.append(("Page created", f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC by streammetrics {__version__}"))
+    shown = "".join(f"<div><dt>{markup(name)}</dt><dd>{value}</dd></div>" for name, value in facts)
+    return f'<dl class="lead">{shown}</dl>'
+
+
+def _size(report: Report) -> str:
+    """The number of rows, and of groups."""
+    size = f"<strong>{report.rows('rows')['value'].sum():,.0f}</strong> rows"
+    return f"{size} in {report.state.keys.height:,} groups" if report.by else size
+
+
+def _sections(
+    comparison: Comparison,
+    names: tuple[str, str],
+    interactive: bool,
+    moved: tuple[pl.DataFrame, pl.DataFrame] | None,
+) -> Iterator[Section]:
+    total = comparison.total
+    yield Section("differences", "Differences", _differences(total, names))
+    if moved is not None:
+        yield Section("drift", "Drift of distributions", _drift(*moved, comparison.b.by))
+    yield Section("groups", "Groups", _groups(comparison, names))
+    if comparison.a.by == comparison.b.by:
+        both = charts.Together(dict(zip(names, (total.a, total.b), strict=True)))
+        for identity, heading, makers in (
+            ("curves", "Curves", pictures.curves(both)),
+            ("calibration", "Calibration", pictures.calibration(both)),
+        ):
+            yield Section(identity, heading, figures(pictures.drawable(makers), identity, interactive))
+
+
+def _differences(total: Comparison, names: tuple[str, str]) -> str:
+    """The differences of all rows together, and how many metrics are better on each side."""
+    frame, (a, b) = total.frame, names
+    won = (
+        f"<b>{markup(name)}</b> is better in {(frame['better'] == side).sum()}" for name, side in ((a, "a"), (b, "b"))
+    )
+    level = f", and the {total.confidence * 100:g}% confidence interval excludes 0" if total.confidence else ""
+    said = f"<p>{' and '.join(won)} of {frame.height} metrics. {BETTER}{level}.</p>"
+    note = f"<p>{markup(total.note)}</p>" if total.note else ""
+    return said + note + filtered(differences(frame, a, b, f"Differences of {b} from {a}"), "metrics")
+
+
+def _groups(comparison: Comparison, names: tuple[str, str]) -> str:
+    """The differences of the first metric in each group, those with a better side first."""
+    by = tuple(comparison.b.by)
+    metric = pictures.headline(comparison.total.b)
+    if comparison.total.b.by == comparison.b.by or metric is None:
+        return ""
+    frame = comparison.frame.filter(metric=metric.name)
+    size = pl.col("difference").abs()
+    frame = frame.sort(pl.col("better").is_in(["a", "b"]), size, descending=True, nulls_last=True, maintain_order=True)
+    cut = f" The {GROUPS:,} largest of {frame.height:,} differences." if frame.height > GROUPS else ""
+    made = differences(frame.head(GROUPS), *names, f"Differences of {metric.name} in each group", by)
+    return (
+        f"<p>{markup(metric.name)} of each group; groups with a better side first.{cut}</p>{filtered(made, 'groups')}"
+    )
+
+
+def _drift(total: pl.DataFrame, groups: pl.DataFrame, by: list[str]) -> str:
+    """The measures of drift of all rows together, and of each group, the largest first."""
+    told = (
+        "<p><b>psi</b>: population stability index. Below 0.1 counts as stable, above 0.25 as shifted. <b>js</b>: "
+        "Jensen-Shannon divergence, from 0 to 1. <b>ks</b>: largest difference of the distribution functions. "
+        "<b>wasserstein</b>: area between them, in the units of the values.</p>"
+    )
+    made = scrolled(_measures(total, [], "Drift of distributions"), "drift")
+    if total.height == groups.height:
+        return f"{told}{made}"
+    first = groups["measure"][0] if groups.height else None
+    largest = groups.filter(measure=first).sort("value", descending=True, nulls_last=True).head(GROUPS)
+    listed = filtered(_measures(largest, by, "Drift of each group"), "drift")
+    return f'{told}{made}<h3 class="over">Each group, {first}</h3>{listed}'
+
+
+def _measures(frame: pl.DataFrame, by: list[str], caption: str) -> str:
+    sampled = "ci_lower" in frame.columns
+    noted = frame["note"].count() > 0
+    header = [*by, "distribution", "measure", "value", "bounds", *(["interval"] if sampled else [])]
+    header += ["note"] if noted else []
+    listed = [
+        [
+            *(key_cell(row[k], head=not i) for i, k in enumerate(by)),
+            Cell(row["of"], head=not by),
+            Cell(row["measure"]),
+            Cell(said(row), row["value"]),
+            Cell(bound(row["lower"], row["upper"])),
+            *([Cell(interval(row["ci_lower"], row["ci_upper"]))] if sampled else []),
+            *([Cell(row["note"] or "")] if noted else []),
+        ]
+        for row in rows(frame)
+    ]
+    return table(header, listed, caption, sortable=True)

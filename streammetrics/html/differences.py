@@ -1,0 +1,52 @@
+"""Tables of differences between two evaluations, or two models."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from streammetrics.html.tables import Cell, key_cell, table
+from streammetrics.text import beside, bound, interval, rows, said
+
+VALUES = ("metric", "a", "b", "difference", "lower", "upper", "ci_lower", "ci_upper", "better", "note")
+
+
+def differences(frame: pl.DataFrame, a: str, b: str, caption: str, by: tuple[str, ...] = ()) -> str:
+    """Return the frame of a comparison as a table, with the names of both sides.
+
+    Args:
+        frame: The frame of a comparison, or some of its rows.
+        a: Name of the first side.
+        b: Name of the second side.
+        caption: Caption of the table.
+        by: Group columns. They come first, before the metric.
+    """
+    keys = [c for c in frame.columns if c not in (*VALUES, *by) and frame[c].drop_nulls().n_unique() > 1]
+    sampled = "ci_lower" in frame.columns
+    noted = "note" in frame.columns and frame["note"].count() > 0
+    header = [*by, "metric", *keys, a, b, f"{b} - {a}", "bounds", *(["interval"] if sampled else []), "better"]
+    header += ["note"] if noted else []
+    names = {"a": a, "b": b}
+    listed = []
+    for row in rows(frame):
+        ends = row.get("ci_lower"), row.get("ci_upper")
+        difference = row["difference"]
+        listed.append(
+            [
+                *(key_cell(row[k], head=not i) for i, k in enumerate(by)),
+                Cell(row["metric"], head=not by),
+                *(Cell("") if row[k] is None else key_cell(row[k]) for k in keys),
+                *(Cell(beside(row[c], *ends), row[c]) for c in ("a", "b")),
+                Cell(said(row | {"value": difference}), difference),
+                Cell(bound(row["lower"], row["upper"])),
+                *([Cell(interval(*ends))] if sampled else []),
+                Cell(names.get(row["better"] or "", row["better"] or "")),
+                *([Cell(_noted(row["note"], names))] if noted else []),
+            ]
+        )
+    return table(header, listed, caption, sortable=True)
+
+
+def _noted(note: str | None, names: dict[str, str]) -> str:
+    """A note on a side by its name."""
+    side, _, rest = (note or "").partition(" ")
+    return f"{names[side]} {rest}" if side in names else note or ""

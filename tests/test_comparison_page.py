@@ -1,0 +1,127 @@
+"""The page of a comparison, or of a drift: both sides by name, with the numbers of their frames."""
+
+import re
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import streammetrics as sm
+from streammetrics.cli import main
+from streammetrics.html import comparison_page
+
+pytest.importorskip("vl_convert", reason="vl-convert is not installed")
+
+rng = np.random.default_rng(8)
+
+
+def scored(rows=3_000, shift=0.0, **options):
+    p = rng.beta(2 + shift, 5, rows)
+    frame = {"y": rng.random(rows) < p, "p": p, "q": p[::-1], "g": np.arange(rows) % 3}
+    return sm.binary(**{"y_true": "y", "y_score": "p"} | options).update(frame)
+
+
+def headings(text):
+    return re.findall('<h2 id="([a-z]+)"', text)
+
+
+def cells(text, first):
+    """The texts of the row of a table that begins with a header."""
+    row = re.search(rf'<tr><th scope="row">{re.escape(first)}</th>(.*?)</tr>', text)
+    return re.findall(r"<td[^>]*>(.*?)</td>", row.group(1))
+
+
+def test_the_page_names_both_sides_and_the_better_one():
+    a, b = scored(by="g"), scored(shift=1, by="g")
+    found = sm.compare(a, b, confidence=0.95, independent=True)
+    text = comparison_page(found, ("January", "May <2>"))
+    assert headings(text) == ["differences", "groups", "curves", "calibration"]
+    assert "May <2>" not in text
+    assert "May &lt;2&gt; - January" in text
+    better = found.total.frame["better"]
+    assert (
+        f"<b>January</b> is better in {(better == 'a').sum()} and <b>May &lt;2&gt;</b> is better in "
+        f"{(better == 'b').sum()} of {better.len()} metrics" in text
+    )
+    assert "<dd><strong>3,000</strong> rows in 3 groups</dd>" in text
+    assert len(re.findall('<th scope="row"[^>]*>[012]</th><td>roc_auc</td>', text)) == 3
+    assert not re.search(r"https?://|@import|url\((?!#)", text)
+
+
+def test_the_numbers_are_those_of_the_comparison():
+    found = sm.compare(scored(), scored(), metrics=["rows", "accuracy"])
+    row = found.frame.filter(metric="accuracy").row(0, named=True)
+    text = comparison_page(found, ("a", "b"))
+    assert "groups" not in headings(text)
+    assert cells(text, "accuracy")[:3] == [f"{row[c]:.6f}".rstrip("0") for c in ("a", "b", "difference")]
+    assert cells(text, "rows")[:3] == ["3,000", "3,000", "0"]
+
+
+def test_sides_with_other_numbers_of_rows_are_noted():
+    text = comparison_page(sm.compare(scored(), scored(100)), ("a", "b"))
+    assert "The two evaluations have different numbers of rows: 3,000 and 100." in text
+
+
+def test_a_drift_also_lists_the_measures_of_its_distributions(tmp_path):
+    found = sm.drift(scored(by="g"), scored(shift=1, by="g"), confidence=0.9)
+    found.save_html(tmp_path / "drift.html", interactive=True)
+    text = (tmp_path / "drift.html").read_text()
+    assert headings(text)[:2] == ["differences", "drift"]
+    assert "current - reference" in text
+    psi = re.findall(r'<th scope="row"[^>]*>[012]</th><td>(\w+)</td><td>psi</td><td data-v="([^"]+)"', text)
+    assert len(psi) == 6
+    assert [float(x) for _, x in psi] == sorted((float(x) for _, x in psi), reverse=True)
+    rolled = sm.drift(scored(), scored(shift=1))
+    rolled.save_html(tmp_path / "drift.html", names=("one", "two"))
+    assert (tmp_path / "drift.html").read_text().count("<td>psi</td>") == 2
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (lambda: scored(), lambda: scored(by="g")),
+        (lambda: scored(y_score={"new": "p", "old": "q"}), lambda: scored(y_score={"new": "p", "old": "q"})),
+        (lambda: scored(0), lambda: scored(50)),
+        (lambda: scored(by="g"), lambda: scored(0, by="g")),
+    ],
+    ids=["reference of all groups", "models", "a side without rows", "no groups on a side"],
+)
+def test_other_sides(a, b):
+    found = sm.compare(a(), b(), confidence=0.95, independent=True)
+    assert headings(comparison_page(found, ("a", "b")))[0] == "differences"
+    found = sm.drift(a(), b())
+    assert "drift" in headings(comparison_page(found.metrics, ("a", "b"), moved=(found.frame, found.frame)))
+
+
+def test_other_tasks(tmp_path):
+    y, z = rng.normal(size=500), rng.normal(size=500)
+    accs = [sm.regression(y_true="y", y_pred="z").update({"y": y, "z": z + shift}) for shift in (0, 1)]
+    sm.compare(*accs, confidence=0.95, independent=True).save_html(tmp_path / "page.html", names=("old", "new"))
+    text = (tmp_path / "page.html").read_text()
+    assert cells(text, "mae")[-2:] == ["old", ""]
+    assert text.count("<figure") >= 3
+    labels = [rng.choice(["x", "y", "z"], 300) for _ in range(2)]
+    acc = sm.multiclass(y_true="a", y_pred="b").update({"a": labels[0], "b": labels[1]})
+    assert "<td>x</td>" in comparison_page(sm.compare(acc, acc), ("a", "b"))
+
+
+def test_sides_need_names(tmp_path):
+    found = sm.compare(scored(), scored())
+    with pytest.raises(sm.ReportError, match="Both sides have the name 'a'"):
+        found.save_html(tmp_path / "page.html", names=("a", "a"))
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_pages_of_the_command_line(tmp_path):
+    for name in ("one", "two"):
+        scored(y_score={"new": "p", "old": "q"}).save(tmp_path / f"{name}.state")
+    states = [str(tmp_path / f"{name}.state") for name in ("one", "two")]
+    page = tmp_path / "page.html"
+    for command, said in (
+        (["compare", *states, "--independent"], "two.state - one.state"),
+        (["compare", states[0], "--models", "old", "new"], "new - old"),
+        (["drift", *states, "--confidence", "0.9"], "<td>wasserstein</td>"),
+    ):
+        result = CliRunner().invoke(main, [*command, "--html", str(page)])
+        assert result.exit_code == 0, result.output
+        assert said in page.read_text()
