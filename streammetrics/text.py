@@ -357,8 +357,20 @@ def _remarks(row: Mapping[str, Any]) -> Iterator[str]:
         yield f"since {row['since']}, e-value {evidence(row['e_value'])}"
     if row["note"] and (row["value"] is None or row["verdict"] == "undefined"):
         yield row["note"].removeprefix("undefined: ")
+    if on_these_rows(row):
+        yield "on these rows"
     if row.get("severity") == "warn" and row["verdict"] != "holds":
         yield "a warning"
+
+
+def on_these_rows(row: Mapping[str, Any]) -> bool:
+    """Whether a verdict ignores sampling, because its metric has no interval; not of counts, which need none.
+
+    >>> on_these_rows({"note": "no interval: biased; on these rows"}), on_these_rows({"note": None})
+    (True, False)
+    """
+    note = row["note"] or ""
+    return note.endswith("on these rows") and "a count" not in note
 
 
 def evidence(e_value: float) -> str:

@@ -194,8 +194,9 @@ def test_check_decides_in_every_group(folder):
     lines = run("check", folder / "state", *both, "--total").splitlines()
     assert lines[0].split() == ["rule", "value", "bound", "verdict"]
     assert [line.split()[-1] for line in lines[2:]] == ["holds", "holds"]
-    _, _, *failing = run("check", folder / "state", "--require", "roc_auc>=0.99", code=1).splitlines()
+    _, _, *failing, last = run("check", folder / "state", "--require", "roc_auc>=0.99", code=1).splitlines()
     assert len(failing) == 6
+    assert last == "Failing: 6 of 6"
     assert failing[0].startswith("roc_auc >= 0.99  country BR  0.")
     assert failing[0].endswith("  breached")
 
@@ -206,9 +207,9 @@ def test_check_of_many_groups_shows_those_that_do_not_hold(tmp_path):
     sm.binary(y_true="y", y_score="p", by="g").update(rows).save(tmp_path / "many.state")
     check = ["check", tmp_path / "many.state", "--require"]
     assert run(*check, "rows >= 2") == "All 60 hold.\n"
-    _, _, failing, others = run(*check, "roc_auc >= 0.5", code=1).splitlines()
+    _, _, failing, others, last = run(*check, "roc_auc >= 0.5", code=1).splitlines()
     assert failing.split() == ["roc_auc", ">=", "0.5", "g", "59", "0", "exact", "breached"]
-    assert others == "… and 59 more that hold"
+    assert (others, last) == ("… and 59 more that hold", "Failing: 1 of 60")
 
 
 def test_check_with_a_confidence_level_is_open_where_rows_do_not_suffice(folder):
@@ -216,18 +217,40 @@ def test_check_with_a_confidence_level_is_open_where_rows_do_not_suffice(folder)
     report = sm.Accumulator.load(folder / "state").finalize(["roc_auc"], confidence=0.9).rollup()
     auc = report["roc_auc"]
     near = f"roc_auc >= {(auc.ci_lower + auc.lower) / 2}"
-    assert run(*check, f"roc_auc >= {auc.ci_lower - 1e-9}").splitlines()[-1].endswith("holds")
+    low, high = auc.ci_lower - (auc.value - auc.lower), auc.ci_upper + (auc.upper - auc.value)
+    assert run(*check, f"roc_auc >= {low - 1e-9}").splitlines()[-1].endswith("holds")
     assert run(*check, near, code=1).splitlines()[-1].endswith("open")
     assert run(*check, near, "--open", "pass").splitlines()[-1].endswith("open")
-    assert (
-        run(*check, f"roc_auc >= {auc.ci_upper + 1e-9}", "--open", "pass", code=1).splitlines()[-1].endswith("breached")
+    assert run(*check, f"roc_auc >= {high + 1e-9}", "--open", "pass", code=1).splitlines()[-1].endswith("breached")
+    assert "--confidence must be greater than 0.5 and less than 1, got 2.0." in run(
+        *check, near, "--confidence", "2", code=2
     )
-    assert "--confidence must be between 0.5 and 1, got 2.0." in run(*check, near, "--confidence", "2", code=2)
 
 
 def test_check_of_a_state_without_rows_fails(tmp_path):
     sm.binary(y_true="y", y_score="p", by="g").save(tmp_path / "empty.state")
     assert "undefined: no rows" in run("check", tmp_path / "empty.state", "--require", "roc_auc >= 0.1", code=1)
+
+
+def test_check_of_small_groups(tmp_path):
+    rows = {"y": [0, 1] * 60 + [1], "p": [0.1, 0.9] * 60 + [0.5], "g": ["a"] * 120 + [None]}
+    sm.binary(y_true="y", y_score="p", by="g").update(rows).save(tmp_path / "some.state")
+    check = ["check", tmp_path / "some.state", "--require", "roc_auc >= 0.9", "--open", "pass"]
+    assert "undefined: no negatives" in run(*check, code=1)
+    small = run(*check, "--min-rows", 10, "--confidence", 0.95)
+    assert [line.split("  ")[-1].strip() for line in small.splitlines()[2:]] == ["holds", "too few rows: no negatives"]
+    (said,) = sm.Accumulator.load(tmp_path / "some.state").finalize().violations("roc_auc >= 0.9", min_rows=2)
+    assert said == "roc_auc >= 0.9 is not decided for g null: too few rows (1)."
+
+
+def test_check_says_which_verdicts_have_no_interval(folder):
+    check = ["check", folder / "state", "--total", "--confidence", "0.95", "--require"]
+    assert run(*check, "ece <= 0.5").splitlines()[-1].endswith("holds: on these rows")
+    assert run(*check, "rows >= 1").splitlines()[-1].endswith("holds")
+    assert "holds; " not in run(*check, "ece <= 0.0001", "--format", "github", code=1)
+    assert "breached: on these rows; value 0." in run(*check, "ece <= 0.0001", "--format", "github", code=1)
+    report = sm.Accumulator.load(folder / "state").finalize().rollup()
+    assert "without an interval, so on these rows only." in report.violations("ece <= 0.0001", confidence=0.95)[0]
 
 
 @pytest.mark.parametrize("group", [[], ["store"]])

@@ -144,7 +144,7 @@ def test_violations_are_decided_on_the_bound():
 def test_violations_with_confidence_are_decided_on_the_interval_too(metric, sign):
     report = evaluated(by="g")
     for row in report.with_confidence(0.9).rows(metric).iter_rows(named=True):
-        ends = [row["ci_lower"], row["ci_upper"]]
+        ends = [row["ci_lower"] - (row["value"] - row["lower"]), row["ci_upper"] + (row["upper"] - row["value"])]
         surely, possibly = ends if sign == ">=" else ends[::-1]
         step = 1e-6 if sign == ">=" else -1e-6
         limits = {surely - step: None, surely + step: "inconclusive", possibly - step: "inconclusive"}
@@ -154,7 +154,7 @@ def test_violations_with_confidence_are_decided_on_the_interval_too(metric, sign
             assert (word is None) == (own is None)
             assert word is None or word in own
     for level in (0.5, 1, 0, 7):
-        with pytest.raises(sm.SpecificationError, match=r"confidence= must be between 0\.5 and 1"):
+        with pytest.raises(sm.SpecificationError, match=r"confidence= must be greater than 0\.5 and less than 1"):
             report.violations(f"{metric} {sign} 0.5", confidence=level)
 
 

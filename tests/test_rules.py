@@ -150,10 +150,11 @@ def coarse(tmp_path_factory):
 
 
 @pytest.mark.parametrize("comparison", [">=", ">", "<=", "<"])
-def test_verdicts_are_those_of_the_certified_bounds(comparison, coarse):
+def test_verdicts_are_those_of_the_interval_widened_by_the_bounds(comparison, coarse):
     (found,) = checked(coarse, sm.Rule("roc_auc >= 0", over="28d"))
-    lower, upper = (found[limit] for limit in LIMITS)
-    assert upper - lower > 0.01
+    lower = found["ci_lower"] - (found["value"] - found["lower"])
+    upper = found["ci_upper"] + (found["upper"] - found["value"])
+    assert min(found["value"] - found["lower"], found["value"] - found["ci_lower"]) > 0.01
     strict, high = len(comparison) == 1, comparison[0] == ">"
     below, inside, above = lower - 1e-3, (lower + upper) / 2, upper + 1e-3
     expected = {below: "holds" if high else "breached", inside: "open", above: "breached" if high else "holds"}
@@ -224,7 +225,7 @@ def test_segments_that_are_new_or_gone(tmp_path):
     assert {row["where"]: row["verdict"] for row in moved} == verdicts
     assert {row["where"]: row["verdict"] for row in changed} == verdicts
     assert {row["where"]: row["note"] for row in moved} == {
-        "country DE": "on these rows",
+        "country DE": None,
         "country FR": "undefined: rows only in the reference",
         "country null": "undefined: no rows in the reference",
     }
@@ -390,13 +391,16 @@ def test_without_rules_or_history(store, tmp_path):
 
 def test_findings_print_as_a_table(store):
     rules = [sm.Rule("rows >= 1000", over="7d"), sm.Rule("psi(of='y_score') <= 0.2", over="7d", against="28d")]
-    psi = checked(store, rules[1])[0]["value"]
+    psi = checked(store, rules[1])[0]
     lines = str(sm.check(store, rules)).splitlines()
-    assert lines[0].split() == ["rule", "windows", "value", "bound", "verdict"]
+    assert lines[0].split() == ["rule", "windows", "value", "bound", "interval", "verdict"]
     size = between(6, 0).height
     assert lines[2].split() == [*"rows >= 1000 2026-02-03 to 2026-02-09".split(), f"{size}", "exact", "breached"]
     assert lines[3].startswith("psi(of='y_score') <= 0.2 against 28d before  2026-02-03 to 2026-02-09")
-    assert lines[3].split()[-3] == f"{psi:.6f}".rstrip("0")
+    shown, _, low, _, high, verdict = lines[3].split()[-6:]
+    assert float(shown) == pytest.approx(psi["value"], abs=0.006)
+    assert (float(low), float(high)) == pytest.approx((psi["ci_lower"], psi["ci_upper"]), abs=0.006)
+    assert verdict == psi["verdict"]
     assert len(lines) == 4
     with_segments = sm.check(store, [sm.Rule("rows >= 1", by=("country",))])
     assert repr(with_segments) == str(with_segments)

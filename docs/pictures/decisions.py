@@ -165,8 +165,8 @@ def verdict() -> str:
     )
     parts += [scale(166), key]
     told = (
-        "Bounds and interval lie right of the limit 0.75: the rule holds. They lie left of 0.85: it is breached. The "
-        "limit 0.80 lies within them: it is open."
+        "The interval, widened by the bounds, lies right of the limit 0.75: the rule holds. It lies left of 0.85: it "
+        "is breached. The limit 0.80 lies within it: it is open."
     )
     return page("The verdict", told, 226, *parts)
 

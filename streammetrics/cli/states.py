@@ -76,15 +76,16 @@ def show_command(
 @click.option(
     "--confidence",
     type=float,
-    help="Confidence level, such as 0.95. The confidence interval then decides, too.",
+    help="Confidence level of each end of the confidence intervals, such as 0.95. They then decide, too.",
 )
 @click.option(
     "--open",
     type=click.Choice(["fail", "pass"]),
     default="fail",
     show_default=True,
-    help="Result of a requirement that is open (inconclusive).",
+    help="Result of a requirement that is open (inconclusive), or has too few rows.",
 )
+@click.option("--min-rows", type=click.IntRange(min=1), default=1, show_default=True, help="Minimum rows of a group.")
 @options.by
 @options.total
 @options.model
@@ -97,6 +98,7 @@ def check_command(
     requirements: tuple[str, ...],
     confidence: float | None,
     open: str,
+    min_rows: int,
     by: tuple[str, ...],
     total: bool,
     model: str | None,
@@ -106,15 +108,19 @@ def check_command(
     """Check requirements on a saved state.
 
     Each must hold in every group and for every model. It holds if the certified bounds lie on the required side of its
-    limit and, with --confidence, the confidence interval too. It is breached if they lie on the other side, and
-    otherwise open. The exit code is 1 if a requirement is breached, open, or undefined. --format github prints
-    annotations for GitHub Actions, --format junit a report for CI systems.
+    limit; with --confidence, if the confidence interval, widened by the bounds, lies there. It is breached if they lie
+    on the other side, and otherwise open. The exit code is 1 if a requirement is breached, open, or undefined. --format
+    github prints annotations for GitHub Actions, --format junit a report for CI systems.
     """
     report = report_of(state, by, total)
     report = report if model is None else report._of_model(model)
-    found = verdicts(report, requirements, confidence, open)
-    write_verdicts(found, with_colours(findings(found, width())), form, output, f"streammetrics check {state}")
-    if not found["passes"].all():
+    found = verdicts(report, requirements, confidence, open, min_rows)
+    shown = with_colours(findings(found, width()))
+    failing = int((~found["passes"]).sum())
+    if failing and found.height > 1:
+        shown += f"\nFailing: {failing:,} of {found.height:,}"
+    write_verdicts(found, shown, form, output, f"streammetrics check {state}")
+    if failing:
         ctx.exit(1)
 
 

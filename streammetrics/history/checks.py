@@ -52,9 +52,10 @@ class Findings:
     the rule, null without an interval), ``reference`` (the metric in the reference period if ``value`` is its change),
     ``verdict``, ``passes``, ``since`` and ``e_value`` (of a rule with an alarm), ``note``, and ``description``.
 
-    The verdict is ``"holds"`` or ``"breached"`` if the certified bounds and the confidence interval are on one side of
-    the limit, ``"open"`` (inconclusive) if they are not, ``"too few rows"`` if a segment has fewer than ``min_rows``,
-    and ``"undefined"`` without a value. If there are more than forty rows, printing shows only rules that do not hold.
+    The verdict is ``"holds"`` or ``"breached"`` if the confidence interval, widened by the certified bounds, is on one
+    side of the limit, ``"open"`` (inconclusive) if it is not, ``"too few rows"`` if a segment has fewer than
+    ``min_rows``, and ``"undefined"`` without a value. If there are more than forty rows, printing shows only rules that
+    do not hold.
 
     >>> found = Findings(pl.DataFrame({"verdict": ["holds", "breached"], "passes": [True, False]}))
     >>> found.hold, found.frame["verdict"].to_list()
@@ -107,11 +108,11 @@ def check(
     >>> with TemporaryDirectory() as directory:
     ...     store = sm.MetricStore(directory)
     ...     added = store.append(sm.predictions(y_score="p", by="day").update(days), batch_id="January")
-    ...     sm.check(store, [sm.Rule("rows >= 3", over="2d"), sm.Rule("mean <= 0.1", against="7d")])
-    rule                                     windows                   value  bound  verdict
-    ───────────────────────────────────────  ────────────────────────  ─────  ─────  ─────────────────────────
-    rows >= 3                                2026-01-01 to 2026-01-02      3  exact  holds
-    change of mean <= 0.1 against 7d before  2026-01-02                  0.3  exact  breached: from 0.4 to 0.7
+    ...     sm.check(store, [sm.Rule("rows >= 1"), sm.Rule("mean <= 0.1", against="7d")])
+    rule                                     windows     value  bound  verdict
+    ───────────────────────────────────────  ──────────  ─────  ─────  ────────────────────────────────────────
+    rows >= 1                                2026-01-02      1  exact  holds
+    change of mean <= 0.1 against 7d before  2026-01-02    0.3  exact  breached: from 0.4 to 0.7, on these rows
     """
     given: Sequence[Any] = rules if isinstance(rules, list | tuple) else [rules]
     if not isinstance(store, MetricStore):

@@ -46,7 +46,7 @@ def estimated(rule: Rule, current: Accumulator, reference: Accumulator | None = 
         metrics = [rule.required.metric]
         return of_change(compare(reference, current, metrics=metrics, confidence=rule.two_sided, independent=True))
     name, options = rule.measure
-    moved = drift(reference, current, **options)
+    moved = drift(reference, current, **options, confidence=rule.two_sided)
     found = moved.frame.filter(measure=name).drop("of").rename({"measure": "metric"})
     return _whole(_with_rows(found, moved.metrics))
 

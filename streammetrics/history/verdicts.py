@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import polars as pl
 
 from streammetrics.errors import Argument, SpecificationError
-from streammetrics.frame import LIMITS, keys_of, noted
+from streammetrics.frame import keys_of, noted
 from streammetrics.history.alarms import ALARM, SOUND
 from streammetrics.history.evidence import COLUMNS, estimated
 from streammetrics.history.rules import Rule, before
 from streammetrics.history.windows import Windows
-from streammetrics.reading.looks import ROWS
+from streammetrics.reading.verdicts import ON_THESE_ROWS, verdict
 
 VERDICT = "verdict of the rule"  # a name that no group column has
 
@@ -51,14 +51,8 @@ def _with_verdicts(rule: Rule, found: pl.DataFrame) -> pl.DataFrame:
     """The estimates of a rule with what its bounds and its interval say of the limit."""
     if found.is_empty():
         found = found.select("metric", *COLUMNS).clear(1).with_columns(note=pl.lit("no rows"))
-    verdict = (
-        pl.when(pl.col(ROWS).is_between(1, rule.min_rows, closed="left"))
-        .then(pl.lit("too few rows"))
-        .otherwise(rule.required.verdict())
-    )
-    no_interval = pl.all_horizontal(pl.col(LIMITS).is_null())
-    bare = pl.when(no_interval & pl.col("value").is_not_null()).then(pl.lit("on these rows"))
-    return found.with_columns(verdict.alias(VERDICT), note=noted("note", bare))
+    said = verdict(rule.required, rule.min_rows, bounded=rule.before_labels)
+    return found.with_columns(said.alias(VERDICT), note=noted("note", ON_THESE_ROWS))
 
 
 def with_alarms(found: pl.DataFrame, raised: pl.DataFrame) -> pl.DataFrame:

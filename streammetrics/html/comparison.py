@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from streammetrics.report.report import Report
 
 GROUPS = 1000  # rows of the tables of groups
-BETTER = "A side is called better only if the bounds prove it"
+BETTER = "A side is called better only if the certified bounds prove it"
 
 
 def comparison_page(
@@ -103,7 +103,11 @@ def _differences(total: Comparison, names: tuple[str, str]) -> str:
     won = (
         f"<b>{markup(name)}</b> is better in {(frame['better'] == side).sum()}" for name, side in ((a, "a"), (b, "b"))
     )
-    level = f", and the {total.confidence * 100:g}% confidence interval excludes 0" if total.confidence else ""
+    level = (
+        f", and the {total.confidence * 100:g}% confidence interval, widened by them, excludes 0"
+        if total.confidence
+        else ""
+    )
     said = f"<p>{' and '.join(won)} of {frame.height} metrics. {BETTER}{level}.</p>"
     note = f"<p>{markup(total.note)}</p>" if total.note else ""
     return said + note + filtered(differences(frame, a, b, f"Differences of {b} from {a}"), "metrics")

@@ -27,7 +27,7 @@ def compared_models(total: Report) -> str:
         return ""
     return (
         f"<p>Differences of models on the same rows, with paired {confidence * 100:g}% confidence intervals. A model "
-        f"is called better only if the bounds prove it and the interval excludes 0.</p>{tables}"
+        f"is called better only if the interval, widened by the certified bounds, excludes 0.</p>{tables}"
     )
 
 

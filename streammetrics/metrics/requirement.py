@@ -7,10 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import polars as pl
-
 from streammetrics.errors import MetricError
-from streammetrics.frame import LIMITS
 from streammetrics.metrics.levels import above, at_least, at_most, below
 from streammetrics.metrics.metric import parse_metric
 
@@ -63,37 +60,6 @@ class Requirement:
         True
         """
         return COMPARISONS[self.comparison](value, self.limit)
-
-    def verdict(self) -> pl.Expr:
-        """Return what estimates with bounds and confidence limits say of the requirement.
-
-        It ``"holds"`` or is ``"breached"`` if the certified bounds and the confidence interval, if there is one, are on
-        one side of the limit. Otherwise it is ``"open"``, or ``"undefined"`` without a value.
-
-        >>> bounds = {"value": [0.8, 0.8, 0.7, None], "lower": [0.8, 0.8, 0.7, None], "upper": [0.8, 0.8, 0.7, None]}
-        >>> frame = pl.DataFrame(bounds | {"ci_lower": [None, 0.7, 0.6, None], "ci_upper": [None, 0.9, 0.74, None]})
-        >>> frame.select(Requirement.parse("recall >= 0.75").verdict()).to_series().to_list()
-        ['holds', 'open', 'breached', 'undefined']
-        """
-        worse, better = ("lower", "ci_lower"), ("upper", "ci_upper")
-        if not self.wants_high:
-            worse, better = better, worse
-        no_interval = pl.all_horizontal(pl.col(LIMITS).is_null())
-
-        def all_meet(bound: str, limit: str, wanted: bool) -> pl.Expr:
-            by_bound, by_limit = (self.holds(pl.col(name)) == wanted for name in (bound, limit))
-            found: pl.Expr = by_bound & (no_interval | by_limit.fill_null(False))
-            return found
-
-        return (
-            pl.when(pl.col("value").is_null())
-            .then(pl.lit("undefined"))
-            .when(all_meet(*worse, True))
-            .then(pl.lit("holds"))
-            .when(all_meet(*better, False))
-            .then(pl.lit("breached"))
-            .otherwise(pl.lit("open"))
-        )
 
     def __str__(self) -> str:
         return f"{self.metric} {self.comparison} {self.limit:g}"

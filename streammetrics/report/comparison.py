@@ -72,8 +72,8 @@ class Comparison:
         to the values, count as rounding.
 
         With a confidence level, ``ci_lower`` and ``ci_upper`` are the confidence interval of the difference, or null if
-        there is no valid one. ``better`` then also requires that the interval excludes 0. If it does not, or if there
-        is no interval, ``note`` says which side is better on these rows.
+        there is no valid one. ``better`` then also requires that the interval, widened by the bounds, excludes 0. If it
+        does not, or if there is no interval, ``note`` says which side is better on these rows.
 
         Raises:
             ColumnError: If a group column has different types.
@@ -114,7 +114,9 @@ class Comparison:
         limits = self._limits(found.select(*keys, "a", "b"), self.confidence)
         with_limits = found.join(limits, on=keys, how="left", nulls_equal=True, maintain_order="left")
         known = pl.col("ci_lower").is_not_null() & pl.col("ci_upper").is_not_null()
-        apart = known & ((pl.col("ci_lower") > 0) | (pl.col("ci_upper") < 0))
+        low = pl.col("ci_lower") - (pl.col("difference") - pl.col("lower"))
+        high = pl.col("ci_upper") + (pl.col("upper") - pl.col("difference"))
+        apart = known & ((low > 0) | (high < 0))
         open_ = pl.col("better").is_in(["a", "b"]) & ~apart
         why = pl.when(known).then(pl.lit("could be chance")).otherwise(pl.lit("no confidence interval"))
         return with_limits.select(

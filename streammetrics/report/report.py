@@ -299,23 +299,25 @@ class Report:
         *,
         confidence: float | None = None,
         open: Literal["fail", "pass"] = "fail",
+        min_rows: int = 1,
     ) -> list[str]:
         """Return a sentence for each group in which a requirement such as ``"roc_auc >= 0.8"`` is not met.
 
         A requirement holds if the certified bounds lie on the required side of its limit: it holds for the evaluated
-        rows. With ``confidence``, the confidence interval must lie there too: it also holds for other rows like them.
-        It is breached if both lie on the other side, and otherwise open (inconclusive). Requirements on undefined
-        metrics never pass.
+        rows. With ``confidence``, the confidence interval, widened by the bounds, must lie there: it also holds for
+        other rows like them. It is breached if they lie on the other side, and otherwise open (inconclusive).
+        Requirements on undefined metrics never pass.
 
         Args:
             requirements: One requirement, or several.
             confidence: Confidence level of each endpoint of the intervals, between 0.5 and 1, as in `Rule`. Metrics
                 without intervals are decided by their bounds.
-            open: ``"fail"`` or ``"pass"``: result of an open requirement.
+            open: ``"fail"`` or ``"pass"``: result of an open requirement, and of a group with too few rows.
+            min_rows: Minimum number of rows of a group.
 
         Raises:
             MetricError: If a requirement is invalid or its metric is unknown.
-            SpecificationError: If ``confidence`` or ``open`` is invalid.
+            SpecificationError: If ``confidence``, ``open``, or ``min_rows`` is invalid.
 
         >>> import streammetrics as sm
         >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.8, 0.3, 0.4]}).finalize()
@@ -324,7 +326,7 @@ class Report:
         >>> report.violations("recall >= 0.4", confidence=0.95)
         ['recall >= 0.4 is inconclusive for threshold 0.5: recall is 0.50, interval 0.12 to 0.88.']
         """
-        return violations(self, several(requirements), confidence, open)
+        return violations(self, several(requirements), confidence=confidence, open=open, min_rows=min_rows)
 
     def rollup(self, *columns: str | Sequence[str]) -> Report:
         """Return the report for fewer groups, as if the rows had been grouped by these columns only.

@@ -9,8 +9,10 @@ import polars as pl
 
 from streammetrics import text
 from streammetrics.errors import Argument, SpecificationError
-from streammetrics.frame import LIMITS, NO_LIMITS, keys_of
+from streammetrics.frame import NO_LIMITS, keys_of, noted
 from streammetrics.metrics.requirement import Requirement
+from streammetrics.reading.looks import ROWS, with_count
+from streammetrics.reading.verdicts import ON_THESE_ROWS, verdict
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 SCHEMA: dict[str, pl.DataType] = {
     "rule": pl.String(),
     "where": pl.String(),
+    "rows": pl.Int64(),
     "value": pl.Float64(),
     "lower": pl.Float64(),
     "upper": pl.Float64(),
@@ -27,12 +30,16 @@ SCHEMA: dict[str, pl.DataType] = {
     "passes": pl.Boolean(),
     "note": pl.String(),
 }
-PASSING = {"fail": ["holds"], "pass": ["holds", "open"]}
+PASSING = {"fail": ["holds"], "pass": ["holds", "open", "too few rows"]}
 SAID = {"open": "is inconclusive", "breached": "does not hold"}
 
 
 def verdicts(
-    report: Report, requirements: Sequence[str], confidence: float | None = None, open: str = "fail"
+    report: Report,
+    requirements: Sequence[str],
+    confidence: float | None = None,
+    open: str = "fail",
+    min_rows: int = 1,
 ) -> pl.DataFrame:
     """Return the verdict on each requirement, with one row per requirement, group, and key.
 
@@ -45,37 +52,45 @@ def verdicts(
     """
     if open not in PASSING:
         raise SpecificationError(Argument("open"), f" must be 'pass' or 'fail', got {open!r}.")
+    if not isinstance(min_rows, int) or min_rows < 1:
+        raise SpecificationError(Argument("min_rows"), f" must be a positive integer, got {min_rows!r}.")
     if confidence is not None:
         if not 0.5 < confidence < 1:
-            raise SpecificationError(Argument("confidence"), f" must be between 0.5 and 1, got {confidence!r}.")
+            raise SpecificationError(
+                Argument("confidence"), f" must be greater than 0.5 and less than 1, got {confidence!r}."
+            )
         confidence = 2 * confidence - 1  # of a two-sided interval, each of whose limits has the given level
     sampled = report.with_confidence(confidence)
-    parts = [_of_one(sampled, Requirement.parse(requirement), PASSING[open]) for requirement in requirements]
+    parts = [_of_one(sampled, Requirement.parse(wanted), PASSING[open], min_rows) for wanted in requirements]
     return pl.concat([pl.DataFrame(schema=SCHEMA), *parts])
 
 
-def _of_one(report: Report, required: Requirement, passing: list[str]) -> pl.DataFrame:
-    rows = report.rows(required.metric)
-    rows = rows.with_columns(limit for limit, name in zip(NO_LIMITS, LIMITS, strict=True) if name not in rows.columns)
-    rows = rows.with_columns(verdict=required.verdict())
+def _of_one(report: Report, required: Requirement, passing: list[str], min_rows: int) -> pl.DataFrame:
+    rows = with_count(report.rows(required.metric), report.state, "rows", ROWS)
     where = text.where(rows.select(keys_of(rows)), report.by)
     if rows.is_empty():
-        rows, where = rows.clear(1).with_columns(note=pl.lit("no rows"), verdict=pl.lit("undefined")), pl.lit("")
-    made = {"rule": pl.lit(str(required)), "where": where, "passes": pl.col("verdict").is_in(passing)}
+        rows, where = rows.clear(1).with_columns(note=pl.lit("no rows")), pl.lit("")
+    if report.confidence is None:
+        rows = rows.with_columns(NO_LIMITS)
+    else:
+        rows = rows.with_columns(note=noted("note", ON_THESE_ROWS))
+    rows = rows.with_columns(verdict=verdict(required, min_rows))
+    made = {"rule": pl.lit(str(required)), "where": where, "rows": pl.col(ROWS)}
+    made["passes"] = pl.col("verdict").is_in(passing)
     return rows.select(made.get(name, pl.col(name)).alias(name) for name in SCHEMA).cast(pl.Schema(SCHEMA))
 
 
-def violations(
-    report: Report, requirements: Sequence[str], confidence: float | None = None, open: str = "fail"
-) -> list[str]:
+def violations(report: Report, requirements: Sequence[str], **options: Any) -> list[str]:
     """A sentence on each requirement, group, and key that does not pass. See `Report.violations`."""
-    found = verdicts(report, requirements, confidence, open)
+    found = verdicts(report, requirements, **options)
     return [_sentence(row) for row in found.filter(~pl.col("passes")).iter_rows(named=True)]
 
 
 def _sentence(row: dict[str, Any]) -> str:
     metric = Requirement.parse(row["rule"]).metric
     place = f" for {text.escaped(row['where'])}" if row["where"] else ""
+    if row["verdict"] == "too few rows":
+        return f"{row['rule']} is not decided{place}: too few rows ({row['rows']:,})."
     if row["value"] is None:
         return f"{row['rule']} cannot be checked{place}: {metric} is undefined ({row['note']})."
     said = [f"{metric} is {text.said(row)}"]
@@ -83,4 +98,6 @@ def _sentence(row: dict[str, Any]) -> str:
         said.append(f"bounds {row['lower']:.6g} to {row['upper']:.6g}")
     if interval := text.interval(row["ci_lower"], row["ci_upper"]):
         said.append(f"interval {interval}")
+    if text.on_these_rows(row):
+        said.append("without an interval, so on these rows only")
     return f"{row['rule']} {SAID[row['verdict']]}{place}: {', '.join(said)}."
