@@ -252,10 +252,15 @@ def differences(frame: pl.DataFrame, by: Sequence[str] = (), note: str | None = 
     return "\n".join([*lines, *_threshold(frame, width), *([filled(note, width)] if note else [])])
 
 
-def drifts(frame: pl.DataFrame, width: int | None = None) -> str:
+def drifts(frame: pl.DataFrame, note: str | None = None, width: int | None = None) -> str:
     """Return the frame of a drift as text: one row per group and distribution, one column per measure.
 
     Intervals follow the values in brackets.
+
+    Args:
+        frame: The frame of a drift.
+        note: Sentences below the table.
+        width: The most characters of a line.
     """
     keys = frame.columns[: frame.columns.index("measure")]
     measures = frame["measure"].unique(maintain_order=True).to_list()
@@ -266,6 +271,7 @@ def drifts(frame: pl.DataFrame, width: int | None = None) -> str:
     lines = _align((*keys, *measures), cells, tuple(range(len(keys))), width)
     if frame.height > LONGEST * len(measures):
         lines.append(f"… and {frame.height // len(measures) - LONGEST:,} more rows")
+    lines += [filled(note, width)] if note else []
     return "\n".join(lines)
 
 

@@ -31,6 +31,19 @@ def keyed(keys):
     return pl.all_horizontal(pl.lit(True), *(pl.col(k).eq_missing(pl.lit(v)) for k, v in keys.items()))
 
 
+def test_sides_without_a_common_group_are_noted():
+    rows = {"y": [1, 0, 1, 0], "p": [0.9, 0.6, 0.4, 0.1]}
+    one, other, both = (
+        sm.binary(y_true="y", y_score="p", by=["day", "g"]).update(rows | {"day": days, "g": ["a", "b"] * 2})
+        for days in ([1] * 4, [2] * 4, [1, 1, 2, 2])
+    )
+    said = "The two have no group in common. Roll them up to columns whose values they share."
+    for found in (sm.compare(one, other, independent=True), sm.compare(one, other), sm.drift(one, other)):
+        assert str(found).splitlines()[-1] == said
+    for found in (sm.compare(one, both, independent=True), sm.drift(other, both), sm.drift(one.rollup("g"), other)):
+        assert said not in str(found)
+
+
 def test_differences_by_hand():
     found = compare(regression(HAND), regression(HAND, "q"))
     assert found.frame.columns == ["metric", "a", "b", "difference", "lower", "upper", "better"]

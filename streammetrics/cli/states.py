@@ -194,7 +194,7 @@ def drift_command(
     found = drift(one, other, of=of or None, bins=bins, confidence=confidence)
     if html is not None:
         found.save_html(html, names=names(reference, current))
-    write(found.frame, drifts(found.frame, width()), form, output)
+    write(found.frame, drifts(found.frame, found.metrics.note, width()), form, output)
 
 
 def names(a: Path, b: Path) -> tuple[str, str]:

@@ -258,7 +258,7 @@ class Drift:
         write_file(path, comparison_page(self.metrics, names, title, interactive, (total.frame, self.frame)).encode())
 
     def __str__(self) -> str:
-        return text.drifts(self.frame, text.terminal_width())
+        return text.drifts(self.frame, self.metrics.note, text.terminal_width())
 
     def __repr__(self) -> str:
         return str(self)

@@ -33,6 +33,7 @@ COLUMNS = ("a", "b", "difference", "better", "note")
 ROUNDING = 1e-12
 FEW = 5  # metrics that text shows of each group
 REMEDY = "For paired confidence intervals, evaluate only rows that both models have scored: filter out null scores."
+NOTHING_IN_COMMON = "The two have no group in common. Roll them up to columns whose values they share."
 APART = "If their rows are independent, such as those of two days, compare them as independent."
 
 
@@ -163,10 +164,12 @@ class Comparison:
 
     @cached_property
     def note(self) -> str | None:
-        """A warning if the two have different numbers of rows, although they are not ``independent``; else None.
+        """A warning if the two have no group in common, or, without ``independent``, different numbers of rows.
 
-        It says how to get confidence intervals.
+        It says what to do.
         """
+        if self._apart:
+            return NOTHING_IN_COMMON
         if self.independent:
             return None
         one, other = (report.showing(["rows"]) for report in (self.a, self.b))
@@ -178,6 +181,16 @@ class Comparison:
         numbers = groups if self.b.by else f": {rows['a'][0]:,.0f} and {rows['b'][0]:,.0f}"
         remedy = APART if self.same_rows is None else REMEDY
         return f"The two evaluations have different numbers of rows{numbers}. {remedy}"
+
+    @property
+    def _apart(self) -> bool:
+        """Whether both sides have groups, but none in common."""
+        by = self.a.by
+        one, other = (report.state.keys.select(by) for report in (self.a, self.b))
+        if not by or one.is_empty() or other.is_empty():
+            return False
+        types = concat_groups([one.clear(), other.clear()]).schema
+        return one.cast(types).join(other.cast(types), on=by, how="semi", nulls_equal=True).is_empty()
 
     def __str__(self) -> str:
         return self._text(text.terminal_width(), "Choose them with metrics=, or read all of them in the frame.")
