@@ -1,9 +1,8 @@
 """Evaluate model predictions of any size in one pass, with exact metrics or certified bounds from mergeable states."""
 
+from typing import TYPE_CHECKING
+
 from streammetrics.accumulator import Accumulator, merge
-from streammetrics.before_labels.expectation import Expectation, expect
-from streammetrics.differences.drift import Drift, drift, drift_over
-from streammetrics.differences.evaluations import compare
 from streammetrics.errors import (
     ColumnError,
     DataError,
@@ -16,12 +15,6 @@ from streammetrics.errors import (
     StateWarning,
     StreamMetricsError,
 )
-from streammetrics.gauges.opentelemetry import to_opentelemetry
-from streammetrics.gauges.prometheus import PrometheusCollector, to_prometheus
-from streammetrics.history.checks import Findings, check
-from streammetrics.history.rules import Rule, read_rules
-from streammetrics.history.store import MetricStore
-from streammetrics.joining.joiner import Joined, Joiner
 from streammetrics.metrics import Bounded, Metric, all_metrics, metric
 from streammetrics.pipeline import accumulate, evaluate
 from streammetrics.report.comparison import Comparison
@@ -52,9 +45,36 @@ from streammetrics.statistics import (
     Statistic,
     TDigest,
 )
+from streammetrics.system.lazy import late_names
 from streammetrics.system.public import publish
 from streammetrics.tasks import binary, multiclass, multilabel, predictions, regression
 from streammetrics.version import __version__
+
+if TYPE_CHECKING:
+    from streammetrics.before_labels.expectation import Expectation, expect
+    from streammetrics.differences.drift import Drift, drift, drift_over
+    from streammetrics.differences.evaluations import compare
+    from streammetrics.gauges.opentelemetry import to_opentelemetry
+    from streammetrics.gauges.prometheus import PrometheusCollector, to_prometheus
+    from streammetrics.history.checks import Findings, check
+    from streammetrics.history.rules import Rule, read_rules
+    from streammetrics.history.store import MetricStore
+    from streammetrics.joining.joiner import Joined, Joiner
+else:
+    __getattr__ = late_names(
+        __name__,
+        {
+            "before_labels.expectation": ("Expectation", "expect"),
+            "differences.drift": ("Drift", "drift", "drift_over"),
+            "differences.evaluations": ("compare",),
+            "gauges.opentelemetry": ("to_opentelemetry",),
+            "gauges.prometheus": ("PrometheusCollector", "to_prometheus"),
+            "history.checks": ("Findings", "check"),
+            "history.rules": ("Rule", "read_rules"),
+            "history.store": ("MetricStore",),
+            "joining.joiner": ("Joined", "Joiner"),
+        },
+    )
 
 __all__ = [
     "Accumulator",
@@ -125,10 +145,8 @@ __all__ = [
     "to_prometheus",
 ]
 
-publish(__name__, Accumulator, Comparison, Drift, Estimate, Expectation, Findings, MetricStore, Report, Rule)
-publish(__name__, accumulate, binary, check, compare, drift, drift_over, evaluate, expect, merge, multiclass)
-publish(__name__, Joined, Joiner, PrometheusCollector, multilabel, predictions, read_rules, regression)
-publish(__name__, to_opentelemetry, to_prometheus)
+publish(__name__, Accumulator, Comparison, Estimate, Report, accumulate, binary, evaluate, merge, multiclass)
+publish(__name__, multilabel, predictions, regression)
 
 
 def __dir__() -> list[str]:

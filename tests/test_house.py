@@ -62,12 +62,36 @@ def test_every_file_has_a_row_in_contributing():
     assert sorted(ORDER) == sorted({room(path) for path in FILES})
 
 
+def imported(code):
+    """Modules in memory after some code."""
+    code = f"{code}; import sys; print(*sys.modules)"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+
+
 def test_an_import_brings_in_no_extras():
-    code = "import sys, streammetrics; print(*sys.modules)"
-    modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     late = {"tqdm", "pandas", "sklearn", "duckdb", "numba", "click", "pyarrow", "altair", "prometheus_client"}
     late |= {"opentelemetry", "mlflow", "redis"}
-    assert not late.intersection(modules)
+    assert not late.intersection(imported("import streammetrics"))
+
+
+LATE = {"before_labels", "charts", "cli", "differences", "engines", "gauges", "history", "html", "joining", "streams"}
+
+
+def test_an_import_brings_in_only_what_an_evaluation_needs():
+    rooms = {name.split(".")[1] for name in imported("import streammetrics") if name.startswith("streammetrics.")}
+    assert rooms >= {"accumulator", "report"}
+    assert not LATE & rooms
+
+
+def test_a_late_name_is_public_wherever_it_is_first_imported():
+    code = "from streammetrics.joining.joiner import Joiner; assert Joiner.__module__ == 'streammetrics'"
+    assert "streammetrics.joining.joiner" in imported(code)
+    assert "streammetrics.history.store" in imported("from streammetrics import *; MetricStore")
+
+
+def test_a_name_that_does_not_exist_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'streammetrics' has no attribute 'nothing'"):
+        sm.nothing  # noqa: B018
 
 
 PUBLIC = {"streammetrics"} | {

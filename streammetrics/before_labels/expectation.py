@@ -21,6 +21,7 @@ from streammetrics.keys import matching, require_free
 from streammetrics.report.estimate import Estimate, estimate_of
 from streammetrics.report.report import Report
 from streammetrics.rows.roles import several
+from streammetrics.system.public import publish
 from streammetrics.uncertainty import normal_quantile
 from streammetrics.uncertainty.distributions import upper_level
 
@@ -243,3 +244,6 @@ def _frame(report: Report, rows: Sequence[tuple[Any, ...]], columns: Sequence[st
     numbers = {c: pl.String() if c == "note" else pl.Float64() for c in columns}
     data = [(*own, *(found.get(c) for c in columns)) for *own, found in rows]
     return pl.DataFrame(data, schema={**types, **numbers}, orient="row")
+
+
+publish("streammetrics", Expectation, expect)

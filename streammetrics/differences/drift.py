@@ -26,6 +26,7 @@ from streammetrics.report.report import Report
 from streammetrics.rows.roles import several
 from streammetrics.state.tables import State, combine, for_reports, in_order, roll_up, select
 from streammetrics.statistics import GROUP
+from streammetrics.system.public import publish
 from streammetrics.system.writing import write_file
 from streammetrics.times import earlier, moment
 
@@ -326,3 +327,6 @@ def _time(given: Any) -> datetime:
             f"reference= must have dates or datetimes without a time zone, such as '2026-01-31', got {given!r}."
         )
     return time
+
+
+publish("streammetrics", Drift, drift, drift_over)

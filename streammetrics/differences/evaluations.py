@@ -9,6 +9,7 @@ from streammetrics.errors import Argument, ReportError, SpecificationError
 from streammetrics.metrics import Metric
 from streammetrics.report.comparison import Comparison
 from streammetrics.report.report import Report
+from streammetrics.system.public import publish
 
 
 def compare(
@@ -63,3 +64,6 @@ def _report(given: Accumulator | Report, metrics: Sequence[str | Metric] | None)
         raise ReportError(f"Only accumulators and reports can be compared, got {type(given).__name__}.")
     report = given if isinstance(given, Report) else given.finalize(metrics)
     return report if metrics is None else report.showing(metrics)
+
+
+publish("streammetrics", compare)

@@ -7,6 +7,7 @@ from typing import Any
 from streammetrics.gauges.samples import NAMES, samples
 from streammetrics.report.report import Report
 from streammetrics.system.lazy import missing_extra
+from streammetrics.system.public import publish
 from streammetrics.version import __version__
 
 
@@ -45,3 +46,6 @@ def to_opentelemetry(report: Report, meter: Any = None) -> None:
             gauge = meter.create_gauge(f"streammetrics.metric.{name}", description=told)
             for sample in own:
                 gauge.set(sample.value, sample.labels)
+
+
+publish("streammetrics", to_opentelemetry)

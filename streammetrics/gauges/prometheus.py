@@ -9,6 +9,7 @@ from typing import Any
 from streammetrics.gauges.samples import NAMES, samples
 from streammetrics.report.report import Report
 from streammetrics.system.lazy import missing_extra
+from streammetrics.system.public import publish
 
 NO_LABEL = re.compile(r"^(?=\d)|^__+|[^a-zA-Z0-9_]")
 
@@ -99,3 +100,6 @@ def prometheus_client() -> Any:
     except ImportError as error:
         raise missing_extra("prometheus", "Gauges for Prometheus require") from error
     return prometheus_client
+
+
+publish("streammetrics", PrometheusCollector, to_prometheus)

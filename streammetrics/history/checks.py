@@ -19,6 +19,7 @@ from streammetrics.history.store import MetricStore
 from streammetrics.history.verdicts import VERDICT, beginning, judged, require_scores, with_alarms
 from streammetrics.history.windows import Windows, after, clock, time_of
 from streammetrics.reading.looks import ROWS
+from streammetrics.system.public import publish
 
 COLUMNS: dict[str, pl.DataType] = {
     "rule": pl.String(),
@@ -173,3 +174,6 @@ def _finding(windows: Windows, rule: Rule, until: date | str | None, labels: Win
         "passes": pl.lit(rule.severity == "warn") | pl.col(VERDICT).is_in(passing),
     }
     return found.select(columns.get(name, pl.lit(None)).alias(name) for name in COLUMNS).cast(pl.Schema(COLUMNS))
+
+
+publish("streammetrics", Findings, check)

@@ -18,6 +18,7 @@ from streammetrics.errors import SpecificationError, StreamMetricsError
 from streammetrics.metrics import all_metrics, parse_metric
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.system.foreign import translated
+from streammetrics.system.public import publish
 from streammetrics.times import earlier
 from streammetrics.uncertainty.sequences import require_rows
 
@@ -285,3 +286,6 @@ def before(time: pl.Series, length: str) -> pl.Series:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+publish("streammetrics", Rule, read_rules)

@@ -21,6 +21,7 @@ from streammetrics.history.windows import Windows
 from streammetrics.rows.roles import Column, several
 from streammetrics.system.disk import directory
 from streammetrics.system.lazy import pa
+from streammetrics.system.public import publish
 from streammetrics.system.writing import write_file
 
 if TYPE_CHECKING:
@@ -517,3 +518,6 @@ class MetricStore:
 
     def _commit(self, step: Callable[[Any, Versions], T], newest: Any = None) -> T:
         return self._table.commit(lambda table: step(table, self._versions(table)), newest)
+
+
+publish("streammetrics", MetricStore)

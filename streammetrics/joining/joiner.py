@@ -17,6 +17,7 @@ from streammetrics.joining.columns import Columns
 from streammetrics.joining.coverage import coverage
 from streammetrics.joining.log import Log
 from streammetrics.joining.waiting import CORRECTION, LABEL, OWN, SCORE, newest
+from streammetrics.system.public import publish
 from streammetrics.times import earlier, require_length
 
 
@@ -187,3 +188,6 @@ def _days_before(day: date, length: str) -> date:
     """Move a day back by a duration, at most to the first date of Python."""
     found: date = earlier(pl.Series([day]), length).clip(date.min).item()
     return found
+
+
+publish("streammetrics", Joined, Joiner)
