@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +15,6 @@ from streammetrics.rows.roles import Kind
 from streammetrics.statistics.probability_loss import LOG_LOSS, Losses
 
 
-@dataclass(frozen=True)
 class ClassLoss(Losses):
     """Sums of the losses of predicted class probabilities, by true class.
 

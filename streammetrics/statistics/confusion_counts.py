@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import polars as pl
@@ -15,7 +14,6 @@ from streammetrics.statistics.cases import threshold_cases
 from streammetrics.statistics.thresholded import Thresholded
 
 
-@dataclass(frozen=True)
 class ConfusionCounts(Thresholded):
     """True and false positives and negatives, at score thresholds or of predicted labels.
 
@@ -54,7 +52,6 @@ class ConfusionCounts(Thresholded):
         return {"y_true": (LABELS, bins_of_labels(table, neg.first(), pos.first()))}
 
 
-@dataclass(frozen=True)
 class CutCounts(ConfusionCounts):
     """Confusion counts at a threshold that is not stored, from a score histogram.
 

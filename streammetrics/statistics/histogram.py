@@ -79,7 +79,6 @@ class Histogram(Binned):
         return {self.of: (self.lattice, table)}
 
 
-@dataclass(frozen=True)
 class ErrorHistogram(Binned):
     """Histogram of errors: prediction minus true value.
 

@@ -99,7 +99,6 @@ class Paired(Statistic):
         return table
 
 
-@dataclass(frozen=True)
 class PairedSums(Paired, Summed):
     """A paired statistic that sums values of rows in the same cells for every group."""
 

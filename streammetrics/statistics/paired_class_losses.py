@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import polars as pl
@@ -17,7 +16,6 @@ from streammetrics.statistics.paired_losses import PairedLosses
 from streammetrics.statistics.probability_loss import LOG_LOSS
 
 
-@dataclass(frozen=True)
 class PairedClassLosses(PairedLosses):
     """`PairedLosses` for multiclass probabilities, with the losses of `ClassLoss`.
 

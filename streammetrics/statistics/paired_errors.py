@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +15,6 @@ from streammetrics.rows.roles import Kind
 from streammetrics.statistics.paired import PairedSums
 
 
-@dataclass(frozen=True)
 class PairedErrors(PairedSums):
     """Sums of squared differences between the regression losses of pairs of models on the same rows.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,7 +18,6 @@ from streammetrics.statistics.probability_loss import LOG_LOSS
 from streammetrics.statistics.statistic import at_most
 
 
-@dataclass(frozen=True)
 class PairedLosses(PairedSums):
     """Sums of squared differences between the probability losses of pairs of models on the same rows.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +14,6 @@ from streammetrics.rows.roles import Kind
 from streammetrics.statistics.paired import PairedSums
 
 
-@dataclass(frozen=True)
 class PairedMatches(PairedSums):
     """Number of rows that both, one, or none of two models predict correctly, for pairs of models.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +12,6 @@ from streammetrics.rows.arrays import Rows
 from streammetrics.statistics.thresholded import Thresholded
 
 
-@dataclass(frozen=True)
 class PredictedCounts(Thresholded):
     """Predicted positives and negatives without labels, at score thresholds or of predicted labels.
 

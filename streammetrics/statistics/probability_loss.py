@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import log
 from typing import Any, ClassVar
 
@@ -19,7 +18,6 @@ from streammetrics.statistics.summed import Summed
 LOG_LOSS = -log(1 - (1 - kernels.CLIP))  # maximum for one row: a negative with a score clipped to 1 - 1e-15
 
 
-@dataclass(frozen=True)
 class Losses(Summed):
     """Sums of log loss and Brier loss, and of their squares, by true class."""
 
@@ -36,7 +34,6 @@ class Losses(Summed):
         return self.table(weighted, group=group, actual=actual, **columns)
 
 
-@dataclass(frozen=True)
 class ProbabilityLoss(Losses):
     """Sums of the losses of predicted probabilities, separately for negatives and positives.
 

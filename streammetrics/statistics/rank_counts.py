@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +15,6 @@ from streammetrics.rows.roles import Kind
 from streammetrics.statistics.summed import Summed
 
 
-@dataclass(frozen=True)
 class RankCounts(Summed):
     """Number of rows in which the true class has the highest score, the second highest, and so on.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -16,7 +15,6 @@ from streammetrics.statistics.summed import Summed
 COUNTABLE = 1 << 53  # maximum of a state: floats represent integers exactly up to it
 
 
-@dataclass(frozen=True)
 class RowCounts(Summed):
     """Unweighted number of evaluated and of dropped rows. Every accumulator includes it.
 

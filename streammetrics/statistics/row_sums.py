@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,7 +26,6 @@ TAKEN = frozenset(
 )  # arguments of an accumulator
 
 
-@dataclass(frozen=True)
 class RowSums(Summed):
     """Base class of custom statistics that sum numbers of each row, multiplied by its weight.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from streammetrics.rows.arrays import Rows
 from streammetrics.statistics.statistic import Statistic
 
 
-@dataclass(frozen=True)
 class Summed(Statistic):
     """A statistic that sums values of rows in the same cells for every group."""
 
