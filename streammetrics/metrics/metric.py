@@ -254,7 +254,7 @@ class Metric:
         return isinstance(other, Metric) and self._identity == other._identity
 
     def __hash__(self) -> int:
-        return hash(self._identity)
+        return hash((self.formula, self.average))  # without options, whose names only the signature tells
 
     @property
     def _identity(self) -> tuple[Any, ...]:
