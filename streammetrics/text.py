@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import itertools
 import math
 import re
@@ -32,15 +31,6 @@ def escaped(text: str) -> str:
     a\x1b[2Jb\r\u202ec
     """
     return UNSAFE.sub(lambda found: repr(found[0])[1:-1], text)
-
-
-def markup(text: str) -> str:
-    """Return a text as HTML, with control characters escaped too.
-
-    >>> markup('<b> & "c"')
-    '&lt;b&gt; &amp; &quot;c&quot;'
-    """
-    return html.escape(escaped(text))
 
 
 def terminal_width() -> int | None:

@@ -74,7 +74,7 @@ def test_an_import_brings_in_no_extras():
     assert not late.intersection(imported("import streammetrics"))
 
 
-LATE = {"before_labels", "charts", "cli", "differences", "engines", "gauges", "history", "html", "joining", "streams"}
+LATE = {"before_labels", "charts", "differences", "engines", "gauges", "history", "html", "joining", "markup"}
 
 
 def test_an_import_brings_in_only_what_an_evaluation_needs():

@@ -8,8 +8,9 @@ import polars as pl
 
 from streammetrics.html.tables import Row
 from streammetrics.html.words import words
+from streammetrics.markup import markup
 from streammetrics.metrics import Metric
-from streammetrics.text import bound, interval, markup, rows, said
+from streammetrics.text import bound, interval, rows, said
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report

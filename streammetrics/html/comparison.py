@@ -16,7 +16,8 @@ from streammetrics.html.document import document, resource
 from streammetrics.html.figures import figures
 from streammetrics.html.sections import Section, filtered, scrolled
 from streammetrics.html.tables import Cell, key_cell, table
-from streammetrics.text import bound, interval, markup, rows, said
+from streammetrics.markup import markup
+from streammetrics.text import bound, interval, rows, said
 from streammetrics.version import __version__
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from streammetrics.text import markup
+from streammetrics.markup import markup
 
 
 def document(name: str, title: str, style: str, script: str, **content: str) -> str:

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from streammetrics import charts
-from streammetrics.text import markup, written
+from streammetrics.markup import markup
+from streammetrics.text import written
 from streammetrics.version import __version__
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ import polars as pl
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.html.sections import scrolled
 from streammetrics.html.tables import Cell, table
-from streammetrics.text import beside, interval, markup, rows
+from streammetrics.markup import markup
+from streammetrics.text import beside, interval, rows
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report

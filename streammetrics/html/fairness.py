@@ -12,7 +12,8 @@ from streammetrics.html.pictures import Maker
 from streammetrics.html.sections import scrolled
 from streammetrics.html.tables import Cell, key_cell, table
 from streammetrics.html.words import words
-from streammetrics.text import beside, bound, cell, interval, markup, number, rows
+from streammetrics.markup import markup
+from streammetrics.text import beside, bound, cell, interval, number, rows
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report

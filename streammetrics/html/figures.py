@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from streammetrics.charts import Picture, as_svg, for_page
 from streammetrics.html.document import embedded
-from streammetrics.text import markup
+from streammetrics.markup import markup
 
 
 def figures(pictures: Iterable[Picture], name: str, interactive: bool = False) -> str:

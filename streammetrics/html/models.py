@@ -8,8 +8,8 @@ import polars as pl
 
 from streammetrics.html.differences import differences
 from streammetrics.html.sections import scrolled
+from streammetrics.markup import markup
 from streammetrics.statistics.paired import pairs_kept
-from streammetrics.text import markup
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report

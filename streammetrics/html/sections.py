@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from streammetrics.text import markup
+from streammetrics.markup import markup
 
 
 @dataclass(frozen=True)

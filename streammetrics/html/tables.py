@@ -11,7 +11,8 @@ import polars as pl
 from streammetrics import text
 from streammetrics.frame import ESTIMATE, KEPT
 from streammetrics.html.document import embedded
-from streammetrics.text import escaped, markup
+from streammetrics.markup import markup
+from streammetrics.text import escaped
 
 Row = dict[str, Any]
 
