@@ -77,8 +77,9 @@ def test_an_import_brings_in_no_extras():
 LATE = {"before_labels", "charts", "differences", "engines", "gauges", "history", "html", "joining", "markup"}
 
 
-def test_an_import_brings_in_only_what_an_evaluation_needs():
-    rooms = {name.split(".")[1] for name in imported("import streammetrics") if name.startswith("streammetrics.")}
+@pytest.mark.parametrize("module", ["streammetrics", "streammetrics.cli"])
+def test_an_import_brings_in_only_what_an_evaluation_needs(module):
+    rooms = {name.split(".")[1] for name in imported(f"import {module}") if name.startswith("streammetrics.")}
     assert rooms >= {"accumulator", "report"}
     assert not LATE & rooms
 

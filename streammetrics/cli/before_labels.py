@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 import polars.selectors as cs
 
+import streammetrics as sm
 from streammetrics import text
-from streammetrics.before_labels.expectation import expect
 from streammetrics.cli import options
 from streammetrics.cli.output import write
 from streammetrics.cli.root import command
@@ -54,7 +54,7 @@ def expect_command(
     report, other = report_of(scores, by, total), report_of(reference)
     if not set(other.by) <= set(report.by):
         other = other.rollup([c for c in other.by if c in report.by])
-    found = expect(report, other, odds=odds, metrics=metrics or None, confidence=confidence)
+    found = sm.expect(report, other, odds=odds, metrics=metrics or None, confidence=confidence)
     if needed:
         frame = found.needed_odds(report)
         write(frame, text.plain(frame.with_columns(cs.float().round(4)), width()), form, output)

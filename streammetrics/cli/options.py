@@ -12,7 +12,6 @@ import click
 from streammetrics.cli.output import FORMATS, GITHUB, METRICS, PROMETHEUS, SAFE_CSV
 from streammetrics.cli.verdicts import FORMATS as VERDICT_FORMATS
 from streammetrics.cli.widths import KEY
-from streammetrics.gauges.prometheus import prometheus_client
 
 
 class FileToWrite(click.Path):
@@ -39,6 +38,8 @@ def formats(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]
             if safe_csv and form != "csv":
                 raise click.UsageError("--safe-csv requires --format csv.")
             if form == PROMETHEUS:
+                from streammetrics.gauges.prometheus import prometheus_client
+
                 prometheus_client()  # raise if it is missing before reading data
             command(*arguments, form=SAFE_CSV if safe_csv else form, **others)
 

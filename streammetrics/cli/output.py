@@ -12,12 +12,11 @@ import click
 import polars as pl
 import polars.selectors as cs
 
+import streammetrics as sm
 from streammetrics.cli.markdown import add_to_summary, markdown
 from streammetrics.cli.widths import width
-from streammetrics.gauges.prometheus import to_prometheus
 from streammetrics.reading.segments import sorted_by
 from streammetrics.report.nested import as_json
-from streammetrics.report.report import Report
 from streammetrics.system.writing import write_file
 from streammetrics.text import escaped, render, without_awkward
 
@@ -32,7 +31,7 @@ VERDICT = re.compile(rf"(?<=  )({'|'.join(COLOURS)})(?=$|: )", re.MULTILINE)  # 
 
 
 def show(
-    report: Report,
+    report: sm.Report,
     form: str,
     output: Path | None,
     html: Path | None = None,
@@ -44,7 +43,7 @@ def show(
     if html is not None:
         report.save_html(html, source=source)
     if form == PROMETHEUS:
-        print_or_save(to_prometheus(report).rstrip("\n"), output)
+        print_or_save(sm.to_prometheus(report).rstrip("\n"), output)
         return
     if form == GITHUB:
         print_or_save(str(report), output)

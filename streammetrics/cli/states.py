@@ -7,15 +7,12 @@ from pathlib import Path
 
 import click
 
-from streammetrics.accumulator import Accumulator
+import streammetrics as sm
 from streammetrics.cli import options
 from streammetrics.cli.output import show, with_colours, write
 from streammetrics.cli.root import command
 from streammetrics.cli.verdicts import write_verdicts
 from streammetrics.cli.widths import width
-from streammetrics.differences.drift import drift
-from streammetrics.differences.evaluations import compare
-from streammetrics.report.report import Report
 from streammetrics.report.verdicts import verdicts
 from streammetrics.text import drifts, escaped, findings
 
@@ -28,7 +25,7 @@ def merge_command(states: tuple[Path, ...], output: Path) -> None:
     path, times = Counter(map(Path.resolve, states)).most_common(1)[0]
     if times > 1:
         raise click.UsageError(f"{str(path)!r} is given {times} times, so its rows would be counted {times} times.")
-    total = Accumulator.load(*states)
+    total = sm.Accumulator.load(*states)
     total.save(output)
     click.echo(f"{output}: {total}")
 
@@ -158,7 +155,7 @@ def compare_command(
         only = "not both" if models else "to compare two models of one state"
         raise click.UsageError(f"Pass either a second state or --models A B, {only}.")
     one, *other = (report_of(state, by, total, metrics) for state in (a, b) if state is not None)
-    found = compare(one, *other, models=models, confidence=confidence, independent=independent)
+    found = sm.compare(one, *other, models=models, confidence=confidence, independent=independent)
     if html is not None:
         found.save_html(html, names=models or names(*filter(None, (a, b))))
     sides = "a is {}, b is {}.".format(*map(escaped, map(str, models or (a, b))))
@@ -191,7 +188,7 @@ def drift_command(
 ) -> None:
     """Measure the drift of a saved state from a reference."""
     one, other = (report_of(state, by, total) for state in (reference, current))
-    found = drift(one, other, of=of or None, bins=bins, confidence=confidence)
+    found = sm.drift(one, other, of=of or None, bins=bins, confidence=confidence)
     if html is not None:
         found.save_html(html, names=names(reference, current))
     write(found.frame, drifts(found.frame, found.metrics.note, width()), form, output)
@@ -209,11 +206,11 @@ def report_of(
     metrics: tuple[str, ...] = (),
     confidence: float | None = None,
     always: int | None = None,
-) -> Report:
+) -> sm.Report:
     """Return the report of a saved state, rolled up to some of its group columns, or to one group."""
     if by and total:
         raise click.UsageError("Pass either --by or --total, not both.")
-    acc = Accumulator.load(state)
+    acc = sm.Accumulator.load(state)
     rolled_up = bool(by or total)
     if rolled_up and not acc.seen:  # a report without groups has no total; an accumulator has one with 0 rows
         acc, rolled_up = acc.rollup(*by), False

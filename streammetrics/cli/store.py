@@ -11,16 +11,12 @@ import click
 import polars as pl
 import polars.selectors as cs
 
-from streammetrics.accumulator import Accumulator
+import streammetrics as sm
 from streammetrics.cli import options
 from streammetrics.cli.output import show, with_colours, write
 from streammetrics.cli.root import Commands, Failure, command, epilog, main
 from streammetrics.cli.verdicts import write_verdicts
 from streammetrics.cli.widths import width
-from streammetrics.history.checks import check
-from streammetrics.history.rules import read_rules
-from streammetrics.history.store import MetricStore
-from streammetrics.history.told import Told
 from streammetrics.text import findings, plain
 
 STDERR = 2
@@ -66,10 +62,10 @@ def store_append(
         )
     if len({path.name for path in states}) < len(states):
         raise click.UsageError("Two files have the same name. Append them one by one, with --batch-id.")
-    store = MetricStore(uri, window=window)
+    store = sm.MetricStore(uri, window=window)
     for path in states:
         name = batch_id or (path.name if source is None else None)
-        added = store.append(Accumulator.load(path), batch_id=name, source=source, start=start, upto=upto)
+        added = store.append(sm.Accumulator.load(path), batch_id=name, source=source, start=start, upto=upto)
         click.echo(f"{name or source}: {'added' if added else 'nothing to add'}")
 
 
@@ -81,7 +77,7 @@ def store_offset(uri: str, source: str) -> None:
 
     Prints 0 if it has no rows of SOURCE.
     """
-    click.echo(MetricStore(uri).offset(source) or 0)
+    click.echo(sm.MetricStore(uri).offset(source) or 0)
 
 
 @command(
@@ -97,7 +93,7 @@ def store_offset(uri: str, source: str) -> None:
 def store_replace(uri: str, state: Path, window: str, until: str | None, batch_id: str) -> None:
     """Replace windows of a history in one commit."""
     given = window if until is None else (window, until)
-    done = MetricStore(uri).replace(Accumulator.load(state), window=given, batch_id=batch_id)
+    done = sm.MetricStore(uri).replace(sm.Accumulator.load(state), window=given, batch_id=batch_id)
     click.echo(f"{batch_id}: {'replaced' if done else 'nothing to replace'}")
 
 
@@ -125,7 +121,7 @@ def store_report(
     output: Path | None,
 ) -> None:
     """Show the metrics of a history for any time range and segments."""
-    acc = MetricStore(uri).query(since, until, by=by, every=every)
+    acc = sm.MetricStore(uri).query(since, until, by=by, every=every)
     show(acc.finalize(metrics or None, confidence=confidence), form, output, sort=sort)
 
 
@@ -174,12 +170,14 @@ def store_check(
     alarm began. Reported breaches are stored in the table _told beside the history. If the command fails, the exit code
     is 2 and the next check runs it again.
     """
-    unlabeled = None if scores is None else MetricStore(scores)
-    store = MetricStore(uri)
-    found = check(store, read_rules(rules), until=until, scores=unlabeled)
+    unlabeled = None if scores is None else sm.MetricStore(scores)
+    store = sm.MetricStore(uri)
+    found = sm.check(store, sm.read_rules(rules), until=until, scores=unlabeled)
     shown = with_colours(findings(found.frame, width()))
     write_verdicts(found.frame, shown, form, output, f"streammetrics store check {uri}")
     if on_breach:
+        from streammetrics.history.told import Told  # when it is needed
+
         Told.of(store).tell(found, partial(_run, on_breach))
     if not found.hold:
         ctx.exit(1)
@@ -216,14 +214,14 @@ def store_page(
 
     With RULES, a TOML file, the page shows their breaches.
     """
-    MetricStore(uri).save_html(
+    sm.MetricStore(uri).save_html(
         output,
         metrics=metrics or None,
         by=by or None,
         since=since,
         until=until,
-        rules=[] if rules is None else read_rules(rules),
-        scores=None if scores is None else MetricStore(scores),
+        rules=[] if rules is None else sm.read_rules(rules),
+        scores=None if scores is None else sm.MetricStore(scores),
         reference=reference,
         confidence=confidence,
         title=title,
@@ -236,7 +234,7 @@ def store_page(
 @options.output
 def store_windows(uri: str, form: str, output: Path | None) -> None:
     """List the windows of a history."""
-    _list(MetricStore(uri).windows(), form, output)
+    _list(sm.MetricStore(uri).windows(), form, output)
 
 
 @command("describe", "streammetrics store describe history", of=store_commands)
@@ -245,7 +243,7 @@ def store_windows(uri: str, form: str, output: Path | None) -> None:
 @options.output
 def store_describe(uri: str, form: str, output: Path | None) -> None:
     """List the versions of a history's specification."""
-    _list(MetricStore(uri).describe(), form, output)
+    _list(sm.MetricStore(uri).describe(), form, output)
 
 
 def _list(frame: pl.DataFrame, form: str, output: Path | None) -> None:
@@ -260,7 +258,7 @@ def store_compact(uri: str) -> None:
 
     Results do not change.
     """
-    MetricStore(uri).compact()
+    sm.MetricStore(uri).compact()
 
 
 @command("retain", "streammetrics store retain history --since 2025-01-01", of=store_commands)
@@ -268,7 +266,7 @@ def store_compact(uri: str) -> None:
 @click.option("--since", required=True, help="First window to keep, such as 2026-01-31.")
 def store_retain(uri: str, since: str) -> None:
     """Drop old windows of a history."""
-    MetricStore(uri).retain(since)
+    sm.MetricStore(uri).retain(since)
 
 
 def _run(command: str, verdicts: pl.DataFrame) -> None:
