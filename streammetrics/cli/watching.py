@@ -61,8 +61,8 @@ class View:
         self._total = total
         self._start = time.monotonic()
         self._lines = 0
-        self.is_terminal = sys.stderr.isatty()
-        self.every = EVERY if self.is_terminal else LOGGED
+        self.is_terminal: bool = sys.stderr.isatty()
+        self.every: float = EVERY if self.is_terminal else LOGGED
 
     def show(self, rows: int, report: Report) -> None:
         """Show how many rows were processed, and their report, as far as the terminal has room."""

@@ -22,7 +22,13 @@ FOLDER = "_waiting"  # Delta Lake ignores folders whose names begin with an unde
 KIND, DAY, COMMIT = "_kind", "_day", "_commit"
 SCORE, LABEL, CORRECTION, EXPIRED = "score", "label", "correction", "expired"  # kinds of rows
 COUNTS = ("_scores", "_labeled", "_labels_without_score")  # of an expired day
-OWN = {KIND: pl.String(), DAY: pl.Date(), COMMIT: pl.Int64(), "_of": pl.Date(), **dict.fromkeys(COUNTS, pl.Int64())}
+OWN: dict[str, pl.DataType] = {
+    KIND: pl.String(),
+    DAY: pl.Date(),
+    COMMIT: pl.Int64(),
+    "_of": pl.Date(),
+    **dict.fromkeys(COUNTS, pl.Int64()),
+}
 BEFORE = "streammetrics.expired"  # the transaction that stores the first day that has not expired
 ZONE = "streammetrics.time_zone"  # metadata of a column, because Delta Lake stores times in UTC
 TOGETHER = 131_072  # rows per row group of a file

@@ -76,7 +76,7 @@ class Metric:
         self.range = range
         self.better = better
         self.aliases = aliases
-        self.interval = interval or INFLUENCE
+        self.interval: Method = interval or INFLUENCE
         self.average = average
         self._bound = dict(options or {})
         self._bounds: BoundsFormula | None = None

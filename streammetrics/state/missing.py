@@ -15,7 +15,7 @@ from streammetrics.statistics import GROUP, Statistic
 
 COLUMN = "not_counted"  # of saved states in which groups lack something
 STATISTIC, THRESHOLD, NOTE = "statistic", "threshold", "note"
-FIELDS = {STATISTIC: pl.String(), THRESHOLD: pl.Float64(), NOTE: pl.String()}
+FIELDS: dict[str, pl.DataType] = {STATISTIC: pl.String(), THRESHOLD: pl.Float64(), NOTE: pl.String()}
 NOTHING = pl.DataFrame(schema={GROUP: pl.UInt32(), **FIELDS})
 """Groups with the statistic that they lack, or one threshold of it, and the reason. Without a statistic, a remark."""
 

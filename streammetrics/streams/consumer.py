@@ -88,7 +88,11 @@ class Consumer:
                 raise SpecificationError(f"{name}= must be of type {kind.__name__}, got {type(given).__name__}.")
         if not rows > 0 or not seconds > 0:
             raise SpecificationError(f"rows= and seconds= must be positive, got {rows!r} and {seconds!r}.")
-        self.source, self.acc, self.store, self.rows, self.seconds = source, acc, store, rows, seconds
+        self.source = source
+        self.acc = acc
+        self.store = store
+        self.rows = rows
+        self.seconds = seconds
         self._stopped = threading.Event()
 
     def run(self) -> None:

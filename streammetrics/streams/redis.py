@@ -62,8 +62,12 @@ class RedisStream:
             raise SpecificationError("client must have decode_responses=False, because entries can hold Arrow tables.")
         if lost not in ("raise", "warn"):
             raise SpecificationError(f"lost= must be 'raise' or 'warn', got {lost!r}.")
-        self.client, self.key, self.schema, self.count, self.lost = client, key, dict(schema or {}), count, lost
-        self.name = f"redis/{key}"
+        self.client = client
+        self.key = key
+        self.schema: dict[str, Any] = dict(schema or {})
+        self.count = count
+        self.lost = lost
+        self.name: str = f"redis/{key}"
 
     def read(self, start: int, seconds: float) -> tuple[Sequence[Any], int]:
         """Read entries after an offset (see `Source`).
