@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +32,8 @@ def normal_quantile(p: float) -> float:
     >>> round(normal_quantile(0.975), 6)
     1.959964
     """
+    from statistics import NormalDist  # when it is needed
+
     return NormalDist().inv_cdf(p)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from math import inf, nan
-from statistics import NormalDist
 
 import numpy as np
 import polars as pl
@@ -17,8 +16,7 @@ from streammetrics.uncertainty.limits import Interval, limits
 
 Values = NDArray[np.float64]
 
-NORMAL = NormalDist()
-LEVEL = NORMAL.inv_cdf(0.975)  # confidence level for the bandwidth of densities
+LEVEL = 0.975  # of the normal quantile in the bandwidth of densities
 
 
 def mad_interval(
@@ -123,8 +121,9 @@ class _Rows:
     def density(self, share: float) -> float:
         """Return the density at a quantile, NaN if many rows share its value or values near it are infinite."""
         share = min(max(share, 0.5 / self.count), 1 - 0.5 / self.count)
-        z = NORMAL.inv_cdf(share)
-        width = ((LEVEL * NORMAL.pdf(z)) ** 2 * 1.5 / (2 * z**2 + 1) / self.count) ** (1 / 3)
+        z = normal_quantile(share)
+        height = math.exp(z * z / -2) / math.sqrt(math.tau)
+        width = ((normal_quantile(LEVEL) * height) ** 2 * 1.5 / (2 * z**2 + 1) / self.count) ** (1 / 3)
         first, last = max(share - width, 0.0), min(share + width, 1.0)
         distance = self.quantile(last) - self.quantile(first)
         return (last - first) / distance if 0 < distance < inf else nan
