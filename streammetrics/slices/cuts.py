@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from streammetrics.metrics import Metric
 from streammetrics.rows.codes import find
 from streammetrics.rows.roles import FOLD
+from streammetrics.slices import SLICE
 from streammetrics.state.tables import State, find_groups
 from streammetrics.statistics import GROUP, ErrorMoments, Statistic, TDigest
 from streammetrics.statistics.binned import Binned
 
-SLICE = "slice"
 AT_ONCE = 1 << 21  # rows of a table that is copied for each slice
 CELLS = 1 << 18  # of the histograms of all slices, or so, while these are searched
 FEWEST = 1_024  # bins of a histogram

@@ -21,7 +21,8 @@ from streammetrics.reading.available import columns_of
 from streammetrics.reading.confidence import independent_intervals, is_weighted, paired_intervals, with_intervals
 from streammetrics.reading.estimates import at_threshold, by_view, estimate
 from streammetrics.rows.roles import LABEL
-from streammetrics.slices.cuts import SLICE, Cut, Numbers, subtracts
+from streammetrics.slices import SLICE
+from streammetrics.slices.cuts import Cut, Numbers, subtracts
 from streammetrics.state.tables import State
 from streammetrics.statistics import GROUP
 from streammetrics.uncertainty import as_proportion, normal_quantile, t_quantile

@@ -17,14 +17,15 @@ from streammetrics.errors import Argument, MetricError, ReportError
 from streammetrics.keys import matching, require_free
 from streammetrics.metrics import Metric
 from streammetrics.rows.roles import LABEL, MODEL
-from streammetrics.slices.cuts import SLICE, Numbers
-from streammetrics.slices.lots import Lot, all_lots
+from streammetrics.slices import SLICE
 from streammetrics.state.missing import lacking
 from streammetrics.state.tables import State, select
 from streammetrics.statistics import GROUP, RowCounts
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report
+    from streammetrics.slices.cuts import Numbers
+    from streammetrics.slices.lots import Lot
     from streammetrics.slices.remainders import Remainders
     from streammetrics.slices.search import Finding
 
@@ -83,7 +84,8 @@ def slices(
     >>> report.slices("accuracy", min_rows=100).select("slice", "value", "rest", "rows", "share_of_loss").rows()
     [('g = b', 0.0, 1.0, 200, 1.0)]
     """
-    from streammetrics.slices.remainders import RESULT, Remainders  # when they are needed: they take a while to import
+    from streammetrics.slices.lots import all_lots  # when they are needed: they take a while to import
+    from streammetrics.slices.remainders import RESULT, Remainders
     from streammetrics.slices.search import Search
 
     found = report.find(metric, of_label=LABEL in keys)
