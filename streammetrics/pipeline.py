@@ -21,7 +21,7 @@ from streammetrics.state.content import BLOCK, Content
 from streammetrics.state.overflow import suspects
 from streammetrics.system.forks import require_threads
 from streammetrics.system.interrupts import uninterrupted
-from streammetrics.system.lazy import missing_extra
+from streammetrics.system.lazy import of_extra
 
 BATCH = 1_048_576  # rows per batch, if the source does not determine it
 STEP = 0.05  # seconds between checks for an interrupt, which does not wake a thread that waits for another
@@ -340,9 +340,6 @@ def _height(batch: Any) -> int:
 def _progress_bar(stream: Stream, wanted: bool) -> AbstractContextManager[Any]:
     if not wanted:
         return nullcontext()
-    try:
-        from tqdm import tqdm
-    except ImportError as error:
-        raise missing_extra("progress", "The progress bar requires") from error
+    tqdm = of_extra("progress", "tqdm", "The progress bar requires").tqdm
     bar: AbstractContextManager[Any] = tqdm(total=stream.rows, unit=" rows", unit_scale=True)
     return bar

@@ -1,10 +1,10 @@
 """A history of states answers like one accumulator of all rows, whatever came when, and however it was compacted."""
 
-import builtins
 import contextlib
 import os
 import random
 import re
+import sys
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -591,14 +591,7 @@ def test_names_of_any_kind(window, store):
 
 
 def test_the_extra_is_named_where_it_is_missing(monkeypatch):
-    real = builtins.__import__
-
-    def without(name, *arguments):
-        if name == "deltalake":
-            raise ImportError(name)
-        return real(name, *arguments)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "deltalake", None)
     with pytest.raises(sm.SpecificationError, match=r"streammetrics\[store\]"):
         sm.MetricStore("anywhere")
 

@@ -1,8 +1,8 @@
 """Gauges for Prometheus: what its own parser reads is what the report says."""
 
-import builtins
 import json
 import re
+import sys
 from datetime import date
 from pathlib import Path
 
@@ -128,14 +128,7 @@ def test_the_command_line_writes_a_textfile_whole(tmp_path):
 
 
 def test_without_the_client_the_error_says_what_to_install(monkeypatch):
-    imported = builtins.__import__
-
-    def without(name, *arguments, **options):
-        if name == "prometheus_client":
-            raise ImportError(name)
-        return imported(name, *arguments, **options)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
     report = sm.binary(y_true="y", y_score="p").update(BATCH).finalize(["rows"])
     for call in (lambda: sm.to_prometheus(report), lambda: sm.PrometheusCollector(lambda: report)):
         with pytest.raises(sm.SpecificationError, match=r"pip install 'streammetrics\[prometheus\]'"):

@@ -9,7 +9,7 @@ from typing import Any
 from streammetrics.charts.picture import Picture
 from streammetrics.charts.vega import PAPER, Spec, specification
 from streammetrics.markup import markup
-from streammetrics.system.lazy import missing_extra
+from streammetrics.system.lazy import of_extra
 
 WIDTH = 300  # of a plot on the page, without its labels
 OF_PAGE = {name: f"var(--{name})" for name in PAPER}
@@ -84,8 +84,4 @@ def script() -> str:
 
 
 def _converter() -> Any:
-    try:
-        import vl_convert
-    except ImportError as error:
-        raise missing_extra("plot", "HTML pages require") from error
-    return vl_convert
+    return of_extra("plot", "vl_convert", "HTML pages require")

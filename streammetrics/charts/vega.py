@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from streammetrics.charts.picture import COLOURS, DASHES, SHAPES, Axis, Layer, Picture, numbers
-from streammetrics.system.lazy import missing_extra
+from streammetrics.system.lazy import of_extra
 from streammetrics.text import escaped
 
 if TYPE_CHECKING:
@@ -43,10 +43,7 @@ def as_altair(picture: Picture) -> alt.VConcatChart | alt.LayerChart:
     Raises:
         SpecificationError: If Altair is not installed.
     """
-    try:
-        import altair
-    except ImportError as error:
-        raise missing_extra("plot", "Charts require") from error
+    altair = of_extra("plot", "altair", "Charts require")
     kind = altair.VConcatChart if picture.below is not None else altair.LayerChart
     chart: alt.VConcatChart | alt.LayerChart = kind.from_dict(specification(picture), validate=False)
     return chart

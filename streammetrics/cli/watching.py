@@ -16,7 +16,7 @@ from streammetrics.pipeline import BATCH, accumulate
 from streammetrics.report.report import Report
 from streammetrics.sources.files import Files
 from streammetrics.sources.streams import open_stream
-from streammetrics.system.lazy import missing_extra
+from streammetrics.system.lazy import of_extra
 from streammetrics.text import render
 
 EVERY = 1.0  # seconds between two looks on a terminal,
@@ -53,11 +53,7 @@ class View:
     """What the standard error shows: on a terminal the last look alone, elsewhere all looks."""
 
     def __init__(self, total: int | None) -> None:
-        try:
-            from tqdm import tqdm
-        except ImportError as error:
-            raise missing_extra("progress", "--watch requires") from error
-        self._meter = tqdm.format_meter
+        self._meter = of_extra("progress", "tqdm", "--watch requires").tqdm.format_meter
         self._total = total
         self._start = time.monotonic()
         self._lines = 0

@@ -6,10 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from types import ModuleType
 from typing import Any, TypeAlias
 
 from streammetrics import accumulator, errors, pipeline
@@ -19,7 +17,7 @@ from streammetrics.metrics import Metric
 from streammetrics.report.report import Report
 from streammetrics.sources.streams import Source, are_paths, open_stream
 from streammetrics.state import storage
-from streammetrics.system.lazy import missing_extra, pa
+from streammetrics.system.lazy import of_extra, pa
 
 Metrics: TypeAlias = Sequence[str | Metric] | None
 
@@ -227,13 +225,10 @@ def own_errors() -> Iterator[None]:
         raise kind(found[2].strip()) from None
 
 
-def engine(module: str, extra: str) -> ModuleType:
+def engine(module: str, extra: str) -> Any:
     """Import a module of an engine.
 
     Raises:
         SpecificationError: If the library is not installed.
     """
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise missing_extra(extra, f"streammetrics.engines.{extra} requires") from error
+    return of_extra(extra, module, f"streammetrics.engines.{extra} requires")

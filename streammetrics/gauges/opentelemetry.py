@@ -6,7 +6,7 @@ from typing import Any
 
 from streammetrics.gauges.samples import NAMES, samples
 from streammetrics.report.report import Report
-from streammetrics.system.lazy import missing_extra
+from streammetrics.system.lazy import of_extra
 from streammetrics.system.public import publish
 from streammetrics.version import __version__
 
@@ -33,10 +33,7 @@ def to_opentelemetry(report: Report, meter: Any = None) -> None:
     >>> report = acc.update({"y": [1, 0], "p": [0.8, 0.3], "country": ["DE", "DE"]}).finalize(["roc_auc", "recall"])
     >>> sm.to_opentelemetry(report)
     """
-    try:
-        from opentelemetry import metrics  # when it is needed
-    except ImportError as error:
-        raise missing_extra("otel", "Gauges for OpenTelemetry require") from error
+    metrics = of_extra("otel", "opentelemetry.metrics", "Gauges for OpenTelemetry require")
     if meter is None:
         meter = metrics.get_meter("streammetrics", __version__)
     numbers = list(samples(report))

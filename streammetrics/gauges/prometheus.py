@@ -8,7 +8,7 @@ from typing import Any
 
 from streammetrics.gauges.samples import NAMES, samples
 from streammetrics.report.report import Report
-from streammetrics.system.lazy import missing_extra
+from streammetrics.system.lazy import of_extra
 from streammetrics.system.public import publish
 
 NO_LABEL = re.compile(r"^(?=\d)|^__+|[^a-zA-Z0-9_]")
@@ -79,8 +79,9 @@ class PrometheusCollector:
         yield from (gauge for gauge in gauges.values() if gauge.samples)
 
     def _gauges(self) -> dict[str, Any]:
-        gauge = prometheus_client().core.GaugeMetricFamily
-        return {name: gauge(f"streammetrics_metric_{name}", told) for name, told in NAMES.items()}
+        from prometheus_client.core import GaugeMetricFamily  # when it is needed
+
+        return {name: GaugeMetricFamily(f"streammetrics_metric_{name}", told) for name, told in NAMES.items()}
 
 
 def _label(column: str) -> str:
@@ -94,12 +95,7 @@ def prometheus_client() -> Any:
     Raises:
         SpecificationError: If the library is not installed.
     """
-    try:
-        import prometheus_client
-        import prometheus_client.core
-    except ImportError as error:
-        raise missing_extra("prometheus", "Gauges for Prometheus require") from error
-    return prometheus_client
+    return of_extra("prometheus", "prometheus_client", "Gauges for Prometheus require")
 
 
 publish("streammetrics", PrometheusCollector, to_prometheus)

@@ -16,7 +16,7 @@ import polars as pl
 from streammetrics.errors import StateError
 from streammetrics.system.disk import directory, require_whole_commits, require_whole_files, settle
 from streammetrics.system.foreign import translated
-from streammetrics.system.lazy import missing_extra, pa
+from streammetrics.system.lazy import of_extra, pa
 
 ATTEMPTS = 50  # to commit, if other writers are first
 RECENT = 200  # commits, twice as many as between checkpoints
@@ -172,8 +172,4 @@ def deltalake() -> Any:
     Raises:
         SpecificationError: If it is not installed.
     """
-    try:
-        import deltalake
-    except ImportError as error:
-        raise missing_extra("store", "MetricStore requires") from error
-    return deltalake
+    return of_extra("store", "deltalake", "MetricStore requires")

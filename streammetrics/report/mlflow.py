@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from streammetrics import text
 from streammetrics.errors import ReportError
 from streammetrics.html.page import of_all_rows, page
 from streammetrics.report.nested import flat, nested
-from streammetrics.system.lazy import missing_extra
+from streammetrics.system.lazy import of_extra
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report
@@ -20,7 +20,7 @@ NO_NAME = re.compile(r"[^\w\-. /]+")  # characters not allowed in metric names
 
 def log(report: Report, run_id: str | None, step: int | None = None) -> dict[str, float]:
     """Log a report, and return its metrics. For the arguments, see `Report.log_to_mlflow`."""
-    mlflow = _mlflow()
+    mlflow = of_extra("mlflow", "mlflow", "Logging to MLflow requires")
     total = of_all_rows(report)
     numbers = flat(nested(total.frame, total.by))
     names = {path: NO_NAME.sub("_", path.replace(" @ ", "_at_").replace(")", "")) for path in numbers}
@@ -33,11 +33,3 @@ def log(report: Report, run_id: str | None, step: int | None = None) -> dict[str
     mlflow.log_text(text.without_awkward(report.frame).write_csv(), f"{FOLDER}/metrics.csv", run_id=run_id)
     mlflow.log_text(page(report), f"{FOLDER}/report.html", run_id=run_id)
     return numbers
-
-
-def _mlflow() -> Any:
-    try:
-        import mlflow
-    except ImportError as error:
-        raise missing_extra("mlflow", "Logging to MLflow requires") from error
-    return mlflow

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from streammetrics.errors import SpecificationError
 
-__all__ = ["Lazy", "late_names", "missing_extra", "pa", "pq"]
+__all__ = ["Lazy", "late_names", "of_extra", "pa", "pq"]
 
 
 class Lazy:
@@ -49,13 +49,22 @@ def late_names(package: str, modules: Mapping[str, tuple[str, ...]]) -> Callable
     return find
 
 
-def missing_extra(extra: str, what: str) -> SpecificationError:
-    """Return the error for a feature whose extra is not installed.
+def of_extra(extra: str, module: str, what: str) -> Any:
+    """Import a module of an extra.
 
-    >>> print(missing_extra("plot", "Charts require"))
-    Charts require the 'plot' extra. Install it with: pip install 'streammetrics[plot]'
+    Raises:
+        SpecificationError: If the extra is not installed.
+
+    >>> of_extra("plot", "no_such_module", "Charts require")
+    Traceback (most recent call last):
+    streammetrics.errors.SpecificationError: Charts require the 'plot' extra. Install it with: \
+pip install 'streammetrics[plot]'
     """
-    return SpecificationError(f"{what} the {extra!r} extra. Install it with: pip install 'streammetrics[{extra}]'")
+    try:
+        return import_module(module)
+    except ImportError as error:
+        advice = f"Install it with: pip install 'streammetrics[{extra}]'"
+        raise SpecificationError(f"{what} the {extra!r} extra. {advice}") from error
 
 
 if TYPE_CHECKING:
