@@ -20,6 +20,7 @@ from streammetrics.frame import ESTIMATE
 LONGEST = 40  # groups, or rows of a metric
 PIPED = 120  # characters of a line in files and pipes
 MODEST = 6  # digits of an exact value
+FEW = 5  # values in a sentence
 UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that control a terminal, change the direction of text, or cannot be encoded."""
 
@@ -138,14 +139,14 @@ def bound(lower: float | None, upper: float | None) -> str:
     return f"± {half:.2g}" if half else "exact"
 
 
-def few(values: Iterable[object], most: int = 5) -> str:
+def few(values: Iterable[object]) -> str:
     """Return the first of some values, and the number of further ones.
 
-    >>> few("abc"), few(range(100), most=2)
-    ("'a', 'b', 'c'", '0, 1 and 98 more')
+    >>> few("abc"), few(range(100))
+    ("'a', 'b', 'c'", '0, 1, 2, 3, 4 and 95 more')
     """
     shown = [repr(value) for value in values]
-    return ", ".join(shown[:most]) + (f" and {len(shown) - most:,} more" if len(shown) > most else "")
+    return ", ".join(shown[:FEW]) + (f" and {len(shown) - FEW:,} more" if len(shown) > FEW else "")
 
 
 def without_awkward(frame: pl.DataFrame) -> pl.DataFrame:

@@ -337,7 +337,3 @@ def test_tails_are_accurate(shape):
 def test_compression_is_checked(compression):
     with pytest.raises(SpecificationError, match="compression= must be a positive integer"):
         sm.TDigest(compression=compression)
-    with pytest.raises(SpecificationError, match="positive integer"):
-        digest([1.0], compression=compression)
-    with pytest.raises(SpecificationError, match="positive integer"):
-        cluster(digest([1.0]), compression)

@@ -27,8 +27,6 @@ import polars as pl
 from numpy.typing import NDArray
 from polars import DataFrame
 
-from streammetrics.errors import SpecificationError
-
 Floats = NDArray[np.float64]
 Codes = NDArray[np.integer]
 Weights = NDArray[np.float64] | NDArray[np.int64]
@@ -53,13 +51,9 @@ def observe(values: Floats, group: Codes | None, groups: int, weight: Floats | N
         weight: Weight of each row, positive and with a finite sum, or None if every row counts once.
         compression: Maximum number of centroids of finite values per group.
 
-    Raises:
-        SpecificationError: If ``compression`` is not a positive whole number.
-
     >>> observe(np.array([3.0, 1.0, 2.0, 1.0]), None, 1, None, compression=100).rows()
     [(0, 1.0, 2, 1.0, 1.0), (0, 2.0, 1, 2.0, 2.0), (0, 3.0, 1, 3.0, 3.0)]
     """
-    check_compression(compression)
     if group is None and weight is None:
         values = np.sort(values)
     else:
@@ -88,14 +82,10 @@ def cluster(table: DataFrame, compression: int) -> DataFrame:
       about ``2 * pi * sqrt(q * (1 - q)) / compression``.
     - A value that fills a cell is not merged with other values.
 
-    Raises:
-        SpecificationError: If ``compression`` is not a positive whole number.
-
     >>> even, odd = (observe(np.arange(start, 1000.0, 2), None, 1, None, compression=4) for start in (0, 1))
     >>> cluster(pl.concat([even, odd]), compression=4)["weight"].to_list()
     [146, 354, 354, 146]
     """
-    check_compression(compression)
     group, mean, weight, low, high = (c.to_numpy() for c in table.select(*SCHEMA).sort(*SCHEMA).iter_columns())
     several = low < high
     new = _changes(mean) | _changes(group) | several
@@ -192,9 +182,3 @@ def _table(group: Codes | None, first: Codes, mean: Floats, weight: Weights, low
     codes = np.zeros(len(first), dtype=np.uint32) if group is None else group[first].astype(np.uint32)
     columns = (codes, mean + 0.0, weight, low + 0.0, high + 0.0)  # turns -0.0 into 0.0
     return DataFrame([pl.Series(name, column) for name, column in zip(SCHEMA, columns, strict=True)])
-
-
-def check_compression(compression: int) -> None:
-    """Reject an invalid number of centroids."""
-    if not isinstance(compression, int) or isinstance(compression, bool) or compression < 1:
-        raise SpecificationError(f"compression= must be a positive integer, got {compression!r}.")

@@ -14,15 +14,13 @@ class Section:
     identity: str
     title: str
     content: str
-    lead: str = ""
 
     @property
     def html(self) -> str:
         """The section as HTML."""
-        lead = f"<p>{self.lead}</p>" if self.lead else ""
         return (
             f'<section aria-labelledby="{self.identity}"><h2 id="{self.identity}">{self.title}</h2>'
-            f"{lead}{self.content}</section>"
+            f"{self.content}</section>"
         )
 
     @property

@@ -169,9 +169,8 @@ def _in_rows(statistic: Statistic, table: pl.DataFrame, index: Sequence[str]) ->
 
     Groups whose squared weights are not known, as in states of earlier versions, or infinite, are left out.
     """
-    weight, squares = (
-        pl.sum_horizontal(columns).sum().over(index) for columns in (statistic.held, _held_squares(statistic))
-    )
+    held = statistic.held, [statistic.twins[c] for c in statistic.held]
+    weight, squares = (pl.sum_horizontal(columns).sum().over(index) for columns in held)
     scale, scaled = pl.col("scale"), {c: twin for c, twin in statistic.twins.items() if c not in statistic.means}
     return (
         table.with_columns(scale=weight / squares)
@@ -179,10 +178,6 @@ def _in_rows(statistic: Statistic, table: pl.DataFrame, index: Sequence[str]) ->
         .with_columns(pl.col([*scaled]) * scale, pl.col([*scaled.values()]) * scale**2)
         .drop("scale")
     )
-
-
-def _held_squares(statistic: Statistic) -> list[str]:
-    return [statistic.twins[c] for c in statistic.held]
 
 
 def _by_influence(

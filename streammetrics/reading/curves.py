@@ -30,8 +30,10 @@ def threshold_table(table: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame
     >>> threshold_table(pl.DataFrame({"low": [0.2, 0.6], "neg": [3, 1], "pos": [1, 2]})).rows()
     [(inf, 0, 0, 3, 4), (0.6, 2, 1, 1, 3), (0.2, 3, 4, 0, 0)]
     """
-    ascending = {"threshold": pl.col("low").append(pl.lit(math.inf)), **_counts()}
-    return _per_group(table, by, **{name: column.reverse() for name, column in ascending.items()})
+    counts = confusion_counts(pl.col("neg"), pl.col("pos"))
+    ascending = {"threshold": pl.col("low").append(pl.lit(math.inf)), **counts}
+    descending = {name: column.reverse() for name, column in ascending.items()}
+    return table.group_by(by, maintain_order=True).agg(**descending).explode(*descending)
 
 
 def counts_at(table: pl.DataFrame, threshold: float, by: Sequence[str] = ()) -> pl.DataFrame:
@@ -210,11 +212,3 @@ def _curve(table: pl.DataFrame, by: Sequence[str], **values: Expr) -> pl.DataFra
 
 def _value(ratio: Metric) -> Expr:
     return at_thresholds(ratio, _COUNTS)
-
-
-def _counts() -> dict[str, Expr]:
-    return confusion_counts(pl.col("neg"), pl.col("pos"))
-
-
-def _per_group(table: pl.DataFrame, by: Sequence[str], **columns: Expr) -> pl.DataFrame:
-    return table.group_by(by, maintain_order=True).agg(**columns).explode(*columns)

@@ -24,7 +24,7 @@ def nested(frame: pl.DataFrame, by: list[str]) -> dict[str, Any]:
     >>> nested(report.frame, report.by)["g=a"]["roc_auc"]
     {'value': 1.0, 'lower': 1.0, 'upper': 1.0}
     """
-    groups = frame.select(pl.struct(by or METRIC).n_unique()).item() if by else 1
+    groups = frame.n_unique(by) if by else 1
     counted = frame.group_by(METRIC, maintain_order=True).len()
     several = set(counted.filter(pl.col("len") > groups)[METRIC])
     found: dict[str, Any] = {}

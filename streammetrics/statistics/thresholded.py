@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from math import nan
 from typing import Any, ClassVar
@@ -56,14 +55,6 @@ class Thresholded(Summed):
     def cells(self, rows: Rows) -> tuple[int, ...]:
         """Ranks and labels."""
         return max(len(self.thresholds), 1) + 1, 2
-
-    @abstractmethod
-    def count(self, rows: Rows, out: NDArray[Any]) -> None:
-        """Rows by rank and label: shape (groups, thresholds + 1, 2)."""
-
-    @abstractmethod
-    def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
-        """Counts at each threshold."""
 
     def add_by_rank(self, rows: Rows, label: Labels, out: NDArray[Any]) -> None:
         """Add rows by rank and label."""

@@ -12,13 +12,7 @@ from streammetrics.uncertainty.limits import EVERYWHERE, Interval, Range, limits
 FEWEST = 5  # minimum number of folds for meaningful limits
 
 
-def jackknife_interval(
-    left_out: Expr,
-    value: Expr,
-    confidence: float = 0.95,
-    folds: int = FOLDS,
-    range: Range = EVERYWHERE,
-) -> Interval:
+def jackknife_interval(left_out: Expr, value: Expr, confidence: float = 0.95, range: Range = EVERYWHERE) -> Interval:
     """Return an interval from the values of a metric without each of k folds.
 
     It uses Student's t with k - 1 degrees of freedom. The standard error is the square root of (k - 1)/k Σ (v - mean of
@@ -32,7 +26,6 @@ def jackknife_interval(
         left_out: The metric without each fold, one row per fold.
         value: The metric over all folds, one number.
         confidence: Confidence level.
-        folds: Maximum number of folds of a group.
         range: Smallest and largest possible value of the metric, which also limit the interval (see `limits`).
 
     Returns:
@@ -52,12 +45,12 @@ def jackknife_interval(
     """
     level = upper_level(confidence)
     k = left_out.len()
-    t = k.replace_strict(_t_quantiles(level, folds), default=None, return_dtype=pl.Float64)
+    t = k.replace_strict(_t_quantiles(level), default=None, return_dtype=pl.Float64)
     variance = (k - 1) / k * ((left_out - left_out.mean()) ** 2).sum()
     sound = (left_out.null_count() == 0) & (k >= FEWEST)
     return limits(value, pl.when(sound).then(variance.sqrt()), t, range)
 
 
-def _t_quantiles(level: float, folds: int) -> dict[int, float]:
+def _t_quantiles(level: float) -> dict[int, float]:
     """Quantiles by number of folds."""
-    return {k: t_quantile(level, k - 1) for k in range(2, folds + 1)}
+    return {k: t_quantile(level, k - 1) for k in range(2, FOLDS + 1)}

@@ -49,7 +49,7 @@ def test_limits_stay_in_range():
     ids=str,
 )
 def test_where_there_is_no_interval(left_out):
-    assert interval(left_out, 0.5, folds=20) == (None, None)
+    assert interval(left_out, 0.5) == (None, None)
 
 
 def test_values_that_are_not_defined_have_no_interval():
