@@ -10,7 +10,7 @@ from typing import Any
 from streammetrics import Metric
 from streammetrics.kernels.errors import FAMILIES
 from streammetrics.metrics import declared_metrics
-from streammetrics.statistics import STATISTICS, ErrorMoments, PairHistograms, Statistic, TDigest
+from streammetrics.statistics import STATISTICS, ErrorMoments, Statistic, TDigest
 from streammetrics.statistics.binned import Binned
 
 MARK = "<!-- metrics -->"
@@ -27,7 +27,6 @@ THEMES = {
     "predictions": "Predictions without labels",
     "errors": "Regression errors",
     "deviances": "Deviances",
-    "each": "Rows",
     "quantiles": "Distributions and quantiles",
     "digests": "t-digests",
 }
@@ -48,8 +47,8 @@ def reference() -> Iterator[str]:
     by_theme: dict[str, list[Metric]] = {}
     for metric in declared():
         by_theme.setdefault(metric.formula.__module__.rsplit(".", 1)[-1], []).append(metric)
-    for theme in sorted(by_theme, key=lambda t: list(THEMES).index(t) if t in THEMES else len(THEMES)):
-        yield f"## {THEMES.get(theme, theme.replace('_', ' ').capitalize())}\n"
+    for theme in sorted(by_theme, key=list(THEMES).index):
+        yield f"## {THEMES[theme]}\n"
         for metric in sorted(by_theme[theme], key=lambda m: m.name):
             yield from _entry(metric)
 
@@ -84,7 +83,7 @@ def _certainty(metric: Metric, statistics: list[Statistic]) -> str:
         return "certified bounds from the extremes of each centroid"
     if metric.bounds_expressions() is not None:
         return "certified bounds of its own"
-    hides = any(isinstance(s, Binned | PairHistograms) for s in statistics)
+    hides = any(isinstance(s, Binned) for s in statistics)
     return "certified bounds from the best and the worst order in each bin" if hides else "exact"
 
 

@@ -16,7 +16,7 @@ TABLE = (PROJECT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 # A file imports only what stands above it in the table. Files of a folder may also import one another, without circles.
 ORDER = [row.removesuffix("/").removesuffix(".py") for row in re.findall(r"^\| `([^`]*)`", TABLE, re.MULTILINE)]
 CORE = {"polars", "pyarrow", "numpy", "click", "streammetrics"}
-EXTRAS = {name: {"numba"} for name in ("compiled.py", "compiled_cells.py", "compiled_classes.py", "compiled_pairs.py")}
+EXTRAS = {"compiled.py": {"numba"}}
 FILES = sorted(ROOT.rglob("*.py"))
 
 
