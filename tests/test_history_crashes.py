@@ -1,6 +1,5 @@
 """Processes that append, and are killed at any moment or race with others: every batch is there exactly once."""
 
-import multiprocessing
 import os
 import random
 import signal
@@ -9,13 +8,12 @@ from datetime import date
 from itertools import count
 
 import pytest
+from processes import received, start
 
 import streammetrics as sm
 
 DAYS = 3
 SEGMENTS = 5
-processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload("streammetrics.history.store deltalake polars pyarrow.parquet pandas pytest".split())
 
 
 def batch(number):
@@ -37,23 +35,6 @@ def append_batches(uri, numbers, sender):
 
 def append_forever(uri, first, sender):
     append_batches(uri, count(first), sender)
-
-
-def start(target, *arguments):
-    receiver, sender = processes.Pipe(duplex=False)
-    process = processes.Process(target=target, args=(*arguments, sender), daemon=True)
-    process.start()
-    sender.close()
-    return process, receiver
-
-
-def received(receiver):
-    """All that a process has said before its end."""
-    try:
-        while True:
-            yield receiver.recv()
-    except EOFError:
-        return
 
 
 def require_each_once(uri, numbers):

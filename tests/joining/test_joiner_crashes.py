@@ -2,7 +2,6 @@
 
 import contextlib
 import copy
-import multiprocessing
 import random
 import signal
 import time
@@ -11,6 +10,7 @@ from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
+from processes import received, start
 
 import streammetrics as sm
 from streammetrics.history import store as stores
@@ -18,8 +18,6 @@ from streammetrics.history import table as tables
 from streammetrics.history.batches import Named
 from streammetrics.joining import waiting
 
-processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload("streammetrics.joining.joiner deltalake polars pyarrow.parquet pandas pytest".split())
 WAIT = 3  # days
 
 
@@ -227,14 +225,6 @@ def add_batches(folder, first, seed, sender):
             joiner.compact()
 
 
-def start(*arguments, target=add_batches):
-    receiver, sender = processes.Pipe(duplex=False)
-    process = processes.Process(target=target, args=(*arguments, sender), daemon=True)
-    process.start()
-    sender.close()
-    return process, receiver
-
-
 def tidy(folder, sender):
     """Compact all that there is, over and over."""
     while True:
@@ -244,17 +234,11 @@ def tidy(folder, sender):
         time.sleep(0.05)
 
 
-def received(receiver):
-    with contextlib.suppress(EOFError):
-        while True:
-            yield receiver.recv()
-
-
 @pytest.mark.thorough
 def test_rows_of_killed_processes_are_there_once(tmp_path):
     rng, done, kills, truth = random.Random(0), 0, 0, Truth()
     while done < 40:
-        process, receiver = start(str(tmp_path), done, 7)
+        process, receiver = start(add_batches, str(tmp_path), done, 7)
         receiver.poll(60)
         time.sleep(rng.uniform(0, 0.8))
         process.kill()
@@ -271,7 +255,7 @@ def test_rows_of_killed_processes_are_there_once(tmp_path):
 
 @pytest.mark.thorough
 def test_processes_that_race_lose_nothing_and_double_nothing(tmp_path):
-    writers = [start(str(tmp_path), 0, 7) for _ in range(2)]
+    writers = [start(add_batches, str(tmp_path), 0, 7) for _ in range(2)]
     for process, receiver in writers:
         assert list(received(receiver)) == list(range(40))
         process.join()
@@ -309,8 +293,8 @@ def attack(folder, seed):
     """Two workers and a janitor at once, each killed again and again. Returns how often workers were killed."""
     rng, done, kills = random.Random(seed), [0, 0], 0
     while any(done[worker] < len(list(pieces(seed, worker))) for worker in (0, 1)):
-        workers = [start(folder, done[worker], seed, worker, target=add_pieces) for worker in (0, 1)]
-        janitor, _ = start(folder, target=tidy)
+        workers = [start(add_pieces, folder, done[worker], seed, worker) for worker in (0, 1)]
+        janitor, _ = start(tidy, folder)
         for process, receiver in rng.sample(workers, 2):
             receiver.poll(60)
             time.sleep(rng.uniform(0, 2))

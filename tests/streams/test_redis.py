@@ -1,6 +1,5 @@
 """Streams of a real Redis server: rows, tables, consumers that are killed and stopped."""
 
-import multiprocessing
 import random
 import re
 import signal
@@ -12,12 +11,11 @@ from zoneinfo import ZoneInfo
 import polars as pl
 import pyarrow as pa
 import pytest
+from processes import start
 
 import streammetrics as sm
 from streammetrics.streams import Consumer, RedisStream
 
-processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload("streammetrics.streams deltalake polars pyarrow.parquet pandas pytest redis".split())
 SCHEMA = {"y": pl.Boolean, "p": pl.Float64, "day": pl.Date}
 
 
@@ -250,14 +248,6 @@ def step(socket, folder, size, sender):
 
 def run(socket, folder, size, sender):
     consumer(socket, folder, size).run()
-
-
-def start(target, *arguments):
-    receiver, sender = processes.Pipe(duplex=False)
-    process = processes.Process(target=target, args=(*arguments, sender), daemon=True)
-    process.start()
-    sender.close()
-    return process, receiver
 
 
 @pytest.mark.thorough
