@@ -1,4 +1,4 @@
-"""Reports as short aligned text for a terminal."""
+"""Reports as short aligned text for a terminal, in lines of at most ``width`` characters."""
 
 from __future__ import annotations
 
@@ -207,11 +207,7 @@ def _threshold(frame: pl.DataFrame, width: int | None) -> list[str]:
 def differences(frame: pl.DataFrame, by: Sequence[str] = (), note: str | None = None, width: int | None = None) -> str:
     """Return the frame of a comparison as text: one row per group and metric; of many groups, those with a better side.
 
-    Args:
-        frame: The frame of a comparison.
-        by: Its group columns.
-        note: Sentences below the table.
-        width: The most characters of a line.
+    The note is below the table.
     """
     groups = frame.group_by(by, maintain_order=True).agg(pl.col("better").is_in(["a", "b"]).any()) if by else frame
     more = groups.height - LONGEST if by else 0
@@ -303,9 +299,7 @@ def plain(frame: pl.DataFrame, width: int | None = None) -> str:
 def findings(frame: pl.DataFrame, width: int | None = None) -> str:
     """Return verdicts as text: one row per requirement and group; of many, only those that do not hold, failures first.
 
-    Args:
-        frame: The frame of `streammetrics.check`, or the verdicts on the requirements of a report.
-        width: The most characters of a line.
+    The frame is that of `streammetrics.check`, or the verdicts on the requirements of a report.
     """
     header = ("rule", "windows", "where", "value", "bound", "interval", "verdict")
     telling = (

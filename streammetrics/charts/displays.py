@@ -14,12 +14,7 @@ from streammetrics.errors import MetricError, ReportError, SpecificationError
 
 
 def to_display(report: Drawn, kind: str, **keys: Any) -> Any:
-    """Return the curve of one group as a display of ``sklearn.metrics`` or ``sklearn.calibration``.
-
-    Raises:
-        SpecificationError: If scikit-learn is not installed.
-        ReportError: If the kind is unknown, or the keys do not select exactly one curve.
-    """
+    """Return the curve of one group as a scikit-learn display. See `Report.to_display`."""
     if kind not in DISPLAYS:
         raise ReportError(f"Unknown display {kind!r}. Displays: {', '.join(DISPLAYS)}.")
     return DISPLAYS[kind](report, keys)

@@ -35,19 +35,8 @@ def page(
 ) -> str:
     """Return the page: evaluated data, metrics, slices in which the model fails, charts, decisions, and segments.
 
-    Numbers and charts cover all rows of each model; segments, time charts, and the table show every group.
-
-    Args:
-        report: The report.
-        title: Title of the page.
-        interactive: Whether charts have tooltips, panning, and zooming. Adds about 1 MB of script.
-        source: Description of the evaluated data. Defaults to none.
-        fairness: Group column whose values are compared for fairness. Defaults to none.
-
-    Raises:
-        SpecificationError: If the ``plot`` extra is not installed.
-        ReportError: If ``fairness`` is not a group column.
-        MetricError: If no fairness criterion can be computed from the state.
+    Numbers and charts cover all rows of each model; segments, time charts, and the table show every group. For the
+    arguments, see `Report.save_html`.
     """
     total = of_all_rows(report)
     models = total.by

@@ -130,7 +130,7 @@ def operating_point(
     minimize: str | Metric | None = None,
     where: str | None = None,
 ) -> pl.DataFrame:
-    """The best threshold of each group for a metric of the confusion counts.
+    """The best threshold of each group for a metric of the confusion counts. See `Report.operating_point`.
 
     ``threshold`` is the bin edge that attains ``value``, the highest one if several do, with its exact
     counts. ``lower`` and ``upper`` bound the best value over all thresholds, those inside coarse bins
@@ -143,15 +143,7 @@ def operating_point(
     inside a bin, so they narrow the bound too. Others, such as ``"predicted_positive_rate <= 0.1"``, only
     narrow the choice.
 
-    Args:
-        cases: The order cases of the histogram (`streammetrics.statistics.cases.order_cases`).
-        by: Group columns.
-        maximize: A metric that is better when high. Either this or ``minimize``.
-        minimize: A metric that is better when low.
-        where: Constraints, as in ``"fpr <= 0.01 and precision >= 0.5"``.
-
-    Raises:
-        MetricError: If the objective has no preferred direction or the opposite one, or ``where`` is invalid.
+    ``cases`` are the order cases of the histogram (`streammetrics.statistics.cases.order_cases`).
 
     >>> table = pl.DataFrame({"low": [0.2, 0.6, 0.7], "neg": [3, 1, 0], "pos": [1, 2, 2]})
     >>> point = operating_point({"tied": table}, maximize="recall", where="precision >= 0.8")

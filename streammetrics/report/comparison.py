@@ -198,10 +198,7 @@ class Comparison:
     def _text(self, width: int | None, more: str, sides: str = "") -> str:
         """The frame as text. Of many metrics in groups: all for the total, and the first for each group.
 
-        Args:
-            width: The most characters of a line.
-            more: How to see the other metrics of each group.
-            sides: Description of ``a`` and ``b``.
+        ``more`` says how to see the other metrics of each group, and ``sides`` describes ``a`` and ``b``.
         """
         by, note = self.b.by, " ".join(filter(None, (sides, self.note)))
         if self.frame.height <= text.LONGEST or len(self._metrics) <= FEW or {*by} <= {MODEL}:

@@ -90,18 +90,7 @@ def overall_view(table: pl.DataFrame, order: Sequence[Any] | None = None) -> pl.
 
 
 def matrix_frame(table: pl.DataFrame, normalize: Normalization | None = None) -> pl.DataFrame:
-    """Return the nonempty cells, sorted, optionally with shares.
-
-    Args:
-        table: The sparse table.
-        normalize: Rows over which shares sum to 1: each ``"actual"`` label (the diagonal is recall), each
-            ``"predicted"`` label (the diagonal is precision), or ``"all"``. None for counts only.
-
-    Returns:
-        ``group``, ``actual``, ``predicted``, ``count``, and ``share`` (Float64) with ``normalize``.
-
-    Raises:
-        SpecificationError: If ``normalize`` is unknown.
+    """Return the nonempty cells, sorted, optionally with shares. See `Report.confusion_matrix`.
 
     >>> cells = {"actual": ["cat", "cat", "dog"], "predicted": ["dog", "cat", "dog"], "count": [1, 3, 4]}
     >>> matrix_frame(pl.DataFrame({"group": [0, 0, 0], **cells}), normalize="actual").rows()
@@ -116,14 +105,9 @@ def matrix_frame(table: pl.DataFrame, normalize: Normalization | None = None) ->
 
 
 def most_confused(table: pl.DataFrame, n: int) -> pl.DataFrame:
-    """Return the ``n`` most frequent errors of each group: pairs of a true label and a different predicted label.
+    """Return the ``n`` most frequent errors of each group, by descending count. See `Report.most_confused`.
 
-    Returns:
-        ``group``, ``actual``, ``predicted``, ``count``, ``share_of_actual`` (of the rows with that true label), and
-        ``share_of_errors`` (of all errors of the group), by descending count. Equal counts are sorted by label.
-
-    Raises:
-        SpecificationError: If ``n`` is not at least 1.
+    Equal counts are sorted by label.
 
     >>> cells = {"actual": ["cat", "cat", "dog"], "predicted": ["cat", "dog", "cat"], "count": [6, 2, 1]}
     >>> most_confused(pl.DataFrame({"group": [0, 0, 0], **cells}), n=1).select("actual", "predicted", "count").rows()
@@ -145,22 +129,8 @@ def weighted_kappa(table: pl.DataFrame, weights: ArrayLike, order: Sequence[Any]
     """Return Cohen's kappa with a weight for each kind of error (Cohen 1968).
 
     It is 1 - weighted error / weighted baseline error. The baseline is independent predictions with the same label
-    frequencies. For linear and quadratic weights, use `streammetrics.metrics.several_classes.kappa`.
-
-    Args:
-        table: The sparse table.
-        weights: Weight of each error, as a square matrix of finite numbers. Rows are predicted labels, columns true
-            labels, both in the order of the labels. Usually 0 on the diagonal.
-        order: Labels of the matrix. Defaults to all labels of the table, over all groups, in sort order.
-
-    Returns:
-        ``group`` and ``kappa`` (Float64), by group. Null if error and baseline are both 0, for example with only one
-        label.
-
-    Raises:
-        DataError: If the table has a label that is not in ``order``.
-        SpecificationError: If the matrix has a wrong shape or numbers that are not finite, or if ``order`` has values
-            of another type than the labels, or duplicates.
+    frequencies. For the weights, see `Report.weighted_kappa`. The labels of the matrix are those of ``order``, or all
+    labels of the table, over all groups. Kappa is null if error and baseline are both 0, for example with one label.
 
     >>> cells = {"actual": [0, 0, 1, 1], "predicted": [0, 1, 0, 1], "count": [20, 20, 10, 50]}
     >>> weighted_kappa(pl.DataFrame({"group": [0, 0, 0, 0], **cells}), weights=[[0, 2], [1, 0]]).rows()
