@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -180,24 +181,16 @@ def _scores(found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, co
         yield rows, own, difference.limits(own, confidence)
 
 
-def _losses(found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, confidence: float) -> Found:
-    """Means of losses of probabilities, and what follows from them and the number of rows of each class."""
-    return _of_losses(found, metrics, values, confidence, found.table(PairedLosses), ProbabilityLoss)
-
-
-def _class_losses(found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, confidence: float) -> Found:
-    """The same for multiclass tasks."""
-    return _of_losses(found, metrics, values, confidence, found.table(PairedClassLosses), ClassLoss)
-
-
-def _of_losses(
+def _losses(
     found: SameRows,
     metrics: Sequence[Metric],
     values: pl.DataFrame,
     confidence: float,
-    table: pl.DataFrame,
+    paired: type[PairedLosses],
     single: type[Losses],
 ) -> Found:
+    """Means of losses of probabilities, and what follows from them and the number of rows of each class."""
+    table = found.table(paired)
     if table.is_empty():
         return
     [weight] = single.counts
@@ -280,8 +273,8 @@ def _columns(limits: Limits) -> Limits:
 METHODS: dict[type[Statistic], Callable[[SameRows, Sequence[Metric], pl.DataFrame, float], Found]] = {
     ConfusionCounts: _outcomes,
     ScoreHistogram: _scores,
-    ProbabilityLoss: _losses,
+    ProbabilityLoss: partial(_losses, paired=PairedLosses, single=ProbabilityLoss),
     ErrorMoments: _errors,
     ConfusionMatrix: _matches,
-    ClassLoss: _class_losses,
+    ClassLoss: partial(_losses, paired=PairedClassLosses, single=ClassLoss),
 }
