@@ -15,9 +15,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from pathlib import Path
+from unittest.mock import patch
 
 import deltalake
 import polars as pl
+from steps import around
 
 import streammetrics as sm
 from streammetrics.history import batches, table
@@ -168,7 +170,7 @@ class World:
             AssertionError: Where history and truth differ. It says what was done.
         """
         try:
-            with patched(table, PAUSE=0.0, settle=lambda *_: None), self.wrong_clock():
+            with patch.multiple(table, PAUSE=0.0, settle=lambda *_: None), self.wrong_clock():
                 self.alone(self.append())
                 for _ in range(steps):
                     self.random.choices([self.alone, self.crash, self.race, self.age], [2, 4, 3, 1])[0](self.step())
@@ -213,18 +215,12 @@ class World:
         other, left = self.step(), [self.random.randint(0, 3)]
         self.did.append(f"{step.text}, and before its commit {left[0]}: {other.text}")
 
-        def around(call):
-            def called(*arguments, **options):
-                left[0] -= 1
-                if left[0] == -1:
-                    other.act()
-                return call(*arguments, **options)
+        def before():
+            left[0] -= 1
+            if left[0] == -1:
+                other.act()
 
-            return called
-
-        with contextlib.ExitStack() as stack:
-            for place, name in CALLS:
-                stack.enter_context(patched(place, **{name: around(getattr(place, name))}))
+        with around(CALLS, before):
             step.act()
         if left[0] >= 0:
             other.act()
@@ -248,7 +244,7 @@ class World:
             def now(cls, tz=None):
                 return datetime.now(tz) + timedelta(days=world.random.randint(-9_000, 9_000))
 
-        with patched(stores, datetime=Clock):
+        with patch.multiple(stores, datetime=Clock):
             yield
 
     # What is there
@@ -294,16 +290,3 @@ def brief(rows):
     """Rows by window, segment, and team, as in ``1a:3`` and ``1at:3``."""
     cells = [f"{day.day}{segment}{team or ''}:{count}" for (day, segment, team), count in dict(rows).items()]
     return " ".join(sorted(cells)) or "nothing"
-
-
-@contextlib.contextmanager
-def patched(place, **changes):
-    """Other attributes for a while."""
-    before = {name: getattr(place, name) for name in changes}
-    for name, value in changes.items():
-        setattr(place, name, value)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            setattr(place, name, value)

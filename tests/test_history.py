@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from steps import around, rival
 
 import streammetrics as sm
 from streammetrics import accumulator
@@ -607,47 +608,24 @@ STEPS = [
     (deltalake.DeltaTable, "vacuum"),
     (deltalake.table.TableOptimizer, "compact"),
 ]
+COMMITS = [STEPS[0], *STEPS[2:]]  # of a table that exists
 
 
 @contextlib.contextmanager
-def crash(monkeypatch, uri, moment):
+def crash(uri, moment):
     """End before or after one of the next steps that write; half-written files stay."""
     passed = iter(range(1000))
 
-    def around(step):
-        def taken(*arguments, **options):
-            if next(passed) == moment:
-                pl.DataFrame({"x": [1]}).write_parquet(Path(uri, f"part-{random.random()}.parquet"), mkdir=True)
-                raise Crash
-            result = step(*arguments, **options)
-            if next(passed) == moment:
-                raise Crash
-            return result
+    def before():
+        if next(passed) == moment:
+            pl.DataFrame({"x": [1]}).write_parquet(Path(uri, f"part-{random.random()}.parquet"), mkdir=True)
+            raise Crash
 
-        return taken
+    def after():
+        if next(passed) == moment:
+            raise Crash
 
-    with monkeypatch.context() as patched:
-        for place, name in STEPS:
-            patched.setattr(place, name, around(getattr(place, name)))
-        with contextlib.suppress(Crash):
-            yield
-
-
-@contextlib.contextmanager
-def rival(monkeypatch, act):
-    """Another writer that acts between what one read and what it writes."""
-    acts = iter([act])
-
-    def around(step):
-        def taken(*arguments, **options):
-            next(acts, lambda: None)()
-            return step(*arguments, **options)
-
-        return taken
-
-    with monkeypatch.context() as patched:
-        for place, name in STEPS[:1] + STEPS[2:]:
-            patched.setattr(place, name, around(getattr(place, name)))
+    with around(STEPS, before, after), contextlib.suppress(Crash):
         yield
 
 
@@ -662,11 +640,12 @@ def require_versions(store):
         assert [n for n, found in brought.items() if found == version] == re.findall(r'"appId":"(.*?)"', commit)
 
 
-def test_rows_say_which_commit_brought_them(store, monkeypatch):
+def test_rows_say_which_commit_brought_them(store):
     make = COUNTS
     appended(store, make, [predictions(20, 0), predictions(20, 1)])
     require_versions(store)
-    with rival(monkeypatch, lambda: store.append(make().update(predictions(20, 2)), batch_id="theirs")):
+    theirs = make().update(predictions(20, 2))
+    with rival(lambda: store.append(theirs, batch_id="theirs"), *COMMITS):
         store.append(make().update(predictions(20, 3)), batch_id="ours")
     assert pl.read_delta(store.uri).group_by("batch_id").agg(pl.max("version")).sort("version").rows() == [
         ("batch 0", 1),
@@ -679,7 +658,7 @@ def test_rows_say_which_commit_brought_them(store, monkeypatch):
 
 @pytest.mark.parametrize("step", ["compact", "retain"])
 @pytest.mark.parametrize("first", ["append", "step"])
-def test_what_is_appended_meanwhile_is_neither_lost_nor_doubled(step, first, store, monkeypatch):
+def test_what_is_appended_meanwhile_is_neither_lost_nor_doubled(step, first, store):
     make = TASKS["regression"]
     frames = [predictions(40, seed) for seed in range(3)]
     appended(store, make, frames[:2])
@@ -691,7 +670,7 @@ def test_what_is_appended_meanwhile_is_neither_lost_nor_doubled(step, first, sto
     rest = pl.concat([*(frame.filter(kept) for frame in frames[:2]), frames[2]])  # late rows are none of those dropped
     (second,) = steps.keys() - {first}
     store._retire_batches()  # so that the next commit is that of the step
-    with rival(monkeypatch, steps[second]):
+    with rival(steps[second], *COMMITS):
         steps[first]()
     require_same(store.query(by=["day", "country"]), make().update(rest))
     assert store.query().seen == rest.height
@@ -702,8 +681,8 @@ def test_what_is_appended_meanwhile_is_neither_lost_nor_doubled(step, first, sto
 class Tried:
     """A store, and beside it the batches that it should hold."""
 
-    def __init__(self, uri, seed, monkeypatch):
-        self.uri, self.rng, self.monkeypatch = uri, random.Random(seed), monkeypatch
+    def __init__(self, uri, seed):
+        self.uri, self.rng = uri, random.Random(seed)
         self.frames, self.names = {}, map(str, range(1000))
 
     @property
@@ -735,14 +714,14 @@ class Tried:
 
     def crash_while_appending(self):
         name, (frame, acc), moment = next(self.names), self.batch(), self.rng.randrange(4)
-        with crash(self.monkeypatch, self.uri, moment):
+        with crash(self.uri, moment):
             self.store.append(acc, batch_id=name)
         assert self.store.append(acc, batch_id=name) == (moment == 0 or not self.frames)
         self.frames[name] = frame
 
     def crash_while_compacting(self):
         before = answers(self.store)
-        with crash(self.monkeypatch, self.uri, self.rng.randrange(6)):
+        with crash(self.uri, self.rng.randrange(6)):
             self.store.compact()
         assert answers(self.store) == before
 
@@ -751,7 +730,7 @@ class Tried:
         steps = [self.append, self.append, self.append_again, lambda: self.store.compact(vacuum=False), self.retain]
         first, second = self.rng.sample(steps, 2)
         self.store._retire_batches()  # so that the next commit is that of the step
-        with rival(self.monkeypatch, second):
+        with rival(second, *COMMITS):
             first()
 
 
@@ -760,7 +739,7 @@ class Tried:
 def test_any_interleaving_answers_like_one_evaluation(seed, tmp_path, monkeypatch):
     monkeypatch.setattr(layout, "GROUPS", 9)
     monkeypatch.setattr(table, "PAUSE", 0.001)
-    tried = Tried(str(tmp_path / "store"), seed, monkeypatch)
+    tried = Tried(str(tmp_path / "store"), seed)
     actions = [tried.append] * 2 + [tried.append_again, tried.compact, tried.retain, tried.race, tried.race, tried.race]
     actions += [tried.crash_while_appending, tried.crash_while_compacting]
     tried.append()
@@ -772,14 +751,14 @@ def test_any_interleaving_answers_like_one_evaluation(seed, tmp_path, monkeypatc
     require_same(tried.store.query("2026-01-03", every="1w"), asked(whole, since="2026-01-03", every="1w"))
 
 
-def test_a_crash_before_the_first_batch_leaves_nothing_of_it(store, monkeypatch):
+def test_a_crash_before_the_first_batch_leaves_nothing_of_it(store):
     acc = COUNTS().update(predictions(9, 0))
     for moment, made in (
         (0, False),
         (1, True),
         (0, True),
     ):  # before and after a table is made; before the batch is there
-        with crash(monkeypatch, store.uri, moment):
+        with crash(store.uri, moment):
             store.append(acc, batch_id="1")
         assert deltalake.DeltaTable.is_deltatable(store.uri) == made
     assert store.query().seen == 0
@@ -810,7 +789,6 @@ def test_windows_of_no_length(store, every):
 
 
 NIGHT = pl.Series([datetime(2026, 3, 28, 22), datetime(2026, 3, 28, 23), datetime(2026, 3, 29, 1)])
-ZONES = [None, "UTC", "Europe/Berlin", "Asia/Kolkata"]
 
 
 def of_hours(hours, name="hour"):

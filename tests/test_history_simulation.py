@@ -3,10 +3,11 @@
 import contextlib
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unittest.mock import patch
 
 import deltalake
 import pytest
-from history_simulation import World, patched
+from history_simulation import World
 
 import streammetrics as sm
 from streammetrics.history import batches, store
@@ -55,7 +56,7 @@ def nameless():
         original(table, rows, transactions=unnamed, **how)
 
     original = store.write
-    with patched(store, write=write):
+    with patch.multiple(store, write=write):
         yield
 
 
@@ -66,12 +67,12 @@ def forgotten_first():
     def retire(self, history, ids):
         new = ids.filter(~ids.is_in(self._among(ids).implode()))
         if new.len():
-            with patched(batches.Batches, _add=lambda self, ids: None):
+            with patch.multiple(batches.Batches, _add=lambda self, ids: None):
                 original(self, history, ids)
             self._add(new)
 
     original = batches.Batches.retire
-    with patched(batches.Batches, retire=retire):
+    with patch.multiple(batches.Batches, retire=retire):
         yield
 
 

@@ -4,12 +4,13 @@ import pickle
 import shutil
 from datetime import date, datetime
 from functools import cache
+from unittest.mock import patch
 
 import deltalake
 import numpy as np
 import polars as pl
 import pytest
-from history_simulation import patched
+from steps import rival
 
 import streammetrics as sm
 from streammetrics.history import store as stores
@@ -334,16 +335,8 @@ def test_two_writers_that_change_the_specification_at_once(theirs, moment, tmp_p
     store.append(acc().update(OLD[0]), batch_id="1")
     ours, other = acc(by=["day", "region"]), acc(*KEPT, sm.ProbabilityLoss())
     rivals = (other if theirs == "other" else ours).empty().update(NEW[0])
-    rival = iter([lambda: store.append(rivals, batch_id="theirs")])
-    alter = type(deltalake.DeltaTable(store.uri).alter)
-    place, name = {"version": (alter, "set_table_properties"), "rows": (stores, "write")}[moment]
-    step = getattr(place, name)
-
-    def around(*arguments, **options):
-        next(rival, lambda: None)()
-        return step(*arguments, **options)
-
-    with patched(place, **{name: around}):
+    step = {"version": (deltalake.table.TableAlterer, "set_table_properties"), "rows": (stores, "write")}[moment]
+    with rival(lambda: store.append(rivals, batch_id="theirs"), step):
         assert store.append(ours.update(NEW[1]), batch_id="ours")
     assert store.describe()["windows"].to_list() == ([1, 2] if theirs == "same" else [1, 1, 1])
     assert store.query().seen == 180
@@ -357,7 +350,7 @@ def test_a_version_without_rows_changes_no_answer(tmp_path):
     store = sm.MetricStore(tmp_path / "store")
     store.append(acc().update(OLD[0]), batch_id="1")
     expected = acc().update(OLD[0]).rollup()
-    with patched(stores, write=lambda *_, **__: 1 / 0), pytest.raises(ZeroDivisionError):
+    with patch.object(stores, "write", lambda *_, **__: 1 / 0), pytest.raises(ZeroDivisionError):
         store.append(acc(*KEPT, sm.ProbabilityLoss(), by=["day", "region"]).update(OLD[1]), batch_id="2")
     assert store.describe()["windows"].to_list() == [1, 0]
     require_values(store.query(), expected)
@@ -410,13 +403,8 @@ def test_an_accumulator_without_rows_makes_no_version(tmp_path):
 def test_a_batch_that_another_writer_adds_before_its_version_is_known_comes_in_once(tmp_path):
     store = sm.MetricStore(tmp_path / "store")
     store.append(acc().update(OLD[0]), batch_id="1")
-    rival = iter([lambda: store.append(acc().update(OLD[1]), source="s", upto=60)])
-    alter = deltalake.table.TableAlterer.set_table_properties
-
-    def around(*arguments, **options):
-        next(rival, lambda: None)()
-        return alter(*arguments, **options)
-
-    with patched(deltalake.table.TableAlterer, set_table_properties=around):
+    theirs = acc().update(OLD[1])
+    step = (deltalake.table.TableAlterer, "set_table_properties")
+    with rival(lambda: store.append(theirs, source="s", upto=60), step):
         assert not store.append(acc(by=["day", "region"]).update(OLD[1]), source="s", upto=60)
     assert store.query().seen == 120

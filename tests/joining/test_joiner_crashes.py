@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from processes import received, start
+from steps import around
 
 import streammetrics as sm
 from streammetrics.history import store as stores
@@ -102,24 +103,10 @@ class Killed(BaseException):
     """The process has gone."""
 
 
-@contextlib.contextmanager
 def before_and_after_writes(act):
     """Call ``act`` with the number of the write, twice for each: before it and after it."""
-    count = iter(range(1000))
-
-    def around(write):
-        def called(*arguments, **options):
-            act(next(count))
-            done = write(*arguments, **options)
-            act(next(count))
-            return done
-
-        return called
-
-    with pytest.MonkeyPatch.context() as patch:
-        for place, name in ((stores, "write"), (waiting, "write"), (waiting, "_widen")):
-            patch.setattr(place, name, around(getattr(place, name)))
-        yield
+    count, steps = iter(range(1000)), ((stores, "write"), (waiting, "write"), (waiting, "_widen"))
+    return around(steps, *[lambda: act(next(count))] * 2)
 
 
 def crash(joiner, one, moment):

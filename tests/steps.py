@@ -1,0 +1,29 @@
+"""What happens around the steps of a writer: crashes, and other writers."""
+
+import contextlib
+from unittest.mock import patch
+
+
+@contextlib.contextmanager
+def around(steps, before, after=lambda: None):
+    """Call a function before each of some steps, which are named by their place and name, and another one after it."""
+
+    def surrounded(step):
+        def called(*arguments, **options):
+            before()
+            done = step(*arguments, **options)
+            after()
+            return done
+
+        return called
+
+    with contextlib.ExitStack() as stack:
+        for place, name in steps:
+            stack.enter_context(patch.object(place, name, surrounded(getattr(place, name))))
+        yield
+
+
+def rival(act, *steps):
+    """Another writer that acts once, before the first of some steps."""
+    acts = iter([act])
+    return around(steps, lambda: next(acts, lambda: None)())
