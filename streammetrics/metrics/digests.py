@@ -22,7 +22,7 @@ from streammetrics.errors import MetricError
 from streammetrics.expressions import each
 from streammetrics.metrics.levels import ROUNDING
 from streammetrics.metrics.metric import Bounded, metric
-from streammetrics.metrics.order_statistics import rank
+from streammetrics.metrics.order_statistics import halfway, lerp, rank
 from streammetrics.uncertainty import methods
 
 Mix: TypeAlias = Callable[[Expr, Expr, Expr], Expr]
@@ -50,7 +50,7 @@ def digest_quantile(
     if q in (0, 1):
         end = min.min() if q == 0 else max.max()
         return Bounded(end, end, end)
-    return _bounded_at(q, _Centroids(mean, weight, min, max, _is(weighted)), _between)
+    return _bounded_at(q, _Centroids(mean, weight, min, max, _is(weighted)), lerp)
 
 
 @metric(range=(-inf, inf), interval=methods.quantile(*_CENTROIDS, q=0.5, count=pl.col("weight")))
@@ -64,7 +64,8 @@ def digest_median(mean: Expr, weight: Expr, min: Expr, max: Expr, weighted: Expr
     >>> digest_median([], [], [], []) is None
     True
     """
-    return _bounded_at(0.5, _Centroids(mean, weight, min, max, _is(weighted)), _middle)
+    centroids = _Centroids(mean, weight, min, max, _is(weighted))
+    return _bounded_at(0.5, centroids, lambda below, above, _: halfway(below, above))
 
 
 @metric(range=(0, 1), interval=methods.share_of_rows(pl.col("weight")))
@@ -165,19 +166,6 @@ def _row(values: Expr, weight: Expr, rank: Expr) -> Expr:
     """The first value, in ascending order, up to which the cumulative weight exceeds ``rank``."""
     reached = weight.sort_by(values).cum_sum() > rank
     return _first(values.sort(), reached, values.max())
-
-
-def _between(below: Expr, above: Expr, part: Expr) -> Expr:
-    """A point on the line between two values, bit for bit as in numpy's ``quantile``."""
-    length = above - below  # may overflow
-    line = pl.when(part < 0.5).then(below + length * part).otherwise(above - length * (1 - part))
-    return pl.when(length.is_finite()).then(line).otherwise(below * (1 - part) + above * part)
-
-
-def _middle(below: Expr, above: Expr, part: Expr) -> Expr:
-    """The mean of two values, bit for bit as in numpy's ``median``."""
-    total = below + above  # may overflow
-    return pl.when(total.is_infinite()).then(below / 2 + above / 2).otherwise(total / 2)
 
 
 def _first(values: Expr, where: Expr, default: Expr) -> Expr:

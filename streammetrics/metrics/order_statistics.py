@@ -38,7 +38,8 @@ class Bins:
 
 def bins_between(low: Expr, high: Expr, count: Expr, weighted: Expr | bool = False) -> Bins:
     """Bins with these ends."""
-    return Bins(low, _mean(low, high), high, count, weighted if isinstance(weighted, Expr) else pl.lit(float(weighted)))
+    weighted = weighted if isinstance(weighted, Expr) else pl.lit(float(weighted))
+    return Bins(low, halfway(low, high), high, count, weighted)
 
 
 def absolute(bins: Bins) -> Bins:
@@ -162,11 +163,11 @@ def _rows_around(values: Expr, bins: Bins, q: float, less: float, more: float) -
 
 
 def _mean_of_rows(rows: Expr) -> Expr:
-    return _mean(rows.struct.field("below"), rows.struct.field("above"))
+    return halfway(rows.struct.field("below"), rows.struct.field("above"))
 
 
 def _lerp_of_rows(rows: Expr) -> Expr:
-    return _lerp(*(rows.struct.field(name) for name in ("below", "above", "part")))
+    return lerp(*(rows.struct.field(name) for name in ("below", "above", "part")))
 
 
 def _interpolated(rows: Expr) -> Expr:
@@ -182,13 +183,13 @@ def _upper_interpolated(low: Expr, high: Expr) -> Expr:
 
 
 def _lerp_margin(low: Expr, high: Expr) -> Expr:
-    """Largest rounding error of `_lerp`, which is monotone in both rows except for it."""
+    """Largest rounding error of `lerp`, which is monotone in both rows except for it."""
     reach = pl.max_horizontal(low.struct.field("below").abs(), high.struct.field("above").abs())
     known = pl.all_horizontal(low.struct.field(row) == high.struct.field(row) for row in ("below", "above"))
     return pl.when(known | reach.is_infinite()).then(0).otherwise(reach * LERP_ROUNDING)
 
 
-def _lerp(a: Expr, b: Expr, part: Expr) -> Expr:
+def lerp(a: Expr, b: Expr, part: Expr) -> Expr:
     """Linear interpolation from a to b, rounded like numpy's, without overflow."""
     way = b - a
     point = pl.when(part < 0.5).then(a + way * part).otherwise(b - way * (1 - part))
@@ -196,7 +197,7 @@ def _lerp(a: Expr, b: Expr, part: Expr) -> Expr:
     return pl.when(a == b).then(a).when(way.is_infinite()).then(wide).otherwise(point)
 
 
-def _mean(a: Expr, b: Expr) -> Expr:
+def halfway(a: Expr, b: Expr) -> Expr:
     """The mean of two values, without overflow."""
     total = a + b
     return pl.when(total.is_infinite()).then(a / 2 + b / 2).otherwise(total / 2)
