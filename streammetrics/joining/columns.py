@@ -33,7 +33,7 @@ class Columns:
     @classmethod
     def of(cls, acc: Accumulator, key: str | Sequence[str], labels: str | Sequence[str] | None) -> Columns:
         """Divide the columns that an accumulator reads. Labels default to the columns of the true values."""
-        return cls(acc.roles, several(key), several(labels or roots(acc.roles, acc.roles.y_true)))
+        return cls(acc.roles, several(key), several(labels or acc.roles.roots(acc.roles.y_true)))
 
     @property
     def scores(self) -> tuple[str, ...]:
@@ -91,7 +91,7 @@ class Columns:
         targets = {name for names in (roles.y_true, *roles.y_pred.values()) for name in names}
         weight = () if roles.sample_weight is None else (roles.sample_weight,)
         found = {name for names in (*roles.y_score.values(), roles.inputs.values(), weight) for name in names}
-        others = {*self.key, *roles.by, roles.unit, *roots(roles, [*roles.expressions])}
+        others = {*self.key, *roles.by, roles.unit, *roles.roots(roles.expressions)}
         return (found | targets if roles.kind == "regression" else found - targets) - others
 
     def named(self, rows: pl.DataFrame, number: int) -> str:
@@ -124,17 +124,11 @@ class Columns:
         return days
 
 
-def roots(roles: Roles, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns of a batch from which some derived columns are computed."""
-    expressions = (roles.expressions.get(name, pl.col(name)) for name in names)
-    return tuple(dict.fromkeys(root for e in expressions for root in e.meta.root_names()))
-
-
 def _within(roles: Roles, columns: Sequence[str]) -> Roles:
     """Return the roles that a batch with only these columns can fill."""
 
     def known(names: Sequence[str]) -> bool:
-        return {*roots(roles, names)} <= {*columns}
+        return {*roles.roots(names)} <= {*columns}
 
     def models(given: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
         return given if all(map(known, given.values())) else {}

@@ -46,7 +46,8 @@ def digest_quantile(
     >>> digest_quantile([], [], [], []) is None
     True
     """
-    _check_share(q)
+    if not 0 <= q <= 1:
+        raise MetricError(f"q= must be between 0 and 1, got {q!r}.")
     if q in (0, 1):
         end = min.min() if q == 0 else max.max()
         return Bounded(end, end, end)
@@ -174,8 +175,3 @@ def _first(values: Expr, where: Expr, default: Expr) -> Expr:
 
 def _last(values: Expr, where: Expr, default: Expr | float) -> Expr:
     return values.filter(where).last().fill_null(default)
-
-
-def _check_share(q: float) -> None:
-    if not 0 <= q <= 1:
-        raise MetricError(f"q= must be between 0 and 1, got {q!r}.")

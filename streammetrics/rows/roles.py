@@ -124,7 +124,11 @@ class Roles:
     @cached_property
     def sources(self) -> tuple[str, ...]:
         """Columns of a batch that the columns in use are computed from."""
-        expressions = (self.expressions.get(n, pl.col(n)) for n in self.names)
+        return self.roots(self.names)
+
+    def roots(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Columns of a batch that some columns are computed from."""
+        expressions = (self.expressions.get(n, pl.col(n)) for n in names)
         return tuple(dict.fromkeys(root for e in expressions for root in e.meta.root_names()))
 
 

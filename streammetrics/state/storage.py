@@ -6,7 +6,9 @@ import json
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from streammetrics.errors import StateError, StateWarning
 from streammetrics.state import checksums
@@ -31,12 +33,13 @@ def write(saved: Saved, path: str | Path) -> None:
         StateError: If the file cannot be written. An existing file then stays unchanged.
     """
     ipc = str(path).endswith((".arrow", ".ipc", ".feather"))
-    write_file(path, _with_checksum(saved, _to_ipc_file if ipc else _to_parquet), StateError)
+    form = partial(_to_ipc, pa.ipc.new_file) if ipc else _to_parquet
+    write_file(path, _with_checksum(saved, form), StateError)
 
 
 def to_bytes(saved: Saved) -> bytes:
     """Return the state as an Arrow IPC stream."""
-    return _with_checksum(saved, _to_ipc_stream)
+    return _with_checksum(saved, partial(_to_ipc, pa.ipc.new_stream))
 
 
 def _with_checksum(saved: Saved, form: Callable[[pa.Table, bytes, pa.NativeFile], None]) -> bytes:
@@ -51,15 +54,9 @@ def _to_parquet(table: pa.Table, mark: bytes, sink: pa.NativeFile) -> None:
         writer.add_key_value_metadata({checksums.KEY: mark})
 
 
-def _to_ipc_file(table: pa.Table, mark: bytes, sink: pa.NativeFile) -> None:
+def _to_ipc(new: Callable[..., Any], table: pa.Table, mark: bytes, sink: pa.NativeFile) -> None:
     table = table.replace_schema_metadata({**table.schema.metadata, checksums.KEY: mark})
-    with pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table)
-
-
-def _to_ipc_stream(table: pa.Table, mark: bytes, sink: pa.NativeFile) -> None:
-    table = table.replace_schema_metadata({**table.schema.metadata, checksums.KEY: mark})
-    with pa.ipc.new_stream(sink, table.schema) as writer:
+    with new(sink, table.schema) as writer:
         writer.write_table(table)
 
 
