@@ -444,6 +444,17 @@ def test_what_is_no_store_or_rule_is_refused(store):
         sm.check(str(store.uri), rule)
 
 
+def test_all_rules_of_a_check_read_the_same_version(tmp_path):
+    store = sm.MetricStore(tmp_path)
+    acc = sm.Accumulator(y_true="y", by="day")
+    for number in range(2):
+        store.append(acc.empty().update({"y": [1], "day": [date(2026, 1, 1)]}), batch_id=f"{number}")
+        if number == 0:
+            windows = store._windows()
+    assert windows.ask(None, "2026-01-02", (), None).seen == 1
+    assert store.query().seen == 2
+
+
 @pytest.mark.parametrize("last", [date.max, datetime.max], ids=str)
 def test_the_last_window_of_the_calendar_is_left_out_by_until(last, tmp_path):
     store = sm.MetricStore(tmp_path / "store")

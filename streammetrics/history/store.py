@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, date, datetime
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -35,8 +36,8 @@ class MetricStore:
     """A history of evaluation states, stored in a Delta Lake table.
 
     One group column of type Date or Datetime is the time window; the others are segments. The first append creates the
-    table. Appends are atomic, and any number of processes can append, query, and compact concurrently. A query reads
-    one version of the table.
+    table. Appends are atomic, and any number of processes can append, query, and compact concurrently. A query, a
+    check, and a page read one version of the table.
 
     A row of the table is a group of an append: its group columns, ``batch_id``, ``ingested`` (time of the append, in
     UTC), ``version`` (commit of the append), and one nested column per statistic. Any Delta Lake reader can read it.
@@ -260,14 +261,7 @@ class MetricStore:
             SpecificationError: If a time, a group column, or an expression is invalid.
             StateError: If there is no table yet, or it cannot be read.
         """
-        table, versions = self._open()
-        columns: list[Column] = list(several(by))
-        if every is not None:
-            columns.insert(0, versions.newest.truncated(every))
-        between = versions.newest.between(since, until)
-        with self._table.reading():
-            rows = versions.scanned(self._table.scan(table)).filter(*between)
-            return versions.answer(rows, columns, where)
+        return self._query(self._open(), since, until, by, every, where)
 
     def save_html(
         self,
@@ -471,14 +465,30 @@ class MetricStore:
         Batches.of(self._table).retire(self._table, ids)
 
     def _windows(self) -> Windows:
-        """What rules and pages read."""
-        _, versions = self._open()
-        starts = self.windows().to_series(0).drop_nulls().sort()
+        """What rules and pages read: one version of the table, even if other processes append meanwhile."""
+        table, versions = opened = self._open()
+        with self._table.reading():
+            found = self._table.scan(table).select(pl.col(versions.newest.window).unique()).collect()
+        starts = versions.newest.keys(found).to_series().drop_nulls().sort()
+        return Windows(str(self.uri), starts, partial(self._query, opened), versions.newest.empty)
 
-        def ask(since: Any, until: Any, by: tuple[str, ...], every: str | None) -> Accumulator:
-            return self.query(since, until, by=by, every=every)
-
-        return Windows(str(self.uri), starts, ask, versions.newest.empty)
+    def _query(
+        self,
+        opened: tuple[Any, Versions],
+        since: Any,
+        until: Any,
+        by: str | Sequence[str],
+        every: str | None,
+        where: pl.Expr | None = None,
+    ) -> Accumulator:
+        table, versions = opened
+        columns: list[Column] = list(several(by))
+        if every is not None:
+            columns.insert(0, versions.newest.truncated(every))
+        between = versions.newest.between(since, until)
+        with self._table.reading():
+            rows = versions.scanned(self._table.scan(table)).filter(*between)
+            return versions.answer(rows, columns, where)
 
     def _open(self) -> tuple[Any, Versions]:
         table = self._table.find()
