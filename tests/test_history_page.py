@@ -202,12 +202,13 @@ def test_breaches_are_those_that_a_check_after_each_window_finds(stores):
     quality, _ = stores
     windows = pl.Series("day", LABELLED)
     found = breaches(quality._windows(), RULES, windows)
+    checks = {day: sm.check(quality, RULES, until=day + timedelta(days=1)).frame for day in LABELLED}
     some = 0
     for rule, frame in zip(RULES, found, strict=True):
         wanted = set()
-        for day in LABELLED:
-            verdicts = sm.check(quality, rule, until=day + timedelta(days=1)).frame.filter(verdict="breached")
-            wanted |= {(day, where.split(",")[0]) for where in verdicts["where"]}
+        for day, verdicts in checks.items():
+            breached = verdicts.filter(rule=str(rule), verdict="breached")
+            wanted |= {(day, where.split(",")[0]) for where in breached["where"]}
         shop = pl.format("shop {}", pl.col("shop").fill_null("null")) if rule.by and frame.height else pl.lit("")
         shown = {(day, where if rule.by else "") for day, where in frame.select("day", where=shop).iter_rows()}
         assert shown == {(day, where if rule.by else "") for day, where in wanted}, rule
