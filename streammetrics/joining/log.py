@@ -59,8 +59,7 @@ class Log:
             StreamMetricsError: If rows cannot be evaluated after the join. No rows are added then.
         """
         self.store._require(self.acc)
-        self.settle()
-        return self.waiting.add(rows, kind, self._tried, self._days if kind == SCORE else None)
+        return self.waiting.add(self.settle(), rows, kind, self._tried, self._days if kind == SCORE else None)
 
     def settle(self, tried: Change | None = None) -> Any:
         """Update the history up to the last commit of the log, and return that version of the log.

@@ -44,6 +44,7 @@ class Waiting:
 
     def add(
         self,
+        opened: Any,
         rows: pl.DataFrame,
         kind: str,
         tried: Callable[[Any, pl.DataFrame], T],
@@ -52,6 +53,7 @@ class Waiting:
         """Add rows in one commit. Rows of expired days are dropped.
 
         Args:
+            opened: The version of the table that was just opened, or None without a table.
             rows: The rows, with the columns to store.
             kind: Kind of the rows.
             tried: A function of a version of the table and the rows in their stored types. If it raises, nothing is
@@ -64,7 +66,7 @@ class Waiting:
         Raises:
             ColumnError: If a column has another type than before, or a type that Delta Lake cannot store.
         """
-        if self.table.find() is None:
+        if opened is None:
             self.table.create(pl.DataFrame(schema=OWN).to_arrow().schema, {}, parts=[KIND, DAY])
         rows = _storable(rows)
 
@@ -82,8 +84,8 @@ class Waiting:
             self._write(table, fresh)
             return rows.height - fresh.height, found
 
-        while (done := self.table.commit(append)) is None:
-            pass
+        while (done := self.table.commit(append, opened)) is None:
+            opened = None
         return done
 
     def rows(self, table: Any, *kinds: str) -> pl.LazyFrame:
@@ -123,7 +125,7 @@ class Waiting:
             said = {BEFORE: before.toordinal(), FOLDER: last_commit(table)}
             self._write(table, rows, mode="overwrite", predicate=where, said=said)
 
-        self.table.commit(leave)
+        self.table.commit(leave, settled)
 
     def compact(self, vacuum: bool) -> None:
         """Merge small files, and delete files that have not been needed for a week."""
