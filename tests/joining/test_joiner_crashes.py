@@ -198,9 +198,12 @@ def test_a_joiner_that_forgets_where_it_was_is_caught(tmp_path, monkeypatch):
 # Real processes
 
 
+BATCHES = 20  # enough for rows that expire before the last batch
+
+
 def batches(seed):
     rng = random.Random(seed)
-    return [batch(rng, step) for step in range(40)]
+    return [batch(rng, step) for step in range(BATCHES)]
 
 
 def add_batches(folder, first, seed, sender):
@@ -224,10 +227,10 @@ def tidy(folder, sender):
 @pytest.mark.thorough
 def test_rows_of_killed_processes_are_there_once(tmp_path):
     rng, done, kills, truth = random.Random(0), 0, 0, Truth()
-    while done < 40:
+    while done < BATCHES:
         process, receiver = start(add_batches, str(tmp_path), done, 7)
         receiver.poll(60)
-        time.sleep(rng.uniform(0, 0.8))
+        time.sleep(rng.uniform(0, 0.4))
         process.kill()
         process.join()
         assert process.exitcode in (0, -signal.SIGKILL)
@@ -236,6 +239,8 @@ def test_rows_of_killed_processes_are_there_once(tmp_path):
     for one in batches(7):
         truth = truth.after(*one)
     assert kills > 3
+    assert truth.final
+    assert truth.expired
     assert history(made(tmp_path)) == truth.history()
     assert expired(made(tmp_path)) == truth.expired
 
@@ -244,7 +249,7 @@ def test_rows_of_killed_processes_are_there_once(tmp_path):
 def test_processes_that_race_lose_nothing_and_double_nothing(tmp_path):
     writers = [start(add_batches, str(tmp_path), 0, 7) for _ in range(2)]
     for process, receiver in writers:
-        assert list(received(receiver)) == list(range(40))
+        assert list(received(receiver)) == list(range(BATCHES))
         process.join()
         assert process.exitcode == 0
     joiner, found = made(tmp_path), history(made(tmp_path))
@@ -253,9 +258,10 @@ def test_processes_that_race_lose_nothing_and_double_nothing(tmp_path):
     for (number, _), rows in found.items():
         counts[number] += rows
     assert counts == covered
+    assert expired(joiner)
 
 
-def pieces(seed, worker, size=60):
+def pieces(seed, worker, size):
     """Batches of one worker, in an order of its own. Whatever the order of all, the last label of a key is the same."""
     rng = random.Random(f"{seed} {worker}")
     kinds = {"scores": range(size), "labels": range(0, size, 2), "corrections": range(0, size, 5)}
@@ -269,22 +275,22 @@ def pieces(seed, worker, size=60):
         yield kind, [(key, values[kind](key)) for _, key in own]
 
 
-def add_pieces(folder, first, seed, worker, sender):
+def add_pieces(folder, first, seed, worker, size, sender):
     joiner = made(folder)
-    for number, one in list(enumerate(pieces(seed, worker)))[first:]:
+    for number, one in list(enumerate(pieces(seed, worker, size)))[first:]:
         add(joiner, *one)
         sender.send(number)
 
 
-def attack(folder, seed):
+def attack(folder, seed, size):
     """Two workers and a janitor at once, each killed again and again. Returns how often workers were killed."""
     rng, done, kills = random.Random(seed), [0, 0], 0
-    while any(done[worker] < len(list(pieces(seed, worker))) for worker in (0, 1)):
-        workers = [start(add_pieces, folder, done[worker], seed, worker) for worker in (0, 1)]
+    while any(done[worker] < len(list(pieces(seed, worker, size))) for worker in (0, 1)):
+        workers = [start(add_pieces, folder, done[worker], seed, worker, size) for worker in (0, 1)]
         janitor, _ = start(tidy, folder)
         for process, receiver in rng.sample(workers, 2):
             receiver.poll(60)
-            time.sleep(rng.uniform(0, 2))
+            time.sleep(rng.uniform(0, 1))
             process.kill()
         janitor.kill()
         janitor.join()
@@ -296,20 +302,21 @@ def attack(folder, seed):
     return kills
 
 
-def check_attack(folder, seed):
-    kills = attack(folder, seed)
+def check_attack(folder, seed, size):
+    kills = attack(folder, seed, size)
     made(folder)._log.settle()
-    expected = Counter((key // 20, key % 3 == 0 or key % 5 == 0) for key in range(60) if key % 2 == 0 or key % 5 == 0)
+    labeled = [key for key in range(size) if key % 2 == 0 or key % 5 == 0]
+    expected = Counter((key // 20, key % 3 == 0 or key % 5 == 0) for key in labeled)
     assert history(made(folder)) == expected, seed
     assert kills
 
 
 @pytest.mark.thorough
 def test_workers_and_a_janitor_that_race_and_die_agree_with_the_truth(tmp_path):
-    check_attack(str(tmp_path), 0)
+    check_attack(str(tmp_path), 0, 30)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(1, 13))
 def test_many_attacks(seed, tmp_path):
-    check_attack(str(tmp_path), seed)
+    check_attack(str(tmp_path), seed, 60)
