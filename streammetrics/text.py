@@ -76,6 +76,8 @@ def number(value: float | None, lower: float | None, upper: float | None) -> str
 
     >>> number(0.8541234, 0.8540, 0.8543), number(0.5, 0.5, 0.5), number(12000.0, None, None), number(None, None, None)
     ('0.8541', '0.5', '12,000', '–')
+    >>> number(1792.3, 1530.0, 2050.0), number(3712.552517, None, None)
+    ('1,792', '3,712.553')
     """
     if value is None:
         return "–"
@@ -84,8 +86,11 @@ def number(value: float | None, lower: float | None, upper: float | None) -> str
     if value.is_integer() and abs(value) < 1e15:
         return f"{value:,.0f}"
     if half := half_width(lower, upper):
-        return f"{value:.{max(1, min(MODEST, math.floor(-math.log10(half)) + 1))}f}"
-    return f"{value:.{MODEST}f}".rstrip("0").rstrip(".") if abs(value) >= 1e-4 else f"{value:.3g}"
+        return f"{value:z,.{max(0, min(MODEST, math.floor(-math.log10(half)) + 1))}f}"
+    if not 1e-4 <= abs(value) < 1e15:
+        return f"{value:.3g}"
+    shown = f"{value:,.{max(0, MODEST - math.floor(math.log10(max(abs(value), 1))))}f}"
+    return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
 
 def said(row: Mapping[str, Any]) -> str:
@@ -112,12 +117,12 @@ def _with_interval(row: Mapping[str, Any]) -> str:
 def beside(value: float | None, low: float | None, high: float | None) -> str:
     """A value with as many decimals as the interval beside it.
 
-    >>> beside(0.8541234, 0.84, 0.86), beside(0.8541234, None, None)
-    ('0.854', '0.854123')
+    >>> beside(0.8541234, 0.84, 0.86), beside(0.8541234, None, None), beside(28672.4, 28000.0, 30000.0)
+    ('0.854', '0.854123', '28,672')
     """
     if value is None or not math.isfinite(value) or low is None or high is None or not low < high:
         return number(value, None, None)
-    return f"{value:z.{digits(high - low)}f}"
+    return f"{value:z,.{digits(high - low)}f}"
 
 
 def half_width(lower: float | None, upper: float | None) -> float:
@@ -130,13 +135,15 @@ def half_width(lower: float | None, upper: float | None) -> float:
 def bound(lower: float | None, upper: float | None) -> str:
     """Return the certified bounds as ± text.
 
-    >>> bound(0.8540, 0.8543), bound(0.5, 0.5), bound(None, None)
-    ('± 0.00015', 'exact', '')
+    >>> bound(0.8540, 0.8543), bound(0.5, 0.5), bound(1530.0, 2050.0), bound(None, None)
+    ('± 0.00015', 'exact', '± 260', '')
     """
     if lower is None:
         return ""
     half = half_width(lower, upper)
-    return f"± {half:.2g}" if half else "exact"
+    if not half:
+        return "exact"
+    return f"± {float(f'{half:.2g}'):,.0f}" if 10 <= half < 1e15 else f"± {half:.2g}"
 
 
 def few(values: Iterable[object]) -> str:
@@ -378,8 +385,8 @@ def interval(lower: float | None, upper: float | None) -> str:
 
     >>> interval(0.74733, 0.76156), interval(0.5, None), interval(None, None)
     ('0.747 to 0.762', '0.5 to ?', '')
-    >>> interval(-0.0142, -0.00014)
-    '-0.014 to -0.0001'
+    >>> interval(-0.0142, -0.00014), interval(130565.1, 131082.2)
+    ('-0.014 to -0.0001', '130,565 to 131,082')
     """
     if lower is None and upper is None:
         return ""
@@ -390,9 +397,9 @@ def interval(lower: float | None, upper: float | None) -> str:
 def _endpoint(end: float, width: float) -> str:
     if not width:
         return number(end, None, None)
-    shown = f"{end:.{digits(width)}f}"
-    if float(shown) or not end:
-        return shown
+    decimals = digits(width)
+    if round(end, decimals) or not end:
+        return f"{end:,.{decimals}f}"
     return f"{end:.{-math.floor(math.log10(abs(end)))}f}" if abs(end) >= 1e-6 else f"{end:.1g}"  # it is not 0
 
 

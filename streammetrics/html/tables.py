@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -134,16 +135,16 @@ def key_cell(value: Any, head: bool = False) -> Cell:
 
 
 def bounds(row: Row) -> str:
-    """The certified bounds."""
-    if row["lower"] is None or row["lower"] == row["upper"]:
-        return text.bound(row["lower"], row["upper"])
-    return f"{plainly(row['lower'], row)} to {plainly(row['upper'], row)}"
+    """The certified bounds, both with one digit more than the value.
 
-
-def plainly(end: float, row: Row) -> str:
-    """A bound with one digit more than the value."""
-    half = text.half_width(row["lower"], row["upper"])
-    return text.number(end, end - half / 10, end + half / 10)
+    >>> bounds({"lower": 2672.0, "upper": 2688.5}), bounds({"lower": 0.85401, "upper": 0.8543})
+    ('2,672.0 to 2,688.5', '0.85401 to 0.85430')
+    """
+    lower, upper = row["lower"], row["upper"]
+    if not (half := text.half_width(lower, upper)) or not math.isfinite(half):
+        return text.bound(lower, upper)
+    decimals = text.digits(half)
+    return f"{lower:z,.{decimals}f} to {upper:z,.{decimals}f}"
 
 
 def uncertainty(row: Row) -> str:
