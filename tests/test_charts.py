@@ -394,6 +394,22 @@ def test_keys_choose_groups_and_the_largest_are_taken(segmented):
         charts.roc(segmented, g="XX")
 
 
+def test_of_many_labels_those_with_the_most_positives_are_taken():
+    sizes = {"cancellation": 10, "praise": 20, **dict.fromkeys(("a", "b", "c", "d", "e"), 100), "technical": 400}
+    truth = [name for name, size in sizes.items() for _ in range(size)]
+    uniform = {name: np.full(len(truth), 1 / len(sizes)) for name in sizes}
+    acc = sm.multiclass(y_true="y", y_score={name: name for name in sizes}).update({"y": truth, **uniform})
+    report, largest = acc.finalize(), ("a", "b", "c", "d", "e", "technical")
+    for kind in ("roc", "pr", "det", "gain", "lift", "calibration", "quantile_calibration"):
+        picture = getattr(charts, kind)(report)
+        assert picture.series == largest
+        assert "6 of 8, those with the most positives" in picture.subtitle
+    assert charts.roc(report.curve("roc")).series == largest
+    picture = charts.scores(report)
+    assert picture.series == tuple(f"{a} · {b}" for b in ("negatives", "positives") for a in ("a", "b", "technical"))
+    assert "3 of 8, those with the most positives" in picture.subtitle
+
+
 def test_curve_frames_are_drawn_and_laid_over_one_another(report, forecasts):
     old, new = (report.curve("roc").with_columns(version=pl.lit(v)) for v in ("old", "new"))
     assert charts.roc(pl.concat([old, new])).series == ("old", "new")

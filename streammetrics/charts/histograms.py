@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from streammetrics import text
-from streammetrics.charts.picture import Axis, Layer, Picture
+from streammetrics.charts.picture import MOST, Axis, Layer, Picture
 from streammetrics.charts.series import Source, curve_of, require_none_called, series_of
 from streammetrics.errors import ReportError
 
@@ -22,6 +22,8 @@ DECADES = 2  # powers of ten from which an axis is logarithmic
 def outlines(source: Source, kind: str, keys: Mapping[str, Any], title: str, what: str) -> Picture:
     """Return histograms of the rows by value, one series per group and class, each with a total bar area of 1.
 
+    Of many groups, the largest are shown, each with all of its classes.
+
     Args:
         source: The report or frame, which has the sizes of groups.
         kind: Curve with the bins, ``"scores"`` or ``"errors"``.
@@ -33,14 +35,18 @@ def outlines(source: Source, kind: str, keys: Mapping[str, Any], title: str, wha
         ReportError: If a group column has the name of a column of the chart, or a frame lacks one.
     """
     require_none_called(source, "count")
-    bins = _by_class(curve_of(source, kind), kind)
-    series = series_of(source, bins, keys)
+    every = curve_of(source, kind)
+    shown = series_of(source, every, keys, most=MOST // max(1, sum(c in every.columns for c in CLASSES)))
+    series = series_of(source, _by_class(shown.frame.drop("series"), kind), {})
+    bins = series.frame
     title = ": ".join([title, *([", ".join(map(text.cell, keys.values()))] if keys else [])])
     alike = {key: value for key, value in keys.items() if key != "model"}  # charts of models have the same axes
-    every = series if alike == keys else series_of(source, bins, alike, most=len(bins))
-    axis, outside = _axis(every.frame, what)
+    if alike != keys:
+        bins = _by_class(every, kind)
+        bins = series_of(source, bins, alike, most=len(bins)).frame
+    axis, outside = _axis(bins, what)
     bars = _shares(series.frame, axis)
-    high = _shares(every.frame, axis)["share"].max()
+    high = _shares(bins, axis)["share"].max()
     y = Axis("Rows (share of each series)", 0.0, 1.05 * float(high if isinstance(high, float) else 1.0), percent=True)
     path = _outline(bars)
     layers = [Layer("band", path), Layer("line", path)]
@@ -49,7 +55,7 @@ def outlines(source: Source, kind: str, keys: Mapping[str, Any], title: str, wha
     notes += (
         [f"{coarse:.0%} of rows were counted in bins wider than a bar and are spread evenly"] if coarse > 0.05 else []
     )
-    subtitle = "; ".join([*notes, *filter(None, [series.note])])
+    subtitle = "; ".join([*notes, *filter(None, [shown.note])])
     width = "on the logarithmic axis " if axis.scale == "log" else ""
     caption = f"{BARS} bars of equal width {width}from end to end. The bars of a series sum to all of its rows."
     return Picture(title, axis, y, layers, series.names, series.legend, subtitle, caption)

@@ -25,7 +25,7 @@ KINDS = (
 
 
 SERIES, BY_CHARTS = "series", "a name that charts use"
-SIZE, PLACE = "rows of the group", "place of the group"  # names that group columns cannot have
+SIZE, POSITIVES, PLACE = "rows of the group", "positives of the group", "place of the group"  # no group column's name
 
 
 class Drawn(Protocol):
@@ -89,6 +89,7 @@ class Series:
     legend: str
     keys: list[str]
     left_out: int = 0
+    which: str = ""
 
     def of(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return another frame with the same keys, for the same series."""
@@ -101,7 +102,7 @@ class Series:
     def note(self) -> str:
         """A note on what is not shown."""
         shown = len(self.names)
-        return f"{shown} of {shown + self.left_out:,}, those with the most rows" if self.left_out else ""
+        return f"{shown} of {shown + self.left_out:,}, {self.which}" if self.left_out else ""
 
 
 def count(column: str) -> pl.Expr:
@@ -139,7 +140,7 @@ def series_of(
 ) -> Series:
     """Return the rows of a curve that match some keys, with a name for each group.
 
-    If there are too many groups, the largest are shown.
+    If there are too many groups, the largest are shown, of labels those with the most positives.
 
     Args:
         source: The report, which has the sizes of groups, or the frame.
@@ -165,29 +166,51 @@ def series_of(
     if not columns:
         return Series(frame.with_columns(series=pl.lit("all rows")), ("all rows",), "", columns)
     groups = frame.select(columns).unique(maintain_order=True)
-    total = groups.height
+    total, which = groups.height, ""
     if total > most:
-        groups = _largest(source, groups, most)
+        groups, which = _largest(source, frame, groups, most)
     varying = [c for c in columns if groups[c].n_unique() > 1] or columns
     groups = groups.with_columns(series=_name(groups.select(varying)))
     joined = frame.join(groups, on=columns, nulls_equal=True, maintain_order="left")
-    return Series(joined, tuple(groups["series"]), " · ".join(varying), columns, total - groups.height)
+    return Series(joined, tuple(groups["series"]), " · ".join(varying), columns, total - groups.height, which)
 
 
-def _largest(source: Source, groups: pl.DataFrame, most: int) -> pl.DataFrame:
-    """The groups with the most rows, in their original order."""
+def _largest(source: Source, frame: pl.DataFrame, groups: pl.DataFrame, most: int) -> tuple[pl.DataFrame, str]:
+    """The groups with the most rows, of their labels those with the most positives, in order, and which they are."""
+    sized, by = groups.with_row_index(PLACE), dict[str, str]()
+    for sizes, what in ((_rows_of(source, groups), "rows"), (_positives_of(frame, groups), "positives")):
+        if sizes.width:
+            *on, size = sizes.columns
+            sized = sized.join(sizes, on=on, how="left", nulls_equal=True, maintain_order="left")
+            by[size] = f"those with the most {what}"
+    if by:
+        sized = sized.sort(list(by), descending=True, nulls_last=True, maintain_order=True)
+    return sized.head(most).sort(PLACE).select(groups.columns), next(iter(by.values()), "the first")
+
+
+def _rows_of(source: Source, groups: pl.DataFrame) -> pl.DataFrame:
+    """The number of rows of the groups of a report."""
     if isinstance(source, pl.DataFrame):
-        return groups.head(most)
+        return pl.DataFrame()
     try:
-        sizes = source.rows("rows").select(*source.by, pl.col("value").alias(SIZE))
+        sizes = source.rows("rows")
     except MetricError:
-        return groups.head(most)
+        return pl.DataFrame()
     shared = [c for c in source.by if c in groups.columns]
-    if not shared:
-        return groups.head(most)
-    sizes = sizes.group_by(shared).agg(pl.sum(SIZE))
-    sized = groups.with_row_index(PLACE).join(sizes, on=shared, how="left", nulls_equal=True, maintain_order="left")
-    return sized.sort(SIZE, descending=True, nulls_last=True).head(most).sort(PLACE).drop(PLACE, SIZE)
+    return sizes.group_by(shared).agg(pl.sum("value").alias(SIZE)) if shared else pl.DataFrame()
+
+
+def _positives_of(frame: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
+    """The number of positives of each group and label of a curve."""
+    if {"tp", "fn"} <= set(frame.columns):
+        positives = (pl.col("tp") + pl.col("fn")).max()
+    elif "positives" in frame.columns:
+        positives = pl.sum("positives")
+    elif {"weight", "observed_rate"} <= set(frame.columns):
+        positives = (pl.col("weight") * pl.col("observed_rate")).sum()
+    else:
+        return pl.DataFrame()
+    return frame.group_by(groups.columns).agg(positives.alias(POSITIVES))
 
 
 def _name(groups: pl.DataFrame) -> pl.Expr:
