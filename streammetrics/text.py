@@ -135,15 +135,17 @@ def half_width(lower: float | None, upper: float | None) -> float:
 def bound(lower: float | None, upper: float | None) -> str:
     """Return the certified bounds as ± text.
 
-    >>> bound(0.8540, 0.8543), bound(0.5, 0.5), bound(1530.0, 2050.0), bound(None, None)
-    ('± 0.00015', 'exact', '± 260', '')
+    >>> bound(0.8540, 0.8543), bound(0.5, 0.5), bound(1530.0, 2050.0), bound(0.0, 1.8e-5), bound(None, None)
+    ('± 0.00015', 'exact', '± 260', '± 0.0000090', '')
     """
     if lower is None:
         return ""
     half = half_width(lower, upper)
     if not half:
         return "exact"
-    return f"± {float(f'{half:.2g}'):,.0f}" if 10 <= half < 1e15 else f"± {half:.2g}"
+    if 10 <= half < 1e15:
+        return f"± {float(f'{half:.2g}'):,.0f}"
+    return f"± {half:.{digits(half)}f}" if 1e-7 <= half < 1e-4 else f"± {half:.2g}"
 
 
 def few(values: Iterable[object]) -> str:

@@ -393,3 +393,14 @@ def test_the_page_has_a_section_if_there_is_something_to_search(saved):
     assert "in which accuracy is worse" in page(
         classes.update(data.with_columns(pl.col("y").cast(pl.String))).finalize()
     )
+
+
+def test_the_page_heads_the_slices_of_each_model_and_names_the_only_column_once():
+    place = pl.int_range(pl.len()) % 12
+    data = rows_of(failing=place.is_in([3, 5])).with_columns(q=pl.col("p").sqrt(), place=place)
+    report = sm.binary(y_true="y", y_score={"old": "p", "new": "q"}, by="place").update(data).finalize()
+    text = page(report).split('id="failures"')[1].split("</section>")[0]
+    assert re.findall('<h3 class="over">(.*?)</h3>', text) == ["new", "old"]
+    assert text.count('<button type="button">place</button>') == 2
+    assert re.findall('<th scope="row">(.*?)</th>', text) == ["5", "3"] * 2
+    assert "Values of place in which log_loss" in text

@@ -32,25 +32,30 @@ def failures(report: Report, models: list[str]) -> str:
             found = [(key, report.slices(metric, **key)) for key in keys]
         except (MetricError, ReportError):
             continue
-        return _section(metric, found)
+        return _section(metric, columns, found)
     return ""
 
 
-def _section(metric: str, found: list[tuple[dict[str, Any], pl.DataFrame]]) -> str:
-    tables = "".join(_slices(metric, key, frame.head(SHOWN)) for key, frame in found)
+def _section(metric: str, columns: list[str], found: list[tuple[dict[str, Any], pl.DataFrame]]) -> str:
+    tables = "".join(_slices(metric, key, columns, frame.head(SHOWN)) for key, frame in found)
+    what = "Slices of up to two group columns" if len(columns) > 1 else f"Values of {markup(columns[0])}"
     return (
-        f"<p>Slices of up to two group columns in which {metric} is significantly worse than in all other rows, at a "
-        f"false discovery rate of 5%. Slices explained by another slice are omitted.</p>{tables}"
+        f"<p>{what} in which {metric} is significantly worse than in all other rows, at a false discovery rate of 5%."
+        f"{' Slices explained by another slice are omitted.' if len(columns) > 1 else ''}</p>{tables}"
     )
 
 
-def _slices(metric: str, key: dict[str, Any], frame: pl.DataFrame) -> str:
+def _slices(metric: str, key: dict[str, Any], columns: list[str], frame: pl.DataFrame) -> str:
     of = "".join(f" of {value}" for value in key.values())
+    heading = "".join(f'<h3 class="over">{markup(str(value))}</h3>' for value in key.values())
     if frame.is_empty():
-        return f"<p>{markup(f'No slices in which {metric}{of} is significantly worse.')}</p>"
-    header = ("slice", metric, "rest", "difference", "rows", "share of rows", "share of loss")
+        return f"{heading}<p>{markup(f'No slices in which {metric}{of} is significantly worse.')}</p>"
+    name = columns[0] if len(columns) == 1 else "slice"
+    if len(columns) == 1:  # whose name the header has
+        frame = frame.with_columns(pl.col("slice").str.strip_prefix(f"{name} = "))
+    header = (name, metric, "rest", "difference", "rows", "share of rows", "share of loss")
     made = table(header, [_cells(row) for row in rows(frame)], f"Slices{of} in which {metric} is worse", sortable=True)
-    return scrolled(made, f"slices{of}")
+    return heading + scrolled(made, f"slices{of}")
 
 
 def _cells(row: dict[str, Any]) -> list[Cell]:
