@@ -296,12 +296,13 @@ def test_error_curves_are_the_steps_of_their_frames(forecasts, kind, along):
 
 def test_segments_are_sorted_with_their_intervals(segmented):
     picture = charts.segments(segmented, "roc_auc", "g")
-    rows = segmented.rollup("g").rows("roc_auc").sort("value", descending=True)
+    rows = segmented.rollup("g").rows("roc_auc").sort("value")
     assert list(picture.y.names) == rows["g"].to_list()
+    assert picture.caption == "Higher is better. Worst first."
     assert layer(picture, "interval").sort("y")["x"].to_list() == pytest.approx(rows.sort("g")["ci_lower"].to_list())
     assert "95% confidence interval" in picture.subtitle
     losses = charts.segments(segmented, "log_loss", "g")
-    assert list(losses.y.names) == segmented.rollup("g").rows("log_loss").sort("value")["g"].to_list()
+    assert list(losses.y.names) == segmented.rollup("g").rows("log_loss").sort("value", descending=True)["g"].to_list()
     with pytest.raises(sm.ReportError, match="no groups to compare"):
         charts.segments(segmented.rollup(), "roc_auc")
 
@@ -310,7 +311,7 @@ def test_of_many_segments_the_worst_are_shown():
     many = binary(by=(pl.int_range(pl.len()) % 100).alias("place"))
     picture = charts.segments(many, "log_loss")
     worst = many.worst("log_loss", n=20)["place"].cast(pl.String).to_list()
-    assert set(picture.y.names) == set(worst)
+    assert list(picture.y.names) == worst
     assert "the 20 worst of 100" in picture.subtitle
     every = charts.caterpillar(many, "log_loss")
     values = layer(every, "dot")["y"]
@@ -318,6 +319,16 @@ def test_of_many_segments_the_worst_are_shown():
     assert layer(every, "reference")["y"].to_list() == [many.rollup()["log_loss"].value] * 2
     with pytest.raises(sm.ReportError, match="shows all 3"):
         charts.caterpillar(binary(by="g"), "log_loss")
+
+
+def test_groups_without_a_value_are_counted():
+    place = pl.int_range(pl.len()) % 41
+    many = binary(by=pl.when("y").then(place % 40).otherwise(place).alias("g"))  # 40 has no positives
+    every, worst = (chart(many, "roc_auc") for chart in (charts.caterpillar, charts.segments))
+    assert every.title == "roc_auc of 40 of 41 groups by g"
+    assert "the 20 worst of 41" in worst.subtitle
+    assert every.caption.endswith(" Undefined in 1 group.")
+    assert worst.caption.endswith(" Undefined in 1 group.")
 
 
 def test_seasons_keep_their_order_and_names_lose_what_they_share():

@@ -23,7 +23,7 @@ SIDES = ("model", "report")  # group columns whose values share an axis
 
 
 def segments(report: Drawn, metric: str | Metric, by: str | None = None, **keys: Any) -> Picture:
-    """Return a metric of each group as a dot with its interval, the best first; numbers and times in their order.
+    """Return a metric of each group as a dot with its interval, the worst first; numbers and times in their order.
 
     For many groups, only the worst are shown. The interval is the confidence interval if the report has a confidence
     level, else the certified bounds.
@@ -37,7 +37,7 @@ def segments(report: Drawn, metric: str | Metric, by: str | None = None, **keys:
     Raises:
         ReportError: If there are no groups.
     """
-    found, rows = _segments(report, metric, by, keys)
+    found, rows, undefined = _segments(report, metric, by, keys)
     named = [c for c in _key_columns(rows) if c not in keys]
     sides = [c for c in named if c in SIDES] if set(named) - set(SIDES) else []  # in color; others have positions
     own = [c for c in named if c not in sides]
@@ -47,9 +47,9 @@ def segments(report: Drawn, metric: str | Metric, by: str | None = None, **keys:
     order = (
         frame.group_by(PLACE, maintain_order=True)
         .agg(pl.mean("value"))
-        .sort("value", descending=found.better != "low", maintain_order=True)[PLACE]
+        .sort("value", descending=found.better == "low", maintain_order=True)[PLACE]
     )
-    shown = order.tail(MOST_GROUPS)
+    shown = order.head(MOST_GROUPS)
     if in_order := len(own) == 1 and len(order) <= MOST_GROUPS and _ordered(rows[own[0]]):
         shown = frame.sort(own[0], nulls_last=True)[PLACE].unique(maintain_order=True)
     prefix = shared(shown.to_list())
@@ -60,7 +60,7 @@ def segments(report: Drawn, metric: str | Metric, by: str | None = None, **keys:
     intervals = frame.select("series", x=from_low, y=PLACE, x2=to_high, y2=PLACE).drop_nulls()
     dots = frame.select("series", x="value", y=PLACE, text=_said(low, high))
     which = "worst" if found.better else "lowest"
-    cut = f"the {MOST_GROUPS} {which} of {len(order):,}" if len(order) > MOST_GROUPS else ""
+    cut = f"the {MOST_GROUPS} {which} of {len(order) + undefined:,}" if len(order) > MOST_GROUPS else ""
     legend = places.legend or "group"
     return Picture(
         f"{found.name} by {legend}",
@@ -74,7 +74,7 @@ def segments(report: Drawn, metric: str | Metric, by: str | None = None, **keys:
         colours.names,
         colours.legend,
         "; ".join(filter(None, (cut, how))),
-        " ".join(filter(None, (_better(found), "" if in_order else _sorted(found)))),
+        " ".join(filter(None, (_better(found), "" if in_order else _sorted(found), _undefined(undefined)))),
     )
 
 
@@ -86,7 +86,7 @@ def caterpillar(report: Drawn, metric: str | Metric, by: str | None = None, **ke
     Raises:
         ReportError: If there are no groups, or `segments` shows all of them.
     """
-    found, rows = _segments(report, metric, by, keys)
+    found, rows, undefined = _segments(report, metric, by, keys)
     named = [c for c in _key_columns(rows) if c not in keys]
     sides = [c for c in named if c in SIDES]
     places = _series(report, rows, [c for c in named if c not in sides], most=EVERY)
@@ -103,15 +103,17 @@ def caterpillar(report: Drawn, metric: str | Metric, by: str | None = None, **ke
     most = float(len(places.names))
     total = report.rollup(*(c for c in report.by if c in sides)).showing([found.name]).rows(found, **keys)["value"]
     lines = [line((0, most + 1), (v, v)) for v in total.drop_nulls()]
+    size = len(places.names)
+    groups = f"{size:,} of {size + undefined:,}" if undefined else f"all {size:,}"
     return Picture(
-        f"{found.name} of all {len(places.names):,} groups by {places.legend}",
+        f"{found.name} of {groups} groups by {places.legend}",
         Axis("Rank, worst first" if found.better else "Rank, lowest first", 0.0, most + 1),
         y,
         [*lines, Layer("interval", intervals), Layer("dot", dots)],
         colours.names,
         colours.legend,
         how,
-        " ".join(filter(None, ("Dotted line: all groups together.", _better(found)))),
+        " ".join(filter(None, ("Dotted line: all groups together.", _better(found), _undefined(undefined)))),
     )
 
 
@@ -127,15 +129,19 @@ def shared(names: list[str]) -> str:
     return words[0] if words and len(words[0]) > 3 else ""
 
 
-def _segments(report: Drawn, metric: str | Metric, by: str | None, keys: dict[str, Any]) -> tuple[Metric, pl.DataFrame]:
-    """The metric, and its rows by segment."""
+def _segments(
+    report: Drawn, metric: str | Metric, by: str | None, keys: dict[str, Any]
+) -> tuple[Metric, pl.DataFrame, int]:
+    """The metric, its defined values by segment, and the number of segments in which it is undefined."""
     require_group_columns([] if by is None else [by], report.by)
     own = [c for c in report.by if by is None or c in (by, *SIDES)]
     if not own:
         raise ReportError("The report has no groups to compare: neither by= nor models are set.")
     found = report.find(metric)
     report = report.rollup(*own).showing([found.name]) if own != report.by else report
-    return found, report.rows(metric, **keys).drop_nulls("value")
+    rows = report.rows(metric, **keys)
+    defined, segments = rows.drop_nulls("value"), [c for c in own if c not in SIDES] or own
+    return found, defined, rows.n_unique(segments) - defined.n_unique(segments)
 
 
 def _ordered(values: pl.Series) -> bool:
@@ -144,7 +150,11 @@ def _ordered(values: pl.Series) -> bool:
 
 
 def _sorted(metric: Metric) -> str:
-    return "Best first." if metric.better else "Highest first."
+    return "Worst first." if metric.better else "Lowest first."
+
+
+def _undefined(groups: int) -> str:
+    return f"Undefined in {groups:,} {'group' if groups == 1 else 'groups'}." if groups else ""
 
 
 def over_time(

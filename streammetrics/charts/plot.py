@@ -90,7 +90,7 @@ class Plot:
         return self._drawn(error_curves.errors, **keys)
 
     def segments(self, metric: str | Metric, by: str | None = None, **keys: Any) -> Chart:
-        """Metric of each group as a dot with its interval, the best first.
+        """Metric of each group as a dot with its interval, the worst first.
 
         Args:
             metric: Metric to show.
