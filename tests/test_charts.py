@@ -421,6 +421,13 @@ def test_of_many_labels_those_with_the_most_positives_are_taken():
     assert "3 of 8, those with the most positives" in picture.subtitle
 
 
+def test_a_model_without_errors_has_no_detection_error_tradeoff():
+    perfect = binary(y_score=pl.col("y").cast(pl.Float64).alias("s"))
+    assert charts.det(perfect).empty
+    assert charts.det(perfect).subtitle == "no threshold has both false positives and false negatives"
+    assert not charts.det(binary()).empty
+
+
 def test_curve_frames_are_drawn_and_laid_over_one_another(report, forecasts):
     old, new = (report.curve("roc").with_columns(version=pl.lit(v)) for v in ("old", "new"))
     assert charts.roc(pl.concat([old, new])).series == ("old", "new")

@@ -45,13 +45,20 @@ def pr(source: Source, *, points: pl.DataFrame | None = None, **keys: Any) -> Pi
 
 
 def det(source: Source, *, points: pl.DataFrame | None = None, **keys: Any) -> Picture:
-    """Return the detection error tradeoff on normal deviate axes (Martin et al. 1997), linear for normal scores."""
+    """Return the detection error tradeoff on normal deviate axes (Martin et al. 1997), linear for normal scores.
+
+    It is empty if no threshold has both false positives and false negatives.
+    """
     smallest = curve_of(source, "det").select(pl.min_horizontal(c.filter(c > 0).min() for c in (FPR, FNR))).item()
     low = min(0.01, max(1e-5, smallest or 0.01))
     x = Axis("False positive rate (share of negatives)", low, 0.99, "probit", percent=True)
     y = Axis("False negative rate (share of positives)", low, 0.99, "probit", percent=True)
-    found = _ranking(source, "det", x, y, FPR, FNR, points, keys, "equal_error_rate", "equal error rate")
-    return _picture("Detection error tradeoff", *found, [], "lower and further left is better")
+    series, _, _, layers, area = _ranking(
+        source, "det", x, y, FPR, FNR, points, keys, "equal_error_rate", "equal error rate"
+    )
+    if not any(_inside(layer.frame, x, y) for layer in layers if layer.kind == "line"):
+        layers, area = [], "no threshold has both false positives and false negatives"
+    return _picture("Detection error tradeoff", series, x, y, layers, area, [], "lower and further left is better")
 
 
 def gain(source: Source, *, points: pl.DataFrame | None = None, **keys: Any) -> Picture:
@@ -145,6 +152,12 @@ def _path(curve: pl.DataFrame, across: Expr, up: Expr) -> pl.DataFrame:
     dense = pl.concat(parts) if parts else curve.select("series", *COUNTS)
     path = dense.select("series", x=across, y=up)
     return path.filter(pl.col("x").is_finite() & pl.col("y").is_finite())
+
+
+def _inside(path: pl.DataFrame, x: Axis, y: Axis) -> bool:
+    """Return whether a line has a point between the ends of both axes."""
+    within = (pl.col(name).is_between(axis.low, axis.high) for name, axis in (("x", x), ("y", y)))
+    return not path.filter(*within).is_empty()
 
 
 def _band(source: Source, kind: str, series: Series, x: Axis, y: Axis, across: Expr, up: Expr) -> Layer:

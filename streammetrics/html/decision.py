@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -72,7 +73,7 @@ def best_thresholds(total: Report) -> str:
     best = _rated(pl.concat(parts))
     keys = _keys_of(best)
     listed = [
-        [*_keys(row, keys), _number(row, "threshold"), _number(row, "value"), *_rates(row)]
+        [*_keys(row, keys), _best(row), _number(row, "value"), *_rates(row)]
         for row in rows(best.head(MOST))
     ]
     header = [*keys, "best threshold", "cost per row", *RATES]
@@ -104,6 +105,11 @@ def _rates(row: dict[str, Any]) -> list[Cell]:
 
 def _lift(row: dict[str, Any]) -> Cell:
     return Cell("–" if row["lift"] is None else f"{row['lift']:.2f}", row["lift"])
+
+
+def _best(row: dict[str, Any]) -> Cell:
+    """A threshold, which is infinite if the cost is lowest without predicted positives."""
+    return Cell("none positive", row["threshold"]) if row["threshold"] == math.inf else _number(row, "threshold")
 
 
 def _number(row: dict[str, Any], name: str) -> Cell:
