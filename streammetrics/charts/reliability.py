@@ -25,7 +25,8 @@ def calibration(source: Source, **keys: Any) -> Picture:
     x, y = (Axis(title, 0.0, high) for title in (SCORE, RATE))
     below = _rows_of(bins, x, series.names)
     layers = _layers(source, bins, high)
-    return Picture("Calibration", x, y, layers, series.names, series.legend, series.note, DIAGONAL, below=below)
+    title = "Calibration in bins of equal width"
+    return Picture(title, x, y, layers, series.names, series.legend, series.note, DIAGONAL, below=below)
 
 
 def quantile_calibration(source: Source, **keys: Any) -> Picture:
