@@ -141,6 +141,25 @@ def test_costs_name_the_best_threshold(report):
     assert f">{found:.6f}".rstrip("0") in rows[0]
 
 
+def test_rows_of_one_class_have_a_warning_and_no_infinite_cards():
+    for label, said in ((0, "no row has"), (1, "every row has")):
+        rows = {"y": [label] * 4, "p": [0.9, 0.2, 0.4, 0.6]}
+        text = page(sm.binary(y_true="y", y_score="p").update(rows).finalize())
+        assert f"<strong>Warning:</strong> {said} the positive label." in text
+        assert not re.search("<b>-?∞</b>", text)
+        assert ("none positive</td>" in text) == (label == 0)
+    both = sm.binary(y_true="y", y_score="p").update({"y": [0, 1], "p": [0.1, 0.9]})
+    assert "Warning" not in page(both.finalize())
+
+
+def test_cards_do_not_say_the_name_twice():
+    acc = sm.regression(y_true="y", y_pred="p").update({"y": [1.0, 2.0], "p": [1.0, 3.0]})
+    text = page(acc.finalize(["mae", "absolute_error_quantile(q=0.9)"]))
+    assert text.count("Mean absolute error") == 2  # the card, and the table of all numbers
+    assert '<p class="what">Lower is better.</p>' in text
+    assert "See quantile" not in text
+
+
 def test_the_highest_scores_have_the_precision_recall_and_lift_of_their_rows():
     scores = rng.permutation(np.arange(1000) / 1000)
     labels = rng.random(1000) < scores
@@ -314,7 +333,8 @@ def test_charts_of_an_interactive_page_are_drawn_by_scripts(opened, report):
     window.wait_for_selector(".vega svg path[stroke*=c0]")
     drawn = window.locator(".vega svg.marks").count()
     assert drawn == window.locator("figure").count() >= 9
-    point = window.locator("figure", has=window.get_by_text("Calibration", exact=True)).locator("path[aria-label]")
+    calibration = window.locator("figure", has=window.get_by_text("Calibration in bins of equal width"))
+    point = calibration.locator("path[aria-label]")
     point.last.scroll_into_view_if_needed()
     box = point.last.bounding_box()
     window.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)

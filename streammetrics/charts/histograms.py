@@ -50,14 +50,14 @@ def outlines(source: Source, kind: str, keys: Mapping[str, Any], title: str, wha
     y = Axis("Rows (share of each series)", 0.0, 1.05 * float(high if isinstance(high, float) else 1.0), percent=True)
     path = _outline(bars)
     layers = [Layer("band", path), Layer("line", path)]
-    notes = [f"{outside:.1%} of rows lie beyond the ends"] if outside >= 5e-4 else []
+    notes = [f"{outside:.1%} of rows lie beyond the ends of the axis"] if outside >= 5e-4 else []
     coarse = _in_wide_bins(series.frame, axis)
     notes += (
         [f"{coarse:.0%} of rows were counted in bins wider than a bar and are spread evenly"] if coarse > 0.05 else []
     )
     subtitle = "; ".join([*notes, *filter(None, [shown.note])])
-    width = "on the logarithmic axis " if axis.scale == "log" else ""
-    caption = f"{BARS} bars of equal width {width}from end to end. The bars of a series sum to all of its rows."
+    scale = " on the logarithmic axis" if axis.scale == "log" else ""
+    caption = f"Each bar is a share of the rows of its series. The {BARS} bars have equal width{scale}."
     return Picture(title, axis, y, layers, series.names, series.legend, subtitle, caption)
 
 

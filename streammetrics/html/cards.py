@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -28,7 +29,7 @@ def cards(total: Report, models: list[str]) -> str:
         own = frame.filter(pl.col("metric") == metric.name)
         if metric.name in VOLUME or ("label" in own.columns and own["label"].count()):
             continue
-        if not own["value"].count() or own.height > LINES * max(1, len(models)):
+        if not own["value"].is_finite().any() or own.height > LINES * max(1, len(models)):
             continue
         keys = [c for c in (*models, "threshold") if c in own.columns and own[c].drop_nulls().n_unique() > 1]
         made.append(_card(metric, [_value(row, keys, confidence) for row in rows(own)]))
@@ -41,15 +42,21 @@ def listed(report: Report) -> list[Metric]:
 
 
 def prose(summary: str) -> str:
-    """The first sentence of a docstring."""
-    return summary.replace("`", "")
+    """The summary of a docstring, without references to other functions.
+
+    >>> prose("The ``q``-quantile of the absolute error. See `quantile`.")
+    'The q-quantile of the absolute error.'
+    """
+    return re.sub(r" See `\w+`\.", "", summary).replace("`", "")
 
 
 def _card(metric: Metric, values: list[str]) -> str:
     better = {"high": "Higher is better.", "low": "Lower is better."}.get(metric.better or "", "")
+    name, what = words(metric), prose(metric.summary)
+    told = " ".join(filter(None, ("" if what == f"{name}." else what, better)))
     return (
-        f'<section class="card"><h3>{markup(words(metric))} <code>{markup(metric.name)}</code></h3>{"".join(values)}'
-        f'<p class="what">{markup(prose(metric.summary))} {better}</p></section>'
+        f'<section class="card"><h3>{markup(name)} <code>{markup(metric.name)}</code></h3>{"".join(values)}'
+        f'<p class="what">{markup(told)}</p></section>'
     )
 
 

@@ -16,11 +16,24 @@ if TYPE_CHECKING:
 
 
 def evaluated(report: Report, total: Report, models: list[str], source: str | None) -> str:
-    """Return facts on the evaluated data, and the specification to unfold."""
+    """Return a warning if a class has no rows, facts on the evaluated data, and the specification to unfold."""
     facts = "".join(
         f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in _facts(report, total, models, source)
     )
-    return f'<dl class="lead">{facts}</dl>{_specification(report)}'
+    return f'{_warning(total)}<dl class="lead">{facts}</dl>{_specification(report)}'
+
+
+def _warning(total: Report) -> str:
+    """A warning if no row of a binary task is positive, or none is negative."""
+    for count, has in (("positives", "no row has"), ("negatives", "every row has")):
+        if not total.readable(count):
+            continue
+        rows = total.rows(count)
+        labels = rows["label"].count() if "label" in rows.columns else 0
+        if not labels and total.rows("rows")["value"].sum() and not rows["value"].sum():
+            said = f"{has} the positive label. Metrics that compare positives with negatives are undefined."
+            return f'<p class="warning"><strong>Warning:</strong> {said}</p>'
+    return ""
 
 
 def _facts(report: Report, total: Report, models: list[str], source: str | None) -> Iterator[tuple[str, str]]:
