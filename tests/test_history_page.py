@@ -350,7 +350,7 @@ def opened(browser, page):
 def chosen(window, metric, segment):
     window.select_option("#metric", label=metric)
     window.select_option("#segment", label=segment)
-    window.wait_for_function(f"document.getElementById('chosen').textContent === {f'{metric}, shop {segment}'!r}")
+    window.wait_for_function(f"document.getElementById('chosen').textContent === {f'{metric}: shop {segment}'!r}")
 
 
 @pytest.mark.browser
@@ -412,7 +412,13 @@ def test_a_range_of_time_is_chosen_by_fields_and_by_dragging(opened):
 def test_breaches_lead_to_their_segment(opened):
     window = opened()
     window.get_by_role("button", name="shop app", exact=True).first.click()
-    window.wait_for_function("document.getElementById('chosen').textContent === 'accuracy, shop app'")
+    window.wait_for_function("document.getElementById('chosen').textContent === 'accuracy: shop app'")
     assert window.locator("#chart path.breach").count() >= 1
     assert window.locator("#chart rect.breached").count() >= 1
     assert window.locator("#chart path.limit").count() == 1
+    first, last = window.evaluate("page.rules[0].runs.find(([place]) => names[place] === 'app').slice(1)")
+    breached, shaded, every = (
+        float(window.locator(f"#chart rect.{name}").first.get_attribute("width"))
+        for name in ("breached", "alarmed", "track")
+    )
+    assert breached == shaded == pytest.approx(every * (last - first + 1) / len(DAYS))

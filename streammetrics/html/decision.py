@@ -72,10 +72,7 @@ def best_thresholds(total: Report) -> str:
         parts.append(found.drop_nulls("threshold").select(pl.lit(fn).alias("cost of a false negative"), pl.all()))
     best = _rated(pl.concat(parts))
     keys = _keys_of(best)
-    listed = [
-        [*_keys(row, keys), _best(row), _number(row, "value"), *_rates(row)]
-        for row in rows(best.head(MOST))
-    ]
+    listed = [[*_keys(row, keys), _best(row), _number(row, "value"), *_rates(row)] for row in rows(best.head(MOST))]
     header = [*keys, "best threshold", "cost per row", *RATES]
     return _titled("Best thresholds, if a false positive costs 1", header, listed)
 

@@ -104,7 +104,8 @@ function drawing(width) {
   const plot = svg(document.createDocumentFragment(), "svg", { role: "img", "aria-labelledby": "chosen", tabindex: 0, width });
   plot.classList.toggle("dense", shown.last - shown.first > width / 2);
   const right = width - RIGHT, start = times[shown.first], time = times[shown.last] - start;
-  const along = (moment) => (time ? LEFT + INSET + ((moment - start) / time) * (right - LEFT - 2 * INSET) : (LEFT + right) / 2);
+  const half = Math.max(1.5, (right - LEFT) / (shown.last - shown.first + 1) / 2), inset = Math.max(INSET, half);  // of a window
+  const along = (moment) => (time ? LEFT + inset + ((moment - start) / time) * (right - LEFT - 2 * inset) : (LEFT + right) / 2);
   const x = (i) => along(times[i]);
   const fitting = (words) => (words.length * LETTER > width ? words.slice(0, width / LETTER - 1) + "…" : words);
   let top = 0;
@@ -139,7 +140,7 @@ function drawing(width) {
   }
 
   function bars({ y, foot }, numbers, kind) {
-    const wide = Math.max(0.6, Math.min(2 * INSET, ((right - LEFT - 2 * INSET) / (shown.last - shown.first + 1)) * 0.8));
+    const wide = Math.max(0.6, Math.min(2 * INSET, ((right - LEFT) / (shown.last - shown.first + 1)) * 0.8));
     const rects = pieces(numbers).flat().map((i) => `M${(x(i) - wide / 2).toFixed(1)} ${foot}V${y(numbers[i]).toFixed(1)}h${wide.toFixed(1)}V${foot}Z`);
     svg(plot, "path", { class: kind, d: rects.join("") });
   }
@@ -147,11 +148,18 @@ function drawing(width) {
   function strip(rule, runs) {
     svg(svg(plot, "text", { x: 0, y: top + 12, class: "title" }, fitting(rule)), "title", {}, rule);
     svg(plot, "rect", { x: LEFT, y: top + 19, width: right - LEFT, height: 8, rx: 2, class: "track" });
-    for (const [first, end] of runs) {
-      const begin = Math.max(LEFT, x(first) - 1.5);
-      svg(plot, "rect", { x: begin, y: top + 19, width: Math.min(right, x(end) + 1.5) - begin, height: 8, class: "breached" });
-    }
+    for (const run of runs) svg(plot, "rect", { ...across(run), y: top + 19, height: 8, class: "breached" });
     top += 41;
+  }
+
+  // From the start of the first window of a breach to the end of its last one.
+  function across([first, end]) {
+    const begin = Math.max(LEFT, x(first) - half);
+    return { x: begin, width: Math.min(right, x(end) + half) - begin };
+  }
+
+  function shade({ head, foot }, run) {
+    svg(plot, "rect", { ...across(run), y: head, height: foot - head, class: "alarmed" });
   }
 
   function axis() {
@@ -163,7 +171,7 @@ function drawing(width) {
     plot.setAttribute("height", top + 20);
     plot.setAttribute("viewBox", `0 0 ${width} ${top + 20}`);
   }
-  return { plot, x, panel, line, band, bars, strip, axis, height: () => top };
+  return { plot, x, panel, line, band, bars, strip, shade, axis, height: () => top };
 }
 
 const chosen = () => ({ measure: page.metrics[Number(metric.value)], place: Number(segment.value) });
@@ -194,6 +202,7 @@ async function draw() {
   const chart = drawing(Math.max(280, element("chart").clientWidth));
 
   const main = chart.panel(measure.name, 230, ...extent(own, limits.map((rule) => rule.limit)), 5);
+  for (const rule of limits) for (const run of breaches(rule, place)) chart.shade(main, run);
   chart.band(main, own.ends[0], own.ends[1], "sampled");
   chart.band(main, own.lower, own.upper, "certain");
   for (const rule of limits) chart.line(main, own.value.map(() => rule.limit), "limit");
@@ -220,7 +229,7 @@ async function draw() {
   }
   chart.axis();
   element("chart").replaceChildren(chart.plot);
-  element("chosen").textContent = `${measure.name}, ${segment.selectedOptions[0].dataset.name}`;
+  element("chosen").textContent = `${measure.name}: ${segment.selectedOptions[0].dataset.name}`;
   element("what").textContent = measure.what;
   legend(own, limits, all && place !== total, drift && chance);
   list();
@@ -242,7 +251,7 @@ function legend(own, limits, total, chance) {
 
 // What stands below the cursor, in words.
 function tell(i, { measure, own, rows, scored, drift, dropped }) {
-  const round = (number, digits) => number.toFixed(Math.min(digits, 12));
+  const round = (number, digits) => number.toLocaleString("en", { minimumFractionDigits: Math.min(digits, 12), maximumFractionDigits: Math.min(digits, 12) });
   const parts = [], known = !Number.isNaN(own.value[i]);
   parts.push(`${measure.name} ${known ? round(own.value[i], own.digits) : "undefined"}`);
   if (known && own.upper[i] > own.lower[i]) parts.push(`certified ${round(own.lower[i], own.digits)} to ${round(own.upper[i], own.digits)}`);
@@ -312,7 +321,7 @@ function list() {
       draw();
     });
     html(row, "td", page.windows[first].replace("T", " "));
-    html(row, "td", end === last ? "now" : page.windows[end].replace("T", " "));
+    html(row, "td", page.windows[end].replace("T", " ") + (end === last ? " (latest window)" : ""));
     html(row, "td", rule.text);
   }
   element("none").hidden = found.length > 0;
@@ -332,11 +341,18 @@ function typed() {
   draw();
 }
 
+// Each column of a segment with its value.
+function called(group, name) {
+  const columns = group.split(", "), values = name.split(" · ");
+  const pairs = columns.length === values.length ? columns.map((column, i) => `${column} ${values[i]}`) : [`${group} ${name}`];
+  return group ? pairs.join(", ") : name;
+}
+
 page.metrics.forEach((measure, i) => html(metric, "option", measure.name, { value: i }));
 let number = 0;
 for (const [group, own] of page.segments) {
   const parent = group ? html(segment, "optgroup", "", { label: group }) : segment;
-  for (const name of own) html(parent, "option", name, { value: number++ }).dataset.name = group ? `${group} ${name}` : name;
+  for (const name of own) html(parent, "option", name, { value: number++ }).dataset.name = called(group, name);
 }
 for (const field of [from, to]) {
   field.type = page.windows[0].length > 10 ? "datetime-local" : "date";
@@ -357,7 +373,7 @@ for (const [count, words] of lead) html(html(element("lead"), "li", ""), "strong
 const notes = ["Certified bounds contain the metric of the evaluated rows for certain. Without a band, the value is exact.",
   "Drag over the chart to look at a shorter time. With the keyboard, focus the chart and use the arrow keys."];
 if (page.confidence) notes.splice(1, 0, `The confidence interval (${page.confidence * 100}%) is where the metric of other rows like these would lie. Values are rounded to a small part of its width.`);
-if (page.rules.length) notes.push("A rule is breached in a window if a check at its end would have said so.");
+if (page.rules.length) notes.push("A rule is breached in a window if a check at the end of the window finds a breach. Breached windows are shaded.");
 if (page.scored) notes.push("Rows without labels are light.");
 if (page.dropped) notes.push("Dropped rows are light: they have a null or NaN where a value is needed, such as a missing label.");
 if (page.drift) notes.push(`PSI compares the distribution of ${page.drift.name} with ${page.reference}. Below 0.1 counts as stable, above 0.25 as shifted; rows that have not shifted lie near the dotted line by chance.`);
