@@ -198,12 +198,27 @@ def equal_error_rate(neg: Expr, pos: Expr) -> Expr:
     coarse bins.
 
     >>> equal_error_rate([2, 1, 0], [0, 1, 2])
-    0.1666666666666667
+    0.16666666666666666
     >>> equal_error_rate([2, 1], [0, 0]) is None
     True
     """
-    both_classes_weigh_one = neg / neg.sum() + pos / pos.sum()
-    return (neg * _reached(both_classes_weigh_one, 0.5)).sum() / neg.sum()
+    part = each(
+        _until_equal,
+        fpr=_above(neg) / neg.sum(),
+        fpr_below=neg.cum_sum(reverse=True) / neg.sum(),
+        fnr=pos.cum_sum() / pos.sum(),
+        fnr_below=pos.cum_sum().shift(1, fill_value=0) / pos.sum(),
+    )
+    return pl.when(pos.sum() > 0).then((neg * part).sum() / neg.sum())
+
+
+def _until_equal(fpr: Expr, fpr_below: Expr, fnr: Expr, fnr_below: Expr) -> Expr:
+    """Part of each bin above the point where both rates are equal, given both at its upper and at its lower edge.
+
+    The positives left are counted from below, so that rates are equal, rather than almost, where their counts are 0.
+    """
+    crossed = (fnr - fpr) / (fpr_below - fpr + fnr - fnr_below)
+    return pl.when(at_most(fpr_below, fnr_below)).then(1).otherwise(crossed.clip(0, 1))
 
 
 @metric(range=(0, 1), better="high", aliases=("capture_rate", "cumulative_gain"))

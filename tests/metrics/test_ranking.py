@@ -1,3 +1,5 @@
+from fractions import Fraction
+
 import numpy as np
 import polars as pl
 import pytest
@@ -87,6 +89,43 @@ def test_readings_of_the_roc_curve(seed, distinct):
     assert read(gain(top=0.1234), label, score) == exactly(np.interp(0.1234, rows, tpr))
     assert read(lift(top=0.1234), label, score) == exactly(np.interp(0.1234, rows, tpr) / 0.1234)
     assert read(ks, label, score) == exactly(ks_2samp(score[label], score[~label]).statistic)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_the_equal_error_rate_of_small_data_is_the_rational_number(seed):
+    random = np.random.default_rng(seed)
+    rows = int(random.integers(2, 12))
+    label = np.append([True, False], random.random(rows) < 0.5)
+    score = random.integers(0, random.integers(1, 9), rows + 2) + (seed % 3 - 1) * 9 * label  # inverted, mixed, perfect
+    weight = random.choice([0.25, 0.5, 3], rows + 2) if seed % 2 else np.ones(rows + 2)
+    truth = crossing(label, score, weight)
+    found = read(equal_error_rate, label, score, weight)
+    assert found == pytest.approx(float(truth), abs=1e-15)
+    if truth in (0, 1):
+        assert found == truth
+
+
+def crossing(label, score, weight):
+    """The equal error rate in rational numbers."""
+    totals = [Fraction(weight[label == side].sum()) for side in (False, True)]
+    fpr, fnr = Fraction(0), Fraction(1)
+    for edge in np.unique(score)[::-1]:
+        above = [Fraction(weight[(label == side) & (score >= edge)].sum()) for side in (False, True)]
+        fpr_below, fnr_below = above[0] / totals[0], 1 - above[1] / totals[1]
+        if fpr_below >= fnr_below:
+            part = (fnr - fpr) / (fpr_below - fpr + fnr - fnr_below)
+            return fpr + part * (fpr_below - fpr)
+        fpr, fnr = fpr_below, fnr_below
+    raise AssertionError
+
+
+def test_a_perfect_ranking_has_an_equal_error_rate_of_0():
+    label = np.append(np.zeros(45038, bool), np.ones(4962, bool))
+    score = np.append(np.linspace(0.001, 0.1, 45038), np.linspace(0.9, 0.99, 4962))
+    weight = np.random.default_rng(0).random(50_000)
+    for weights in (1.0, weight):
+        assert read(equal_error_rate, label, score, weights) == 0
+        assert read(equal_error_rate, ~label, score, weights) == 1
 
 
 @samples
