@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from polars import Expr
 
 from streammetrics import text
-from streammetrics.errors import MetricError, ReportError
+from streammetrics.errors import Argument, MetricError, ReportError
 from streammetrics.frame import keys_of
 from streammetrics.keys import matching
 from streammetrics.metrics import Metric
@@ -94,7 +94,7 @@ class Remainders:
 
         Raises:
             ReportError: If the metric has several values or none.
-            MetricError: If it has no confidence intervals.
+            MetricError: If it has no confidence intervals, or rows are weighted and not in folds of units.
         """
         numbers = np.zeros(len(self.rows), np.int64)
         state = self.cut.state(self.cut.slices(numbers), 1)
@@ -114,7 +114,9 @@ class Remainders:
         value, sampled = found["value"].item(), found["ci_lower"].item()
         low, high = self.metric.range
         weighted = self.folds is None and is_weighted(self.cut.statistic, state.tables[self.cut.statistic.name])
-        if (sampled is None or weighted) and value is not None and low < value < high:
+        if weighted:
+            raise MetricError("Slices of weighted rows are compared only by unit. Evaluate with ", Argument("unit"), ".")
+        if sampled is None and value is not None and low < value < high:
             raise MetricError(
                 f"Metric {self.metric.name!r} has no confidence intervals in this report, which slices require."
             )
