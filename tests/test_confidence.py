@@ -274,6 +274,19 @@ def test_order_and_shards_change_nothing():
         assert_frame_equal(merged.finalize(FEW, confidence=0.9).frame, expected, rel_tol=1e-9)
 
 
+def test_the_reason_for_no_interval_of_a_perfect_model():
+    score = np.linspace(0, 1, 1000)
+    perfect = sm.binary(y_true="y", y_score="p").update({"y": score > 0.5, "p": score}).finalize(confidence=0.95)
+    for metric in ("average_precision", "pr_auc", "ks"):
+        assert perfect[metric].note == "no interval: the metric does not vary at the end of its range"
+    assert perfect["recall"].note is None
+    few = sm.binary(y_true="y", y_score="p").update({"y": [0, 1, 0, 1], "p": [0.1, 0.2, 0.3, 0.4]})
+    assert few.finalize(confidence=0.95)["average_precision"].note == "no interval: too few rows, or they do not vary"
+    exact = sm.regression(y_true="y", y_pred="y").update({"y": score + 1}).finalize(confidence=0.95)
+    assert exact["mae"].note == exact["r2"].note == perfect["ks"].note
+    assert exact["bias"].note == "no interval: too few rows, or they do not vary"
+
+
 def test_few_units():
     for units, has in ((1, False), (4, False), (40, True)):  # the fewest folds are five
         rows = data(7, n=200, units=units)

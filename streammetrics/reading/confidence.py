@@ -12,7 +12,7 @@ from polars import Expr
 from streammetrics.frame import ESTIMATE, LIMITS, NO_LIMITS, noted
 from streammetrics.metrics import Metric
 from streammetrics.reading.estimates import as_floats, by_group, by_view, estimate, with_label
-from streammetrics.reading.intervals import closed, fewest, influence, jackknifed, of_auc, reason
+from streammetrics.reading.intervals import AT_END, NOISE, OPEN, closed, fewest, influence, jackknifed, of_auc, reason
 from streammetrics.rows.roles import FOLD
 from streammetrics.state.tables import State, roll_up
 from streammetrics.statistics import GROUP, ConfusionMatrix, Statistic, View
@@ -50,7 +50,12 @@ def with_intervals(
         for m in own
     }
     without = pl.col("value").is_not_null() & pl.col(LIMITS[0]).is_null() & pl.col(LIMITS[1]).is_null()
-    said = pl.format("no interval: {}", pl.col("metric").replace_strict(reasons, return_dtype=pl.String))
+    told = pl.col("metric").replace_strict(reasons, return_dtype=pl.String)
+    ends = [{m.name: float(m.range[i]) for m in metrics} for i in (0, 1)]
+    at_ends = [pl.col("metric").replace_strict(end, return_dtype=pl.Float64) == pl.col("value") for end in ends]
+    at_end = pl.col("value").is_finite() & pl.any_horizontal(at_ends)
+    undecided = told.str.ends_with(OPEN) | told.str.ends_with(NOISE)
+    said = pl.format("no interval: {}", pl.when(undecided & at_end).then(pl.lit(AT_END)).otherwise(told))
     return joined.select(
         pl.exclude("note"),
         note=noted("note", pl.when(without).then(said)),

@@ -11,6 +11,9 @@ from streammetrics.uncertainty import as_proportion
 from streammetrics.uncertainty.methods import BY_COLUMNS, OF_OUTCOMES, SEPARATE, Closed, Influence, share
 
 OLD = "the state lacks required sums, like states of earlier versions"
+OPEN = "they do not vary"  # or rows are too few: tables tell which only at the end of the range of a metric
+NOISE = "the maximum could come from noise"
+AT_END = "the metric does not vary at the end of its range"
 NEEDS_UNITS = "pass unit= for a confidence interval"
 PLACES = {"actual", "rank", *(f"{what}_{end}" for what in ("error", "value") for end in ("low", "high")), "weighted"}
 
@@ -83,11 +86,11 @@ def reason(metric: Metric, *, units: bool, weighted: bool, found: bool, known: b
     if own.without:
         return own.without
     if units:
-        return own.without_folds or "too few units, or they do not vary"
+        return own.without_folds or f"too few units, or {OPEN}"
     if not found:
         of_labels = SEPARATE.without_units if metric.average is not None else ""
         why = of_labels or own.without_units or ("not available for weighted rows" if weighted else "")
         return "; ".join([why] * bool(why) + [NEEDS_UNITS] * jackknifed(metric))
     if not known:
         return OLD
-    return "too few rows, or " + ("the maximum could come from noise" if own.maximum else "they do not vary")
+    return f"too few rows, or {NOISE if own.maximum else OPEN}"
