@@ -480,12 +480,18 @@ class Accumulator:
     def __repr__(self) -> str:
         return self._told(self.state)
 
+    def __str__(self) -> str:
+        return f"{self.roles.kind} task, {self._size(self.state)}"
+
     def _told(self, state: State) -> str:
+        return f"Accumulator({brief(self.roles, self.statistics)}): {self._size(state)}"
+
+    def _size(self, state: State) -> str:
+        """Rows and groups."""
         counts, by = state.tables[RowCounts.name], self.roles.by
         rows, dropped = (counts[c].sum() // len(self.roles.models) for c in ("rows", "dropped"))
         size = f"{rows:,} rows" + (f", {dropped:,} dropped" if dropped else "")
-        groups = f" in {state.groups.select(by).n_unique():,} groups" if by else ""
-        return f"Accumulator({brief(self.roles, self.statistics)}): {size}{groups}"
+        return size + (f" in {state.groups.select(by).n_unique():,} groups" if by else "")
 
 
 def merge(accumulators: Iterable[Accumulator]) -> Accumulator:

@@ -179,7 +179,7 @@ def test_drift(folder):
 def test_merge_and_show(folder, tmp_path):
     (tmp_path / "other").write_bytes((folder / "state").read_bytes())
     merge = ["merge", folder / "state", tmp_path / "other"]
-    assert "40,000 rows in 6 groups" in run(*merge, "-o", tmp_path / "both")
+    assert run(*merge, "-o", tmp_path / "both") == f"{tmp_path / 'both'}: binary task, 40,000 rows in 6 groups\n"
     assert "its rows would be counted 2 times" in run(*merge, tmp_path / "." / "other", "-o", tmp_path / "c", code=2)
     rows = json.loads(run("show", tmp_path / "both", "--total", "--metric", "rows", "--format", "json"))
     assert rows[0]["value"] == 40_000

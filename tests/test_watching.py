@@ -104,7 +104,7 @@ def test_an_interrupt_saves_the_rows_so_far(files, tmp_path):
     assert code == 130
     seen = sm.Accumulator.load(saved).seen
     assert 100 <= seen < 100 * BATCHES
-    assert f"Saved the rows so far: {saved}: Accumulator(" in "".join(screen(printed))
+    assert f"Saved the rows so far: {saved}: binary task, " in "".join(screen(printed))
     assert screen(printed)[-1].endswith("Interrupted.")
 
 
