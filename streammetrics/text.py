@@ -158,6 +158,15 @@ def few(values: Iterable[object]) -> str:
     return ", ".join(shown[:FEW]) + (f" and {len(shown) - FEW:,} more" if len(shown) > FEW else "")
 
 
+def shown_of(size: int, most: int = LONGEST) -> int:
+    """Return how many of some rows to show: never all but one, since a line would say that one more follows.
+
+    >>> shown_of(40), shown_of(41), shown_of(42)
+    (40, 41, 40)
+    """
+    return size if size <= most + 1 else most
+
+
 def without_awkward(frame: pl.DataFrame) -> pl.DataFrame:
     """The frame with text in place of bytes and durations, for which CSV and JSON have no form.
 
@@ -218,10 +227,11 @@ def differences(frame: pl.DataFrame, by: Sequence[str] = (), note: str | None = 
 
     The note is below the table.
     """
-    groups = frame.group_by(by, maintain_order=True).agg(pl.col("better").is_in(["a", "b"]).any()) if by else frame
-    more = groups.height - LONGEST if by else 0
-    if more > 0:
-        foremost = groups.sort("better", descending=True, maintain_order=True).head(LONGEST)
+    more = 0
+    if by:
+        groups = frame.group_by(by, maintain_order=True).agg(pl.col("better").is_in(["a", "b"]).any())
+        foremost = groups.sort("better", descending=True, maintain_order=True).head(shown_of(groups.height))
+        more = groups.height - foremost.height
         frame = frame.join(foremost, on=by, how="semi", nulls_equal=True, maintain_order="left")
     columns = ("metric", "a", "b", "difference", "lower", "upper", "ci_lower", "ci_upper", "better", "note")
     kept = [c for c in frame.columns if c not in columns]
@@ -244,7 +254,7 @@ def differences(frame: pl.DataFrame, by: Sequence[str] = (), note: str | None = 
     left = tuple(place for place, i in enumerate(shown) if i <= len(keys) or i > len(keys) + 3)
     shown_cells = [tuple(row[i] for i in shown) for row in (header, *cells)]
     lines = _align(shown_cells[0], shown_cells[1:], left, width)
-    lines += [f"… and {more:,} more groups"] if more > 0 else []
+    lines += [f"… and {more:,} more groups"] if more else []
     return "\n".join([*lines, *_threshold(frame, width), *([filled(note, width)] if note else [])])
 
 
@@ -261,12 +271,13 @@ def drifts(frame: pl.DataFrame, note: str | None = None, width: int | None = Non
     keys = frame.columns[: frame.columns.index("measure")]
     measures = frame["measure"].unique(maintain_order=True).to_list()
     groups: dict[tuple[object, ...], list[str]] = {}
-    for r in rows(frame.head(LONGEST * len(measures))):
+    every = frame.height // (len(measures) or 1)
+    for r in rows(frame.head(shown_of(every) * len(measures))):
         groups.setdefault(tuple(r[k] for k in keys), []).append(_with_interval(r))
     cells = [(*map(cell, group), *numbers) for group, numbers in groups.items()]
     lines = _align((*keys, *measures), cells, tuple(range(len(keys))), width)
-    if frame.height > LONGEST * len(measures):
-        lines.append(f"… and {frame.height // len(measures) - LONGEST:,} more rows")
+    if every > len(cells):
+        lines.append(f"… and {every - len(cells):,} more rows")
     lines += [filled(note, width)] if note else []
     return "\n".join(lines)
 
@@ -282,9 +293,9 @@ def slices(frame: pl.DataFrame, width: int | None = None) -> str:
             *(f"{r['rows']:,}", f"{r['share_of_rows']:.1%}"),
             "" if r["share_of_loss"] is None else f"{r['share_of_loss']:.1%}",
         )
-        for r in rows(frame.head(LONGEST))
+        for r in rows(frame.head(shown_of(frame.height)))
     ]
-    more = [f"… and {frame.height - LONGEST:,} more slices"] if frame.height > LONGEST else []
+    more = [f"… and {frame.height - len(cells):,} more slices"] if frame.height > len(cells) else []
     return "\n".join([*_align(header, cells, (0, 4), width), *more])
 
 
@@ -311,11 +322,11 @@ def findings(frame: pl.DataFrame, width: int | None = None) -> str:
     The frame is that of `streammetrics.check`, or the verdicts on the requirements of a report.
     """
     header = ("rule", "windows", "where", "value", "bound", "interval", "verdict")
-    telling = (
-        frame
-        if frame.height <= LONGEST
-        else frame.filter(pl.col("verdict") != "holds").sort("passes", maintain_order=True)
-    )
+    failing, holding = frame, frame.clear()  # if all rows fit
+    if shown_of(frame.height) < frame.height:
+        failing, holding = frame.filter(pl.col("verdict") != "holds"), frame.filter(verdict="holds")
+        failing = failing.sort("passes", maintain_order=True)
+    parts = [failing.head(shown_of(failing.height)), holding.head(shown_of(holding.height, most=0))]
     told = [
         (
             f"{r['name']}: {r['rule']}" if r.get("name") else r["rule"],
@@ -323,7 +334,7 @@ def findings(frame: pl.DataFrame, width: int | None = None) -> str:
             *(said(r), bound(r["lower"], r["upper"]), interval(r["ci_lower"], r["ci_upper"])),
             verdict(r),
         )
-        for r in rows(telling.head(LONGEST))
+        for r in rows(pl.concat(parts))
     ]
     empty = {"where": not frame["where"].str.len_chars().sum(), "interval": not any(row[5] for row in told)}
     empty["windows"] = "windows" not in frame.columns
@@ -333,9 +344,9 @@ def findings(frame: pl.DataFrame, width: int | None = None) -> str:
     if not told:
         return f"All {frame.height:,} hold."
     lines = _align(cells[0], cells[1:], left, width)
-    for more, what in ((telling.height - len(told), "do not hold"), (frame.height - telling.height, "hold")):
-        if more:
-            lines.append(f"… and {more:,} more that {what}")
+    for every, part, what in zip((failing, holding), parts, ("do not hold", "hold"), strict=True):
+        if every.height > part.height:
+            lines.append(f"… and {every.height - part.height:,} more that {what}")
     return "\n".join(lines)
 
 
@@ -439,7 +450,8 @@ def _segments(frame: pl.DataFrame, by: list[str], keys: list[str], width: int | 
     numbers: dict[tuple[object, ...], dict[str, str]] = {}
     metrics: dict[str, dict[str, None]] = {}  # with their keys, which can differ between groups
     every = frame.select(by).unique(maintain_order=True)
-    for r in rows(frame.join(every.head(LONGEST), on=by, how="semi", nulls_equal=True, maintain_order="left")):
+    whole = every.head(shown_of(every.height))
+    for r in rows(frame.join(whole, on=by, how="semi", nulls_equal=True, maintain_order="left")):
         group = tuple(r[c] for c in by)
         numbers.setdefault(group, {})[named(r, keys)] = _with_interval(r)
         metrics.setdefault(r["metric"], {})[named(r, keys)] = None
@@ -461,7 +473,8 @@ def _segments(frame: pl.DataFrame, by: list[str], keys: list[str], width: int | 
     if every.height > len(cells):
         lines.append(f"… and {every.height - len(cells):,} more {'groups' if groups else 'rows'}")
     if len(header) > start:
-        lines.append(filled(f"… and {len(header) - start} more metrics: {', '.join(header[start:])}", width))
+        more = len(header) - start
+        lines.append(filled(f"… and {more} more metric{'s' if more > 1 else ''}: {', '.join(header[start:])}", width))
     return "\n".join(lines)
 
 

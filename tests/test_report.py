@@ -204,6 +204,32 @@ def test_long_and_wide_reports_are_cut_with_a_count():
     assert "more metrics: " in " ".join(narrow)
 
 
+def test_no_line_says_that_one_more_row_follows():
+    from streammetrics import text
+
+    groups = pl.DataFrame(
+        {"g": range(41), "metric": "rows", "value": 1.0, "lower": 1.0, "upper": 1.0, "note": None},
+        schema_overrides={"note": pl.String},
+    )
+    sides = groups.with_columns(a=1.0, b=1.0, difference=0.0, better=pl.lit(None, pl.String))
+    drift = groups.select("g", pl.col("metric").alias("measure"), "value", "lower", "upper")
+    verdict = pl.when(g=0).then(pl.lit("holds")).otherwise(pl.lit("breached"))
+    columns = {"rule": pl.lit("rows >= 2"), "where": pl.lit("g"), "ci_lower": None, "ci_upper": None, "passes": False}
+    checked = groups.with_columns(verdict=verdict, **columns)
+    for shown in (
+        text.render(groups, ["g"]),
+        text.differences(sides, ["g"]),
+        text.drifts(drift),
+        text.findings(checked),
+    ):
+        assert len(shown.splitlines()) == 2 + 41
+    *lines, last = text.findings(pl.concat([checked, *[checked.tail(1)] * 9])).splitlines()
+    assert lines[-1].endswith("holds")
+    assert last == "… and 9 more that do not hold"
+    wide = pl.concat([groups.with_columns(metric=pl.lit(name)) for name in ("a" * 40, "b")])
+    assert text.render(wide, ["g"], width=44).splitlines()[-1] == "… and 1 more metric: b"
+
+
 def test_without_a_terminal_no_metric_of_a_group_is_cut():
     report = evaluated(DATA, by="g")
     tables = [table.splitlines() for table in str(report).split("\n\n")]
