@@ -18,6 +18,7 @@ from streammetrics.aligned import aligned
 from streammetrics.frame import ESTIMATE
 
 LONGEST = 40  # groups, or rows of a metric
+BESIDE = 4  # groups that can be columns
 PIPED = 120  # characters of a line in files and pipes
 MODEST = 6  # digits of an exact value
 FEW = 5  # values in a sentence
@@ -207,8 +208,8 @@ def render(frame: pl.DataFrame, by: list[str], width: int | None = None) -> str:
     Args:
         frame: The frame of a report.
         by: Its group columns.
-        width: The most characters of a line. Metrics that do not fit follow in further tables. With groups, they are
-            only named, but not without a limit, as in files.
+        width: The most characters of a line. If metrics do not fit, few groups become columns. Otherwise metrics follow
+            in further tables. With groups, they are only named, but not without a limit, as in files.
     """
     kept = [c for c in frame.columns if c not in (*by, *ESTIMATE)]
     several = [c for c in kept if frame[c].drop_nulls().n_unique() > 1]
@@ -460,6 +461,8 @@ def _segments(frame: pl.DataFrame, by: list[str], keys: list[str], width: int | 
         (*map(cell, group), *(of_group.get(column, "") for column in columns)) for group, of_group in numbers.items()
     ]
     header = (*map(escaped, by), *columns)
+    if groups and (beside := _beside(header, cells, len(by), width)):
+        return "\n".join(beside)
     left = tuple(range(len(by)))
     tables: list[str] = []
     start = len(by)
@@ -476,6 +479,14 @@ def _segments(frame: pl.DataFrame, by: list[str], keys: list[str], width: int | 
         more = len(header) - start
         lines.append(filled(f"… and {more} more metric{'s' if more > 1 else ''}: {', '.join(header[start:])}", width))
     return "\n".join(lines)
+
+
+def _beside(header: tuple[str, ...], cells: list[tuple[str, ...]], by: int, width: int | None) -> list[str]:
+    """Few groups as columns and metrics as rows, if only these fit; otherwise empty."""
+    whole, lines = [header, *cells], list(zip(header, *cells, strict=True))
+    turned = [tuple(map(", ".join, zip(*lines[:by], strict=True))), *lines[by:]]
+    fitting = [_columns_within(width or PIPED, table) == len(table[0]) for table in (whole, turned)]
+    return _align(turned[0], turned[1:], (0,), width) if len(cells) <= BESIDE and fitting == [False, True] else []
 
 
 def named(row: Mapping[str, object], keys: Sequence[str]) -> str:

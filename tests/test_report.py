@@ -188,10 +188,31 @@ def test_printed(report):
     assert "± " in ungrouped
     assert "exact" in ungrouped
     lines = str(report).splitlines()
-    assert lines[0].split()[:2] == ["g", "rows"]
-    assert "precision @ 0.2" in str(report)
-    assert [line.split()[0] for line in lines[2:4]] == ["DE", "FR"]
+    assert lines[0].split() == ["g", "DE", "FR"]
+    assert [line.split()[0] for line in lines[2:4]] == ["rows", "dropped"]
+    assert "\nprecision @ 0.2  " in str(report)
     assert repr(report) == str(report)
+    lines = str(report.showing(["rows", "precision"])).splitlines()
+    assert lines[0].split() == ["g", "rows", "precision", "@", "0.2", "precision", "@", "0.5"]
+    assert [line.split()[0] for line in lines[2:4]] == ["DE", "FR"]
+
+
+def test_few_groups_are_columns_if_their_metrics_do_not_fit_a_row():
+    from streammetrics.text import render
+
+    scores = {"old": "p", "new": "p"}
+    frame = evaluated(DATA.with_columns(day=1), by=["g", "day"], y_score=scores).with_confidence(0.95).frame
+    lines = render(frame, ["g", "day", "model"], width=120).splitlines()
+    first = frame["model"].unique(maintain_order=True).to_list()
+    assert lines[0].split("  ")[0] == "g, day, model"
+    assert [head.strip() for head in lines[0].split("  ")[1:] if head] == [
+        f"{g}, 1, {model}" for g in ("DE", "FR") for model in first
+    ]
+    assert [line.split()[0] for line in lines[2:5]] == ["rows", "dropped", "roc_auc"]
+    assert "more metrics" not in " ".join(lines)
+    narrow = render(frame, ["g", "day", "model"], width=90).splitlines()
+    assert narrow[0].split()[:4] == ["g", "day", "model", "rows"]
+    assert all(len(line) <= 90 for line in narrow)
 
 
 def test_long_and_wide_reports_are_cut_with_a_count():
@@ -231,11 +252,11 @@ def test_no_line_says_that_one_more_row_follows():
 
 
 def test_without_a_terminal_no_metric_of_a_group_is_cut():
-    report = evaluated(DATA, by="g")
+    report = evaluated(DATA.with_columns(g=pl.int_range(pl.len()) % 5), by="g")
     tables = [table.splitlines() for table in str(report).split("\n\n")]
     assert len(tables) > 1
     assert max(len(line) for table in tables for line in table) <= 120
-    assert all([line.split()[0] for line in table[:4:2]] == ["g", "DE"] for table in tables)
+    assert all([line.split()[0] for line in table[:4:2]] == ["g", "0"] for table in tables)
     headers = " ".join(table[0] for table in tables)
     assert {*report.keys()} <= {*headers.split()}
     assert "more metrics" not in str(report)
