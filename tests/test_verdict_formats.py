@@ -70,10 +70,19 @@ def test_a_junit_report_fails_what_fails_the_check_and_skips_what_says_nothing()
 def test_annotations_are_one_escaped_line_for_each_verdict_that_does_not_hold():
     found = list(commands(FINDINGS))
     assert [re.match("::([a-z]+) ", line).group(1) for line in found] == [
-        *("error", "warning", "notice", "error", "notice", "error")
+        *("error", "error", "error", "warning", "notice", "notice")
     ]
     assert found[0] == "::error title=b >= 0.8::source a|b, <c>: 100%25\\n, 2026-01-05: breached; value 0.5"
-    assert found[1].startswith("::warning title=x%3Ay%2Cz%3A c >= 0.8::2026-01-05: breached")
+    assert found[3].startswith("::warning title=x%3Ay%2Cz%3A c >= 0.8::2026-01-05: breached")
+
+
+def test_github_shows_ten_annotations_of_each_level_and_the_last_counts_the_others():
+    failing, warning = FINDINGS[1], FINDINGS[2]
+    assert len(list(commands(pl.concat([failing] * 10 + [warning] * 10)))) == 20
+    *errors, last_error = list(commands(pl.concat([warning, *[failing] * 12])))[:10]
+    assert all(line.startswith("::error title=") for line in errors)
+    assert last_error == "::error::… and 3 more that do not hold"
+    assert list(commands(pl.concat([failing, *[warning] * 11])))[-1] == "::warning::… and 2 more that do not hold"
 
 
 def test_a_markdown_table_has_a_row_for_each_verdict_whatever_groups_are_called():

@@ -14,6 +14,7 @@ from streammetrics.cli.markdown import add_to_summary, markdown
 from streammetrics.cli.output import print_or_save, write
 
 FORMATS = ("github", "junit")
+ANNOTATIONS = 10  # of a level that GitHub shows for each step
 ESCAPES: dict[str, str | int | None] = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 IN_PROPERTIES: dict[str, str | int | None] = {":": "%3A", ",": "%2C"}
 NO_XML = str.maketrans({"\ufffe": "\\ufffe", "\uffff": "\\uffff"})
@@ -42,10 +43,20 @@ def write_verdicts(frame: pl.DataFrame, shown: str, form: str, output: Path | No
 
 
 def commands(frame: pl.DataFrame) -> Iterator[str]:
-    """Return a GitHub Actions workflow command for each verdict that does not hold: an error if it fails the check."""
+    """Return GitHub Actions workflow commands for the verdicts that do not hold: an error if it fails the check.
+
+    Errors come first. GitHub shows only the first annotations of each level, so the last of these counts the others.
+    """
+    levels: dict[str, list[str]] = {"error": [], "warning": [], "notice": []}
     for row in text.rows(frame.filter(pl.col("verdict") != "holds")):
         level = "error" if not row["passes"] else "notice" if _is_skipped(row) else "warning"
-        yield f"::{level} title={_escaped(_rule(row), ESCAPES | IN_PROPERTIES)}::{_escaped(_sentence(row), ESCAPES)}"
+        title, message = _escaped(_rule(row), ESCAPES | IN_PROPERTIES), _escaped(_sentence(row), ESCAPES)
+        levels[level].append(f"::{level} title={title}::{message}")
+    for level, told in levels.items():
+        shown = text.shown_of(len(told), ANNOTATIONS - 1)
+        yield from told[:shown]
+        if shown < len(told):
+            yield f"::{level}::… and {len(told) - shown:,} more that do not hold"
 
 
 def junit(frame: pl.DataFrame, suite: str) -> str:
