@@ -279,6 +279,26 @@ def test_check_of_one_model(folder, tmp_path):
     assert "Unknown model 'best'. Models: 'bad', 'good'." in run(*check, "--model", "best", code=2)
 
 
+def test_each_command_can_read_one_of_several_models(folder, tmp_path):
+    scores = ["--y-score", "good=p_click", "--y-score", "bad=1 - p_click", "--by", "day", "--by", "country"]
+    two, history = tmp_path / "two.state", tmp_path / "history"
+    run("evaluate", folder / "days", "--y-true", "clicked", *scores, "--save", two)
+    run("store", "append", history, two, "--window", "day")
+    commands = (
+        ["show", two, "--total", "--metric", "roc_auc"],
+        ["compare", two, two, "--total", "--metric", "roc_auc", "--independent"],
+        ["drift", two, two, "--total", "--of", "y_score"],
+        ["slices", two, "log_loss"],
+        ["store", "report", history, "--metric", "roc_auc"],
+    )
+    for command in commands:
+        assert "bad" not in run(*command, "--model", "good")
+        assert "Unknown model 'best'. Models: 'bad', 'good'." in run(*command, "--model", "best", code=2)
+    assert json.loads(run(*commands[0], "--model", "good", "--format", "json"))[0]["value"] > 0.6
+    both = ["compare", two, "--models", "good", "bad", "--model", "good"]
+    assert "Pass either --models or --model, not both." in run(*both, code=2)
+
+
 def test_reports_say_which_scores_are_positive(folder):
     assert run("show", folder / "state", "--total").splitlines()[-1] == "Scores of at least 0.5 count as positive."
     assert "count as positive" in run("show", folder / "state").splitlines()[-1]

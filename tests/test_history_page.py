@@ -254,6 +254,24 @@ def test_hours_models_and_thresholds(tmp_path):
     assert {place for place, *_ in found["rules"][0]["runs"]} == {0, 1}
 
 
+def test_a_rule_of_one_model_has_its_segments_and_windows_only(tmp_path):
+    frame = pl.DataFrame({"y": [0, 1] * 60, "a": [0.1, 0.8, 0.4] * 40, "b": [0.6] * 120, "day": DAYS[:6] * 20})
+    old = sm.binary(y_true="y", y_score={"old": "a"}, by="day").update(frame.filter(day=DAYS[0]))
+    both = sm.binary(y_true="y", y_score={"old": "a", "new": "b"}, by="day")
+    store = sm.MetricStore(tmp_path / "history")
+    store.append(old, batch_id="old")
+    store.append(both.update(frame.filter(pl.col("day") > DAYS[0])), batch_id="both")
+    rules = [sm.Rule("rows >= 99", model=model) for model in ("new", "old")]
+    store.save_html(tmp_path / "a.html", rules=rules, confidence=None)
+    found = content(tmp_path / "a.html")
+    place = {name: i for i, name in enumerate(found["segments"][0][1])}
+    assert [rule["text"] for rule in found["rules"]] == ["rows >= 99, model new", "rows >= 99, model old"]
+    assert [rule["segments"] for rule in found["rules"]] == [[place["new"]], [place["old"]]]
+    assert [rule["runs"] for rule in found["rules"]] == [[[place["new"], 1, 5]], [[place["old"], 0, 5]]]
+    store.save_html(tmp_path / "a.html", rules=rules[:1], until=DAYS[1], confidence=None)
+    assert content(tmp_path / "a.html")["rules"][0]["runs"] == []
+
+
 def test_rows_without_labels_are_shown_if_the_history_dropped_them(tmp_path):
     store = sm.MetricStore(tmp_path / "history")
     some = pl.concat(map(rows, DAYS[:3])).with_columns(y=pl.when(pl.int_range(pl.len()) % 4 > 0).then("y"))

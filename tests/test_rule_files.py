@@ -35,6 +35,7 @@ import streammetrics as sm
         *(
             ({"require": "roc_auc >= 0.8", "by": "a", **fields}, sm.SpecificationError, message)
             for fields, message in (
+                ({"model": 7}, "'model' must be a string"),
                 ({"name": 7}, "'name' must be a string"),
                 ({"name": 0}, "'name' must be a string"),
                 ({"description": ["a"]}, "'description' must be a string"),

@@ -252,6 +252,40 @@ def test_kept_keys_and_models_are_named(store, tmp_path):
     ]
 
 
+def test_a_rule_of_one_model_is_about_its_rows_only(store, tmp_path):
+    two = history(tmp_path, sm.binary(y_true="y", y_score={"old": "q", "new": "p"}, by=["day", "country"]))
+    for require, fields, text in (
+        ("roc_auc >= 0.4", {"over": "7d"}, "roc_auc >= 0.4, model new"),
+        ("roc_auc >= 0.4", {"over": "7d", "by": "country"}, "roc_auc >= 0.4, model new"),
+        ("roc_auc >= 0.4", {"alarm": "1 per year"}, "roc_auc >= 0.4, model new, alarm 1 per year"),
+        ("roc_auc >= -1", {"against": "7d"}, "change of roc_auc >= -1 against 7d before, model new"),
+        ("psi(of='y_score') <= 9", {"against": "7d"}, "psi(of='y_score') <= 9 against 7d before, model new"),
+    ):
+        alone, found = checked(store, sm.Rule(require, **fields)), checked(two, sm.Rule(require, model="new", **fields))
+        assert [row["rule"] for row in found] == [text] * len(alone)
+        assert [row | {"rule": None} for row in found] == [row | {"rule": None} for row in alone]
+    assert sm.check(two, sm.Rule("roc_auc >= 0.5", model="new", over="28d")).hold
+    assert not sm.check(two, sm.Rule("roc_auc >= 0.5", over="28d")).hold
+    with pytest.raises(sm.ReportError, match=r"^Unknown model 'best'. Models: 'old', 'new'.$"):
+        sm.check(two, sm.Rule("rows >= 1", model="best"))
+    with pytest.raises(sm.ReportError, match=r"^Unknown model 'new'. Models: none.$"):
+        sm.check(store, sm.Rule("rows >= 1", model="new"))
+
+
+def test_a_model_without_rows_in_the_newest_windows_is_undefined(tmp_path):
+    columns = {"y_true": "y", "by": ["day", "country"]}
+    store = history(tmp_path, sm.binary(y_score={"old": "q", "new": "p"}, **columns), between(DAYS, 5))
+    store.append(sm.binary(y_score={"old": "q"}, **columns).update(between(4, 0)), batch_id="later")
+    for require, fields in (
+        ("rows >= 1", {}),
+        ("roc_auc >= 0.4", {"by": "country"}),
+        ("roc_auc >= -1", {"against": "7d"}),
+        ("psi(of='y_score') <= 9", {"against": "7d", "by": "country"}),
+    ):
+        assert {row["verdict"] for row in checked(store, sm.Rule(require, model="new", **fields))} == {"undefined"}
+        assert "undefined" not in {row["verdict"] for row in checked(store, sm.Rule(require, model="old", **fields))}
+
+
 def test_each_window_and_segments_with_names_that_drift_uses(store, tmp_path):
     found = checked(store, sm.Rule("rows >= 1", over="2d", by=("day",)))
     assert [row["where"] for row in found] == [f"day {NEWEST - timedelta(days=1)}", f"day {NEWEST}"]

@@ -34,6 +34,7 @@ def merge_command(states: tuple[Path, ...], output: Path) -> None:
 @click.argument("state", type=click.Path(path_type=Path))
 @options.by
 @options.total
+@options.model
 @options.metrics
 @options.sort
 @options.confidence
@@ -45,6 +46,7 @@ def show_command(
     state: Path,
     by: tuple[str, ...],
     total: bool,
+    model: str | None,
     metrics: tuple[str, ...],
     sort: str | None,
     confidence: float | None,
@@ -58,7 +60,7 @@ def show_command(
     With --by or --total, groups are rolled up to some of the group columns, or to one. With --sort, the group with the
     worst value comes first: the lowest if higher is better, else the highest.
     """
-    show(report_of(state, by, total, metrics, confidence, always), form, output, html, sort=sort)
+    show(report_of(state, by, total, model, metrics, confidence, always), form, output, html, sort=sort)
 
 
 @command("check", "streammetrics check week.state --require 'roc_auc>=0.80' --require 'ece<=0.02'")
@@ -109,8 +111,7 @@ def check_command(
     on the other side, and otherwise open. The exit code is 1 if a requirement is breached, open, or undefined. --format
     github prints annotations for GitHub Actions, --format junit a report for CI systems.
     """
-    report = report_of(state, by, total)
-    report = report if model is None else report._of_model(model)
+    report = report_of(state, by, total, model)
     found = verdicts(report, requirements, confidence, open, min_rows)
     shown = with_colours(findings(found, width()))
     failing = int((~found["passes"]).sum())
@@ -127,6 +128,7 @@ def check_command(
 @click.option("--models", nargs=2, metavar="A B", help="Two models of one state to compare, instead of a second state.")
 @options.by
 @options.total
+@options.model
 @options.metrics
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
 @click.option("--independent", is_flag=True, help="Treat the states as independent samples, which need no --unit.")
@@ -139,6 +141,7 @@ def compare_command(
     models: tuple[str, str] | None,
     by: tuple[str, ...],
     total: bool,
+    model: str | None,
     metrics: tuple[str, ...],
     confidence: float,
     independent: bool,
@@ -154,7 +157,9 @@ def compare_command(
     if (b is None) == (models is None):
         only = "not both" if models else "to compare two models of one state"
         raise click.UsageError(f"Pass either a second state or --models A B, {only}.")
-    one, *other = (report_of(state, by, total, metrics) for state in (a, b) if state is not None)
+    if models and model is not None:
+        raise click.UsageError("Pass either --models or --model, not both.")
+    one, *other = (report_of(state, by, total, model, metrics) for state in (a, b) if state is not None)
     found = sm.compare(one, *other, models=models, confidence=confidence, independent=independent)
     if html is not None:
         found.save_html(html, names=models or names(*filter(None, (a, b))))
@@ -168,6 +173,7 @@ def compare_command(
 @click.argument("current", type=click.Path(path_type=Path))
 @options.by
 @options.total
+@options.model
 @click.option("--of", multiple=True, help="Distribution: y_score, y_true, y_pred, or error. Can be repeated.")
 @click.option("--bins", type=int, default=10, show_default=True, help="Number of bins of PSI and JS.")
 @options.confidence
@@ -179,6 +185,7 @@ def drift_command(
     current: Path,
     by: tuple[str, ...],
     total: bool,
+    model: str | None,
     of: tuple[str, ...],
     bins: int,
     confidence: float | None,
@@ -187,7 +194,7 @@ def drift_command(
     output: Path | None,
 ) -> None:
     """Measure the drift of a saved state from a reference."""
-    one, other = (report_of(state, by, total) for state in (reference, current))
+    one, other = (report_of(state, by, total, model) for state in (reference, current))
     found = sm.drift(one, other, of=of or None, bins=bins, confidence=confidence)
     if html is not None:
         found.save_html(html, names=names(reference, current))
@@ -203,11 +210,12 @@ def report_of(
     state: Path,
     by: tuple[str, ...] = (),
     total: bool = False,
+    model: str | None = None,
     metrics: tuple[str, ...] = (),
     confidence: float | None = None,
     always: int | None = None,
 ) -> sm.Report:
-    """Return the report of a saved state, rolled up to some of its group columns, or to one group."""
+    """Return the report of a saved state, rolled up to some of its group columns, or to one group, of one model."""
     if by and total:
         raise click.UsageError("Pass either --by or --total, not both.")
     acc = sm.Accumulator.load(state)
@@ -215,4 +223,5 @@ def report_of(
     if rolled_up and not acc.seen:  # a report without groups has no total; an accumulator has one with 0 rows
         acc, rolled_up = acc.rollup(*by), False
     report = acc.finalize(metrics or None, confidence=confidence, always=always)
+    report = report if model is None else report._of_model(model)
     return report.rollup(*by) if rolled_up else report

@@ -102,6 +102,7 @@ def store_replace(uri: str, state: Path, window: str, until: str | None, batch_i
 @since
 @until
 @options.by
+@options.model
 @click.option("--every", help="Duration of the windows to show, such as 1d, 1w, or 1mo. Default: all in one.")
 @options.metrics
 @options.sort
@@ -113,6 +114,7 @@ def store_report(
     since: str | None,
     until: str | None,
     by: tuple[str, ...],
+    model: str | None,
     every: str | None,
     metrics: tuple[str, ...],
     sort: str | None,
@@ -122,7 +124,8 @@ def store_report(
 ) -> None:
     """Show the metrics of a history for any time range and segments."""
     acc = sm.MetricStore(uri).query(since, until, by=by, every=every)
-    show(acc.finalize(metrics or None, confidence=confidence), form, output, sort=sort)
+    report = acc.finalize(metrics or None, confidence=confidence)
+    show(report if model is None else report._of_model(model), form, output, sort=sort)
 
 
 @command("check", "streammetrics store check history rules.toml", of=store_commands)

@@ -33,7 +33,11 @@ def breaches(
     """
     require_scores(rules, scores)
     labels, early = (own.upto(windows.max()).remembering(RECENT) for own in (labels, scores or labels))
-    return [_breaches(early if rule.before_labels else labels, rule, windows, labels) for rule in rules]
+    found = []
+    for rule in rules:
+        own, reference = (side.of_model(rule.model) for side in (early if rule.before_labels else labels, labels))
+        found.append(_breaches(own, rule, windows, reference))
+    return found
 
 
 def _breaches(own: Windows, rule: Rule, windows: pl.Series, labels: Windows) -> pl.DataFrame:
@@ -41,7 +45,7 @@ def _breaches(own: Windows, rule: Rule, windows: pl.Series, labels: Windows) -> 
     window = own.starts.name
     if not found:
         return pl.DataFrame(schema={window: own.starts.dtype})
-    frame = pl.concat(found, how="vertical_relaxed")
+    frame = pl.concat(found, how="diagonal_relaxed")  # windows without rows of the model have no keys
     return frame.select(pl.exclude(*KEPT)).unique().filter(pl.col(window).is_in(windows.implode()))
 
 

@@ -19,6 +19,7 @@ from streammetrics.history.store import MetricStore
 from streammetrics.history.verdicts import VERDICT, beginning, judged, require_scores, with_alarms
 from streammetrics.history.windows import Windows, after, clock, time_of
 from streammetrics.reading.looks import ROWS
+from streammetrics.rows.roles import MODEL
 from streammetrics.system.public import publish
 
 COLUMNS: dict[str, pl.DataType] = {
@@ -101,7 +102,7 @@ def check(
         StateError: If the history is empty or unreadable.
         SpecificationError: If ``rules`` is empty, an argument has an invalid type, or a segment is unknown.
         MetricError: If a metric is not available.
-        ReportError: If a distribution is not available.
+        ReportError: If a distribution is not available, or a model is unknown.
 
     >>> from tempfile import TemporaryDirectory
     >>> import streammetrics as sm
@@ -127,7 +128,11 @@ def check(
     if scores is not None and any(rule.before_labels for rule in given):
         early = scores._windows().remembering(None)
     sides = {False: labels, True: early}
-    return Findings(pl.concat([_finding(sides[rule.before_labels], rule, until, labels) for rule in given]))
+    found = []
+    for rule in given:
+        own, reference = (windows.of_model(rule.model) for windows in (sides[rule.before_labels], labels))
+        found.append(_finding(own, rule, until, reference))
+    return Findings(pl.concat(found))
 
 
 def _end(windows: Windows, until: date | str | None) -> pl.Series:
@@ -159,6 +164,7 @@ def _finding(windows: Windows, rule: Rule, until: date | str | None, labels: Win
     elif rule.alarm:  # no window is complete
         found = found.with_columns(pl.col(VERDICT).replace("breached", "open"))
     seen = starts.filter((times >= start.item()) & (times < end.item()))
+    keys = [key for key in keys_of(found) if key != MODEL or rule.model is None]  # the text of the rule names it
     passing = ["holds", *OPEN] if rule.open == "pass" else ["holds"]
     given = {name: pl.lit(getattr(rule, name), pl.String) for name in ("name", "severity", "description")}
     columns = {name: pl.col(name) for name in ("value", "lower", "upper", *LIMITS, "note")} | given
@@ -168,7 +174,7 @@ def _finding(windows: Windows, rule: Rule, until: date | str | None, labels: Win
         "rule": pl.lit(str(rule)),
         "reference": pl.col(REFERENCE),
         "windows": pl.lit(" to ".join(dict.fromkeys(str(seen[i]) for i in (0, -1))) if len(seen) else "none"),
-        "where": text.where(found.select(keys_of(found)), rule.by),
+        "where": text.where(found.select(keys), rule.by),
         "rows": pl.col(ROWS),
         "verdict": pl.col(VERDICT),
         "passes": pl.lit(rule.severity == "warn") | pl.col(VERDICT).is_in(passing),

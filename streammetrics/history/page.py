@@ -20,7 +20,7 @@ from streammetrics.history.windows import Windows, after, clock, time_of
 from streammetrics.html.history import ALL_ROWS, Course, Measure, Watched
 from streammetrics.reading.available import columns_of
 from streammetrics.reading.distributions import distributions
-from streammetrics.rows.roles import several
+from streammetrics.rows.roles import MODEL, several
 
 ROWS, DROPPED, SCORED, DRIFT = "rows", "dropped", "rows with or without labels", "psi"
 VOLUME = (ROWS, DROPPED)
@@ -145,7 +145,8 @@ class Segments:
         plain = rule.measure is None and rule.against is None and not rule.before_labels
         metric = empty.finalize([rule.required.metric]).metrics[0].name if plain else None
         said = f"{rule.name}: {rule}" if rule.name else str(rule)
-        return Watched(said, metric, rule.required.limit, self.keys[rule.by][PLACE].to_list(), runs)
+        own = self.keys[rule.by].filter(pl.lit(True) if rule.model is None else pl.col(MODEL) == rule.model)
+        return Watched(said, metric, rule.required.limit, own[PLACE].to_list(), runs)
 
     def _numbered(self, cut: Cut, frame: pl.DataFrame, windows: pl.Series) -> pl.DataFrame:
         """A frame with the numbers of its segments and windows instead of their keys."""
@@ -157,8 +158,8 @@ class Segments:
         """The number of the segment of each row."""
         keys = self.keys[cut]
         on = [c for c in keys.columns if c != PLACE]
-        if not on:
-            return [keys[PLACE][0]] * frame.height
+        if not on or frame.is_empty():
+            return keys[PLACE].head(1).to_list() * frame.height
         if missing := [c for c in on if c not in frame.columns]:
             raise SpecificationError(f"The history of scores has no column {missing[0]!r}.")
         cast = frame.select(on).cast({c: keys.schema[c] for c in on})

@@ -41,6 +41,7 @@ class Rule:
         against: Duration of the reference period before these windows. For a metric, the limit then applies to its
             change.
         by: Group columns. The rule must hold in each of their segments.
+        model: Name of the checked model, if the history has several. Defaults to all.
         name: A short name, shown before the requirement.
         description: Purpose of the rule, or what to do about a breach.
         severity: ``"page"``, or ``"warn"`` for a rule that is reported but never fails the check.
@@ -68,8 +69,8 @@ class Rule:
     Rule(require='rows >= 1000')
     >>> print(Rule("psi(of='y_score')<=0.2", over="7d", against="28d"))
     psi(of='y_score') <= 0.2 against 28d before
-    >>> print(Rule("roc_auc >= 0.8", alarm="1 per year"))
-    roc_auc >= 0.8, alarm 1 per year
+    >>> print(Rule("roc_auc >= 0.8", model="new", alarm="1 per year"))
+    roc_auc >= 0.8, model new, alarm 1 per year
     >>> print(Rule("roc_auc >= -0.02", over="7d", against="28d"))
     change of roc_auc >= -0.02 against 28d before
     """
@@ -78,6 +79,7 @@ class Rule:
     over: str = "1d"
     against: str | None = None
     by: tuple[str, ...] = ()
+    model: str | None = None
     name: str | None = None
     description: str | None = None
     severity: str = "page"
@@ -95,7 +97,7 @@ class Rule:
         by = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, list | tuple) else (None,)
         object.__setattr__(self, "by", by)
         texts = {"require": (self.require,), "over": (self.over, self.against or ""), "by": by}
-        others = {name: getattr(self, name) for name in ("name", "description", "alarm")}
+        others = {name: getattr(self, name) for name in ("model", "name", "description", "alarm")}
         texts |= {name: () if value is None else (value,) for name, value in others.items()}
         for name, values in texts.items():
             if not all(isinstance(value, str) for value in values):
@@ -222,6 +224,7 @@ class Rule:
         if self.against is not None:
             change = "" if self.measure or self.before_labels else "change of "
             text = f"{change}{text} against {self.against} before"
+        text += "" if self.model is None else f", model {self.model}"
         return text + (f", alarm {self.alarm}" if self.alarm else f", always {self.always}" if self.always else "")
 
     def __repr__(self) -> str:

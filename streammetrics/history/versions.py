@@ -139,6 +139,11 @@ class Versions:
         return pl.col(NUMBER).replace_strict(of) if len(of) > 1 else pl.lit(of[1])
 
     @property
+    def names_of_models(self) -> tuple[str, ...]:
+        """The names of the models of all versions; none if models have no names."""
+        return tuple(dict.fromkeys(name for layout in self.layouts for name in _parts(layout.empty)["model"]))
+
+    @property
     def together(self) -> int:
         """Number of rows of a file that are read together."""
         return min(layout.together for layout in self.layouts)

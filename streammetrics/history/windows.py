@@ -12,6 +12,8 @@ import polars as pl
 
 from streammetrics.accumulator import Accumulator
 from streammetrics.errors import Argument, SpecificationError
+from streammetrics.reading.models import require_model
+from streammetrics.rows.roles import MODEL
 from streammetrics.times import moment
 
 Ask: TypeAlias = Callable[[date | str | None, date | str, tuple[str, ...], str | None], Accumulator]
@@ -26,12 +28,14 @@ class Windows:
         starts: When each window begins.
         ask: Gives the rows from one time to another, by segments, and by windows of some length.
         empty: An accumulator without rows, of what the history keeps.
+        models: Names of all models that the history has ever had.
     """
 
     uri: str
     starts: pl.Series
     ask: Ask
     empty: Accumulator
+    models: tuple[str, ...] = ()
 
     @cached_property
     def times(self) -> pl.Series:
@@ -41,6 +45,21 @@ class Windows:
     def upto(self, last: Any) -> Windows:
         """The windows that begin no later than this one."""
         return replace(self, starts=self.starts.filter(self.starts <= last))
+
+    def of_model(self, name: str | None) -> Windows:
+        """The same rows of one model, or of all for None.
+
+        Raises:
+            ReportError: If there is no such model.
+        """
+        if name is None:
+            return self
+        require_model(name, self.models)
+
+        def ask(since: Any, until: Any, by: tuple[str, ...], every: str | None) -> Accumulator:
+            return self.ask(since, until, by, every).filter(pl.col(MODEL) == name)
+
+        return replace(self, ask=ask)
 
     def remembering(self, answers: int | None) -> Windows:
         """The same, with the last answers kept, or all: rules often ask the same."""

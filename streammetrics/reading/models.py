@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import polars as pl
@@ -38,8 +39,17 @@ def require_models(state: State, *names: str) -> None:
     """
     known = state.keys[MODEL].unique(maintain_order=True).to_list() if MODEL in state.keys.columns else []
     for name in names:
-        if name not in known:
-            raise ReportError(f"Unknown model {name!r}. Models: {text.few(known) or 'none'}.")
+        require_model(name, known)
+
+
+def require_model(name: str, known: Sequence[str]) -> None:
+    """Reject a model that is not one of some others.
+
+    Raises:
+        ReportError: If there is no such model.
+    """
+    if name not in known:
+        raise ReportError(f"Unknown model {name!r}. Models: {text.few(known) or 'none'}.")
 
 
 def _without_model(state: State) -> list[str]:

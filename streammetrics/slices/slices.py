@@ -16,6 +16,7 @@ from streammetrics import text
 from streammetrics.errors import Argument, MetricError, ReportError
 from streammetrics.keys import matching, require_free
 from streammetrics.metrics import Metric
+from streammetrics.reading.models import require_models
 from streammetrics.rows.roles import LABEL, MODEL
 from streammetrics.slices import SLICE
 from streammetrics.state.missing import lacking
@@ -90,6 +91,8 @@ def slices(
 
     found = report.find(metric, of_label=LABEL in keys)
     _require(report, found, depth, min_rows, fdr)
+    if MODEL in keys:
+        require_models(report.state, keys[MODEL])
     own = {k: v for k, v in keys.items() if k in report.by}
     state, folds = (None if s is None else _of_groups(s, own) for s in (report.state, report.folds))
     assert state is not None
