@@ -299,6 +299,45 @@ def test_each_command_can_read_one_of_several_models(folder, tmp_path):
     assert "Pass either --models or --model, not both." in run(*both, code=2)
 
 
+def test_metrics_are_read_at_any_threshold(folder, tmp_path):
+    scores = ["--y-score", "good=p_click", "--y-score", "bad=1 - p_click", "--threshold", "0.5", "--threshold", "0.3"]
+    run("evaluate", folder / "days", "--y-true", "clicked", *scores, "--save", tmp_path / "two.state")
+    report = sm.Accumulator.load(tmp_path / "two.state").finalize()
+    asked = ["--metric", "recall", "--metric", "roc_auc", "--threshold"]
+    for threshold in (0.12, 0.3):
+        rows = json.loads(run("show", tmp_path / "two.state", *asked, threshold, "--format", "json"))
+        recalls, areas = ([row for row in rows if row["metric"] == name] for name in ("recall", "roc_auc"))
+        for row in recalls:
+            found = report.get("recall", model=row["model"], threshold=threshold)
+            assert (row["threshold"], row["value"], row["lower"]) == (threshold, found.value, found.lower)
+        assert [row["value"] for row in areas] == report.rows("roc_auc")["value"].to_list()
+    shown = run("show", tmp_path / "two.state", *asked, 0.12)
+    assert shown.splitlines()[-1] == "Scores of at least 0.12 count as positive."
+    limit = f"{report.get('recall', model='good', threshold=0.12).value - 1e-6:.9f}"
+    check = ["check", tmp_path / "two.state", "--model", "good", "--require", f"recall>={limit}", "--threshold"]
+    assert "threshold 0.12" in run(*check, 0.12)
+    run(*check, 0.9, code=1)
+    compared = run("compare", tmp_path / "two.state", "--models", "good", "bad", *asked, 0.12, "--format", "json")
+    assert [row["threshold"] for row in json.loads(compared)] == [0.12, None]
+
+
+def test_errors_about_thresholds_say_what_to_type(folder, tmp_path):
+    check = ["check", folder / "state", "--require"]
+    assert "of precision. Pass --threshold 0.3 separately." in run(*check, "precision(threshold=0.3)>=0.1", code=2)
+    assert "of roc_auc. Write partial_auc(max_fpr=0.1)." in run(*check, "roc_auc(max_fpr=0.1)>=0.1", code=2)
+    page = ["show", folder / "state", "--threshold", "0.3", "--html", tmp_path / "page.html"]
+    assert "Pass either --html or --threshold, not both." in run(*page, code=2)
+    run("evaluate", folder / "days", "--y-true", "clicked", "--y-pred", "clicked", "--save", tmp_path / "labels.state")
+    missing = run("show", tmp_path / "labels.state", "--threshold", "0.3", code=2)
+    assert "Threshold 0.3 is not stored, and it requires the statistic ScoreHistogram. Thresholds: none." in missing
+    with pytest.raises(sm.MetricError, match=r"'threshold' of precision. Pass threshold=0.3 separately.$"):
+        sm.Accumulator.load(folder / "state").finalize(["precision(threshold=0.3)"])
+    labels = sm.multilabel(y_true={"a": "y", "b": "y"}, y_score={"a": "p", "b": "p"})
+    labels.update({"y": [0, 1], "p": [0.1, 0.9]}).save(tmp_path / "labels.state")
+    several = run("show", tmp_path / "labels.state", "--threshold", "0.3", code=2)
+    assert "Reading at a threshold requires a binary task, got the labels 'a', 'b'." in several
+
+
 def test_reports_say_which_scores_are_positive(folder):
     assert run("show", folder / "state", "--total").splitlines()[-1] == "Scores of at least 0.5 count as positive."
     assert "count as positive" in run("show", folder / "state").splitlines()[-1]

@@ -57,6 +57,9 @@ form_of_reports: Final = formats(*FORMATS, PROMETHEUS, METRICS, GITHUB)
 form_of_verdicts: Final = formats(*FORMATS, *VERDICT_FORMATS)
 by: Final = click.option("--by", multiple=True, help="Group column. Can be repeated.")
 model: Final = click.option("--model", help="Model, if the state has several.")
+threshold: Final = click.option(
+    "--threshold", type=float, help="Decision threshold on the score, such as 0.3. Default: those of the state."
+)
 metrics: Final = click.option(
     "--metric", "metrics", multiple=True, help="Metric to show, such as 'fbeta(beta=2)'. Can be repeated."
 )

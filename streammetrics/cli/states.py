@@ -35,6 +35,7 @@ def merge_command(states: tuple[Path, ...], output: Path) -> None:
 @options.by
 @options.total
 @options.model
+@options.threshold
 @options.metrics
 @options.sort
 @options.confidence
@@ -47,6 +48,7 @@ def show_command(
     by: tuple[str, ...],
     total: bool,
     model: str | None,
+    threshold: float | None,
     metrics: tuple[str, ...],
     sort: str | None,
     confidence: float | None,
@@ -60,7 +62,9 @@ def show_command(
     With --by or --total, groups are rolled up to some of the group columns, or to one. With --sort, the group with the
     worst value comes first: the lowest if higher is better, else the highest.
     """
-    show(report_of(state, by, total, model, metrics, confidence, always), form, output, html, sort=sort)
+    require_no_page(html, threshold)
+    report = report_of(state, by, total, model, metrics, threshold, confidence, always)
+    show(report, form, output, html, sort=sort)
 
 
 @command("check", "streammetrics check week.state --require 'roc_auc>=0.80' --require 'ece<=0.02'")
@@ -88,6 +92,7 @@ def show_command(
 @options.by
 @options.total
 @options.model
+@options.threshold
 @options.form_of_verdicts
 @options.output
 @click.pass_context
@@ -101,6 +106,7 @@ def check_command(
     by: tuple[str, ...],
     total: bool,
     model: str | None,
+    threshold: float | None,
     form: str,
     output: Path | None,
 ) -> None:
@@ -111,7 +117,7 @@ def check_command(
     on the other side, and otherwise open. The exit code is 1 if a requirement is breached, open, or undefined. --format
     github prints annotations for GitHub Actions, --format junit a report for CI systems.
     """
-    report = report_of(state, by, total, model)
+    report = report_of(state, by, total, model, threshold=threshold)
     found = verdicts(report, requirements, confidence, open, min_rows)
     shown = with_colours(findings(found, width()))
     failing = int((~found["passes"]).sum())
@@ -129,6 +135,7 @@ def check_command(
 @options.by
 @options.total
 @options.model
+@options.threshold
 @options.metrics
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
 @click.option("--independent", is_flag=True, help="Treat the states as independent samples, which need no --unit.")
@@ -142,6 +149,7 @@ def compare_command(
     by: tuple[str, ...],
     total: bool,
     model: str | None,
+    threshold: float | None,
     metrics: tuple[str, ...],
     confidence: float,
     independent: bool,
@@ -159,7 +167,8 @@ def compare_command(
         raise click.UsageError(f"Pass either a second state or --models A B, {only}.")
     if models and model is not None:
         raise click.UsageError("Pass either --models or --model, not both.")
-    one, *other = (report_of(state, by, total, model, metrics) for state in (a, b) if state is not None)
+    require_no_page(html, threshold)
+    one, *other = (report_of(state, by, total, model, metrics, threshold) for state in (a, b) if state is not None)
     found = sm.compare(one, *other, models=models, confidence=confidence, independent=independent)
     if html is not None:
         found.save_html(html, names=models or names(*filter(None, (a, b))))
@@ -201,6 +210,12 @@ def drift_command(
     write(found.frame, drifts(found.frame, found.metrics.note, width()), form, output)
 
 
+def require_no_page(html: Path | None, threshold: float | None) -> None:
+    """Reject a page at one threshold."""
+    if html is not None and threshold is not None:
+        raise click.UsageError("Pass either --html or --threshold, not both. The page has curves of all thresholds.")
+
+
 def names(a: Path, b: Path) -> tuple[str, str]:
     """Return the names of two files, as short as they differ."""
     return (a.name, b.name) if a.name != b.name else (str(a), str(b))
@@ -212,10 +227,22 @@ def report_of(
     total: bool = False,
     model: str | None = None,
     metrics: tuple[str, ...] = (),
+    threshold: float | None = None,
     confidence: float | None = None,
     always: int | None = None,
 ) -> sm.Report:
-    """Return the report of a saved state, rolled up to some of its group columns, or to one group, of one model."""
+    """Return the report of a saved state.
+
+    Args:
+        state: File of the state.
+        by: Group columns to keep.
+        total: Whether to roll up all groups into one.
+        model: Model to read. Defaults to all.
+        metrics: Metrics to show. Defaults to those of the task.
+        threshold: Only threshold of the confusion-count metrics. Defaults to the stored ones.
+        confidence: Confidence level of intervals.
+        always: Number of rows at which intervals that hold at every look are tightest.
+    """
     if by and total:
         raise click.UsageError("Pass either --by or --total, not both.")
     acc = sm.Accumulator.load(state)
@@ -224,4 +251,5 @@ def report_of(
         acc, rolled_up = acc.rollup(*by), False
     report = acc.finalize(metrics or None, confidence=confidence, always=always)
     report = report if model is None else report._of_model(model)
-    return report.rollup(*by) if rolled_up else report
+    report = report.rollup(*by) if rolled_up else report
+    return report if threshold is None else report._at(threshold)

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from polars import Expr
 
-from streammetrics.errors import MetricError
+from streammetrics.errors import Argument, MetricError, Part
 from streammetrics.uncertainty.limits import Range
 from streammetrics.uncertainty.methods import INFLUENCE, Method, without
 
@@ -43,6 +43,7 @@ BoundsFormula: TypeAlias = Callable[..., tuple[Expr, Expr]]
 Direction: TypeAlias = Literal["high", "low"] | None
 Option: TypeAlias = float | int | str | bool | None
 
+COUNTS = ("tp", "fp", "fn", "tn")
 AVERAGES = ("macro", "micro", "weighted")
 
 
@@ -138,11 +139,18 @@ class Metric:
                 raise MetricError(f"average= of {self.__name__} must be one of {', '.join(AVERAGES)}, got {average!r}.")
         for option, value in options.items():
             if option not in self.options:
-                known = ", ".join(self.options) or "none"
-                raise MetricError(f"Unknown option {option!r} of {self.__name__}. Options: {known}.")
+                raise MetricError(f"Unknown option {option!r} of {self.__name__}. ", *self._instead(option, value))
             if isinstance(self.options[option], int | float) and not isinstance(value, int | float):
                 raise MetricError(f"{option}= of {self.__name__} must be a number, got {value!r}.")
         return self._made(self._bound | options, average)
+
+    def _instead(self, option: str, value: Any) -> tuple[Part, ...]:
+        """What to write in place of an unknown option, as parts of a message."""
+        if option == "threshold" and {*self.columns} <= {*COUNTS}:
+            return "Pass ", Argument(option, value), " separately."
+        if (self.__name__, option) == ("roc_auc", "max_fpr"):
+            return (f"Write partial_auc(max_fpr={value}).",)
+        return (f"Options: {', '.join(self.options) or 'none'}.",)
 
     def with_average(self, average: str | None) -> Metric:
         """Return the same metric averaged over labels, or for each label if None.

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from streammetrics.errors import MetricError
 from streammetrics.frame import ESTIMATE, METRIC, VALUE, noted
 from streammetrics.metrics import Metric
 from streammetrics.reading.available import columns_of_view, find
@@ -17,6 +18,7 @@ from streammetrics.state.missing import NOTE, STATISTIC, THRESHOLD
 from streammetrics.state.tables import State
 from streammetrics.statistics import GROUP, ConfusionCounts, RowCounts, ScoreHistogram, Statistic, View, exact
 from streammetrics.statistics.confusion_counts import CutCounts
+from streammetrics.text import few
 
 WIDE = 1e-3
 UNDEFINED = "undefined: 0/0"
@@ -65,6 +67,41 @@ def at_threshold(state: State, threshold: float) -> State | None:
     rows = tuple(s for s in state.statistics if isinstance(s, RowCounts))
     tables = {s.name: state.tables[s.name] for s in rows} | {counts.name: table}
     return replace(state, statistics=(*rows, counts), tables=tables, missing=missing)
+
+
+def at_only(state: State, threshold: float) -> State:
+    """Return the state with confusion counts at one threshold only: as stored, or from the score histogram.
+
+    Raises:
+        MetricError: If the threshold is not stored, and there is no histogram; or if there are several labels, whose
+            decisions other statistics have too.
+    """
+    if state.labels:
+        raise MetricError(f"Reading at a threshold requires a binary task, got the labels {few(state.labels)}.")
+    stored = [s for s in state.statistics if isinstance(s, ConfusionCounts)]
+    found = at_threshold(state, threshold)
+    if found is not None:
+        counts = found.statistics[-1]
+        table, missing = found.tables[counts.name], found.missing
+    elif any(threshold in s.thresholds for s in stored):
+        (counts,) = (replace(s, thresholds=(threshold,)) for s in stored)
+        table = state.tables[counts.name].filter(pl.col(THRESHOLD) == threshold)
+        own = pl.col(THRESHOLD).is_null() | (pl.col(THRESHOLD) == threshold)
+        missing = state.missing.filter(pl.col(STATISTIC) == counts.name, own)
+    else:
+        known = few(t for s in stored for t in s.thresholds) or "none"
+        raise MetricError(
+            f"Threshold {threshold:g} is not stored, and it requires the statistic ScoreHistogram. Thresholds: {known}."
+        )
+    rows = tuple(s for s in state.statistics if isinstance(s, RowCounts))
+    others = tuple(s for s in state.statistics if s not in (*rows, *stored))
+    other_missing = state.missing.filter(pl.col(STATISTIC).ne_missing(counts.name))
+    return replace(
+        state,
+        statistics=(*rows, counts, *others),
+        tables=state.tables | {counts.name: table},
+        missing=pl.concat([other_missing, missing]),
+    )
 
 
 def by_view(state: State, metrics: Sequence[Metric]) -> Iterator[tuple[Statistic, View, list[Metric]]]:

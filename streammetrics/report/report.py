@@ -18,7 +18,7 @@ from streammetrics.keys import matching, require_free, require_group_columns
 from streammetrics.metrics import Metric
 from streammetrics.reading import curves, error_curves, fairness, segments
 from streammetrics.reading.available import find
-from streammetrics.reading.estimates import at_threshold, estimate
+from streammetrics.reading.estimates import at_only, at_threshold, estimate
 from streammetrics.reading.models import of_model, pairs_of, require_models
 from streammetrics.report.comparison import Comparison
 from streammetrics.report.estimate import Estimate, estimate_of
@@ -433,6 +433,11 @@ class Report:
     def _of_model(self, name: str) -> Report:
         """The report of one model."""
         state, folds = of_model(self.state, name), None if self.folds is None else of_model(self.folds, name)
+        return self._like(state=state, folds=folds)
+
+    def _at(self, threshold: float) -> Report:
+        """The same report with confusion counts at one threshold only."""
+        state, folds = (None if s is None else at_only(s, threshold) for s in (self.state, self.folds))
         return self._like(state=state, folds=folds)
 
     def _like(self, **other: Any) -> Report:
