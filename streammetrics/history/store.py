@@ -470,7 +470,9 @@ class MetricStore:
         with self._table.reading():
             found = self._table.scan(table).select(pl.col(versions.newest.window).unique()).collect()
         starts = versions.newest.keys(found).to_series().drop_nulls().sort()
-        return Windows(str(self.uri), starts, partial(self._query, opened), versions.newest.empty, versions.names_of_models)
+        return Windows(
+            str(self.uri), starts, partial(self._query, opened), versions.newest.empty, versions.names_of_models
+        )
 
     def _query(
         self,
