@@ -98,4 +98,4 @@ FAULTS = {
 def test_a_store_that_is_broken_on_purpose_is_caught(fault, folder):
     broken, make = FAULTS[fault]
     with broken(), pytest.raises(AssertionError, match=r"seed \d+, 6 steps:\n  append '0'(.*\n)+.*AssertionError"):
-        simulate(folder, range(10, 60), 6, make)
+        simulate(folder, range(19, 60), 6, make)  # the first of these seeds find all of them
