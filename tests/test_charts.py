@@ -398,7 +398,7 @@ def test_keys_choose_groups_and_the_largest_are_taken(segmented):
     picture = charts.roc(many)
     assert len(picture.series) == MOST
     assert [int(n) for n in picture.series] == [57, 58, 59, 60, 61, 62]  # the last one is not full
-    assert "those with the most rows" in picture.subtitle
+    assert "6 of 64 groups, those with the most rows" in picture.subtitle
     with pytest.raises(sm.ReportError, match=r"Unknown key 'country'. Keys: g, day"):
         charts.roc(segmented, country="DE")
     with pytest.raises(sm.ReportError, match="No row has g='XX'"):
@@ -414,11 +414,11 @@ def test_of_many_labels_those_with_the_most_positives_are_taken():
     for kind in ("roc", "pr", "det", "gain", "lift", "calibration", "quantile_calibration"):
         picture = getattr(charts, kind)(report)
         assert picture.series == largest
-        assert "6 of 8, those with the most positives" in picture.subtitle
+        assert "6 of 8 labels, those with the most positives" in picture.subtitle
     assert charts.roc(report.curve("roc")).series == largest
     picture = charts.scores(report)
     assert picture.series == tuple(f"{a} · {b}" for b in ("negatives", "positives") for a in ("a", "b", "technical"))
-    assert "3 of 8, those with the most positives" in picture.subtitle
+    assert "3 of 8 labels, those with the most positives" in picture.subtitle
 
 
 def test_a_model_without_errors_has_no_detection_error_tradeoff():

@@ -102,7 +102,8 @@ class Series:
     def note(self) -> str:
         """A note on what is not shown."""
         shown = len(self.names)
-        return f"{shown} of {shown + self.left_out:,}, {self.which}" if self.left_out else ""
+        what = "labels" if self.keys == ["label"] else "groups"
+        return f"{shown} of {shown + self.left_out:,} {what}, {self.which}" if self.left_out else ""
 
 
 def count(column: str) -> pl.Expr:
