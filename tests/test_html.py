@@ -132,6 +132,25 @@ def test_values_have_the_digits_of_their_intervals():
     assert all(len(value) == len(low) == len(high) for value, low, high in cards)
 
 
+@pytest.mark.parametrize("confidence", [None, 0.95])
+def test_values_of_a_column_have_the_same_decimals(confidence):
+    rows = {"y": rng.random(600) < 0.3, "p": rng.random(600), "g": np.arange(600) % 3}
+    text = page(sm.binary(y_true="y", y_score="p", by="g").update(rows).finalize(confidence=confidence))
+    table = text.split('id="groups"')[1].split("</table>")[0]
+    cells = [re.findall(r"<t[dh][^>]*>(-?[\d.]+)<", row) for row in table.split("<tr>")[2:]]
+    decimals = [{len(value.partition(".")[2]) for value in column} for column in zip(*cells, strict=True)]
+    assert {len(own) for own in decimals} == {1}
+
+
+def test_values_without_an_interval_have_the_decimals_of_others():
+    rows = {"y": [1, 0, 1, 0, 1, 0] * 5, "p": np.linspace(0.1, 0.9, 30)}
+    report = sm.binary(y_true="y", y_score="p").update(rows).finalize(confidence=0.95)
+    text = page(report).split('id="all"')[1]
+    values = {name: re.search(rf'<th scope="row">{name}</th><td[^>]*>([^<]*)', text)[1] for name in ("roc_auc", "ece")}
+    assert report["ece"].ci_lower is None
+    assert [len(value) for value in values.values()] == [4, 4]
+
+
 def test_costs_name_the_best_threshold(report):
     total = report.rollup("model")
     found = total.operating_point(minimize="cost(fp=1, fn=10)").filter(model="old")["threshold"][0]
@@ -169,7 +188,7 @@ def test_the_highest_scores_have_the_precision_recall_and_lift_of_their_rows():
         rates = (found.mean(), found.sum() / labels.sum())
         cells = re.findall(r"<t[hd][^>]*>([^<]*)</t[hd]>", row)
         assert cells == [
-            *(f"{top}%", f"{1 - top / 100:.2f}".rstrip("0"), f"{top:.2f}%"),
+            *(f"{top}%", f"{1 - top / 100:.2f}", f"{top:.2f}%"),
             *(f"{rate:.2%}" for rate in rates),
             f"{found.mean() / labels.mean():.2f}",
         ]

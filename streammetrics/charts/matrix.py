@@ -46,7 +46,7 @@ def confusion(source: Source, **keys: Any) -> Picture:
             count=pl.col("count").fill_null(0),
         )
     )
-    text = pl.format("{}%", (100 * pl.col("share")).round(1).cast(pl.String).str.replace(r"\.0$", ""))
+    text = pl.format("{}%", (100 * pl.col("share")).round(1))
     frame = joined.select("x", "y", "share", text=text, count=count("count"))
     note = f"the {LABELS} labels with the most errors of {len(names)}" if left_out else ""
     where = ", ".join(n for n in series.names if n != "all rows")

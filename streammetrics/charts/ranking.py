@@ -13,6 +13,7 @@ from streammetrics.charts.histograms import outlines
 from streammetrics.charts.picture import Axis, Layer, Picture, between, line
 from streammetrics.charts.series import Series, Source, curve_of, series_of
 from streammetrics.charts.thinning import seen_apart, thinned
+from streammetrics.decimals import alike
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.metrics.ratios import fnr, fpr, precision, predicted_positive_rate, prevalence, recall
 
@@ -199,10 +200,11 @@ def _area(source: Source, series: Series, metric: str, called: str, keys: dict[s
     """The metric that summarizes the curve, for each series of a report if there is room."""
     if isinstance(source, pl.DataFrame) or not metric or series.left_out:
         return ""
-    rows = series.of(source.rows(metric, **keys)).drop_nulls("value")
-    bounds = rows.select("value", "lower", "upper").rows()
-    if len(series.names) == rows.height == 1:
-        return " ".join((called, text.number(*bounds[0]), text.bound(*bounds[0][1:])))
-    values = (f"{text.number(*each)} ({name})" for each, name in zip(bounds, rows["series"], strict=True))
-    area = f"{called} {', '.join(values)}"
-    return area if rows.height == len(series.names) and len(area) <= WIDE else ""
+    rows = series.of(source.rows(metric, **keys)).drop_nulls("value").to_dicts()
+    values = alike(rows)
+    if len(series.names) == len(rows) == 1:
+        sampled = text.interval(rows[0].get("ci_lower"), rows[0].get("ci_upper"))
+        return f"{called} {values[0]} {f'({sampled})' if sampled else text.bound(rows[0]['lower'], rows[0]['upper'])}"
+    named = [f"{value} ({row['series']})" for value, row in zip(values, rows, strict=True)]
+    area = f"{called} {', '.join(named)}"
+    return area if len(rows) == len(series.names) and len(area) <= WIDE else ""

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from streammetrics.decimals import alike, typical_of
 from streammetrics.html.tables import Row
 from streammetrics.html.words import words
 from streammetrics.markup import markup
 from streammetrics.metrics import Metric
-from streammetrics.text import bound, interval, rows, said
+from streammetrics.text import bound, interval, rows
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report
@@ -25,6 +26,7 @@ def cards(total: Report, models: list[str]) -> str:
     """Return cards of the first metrics of all rows, each with its bounds and its interval."""
     frame, made = total.frame, []
     confidence = f"{total.confidence * 100:g}% confidence" if total.confidence else ""
+    typical = typical_of(rows(frame))
     for metric in listed(total):
         own = frame.filter(pl.col("metric") == metric.name)
         if metric.name in VOLUME or ("label" in own.columns and own["label"].count()):
@@ -32,7 +34,9 @@ def cards(total: Report, models: list[str]) -> str:
         if not own["value"].is_finite().any() or own.height > LINES * max(1, len(models)):
             continue
         keys = [c for c in (*models, "threshold") if c in own.columns and own[c].drop_nulls().n_unique() > 1]
-        made.append(_card(metric, [_value(row, keys, confidence) for row in rows(own)]))
+        of_card = list(rows(own))
+        shown = zip(of_card, alike(of_card, typical), strict=True)
+        made.append(_card(metric, [_value(row, value, keys, confidence) for row, value in shown]))
     return f'<div class="cards">{"".join(made[:CARDS])}</div>' if made else ""
 
 
@@ -60,8 +64,8 @@ def _card(metric: Metric, values: list[str]) -> str:
     )
 
 
-def _value(row: Row, keys: list[str], confidence: str) -> str:
-    """A value with its keys, certified bounds, and interval."""
+def _value(row: Row, value: str, keys: list[str], confidence: str) -> str:
+    """A value as text with its keys, certified bounds, and interval."""
     of = ", ".join(str(row[k]) for k in keys if row[k] is not None)
     name = f'<span class="of">{markup(of)}</span> ' if of else ""
     sampled = interval(row.get("ci_lower"), row.get("ci_upper"))
@@ -70,4 +74,4 @@ def _value(row: Row, keys: list[str], confidence: str) -> str:
     told = [f"{sampled} ({confidence})"] if sampled else []
     told += [certain if row["value"] is not None else row["note"] or "undefined"]
     lines = "".join(f'<span class="sure">{markup(line)}</span>' for line in told)
-    return f'<p class="value">{name}<b>{said(row)}</b>{lines}</p>'
+    return f'<p class="value">{name}<b>{value}</b>{lines}</p>'

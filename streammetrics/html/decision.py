@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from streammetrics.decimals import padded
 from streammetrics.errors import MetricError
 from streammetrics.html.sections import scrolled
 from streammetrics.html.tables import Cell, key_cell, table
 from streammetrics.metrics.levels import at_most
 from streammetrics.metrics.ratios import precision, predicted_positive_rate, recall
-from streammetrics.text import number, rows
+from streammetrics.text import rows
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report
@@ -53,9 +54,10 @@ def highest_scores(total: Report) -> str:
         .select(pl.lit(f"{top:.0%}").alias("highest scores"), pl.all())
         for top in TOPS
     ]
+    found = list(rows(_rated(pl.concat(parts).drop_nulls("threshold").head(MOST))))
     listed = [
-        [*_keys(row, ["highest scores", *keys]), _number(row, "threshold"), *_rates(row), _lift(row)]
-        for row in rows(_rated(pl.concat(parts).drop_nulls("threshold").head(MOST)))
+        [*_keys(row, ["highest scores", *keys]), threshold, *_rates(row), _lift(row)]
+        for row, threshold in zip(found, _column(found, "threshold"), strict=True)
     ]
     header = ["highest scores", *keys, "threshold", *RATES, "lift"]
     return _titled("Results among the highest scores", header, listed)
@@ -72,7 +74,9 @@ def best_thresholds(total: Report) -> str:
         parts.append(found.drop_nulls("threshold").select(pl.lit(fn).alias("cost of a false negative"), pl.all()))
     best = _rated(pl.concat(parts))
     keys = _keys_of(best)
-    listed = [[*_keys(row, keys), _best(row), _number(row, "value"), *_rates(row)] for row in rows(best.head(MOST))]
+    points = list(rows(best.head(MOST)))
+    numbers = zip(points, _column(points, "threshold"), _column(points, "value"), strict=True)
+    listed = [[*_keys(row, keys), _best(threshold), cost, *_rates(row)] for row, threshold, cost in numbers]
     header = [*keys, "best threshold", "cost per row", *RATES]
     return _titled("Best thresholds, if a false positive costs 1", header, listed)
 
@@ -104,13 +108,14 @@ def _lift(row: dict[str, Any]) -> Cell:
     return Cell("–" if row["lift"] is None else f"{row['lift']:.2f}", row["lift"])
 
 
-def _best(row: dict[str, Any]) -> Cell:
+def _best(threshold: Cell) -> Cell:
     """A threshold, which is infinite if the cost is lowest without predicted positives."""
-    return Cell("none positive", row["threshold"]) if row["threshold"] == math.inf else _number(row, "threshold")
+    return Cell("none positive", threshold.number) if threshold.number == math.inf else threshold
 
 
-def _number(row: dict[str, Any], name: str) -> Cell:
-    return Cell(number(row[name], None, None), row[name])
+def _column(found: list[dict[str, Any]], name: str) -> list[Cell]:
+    numbers = [row[name] for row in found]
+    return [Cell(text, number) for text, number in zip(padded(numbers), numbers, strict=True)]
 
 
 def _titled(title: str, header: Sequence[str], listed: list[list[Cell]]) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from streammetrics.html.tables import Cell, key_cell, table
+from streammetrics.decimals import padded
+from streammetrics.html.tables import Cell, Row, key_cell, table
 from streammetrics.text import beside, bound, interval, rows, said
 
 VALUES = ("metric", "a", "b", "difference", "lower", "upper", "ci_lower", "ci_upper", "better", "note")
@@ -35,7 +36,7 @@ def differences(frame: pl.DataFrame, a: str, b: str, caption: str, by: tuple[str
                 *(key_cell(row[k], head=not i) for i, k in enumerate(by)),
                 Cell(row["metric"], head=not by),
                 *(Cell("") if row[k] is None else key_cell(row[k]) for k in keys),
-                *(Cell(beside(row[c], *ends), row[c]) for c in ("a", "b")),
+                *(Cell(value, row[c]) for c, value in zip(("a", "b"), _sides(row), strict=True)),
                 Cell(said(row | {"value": difference}), difference),
                 Cell(bound(row["lower"], row["upper"])),
                 *([Cell(interval(*ends))] if sampled else []),
@@ -44,6 +45,12 @@ def differences(frame: pl.DataFrame, a: str, b: str, caption: str, by: tuple[str
             ]
         )
     return table(header, listed, caption, sortable=True)
+
+
+def _sides(row: Row) -> list[str]:
+    """Both values with the decimals of the interval of their difference, or else with those that any of them needs."""
+    ends = row.get("ci_lower"), row.get("ci_upper")
+    return padded([row["a"], row["b"]]) if None in ends else [beside(row[c], *ends) for c in ("a", "b")]
 
 
 def _noted(note: str | None, names: dict[str, str]) -> str:

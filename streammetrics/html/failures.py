@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from streammetrics.decimals import alike
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.html.sections import scrolled
 from streammetrics.html.tables import Cell, table
 from streammetrics.markup import markup
-from streammetrics.text import beside, interval, rows
+from streammetrics.text import interval, rows
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report
@@ -54,13 +56,20 @@ def _slices(metric: str, key: dict[str, Any], columns: list[str], frame: pl.Data
     if len(columns) == 1:  # whose name the header has
         frame = frame.with_columns(pl.col("slice").str.strip_prefix(f"{name} = "))
     header = (name, metric, "rest", "difference", "rows", "share of rows", "share of loss")
-    made = table(header, [_cells(row) for row in rows(frame)], f"Slices{of} in which {metric} is worse", sortable=True)
+    made = table(header, _cells(list(rows(frame))), f"Slices{of} in which {metric} is worse", sortable=True)
     return heading + scrolled(made, f"slices{of}")
 
 
-def _cells(row: dict[str, Any]) -> list[Cell]:
-    ends = row["ci_lower"], row["ci_upper"]
-    numbers = [Cell(beside(row[c], *ends), row[c]) for c in ("value", "rest")]
-    shares = [Cell("" if row[c] is None else f"{row[c]:.1%}", row[c]) for c in ("share_of_rows", "share_of_loss")]
-    difference = Cell(beside(row["difference"], *ends), row["difference"], interval(*ends))
-    return [Cell(row["slice"], head=True), *numbers, difference, Cell(f"{row['rows']:,}", row["rows"]), *shares]
+def _cells(found: list[dict[str, Any]]) -> Iterator[list[Cell]]:
+    columns = (
+        alike([row | {"value": row[c], "lower": None, "upper": None} for row in found])
+        for c in ("value", "rest", "difference")
+    )
+    for row, value, rest, difference in zip(found, *columns, strict=True):
+        shares = [Cell("" if row[c] is None else f"{row[c]:.1%}", row[c]) for c in ("share_of_rows", "share_of_loss")]
+        yield [
+            Cell(row["slice"], head=True),
+            *(Cell(value, row["value"]), Cell(rest, row["rest"])),
+            Cell(difference, row["difference"], interval(row["ci_lower"], row["ci_upper"])),
+            *(Cell(f"{row['rows']:,}", row["rows"]), *shares),
+        ]

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from streammetrics import text
+from streammetrics.decimals import alike, typical_of
 from streammetrics.frame import ESTIMATE, KEPT
 from streammetrics.html.document import embedded
 from streammetrics.markup import markup
@@ -86,13 +87,18 @@ def metrics_table(frame: pl.DataFrame, meaning: dict[str, str], caption: str, so
     header = ["metric", *keys, "value", "certified bounds", *(["interval"] if sampled else [])]
     noted = frame["note"].count() > 0
     header += [*(["note"] if noted else []), *(["what it is"] if meaning else [])]
+    found, of_metric = list(text.rows(frame)), dict[str, list[Row]]()
+    for row in found:
+        of_metric.setdefault(row["metric"], []).append(row)
+    typical = typical_of(found)
+    values = {metric: iter(alike(own, typical)) for metric, own in of_metric.items()}
     rows = []
-    for row in text.rows(frame):
+    for row in found:
         cells = [
             Cell(row["metric"], head=True),
             *(Cell("") if row[k] is None and k in KEPT else key_cell(row[k]) for k in keys),
         ]
-        cells += [Cell(text.said(row), row["value"]), Cell(bounds(row))]
+        cells += [Cell(next(values[row["metric"]]), row["value"]), Cell(bounds(row))]
         cells += [Cell(text.interval(row["ci_lower"], row["ci_upper"]))] if sampled else []
         cells += [Cell(row["note"] or "")] if noted else []
         cells += [Cell(meaning.get(row["metric"], ""))] if meaning else []
@@ -103,12 +109,13 @@ def metrics_table(frame: pl.DataFrame, meaning: dict[str, str], caption: str, so
 def groups_table(frame: pl.DataFrame, by: Sequence[str], caption: str, sortable: bool = False) -> str:
     """Return one row per group and one column per metric, with bounds or interval below the value."""
     keys = [k for k in told_apart(frame) if k not in by]
-    columns: dict[str, None] = {}
-    groups: dict[tuple[Any, ...], dict[str, Cell]] = {}
+    columns: dict[str, list[Row]] = {}
     for row in text.rows(frame):
-        name = text.named(row, keys)
-        columns[name] = None
-        groups.setdefault(tuple(row[c] for c in by), {})[name] = Cell(text.said(row), row["value"], uncertainty(row))
+        columns.setdefault(text.named(row, keys), []).append(row)
+    groups: dict[tuple[Any, ...], dict[str, Cell]] = {tuple(row[c] for c in by): {} for row in text.rows(frame)}
+    for name, of_column in columns.items():
+        for row, value in zip(of_column, alike(of_column), strict=True):
+            groups[tuple(row[c] for c in by)][name] = Cell(value, row["value"], uncertainty(row))
     nothing = Cell("–")
     rows = [
         [*(key_cell(k, head=not i) for i, k in enumerate(group)), *(cells.get(c, nothing) for c in columns)]
