@@ -299,6 +299,9 @@ def test_segments_are_sorted_with_their_intervals(segmented):
     rows = segmented.rollup("g").rows("roc_auc").sort("value")
     assert list(picture.y.names) == rows["g"].to_list()
     assert picture.caption == "Higher is better. Worst first."
+    told = layer(picture, "dot")["text"][0]
+    assert re.fullmatch(r"0\.(\d+) \(0\.(\d+) to 0\.(\d+)\)", told)
+    assert len({len(digits) for digits in re.findall(r"\.(\d+)", told)}) == 1
     assert layer(picture, "interval").sort("y")["x"].to_list() == pytest.approx(rows.sort("g")["ci_lower"].to_list())
     assert "95% confidence interval" in picture.subtitle
     losses = charts.segments(segmented, "log_loss", "g")

@@ -270,7 +270,7 @@ def _said(low: str, high: str) -> pl.Expr:
     """The value with its interval."""
 
     def words(row: dict[str, Any]) -> str:
-        value = text.number(row["value"], None, None)
+        value = text.beside(row["value"], row[low], row[high])
         ends = text.interval(row[low], row[high]) if row[low] != row[high] else ""
         return f"{value} ({ends})" if ends else value
 
