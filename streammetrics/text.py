@@ -8,14 +8,14 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 import polars.selectors as cs
 
 from streammetrics.aligned import aligned
-from streammetrics.frame import ESTIMATE
+from streammetrics.frame import ESTIMATE, KEPT
 
 LONGEST = 40  # groups, or rows of a metric
 BESIDE = 4  # groups that can be columns
@@ -317,10 +317,11 @@ def plain(frame: pl.DataFrame, width: int | None = None) -> str:
     return "\n".join(_align(tuple(frame.columns), cells, left, width))
 
 
-def findings(frame: pl.DataFrame, width: int | None = None) -> str:
+def findings(frame: pl.DataFrame, width: int | None = None, by: Collection[str] = ()) -> str:
     """Return verdicts as text: one row per requirement and group; of many, only those that do not hold, failures first.
 
-    The frame is that of `streammetrics.check`, or the verdicts on the requirements of a report.
+    The frame is that of `streammetrics.check`, or the verdicts on the requirements of a report. If all rows have only
+    one and the same of the group columns ``by``, it is the header of its values.
     """
     header = ("rule", "windows", "where", "value", "bound", "interval", "verdict")
     failing, holding = frame, frame.clear()  # if all rows fit
@@ -340,15 +341,29 @@ def findings(frame: pl.DataFrame, width: int | None = None) -> str:
     empty = {"where": not frame["where"].str.len_chars().sum(), "interval": not any(row[5] for row in told)}
     empty["windows"] = "windows" not in frame.columns
     shown = [i for i, name in enumerate(header) if not empty.get(name)]
-    cells = [tuple(row[i] for i in shown) for row in (header, *told)]
     left = tuple(place for place, i in enumerate(shown) if header[i] != "value")
     if not told:
         return f"All {frame.height:,} hold."
+    column = _only_column([row[2] for row in told], by)
+    named_header = (*header[:2], column or "where", *header[3:])
+    told = [(*row[:2], row[2].removeprefix(f"{column} ") if column else row[2], *row[3:]) for row in told]
+    cells = [tuple(row[i] for i in shown) for row in (named_header, *told)]
     lines = _align(cells[0], cells[1:], left, width)
     for every, part, what in zip((failing, holding), parts, ("do not hold", "hold"), strict=True):
         if every.height > part.height:
             lines.append(f"… and {every.height - part.height:,} more that {what}")
     return "\n".join(lines)
+
+
+def _only_column(places: Sequence[str], by: Collection[str]) -> str | None:
+    """The group column of all places in words, if they have the same one and no other key.
+
+    >>> _only_column(["day 3", "day 4"], ["day"]), _only_column(["day 3", "day 4, threshold 0.5"], ["day"])
+    ('day', None)
+    """
+    others = tuple(f", {key} " for key in (*by, *KEPT))
+    alone = not any(other in place for place in places for other in others)
+    return next((c for c in by if alone and all(place.startswith(f"{c} ") for place in places)), None)
 
 
 def verdict(row: Mapping[str, Any]) -> str:

@@ -197,7 +197,10 @@ def test_check_decides_in_every_group(folder):
     _, _, *failing, last = run("check", folder / "state", "--require", "roc_auc>=0.99", code=1).splitlines()
     assert len(failing) == 6
     assert last == "Failing: 6 of 6"
-    assert failing[0].startswith("roc_auc >= 0.99  country BR  0.")
+    assert failing[0].startswith("roc_auc >= 0.99  BR       0.")
+    with_threshold = run("check", folder / "state", "--require", "roc_auc>=0.3", "--require", "recall>=0").splitlines()
+    assert with_threshold[0].split() == ["rule", "where", "value", "bound", "verdict"]
+    assert with_threshold[2].startswith("roc_auc >= 0.3  country BR   ")
     assert failing[0].endswith("  breached")
 
 
@@ -208,7 +211,7 @@ def test_check_of_many_groups_shows_those_that_do_not_hold(tmp_path):
     check = ["check", tmp_path / "many.state", "--require"]
     assert run(*check, "rows >= 2") == "All 60 hold.\n"
     _, _, failing, others, last = run(*check, "roc_auc >= 0.5", code=1).splitlines()
-    assert failing.split() == ["roc_auc", ">=", "0.5", "g", "59", "0", "exact", "breached"]
+    assert failing.split() == ["roc_auc", ">=", "0.5", "59", "0", "exact", "breached"]
     assert (others, last) == ("… and 59 more that hold", "Failing: 1 of 60")
 
 
@@ -273,7 +276,7 @@ def test_check_of_one_model(folder, tmp_path):
     scores = ["--y-score", "good=p_click", "--y-score", "bad=1 - p_click"]
     run("evaluate", folder / "days", "--y-true", "clicked", *scores, "--save", tmp_path / "two.state")
     check = ["check", tmp_path / "two.state", "--require", "roc_auc>=0.6"]
-    assert "  model bad  " in run(*check, code=1)
+    assert "  model  " in run(*check, code=1)
     assert run(*check, "--model", "good").splitlines()[-1].endswith("holds")
     assert "model" not in run(*check, "--model", "bad", code=1)
     assert "Unknown model 'best'. Models: 'bad', 'good'." in run(*check, "--model", "best", code=2)

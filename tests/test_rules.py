@@ -438,7 +438,10 @@ def test_findings_print_as_a_table(store):
     assert len(lines) == 4
     with_segments = sm.check(store, [sm.Rule("rows >= 1", by=("country",))])
     assert repr(with_segments) == str(with_segments)
-    assert "  country DE  " in str(with_segments).splitlines()[2]
+    assert str(with_segments).splitlines()[0].split() == ["rule", "windows", "country", "value", "bound", "verdict"]
+    assert "  DE  " in str(with_segments).splitlines()[2]
+    with_others = sm.check(store, [sm.Rule("rows >= 1", by=("country",)), sm.Rule("rows >= 1")])
+    assert "  country DE  " in str(with_others).splitlines()[2]
 
 
 def test_of_many_rows_those_that_do_not_hold_are_printed(tmp_path):

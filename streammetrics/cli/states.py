@@ -119,7 +119,7 @@ def check_command(
     """
     report = report_of(state, by, total, model, threshold=threshold)
     found = verdicts(report, requirements, confidence, open, min_rows)
-    shown = with_colours(findings(found, width()))
+    shown = with_colours(findings(found, width(), report.by))
     failing = int((~found["passes"]).sum())
     if failing and found.height > 1:
         shown += f"\nFailing: {failing:,} of {found.height:,}"

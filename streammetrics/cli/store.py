@@ -176,7 +176,7 @@ def store_check(
     unlabeled = None if scores is None else sm.MetricStore(scores)
     store = sm.MetricStore(uri)
     found = sm.check(store, sm.read_rules(rules), until=until, scores=unlabeled)
-    shown = with_colours(findings(found.frame, width()))
+    shown = with_colours(findings(found.frame, width(), found.by))
     write_verdicts(found.frame, shown, form, output, f"streammetrics store check {uri}")
     if on_breach:
         from streammetrics.history.told import Told  # when it is needed

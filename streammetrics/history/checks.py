@@ -59,12 +59,15 @@ class Findings:
     ``min_rows``, and ``"undefined"`` without a value. If there are more than forty rows, printing shows only rules that
     do not hold.
 
+    ``by`` has the group columns of the rules, and ``"model"``.
+
     >>> found = Findings(pl.DataFrame({"verdict": ["holds", "breached"], "passes": [True, False]}))
     >>> found.hold, found.frame["verdict"].to_list()
     (False, ['holds', 'breached'])
     """
 
     frame: pl.DataFrame
+    by: tuple[str, ...] = ()
 
     @property
     def hold(self) -> bool:
@@ -75,7 +78,7 @@ class Findings:
         return bool(self.frame["passes"].all())
 
     def __str__(self) -> str:
-        return text.findings(self.frame, text.terminal_width())
+        return text.findings(self.frame, text.terminal_width(), self.by)
 
     def __repr__(self) -> str:
         return str(self)
@@ -132,7 +135,8 @@ def check(
     for rule in given:
         own, reference = (windows.of_model(rule.model) for windows in (sides[rule.before_labels], labels))
         found.append(_finding(own, rule, until, reference))
-    return Findings(pl.concat(found))
+    by = dict.fromkeys([*(column for rule in given for column in rule.by), MODEL])
+    return Findings(pl.concat(found), tuple(by))
 
 
 def _end(windows: Windows, until: date | str | None) -> pl.Series:
