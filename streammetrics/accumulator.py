@@ -357,7 +357,7 @@ class Accumulator:
         total, folds = self.state, None
         if self.roles.unit is not None:
             total, folds = self._rolled_up(total, replace(self.roles, unit=None)), total
-        return Report(states.in_order(total), found, confidence, folds, self.roles.unit, always)
+        return Report(states.in_order(total, self.roles.models), found, confidence, folds, self.roles.unit, always)
 
     def to_arrow(self) -> pa.Table:
         """Return the state as an Arrow table: one row per group, a nested column per statistic.

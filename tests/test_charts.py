@@ -436,7 +436,7 @@ def test_curve_frames_are_drawn_and_laid_over_one_another(report, forecasts):
     assert charts.roc(pl.concat([old, new])).series == ("old", "new")
     assert charts.scores(report.curve("scores")).series == ("negatives", "positives")
     assert not charts.calibration(report.curve("calibration")).empty
-    assert charts.rec(forecasts.curve("rec")).series == ("far", "near")
+    assert charts.rec(forecasts.curve("rec")).series == ("near", "far")
     assert charts.confusion(pl.DataFrame({"actual": ["a"], "predicted": ["a"], "count": [1]})).y.names == ("a",)
     for wrong in (charts.roc, charts.scores, charts.rec, charts.errors, charts.confusion):
         with pytest.raises(sm.ReportError, match="column"):

@@ -279,7 +279,7 @@ def test_check_of_one_model(folder, tmp_path):
     assert "  model  " in run(*check, code=1)
     assert run(*check, "--model", "good").splitlines()[-1].endswith("holds")
     assert "model" not in run(*check, "--model", "bad", code=1)
-    assert "Unknown model 'best'. Models: 'bad', 'good'." in run(*check, "--model", "best", code=2)
+    assert "Unknown model 'best'. Models: 'good', 'bad'." in run(*check, "--model", "best", code=2)
 
 
 def test_each_command_can_read_one_of_several_models(folder, tmp_path):
@@ -296,7 +296,7 @@ def test_each_command_can_read_one_of_several_models(folder, tmp_path):
     )
     for command in commands:
         assert "bad" not in run(*command, "--model", "good")
-        assert "Unknown model 'best'. Models: 'bad', 'good'." in run(*command, "--model", "best", code=2)
+        assert "Unknown model 'best'. Models: 'good', 'bad'." in run(*command, "--model", "best", code=2)
     assert json.loads(run(*commands[0], "--model", "good", "--format", "json"))[0]["value"] > 0.6
     both = ["compare", two, "--models", "good", "bad", "--model", "good"]
     assert "Pass either --models or --model, not both." in run(*both, code=2)

@@ -394,7 +394,7 @@ def test_two_models_of_one_pass(by):
         assert_frame_equal(found.frame, compare(one, other, confidence=confidence).frame)
     assert found.note is None
     assert both.compare("near", "far", metrics=["mae"], confidence=None).frame["better"].unique().to_list() == ["a"]
-    with pytest.raises(sm.ReportError, match=r"Unknown model 'best'\. Models: 'far', 'near'\."):
+    with pytest.raises(sm.ReportError, match=r"Unknown model 'best'\. Models: 'near', 'far'\."):
         both.compare("near", "best")
     with pytest.raises(sm.ReportError, match=r"Unknown model 'near'\. Models: none\."):
         one.finalize().compare("near", "far")

@@ -249,7 +249,7 @@ def test_hours_models_and_thresholds(tmp_path):
     store.save_html(tmp_path / "a.html", metrics=["recall"], confidence=None, rules=sm.Rule("recall >= 0.9"))
     found = content(tmp_path / "a.html")
     assert found["windows"][:2] == ["2026-01-01T00:00:00", "2026-01-01T01:00:00"]
-    assert found["segments"] == [["model", ["new", "old"]]]
+    assert found["segments"] == [["model", ["old", "new"]]]
     assert [m["name"] for m in found["metrics"]] == ["recall @ 0.3", "recall @ 0.7"]
     assert {place for place, *_ in found["rules"][0]["runs"]} == {0, 1}
 

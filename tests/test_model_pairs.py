@@ -13,6 +13,7 @@ from sklearn.metrics import average_precision_score, f1_score, matthews_corrcoef
 
 import streammetrics as sm
 from streammetrics.__main__ import main
+from streammetrics.html import page
 from streammetrics.kernels.lattice import Lattice
 from streammetrics.rows.arrays import rows_by_model
 from streammetrics.rows.batches import read
@@ -26,6 +27,19 @@ from streammetrics.uncertainty.paired_proportions import paired_proportion_limit
 
 MODELS = {"y_true": "y", "y_score": {"a": "a", "b": "b"}}
 Z = normal_quantile(0.975)
+
+
+def test_models_are_listed_and_compared_in_the_order_in_which_they_were_given():
+    rows = scores(400).rename({"a": "new", "b": "old"}).with_columns(c=pl.int_range(pl.len()) % 2)
+    for names in (("old", "new"), ("new", "old")):
+        acc = sm.binary(y_true="y", y_score={name: name for name in names}, by="c").update(rows)
+        for made in (acc, acc.rollup(), sm.Accumulator.from_bytes(acc.to_bytes()), acc + acc.empty()):
+            report = made.finalize(["accuracy", "roc_auc"])
+            assert tuple(report.frame["model"].unique(maintain_order=True)) == names
+            assert tuple(report.rollup().frame["model"].unique(maintain_order=True)) == names
+        assert f"{names[1]} compared with {names[0]}" in page(report)
+        assert tuple(sm.drift(acc, acc).frame["model"].unique(maintain_order=True)) == names
+        assert tuple(acc.finalize().fairness(over="c")["model"].unique(maintain_order=True)) == names
 
 
 def scores(rows, share=0.3, correlation=0.8, seed=0, more=0.2):

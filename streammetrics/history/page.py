@@ -66,7 +66,7 @@ def course(
     if of is not None:
         base = {} if isinstance(period, str) else view_of_early.reference(early, *period)
         parts += view_of_early.drifts(early, of, period if isinstance(period, str) else base)
-    segments = Segments.of(view.cuts, parts, windows.name)
+    segments = Segments.of(view.cuts, parts, windows.name, early.models)
     measures = {m.name: m for m in segments.measures(parts, windows, _meanings(empty, names))}
     breached = breaches(history, rules, windows, scores)
     return Course(
@@ -92,14 +92,16 @@ class Segments:
     keys: dict[Cut, pl.DataFrame]
 
     @classmethod
-    def of(cls, cuts: Sequence[Cut], parts: Sequence[Part], window: str) -> Segments:
-        """Return all segments of some frames."""
+    def of(cls, cuts: Sequence[Cut], parts: Sequence[Part], window: str, models: Sequence[str]) -> Segments:
+        """Return all segments of some frames, sorted by their keys, but models in a given order."""
         keys, size = {}, 0
+        ranks = {name: rank for rank, name in enumerate(models)}
         for cut in cuts:
             frames = [frame.select(_segment(frame, window)) for own, frame in parts if own == cut]
             named = [frame for frame in frames if frame.width] or [pl.DataFrame({PLACE: [0]})]
             found = pl.concat(named, how="diagonal_relaxed").unique()
-            keys[cut] = found.sort(found.columns).drop(PLACE, strict=False).with_row_index(PLACE, size)
+            order = [pl.col(c).replace_strict(ranks, default=None) if c == MODEL else pl.col(c) for c in found.columns]
+            keys[cut] = found.sort(order).drop(PLACE, strict=False).with_row_index(PLACE, size)
             size += keys[cut].height
         return cls(keys)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from itertools import combinations
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -20,7 +21,9 @@ CONFIDENCE = 0.95  # default
 
 def compared_models(total: Report) -> str:
     """Return the differences of each stored pair of models; empty without pairs."""
-    pairs = [pair for pair in pairs_kept(total.state.statistics) if {*pair} <= {*_names(total)}]
+    names = total.state.keys["model"].unique(maintain_order=True).to_list() if "model" in total.by else []
+    kept = {frozenset(pair) for pair in pairs_kept(total.state.statistics)}
+    pairs = [pair for pair in combinations(names, 2) if frozenset(pair) in kept]
     confidence = total.confidence or CONFIDENCE
     tables = "".join(_pair(total, *pair, confidence) for pair in pairs[:MOST])
     if not tables:
@@ -29,10 +32,6 @@ def compared_models(total: Report) -> str:
         f"<p>Differences of models on the same rows, with paired {confidence * 100:g}% confidence intervals. A model "
         f"is called better only if the interval, widened by the certified bounds, excludes 0.</p>{tables}"
     )
-
-
-def _names(total: Report) -> list[Any]:
-    return total.frame["model"].unique().to_list() if "model" in total.by else []
 
 
 def _pair(total: Report, a: str, b: str, confidence: float) -> str:

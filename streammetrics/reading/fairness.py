@@ -167,7 +167,10 @@ def fairness(report: Report, *, over: str, reference: Any = None, min_rows: int 
     index = keys_of(table)
     table = table.select(*index, "criterion", pl.exclude(*index, "criterion"))
     found = table if reference is not None else _widest(table, index)
-    return found.sort(index, nulls_last=True, maintain_order=True) if index else found
+    if not index:
+        return found
+    groups = table.select(index).unique(maintain_order=True)
+    return groups.join(found, on=index, nulls_equal=True, maintain_order="left_right")
 
 
 def _widest(table: pl.DataFrame, index: list[str]) -> pl.DataFrame:

@@ -12,7 +12,7 @@ import polars as pl
 from streammetrics.errors import ColumnError, SpecificationError
 from streammetrics.rows.codes import ascending, find
 from streammetrics.rows.frames import concat_groups, group_column
-from streammetrics.rows.roles import LABEL
+from streammetrics.rows.roles import LABEL, MODEL
 from streammetrics.state.missing import NOTHING, counted, renumbered, together
 from streammetrics.statistics import GROUP, Statistic
 
@@ -171,12 +171,20 @@ def filtered(state: State, predicates: Sequence[pl.Expr]) -> State:
     return select(state, keys)
 
 
-def in_order(state: State) -> State:
-    """Return the same state with sorted groups, so that equal contents have equal tables."""
-    keys = state.keys
-    if not keys.width or ascending(keys):
+def in_order(state: State, models: Sequence[str] = ()) -> State:
+    """Return the same state with sorted groups, so that equal contents have equal tables.
+
+    Args:
+        state: The state.
+        models: Names of the models in their order. Defaults to the order of the names.
+    """
+    keys = ranked = state.keys
+    if models and MODEL in keys.columns:
+        ranks = {name: rank for rank, name in enumerate(models)}
+        ranked = keys.with_columns(pl.col(MODEL).replace_strict(ranks, return_dtype=pl.UInt32))
+    if not keys.width or ascending(ranked):
         return replace(state, tables={n: t.sort(GROUP, maintain_order=True) for n, t in state.tables.items()})
-    return select(state, keys.sort(keys.columns, nulls_last=True))
+    return select(state, keys[numbered(ranked).sort(ranked.columns, nulls_last=True)[GROUP]])
 
 
 def numbered(keys: pl.DataFrame) -> pl.DataFrame:
