@@ -46,7 +46,7 @@ FULL = {
     "multilabel": sm.multilabel(**MAPPING, y_score=LABELS).finalize(),
     "regression": sm.regression(y_true="v", y_pred="p", families=list(FAMILIES)).finalize(),
 }
-ADVICE = re.compile(r"requires the statistic (.*)\. (Evaluate with|Pass it to Accumulator)(?: with)? ?(.*)\.$")
+ADVICE = re.compile(r"requires the statistic (.*)\. (Evaluate with|In Python, pass it to Accumulator)(?: with)? ?(.*)\.$")
 OTHER_TASK = re.compile(r"requires a (.*) task, but this is a (.*) task\.$")
 
 
@@ -117,7 +117,7 @@ def advised(acc, function, roles, statistic, how, arguments):
         (
             sm.binary(y_true="y", y_score="p"),
             "digest_median",
-            "Metric 'digest_median' requires the statistic TDigest(of='y_score'). Pass it to Accumulator.",
+            "Metric 'digest_median' requires the statistic TDigest(of='y_score'). In Python, pass it to Accumulator.",
         ),
         (
             sm.binary(y_true="y", y_score="p"),
@@ -167,9 +167,9 @@ def test_a_metric_of_a_custom_statistic_names_its_inputs():
         return first_unknown / second_unknown
 
     acc = sm.regression(y_true="v", y_pred="p")
-    with pytest.raises(sm.MetricError, match=r"statistic SpreadOfForecasts\. Pass it to Accumulator with spread=\.$"):
+    with pytest.raises(sm.MetricError, match=r"statistic SpreadOfForecasts\. In Python, pass it to Accumulator with spread=\.$"):
         acc.finalize(["mean_spread"])
     with pytest.raises(
-        sm.MetricError, match=r"the columns \(first_unknown, second_unknown\)\. Pass one to Accumulator\."
+        sm.MetricError, match=r"the columns \(first_unknown, second_unknown\)\. In Python, pass one to Accumulator\."
     ):
         acc.finalize(["of_no_statistic"])

@@ -89,7 +89,7 @@ def _remedy(named: Sequence[Metric], statistics: Sequence[Statistic]) -> tuple[P
         return ("is an average over labels, but it is not computed for each label.",)
     if not having:
         columns = " or ".join(f"({', '.join(m.columns)})" for m in named)
-        return (f"requires a statistic with the columns {columns}. Pass one to Accumulator.",)
+        return (f"requires a statistic with the columns {columns}. In Python, pass one to Accumulator.",)
     given = {role for s in statistics for role in s.needs()}
     serving = sorted(
         (s for s in having if s.serves(kind)),
@@ -106,9 +106,11 @@ def _remedy(named: Sequence[Metric], statistics: Sequence[Statistic]) -> tuple[P
     if isinstance(found, ErrorMoments):
         of_options += [Argument("families", family) for family in found.families]
     added = of_options or (missing and isinstance(found, OF_TASK[kind]))
-    arguments = [part for argument in (*missing, *of_options) for part in (" and ", argument)][1:]
-    how = "Evaluate with " if added else "Pass it to Accumulator with " if arguments else "Pass it to Accumulator"
-    return (f"requires the statistic {_text(found)}. ", how, *arguments, ".")
+    if added:
+        options = [part for argument in (*missing, *of_options) for part in (" and ", argument)][1:]
+        return (f"requires the statistic {_text(found)}. Evaluate with ", *options, ".")
+    arguments = " with " * bool(missing) + " and ".join(map(str, missing))
+    return (f"requires the statistic {_text(found)}. In Python, pass it to Accumulator{arguments}.",)
 
 
 def _having(metrics: Sequence[Metric], kind: Kind) -> list[Statistic]:
