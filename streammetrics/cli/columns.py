@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +39,15 @@ class Columns:
         """
         with readable(files.name):
             return cls(files, files.scan().collect_schema())
+
+    def several(self, option: str, texts: Sequence[str]) -> list[Column]:
+        """Return columns by their names or as SQL expressions."""
+        for text in texts:
+            names = [name.strip() for name in text.split(",")]
+            if len(names) > 1 and text not in self.schema and set(names) <= set(self.schema):
+                repeated = " ".join(f"{option} {shlex.quote(name)}" for name in names)
+                raise click.UsageError(f"{option} is one column, got {text!r}. Repeat the option: {repeated}")
+        return [self.one(text) for text in texts]
 
     def one(self, text: str) -> Column:
         """Return a column by its name, else as an SQL expression, named by its text without an alias."""

@@ -191,7 +191,7 @@ def _task(name: str, columns: Columns, options: dict[str, Any]) -> Accumulator:
     key = label if name in SEVERAL else str
     given |= {k: columns.by_name(given[k], key) for k in ("y_true", "y_score", "y_pred") if k in given}
     given |= {k: columns.one(given[k]) for k in ("sample_weight", "unit") if k in given}
-    given["by"] = [columns.one(text) for text in given.get("by", ())]
+    given["by"] = columns.several("--by", given.get("by", ()))
     given |= {k: [label(text) for text in given[k]] for k in ("labels", "order") if k in given}
     target = given.get("y_true", given.get("y_pred"))
     given |= {k: columns.value(given[k], target) for k in ("positive", "negative") if k in given and target is not None}

@@ -23,6 +23,10 @@ from streammetrics.text import few
 
 TOLERANCE = 1e-4  # tolerance for the sum of the probabilities of a row
 MOST_NAMES = 5  # columns named in a message
+DATES = (  # in place of the advice of Polars, which does not say where to define one
+    "the format of the dates is unknown. Pass it, such as DATE(month, '%Y-%m') in SQL or "
+    "str.to_date('%Y-%m') in Polars."
+)
 BOOLEANS = {"true": True, "false": False}
 SMALLEST, LARGEST = -(2**63), 2**64 - 1  # integers of 64 bits
 
@@ -37,12 +41,22 @@ def require_columns(wanted: Sequence[str], present: Sequence[str]) -> None:
     Traceback (most recent call last):
     streammetrics.errors.ColumnError: Columns 'fraud', 'score' not found. Did you mean 'is_fraud', 'score_v1'? \
 Available columns: 'is_fraud', 'score_v1', 'day'.
+    >>> require_columns(["region"], ["customer_region", "day"])
+    Traceback (most recent call last):
+    streammetrics.errors.ColumnError: Column 'region' not found. Did you mean 'customer_region'? \
+Available columns: 'customer_region', 'day'.
     """
     if missing := [name for name in dict.fromkeys(wanted) if name not in present]:
-        near = dict.fromkeys(match for name in missing for match in get_close_matches(name, present, n=1))
+        near = dict.fromkeys(match for name in missing for match in _near(name, present))
         advice = f" Did you mean {few(near)}?" if near else ""
         noun = "Columns" if len(missing) > 1 else "Column"
         raise ColumnError(f"{noun} {few(missing)} not found.{advice} Available columns: {few(present) or 'none'}.")
+
+
+def _near(name: str, present: Sequence[str]) -> list[str]:
+    """The column with the most similar name, else the shortest of those whose names contain it."""
+    close = get_close_matches(name, present, n=1)
+    return close or sorted((column for column in present if name and name.lower() in column.lower()), key=len)[:1]
 
 
 class Reader:
@@ -62,7 +76,8 @@ class Reader:
         except StreamMetricsError:
             raise
         except (Exception, pl.exceptions.PanicException) as error:
-            raise ColumnError(f"The expression for column {name!r} fails: {error}") from error
+            advice = DATES if "define a format" in str(error) else error
+            raise ColumnError(f"The expression for column {name!r} fails: {advice}") from error
         if expression.meta.is_literal(allow_aliasing=True):
             return made.new_from_index(0, self.frame.height)
         if len(made) != self.frame.height:

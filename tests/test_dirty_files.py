@@ -1,0 +1,68 @@
+"""Errors of the command line about columns and rows of a file, each with a fix that works."""
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+from streammetrics.cli import main
+
+ROWS = 5_000
+EVALUATE = ("--y-true", "churned", "--y-score", "model_score")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty current folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(scores=None, name="churn.csv", rows=ROWS):
+    """Write a file with some values in the column of the scores, by row."""
+    random = np.random.default_rng(0)
+    score = random.random(rows).round(6)
+    cells = pl.Series("model_score", score.astype(str).tolist())
+    for row, value in (scores or {}).items():
+        cells[row] = value
+    columns = {
+        "month": [f"2025-{month:02}" for month in random.integers(1, 13, rows)],
+        "customer_region": random.choice(["north", "south"], rows),
+        "signup_channel": random.choice(["shop", "web"], rows),
+        "churned": (random.random(rows) < score).astype(int),
+    }
+    pl.DataFrame(columns).with_columns(cells).write_csv(name)
+
+
+def evaluate(*arguments, file="churn.csv", code=0):
+    """The last line that the command prints."""
+    result = CliRunner().invoke(main, ["evaluate", file, *arguments], catch_exceptions=False)
+    assert result.exit_code == code, result.output
+    return result.output.strip().splitlines()[-1]
+
+
+def test_several_columns_in_one_option(folder):
+    write()
+    message = evaluate(*EVALUATE, "--by", "customer_region,signup_channel", code=2)
+    assert message.endswith("Repeat the option: --by customer_region --by signup_channel")
+    evaluate(*EVALUATE, "--by", "customer_region", "--by", "signup_channel")
+
+
+def test_a_part_of_a_name_finds_the_column(folder):
+    write()
+    assert "Did you mean 'customer_region'?" in evaluate(*EVALUATE, "--by", "region", code=2)
+    assert "Did you mean" not in evaluate(*EVALUATE, "--by", "country", code=2)
+
+
+def test_dates_of_unknown_format(folder):
+    write()
+    by_month = (*EVALUATE, "--metric", "rows", "--by")
+    advice = "the format of the dates is unknown. Pass it, such as DATE(month, '%Y-%m') in SQL"
+    assert advice in evaluate(*by_month, "DATE(month)", code=2)
+    assert evaluate(*by_month, "DATE(month, '%Y-%m')").startswith("2025-12-01")
+
+
+def test_metrics_that_the_command_line_cannot_add(folder):
+    write()
+    regression = ("--task", "regression", "--y-true", "churned", "--y-pred", "model_score", "--metric", "quantile")
+    assert evaluate(*regression, code=2).endswith("Histogram(of='y_pred'). In Python, pass it to Accumulator.")
