@@ -32,14 +32,19 @@ __all__ = [
 class Argument:
     """An argument named in an error, optionally with a value to pass.
 
-    >>> str(Argument("by")), str(Argument("nulls", "drop"))
-    ('by=', "nulls='drop'")
+    ``python`` is the text for Python if only the command line has the argument.
+
+    >>> str(Argument("by")), str(Argument("nulls", "drop")), str(Argument("where", "p <= 1", "a filter"))
+    ('by=', "nulls='drop'", 'a filter')
     """
 
     name: str
     value: Any = None
+    python: str | None = None
 
     def __str__(self) -> str:
+        if self.python is not None:
+            return self.python
         return f"{self.name}=" if self.value is None else f"{self.name}={self.value!r}"
 
 
@@ -115,22 +120,23 @@ class DataError(StreamMetricsError, ValueError):
         if row is not None:
             self.args: tuple[Part, ...] = self._message(f"row {row} of the batch")
 
-    def at(self, place: str) -> DataError:
+    def at(self, place: str, among: str | None = None) -> DataError:
         """Return the same error with another location of the first faulty row, for example in a file.
 
         Args:
             place: Text that replaces ``row 3 of the batch``.
+            among: Text that replaces ``9 rows``. Defaults to the number of rows in the batch.
 
         >>> error = DataError(column="p", fault="nulls", count=2, height=9, row=3, advice=("Drop them",))
         >>> print(error.at("row 1003 of 'day.parquet'"))
         Column 'p' contains nulls in 2 of 9 rows (first: None at row 1003 of 'day.parquet'). Drop them.
         """
         made = copy(self)
-        made.args = self.args if self.row is None else self._message(place)
+        made.args = self.args if self.row is None else self._message(place, among)
         return made
 
-    def _message(self, place: str) -> tuple[Part, ...]:
-        rows = f"{self.count:,} of {self.height:,} rows (first: {self.value!r} at {place})"
+    def _message(self, place: str, among: str | None = None) -> tuple[Part, ...]:
+        rows = f"{self.count:,} of {among or f'{self.height:,} rows'} (first: {self.value!r} at {place})"
         return (f"Column {self.column!r} contains {self.fault} in {rows}. ", *self.advice, ".")
 
 

@@ -46,7 +46,8 @@ FULL = {
     "multilabel": sm.multilabel(**MAPPING, y_score=LABELS).finalize(),
     "regression": sm.regression(y_true="v", y_pred="p", families=list(FAMILIES)).finalize(),
 }
-ADVICE = re.compile(r"requires the statistic (.*)\. (Evaluate with|In Python, pass it to Accumulator)(?: with)? ?(.*)\.$")
+HOW = "Evaluate with|In Python, pass it to Accumulator"
+ADVICE = re.compile(rf"requires the statistic (.*)\. ({HOW})(?: with)? ?(.*)\.$")
 OTHER_TASK = re.compile(r"requires a (.*) task, but this is a (.*) task\.$")
 
 
@@ -167,7 +168,7 @@ def test_a_metric_of_a_custom_statistic_names_its_inputs():
         return first_unknown / second_unknown
 
     acc = sm.regression(y_true="v", y_pred="p")
-    with pytest.raises(sm.MetricError, match=r"statistic SpreadOfForecasts\. In Python, pass it to Accumulator with spread=\.$"):
+    with pytest.raises(sm.MetricError, match=r"SpreadOfForecasts\. In Python, pass it to Accumulator with spread=\.$"):
         acc.finalize(["mean_spread"])
     with pytest.raises(
         sm.MetricError, match=r"the columns \(first_unknown, second_unknown\)\. In Python, pass one to Accumulator\."

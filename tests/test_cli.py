@@ -354,7 +354,7 @@ def test_reports_say_which_scores_are_positive(folder):
         (["evaluate", "nowhere.parquet", *COLUMNS], "Error: File 'nowhere.parquet' not found."),
         (
             ["evaluate", "{days}", "--y-true", "clicked", "--y-score", "p"],
-            "Error: Column 'p' not found. Available columns:",
+            "Error: Column 'p' not found. Did you mean 'p_click'? Available columns:",
         ),
         (["evaluate", "{days}", "--y-true", "clicked"], "Error: binary requires --y-score, --y-pred, or both."),
         (["evaluate", "{days}", *COLUMNS, "--metric", "rok_auc"], "Did you mean 'roc_auc"),

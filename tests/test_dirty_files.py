@@ -66,3 +66,46 @@ def test_metrics_that_the_command_line_cannot_add(folder):
     write()
     regression = ("--task", "regression", "--y-true", "churned", "--y-pred", "model_score", "--metric", "quantile")
     assert evaluate(*regression, code=2).endswith("Histogram(of='y_pred'). In Python, pass it to Accumulator.")
+
+
+OUTSIDE = "contains scores outside [0, 1] in 1 of 5,000 rows (first: 1.2 at row 500 (line 502) of churn.csv)"
+
+
+@pytest.mark.parametrize(
+    ("others", "options"),
+    [
+        ({}, ()),
+        ({4_738: "-inf"}, ("--by", "customer_region")),
+        ({4_738: None}, ()),
+        ({4_738: None, 12: None}, ("--nulls", "drop")),
+        ({}, ("--workers", "1")),
+        ({}, ("--by", "DATE(month, '%Y-%m')")),
+    ],
+)
+def test_a_bad_row_has_one_place_whatever_the_others_are(others, options, folder):
+    write({500: "1.2"} | others)
+    found = evaluate(*EVALUATE, *options, code=2)
+    assert (OUTSIDE if "-inf" not in others.values() else OUTSIDE.replace("in 1 of", "in 2 of")) in found
+
+
+def test_a_bad_row_among_filtered_rows(folder):
+    write({500: "1.2"})
+    where = ("--where", "customer_region = 'north' OR model_score > 1")
+    kept = pl.read_csv("churn.csv").filter((pl.col("customer_region") == "north") | (pl.col("model_score") > 1)).height
+    expected = f"in 1 of {kept:,} filtered rows (first: 1.2 at row 500 (line 502) of churn.csv)"
+    assert expected in evaluate(*EVALUATE, *where, code=2)
+
+
+def test_a_line_is_only_named_if_it_is_exact(folder):
+    write({500: "1.2"})
+    rows = pl.read_csv("churn.csv")
+    rows.with_columns(month=pl.when(pl.int_range(ROWS) == 7).then(pl.lit("two\nlines")).otherwise("month")).write_csv(
+        "churn.csv"
+    )
+    assert "(first: 1.2 at row 500 of churn.csv)" in evaluate(*EVALUATE, code=2)
+
+
+def test_a_bad_row_at_the_beginning_of_a_long_file(folder, monkeypatch):
+    monkeypatch.setattr("streammetrics.pipeline.BATCH", 1_000)
+    write({500: "1.2", 3_000: "1.3"})
+    assert "in 1 of the first 1,000 rows (first: 1.2 at row 500 " in evaluate(*EVALUATE, code=2)

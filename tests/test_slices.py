@@ -238,7 +238,7 @@ def test_what_cannot_be_searched_is_refused():
     with pytest.raises(sm.MetricError, match="r2 cannot be computed for the rest of a slice from ErrorMoments"):
         regression_of(rows_of(2_000)).slices("r2")
     weighted = report_of(rows_of(2_000).with_columns(w=1.5), sample_weight="w")
-    with pytest.raises(sm.MetricError, match=r"weighted rows are compared only by unit\. Evaluate with unit="):
+    with pytest.raises(sm.MetricError, match=r"weighted rows require units\. Evaluate with unit="):
         weighted.slices("log_loss")
     with pytest.raises(sm.ReportError, match="no group columns to slice by"):
         report_of(rows_of(2_000), ()).slices("log_loss")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from typing import IO, Any
 
@@ -54,7 +55,7 @@ class Commands(click.Group):
         if argument.name not in options:
             return str(argument)
         flag = argument.value is None or argument.value is True
-        return options[argument.name] if flag else f"{options[argument.name]} {argument.value}"
+        return options[argument.name] if flag else f"{options[argument.name]} {shlex.quote(str(argument.value))}"
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

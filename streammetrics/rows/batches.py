@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.errors import ColumnError
+from streammetrics.errors import ColumnError, DataError
 from streammetrics.kernels import Codes
 from streammetrics.rows.codes import encode
 from streammetrics.rows.columns import Reader, require_columns
@@ -123,14 +123,29 @@ def read(data: Any, roles: Roles) -> Batch:
     """
     frame = to_frame(data, roles.sources)
     try:
-        return _read(frame, roles)
+        return _read(Reader(frame, roles))
     except pl.exceptions.PanicException as error:  # which is not an Exception
         raise ColumnError(f"Cannot read the batch: {error}") from error
 
 
-def _read(frame: pl.DataFrame, roles: Roles) -> Batch:
+def faults(frame: pl.DataFrame, roles: Roles) -> list[DataError]:
+    """Return the errors of all rows of a batch, of which `read` raises the first that it finds.
+
+    Raises:
+        ColumnError: If a column is missing or has an unsupported type, and no row before is invalid.
+    """
+    found: list[DataError] = []
+    try:
+        _read(Reader(frame, roles, found))
+    except (Exception, pl.exceptions.PanicException):
+        if not found:  # else invalid rows can have caused it
+            raise
+    return found
+
+
+def _read(reader: Reader) -> Batch:
+    frame, roles = reader.frame, reader.roles
     require_columns(roles.sources, frame.columns)
-    reader = Reader(frame, roles)
     scores = {
         Field("score", model, i): s
         for model, names in roles.y_score.items()

@@ -54,17 +54,25 @@ Available columns: 'customer_region', 'day'.
 
 
 def _near(name: str, present: Sequence[str]) -> list[str]:
-    """The column with the most similar name, else the shortest of those whose names contain it."""
-    close = get_close_matches(name, present, n=1)
-    return close or sorted((column for column in present if name and name.lower() in column.lower()), key=len)[:1]
+    """The column with the most similar name, else the shortest name with the same words, joined by underscores."""
+    words = set(name.lower().split("_"))
+    longer = sorted((column for column in present if words <= set(column.lower().split("_"))), key=len)
+    return get_close_matches(name, present, n=1) or longer[:1]
 
 
 class Reader:
-    """Columns of one batch by role."""
+    """Columns of one batch by role.
 
-    def __init__(self, frame: pl.DataFrame, roles: Roles) -> None:
+    Args:
+        frame: The batch.
+        roles: The columns to read.
+        faults: List that collects the errors of rows. Defaults to raising the first of them.
+    """
+
+    def __init__(self, frame: pl.DataFrame, roles: Roles, faults: list[DataError] | None = None) -> None:
         self.frame = frame
         self.roles = roles
+        self.faults = faults
 
     def column(self, name: str) -> pl.Series:
         """Return a column of the batch, or the result of its expression."""
@@ -277,11 +285,11 @@ class Reader:
             self._refuse(number, ~number.is_between(*ends), fault, advice)
 
     def _refuse(self, column: pl.Series, wrong: pl.Series, fault: str, *advice: Part) -> None:
-        """Raise if a row is invalid, with the number of rows, the first one, and the fix."""
+        """Raise or collect an error if a row is invalid, with the number of rows, the first one, and the fix."""
         if not wrong.any():
             return
         row = int(wrong.fill_null(False).arg_max() or 0)
-        raise DataError(
+        error = DataError(
             column=column.name,
             fault=fault,
             count=int(wrong.sum()),
@@ -290,6 +298,9 @@ class Reader:
             value=column.slice(row, 1).to_list()[0],
             advice=advice,
         )
+        if self.faults is None:
+            raise error
+        self.faults.append(error)
 
 
 def equals(column: pl.Series, label: Any) -> pl.Series:

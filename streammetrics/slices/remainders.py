@@ -115,9 +115,7 @@ class Remainders:
         low, high = self.metric.range
         weighted = self.folds is None and is_weighted(self.cut.statistic, state.tables[self.cut.statistic.name])
         if weighted:
-            raise MetricError(
-                "Slices of weighted rows are compared only by unit. Evaluate with ", Argument("unit"), "."
-            )
+            raise MetricError("Slices of weighted rows require units. Evaluate with ", Argument("unit"), ".")
         if sampled is None and value is not None and low < value < high:
             raise MetricError(
                 f"Metric {self.metric.name!r} has no confidence intervals in this report, which slices require."

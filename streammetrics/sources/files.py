@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import polars as pl
 
 from streammetrics.errors import SourceError
 
 PathLike: TypeAlias = str | Path
+Part = TypeVar("Part")
 
 TYPED_BY = 100_000  # rows of text that decide on the types of columns
 SEPARATORS = ",;\t|"
@@ -68,27 +69,35 @@ class Files:
         return _scan_csv(list(self.paths), self.null_values)
 
     def place(self, row: int) -> str:
-        """The file of a row, and its number in the file."""
-        return in_parts(row, ((self._rows_of([path]), path) for path in self.paths))
+        """The file of a row, its number in the file, and its line if that is known."""
+        row, path = in_parts(row, ((self._rows_of([path]), path) for path in self.paths))
+        line = f" (line {row + 2})" if _kind(path) in CSV and self._has_a_line_per_row(path) else ""
+        return f"row {row}{line} of {path}"
+
+    def _has_a_line_per_row(self, path: Path) -> bool:
+        """Whether a file has no line besides its header and its rows, and thus no line break in a value."""
+        with path.open("rb") as file:
+            return sum(1 for _ in file) == self._rows_of([path]) + 1
 
     def _rows_of(self, paths: Iterable[Path]) -> int:
         rows: int = Files(tuple(paths)).scan().select(pl.len()).collect().item()
         return rows
 
 
-def in_parts(row: int, parts: Iterable[tuple[int, PathLike]]) -> str:
-    """The part of a row among those of several, and its number in the part.
+def in_parts(row: int, parts: Iterable[tuple[int, Part]]) -> tuple[int, Part]:
+    """The number of a row in its part, and the part.
+
+    Raises:
+        IndexError: If the parts have too few rows.
 
     >>> in_parts(12, [(10, "a.csv"), (5, "b.csv")])
-    'row 2 of b.csv'
+    (2, 'b.csv')
     """
-    place = ""
-    for rows, path in parts:
-        place = f"row {row} of {path}"
+    for rows, part in parts:
         if row < rows:
-            break
+            return row, part
         row -= rows
-    return place
+    raise IndexError(row)
 
 
 def expand(pattern: PathLike) -> list[Path]:

@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
-from streammetrics.errors import DataError, SourceError, StreamMetricsError
-from streammetrics.rows.batches import read
+from streammetrics.errors import ColumnError, DataError, SourceError, StreamMetricsError
+from streammetrics.rows.batches import faults
 from streammetrics.rows.columns import require_columns
 from streammetrics.rows.roles import Roles
 from streammetrics.sources.files import Files, PathLike, expand, in_parts
@@ -35,13 +35,14 @@ class Stream:
     """Batches to come, and how many rows they hold if that is known beforehand.
 
     ``again`` gives the same rows once more, in their order and numbered; ``place`` says in words where the row of a
-    number lies. Sources that can be read but once have neither.
+    number lies, and ``of`` what is counted. Sources that can be read but once have neither.
     """
 
     batches: Iterator[Any]
     rows: int | None = None
     again: Callable[[], Iterable[pl.DataFrame]] | None = None
     place: Callable[[int], str] = str
+    of: str = "rows"
 
     @contextmanager
     def naming_rows(self, roles: Sequence[Roles]) -> Iterator[None]:
@@ -51,32 +52,29 @@ class Stream:
         """
         try:
             yield
-        except DataError as error:
-            raise self._first_error(roles) or error from None
+        except (ColumnError, DataError) as error:
+            raise self._first_error(roles) or error from error.__cause__
 
-    def _first_error(self, roles: Sequence[Roles]) -> DataError | None:
+    def _first_error(self, roles: Sequence[Roles]) -> StreamMetricsError | None:
+        """The first error of the rows in their order, with all rows of the source until then as its number of rows."""
+        rows, batches = 0, iter(self.again() if self.again else ())
         try:
-            for batch in self.again() if self.again else ():
-                if error := _first_error(batch, roles):
-                    return error.at(self.place(batch[ROW][error.row or 0]))
-        except SourceError:  # it has changed
-            return None
+            for batch in batches:
+                rows += batch.height
+                if found := [fault for role in roles for fault in faults(batch, role)]:
+                    first = min(found, key=lambda fault: fault.row or 0)
+                    beginning = "" if _ended(batches) else "the first "
+                    return first.at(self.place(batch[ROW][first.row or 0]), f"{beginning}{rows:,} {self.of}")
+        except StreamMetricsError as error:
+            return error
         return None
 
 
-def _first_error(batch: pl.DataFrame, roles: Sequence[Roles]) -> DataError | None:
-    """The error of the first bad row of a batch, whichever column is checked first."""
-    found = None
-    while True:
-        try:
-            for role in roles:
-                read(batch, role)
-        except StreamMetricsError as error:
-            if not isinstance(error, DataError) or error.row is None:
-                return found
-            found, batch = error, batch.head(error.row)  # a row before it may be bad in another column
-        else:
-            return found
+def _ended(batches: Iterator[pl.DataFrame]) -> bool:
+    try:
+        return next(batches, None) is None
+    except SourceError:
+        return False
 
 
 def open_stream(source: Source, columns: Sequence[str], chunk: int) -> Stream:
@@ -165,9 +163,10 @@ def _dataset(dataset: Any, columns: Sequence[str], chunk: int) -> Stream:
 
     def place(row: int) -> str:
         try:
-            return in_parts(row, ((part.count_rows(), part.path) for part in dataset.get_fragments()))
-        except (ValueError, AttributeError):  # some rows are filtered out, or parts are no files
-            return f"row {row} of the dataset"
+            row, path = in_parts(row, ((part.count_rows(), part.path) for part in dataset.get_fragments()))
+        except (ValueError, AttributeError, IndexError):  # some rows are filtered out, or parts are no files
+            path = "the dataset"
+        return f"row {row} of {path}"
 
     with readable("the dataset"):
         return Stream(batches(), dataset.count_rows(), lambda: numbered(batches()), place)
@@ -219,7 +218,8 @@ def _plan(
         require_columns([*columns, *kept.meta.root_names()], plan.collect_schema().names())
         # Without any column (volume alone) rows would not be counted.
         used = plan.filter(kept).select(columns or pl.all())
-        return Stream(guarded(used.collect_batches(maintain_order=False), name), rows, again, place)
+        of = "rows" if where is None else "filtered rows"
+        return Stream(guarded(used.collect_batches(maintain_order=False), name), rows, again, place, of)
 
 
 def numbered(batches: Iterable[Any]) -> Iterator[pl.DataFrame]:
