@@ -732,7 +732,7 @@ def test_texts_that_stand_for_null(typed):
     csv = [typed.with_suffix(".csv"), "--y-true", "flag", "--y-score", "q", "--by", "g"]
     found = run("evaluate", *csv, "--null-value", "none", "--null-value", "de", "--metric", "rows", "--format", "csv")
     assert sorted(map(str, pl.read_csv(found.encode())["g"])) == ["DE", "FR", "None"]
-    assert "null_values= applies to CSV files" in run("evaluate", typed, *csv[1:], "--null-value", "none", code=2)
+    assert "--null-value applies to CSV files" in run("evaluate", typed, *csv[1:], "--null-value", "none", code=2)
 
 
 def test_one_threshold_and_positive_labels_of_models(typed):

@@ -1,10 +1,13 @@
 """Errors of the command line about columns and rows of a file, each with a fix that works."""
 
+import shlex
+
 import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
 
+import streammetrics as sm
 from streammetrics.cli import main
 
 ROWS = 5_000
@@ -109,3 +112,44 @@ def test_a_bad_row_at_the_beginning_of_a_long_file(folder, monkeypatch):
     monkeypatch.setattr("streammetrics.pipeline.BATCH", 1_000)
     write({500: "1.2", 3_000: "1.3"})
     assert "in 1 of the first 1,000 rows (first: 1.2 at row 500 " in evaluate(*EVALUATE, code=2)
+
+
+@pytest.mark.parametrize("name", ["model_score", "model score"])
+def test_few_scores_outside_of_0_and_1_are_faulty_rows(name, folder):
+    write({500: "1.2"})
+    pl.read_csv("churn.csv").rename({"model_score": name}).write_csv("churn.csv")
+    columns = ("--y-true", "churned", "--y-score", name)
+    message = evaluate(*columns, code=2)
+    fix, _, margins = message.partition("). ")[2].partition(". ")
+    assert margins == "Pass --domain real only for margins and other scores."
+    *words, option, condition = shlex.split(fix)
+    assert (" ".join(words), option) == ("Fix these rows, or drop them with", "--where")
+    evaluate(*columns, option, condition)
+    with pytest.raises(sm.DataError, match=r"or drop them with a filter\. Pass domain='real' only for margins"):
+        sm.evaluate("churn.csv", sm.binary(y_true="churned", y_score=name))
+    with pytest.raises(sm.DataError, match=r"drop them with a filter\. Pass domain"):
+        sm.evaluate("churn.csv", sm.binary(y_true="churned", y_score=(pl.col(name) * 1).alias("twice")))
+    write(dict.fromkeys(range(50), "1.2"))
+    assert "Pass probabilities, or --domain real for margins and other scores." in evaluate(*EVALUATE, code=2)
+
+
+@pytest.mark.parametrize("row", [4_000, 120_000])
+@pytest.mark.parametrize("task", [EVALUATE, ("--y-true", "model_score", "--y-score", "churned")])
+def test_text_among_numbers_can_stand_for_null(row, task, folder):
+    write({row: "n/a"}, rows=130_000)
+    message = evaluate(*task, code=2)
+    assert "'model_score' contains text that is not a number" in message
+    assert f"(first: 'n/a' at row {row} (line {row + 2}) of churn.csv). Fix the values" in message
+    assert message.endswith("or read the CSV files with --null-value n/a if it stands for null.")
+    if task == EVALUATE:
+        assert message != evaluate(*task, "--null-value", "n/a", code=2)  # a null
+        evaluate(*task, "--null-value", "n/a", "--nulls", "drop")
+    with pytest.raises(sm.StreamMetricsError, match=r"read the CSV files with polars.scan_csv\(null_values='n/a'\) if"):
+        sm.evaluate("churn.csv", sm.binary(y_true="churned", y_score="model_score"))
+
+
+def test_floats_after_many_integers_do_not_stand_for_null(folder):
+    pl.DataFrame({"y": [0, 1] * 60_000, "p": ["0"] * 119_999 + ["0.5"]}).write_csv("p.csv", quote_style="never")
+    message = evaluate("--y-true", "y", "--y-score", "p", file="p.csv", code=2)
+    assert "could not parse `0.5` as dtype `i64`" in message
+    assert "--null-value" not in message

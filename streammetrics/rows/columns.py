@@ -22,6 +22,7 @@ from streammetrics.rows.roles import INTEGERS, Roles
 from streammetrics.text import few
 
 TOLERANCE = 1e-4  # tolerance for the sum of the probabilities of a row
+FEW = 0.01  # of the rows are errors in the data, if scores are outside [0, 1]
 MOST_NAMES = 5  # columns named in a message
 DATES = (  # in place of the advice of Polars, which does not say where to define one
     "the format of the dates is unknown. Pass it, such as DATE(month, '%Y-%m') in SQL or "
@@ -103,6 +104,7 @@ class Reader:
             return column
         if column.dtype == pl.Null:
             return column.cast(pl.Boolean)
+        self._refuse_text(column)
         advice = ("Pass ", Argument("positive"), " to set the positive label")
         if not column.dtype.is_numeric():
             raise ColumnError(f"Column {name!r} must be Boolean or 0/1, got {column.dtype}. ", *advice, ".")
@@ -136,10 +138,22 @@ class Reader:
         """A score column as floats of its own type."""
         column, (low, high) = self._with_extent(column)
         if self.roles.probability and not (low >= 0 and high <= 1):
-            real = (", or ", Argument("domain", "real"), " for margins and other scores")
-            advice = real if self.roles.kind == "binary" else ()
-            self._refuse(column, ~column.is_between(0, 1), "scores outside [0, 1]", "Pass probabilities", *advice)
+            wrong = ~column.is_between(0, 1)
+            self._refuse(column, wrong, "scores outside [0, 1]", *self._probabilities_instead_of(column, wrong))
         return column
+
+    def _probabilities_instead_of(self, column: pl.Series, wrong: pl.Series) -> tuple[Part, ...]:
+        """The fix of scores outside [0, 1]: few of them are faulty rows, more can be margins."""
+        real, of_margins = Argument("domain", "real"), " for margins and other scores"
+        binary = self.roles.kind == "binary"
+        if int(wrong.sum()) >= FEW * len(column):
+            return ("Pass probabilities", *((", or ", real, of_margins) if binary else ()))
+        name = column.name
+        sql = name if name.isidentifier() else '"{}"'.format(name.replace('"', '""'))
+        kept = Argument("where", f"{sql} BETWEEN 0 AND 1 OR {sql} IS NULL", python="a filter")
+        of_file = name in self.frame.columns and self.frame.schema[name].is_numeric()  # not an expression or a list
+        fix = ("Fix these rows, or drop them with ", kept if of_file else "a filter")
+        return (*fix, *((". Pass ", real, " only", of_margins) if binary else ()))
 
     def weights(self, name: str) -> pl.Series:
         """A weight column as Float64, finite and nonnegative."""
@@ -256,11 +270,20 @@ class Reader:
             self._refuse(given, wrong, "integers that a 64-bit float cannot hold", advice)
         return column, found
 
-    @staticmethod
-    def _as_floats(column: pl.Series) -> pl.Series:
+    def _as_floats(self, column: pl.Series) -> pl.Series:
+        self._refuse_text(column)
         if not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
             raise ColumnError(f"Column {column.name!r} must be numeric, got {column.dtype}.")
         return column if column.dtype.is_float() else column.cast(pl.Float64)
+
+    def _refuse_text(self, column: pl.Series) -> None:
+        """Reject some text among numbers, which makes a column of a file a column of strings."""
+        if column.dtype != pl.String:
+            return
+        wrong = column.is_not_null() & column.cast(pl.Float64, strict=False).is_null()
+        if wrong.any() and 2 * int(wrong.sum()) < len(column):
+            first = column.filter(wrong)[0]
+            self._refuse(column, wrong, "text that is not a number", *null_instead_of(first))
 
     @staticmethod
     def _nan_to_null(column: pl.Series) -> pl.Series:
@@ -301,6 +324,12 @@ class Reader:
         if self.faults is None:
             raise error
         self.faults.append(error)
+
+
+def null_instead_of(text: str) -> tuple[Part, ...]:
+    """The fix of text among numbers, without the full stop."""
+    option = Argument("null_values", text, python=f"polars.scan_csv(null_values={text!r})")
+    return ("Fix the values, or read the CSV files with ", option, " if it stands for null")
 
 
 def equals(column: pl.Series, label: Any) -> pl.Series:

@@ -11,11 +11,12 @@ from typing import TypeAlias, TypeVar
 
 import polars as pl
 
-from streammetrics.errors import SourceError
+from streammetrics.errors import Argument, SourceError
 
 PathLike: TypeAlias = str | Path
 Part = TypeVar("Part")
 
+ROW = "__streammetrics_row__"  # the number of a row in its source, while a bad one is looked for
 TYPED_BY = 100_000  # rows of text that decide on the types of columns
 SEPARATORS = ",;\t|"
 WIDER = pl.ScanCastOptions(integer_cast="upcast", float_cast="upcast")  # where files differ in the width of numbers
@@ -65,7 +66,7 @@ class Files:
         if not self.null_values:
             return SCANS[min(kinds)](list(self.paths))
         if min(kinds) not in CSV:
-            raise SourceError(f"null_values= applies to CSV files, not to {str(self.paths[0])!r}.")
+            raise SourceError(Argument("null_values"), f" applies to CSV files, not to {str(self.paths[0])!r}.")
         return _scan_csv(list(self.paths), self.null_values)
 
     def place(self, row: int) -> str:
@@ -73,6 +74,12 @@ class Files:
         row, path = in_parts(row, ((self._rows_of([path]), path) for path in self.paths))
         line = f" (line {row + 2})" if _kind(path) in CSV and self._has_a_line_per_row(path) else ""
         return f"row {row}{line} of {path}"
+
+    def find(self, column: str, text: str) -> str | None:
+        """The place of the first row of CSV files that has some text in a column, if there is one."""
+        texts = _scan_csv(list(self.paths), typed_by=0).with_row_index(ROW)
+        found = texts.filter(pl.col(column).str.strip_chars('"') == text).select(ROW).head(1).collect()
+        return None if found.is_empty() else self.place(found.item())
 
     def _has_a_line_per_row(self, path: Path) -> bool:
         """Whether a file has no line besides its header and its rows, and thus no line break in a value."""
@@ -191,12 +198,12 @@ def _scan_ipc(paths: list[Path]) -> pl.LazyFrame:
     return pl.scan_ipc(paths, glob=False, hive_partitioning=_partitioned(paths))
 
 
-def _scan_csv(paths: list[Path], null_values: tuple[str, ...] = ()) -> pl.LazyFrame:
+def _scan_csv(paths: list[Path], null_values: tuple[str, ...] = (), typed_by: int = TYPED_BY) -> pl.LazyFrame:
     with paths[0].open(encoding="utf-8", errors="replace") as file:
         header = file.readline()
     separator = max(SEPARATORS, key=header.count)
     nulls = list(null_values) or None
-    return pl.scan_csv(paths, glob=False, infer_schema_length=TYPED_BY, separator=separator, null_values=nulls)
+    return pl.scan_csv(paths, glob=False, infer_schema_length=typed_by, separator=separator, null_values=nulls)
 
 
 def _scan_delta(tables: list[Path]) -> pl.LazyFrame:

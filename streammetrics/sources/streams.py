@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,9 +14,9 @@ import polars as pl
 
 from streammetrics.errors import ColumnError, DataError, SourceError, StreamMetricsError
 from streammetrics.rows.batches import faults
-from streammetrics.rows.columns import require_columns
+from streammetrics.rows.columns import null_instead_of, require_columns
 from streammetrics.rows.roles import Roles
-from streammetrics.sources.files import Files, PathLike, expand, in_parts
+from streammetrics.sources.files import ROW, Files, PathLike, expand, in_parts
 from streammetrics.system.lazy import pa
 from streammetrics.text import few
 
@@ -24,7 +24,7 @@ Source: TypeAlias = Any
 Name: TypeAlias = str | Callable[[], str]  # of a source, for messages; found out once it is needed
 
 ADVICE = re.compile(r"[.,]? (?:hint:|consider passing)", re.IGNORECASE)  # of Polars, to those who call Polars
-ROW = "__streammetrics_row__"  # the number of a row in its source, while a bad one is looked for
+UNPARSED = re.compile(r"could not parse `(?P<text>.*)` as dtype `[iuf]\d+` at column '(?P<column>.*)' \(")  # by Polars
 
 
 UNREADABLE = (Exception, pl.exceptions.PanicException)  # of readers in Rust, whose panics are no Exception
@@ -195,7 +195,32 @@ def _files(files: Files, columns: Sequence[str], chunk: int) -> Stream:
         return files.name
 
     with readable(culprit):
-        return _plan(files.scan(), columns, chunk, culprit, files.known_rows, files.place, files.where)
+        stream = _plan(files.scan(), columns, chunk, culprit, files.known_rows, files.place, files.where)
+        again = stream.again or tuple
+        return replace(stream, batches=_naming_text(stream.batches, files), again=lambda: _naming_text(again(), files))
+
+
+def _naming_text(batches: Iterable[Any], files: Files) -> Iterator[Any]:
+    """Batches of files, whose errors name the place of text in a column that begins with numbers, and the fix."""
+    try:
+        yield from batches
+    except SourceError as error:
+        found = UNPARSED.search(str(error))
+        text = found["text"].strip('"') if found else ""
+        place = files.find(found["column"], text) if found and not _is_number(text) else None
+        if found is None or place is None:
+            raise
+        of = f"Column {found['column']!r} contains text that is not a number (first: {text!r} at {place}). "
+        raise SourceError(of, *null_instead_of(text), ".") from error
+
+
+def _is_number(text: str) -> bool:
+    """Whether a text is a number, such as a float among integers."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _plan(
