@@ -369,6 +369,9 @@ def test_the_command_equals_the_library(saved, tmp_path):
     report = sm.Accumulator.load(saved).finalize()
     shown = run(saved, "log_loss", "--model", "one")
     assert re.search(r"^a = 1 .* 6,\d{3} .*33.\d%", shown, re.MULTILINE)
+    assert "is the excess loss: the share of the distance of log_loss from its best value that would disappear" in (
+        " ".join(shown.split())
+    )
     run(saved, "accuracy", "--model", "two", "--threshold", "0.2", "--format", "parquet", "-o", tmp_path / "found")
     assert pl.read_parquet(tmp_path / "found").equals(report.slices("accuracy", model="two", threshold=0.2))
     options = ["--by", "c", "--depth", 1, "--min-rows", 100, "--fdr", 0.01, "--confidence", 0.9]
@@ -385,6 +388,8 @@ def test_the_page_has_a_section_if_there_is_something_to_search(saved):
     made = page(report)
     assert "Slices of one in which log_loss is worse" in made
     assert made.count('<th scope="row">a = 1</th>') == 2
+    assert "excess loss" in made
+    assert "Slices are sorted by it." in made
     assert "Where it fails" not in page(report.rollup("a"))  # three groups
     wide = report_of(rows_of().with_columns(d=pl.int_range(pl.len()) % 12), ["d"])
     assert "No slices in which log_loss is significantly worse." in page(wide)

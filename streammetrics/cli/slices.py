@@ -14,6 +14,11 @@ from streammetrics.cli.output import write
 from streammetrics.cli.root import command
 from streammetrics.cli.widths import width
 
+CAPTION = (
+    "The last column is the excess loss: the share of the distance of {} from its best value that would disappear if "
+    "the slice were as good as the rest. Slices are sorted by it."
+)
+
 
 @command("slices", "streammetrics slices week.state log_loss --depth 2 --min-rows 500")
 @click.argument("state", type=click.Path(path_type=Path))
@@ -52,5 +57,8 @@ def slices_command(
     given: dict[str, Any] = {"model": model, "threshold": threshold, "label": label}
     keys = {name: value for name, value in given.items() if value is not None}
     found = report.slices(metric, depth=depth, min_rows=min_rows, fdr=fdr, **keys)
-    nothing = f"No slices in which {metric} is significantly worse than in the rest."
-    write(found, text.slices(found, width()) if found.height else nothing, form, output)
+    if found.height:
+        shown = f"{text.slices(found, width())}\n{text.filled(CAPTION.format(metric), width())}"
+    else:
+        shown = f"No slices in which {metric} is significantly worse than in the rest."
+    write(found, shown, form, output)

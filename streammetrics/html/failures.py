@@ -43,7 +43,9 @@ def _section(metric: str, columns: list[str], found: list[tuple[dict[str, Any], 
     what = "Slices of up to two group columns" if len(columns) > 1 else f"Values of {markup(columns[0])}"
     return (
         f"<p>{what} in which {metric} is significantly worse than in all other rows, at a false discovery rate of 5%."
-        f"{' Slices explained by another slice are omitted.' if len(columns) > 1 else ''}</p>{tables}"
+        f"{' Slices explained by another slice are omitted.' if len(columns) > 1 else ''} Excess loss: the share of the "
+        f"distance of {metric} from its best value that would disappear if the slice were as good as all other rows. "
+        f"Slices are sorted by it.</p>{tables}"
     )
 
 
@@ -55,7 +57,7 @@ def _slices(metric: str, key: dict[str, Any], columns: list[str], frame: pl.Data
     name = columns[0] if len(columns) == 1 else "slice"
     if len(columns) == 1:  # whose name the header has
         frame = frame.with_columns(pl.col("slice").str.strip_prefix(f"{name} = "))
-    header = (name, metric, "rest", "difference", "rows", "share of rows", "share of loss")
+    header = (name, metric, "rest", "difference", "rows", "share of rows", "excess loss")
     made = table(header, _cells(list(rows(frame))), f"Slices{of} in which {metric} is worse", sortable=True)
     return heading + scrolled(made, f"slices{of}")
 

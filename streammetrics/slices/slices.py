@@ -68,11 +68,11 @@ def slices(
             there are several.
 
     Returns:
-        One row per finding, by descending share of the loss: the group columns (null if the slice has any value),
+        One row per finding, by descending excess loss: the group columns (null if the slice has any value),
         ``slice`` (the same as text), ``metric``, ``value``, ``rest`` (the metric of all other rows), ``difference``
         (value - rest) with ``ci_lower`` and ``ci_upper``, ``p_value``, ``rows``, ``share_of_rows``, and
-        ``share_of_loss``: the share of the distance of the metric of all rows from its best value that would vanish if
-        the slice were as good as the rest (null if there is no best value).
+        ``share_of_loss``, the excess loss: the share of the distance of the metric of all rows from its best value that
+        would vanish if the slice were as good as the rest (null if there is no best value).
 
     Raises:
         MetricError: If the metric is unknown, has no preferred direction or no confidence intervals here, or is
