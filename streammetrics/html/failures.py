@@ -43,9 +43,9 @@ def _section(metric: str, columns: list[str], found: list[tuple[dict[str, Any], 
     what = "Slices of up to two group columns" if len(columns) > 1 else f"Values of {markup(columns[0])}"
     return (
         f"<p>{what} in which {metric} is significantly worse than in all other rows, at a false discovery rate of 5%."
-        f"{' Slices explained by another slice are omitted.' if len(columns) > 1 else ''} Excess loss: the share of the "
-        f"distance of {metric} from its best value that would disappear if the slice were as good as all other rows. "
-        f"Slices are sorted by it.</p>{tables}"
+        f"{' Slices explained by another slice are omitted.' if len(columns) > 1 else ''} Excess loss: the share of "
+        f"the distance of {metric} from its best value that would disappear if the slice were as good as all other "
+        f"rows. Slices are sorted by it.</p>{tables}"
     )
 
 
