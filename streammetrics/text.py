@@ -152,11 +152,12 @@ def bound(lower: float | None, upper: float | None) -> str:
 def few(values: Iterable[object]) -> str:
     """Return the first of some values, and the number of further ones.
 
-    >>> few("abc"), few(range(100))
-    ("'a', 'b', 'c'", '0, 1, 2, 3, 4 and 95 more')
+    >>> few("abc"), few(range(100)), few(range(6))
+    ("'a', 'b', 'c'", '0, 1, 2, 3, 4 and 95 more', '0, 1, 2, 3, 4, 5')
     """
     shown = [repr(value) for value in values]
-    return ", ".join(shown[:FEW]) + (f" and {len(shown) - FEW:,} more" if len(shown) > FEW else "")
+    most = shown_of(len(shown), FEW)
+    return ", ".join(shown[:most]) + (f" and {len(shown) - most:,} more" if len(shown) > most else "")
 
 
 def shown_of(size: int, most: int = LONGEST) -> int:
@@ -284,15 +285,15 @@ def drifts(frame: pl.DataFrame, note: str | None = None, width: int | None = Non
 
 
 def slices(frame: pl.DataFrame, width: int | None = None) -> str:
-    """Return the frame of slices as text: one row per slice, with the share of the loss it explains."""
-    header = ("slice", "value", "rest", "difference", "interval", "rows", "share of rows", "share of loss")
+    """Return the frame of slices as text: one row per slice, with its excess loss."""
+    header = ("slice", "value", "rest", "difference", "interval", "rows", "share of rows", "excess loss")
     cells = [
         (
             r["slice"],
             *(beside(r[c], r["ci_lower"], r["ci_upper"]) for c in ("value", "rest", "difference")),
             interval(r["ci_lower"], r["ci_upper"]),
             *(f"{r['rows']:,}", f"{r['share_of_rows']:.1%}"),
-            "" if r["share_of_loss"] is None else f"{r['share_of_loss']:.1%}",
+            "" if r["excess_loss"] is None else f"{r['excess_loss']:.1%}",
         )
         for r in rows(frame.head(shown_of(frame.height)))
     ]

@@ -76,7 +76,7 @@ def test_two_failures_that_overlap_are_both_found():
     failing = (pl.col("a") == 0) | ((pl.col("b") == 3) & (pl.col("c") == "x"))
     found = report_of(rows_of(60_000, failing=failing)).slices("log_loss")
     assert set(found["slice"]) == {"a = 0", "b = 3 and c = x"}
-    assert found["share_of_loss"].is_sorted(descending=True)
+    assert found["excess_loss"].is_sorted(descending=True)
 
 
 @pytest.mark.thorough
@@ -146,7 +146,7 @@ def test_every_slice_and_its_rest_against_the_rows(metric, monkeypatch):
             assert value == (None if truth is None else pytest.approx(truth, rel=1e-9))
         if metric in ("log_loss", "mae"):  # as much of the loss as would vanish
             as_the_rest = row["rest"] * 900 / (plain(data, metric) * 900)
-            assert row["share_of_loss"] == pytest.approx(1 - as_the_rest, abs=1e-9)
+            assert row["excess_loss"] == pytest.approx(1 - as_the_rest, abs=1e-9)
 
 
 @pytest.mark.thorough
@@ -253,7 +253,7 @@ def test_what_cannot_be_searched_is_refused():
 def test_nothing_to_search_gives_an_empty_frame():
     data = rows_of(2_000)
     columns = [*COLUMNS, "slice", "metric", "value", "rest", "difference", "ci_lower", "ci_upper", "p_value"]
-    columns += ["rows", "share_of_rows", "share_of_loss"]
+    columns += ["rows", "share_of_rows", "excess_loss"]
     for report in (report_of(data), report_of(data.clear()), report_of(data.with_columns(y=True))):
         for metric in ("accuracy", "roc_auc"):
             found = report.slices(metric, min_rows=5_000)
@@ -369,7 +369,7 @@ def test_the_command_equals_the_library(saved, tmp_path):
     report = sm.Accumulator.load(saved).finalize()
     shown = run(saved, "log_loss", "--model", "one")
     assert re.search(r"^a = 1 .* 6,\d{3} .*33.\d%", shown, re.MULTILINE)
-    assert "is the excess loss: the share of the distance of log_loss from its best value that would disappear" in (
+    assert "Excess loss: the share of the distance of log_loss from its best value that would disappear" in (
         " ".join(shown.split())
     )
     run(saved, "accuracy", "--model", "two", "--threshold", "0.2", "--format", "parquet", "-o", tmp_path / "found")
@@ -405,7 +405,7 @@ def test_the_page_heads_the_slices_of_each_model_and_names_the_only_column_once(
     data = rows_of(failing=place.is_in([3, 5])).with_columns(q=pl.col("p").sqrt(), place=place)
     report = sm.binary(y_true="y", y_score={"old": "p", "new": "q"}, by="place").update(data).finalize()
     text = page(report).split('id="failures"')[1].split("</section>")[0]
-    assert re.findall('<h3 class="over">(.*?)</h3>', text) == ["new", "old"]
+    assert re.findall('<h3 class="over">(.*?)</h3>', text) == ["old", "new"]
     assert text.count('<button type="button">place</button>') == 2
     assert re.findall('<th scope="row">(.*?)</th>', text) == ["5", "3"] * 2
     assert "Values of place in which log_loss" in text

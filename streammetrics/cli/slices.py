@@ -15,7 +15,7 @@ from streammetrics.cli.root import command
 from streammetrics.cli.widths import width
 
 CAPTION = (
-    "The last column is the excess loss: the share of the distance of {} from its best value that would disappear if "
+    "Excess loss: the share of the distance of {} from its best value that would disappear if "
     "the slice were as good as the rest. Slices are sorted by it."
 )
 

@@ -17,6 +17,7 @@ from streammetrics.history.breaches import breaches
 from streammetrics.history.rules import Rule
 from streammetrics.history.views import Cut, Part, View
 from streammetrics.history.windows import Windows, after, clock, time_of
+from streammetrics.html.cards import prose
 from streammetrics.html.history import ALL_ROWS, Course, Measure, Watched
 from streammetrics.reading.available import columns_of
 from streammetrics.reading.distributions import distributions
@@ -209,7 +210,7 @@ def _metrics(empty: Accumulator, given: Sequence[str] | None, rules: Sequence[Ru
 
 def _meanings(empty: Accumulator, names: Sequence[str]) -> dict[str, str]:
     """A description of each metric."""
-    return {metric.name: metric.summary.replace("`", "") for metric in empty.finalize(names).metrics}
+    return {metric.name: prose(metric.summary) for metric in empty.finalize(names).metrics}
 
 
 def _distribution(empty: Accumulator, windows: pl.Series) -> str | None:

@@ -68,7 +68,7 @@ def _cells(found: list[dict[str, Any]]) -> Iterator[list[Cell]]:
         for c in ("value", "rest", "difference")
     )
     for row, value, rest, difference in zip(found, *columns, strict=True):
-        shares = [Cell("" if row[c] is None else f"{row[c]:.1%}", row[c]) for c in ("share_of_rows", "share_of_loss")]
+        shares = [Cell("" if row[c] is None else f"{row[c]:.1%}", row[c]) for c in ("share_of_rows", "excess_loss")]
         yield [
             Cell(row["slice"], head=True),
             *(Cell(value, row["value"]), Cell(rest, row["rest"])),

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 CONFIDENCE = 0.95  # of intervals, if a report has none
 COLUMNS = (
     *(SLICE, "metric", "value", "rest", "difference", "ci_lower", "ci_upper", "p_value"),
-    *("rows", "share_of_rows", "share_of_loss"),
+    *("rows", "share_of_rows", "excess_loss"),
 )
 
 
@@ -71,7 +71,7 @@ def slices(
         One row per finding, by descending excess loss: the group columns (null if the slice has any value),
         ``slice`` (the same as text), ``metric``, ``value``, ``rest`` (the metric of all other rows), ``difference``
         (value - rest) with ``ci_lower`` and ``ci_upper``, ``p_value``, ``rows``, ``share_of_rows``, and
-        ``share_of_loss``, the excess loss: the share of the distance of the metric of all rows from its best value that
+        ``excess_loss``: the share of the distance of the metric of all rows from its best value that
         would vanish if the slice were as good as the rest (null if there is no best value).
 
     Raises:
@@ -82,7 +82,7 @@ def slices(
     >>> import streammetrics as sm
     >>> batch = {"y": [1, 0] * 500, "z": [1, 0] * 400 + [0, 1] * 100, "g": ["a"] * 800 + ["b"] * 200}
     >>> report = sm.binary(y_true="y", y_pred="z", by="g").update(batch).finalize()
-    >>> report.slices("accuracy", min_rows=100).select("slice", "value", "rest", "rows", "share_of_loss").rows()
+    >>> report.slices("accuracy", min_rows=100).select("slice", "value", "rest", "rows", "excess_loss").rows()
     [('g = b', 0.0, 1.0, 200, 1.0)]
     """
     from streammetrics.slices.lots import all_lots  # when they are needed: they take a while to import
@@ -167,5 +167,5 @@ def _ranked(frame: pl.DataFrame, metric: Metric, overall: float | None, rows: in
     gain = pl.lit(overall, pl.Float64) - pl.col("rest")
     sound = overall is not None and math.isfinite(best) and overall != best
     loss = pl.when(sound).then(gain / (pl.lit(overall, pl.Float64) - best))
-    shares = frame.with_columns(share_of_rows=pl.col("rows") / rows, share_of_loss=loss)
+    shares = frame.with_columns(share_of_rows=pl.col("rows") / rows, excess_loss=loss)
     return shares.sort(gain.abs(), descending=True, nulls_last=True, maintain_order=True)
