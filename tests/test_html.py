@@ -151,6 +151,18 @@ def test_values_without_an_interval_have_the_decimals_of_others():
     assert [len(value) for value in values.values()] == [4, 4]
 
 
+def test_each_label_has_a_row_with_its_metrics():
+    acc = sm.multiclass(y_true="y", y_pred="z").update({"y": ["a", "a", "b"], "z": ["a", "b", "b"]})
+    found = re.search('<h2 id="labels">Labels</h2>(.*?)</section>', page(acc.finalize()), re.DOTALL).group(1)
+    for label, values in {"a": ["1", "0.50", "0.67", "2"], "b": ["0.50", "1", "0.67", "1"]}.items():
+        row = re.search(f'<tr><th scope="row">{label}</th>(.*?)</tr>', found).group(1)
+        assert [float(x) for x in re.findall('data-v="([^"]+)"', row)] == pytest.approx(
+            list(map(float, values)), abs=0.01
+        )
+    binary = sm.binary(y_true="y", y_pred="z").update({"y": [0, 1], "z": [0, 1]}).finalize()
+    assert 'id="labels"' not in page(binary)
+
+
 def test_costs_name_the_best_threshold(report):
     total = report.rollup("model")
     found = total.operating_point(minimize="cost(fp=1, fn=10)").filter(model="old")["threshold"][0]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from streammetrics.html.cards import listed, prose
 from streammetrics.html.sections import filtered
 from streammetrics.html.tables import groups_table, metrics_table, of_all_labels
@@ -21,6 +23,15 @@ def numbers(total: Report) -> str:
     return f'<ul class="bounded">{_bounded(total)}</ul>{filtered(made, "metrics")}'
 
 
+def labels(total: Report) -> str:
+    """Return the table of the labels, with their metrics in columns; empty without labels."""
+    frame = total.frame.filter(pl.col("label").is_not_null()) if "label" in total.frame.columns else pl.DataFrame()
+    if frame.is_empty():
+        return ""
+    made = groups_table(frame, [*total.by, "label"], "Metrics of each label", sortable=True)
+    return f"<p>{_below(total)} Click a column header to sort.</p>{filtered(made, 'labels')}"
+
+
 def groups(report: Report) -> str:
     """Return the table of the groups, with a filter field."""
     frame = of_all_labels(report.frame)
@@ -31,10 +42,14 @@ def groups(report: Report) -> str:
         frame = frame.join(largest.select(report.by), on=report.by, how="semi", nulls_equal=True, maintain_order="left")
         note = f" Only the {GROUPS:,} largest of {sizes.height:,} groups are listed."
     made = groups_table(frame, report.by, "Metrics of each group", sortable=True)
-    below = "Below each value: its certified bounds (±). Values without bounds are exact."
+    return f"<p>{_below(report)}{note} Click a column header to sort.</p>{filtered(made, 'groups')}"
+
+
+def _below(report: Report) -> str:
+    """What stands below the values of a table."""
     if report.confidence:
-        below = "Below each value: its confidence interval, or its certified bounds (±) if it has none."
-    return f"<p>{below}{note} Click a column header to sort.</p>{filtered(made, 'groups')}"
+        return "Below each value: its confidence interval, or its certified bounds (±) if it has none."
+    return "Below each value: its certified bounds (±). Values without bounds are exact."
 
 
 def _bounded(report: Report) -> str:

@@ -16,7 +16,7 @@ from streammetrics.html.failures import failures
 from streammetrics.html.fairness import criteria, metrics_of
 from streammetrics.html.figures import figures
 from streammetrics.html.models import compared_models
-from streammetrics.html.numbers import groups, numbers
+from streammetrics.html.numbers import groups, labels, numbers
 from streammetrics.html.sections import Section
 from streammetrics.rows.roles import MODEL
 
@@ -69,6 +69,7 @@ def _sections(report: Report, total: Report, models: list[str], over: str | None
     """Sections, from the most important to all numbers."""
     yield Section("models", "Models compared", compared_models(total))
     yield Section("results", "Results of all rows", cards(total, models))
+    yield Section("labels", "Labels", labels(total))
     yield Section("failures", "Where it fails", failures(report, models))
     if over is not None:
         fair = criteria(report, over) + draw("fair", metrics_of(report, over))
