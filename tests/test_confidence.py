@@ -513,3 +513,10 @@ def test_a_metric_can_say_why_it_has_no_interval():
     report = sm.binary(**LABELS).update(data()).finalize([false_alarm_share], confidence=0.9)
     assert report["false_alarm_share"].note == "no interval: a share of a test"
     assert false_alarm_share.with_average("macro").interval == false_alarm_share.interval
+
+
+def test_an_undefined_percentage_is_not_a_missing_sum():
+    y = np.linspace(0, 1, 100)  # 0/0 for the first row
+    report = sm.regression(y_true="y", y_pred="y").update({"y": y}).finalize(confidence=0.95)
+    assert not any("the state lacks" in (note or "") for note in report.frame["note"])
+    assert "no interval: " in report["mae"].note

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 from polars import Expr
 
 from streammetrics.frame import ESTIMATE, LIMITS, NO_LIMITS, noted
@@ -74,7 +75,9 @@ def _known(metric: Metric, statistic: Statistic, view: View, table: pl.DataFrame
     expressions = closed(metric, twins) is not None
     of_auc = _has_auc(metric) and not weighted
     found = expressions or of_auc or _influence(metric, statistic, view, table) is not None
-    return {"weighted": weighted, "found": found, "known": not any(table[c].is_nan().any() for c in later)}
+    undefined = pl.any_horizontal((cs.float() - cs.by_name(later)).is_nan(), pl.lit(False))  # such as 0/0, in any state
+    whole = table.filter(~undefined)
+    return {"weighted": weighted, "found": found, "known": not any(whole[c].is_nan().any() for c in later)}
 
 
 def _influence(metric: Metric, statistic: Statistic, view: View, table: pl.DataFrame) -> Influence | None:
