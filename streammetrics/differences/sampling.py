@@ -7,10 +7,9 @@ from math import log, sqrt
 import polars as pl
 from polars import Expr
 
-from streammetrics.differences.distances import GROUP, SMALLEST_SHARE, quantile_bins
+from streammetrics.differences.distances import CURRENT, GROUP, REFERENCE, SMALLEST_SHARE, js, psi, quantile_bins
 from streammetrics.uncertainty.distributions import normal_quantile, upper_level
 
-REFERENCE, CURRENT = pl.col("reference"), pl.col("current")
 A, B, N, M, BINS = (pl.col(c) for c in ("a", "b", "n", "m", "bins"))
 CENTER = "center"
 WITH_INTERVALS = ("psi", "js", "ks")
@@ -40,22 +39,22 @@ def drift_intervals(table: pl.DataFrame, bins: int, confidence: float) -> pl.Dat
     """
     z = normal_quantile(upper_level(confidence))
     kept, either = pl.max_horizontal(A, SMALLEST_SHARE), pl.max_horizontal(B, SMALLEST_SHARE)
-    psi = _of_shares(
-        value=(either - kept) * (either / kept).log(),
+    of_psi = _of_shares(
+        value=psi(A, B),
         slopes=((kept / either).log() + 1 - either / kept, (either / kept).log() + 1 - kept / either),
         bends=(1 / kept + either / kept**2, 1 / either + kept / either**2),
         scale=1.0,
         z=z,
     )
     slopes = tuple(pl.when(side > 0).then((2 * side / (A + B)).log(2) / 2).otherwise(0.0) for side in (A, B))
-    js = _of_shares(
-        value=A * slopes[0] + B * slopes[1],
+    of_js = _of_shares(
+        value=js(A, B),
         slopes=(slopes[0], slopes[1]),
         bends=tuple(pl.when(x > 0).then(y / (x * (A + B) * 2 * log(2))).otherwise(0.0) for x, y in ((A, B), (B, A))),
         scale=JS_OF_PSI,
         z=z,
     )
-    of_shares = _shares(table, bins).group_by(GROUP, maintain_order=True).agg(psi=psi, js=js)
+    of_shares = _shares(table, bins).group_by(GROUP, maintain_order=True).agg(psi=of_psi, js=of_js)
     distance = (REFERENCE.cum_sum() / REFERENCE.sum() - CURRENT.cum_sum() / CURRENT.sum()).abs().max()
     reach = sqrt(-log((1 - confidence) / 2) / 2) * (1 / REFERENCE.sum() + 1 / CURRENT.sum()).sqrt()
     along = table.group_by(GROUP, maintain_order=True).agg(ks=_limits(distance, reach))
