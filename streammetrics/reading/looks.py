@@ -9,6 +9,7 @@ import polars as pl
 
 from streammetrics.errors import MetricError
 from streammetrics.frame import LIMITS, keys_of, noted
+from streammetrics.keys import require_free
 from streammetrics.metrics import Metric
 from streammetrics.reading.available import find
 from streammetrics.reading.confidence import is_weighted
@@ -19,7 +20,7 @@ from streammetrics.uncertainty.distributions import normal_quantile, upper_level
 from streammetrics.uncertainty.limits import Range
 from streammetrics.uncertainty.sequences import errors_wide, share_limits
 
-ROWS, TOTAL = "number of rows", "rows of the share"  # names of no group column
+ROWS, TOTAL = "number of rows", "rows of the share"
 NUMBERS = ["value", *LIMITS, ROWS, TOTAL]
 PLACE = "place in the frame"
 CONTRACT = "valid at every look at one growing set of rows"
@@ -88,6 +89,7 @@ def with_total(frame: pl.DataFrame, state: State, metric: Metric) -> pl.DataFram
 
 def with_count(frame: pl.DataFrame, state: State, metric: str, name: str) -> pl.DataFrame:
     """The frame with a metric that counts rows, as one more column."""
+    require_free(state.keys.columns, [name], "a name that rules and intervals use")
     counts = estimate(state, find(metric, state.statistics, state.labels))
     keys = [
         c for c in keys_of(counts) if c in frame.columns and (c in state.keys.columns or not counts[c].null_count())
