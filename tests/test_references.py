@@ -191,6 +191,12 @@ def test_quantile_calibration(bins):
     assert (curve["lower"] == curve["upper"]).all()
 
 
+def test_quantile_calibration_of_equal_scores_is_this_score():
+    acc = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.7] * 3})
+    bins = acc.finalize().curve("quantile_calibration")
+    assert bins.select("lowest", "highest", "mean_score", "lower", "upper").row(0) == (0.7,) * 5
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("capacity", [8, 64, 4096])
 def test_quantile_calibration_contains_the_scores_of_its_rows(capacity, weighted):

@@ -103,7 +103,8 @@ def quantile_calibration(table: pl.DataFrame, bins: int, by: Sequence[str] = ())
     if by:
         middle, total = middle.over(by), total.over(by)
     place = (middle / total * bins).floor().clip(0, bins - 1)
-    lower, upper = ((pl.col(end) * rows).sum() / rows.sum() for end in ("low", "high"))
+    scores = pl.col("low").min(), pl.col("high").max()  # rounding never takes a mean out of them
+    lower, upper = (((pl.col(end) * rows).sum() / rows.sum()).clip(*scores) for end in ("low", "high"))
     return (
         table.with_columns(weight=pl.col("neg") + pl.col("pos"))
         .filter(rows > 0)
