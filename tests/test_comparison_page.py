@@ -105,6 +105,13 @@ def test_other_tasks(tmp_path):
     assert "<td>x</td>" in comparison_page(sm.compare(acc, acc), ("a", "b"))
 
 
+def test_scores_without_labels_are_compared_with_those_of_all_rows(tmp_path):
+    labeled, unlabeled = scored(), sm.predictions(y_score="p").update({"p": rng.random(500)})
+    for sides in ((labeled, unlabeled), (unlabeled, labeled)):
+        sm.drift(*sides).save_html(tmp_path / "page.html")
+        assert "<h3>Distribution of scores</h3>" in (tmp_path / "page.html").read_text()
+
+
 def test_sides_need_names(tmp_path):
     found = sm.compare(scored(), scored())
     with pytest.raises(sm.ReportError, match="Both sides have the name 'a'"):

@@ -63,8 +63,12 @@ class Together:
         return rows.filter(pl.col(WHICH) == keys[WHICH]) if WHICH in keys else rows
 
     def curve(self, kind: str, order: Any = "tied") -> pl.DataFrame:
-        """A curve of every report and group."""
-        return self._all(lambda report: report.curve(kind, order))
+        """A curve of every report and group; scores of all rows alike if a report has no labels."""
+        found = self._all(lambda report: report.curve(kind, order))
+        if {"count", "negatives", "positives"} <= {*found.columns}:
+            both = pl.col("negatives") + pl.col("positives")
+            found = found.select(pl.exclude("count", "negatives", "positives"), count=pl.coalesce("count", both))
+        return found
 
     def confusion_counts(self) -> pl.DataFrame:
         """The confusion counts."""
