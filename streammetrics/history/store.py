@@ -379,7 +379,8 @@ class MetricStore:
     def compact(self, *, vacuum: bool = True) -> None:
         """Merge the rows of each group, and small files. Query results do not change, bit for bit.
 
-        Windows whose groups have a single row each are skipped. Concurrent appends are possible.
+        Windows whose groups have a single row each are skipped. Concurrent appends are possible, but run one compaction
+        at a time: if two overlap, Delta Lake can keep the results of both, and rows then count twice.
 
         Args:
             vacuum: Whether to delete files that have not been in use for a week.
