@@ -12,9 +12,8 @@ from streammetrics import charts
 from streammetrics.errors import ReportError
 from streammetrics.html import pictures
 from streammetrics.html.differences import differences
-from streammetrics.html.document import document, resource
 from streammetrics.html.figures import figures
-from streammetrics.html.sections import Section, filtered, scrolled
+from streammetrics.html.sections import Section, filtered, page_of, scrolled
 from streammetrics.html.tables import Cell, key_cell, table
 from streammetrics.markup import markup
 from streammetrics.text import bound, interval, rows, said
@@ -50,19 +49,8 @@ def comparison_page(
     """
     if names[0] == names[1]:
         raise ReportError(f"Both sides have the name {names[0]!r}. Pass two different names.")
-    scripts = resource("page.js")
-    if interactive:
-        scripts = "\n".join((charts.script(), resource("charts.js"), scripts))
-    sections = [s for s in _sections(comparison, names, interactive, moved) if s.content]
-    return document(
-        "page",
-        title,
-        resource("page.css"),
-        scripts,
-        lead=_lead(comparison, names),
-        contents="".join(section.link for section in sections),
-        sections="\n".join(section.html for section in sections),
-    )
+    sections = _sections(comparison, names, interactive, moved)
+    return page_of(title, _lead(comparison, names), sections, interactive)
 
 
 def _lead(comparison: Comparison, names: tuple[str, str]) -> str:
@@ -88,7 +76,7 @@ def _sections(
     yield Section("differences", "Differences", _differences(total, names))
     if moved is not None:
         yield Section("drift", "Drift of distributions", _drift(*moved, comparison.b.by))
-    yield Section("groups", "Groups", _groups(comparison, names))
+    yield Section("groups", "Groups", _groups(comparison, total, names))
     if comparison.a.by == comparison.b.by:
         both = charts.Together(dict(zip(names, (total.a, total.b), strict=True)))
         for identity, heading, makers in (
@@ -114,11 +102,11 @@ def _differences(total: Comparison, names: tuple[str, str]) -> str:
     return said + note + filtered(differences(frame, a, b, f"Differences of {b} from {a}"), "metrics")
 
 
-def _groups(comparison: Comparison, names: tuple[str, str]) -> str:
+def _groups(comparison: Comparison, total: Comparison, names: tuple[str, str]) -> str:
     """The differences of the first metric in each group, those with a better side first."""
     by = tuple(comparison.b.by)
-    metric = pictures.headline(comparison.total.b)
-    if comparison.total.b.by == comparison.b.by or metric is None:
+    metric = pictures.headline(total.b)
+    if total.b.by == comparison.b.by or metric is None:
         return ""
     frame = comparison.frame.filter(metric=metric.name)
     size = pl.col("difference").abs()

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from streammetrics import charts
 from streammetrics.charts import Picture
 from streammetrics.html import pictures
 from streammetrics.html.cards import cards
 from streammetrics.html.decision import at_thresholds, best_thresholds, highest_scores
-from streammetrics.html.document import document, resource
 from streammetrics.html.evaluated import evaluated
 from streammetrics.html.failures import failures
 from streammetrics.html.fairness import criteria, metrics_of
 from streammetrics.html.figures import figures
 from streammetrics.html.models import compared_models
 from streammetrics.html.numbers import groups, labels, numbers
-from streammetrics.html.sections import Section
+from streammetrics.html.sections import Section, page_of
 from streammetrics.rows.roles import MODEL
 
 if TYPE_CHECKING:
@@ -40,23 +38,12 @@ def page(
     """
     total = of_all_rows(report)
     models = total.by
-    scripts = resource("page.js")
-    if interactive:
-        scripts = "\n".join((charts.script(), resource("charts.js"), scripts))
 
     def draw(name: str, makers: Iterable[Callable[[], Picture]]) -> str:
         return figures(pictures.drawable(makers), name, interactive)
 
-    shown = [section for section in _sections(report, total, models, fairness, draw) if section.content]
-    return document(
-        "page",
-        title,
-        resource("page.css"),
-        scripts,
-        lead=evaluated(report, total, models, source),
-        contents="".join(section.link for section in shown),
-        sections="\n".join(section.html for section in shown),
-    )
+    sections = _sections(report, total, models, fairness, draw)
+    return page_of(title, evaluated(report, total, models, source), sections, interactive)
 
 
 def of_all_rows(report: Report) -> Report:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from streammetrics import charts
+from streammetrics.html.document import document, resource
 from streammetrics.markup import markup
 
 
@@ -27,6 +30,23 @@ class Section:
     def link(self) -> str:
         """A link to it."""
         return f'<li><a href="#{self.identity}">{self.title}</a></li>'
+
+
+def page_of(title: str, lead: str, sections: Iterable[Section], interactive: bool) -> str:
+    """Return a page of the sections with content, with links to them."""
+    scripts = resource("page.js")
+    if interactive:
+        scripts = "\n".join((charts.script(), resource("charts.js"), scripts))
+    shown = [section for section in sections if section.content]
+    return document(
+        "page",
+        title,
+        resource("page.css"),
+        scripts,
+        lead=lead,
+        contents="".join(section.link for section in shown),
+        sections="\n".join(section.html for section in shown),
+    )
 
 
 def scrolled(made: str, what: str) -> str:

@@ -216,7 +216,7 @@ class Comparison:
             )
         )
 
-    @property
+    @cached_property
     def total(self) -> Comparison:
         """The comparison of all groups together. Models stay separate."""
         a, b, same_rows = self.a.rollup(), self.b.rollup(), self.same_rows
