@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -13,11 +12,10 @@ from streammetrics.errors import ReportError
 from streammetrics.html import pictures
 from streammetrics.html.differences import differences
 from streammetrics.html.figures import figures
-from streammetrics.html.sections import Section, filtered, page_of, scrolled
+from streammetrics.html.sections import Section, filtered, lead, page_of, scrolled
 from streammetrics.html.tables import Cell, key_cell, table
 from streammetrics.markup import markup
 from streammetrics.text import bound, interval, rows, said
-from streammetrics.version import __version__
 
 if TYPE_CHECKING:
     from streammetrics.report.comparison import Comparison
@@ -49,15 +47,9 @@ def comparison_page(
     """
     if names[0] == names[1]:
         raise ReportError(f"Both sides have the name {names[0]!r}. Pass two different names.")
+    sizes = map(_size, (comparison.a, comparison.b))
     sections = _sections(comparison, names, interactive, moved)
-    return page_of(title, _lead(comparison, names), sections, interactive)
-
-
-def _lead(comparison: Comparison, names: tuple[str, str]) -> str:
-    facts = [(name, _size(report)) for name, report in zip(names, (comparison.a, comparison.b), strict=True)]
-    facts.append(("Page created", f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC by streammetrics {__version__}"))
-    shown = "".join(f"<div><dt>{markup(name)}</dt><dd>{value}</dd></div>" for name, value in facts)
-    return f'<dl class="lead">{shown}</dl>'
+    return page_of(title, lead(zip(names, sizes, strict=True)), sections, interactive)
 
 
 def _size(report: Report) -> str:

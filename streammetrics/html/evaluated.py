@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from streammetrics import charts
+from streammetrics.html.sections import lead
 from streammetrics.markup import markup
 from streammetrics.text import written
-from streammetrics.version import __version__
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report
@@ -17,10 +16,7 @@ if TYPE_CHECKING:
 
 def evaluated(report: Report, total: Report, models: list[str], source: str | None) -> str:
     """Return a warning if a class has no rows, facts on the evaluated data, and the specification to unfold."""
-    facts = "".join(
-        f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in _facts(report, total, models, source)
-    )
-    return f'{_warning(total)}<dl class="lead">{facts}</dl>{_specification(report)}'
+    return f"{_warning(total)}{lead(_facts(report, total, models, source))}{_specification(report)}"
 
 
 def _warning(total: Report) -> str:
@@ -55,7 +51,6 @@ def _facts(report: Report, total: Report, models: list[str], source: str | None)
         yield "Rows dropped", f"<strong>{dropped:,}</strong> ({share:.2%}): null or NaN, or a weight of zero"
     else:
         yield "Rows dropped", "none"
-    yield "Page created", f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC by streammetrics {__version__}"
 
 
 def _specification(report: Report) -> str:

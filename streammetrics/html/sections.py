@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from streammetrics import charts
 from streammetrics.html.document import document, resource
 from streammetrics.markup import markup
+from streammetrics.version import __version__
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,13 @@ def page_of(title: str, lead: str, sections: Iterable[Section], interactive: boo
         contents="".join(section.link for section in shown),
         sections="\n".join(section.html for section in shown),
     )
+
+
+def lead(facts: Iterable[tuple[str, str]]) -> str:
+    """Return facts as HTML by their names, followed by the time of the page."""
+    created = "Page created", f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC by streammetrics {__version__}"
+    shown = "".join(f"<div><dt>{markup(name)}</dt><dd>{fact}</dd></div>" for name, fact in (*facts, created))
+    return f'<dl class="lead">{shown}</dl>'
 
 
 def scrolled(made: str, what: str) -> str:
