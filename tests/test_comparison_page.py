@@ -48,6 +48,12 @@ def test_the_page_names_both_sides_and_the_better_one():
     assert not re.search(r"https?://|@import|url\((?!#)", text)
 
 
+def test_rows_of_several_models_count_once():
+    for by, said in ((None, "3,000</strong> rows</dd>"), ("g", "3,000</strong> rows in 3 groups</dd>")):
+        sides = [scored(y_score={"new": "p", "old": "q"}, **({"by": by} if by else {})) for _ in range(2)]
+        assert comparison_page(sm.compare(*sides), ("a", "b")).count(said) == 2
+
+
 def test_the_numbers_are_those_of_the_comparison():
     found = sm.compare(scored(), scored(), metrics=["rows", "accuracy"])
     row = found.frame.filter(metric="accuracy").row(0, named=True)

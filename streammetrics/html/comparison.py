@@ -11,6 +11,7 @@ from streammetrics import charts
 from streammetrics.errors import ReportError
 from streammetrics.html import pictures
 from streammetrics.html.differences import differences
+from streammetrics.html.evaluated import rows_of
 from streammetrics.html.figures import figures
 from streammetrics.html.sections import Section, filtered, lead, page_of, scrolled
 from streammetrics.html.tables import Cell, key_cell, table
@@ -47,15 +48,16 @@ def comparison_page(
     """
     if names[0] == names[1]:
         raise ReportError(f"Both sides have the name {names[0]!r}. Pass two different names.")
-    sizes = map(_size, (comparison.a, comparison.b))
+    total = comparison.total
+    sizes = (_size(comparison.a, total.a), _size(comparison.b, total.b))
     sections = _sections(comparison, names, interactive, moved)
     return page_of(title, lead(zip(names, sizes, strict=True)), sections, interactive)
 
 
-def _size(report: Report) -> str:
-    """The number of rows, and of groups."""
-    size = f"<strong>{report.rows('rows')['value'].sum():,.0f}</strong> rows"
-    return f"{size} in {report.state.keys.height:,} groups" if report.by else size
+def _size(report: Report, total: Report) -> str:
+    """The number of rows, which models share, and of groups."""
+    size, groups = f"<strong>{rows_of(total):,}</strong> rows", report.state.keys.drop(total.by)
+    return f"{size} in {groups.n_unique():,} groups" if groups.width else size
 
 
 def _sections(

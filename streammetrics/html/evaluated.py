@@ -19,6 +19,11 @@ def evaluated(report: Report, total: Report, models: list[str], source: str | No
     return f"{_warning(total)}{lead(_facts(report, total, models, source))}{_specification(report)}"
 
 
+def rows_of(total: Report, count: str = "rows") -> int:
+    """Return the number of rows of a report of all rows, or another count of them: the largest of any model."""
+    return int(total.rows(count)["value"].max() or 0)  # type: ignore[arg-type]
+
+
 def _warning(total: Report) -> str:
     """A warning if no row of a binary task is positive, or none is negative."""
     for count, has in (("positives", "no row has"), ("negatives", "every row has")):
@@ -33,7 +38,7 @@ def _warning(total: Report) -> str:
 
 
 def _facts(report: Report, total: Report, models: list[str], source: str | None) -> Iterator[tuple[str, str]]:
-    rows, dropped = (int(total.rows(name)["value"].max() or 0) for name in ("rows", "dropped"))  # type: ignore[arg-type]
+    rows, dropped = rows_of(total), rows_of(total, "dropped")
     by = [c for c in report.by if c not in models]
     yield "Rows evaluated", f"<strong>{rows:,}</strong>"
     if source:
