@@ -183,6 +183,12 @@ def test_rows_of_one_class_have_a_warning_and_no_infinite_cards():
     assert "Warning" not in page(both.finalize())
 
 
+def test_cards_have_the_values_of_any_number_of_models():
+    rows = {"y": [0, 1] * 5} | {f"p{i}": rng.random(10) for i in range(6)}
+    acc = sm.binary(y_true="y", y_score={f"model {i}": f"p{i}" for i in range(6)}).update(rows)
+    assert page(acc.finalize(["roc_auc"])).count('<p class="value"><span class="of">model ') == 6
+
+
 def test_cards_do_not_say_the_name_twice():
     acc = sm.regression(y_true="y", y_pred="p").update({"y": [1.0, 2.0], "p": [1.0, 3.0]})
     text = page(acc.finalize(["mae", "absolute_error_quantile(q=0.9)"]))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from streammetrics.report.report import Report
 
 CARDS = 8
-LINES = 4  # values on a card
+LINES = 4  # values of a model on a card
 VOLUME = ("rows", "dropped")
 
 
@@ -31,7 +31,7 @@ def cards(total: Report, models: list[str]) -> str:
         own = frame.filter(pl.col("metric") == metric.name)
         if metric.name in VOLUME or ("label" in own.columns and own["label"].count()):
             continue
-        if not own["value"].is_finite().any() or own.height > LINES * max(1, len(models)):
+        if not own["value"].is_finite().any() or own.height > LINES * total.state.groups.height:
             continue
         keys = [c for c in (*models, "threshold") if c in own.columns and own[c].drop_nulls().n_unique() > 1]
         of_card = list(rows(own))
