@@ -48,14 +48,13 @@ def as_json(frame: pl.DataFrame, by: list[str]) -> str:
 def flat(tree: dict[str, Any], within: str = "") -> dict[str, float]:
     """Return the numbers of `nested` by path: a value has the path of its metric, a bound appends its name.
 
-    >>> flat({"g=a": {"roc_auc": {"value": 1.0, "lower": 0.9}}})
-    {'g=a/roc_auc': 1.0, 'g=a/roc_auc.lower': 0.9}
+    >>> flat({"g=a": {"roc_auc": {"value": 1.0, "lower": 0.9}, "mse": {"lower": 2.0}}})
+    {'g=a/roc_auc': 1.0, 'g=a/roc_auc.lower': 0.9, 'g=a/mse.lower': 2.0}
     """
     found: dict[str, float] = {}
     for name, content in tree.items():
-        path = f"{within}/{name}" if within else name
-        if "value" in content and not isinstance(content["value"], dict):
-            found |= {path if part == "value" else f"{path}.{part}": number for part, number in content.items()}
+        if isinstance(content, dict):
+            found |= flat(content, f"{within}/{name}" if within else name)
         else:
-            found |= flat(content, path)
+            found[within if name == "value" else f"{within}.{name}"] = content
     return found
