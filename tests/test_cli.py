@@ -120,9 +120,10 @@ def test_groups_of_rare_types_have_every_form(values, form, tmp_path):
     assert str(values[0]) in run(*evaluate, "--format", form)
 
 
+@pytest.mark.parametrize("form", ["table", "github"])
 @pytest.mark.parametrize("grouped", [[], ["--total"]], ids=["groups", "one"])
-def test_piped_tables_are_as_wide_as_asked(grouped, folder):
-    show = ["show", folder / "state", *grouped, "--confidence", 0.95]
+def test_piped_tables_are_as_wide_as_asked(grouped, form, folder):
+    show = ["show", folder / "state", *grouped, "--confidence", 0.95, "--format", form]
     widest = {n: max(map(len, run(*show, "--width", n).splitlines())) for n in (60, 400)}
     assert widest[60] <= 60
     default = run(*show)

@@ -45,14 +45,13 @@ def show(
     if form == PROMETHEUS:
         print_or_save(sm.to_prometheus(report).rstrip("\n"), output)
         return
-    if form == GITHUB:
-        print_or_save(str(report), output)
-        add_to_summary(markdown(report.frame))
-        return
     if form == METRICS:
         print_or_save(as_json(report.frame, report.by).rstrip("\n"), output)
         return
-    write(report.frame, render(report.frame, report.by, width()), form, output)
+    text = render(report.frame, report.by, width())
+    write(report.frame, text, "table" if form == GITHUB else form, output)
+    if form == GITHUB:
+        add_to_summary(markdown(report.frame))
 
 
 def with_colours(findings: str) -> str:
