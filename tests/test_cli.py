@@ -439,6 +439,7 @@ def test_append_names_its_batches(days):
     both = ["store", "append", "history", "tuesday.state", "other/tuesday.state"]
     assert "Two files have the same name. Append them one by one, with --batch-id" in run(*both, code=2)
     assert "--batch-id and --source require a single state" in run(*both, "--batch-id", "x", code=2)
+    assert "--batch-id must be a nonempty string" in run(*both[:4], "--batch-id", "", code=2)
     assert not (days / "history").exists()
 
 

@@ -64,7 +64,7 @@ def store_append(
         raise click.UsageError("Two files have the same name. Append them one by one, with --batch-id.")
     store = sm.MetricStore(uri, window=window)
     for path in states:
-        name = batch_id or (path.name if source is None else None)
+        name = path.name if batch_id is None and source is None else batch_id
         added = store.append(sm.Accumulator.load(path), batch_id=name, source=source, start=start, upto=upto)
         click.echo(f"{name or source}: {'added' if added else 'nothing to add'}")
 
