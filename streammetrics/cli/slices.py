@@ -13,11 +13,7 @@ from streammetrics.cli import options
 from streammetrics.cli.output import write
 from streammetrics.cli.root import command
 from streammetrics.cli.widths import width
-
-CAPTION = (
-    "Excess loss: the share of the distance of {} from its best value that would disappear if "
-    "the slice were as good as the rest. Slices are sorted by it."
-)
+from streammetrics.slices import explained
 
 
 @command("slices", "streammetrics slices week.state log_loss --depth 2 --min-rows 500")
@@ -58,7 +54,7 @@ def slices_command(
     keys = {name: value for name, value in given.items() if value is not None}
     found = report.slices(metric, depth=depth, min_rows=min_rows, fdr=fdr, **keys)
     if found.height:
-        shown = f"{text.slices(found, width())}\n{text.filled(CAPTION.format(metric), width())}"
+        shown = f"{text.slices(found, width())}\n{text.filled(explained(metric), width())}"
     else:
         shown = f"No slices in which {metric} is significantly worse than in the rest."
     write(found, shown, form, output)

@@ -12,6 +12,7 @@ from streammetrics.errors import MetricError, ReportError
 from streammetrics.html.sections import scrolled
 from streammetrics.html.tables import Cell, table
 from streammetrics.markup import markup
+from streammetrics.slices import explained
 from streammetrics.text import interval, rows
 
 if TYPE_CHECKING:
@@ -43,9 +44,8 @@ def _section(metric: str, columns: list[str], found: list[tuple[dict[str, Any], 
     what = "Slices of up to two group columns" if len(columns) > 1 else f"Values of {markup(columns[0])}"
     return (
         f"<p>{what} in which {metric} is significantly worse than in all other rows, at a false discovery rate of 5%."
-        f"{' Slices explained by another slice are omitted.' if len(columns) > 1 else ''} Excess loss: the share of "
-        f"the distance of {metric} from its best value that would disappear if the slice were as good as all other "
-        f"rows. Slices are sorted by it.</p>{tables}"
+        f"{' Slices explained by another slice are omitted.' if len(columns) > 1 else ''} {explained(metric)}</p>"
+        f"{tables}"
     )
 
 
