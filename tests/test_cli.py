@@ -137,6 +137,7 @@ def test_a_label_that_never_occurs_is_told(tmp_path):
     evaluate = ["evaluate", path, "--y-true", "outcome", "--y-score", "p", "--positive"]
     assert "Warning: no row has the positive label Churned." in run(*evaluate, "Churned")
     assert "Warning" not in run(*evaluate, "churned")
+    assert "Warning: every row has the positive label churned." in run(*evaluate, "churned", "--where", "p > 0.5")
 
 
 def test_predictions_without_labels(folder):

@@ -24,6 +24,7 @@ from streammetrics.cli.watching import watch
 from streammetrics.errors import SourceError
 from streammetrics.kernels.errors import FAMILIES
 from streammetrics.pipeline import accumulate, require_rows
+from streammetrics.reading.one_class import of_one_class
 from streammetrics.rows.roles import SEVERAL
 from streammetrics.sources.streams import open_files
 from streammetrics.tasks import binary, multiclass, multilabel, predictions, regression
@@ -137,8 +138,8 @@ def evaluate_command(
         if save:
             acc.save(save)
     report = finalize()
-    if task == "binary" and not report.rows("positives")["value"].sum():
-        click.echo(f"Warning: no row has the positive label {given['positive'] or 1}.", err=True)
+    if said := of_one_class(report):
+        click.echo(f"Warning: {said} {given['positive'] or 1}.", err=True)
     show(report, form, output, html, source=", ".join(paths), sort=sort)
 
 

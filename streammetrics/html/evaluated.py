@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from streammetrics import charts
 from streammetrics.html.sections import lead
 from streammetrics.markup import markup
+from streammetrics.reading.one_class import of_one_class
 from streammetrics.text import written
 
 if TYPE_CHECKING:
@@ -25,16 +26,11 @@ def rows_of(total: Report, count: str = "rows") -> int:
 
 
 def _warning(total: Report) -> str:
-    """A warning if no row of a binary task is positive, or none is negative."""
-    for count, has in (("positives", "no row has"), ("negatives", "every row has")):
-        if not total.readable(count):
-            continue
-        rows = total.rows(count)
-        labels = rows["label"].count() if "label" in rows.columns else 0
-        if not labels and total.rows("rows")["value"].sum() and not rows["value"].sum():
-            said = f"{has} the positive label. Metrics that compare positives with negatives are undefined."
-            return f'<p class="warning"><strong>Warning:</strong> {said}</p>'
-    return ""
+    said = of_one_class(total)
+    if said is None:
+        return ""
+    said = f"{said}. Metrics that compare positives with negatives are undefined."
+    return f'<p class="warning"><strong>Warning:</strong> {said}</p>'
 
 
 def _facts(report: Report, total: Report, models: list[str], source: str | None) -> Iterator[tuple[str, str]]:
