@@ -10,10 +10,9 @@ import polars.selectors as cs
 import streammetrics as sm
 from streammetrics import text
 from streammetrics.cli import options
-from streammetrics.cli.output import write
+from streammetrics.cli.output import width, write
 from streammetrics.cli.root import command
 from streammetrics.cli.states import report_of
-from streammetrics.cli.widths import width
 
 
 @command("expect", "streammetrics expect scores.state --reference labeled.state --odds 1.5")

@@ -9,9 +9,8 @@ from typing import Any, Final
 
 import click
 
-from streammetrics.cli.output import FORMATS, GITHUB, METRICS, PROMETHEUS, SAFE_CSV
+from streammetrics.cli.output import FORMATS, GITHUB, METRICS, PROMETHEUS, SAFE_CSV, WIDTH
 from streammetrics.cli.verdicts import FORMATS as VERDICT_FORMATS
-from streammetrics.cli.widths import KEY
 
 
 class FileToWrite(click.Path):
@@ -34,7 +33,7 @@ def formats(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]
     def with_form(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
         def chosen(*arguments: Any, form: str, safe_csv: bool, width: int | None, **others: Any) -> None:
-            click.get_current_context().meta[KEY] = width
+            click.get_current_context().meta[WIDTH] = width
             if safe_csv and form != "csv":
                 raise click.UsageError("--safe-csv requires --format csv.")
             if form == PROMETHEUS:

@@ -14,17 +14,17 @@ import polars.selectors as cs
 
 import streammetrics as sm
 from streammetrics.cli.markdown import add_to_summary, markdown
-from streammetrics.cli.widths import width
 from streammetrics.reading.segments import sorted_by
 from streammetrics.report.nested import as_json
 from streammetrics.system.writing import write_file
-from streammetrics.text import escaped, render, without_awkward
+from streammetrics.text import PIPED, escaped, render, terminal_width, without_awkward
 
 FORMATS = ("table", "json", "csv", "parquet", "markdown")
 PROMETHEUS = "prometheus"
 GITHUB = "github"  # a table, which is also added to the summary of the step
 METRICS = "metrics"  # nested, for experiment trackers
 SAFE_CSV = "safe csv"  # without formulas
+WIDTH = "streammetrics.width"  # of the context of a command
 FORMULA = r"^[=+@\t\r\n-]"  # first characters of cells that a spreadsheet runs
 COLOURS = {"holds": "green", "open": "yellow", "too few rows": "yellow", "breached": "red"}
 VERDICT = re.compile(rf"(?<=  )({'|'.join(COLOURS)})(?=$|: )", re.MULTILINE)  # in the last column
@@ -52,6 +52,13 @@ def show(
     write(report.frame, text, "table" if form == GITHUB else form, output)
     if form == GITHUB:
         add_to_summary(markdown(report.frame))
+
+
+def width() -> int:
+    """Return the maximum number of characters of a line: ``--width``, that of the terminal, or 120."""
+    context = click.get_current_context(silent=True)
+    asked: int | None = context.meta.get(WIDTH) if context else None
+    return asked or terminal_width() or PIPED
 
 
 def with_colours(findings: str) -> str:

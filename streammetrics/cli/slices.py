@@ -10,9 +10,8 @@ import click
 from streammetrics import text
 from streammetrics.accumulator import Accumulator
 from streammetrics.cli import options
-from streammetrics.cli.output import write
+from streammetrics.cli.output import width, write
 from streammetrics.cli.root import command
-from streammetrics.cli.widths import width
 from streammetrics.slices import explained
 
 

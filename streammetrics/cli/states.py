@@ -9,10 +9,9 @@ import click
 
 import streammetrics as sm
 from streammetrics.cli import options
-from streammetrics.cli.output import show, with_colours, write
+from streammetrics.cli.output import show, width, with_colours, write
 from streammetrics.cli.root import command
 from streammetrics.cli.verdicts import write_verdicts
-from streammetrics.cli.widths import width
 from streammetrics.report.verdicts import verdicts
 from streammetrics.text import drifts, escaped, findings
 

@@ -13,10 +13,9 @@ import polars.selectors as cs
 
 import streammetrics as sm
 from streammetrics.cli import options
-from streammetrics.cli.output import show, with_colours, write
+from streammetrics.cli.output import show, width, with_colours, write
 from streammetrics.cli.root import Commands, Failure, command, epilog, main
 from streammetrics.cli.verdicts import write_verdicts
-from streammetrics.cli.widths import width
 from streammetrics.text import findings, plain
 
 STDERR = 2
