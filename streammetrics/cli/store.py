@@ -191,8 +191,8 @@ def store_check(
 @click.option("-o", "--output", type=options.FileToWrite(), required=True, help="HTML file to write.")
 @options.metrics
 @options.by
-@click.option("--since", help="Start of the time range, such as 2026-01-31.")
-@click.option("--until", help="End of the time range, exclusive. Default: no end.")
+@since
+@until
 @click.option("--scores", help="URI of the history of scores, including rows without labels.")
 @click.option(
     "--reference", help="Duration before each window that is the reference for drift. Default: the first windows."
