@@ -14,8 +14,8 @@ import polars.selectors as cs
 
 import streammetrics as sm
 from streammetrics.cli.markdown import add_to_summary, markdown
-from streammetrics.reading.segments import sorted_by
 from streammetrics.report.nested import as_json
+from streammetrics.report.parts import sorted_by
 from streammetrics.system.writing import write_file
 from streammetrics.text import PIPED, escaped, render, terminal_width, without_awkward
 

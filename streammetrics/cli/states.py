@@ -12,6 +12,7 @@ from streammetrics.cli import options
 from streammetrics.cli.output import show, width, with_colours, write
 from streammetrics.cli.root import command
 from streammetrics.cli.verdicts import write_verdicts
+from streammetrics.report.parts import at_threshold, of_model
 from streammetrics.report.verdicts import verdicts
 from streammetrics.text import drifts, escaped, findings
 
@@ -249,6 +250,6 @@ def report_of(
     if rolled_up and not acc.seen:  # a report without groups has no total; an accumulator has one with 0 rows
         acc, rolled_up = acc.rollup(*by), False
     report = acc.finalize(metrics or None, confidence=confidence, always=always)
-    report = report if model is None else report._of_model(model)
+    report = report if model is None else of_model(report, model)
     report = report.rollup(*by) if rolled_up else report
-    return report if threshold is None else report._at(threshold)
+    return report if threshold is None else at_threshold(report, threshold)

@@ -16,6 +16,7 @@ from streammetrics.cli import options
 from streammetrics.cli.output import show, width, with_colours, write
 from streammetrics.cli.root import Commands, Failure, command, epilog, main
 from streammetrics.cli.verdicts import write_verdicts
+from streammetrics.report.parts import of_model
 from streammetrics.text import findings, plain
 
 STDERR = 2
@@ -124,7 +125,7 @@ def store_report(
     """Show the metrics of a history for any time range and segments."""
     acc = sm.MetricStore(uri).query(since, until, by=by, every=every)
     report = acc.finalize(metrics or None, confidence=confidence)
-    show(report if model is None else report._of_model(model), form, output, sort=sort)
+    show(report if model is None else of_model(report, model), form, output, sort=sort)
 
 
 @command("check", "streammetrics store check history rules.toml", of=store_commands)

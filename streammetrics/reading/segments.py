@@ -13,7 +13,6 @@ from streammetrics.errors import MetricError, ReportError
 from streammetrics.frame import METRIC, keys_of
 from streammetrics.keys import require_free
 from streammetrics.metrics import Metric
-from streammetrics.state.tables import select
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report
@@ -109,26 +108,6 @@ def _ranked(
         .head(n)
         .select(*own, METRIC, "rows", pl.exclude(*own, METRIC, "rows"))
     )
-
-
-def sorted_by(report: Report, metric: str | Metric) -> Report:
-    """Return the report with its groups sorted by a metric, the worst first. The metric is shown first.
-
-    If it has no preferred direction, the highest value comes first. A group with several values, such as those of
-    several thresholds, is placed by the worst. Groups in which the metric is undefined come last.
-
-    Raises:
-        MetricError: If the metric is unknown or not available.
-    """
-    found = report.find(metric)
-    shown = report.showing([found, *report.metrics])
-    if not report.by:
-        return shown
-    descending = found.better != "high"
-    worst = pl.col("value").max() if descending else pl.col("value").min()
-    groups = report.rows(found).group_by(report.by, maintain_order=True).agg(worst)
-    groups = groups.sort("value", descending=descending, nulls_last=True, maintain_order=True)
-    return shown._like(state=select(report.state, groups.drop("value")))
 
 
 def with_rows(report: Report, frame: pl.DataFrame) -> pl.DataFrame:

@@ -18,11 +18,12 @@ from streammetrics.keys import matching, require_free, require_group_columns
 from streammetrics.metrics import Metric
 from streammetrics.reading import curves, error_curves, fairness, segments
 from streammetrics.reading.available import find
-from streammetrics.reading.estimates import at_only, at_threshold, estimate
-from streammetrics.reading.models import of_model, pairs_of, require_models
+from streammetrics.reading.estimates import at_threshold, estimate
+from streammetrics.reading.models import pairs_of, require_models
 from streammetrics.report.comparison import Comparison
 from streammetrics.report.estimate import Estimate, estimate_of
 from streammetrics.report.nested import as_json
+from streammetrics.report.parts import of_model, with_parts
 from streammetrics.report.verdicts import violations
 from streammetrics.rows.roles import FOLD, LABEL, MODEL, several
 from streammetrics.slices import slices
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
 
 S = TypeVar("S")
 
-PARTS = ("state", "metrics", "confidence", "folds", "unit", "always")
 ORDERS = ("tied", "best", "worst")  # of the rows within a bin
 
 CURVES = {
@@ -117,7 +117,7 @@ class Report:
         >>> "ci_lower" in report.with_confidence(0.95).frame.columns
         True
         """
-        return self._like(confidence=confidence, always=None)
+        return with_parts(self, confidence=confidence, always=None)
 
     @cached_property
     def frame(self) -> pl.DataFrame:
@@ -159,7 +159,7 @@ class Report:
         >>> report.showing(["accuracy", "f1"]).keys()
         ['accuracy', 'f1']
         """
-        return self._like(metrics=find(metrics, self.state.statistics, self.state.labels))
+        return with_parts(self, metrics=find(metrics, self.state.statistics, self.state.labels))
 
     @property
     def by(self) -> list[str]:
@@ -252,7 +252,7 @@ class Report:
         last, found = self._elsewhere
         if last != threshold:
             state, folds = (None if s is None else at_threshold(s, float(threshold)) for s in (self.state, self.folds))
-            found = None if state is None else self._like(state=state, metrics=(), folds=folds)
+            found = None if state is None else with_parts(self, state=state, metrics=(), folds=folds)
             self._elsewhere = threshold, found
         return found
 
@@ -352,7 +352,7 @@ class Report:
         kept = list(dict.fromkeys([*names, *(c for c in self.by if c == MODEL)]))
         folds = None if self.folds is None else roll_up(for_reports(self.folds), [*kept, FOLD])
         state = roll_up(for_reports(self.state), kept)
-        return self._like(state=state, folds=folds)
+        return with_parts(self, state=state, folds=folds)
 
     def compare(
         self,
@@ -384,7 +384,7 @@ class Report:
         (0.5, 1.0, 'b on these rows; no confidence interval')
         """
         report = self if metrics is None else self.showing(metrics)
-        one, other = report._of_model(a), report._of_model(b)
+        one, other = of_model(report, a), of_model(report, b)
         return Comparison(one, other, confidence, same_rows=report._same_rows(one, other, (a, b)))
 
     def flip_rate(self, a: str, b: str, *, confidence: float = 0.95) -> pl.DataFrame:
@@ -429,21 +429,6 @@ class Report:
         pairs = pairs_of(self.state, *names)
         a, b = (select(report.state, pairs.keys) for report in (one, other))
         return SameRows(a, b, pairs, names)
-
-    def _of_model(self, name: str) -> Report:
-        """The report of one model."""
-        state, folds = of_model(self.state, name), None if self.folds is None else of_model(self.folds, name)
-        return self._like(state=state, folds=folds)
-
-    def _at(self, threshold: float) -> Report:
-        """The same report with confusion counts at one threshold only."""
-        state, folds = (None if s is None else at_only(s, threshold) for s in (self.state, self.folds))
-        return self._like(state=state, folds=folds)
-
-    def _like(self, **other: Any) -> Report:
-        """The same report with other parts."""
-        own: dict[str, Any] = {name: getattr(self, name) for name in PARTS}
-        return Report(**own | other)
 
     def curve(self, kind: str, order: Literal["tied", "best", "worst"] = "tied") -> pl.DataFrame:
         """Return a curve of every group as a frame.
