@@ -12,6 +12,7 @@ from streammetrics.cli import options
 from streammetrics.cli.output import show, width, with_colours, write
 from streammetrics.cli.root import command
 from streammetrics.cli.verdicts import write_verdicts
+from streammetrics.report.comparison import as_text
 from streammetrics.report.parts import at_threshold, of_model
 from streammetrics.report.verdicts import verdicts
 from streammetrics.text import drifts, escaped, findings
@@ -174,7 +175,7 @@ def compare_command(
         found.save_html(html, names=models or names(*filter(None, (a, b))))
     sides = "a is {}, b is {}.".format(*map(escaped, map(str, models or (a, b))))
     more = "Choose them with --metric, or read all of them with --format csv."
-    write(found.frame, found._text(width(), more, sides), form, output)
+    write(found.frame, as_text(found, width(), more, sides), form, output)
 
 
 @command("drift", "streammetrics drift january.state may.state --by country")

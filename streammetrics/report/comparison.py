@@ -193,28 +193,7 @@ class Comparison:
         return one.cast(types).join(other.cast(types), on=by, how="semi", nulls_equal=True).is_empty()
 
     def __str__(self) -> str:
-        return self._text(text.terminal_width(), "Choose them with metrics=, or read all of them in the frame.")
-
-    def _text(self, width: int | None, more: str, sides: str = "") -> str:
-        """The frame as text. Of many metrics in groups: all for the total, and the first for each group.
-
-        ``more`` says how to see the other metrics of each group, and ``sides`` describes ``a`` and ``b``.
-        """
-        by, note = self.b.by, " ".join(filter(None, (sides, self.note)))
-        if self.frame.height <= text.LONGEST or len(self._metrics) <= FEW or {*by} <= {MODEL}:
-            return text.differences(self.frame, by, note, width)
-        total = self.total
-        first = next((m for m in self._metrics if m.better), self._metrics[0]).name
-        others = f"… and {len(self._metrics) - 1} more metrics of each group. {more}"
-        return "\n".join(
-            (
-                "All groups together:\n",
-                text.differences(total.frame, total.b.by, None, width),
-                f"\nEach group, {first}:\n",
-                text.differences(self.frame.filter(metric=first), by, others, width),
-                *([text.filled(note, width)] if note else []),
-            )
-        )
+        return as_text(self, text.terminal_width(), "Choose them with metrics=, or read all of them in the frame.")
 
     @cached_property
     def total(self) -> Comparison:
@@ -325,6 +304,29 @@ class Comparison:
         ]
         nothing = other.select(keys).clear().join(_runs(np.zeros(1), np.zeros(0)), how="cross")
         return pl.concat([nothing, *parts]).rename(names)
+
+
+def as_text(found: Comparison, width: int | None, more: str, sides: str = "") -> str:
+    """Return a comparison as text. Of many metrics in groups: all for the total, and the first for each group.
+
+    Args:
+        found: The comparison.
+        width: Maximum number of characters of a line.
+        more: How to see the other metrics of each group.
+        sides: Description of ``a`` and ``b``.
+    """
+    by, metrics, note = found.b.by, found._metrics, " ".join(filter(None, (sides, found.note)))
+    if found.frame.height <= text.LONGEST or len(metrics) <= FEW or {*by} <= {MODEL}:
+        return text.differences(found.frame, by, note, width)
+    first = next((m for m in metrics if m.better), metrics[0]).name
+    others = f"… and {len(metrics) - 1} more metrics of each group. {more}"
+    parts = [
+        "All groups together:\n",
+        text.differences(found.total.frame, found.total.b.by, None, width),
+        f"\nEach group, {first}:\n",
+        text.differences(found.frame.filter(metric=first), by, others, width),
+    ]
+    return "\n".join([*parts, *([text.filled(note, width)] if note else [])])
 
 
 def _estimates(frame: pl.DataFrame) -> list[str]:
