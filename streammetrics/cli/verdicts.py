@@ -12,6 +12,7 @@ import polars as pl
 from streammetrics import text
 from streammetrics.cli.markdown import add_to_summary, markdown
 from streammetrics.cli.output import print_or_save, write
+from streammetrics.reading.verdicts import OPEN
 
 FORMATS = ("github", "junit")
 ANNOTATIONS = 10  # of a level that GitHub shows for each step
@@ -49,7 +50,7 @@ def commands(frame: pl.DataFrame) -> Iterator[str]:
     """
     levels: dict[str, list[str]] = {"error": [], "warning": [], "notice": []}
     for row in text.rows(frame.filter(pl.col("verdict") != "holds")):
-        level = "error" if not row["passes"] else "notice" if _is_skipped(row) else "warning"
+        level = "error" if not row["passes"] else "notice" if row["verdict"] in OPEN else "warning"
         title, message = _escaped(_rule(row), ESCAPES | IN_PROPERTIES), _escaped(_sentence(row), ESCAPES)
         levels[level].append(f"::{level} title={title}::{message}")
     for level, told in levels.items():
@@ -115,10 +116,6 @@ def _sentence(row: dict[str, Any]) -> str:
         told.append(row["description"])
     place = ", ".join(filter(None, (row["where"], row.get("windows"))))
     return f"{place}: {'; '.join(told)}" if place else "; ".join(told)
-
-
-def _is_skipped(row: dict[str, Any]) -> bool:
-    return row["verdict"] in ("open", "too few rows")
 
 
 def _escaped(string: str, escapes: dict[str, str | int | None]) -> str:

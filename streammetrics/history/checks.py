@@ -11,7 +11,7 @@ import polars as pl
 
 from streammetrics import text
 from streammetrics.errors import SpecificationError, StateError
-from streammetrics.frame import LIMITS, keys_of
+from streammetrics.frame import LIMITS, VALUE, keys_of
 from streammetrics.history.alarms import ALARM, E_VALUE, SINCE, alarms, blocks
 from streammetrics.history.evidence import REFERENCE
 from streammetrics.history.rules import Rule
@@ -19,30 +19,14 @@ from streammetrics.history.store import MetricStore
 from streammetrics.history.verdicts import VERDICT, beginning, judged, require_scores, with_alarms
 from streammetrics.history.windows import Windows, after, clock, time_of
 from streammetrics.reading.looks import ROWS
+from streammetrics.reading.verdicts import PASSING, typed
 from streammetrics.rows.roles import MODEL
 from streammetrics.system.public import publish
 
-COLUMNS: dict[str, pl.DataType] = {
-    "rule": pl.String(),
-    "name": pl.String(),
-    "severity": pl.String(),
-    "windows": pl.String(),
-    "where": pl.String(),
-    "rows": pl.Int64(),
-    "value": pl.Float64(),
-    "lower": pl.Float64(),
-    "upper": pl.Float64(),
-    "ci_lower": pl.Float64(),
-    "ci_upper": pl.Float64(),
-    "reference": pl.Float64(),
-    "verdict": pl.String(),
-    "passes": pl.Boolean(),
-    "since": pl.String(),
-    "e_value": pl.Float64(),
-    "note": pl.String(),
-    "description": pl.String(),
-}
-OPEN = ("open", "too few rows")
+SCHEMA = typed(
+    *("rule", "name", "severity", "windows", "where", "rows", *VALUE, *LIMITS, "reference"),
+    *("verdict", "passes", "since", "e_value", "note", "description"),
+)
 
 
 @dataclass(frozen=True)
@@ -169,9 +153,8 @@ def _finding(windows: Windows, rule: Rule, until: date | str | None, labels: Win
         found = found.with_columns(pl.col(VERDICT).replace("breached", "open"))
     seen = starts.filter((times >= start.item()) & (times < end.item()))
     keys = [key for key in keys_of(found) if key != MODEL or rule.model is None]  # the text of the rule names it
-    passing = ["holds", *OPEN] if rule.open == "pass" else ["holds"]
     given = {name: pl.lit(getattr(rule, name), pl.String) for name in ("name", "severity", "description")}
-    columns = {name: pl.col(name) for name in ("value", "lower", "upper", *LIMITS, "note")} | given
+    columns = {name: pl.col(name) for name in (*VALUE, *LIMITS, "note")} | given
     if raised is not None:
         columns |= {"since": pl.when(ALARM).then(SINCE), "e_value": pl.col(E_VALUE)}
     columns |= {
@@ -181,9 +164,9 @@ def _finding(windows: Windows, rule: Rule, until: date | str | None, labels: Win
         "where": text.where(found.select(keys), rule.by),
         "rows": pl.col(ROWS),
         "verdict": pl.col(VERDICT),
-        "passes": pl.lit(rule.severity == "warn") | pl.col(VERDICT).is_in(passing),
+        "passes": pl.lit(rule.severity == "warn") | pl.col(VERDICT).is_in(PASSING[rule.open]),
     }
-    return found.select(columns.get(name, pl.lit(None)).alias(name) for name in COLUMNS).cast(pl.Schema(COLUMNS))
+    return found.select(columns.get(name, pl.lit(None)).alias(name) for name in SCHEMA).cast(SCHEMA)
 
 
 publish("streammetrics", Findings, check)

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import polars as pl
 
-from streammetrics.frame import LIMITS
+from streammetrics.frame import LIMITS, VALUE
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.reading.looks import ROWS
 
+OPEN = ("open", "too few rows")  # verdicts that say neither yes nor no
+PASSING = {"fail": ["holds"], "pass": ["holds", *OPEN]}  # by what open verdicts do
+TYPES: dict[str, pl.DataType] = {"rows": pl.Int64(), "passes": pl.Boolean()}
+TYPES |= dict.fromkeys((*VALUE, *LIMITS, "reference", "e_value"), pl.Float64())
 NO_INTERVAL = pl.all_horizontal(pl.col(LIMITS).is_null())
 ON_THESE_ROWS = pl.when(NO_INTERVAL & pl.col("value").is_not_null()).then(pl.lit("on these rows"))
 """A note on verdicts that ignore sampling, because the metric has no interval."""
+
+
+def typed(*columns: str) -> pl.Schema:
+    """Return the schema of a frame of verdicts with these columns: strings unless they have other `TYPES`."""
+    return pl.Schema({name: TYPES.get(name, pl.String()) for name in columns})
 
 
 def verdict(required: Requirement, min_rows: int = 1, bounded: bool = False) -> pl.Expr:

@@ -9,28 +9,15 @@ import polars as pl
 
 from streammetrics import text
 from streammetrics.errors import Argument, SpecificationError
-from streammetrics.frame import NO_LIMITS, keys_of, noted
+from streammetrics.frame import LIMITS, NO_LIMITS, VALUE, keys_of, noted
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.reading.looks import ROWS, with_count
-from streammetrics.reading.verdicts import ON_THESE_ROWS, verdict
+from streammetrics.reading.verdicts import ON_THESE_ROWS, PASSING, typed, verdict
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report
 
-SCHEMA: dict[str, pl.DataType] = {
-    "rule": pl.String(),
-    "where": pl.String(),
-    "rows": pl.Int64(),
-    "value": pl.Float64(),
-    "lower": pl.Float64(),
-    "upper": pl.Float64(),
-    "ci_lower": pl.Float64(),
-    "ci_upper": pl.Float64(),
-    "verdict": pl.String(),
-    "passes": pl.Boolean(),
-    "note": pl.String(),
-}
-PASSING = {"fail": ["holds"], "pass": ["holds", "open", "too few rows"]}
+SCHEMA = typed("rule", "where", "rows", *VALUE, *LIMITS, "verdict", "passes", "note")
 SAID = {"open": "is inconclusive", "breached": "does not hold"}
 
 
@@ -77,7 +64,7 @@ def _of_one(report: Report, required: Requirement, passing: list[str], min_rows:
     rows = rows.with_columns(verdict=verdict(required, min_rows))
     made = {"rule": pl.lit(str(required)), "where": where, "rows": pl.col(ROWS)}
     made["passes"] = pl.col("verdict").is_in(passing)
-    return rows.select(made.get(name, pl.col(name)).alias(name) for name in SCHEMA).cast(pl.Schema(SCHEMA))
+    return rows.select(made.get(name, pl.col(name)).alias(name) for name in SCHEMA).cast(SCHEMA)
 
 
 def violations(report: Report, requirements: Sequence[str], **options: Any) -> list[str]:
