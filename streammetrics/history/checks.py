@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
 
 import polars as pl
 
@@ -14,7 +13,7 @@ from streammetrics.errors import SpecificationError, StateError
 from streammetrics.frame import LIMITS, VALUE, keys_of
 from streammetrics.history.alarms import ALARM, E_VALUE, SINCE, alarms, blocks
 from streammetrics.history.evidence import REFERENCE
-from streammetrics.history.rules import Rule
+from streammetrics.history.rules import Rule, rules_of
 from streammetrics.history.store import MetricStore
 from streammetrics.history.verdicts import VERDICT, beginning, judged, require_scores, with_alarms
 from streammetrics.history.windows import Windows, after, clock, time_of
@@ -103,11 +102,9 @@ def check(
     rows >= 1                                2026-01-02      1  exact  holds
     change of mean <= 0.1 against 7d before  2026-01-02    0.3  exact  breached: from 0.4 to 0.7, on these rows
     """
-    given: Sequence[Any] = rules if isinstance(rules, list | tuple) else [rules]
     if not isinstance(store, MetricStore):
         raise SpecificationError(f"store= must be a MetricStore, got {type(store).__name__}.")
-    if wrong := [rule for rule in given if not isinstance(rule, Rule)]:
-        raise SpecificationError(f"rules= must be of type Rule, got {type(wrong[0]).__name__}.")
+    given = rules_of(rules)
     if not given:
         raise SpecificationError("No rules to check.")
     require_scores(given, scores)

@@ -14,7 +14,7 @@ from streammetrics.accumulator import Accumulator
 from streammetrics.errors import SpecificationError, StateError
 from streammetrics.frame import KEPT, METRIC, keys_of
 from streammetrics.history.breaches import breaches
-from streammetrics.history.rules import Rule
+from streammetrics.history.rules import Rule, rules_of
 from streammetrics.history.views import Cut, Part, View
 from streammetrics.history.windows import Windows, after, clock, time_of
 from streammetrics.html.cards import prose
@@ -37,14 +37,13 @@ def course(
     metrics: Sequence[str] | None,
     by: str | Sequence[str] | None,
     times: tuple[date | str | None, date | str | None],
-    rules: Sequence[Rule],
+    rules: Rule | Sequence[Rule],
     scores: Windows | None,
     reference: Period | None,
     confidence: float | None,
 ) -> Course:
     """Return the content of the page. See `MetricStore.save_html`; ``times`` are ``since`` and ``until``."""
-    if wrong := [rule for rule in rules if not isinstance(rule, Rule)]:
-        raise SpecificationError(f"rules= must be of type Rule, got {type(wrong[0]).__name__}.")
+    rules = rules_of(rules)
     is_pair = isinstance(reference, list | tuple) and len(reference) == 2
     if not (reference is None or isinstance(reference, str) or is_pair):
         raise SpecificationError(f"reference= must be a duration or a (start, end) pair, got {reference!r}.")

@@ -232,6 +232,18 @@ class Rule:
         return f"Rule({', '.join(f'{name}={value!r}' for name, value, default in own if value != default)})"
 
 
+def rules_of(given: Any) -> list[Rule]:
+    """Return one rule or several as a list.
+
+    Raises:
+        SpecificationError: If one is not a `Rule`.
+    """
+    rules = list(given) if isinstance(given, list | tuple) else [given]
+    if wrong := [rule for rule in rules if not isinstance(rule, Rule)]:
+        raise SpecificationError(f"rules= must be of type Rule, got {type(wrong[0]).__name__}.")
+    return rules
+
+
 def read_rules(path: str | Path) -> list[Rule]:
     """Read the rules of a TOML file. Each is a table ``[[rule]]`` with the arguments of `Rule`.
 

@@ -316,9 +316,8 @@ class MetricStore:
         from streammetrics.history.page import course  # when it is needed
         from streammetrics.html.history import history_page
 
-        given: Any = rules if isinstance(rules, list | tuple) else [rules]
         early = None if scores is None else scores._windows()
-        shown = course(self._windows(), metrics, by, (since, until), given, early, reference, confidence)
+        shown = course(self._windows(), metrics, by, (since, until), rules, early, reference, confidence)
         write_file(path, history_page(shown, title).encode())
 
     def windows(self) -> pl.DataFrame:
