@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
@@ -79,11 +79,7 @@ class Layout:
             )
         if window is not None and window not in times:
             raise SpecificationError(f"The window {window!r} must be a group column of type Date or Datetime.")
-        names = [name.lower() for name in (*schema, *OWN)]
-        if taken := [name for name in acc.roles.by if names.count(name.lower()) > 1]:
-            raise SpecificationError(
-                Argument("by"), f" cannot use the name {taken[0]!r}, which MetricStore uses. Give it an alias."
-            )
+        require_distinct(acc.roles.by, (*schema, *OWN))
         for name, kind in schema.items():
             if pl.Null in _leaves(kind):
                 raise ColumnError(
@@ -303,6 +299,19 @@ def _told(state: str, window: str) -> Layout:
             f"The table's configuration names the window {window!r}, which is not a Date or Datetime group column."
         )
     return found
+
+
+def require_distinct(by: Iterable[str], columns: Iterable[str]) -> None:
+    """Reject group columns with the name of another column of the table, in any case.
+
+    Raises:
+        SpecificationError: If there is one.
+    """
+    names = [name.lower() for name in columns]
+    if taken := [name for name in by if names.count(name.lower()) > 1]:
+        raise SpecificationError(
+            Argument("by"), f" cannot use the name {taken[0]!r}, which MetricStore uses. Give it an alias."
+        )
 
 
 def one_of(values: pl.Series) -> pl.Expr:

@@ -11,8 +11,8 @@ from typing import Any
 import polars as pl
 
 from streammetrics.accumulator import Accumulator, merge
-from streammetrics.errors import Argument, MergeError, SpecificationError
-from streammetrics.history.layout import OWN, PLACE, STATE, WINDOW, Layout, stored
+from streammetrics.errors import MergeError
+from streammetrics.history.layout import OWN, PLACE, STATE, WINDOW, Layout, require_distinct, stored
 from streammetrics.history.union import MAY, missing, require_alike, union, widened
 from streammetrics.rows.roles import SINGLE, Column
 from streammetrics.statistics.thresholded import Thresholded
@@ -83,11 +83,7 @@ class Versions:
         """
         self.require(acc)
         made = Versions((*self.layouts, Layout.of(acc, self.newest.window, self.schema)))
-        names = [name.lower() for name in made.columns]
-        if taken := [name for name in acc.roles.by if names.count(name.lower()) > 1]:
-            raise SpecificationError(
-                Argument("by"), f" cannot use the name {taken[0]!r}, which MetricStore uses. Give it an alias."
-            )
+        require_distinct(acc.roles.by, made.columns)
         return made
 
     def taking(self, acc: Accumulator) -> tuple[int, Versions]:
@@ -111,6 +107,11 @@ class Versions:
         for layout in self.layouts:
             found |= {name: kind for name, kind in layout.schema.items() if name not in found}
         return pl.Schema(found)
+
+    @cached_property
+    def types(self) -> dict[str, pl.DataType]:
+        """The types in which the table stores these columns, and the number of the version."""
+        return {name: stored(kind) for name, kind in self.schema.items()} | {NUMBER: pl.Int64()}
 
     @cached_property
     def groups(self) -> list[str]:
@@ -150,11 +151,10 @@ class Versions:
 
     def stored(self, number: int, rows: pl.DataFrame) -> pl.DataFrame:
         """Return rows of a version with all columns of the table."""
-        types = {name: stored(kind) for name, kind in self.schema.items()} | {NUMBER: pl.Int64()}
-        lacking = [pl.lit(None, types[name]).alias(name) for name in self.columns if name not in rows.columns]
+        lacking = [pl.lit(None, self.types[name]).alias(name) for name in self.columns if name not in rows.columns]
         numbered = rows.with_columns(lacking)
         if number > 1:
-            numbered = numbered.with_columns(pl.lit(number, types[NUMBER]).alias(NUMBER))
+            numbered = numbered.with_columns(pl.lit(number, self.types[NUMBER]).alias(NUMBER))
         return numbered.select(self.columns)
 
     def scanned(self, rows: pl.LazyFrame) -> pl.LazyFrame:
@@ -162,8 +162,7 @@ class Versions:
         if len(self.layouts) == 1:
             return rows
         there = rows.collect_schema().names()
-        types = {name: stored(kind) for name, kind in self.schema.items()} | {NUMBER: pl.Int64()}
-        lacking = [pl.lit(None, kind).alias(name) for name, kind in types.items() if name not in there]
+        lacking = [pl.lit(None, kind).alias(name) for name, kind in self.types.items() if name not in there]
         return rows.with_columns(lacking).with_columns(pl.col(NUMBER).fill_null(1))
 
     def present(self, rows: pl.LazyFrame) -> dict[int, Any]:
