@@ -21,12 +21,11 @@ from streammetrics.errors import SpecificationError
 from streammetrics.frame import LIMITS
 from streammetrics.history.evidence import COLUMNS, log_e_values, of_change, of_measure, of_metric
 from streammetrics.history.rules import Rule, before
-from streammetrics.history.windows import Ask, clock
+from streammetrics.history.windows import AT_ONCE, Ask, clock
 from streammetrics.reading.looks import ROWS
 from streammetrics.uncertainty.beta import Values
 from streammetrics.uncertainty.evalues import discoveries
 
-AT_ONCE = 32  # windows of a history that are read together
 LARGEST = 700.0  # largest logarithm of an e-value that fits a float
 DAY = 86_400e6  # in microseconds
 PLACE = "number of the segment"  # names that group columns cannot have

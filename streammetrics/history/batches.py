@@ -9,7 +9,7 @@ therefore open the version of the history first.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, TypeAlias
 
 import polars as pl
 
@@ -22,16 +22,6 @@ OVER = 0  # a timestamp before that
 SOURCE = "streammetrics.source/"  # prefix of the transaction with the offset of a source
 ROWS = 4_096  # that are read together
 FILES = 8  # from which files are merged
-
-
-class Origin(Protocol):
-    """The origin of rows that are added once, and the transaction that records it."""
-
-    def is_known(self, table: Any, batches: Batches) -> bool:
-        """Return whether this version of the history has it."""
-
-    def transaction(self, version: int) -> Any:
-        """Return the transaction of a commit that adds it as this version."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +78,10 @@ class Stretch:
     def transaction(self, version: int) -> Any:
         """The transaction of a commit that adds it."""
         return deltalake().Transaction(app_id=SOURCE + self.source, version=self.upto)
+
+
+Origin: TypeAlias = Named | Stretch
+"""The origin of rows that are added once, and the transaction that records it."""
 
 
 def origin_of(batch_id: str | None, source: str | None, start: int | None, upto: int | None) -> Origin:

@@ -12,9 +12,7 @@ from streammetrics.accumulator import Accumulator
 from streammetrics.differences.drift import drift, drift_over
 from streammetrics.frame import METRIC
 from streammetrics.history.rules import before
-from streammetrics.history.windows import Windows, clock
-
-AT_ONCE = 32  # windows that are read together
+from streammetrics.history.windows import AT_ONCE, Windows, clock
 
 Cut: TypeAlias = tuple[str, ...]
 Part: TypeAlias = tuple[Cut, pl.DataFrame]

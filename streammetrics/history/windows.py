@@ -16,6 +16,8 @@ from streammetrics.reading.models import require_model
 from streammetrics.rows.roles import MODEL
 from streammetrics.times import moment
 
+AT_ONCE = 32  # windows of a history that are read together
+
 Ask: TypeAlias = Callable[[date | str | None, date | str, tuple[str, ...], str | None], Accumulator]
 
 
