@@ -27,7 +27,7 @@ def cards(total: Report, models: list[str]) -> str:
     frame, made = total.frame, []
     confidence = f"{total.confidence * 100:g}% confidence" if total.confidence else ""
     typical = typical_of(rows(frame))
-    for metric in listed(total):
+    for metric in total.metrics:
         own = frame.filter(pl.col("metric") == metric.name)
         if metric.name in VOLUME or ("label" in own.columns and own["label"].count()):
             continue
@@ -38,11 +38,6 @@ def cards(total: Report, models: list[str]) -> str:
         shown = zip(of_card, alike(of_card, typical), strict=True)
         made.append(_card(metric, [_value(row, value, keys, confidence) for row, value in shown]))
     return f'<div class="cards">{"".join(made[:CARDS])}</div>' if made else ""
-
-
-def listed(report: Report) -> list[Metric]:
-    """The metrics of a report."""
-    return [report.find(name) for name in report.frame["metric"].unique(maintain_order=True)]
 
 
 def prose(summary: str) -> str:

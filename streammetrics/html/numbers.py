@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from streammetrics.html.cards import listed, prose
+from streammetrics.html.cards import prose
 from streammetrics.html.sections import filtered
 from streammetrics.html.tables import groups_table, metrics_table, of_all_labels
 
@@ -18,7 +18,7 @@ GROUPS = 1000  # rows of the table of groups
 
 def numbers(total: Report) -> str:
     """Return all metrics of all rows, with their bounds and notes."""
-    meaning = {m.name: prose(m.summary) for m in listed(total)}
+    meaning = {m.name: prose(m.summary) for m in total.metrics}
     made = metrics_table(total.frame.head(GROUPS), meaning, "Metrics of all rows", sortable=True)
     return f'<ul class="bounded">{_bounded(total)}</ul>{filtered(made, "metrics")}'
 

@@ -12,7 +12,6 @@ from streammetrics import charts
 from streammetrics.charts import Picture
 from streammetrics.charts.series import Drawn
 from streammetrics.errors import MetricError, ReportError
-from streammetrics.html.cards import listed
 from streammetrics.metrics import Metric
 
 if TYPE_CHECKING:
@@ -81,10 +80,10 @@ def over_time(report: Report, total: Report) -> Iterator[Maker]:
 def headline(total: Report) -> Metric | None:
     """Return the first metric with a preferred direction, of all labels, at one threshold."""
     frame = total.frame
-    for metric in listed(total):
+    for metric in total.metrics:
         rows = frame.filter(pl.col("metric") == metric.name, pl.col("value").is_not_null())
-        alone = rows.height == rows.select(total.by).n_unique() if total.by else rows.height == 1
-        if metric.better is not None and alone:
+        alone = rows.height == (rows.select(total.by).n_unique() if total.by else 1)
+        if metric.better is not None and rows.height and alone:
             return metric
     return None
 
