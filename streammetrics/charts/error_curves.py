@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import polars as pl
 
 from streammetrics import text
 from streammetrics.charts.histograms import outlines
-from streammetrics.charts.picture import Axis, Layer, Picture, between, extent, line
+from streammetrics.charts.picture import Axis, Layer, Picture, Places, between, extent, line, lines_of
 from streammetrics.charts.series import Series, Source, curve_of, series_of
 from streammetrics.charts.thinning import seen_apart, thinned
 from streammetrics.errors import MetricError, ReportError
@@ -44,9 +45,8 @@ def _steps(source: Source, kind: str, along: str, title: str, what: str, caption
     low, high = _ends(series.frame, along, both=kind == "error_cdf")
     x = Axis(what, low, high)
     y = Axis("Rows up to x (share)")
-    shares, lower, upper = (
-        thinned(_stairs(series.frame, along, side, x), x, y) for side in ("share", "lower", "upper")
-    )
+    steps = (partial(_stairs, along=along, side=side, x=x) for side in ("share", "lower", "upper"))
+    shares, lower, upper = (thinned(lines_of(series.frame, step), x, y) for step in steps)
     wide = seen_apart(lower, upper, x, y)
     layers = [between(upper, lower)] if wide else []
     layers.append(Layer("line", shares))
@@ -75,18 +75,13 @@ def _ends(curve: pl.DataFrame, along: str, both: bool) -> tuple[float, float]:
     return (low, high) if both else (0.0, max(high, 0.0) or 1.0)
 
 
-def _stairs(curve: pl.DataFrame, along: str, side: str, x: Axis) -> pl.DataFrame:
-    """The steps of each series from one end of the axis to the other."""
-    parts = []
-    for part in curve.partition_by("series", maintain_order=True):
-        edges, shares = part[along].to_numpy(), np.append(0.0, part[side].to_numpy())
-        inside = (edges > x.low) & (edges <= x.high)
-        first = int(np.searchsorted(edges, x.low, side="right"))
-        heights = np.append(shares[first], shares[1:][inside])
-        across = np.concatenate([[x.low], np.repeat(edges[inside], 2), [x.high]])
-        up = np.repeat(heights, 2)
-        parts.append(pl.DataFrame({"series": pl.repeat(part["series"][0], len(up), eager=True), "x": across, "y": up}))
-    return pl.concat(parts) if parts else pl.DataFrame(schema={"series": pl.String, "x": pl.Float64, "y": pl.Float64})
+def _stairs(curve: pl.DataFrame, along: str, side: str, x: Axis) -> tuple[Places, Places]:
+    """The steps of a series from one end of the axis to the other."""
+    edges, shares = curve[along].to_numpy(), np.append(0.0, curve[side].to_numpy())
+    inside = (edges > x.low) & (edges <= x.high)
+    first = int(np.searchsorted(edges, x.low, side="right"))
+    across = np.concatenate([[x.low], np.repeat(edges[inside], 2), [x.high]])
+    return across, np.repeat(np.append(shares[first], shares[1:][inside]), 2)
 
 
 def _better(source: Source, series: Series) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from streammetrics import text
-from streammetrics.charts.picture import MOST, Axis, Layer, Picture
+from streammetrics.charts.picture import MOST, Axis, Layer, Picture, Places, lines_of
 from streammetrics.charts.series import Source, curve_of, require_none_called, series_of
 from streammetrics.errors import ReportError
 
@@ -48,7 +48,7 @@ def outlines(source: Source, kind: str, keys: Mapping[str, Any], title: str, wha
     bars = _shares(series.frame, axis)
     high = _shares(bins, axis)["share"].max()
     y = Axis("Rows (share of each series)", 0.0, 1.05 * float(high if isinstance(high, float) else 1.0), percent=True)
-    path = _outline(bars)
+    path = lines_of(bars, _outline)
     layers = [Layer("band", path), Layer("line", path)]
     notes = [f"{outside:.1%} of rows lie beyond the ends of the axis"] if outside >= 5e-4 else []
     coarse = _in_wide_bins(series.frame, axis)
@@ -133,11 +133,7 @@ def _shares(bins: pl.DataFrame, axis: Axis) -> pl.DataFrame:
     )
 
 
-def _outline(bars: pl.DataFrame) -> pl.DataFrame:
-    """A line around the bars of each series, from the bottom left to the bottom right."""
-    parts = []
-    for part in bars.partition_by("series", maintain_order=True):
-        x = np.repeat(np.append(part["start"].to_numpy(), part["end"][-1]), 2)
-        y = np.concatenate([[0.0], np.repeat(part["share"].to_numpy(), 2), [0.0]])
-        parts.append(pl.DataFrame({"series": pl.repeat(part["series"][0], len(x), eager=True), "x": x, "y": y}))
-    return pl.concat(parts) if parts else pl.DataFrame(schema={"series": pl.String, "x": pl.Float64, "y": pl.Float64})
+def _outline(bars: pl.DataFrame) -> tuple[Places, Places]:
+    """A line around the bars of a series, from the bottom left to the bottom right."""
+    x = np.repeat(np.append(bars["start"].to_numpy(), bars["end"][-1]), 2)
+    return x, np.concatenate([[0.0], np.repeat(bars["share"].to_numpy(), 2), [0.0]])

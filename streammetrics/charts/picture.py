@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -115,6 +115,20 @@ def line(x: Sequence[float], y: Sequence[float]) -> Layer:
     [(0.0, 0.0), (1.0, 1.0)]
     """
     return Layer("reference", pl.DataFrame({"x": x, "y": y}, {"x": pl.Float64, "y": pl.Float64}))
+
+
+def lines_of(frame: pl.DataFrame, drawn: Callable[[pl.DataFrame], tuple[Places, Places]]) -> pl.DataFrame:
+    """Return a line for each series of a frame: columns series, x, and y.
+
+    Args:
+        frame: Rows with the column ``series``.
+        drawn: The x and y of the line of a series, from its rows.
+    """
+    parts = [pl.DataFrame(schema={"series": pl.String, "x": pl.Float64, "y": pl.Float64})]
+    for part in frame.partition_by("series", maintain_order=True):
+        x, y = drawn(part)
+        parts.append(pl.DataFrame({"series": pl.repeat(part["series"][0], len(x), eager=True), "x": x, "y": y}))
+    return pl.concat(parts)
 
 
 def between(upper: pl.DataFrame, lower: pl.DataFrame) -> Layer:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from streammetrics.charts.picture import Axis, Layer, Picture, Scale, extent, line
+from streammetrics.charts.picture import Axis, Layer, Picture, Places, Scale, extent, line, lines_of
 from streammetrics.charts.series import Series, Source, count, curve_of, series_of
 from streammetrics.uncertainty.proportions import wilson_interval
 
@@ -74,20 +74,17 @@ def _intervals(bins: pl.DataFrame, confidence: float) -> pl.DataFrame:
 
 def _rows_of(bins: pl.DataFrame, x: Axis, names: tuple[str, ...]) -> Picture:
     """The number of rows of each bin, on a square root axis, which starts at 0 and shows small counts too."""
-    parts = []
-    for part in bins.partition_by("series", maintain_order=True):
-        lowest, highest, weight = (part[c].to_numpy().astype(np.float64) for c in ("lowest", "highest", "weight"))
-        ends = np.column_stack([lowest, lowest, highest, highest]).ravel()
-        heights = np.column_stack([np.zeros(len(weight)), weight, weight, np.zeros(len(weight))]).ravel()
-        parts.append(
-            pl.DataFrame({"series": pl.repeat(part["series"][0], len(ends), eager=True), "x": ends, "y": heights})
-        )
-    empty = pl.DataFrame(schema={"series": pl.String, "x": pl.Float64, "y": pl.Float64})
-    path = pl.concat(parts) if parts else empty
     most = float(bins["weight"].max() or 1)  # type: ignore[arg-type]
-    path = path.with_columns(pl.col("x").clip(0, x.high)).filter(pl.col("x") <= x.high)
+    path = lines_of(bins, _outline).with_columns(pl.col("x").clip(0, x.high)).filter(pl.col("x") <= x.high)
     y = Axis("Rows (square root axis)", 0.0, most * 1.05, "root")
     return Picture("Rows of each bin", x, y, [Layer("band", path), Layer("line", path)], names)
+
+
+def _outline(bins: pl.DataFrame) -> tuple[Places, Places]:
+    """A line around the bins of a series."""
+    lowest, highest, weight = (bins[c].to_numpy().astype(np.float64) for c in ("lowest", "highest", "weight"))
+    ends = np.column_stack([lowest, lowest, highest, highest]).ravel()
+    return ends, np.column_stack([np.zeros(len(weight)), weight, weight, np.zeros(len(weight))]).ravel()
 
 
 def _short(column: str) -> pl.Expr:
