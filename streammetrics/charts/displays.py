@@ -89,8 +89,7 @@ def _one(report: Source, kind: str, keys: dict[str, Any]) -> tuple[pl.DataFrame,
     series = series_of(report, curve_of(report, kind), keys)
     if series.frame.is_empty():
         raise ReportError("There is no curve, because the report has no rows.")
-    if len(series.names) + series.left_out != 1:
-        raise ReportError(f"{len(series.names) + series.left_out} curves match. Select one with: {series.legend}.")
+    series.require_one("curves")
     name = series.names[0]
     return series.frame, None if name == "all rows" else name
 

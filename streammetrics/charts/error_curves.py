@@ -11,9 +11,9 @@ import polars as pl
 from streammetrics import text
 from streammetrics.charts.histograms import outlines
 from streammetrics.charts.picture import Axis, Layer, Picture, Places, between, extent, line, lines_of
-from streammetrics.charts.series import Series, Source, curve_of, series_of
+from streammetrics.charts.series import Series, Source, curve_of, require_columns, series_of
 from streammetrics.charts.thinning import seen_apart, thinned
-from streammetrics.errors import MetricError, ReportError
+from streammetrics.errors import MetricError
 
 UNIT = "units of the target"
 INSIDE = 0.99  # of the rows are within the ends of the axis
@@ -40,7 +40,7 @@ def errors(source: Source, **keys: Any) -> Picture:
 
 def _steps(source: Source, kind: str, along: str, title: str, what: str, caption: str, keys: dict[str, Any]) -> Picture:
     curve = curve_of(source, kind)
-    _require(curve, along, kind)
+    require_columns(curve, (along, "share", "lower", "upper"), f"report.curve({kind!r})")
     series = series_of(source, curve, keys)
     low, high = _ends(series.frame, along, both=kind == "error_cdf")
     x = Axis(what, low, high)
@@ -56,13 +56,6 @@ def _steps(source: Source, kind: str, along: str, title: str, what: str, caption
         caption += " Shaded band: certified bounds."
     subtitle = "; ".join(filter(None, (_better(source, series), series.note)))
     return Picture(title, x, y, layers, series.names, series.legend, subtitle, caption)
-
-
-def _require(curve: pl.DataFrame, along: str, kind: str) -> None:
-    if not {along, "share", "lower", "upper"} <= set(curve.columns):
-        raise ReportError(
-            f"The chart requires the columns {along}, share, lower, and upper, as in report.curve({kind!r})."
-        )
 
 
 def _ends(curve: pl.DataFrame, along: str, both: bool) -> tuple[float, float]:

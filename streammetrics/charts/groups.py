@@ -74,7 +74,7 @@ def segments(report: Drawn, metric: str | Metric, by: str | None = None, **keys:
         colours.names,
         colours.legend,
         "; ".join(filter(None, (cut, how))),
-        " ".join(filter(None, (_better(found), "" if in_order else _sorted(found), _undefined(undefined)))),
+        " ".join(filter(None, (better(found), "" if in_order else _sorted(found), _undefined(undefined)))),
     )
 
 
@@ -113,7 +113,7 @@ def caterpillar(report: Drawn, metric: str | Metric, by: str | None = None, **ke
         colours.names,
         colours.legend,
         how,
-        " ".join(filter(None, ("Dotted line: all groups together.", _better(found), _undefined(undefined)))),
+        " ".join(filter(None, ("Dotted line: all groups together.", better(found), _undefined(undefined)))),
     )
 
 
@@ -199,7 +199,7 @@ def over_time(
         lines.names,
         lines.legend,
         "; ".join(filter(None, (lines.note, how and f"band: {how}"))),
-        _better(found),
+        better(found),
     )
 
 
@@ -262,7 +262,8 @@ def _title(metric: Metric) -> str:
     return metric.name
 
 
-def _better(metric: Metric) -> str:
+def better(metric: Metric) -> str:
+    """Return the preferred direction of a metric as a sentence; empty without one."""
     return {"high": "Higher is better.", "low": "Lower is better."}.get(metric.better or "", "")
 
 

@@ -10,8 +10,7 @@ import polars as pl
 
 from streammetrics import text
 from streammetrics.charts.picture import MOST, Axis, Layer, Picture, Places, lines_of
-from streammetrics.charts.series import Source, curve_of, require_none_called, series_of
-from streammetrics.errors import ReportError
+from streammetrics.charts.series import Source, curve_of, require_columns, require_none_called, series_of
 
 BARS = 40
 CLASSES = ("negatives", "positives")
@@ -64,8 +63,7 @@ def outlines(source: Source, kind: str, keys: Mapping[str, Any], title: str, wha
 def _by_class(bins: pl.DataFrame, kind: str) -> pl.DataFrame:
     """The nonempty bins with finite ends, per class: keys, ``lowest``, ``highest``, ``count``."""
     counts = [c for c in ("count", *CLASSES) if c in bins.columns]
-    if not {"lowest", "highest"} <= set(bins.columns) or not counts:
-        raise ReportError(f"The chart requires the columns lowest, highest, and count, as in report.curve({kind!r}).")
+    require_columns(bins, ("lowest", "highest", *(counts or ["count"])), f"report.curve({kind!r})")
     bins = bins.filter(pl.col("lowest").is_finite() & pl.col("highest").is_finite())
     if counts != ["count"]:
         index = [c for c in bins.columns if c not in counts]

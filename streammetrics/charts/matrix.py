@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from streammetrics.charts.picture import Axis, Layer, Picture
-from streammetrics.charts.series import Series, Source, count, require_none_called, series_of
+from streammetrics.charts.series import Series, Source, count, require_columns, require_none_called, series_of
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.keys import matching
 
@@ -69,8 +69,7 @@ def one_matrix(source: Source, keys: dict[str, Any]) -> tuple[pl.DataFrame, Seri
         MetricError: If there is no confusion matrix.
     """
     cells = source if isinstance(source, pl.DataFrame) else _cells(source)
-    if missing := [c for c in ("actual", "predicted", "count") if c not in cells.columns]:
-        raise ReportError(f"The chart requires the column {missing[0]}, as in confusion_matrix().")
+    require_columns(cells, ("actual", "predicted", "count"), "confusion_matrix()")
     keys = dict(keys)
     at = keys.pop("threshold", None)
     if at is not None and "threshold" in cells.columns:
@@ -80,10 +79,7 @@ def one_matrix(source: Source, keys: dict[str, Any]) -> tuple[pl.DataFrame, Seri
     elif "threshold" in cells.columns and cells["threshold"].n_unique() > 1:
         raise ReportError(f"Pass threshold= to select one, such as {cells['threshold'][0]!r}.")
     series = series_of(source, cells, keys)
-    if len(series.names) + series.left_out != 1:
-        raise ReportError(
-            f"{len(series.names) + series.left_out} confusion matrices match. Select one with: {series.legend}."
-        )
+    series.require_one("confusion matrices")
     return cells, series
 
 

@@ -11,7 +11,7 @@ from polars import Expr
 from streammetrics import text
 from streammetrics.charts.histograms import outlines
 from streammetrics.charts.picture import Axis, Layer, Picture, between, line
-from streammetrics.charts.series import Series, Source, curve_of, series_of
+from streammetrics.charts.series import Series, Source, curve_of, require_columns, series_of
 from streammetrics.charts.thinning import seen_apart, thinned
 from streammetrics.decimals import alike
 from streammetrics.errors import MetricError, ReportError
@@ -102,8 +102,7 @@ def _ranking(
 ) -> tuple[Series, Axis, Axis, list[Layer], str]:
     """The series, the axes, the layers from back to front, and a note on the area."""
     curve = curve_of(source, kind)
-    if missing := [c for c in COUNTS if c not in curve.columns]:
-        raise ReportError(f"The chart requires the column {missing[0]}, as in report.curve({kind!r}).")
+    require_columns(curve, COUNTS, f"report.curve({kind!r})")
     series = series_of(source, curve, keys)
     layers = [_band(source, kind, series, x, y, across, up)]
     layers.append(Layer("line", thinned(_path(series.frame, across, up), x, y)))

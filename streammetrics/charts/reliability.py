@@ -75,7 +75,7 @@ def _intervals(bins: pl.DataFrame, confidence: float) -> pl.DataFrame:
 def _rows_of(bins: pl.DataFrame, x: Axis, names: tuple[str, ...]) -> Picture:
     """The number of rows of each bin, on a square root axis, which starts at 0 and shows small counts too."""
     most = float(bins["weight"].max() or 1)  # type: ignore[arg-type]
-    path = lines_of(bins, _outline).with_columns(pl.col("x").clip(0, x.high)).filter(pl.col("x") <= x.high)
+    path = lines_of(bins, _outline).with_columns(pl.col("x").clip(0, x.high))
     y = Axis("Rows (square root axis)", 0.0, most * 1.05, "root")
     return Picture("Rows of each bin", x, y, [Layer("band", path), Layer("line", path)], names)
 

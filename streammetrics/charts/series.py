@@ -98,6 +98,15 @@ class Series:
         named = self.frame.select(*self.keys, "series").unique(maintain_order=True)
         return frame.join(named, on=self.keys, nulls_equal=True, maintain_order="left_right")
 
+    def require_one(self, what: str) -> None:
+        """Reject all but a single series.
+
+        Raises:
+            ReportError: If there are none, or several.
+        """
+        if (found := len(self.names) + self.left_out) != 1:
+            raise ReportError(f"{found} {what} match. Select one with: {self.legend}.")
+
     @property
     def note(self) -> str:
         """A note on what is not shown."""
@@ -124,6 +133,16 @@ def keys_of(source: Source, frame: pl.DataFrame) -> list[str]:
     """Return the columns of a curve that identify its groups."""
     own = [] if isinstance(source, pl.DataFrame) else source.by
     return [c for c in frame.columns if c in own or c not in KINDS]
+
+
+def require_columns(frame: pl.DataFrame, names: Sequence[str], of: str) -> None:
+    """Reject a frame without the columns that a chart requires, which those of ``of`` have.
+
+    Raises:
+        ReportError: If one is missing.
+    """
+    if missing := [name for name in names if name not in frame.columns]:
+        raise ReportError(f"The chart requires the column {missing[0]}, as in {of}.")
 
 
 def require_none_called(source: Source, *names: str) -> None:

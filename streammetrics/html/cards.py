@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from streammetrics.charts.groups import better
 from streammetrics.decimals import alike, typical_of
 from streammetrics.html.tables import Row
 from streammetrics.html.words import words
@@ -50,9 +51,8 @@ def prose(summary: str) -> str:
 
 
 def _card(metric: Metric, values: list[str]) -> str:
-    better = {"high": "Higher is better.", "low": "Lower is better."}.get(metric.better or "", "")
     name, what = words(metric), prose(metric.summary)
-    told = " ".join(filter(None, ("" if what == f"{name}." else what, better)))
+    told = " ".join(filter(None, ("" if what == f"{name}." else what, better(metric))))
     return (
         f'<section class="card"><h3>{markup(name)} <code>{markup(metric.name)}</code></h3>{"".join(values)}'
         f'<p class="what">{markup(told)}</p></section>'
