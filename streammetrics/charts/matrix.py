@@ -30,7 +30,7 @@ def confusion(source: Source, **keys: Any) -> Picture:
     """
     cells, series = one_matrix(source, keys)
     found = series.frame.select(pl.col("actual", "predicted").cast(pl.String).fill_null("null"), "count")
-    names = _labels(series.frame, cells)
+    names = _labels(series.frame)
     shown, left_out = names[:LABELS], len(names[LABELS:])
     grid = pl.DataFrame({"actual": shown}, {"actual": pl.String}).join(
         pl.DataFrame({"predicted": shown}, {"predicted": pl.String}), how="cross"
@@ -87,7 +87,7 @@ def _one_threshold(cells: pl.DataFrame) -> bool:
     return "threshold" in cells.columns and cells["threshold"].drop_nulls().n_unique() == 1
 
 
-def _labels(cells: pl.DataFrame, every: pl.DataFrame) -> list[str]:
+def _labels(cells: pl.DataFrame) -> list[str]:
     """The labels in order, or those with the most errors first if there are too many."""
     wrong = cells.filter(pl.col("actual") != pl.col("predicted"))
     both = pl.concat([cells.select(label=c) for c in ("actual", "predicted")]).unique().sort("label", nulls_last=True)

@@ -24,7 +24,7 @@ LOGGED = 60.0  # and in a log
 SHARE = 10  # a look takes at most this part of the time
 
 
-def watch(files: Files, acc: Accumulator, finalize: Callable[[], Report], workers: int | None = None) -> None:
+def watch(files: Files, acc: Accumulator, finalize: Callable[[], Report], workers: int | None) -> None:
     """Take files into an accumulator as `accumulate` does, and show its report from time to time.
 
     Raises:

@@ -9,13 +9,13 @@ from streammetrics.html.document import embedded
 from streammetrics.markup import markup
 
 
-def figures(pictures: Iterable[Picture], name: str, interactive: bool = False) -> str:
+def figures(pictures: Iterable[Picture], name: str, interactive: bool) -> str:
     """Return charts side by side, with numbered identities; empty without charts."""
     drawn = "\n".join(figure(picture, f"{name}{i}", interactive) for i, picture in enumerate(pictures))
     return f'<div class="charts">{drawn}</div>' if drawn else ""
 
 
-def figure(picture: Picture, identity: str, interactive: bool = False) -> str:
+def figure(picture: Picture, identity: str, interactive: bool) -> str:
     """Return a chart with its title and its caption."""
     subtitle = f'<p class="sub">{markup(picture.subtitle)}</p>' if picture.subtitle else ""
     drawn = _script(picture) if interactive else as_svg(picture, identity)
