@@ -32,15 +32,10 @@ def slices_command(
     state: Path,
     metric: str,
     by: tuple[str, ...],
-    depth: int,
-    min_rows: int,
-    fdr: float,
-    model: str | None,
-    threshold: float | None,
-    label: str | None,
     confidence: float | None,
     form: str,
     output: Path | None,
+    **given: Any,
 ) -> None:
     """Find the slices of a saved state where a metric is worse.
 
@@ -49,9 +44,7 @@ def slices_command(
     """
     report = Accumulator.load(state).finalize([metric], confidence=confidence)
     report = report.rollup(*by) if by else report
-    given: dict[str, Any] = {"model": model, "threshold": threshold, "label": label}
-    keys = {name: value for name, value in given.items() if value is not None}
-    found = report.slices(metric, depth=depth, min_rows=min_rows, fdr=fdr, **keys)
+    found = report.slices(metric, **{name: value for name, value in given.items() if value is not None})
     if found.height:
         shown = f"{text.slices(found, width())}\n{text.filled(explained(metric), width())}"
     else:

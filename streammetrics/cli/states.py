@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -44,28 +45,14 @@ def merge_command(states: tuple[Path, ...], output: Path) -> None:
 @options.html
 @options.form_of_reports
 @options.output
-def show_command(
-    state: Path,
-    by: tuple[str, ...],
-    total: bool,
-    model: str | None,
-    threshold: float | None,
-    metrics: tuple[str, ...],
-    sort: str | None,
-    confidence: float | None,
-    always: int | None,
-    html: Path | None,
-    form: str,
-    output: Path | None,
-) -> None:
+def show_command(state: Path, sort: str | None, html: Path | None, form: str, output: Path | None, **read: Any) -> None:
     """Show the metrics of a saved state.
 
     With --by or --total, groups are rolled up to some of the group columns, or to one. With --sort, the group with the
     worst value comes first: the lowest if higher is better, else the highest.
     """
-    require_no_page(html, threshold)
-    report = report_of(state, by, total, model, metrics, threshold, confidence, always)
-    show(report, form, output, html, sort=sort)
+    require_no_page(html, read["threshold"])
+    show(report_of(state, **read), form, output, html, sort=sort)
 
 
 @command("check", "streammetrics check week.state --require 'roc_auc>=0.80' --require 'ece<=0.02'")
@@ -99,17 +86,15 @@ def show_command(
 @click.pass_context
 def check_command(
     ctx: click.Context,
+    /,
     state: Path,
     requirements: tuple[str, ...],
     confidence: float | None,
     open: str,
     min_rows: int,
-    by: tuple[str, ...],
-    total: bool,
-    model: str | None,
-    threshold: float | None,
     form: str,
     output: Path | None,
+    **read: Any,
 ) -> None:
     """Check requirements on a saved state.
 
@@ -118,7 +103,7 @@ def check_command(
     on the other side, and otherwise open. The exit code is 1 if a requirement is breached, open, or undefined. --format
     github prints annotations for GitHub Actions, --format junit a report for CI systems.
     """
-    report = report_of(state, by, total, model, threshold=threshold)
+    report = report_of(state, **read)
     found = verdicts(report, requirements, confidence, open, min_rows)
     shown = with_colours(findings(found, width(), report.by))
     failing = int((~found["passes"]).sum())
@@ -147,16 +132,12 @@ def compare_command(
     a: Path,
     b: Path | None,
     models: tuple[str, str] | None,
-    by: tuple[str, ...],
-    total: bool,
-    model: str | None,
-    threshold: float | None,
-    metrics: tuple[str, ...],
     confidence: float,
     independent: bool,
     html: Path | None,
     form: str,
     output: Path | None,
+    **read: Any,
 ) -> None:
     """Compare the metrics of two saved states, or of two models.
 
@@ -166,10 +147,10 @@ def compare_command(
     if (b is None) == (models is None):
         only = "not both" if models else "to compare two models of one state"
         raise click.UsageError(f"Pass either a second state or --models A B, {only}.")
-    if models and model is not None:
+    if models and read["model"] is not None:
         raise click.UsageError("Pass either --models or --model, not both.")
-    require_no_page(html, threshold)
-    one, *other = (report_of(state, by, total, model, metrics, threshold) for state in (a, b) if state is not None)
+    require_no_page(html, read["threshold"])
+    one, *other = (report_of(state, **read) for state in (a, b) if state is not None)
     found = sm.compare(one, *other, models=models, confidence=confidence, independent=independent)
     if html is not None:
         found.save_html(html, names=models or names(*filter(None, (a, b))))
@@ -193,18 +174,16 @@ def compare_command(
 def drift_command(
     reference: Path,
     current: Path,
-    by: tuple[str, ...],
-    total: bool,
-    model: str | None,
     of: tuple[str, ...],
     bins: int,
     confidence: float | None,
     html: Path | None,
     form: str,
     output: Path | None,
+    **read: Any,
 ) -> None:
     """Measure the drift of a saved state from a reference."""
-    one, other = (report_of(state, by, total, model) for state in (reference, current))
+    one, other = (report_of(state, **read) for state in (reference, current))
     found = sm.drift(one, other, of=of or None, bins=bins, confidence=confidence)
     if html is not None:
         found.save_html(html, names=names(reference, current))
@@ -232,18 +211,7 @@ def report_of(
     confidence: float | None = None,
     always: int | None = None,
 ) -> sm.Report:
-    """Return the report of a saved state.
-
-    Args:
-        state: File of the state.
-        by: Group columns to keep.
-        total: Whether to roll up all groups into one.
-        model: Model to read. Defaults to all.
-        metrics: Metrics to show. Defaults to those of the task.
-        threshold: Only threshold of the confusion-count metrics. Defaults to the stored ones.
-        confidence: Confidence level of intervals.
-        always: Number of rows at which intervals that hold at every look are tightest.
-    """
+    """Return the report of a saved state, read as the options of these names say."""
     if by and total:
         raise click.UsageError("Pass either --by or --total, not both.")
     acc = sm.Accumulator.load(state)

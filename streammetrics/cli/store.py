@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 import polars as pl
@@ -48,9 +48,8 @@ def store_append(
     states: tuple[Path, ...],
     batch_id: str | None,
     source: str | None,
-    start: int | None,
-    upto: int | None,
     window: str | None,
+    **offsets: int | None,
 ) -> None:
     """Append saved states to a history.
 
@@ -65,7 +64,7 @@ def store_append(
     store = sm.MetricStore(uri, window=window)
     for path in states:
         name = path.name if batch_id is None and source is None else batch_id
-        added = store.append(sm.Accumulator.load(path), batch_id=name, source=source, start=start, upto=upto)
+        added = store.append(sm.Accumulator.load(path), batch_id=name, source=source, **offsets)
         click.echo(f"{name or source}: {'added' if added else 'nothing to add'}")
 
 
@@ -206,12 +205,8 @@ def store_page(
     output: Path,
     metrics: tuple[str, ...],
     by: tuple[str, ...],
-    since: str | None,
-    until: str | None,
     scores: str | None,
-    reference: str | None,
-    confidence: float,
-    title: str,
+    **shown: Any,
 ) -> None:
     """Write a history as one HTML page.
 
@@ -221,13 +216,9 @@ def store_page(
         output,
         metrics=metrics or None,
         by=by or None,
-        since=since,
-        until=until,
         rules=[] if rules is None else sm.read_rules(rules),
         scores=None if scores is None else sm.MetricStore(scores),
-        reference=reference,
-        confidence=confidence,
-        title=title,
+        **shown,
     )
 
 
