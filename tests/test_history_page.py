@@ -285,8 +285,9 @@ def test_rows_without_labels_are_shown_if_the_history_dropped_them(tmp_path):
 def test_a_single_window_without_segments_has_no_drift(tmp_path):
     store = sm.MetricStore(tmp_path / "history")
     store.append(sm.binary(y_true="y", y_score="p", by="day").update(rows(DAYS[0])), batch_id="first")
-    store.save_html(tmp_path / "a.html")
+    store.save_html(tmp_path / "a.html", confidence=0.57)
     found = content(tmp_path / "a.html")
+    assert found["confidence"] == "57%"  # 100 * 0.57 is not 57
     assert found["segments"] == [["", ["All rows"]]]
     assert found["drift"] is None
     assert found["dropped"] is None

@@ -242,7 +242,7 @@ function legend(own, limits, total, chance) {
   const item = (tag, attributes, text) => svg(svg(html(list, "li", ""), "svg", { viewBox: "0 0 26 12" }), tag, attributes).parentNode.after(text);
   item("line", { ...mark, class: "value" }, "value");
   if (own.upper.some((upper, i) => upper > own.lower[i])) item("rect", { ...box, class: "certain" }, "certified bounds");
-  if (seen(own.ends[0]).length) item("rect", { ...box, class: "sampled" }, `${page.confidence * 100}% confidence interval`);
+  if (seen(own.ends[0]).length) item("rect", { ...box, class: "sampled" }, `${page.confidence} confidence interval`);
   if (total) item("line", { ...mark, class: "total" }, "all rows");
   if (limits.length) item("line", { ...mark, class: "limit" }, "limit of a rule");
   if (page.rules.length) item("line", { ...mark, class: "breach" }, "breach");
@@ -372,7 +372,7 @@ if (page.rules.length) lead.push([page.rules.length, page.rules.length === 1 ? "
 for (const [count, words] of lead) html(html(element("lead"), "li", ""), "strong", count).after(` ${words}`);
 const notes = ["Certified bounds contain the metric of the evaluated rows for certain. Without a band, the value is exact.",
   "Drag over the chart to look at a shorter time. With the keyboard, focus the chart and use the arrow keys."];
-if (page.confidence) notes.splice(1, 0, `The confidence interval (${page.confidence * 100}%) is where the metric of other rows like these would lie. Values are rounded to a small part of its width.`);
+if (page.confidence) notes.splice(1, 0, `The confidence interval (${page.confidence}) is where the metric of other rows like these would lie. Values are rounded to a small part of its width.`);
 if (page.rules.length) notes.push("A rule is breached in a window if a check at the end of the window finds a breach. Breached windows are shaded.");
 if (page.scored) notes.push("Rows without labels are light.");
 if (page.dropped) notes.push("Dropped rows are light: they have a null or NaN where a value is needed, such as a missing label.");

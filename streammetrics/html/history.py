@@ -150,7 +150,7 @@ def _content(course: Course) -> dict[str, Any]:
         "reference": course.reference,
         "reference_rows": course.reference_rows,
         "rules": rules,
-        "confidence": course.confidence,
+        "confidence": course.confidence and f"{course.confidence * 100:g}%",
     }
 
 
