@@ -15,6 +15,8 @@ import streammetrics as sm
 from streammetrics.cli import main
 from streammetrics.html import comparison_page, page
 from streammetrics.html.decision import best_thresholds, highest_scores
+from streammetrics.html.sections import Section, filtered, page_of
+from streammetrics.html.tables import Cell, table
 
 CHROMIUM = Path("/usr/bin/chromium")
 HOSTILE = "<script>alert(1)</script>"
@@ -421,6 +423,19 @@ def test_rows_out_of_sight_are_not_in_the_document(opened, report):
     assert window.locator("table[aria-rowcount='401']").count() == 1
     window.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     assert len(column(window, 0)) == 400
+
+
+@pytest.mark.browser
+def test_long_texts_are_wrapped_in_any_row(opened):
+    note = "a note that is longer than a column should be"
+    rows = [[Cell(f"{i}", head=True), Cell(note)] for i in range(400)]
+    window = opened(
+        text=page_of("Long", "", [Section("long", "Long", filtered(table(["n", "note"], rows, "", True), "n"))], False)
+    )
+    for scrolled in (0, 1e6):
+        window.evaluate(f"document.querySelector('.scroll').scrollTop = {scrolled}")
+        window.wait_for_function(f"document.querySelector('.scroll').innerText.includes('{399 if scrolled else 0}')")
+        assert window.locator("td:not(.prose):visible").count() == 0
 
 
 @pytest.mark.browser

@@ -1,5 +1,6 @@
 "use strict";
 const AT_ONCE = 200; // rows; of more, those in sight are in the document
+const PROSE = 34; // characters from which a text can be wrapped, as in tables.py
 const AROUND = 40; // rows before and after those in sight
 
 for (const table of document.querySelectorAll("table.sortable")) {
@@ -82,6 +83,7 @@ function build(cells) {
   for (const [text, number, below, head] of cells) {
     const cell = document.createElement(head ? "th" : "td");
     if (head) cell.scope = "row";
+    else if (text.length > PROSE) cell.className = "prose";
     if (number !== null) cell.dataset.v = number;
     cell.textContent = text;
     if (below) cell.append(Object.assign(document.createElement("small"), { textContent: below }));
