@@ -332,7 +332,7 @@ def findings(frame: pl.DataFrame, width: int | None = None, by: Collection[str] 
     parts = [failing.head(shown_of(failing.height)), holding.head(shown_of(holding.height, most=0))]
     told = [
         (
-            f"{r['name']}: {r['rule']}" if r.get("name") else r["rule"],
+            rule(r),
             *(r.get("windows") or "", r["where"]),
             *(said(r), bound(r["lower"], r["upper"]), interval(r["ci_lower"], r["ci_upper"])),
             verdict(r),
@@ -365,6 +365,23 @@ def _only_column(places: Sequence[str], by: Collection[str]) -> str | None:
     others = tuple(f", {key} " for key in (*by, *KEPT))
     alone = not any(other in place for place in places for other in others)
     return next((c for c in by if alone and all(place.startswith(f"{c} ") for place in places)), None)
+
+
+def rule(row: Mapping[str, Any]) -> str:
+    """Return the rule of a verdict, after its name if it has one."""
+    return f"{row['name']}: {row['rule']}" if row.get("name") else str(row["rule"])
+
+
+def ranges(row: Mapping[str, Any]) -> Iterator[str]:
+    """Return the certified bounds and the confidence interval of a verdict in words, if it has any.
+
+    >>> list(ranges({"lower": 0.25, "upper": 0.75, "ci_lower": 0.2, "ci_upper": 0.8}))
+    ['bounds 0.25 to 0.75', 'interval 0.20 to 0.80']
+    """
+    if row["lower"] != row["upper"]:
+        yield f"bounds {row['lower']:.6g} to {row['upper']:.6g}"
+    if sampled := interval(row.get("ci_lower"), row.get("ci_upper")):
+        yield f"interval {sampled}"
 
 
 def verdict(row: Mapping[str, Any]) -> str:

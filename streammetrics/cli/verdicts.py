@@ -51,7 +51,7 @@ def commands(frame: pl.DataFrame) -> Iterator[str]:
     levels: dict[str, list[str]] = {"error": [], "warning": [], "notice": []}
     for row in text.rows(frame.filter(pl.col("verdict") != "holds")):
         level = "error" if not row["passes"] else "notice" if row["verdict"] in OPEN else "warning"
-        title, message = _escaped(_rule(row), ESCAPES | IN_PROPERTIES), _escaped(_sentence(row), ESCAPES)
+        title, message = _escaped(text.rule(row), ESCAPES | IN_PROPERTIES), _escaped(_sentence(row), ESCAPES)
         levels[level].append(f"::{level} title={title}::{message}")
     for level, told in levels.items():
         shown = text.shown_of(len(told), ANNOTATIONS - 1)
@@ -64,7 +64,7 @@ def junit(frame: pl.DataFrame, suite: str) -> str:
     """Return a JUnit report: one test case per verdict, a failure if it fails the check, skipped if inconclusive."""
     cases = []
     for row in text.rows(frame):
-        names = {"classname": _rule(row), "name": row["where"] or "all rows"}
+        names = {"classname": text.rule(row), "name": row["where"] or "all rows"}
         case = ElementTree.Element("testcase", {key: _in_xml(name) for key, name in names.items()})
         if row["verdict"] != "holds":
             told = {"message": _in_xml(_sentence(row))}
@@ -85,7 +85,7 @@ def table(frame: pl.DataFrame) -> str:
     """Return the verdicts as a Markdown table."""
     rows = [
         {
-            "rule": _rule(row),
+            "rule": text.rule(row),
             "windows": row.get("windows"),
             "where": row["where"] or None,
             "value": row["value"],
@@ -99,19 +99,12 @@ def table(frame: pl.DataFrame) -> str:
     return markdown(pl.DataFrame(rows, schema_overrides=dict.fromkeys(texts, pl.String)))
 
 
-def _rule(row: dict[str, Any]) -> str:
-    return f"{row['name']}: {row['rule']}" if row.get("name") else str(row["rule"])
-
-
 def _sentence(row: dict[str, Any]) -> str:
     """Group, verdict, and numbers."""
     told = [text.verdict(row)]
     if row["value"] is not None:
         told.append(f"value {text.number(row['value'], row['lower'], row['upper'])}")
-        if row["lower"] != row["upper"]:
-            told.append(f"bounds {row['lower']:.6g} to {row['upper']:.6g}")
-        if interval := text.interval(row.get("ci_lower"), row.get("ci_upper")):
-            told.append(f"interval {interval}")
+        told += text.ranges(row)
     if row.get("description"):
         told.append(row["description"])
     place = ", ".join(filter(None, (row["where"], row.get("windows"))))

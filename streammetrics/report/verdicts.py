@@ -80,11 +80,7 @@ def _sentence(row: dict[str, Any]) -> str:
         return f"{row['rule']} is not decided{place}: too few rows ({row['rows']:,})."
     if row["value"] is None:
         return f"{row['rule']} cannot be checked{place}: {metric} is undefined ({row['note']})."
-    said = [f"{metric} is {text.said(row)}"]
-    if row["lower"] != row["upper"]:
-        said.append(f"bounds {row['lower']:.6g} to {row['upper']:.6g}")
-    if interval := text.interval(row["ci_lower"], row["ci_upper"]):
-        said.append(f"interval {interval}")
+    said = [f"{metric} is {text.said(row)}", *text.ranges(row)]
     if text.on_these_rows(row):
         said.append("without an interval, so on these rows only")
     return f"{row['rule']} {SAID[row['verdict']]}{place}: {', '.join(said)}."
