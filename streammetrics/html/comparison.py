@@ -129,10 +129,7 @@ def _drift(total: pl.DataFrame, groups: pl.DataFrame, by: list[str]) -> str:
 
 
 def _measures(frame: pl.DataFrame, by: list[str], caption: str) -> str:
-    sampled = "ci_lower" in frame.columns
-    noted = frame["note"].count() > 0
-    header = [*by, "distribution", "measure", "value", "bounds", *(["interval"] if sampled else [])]
-    header += ["note"] if noted else []
+    header = [*by, "distribution", "measure", "value", "bounds", "interval", "note"]
     listed = [
         [
             *(key_cell(row[k], head=not i) for i, k in enumerate(by)),
@@ -140,8 +137,8 @@ def _measures(frame: pl.DataFrame, by: list[str], caption: str) -> str:
             Cell(row["measure"]),
             Cell(said(row), row["value"]),
             Cell(bound(row["lower"], row["upper"])),
-            *([Cell(interval(row["ci_lower"], row["ci_upper"]))] if sampled else []),
-            *([Cell(row["note"] or "")] if noted else []),
+            Cell(interval(row.get("ci_lower"), row.get("ci_upper"))),
+            Cell(row["note"] or ""),
         ]
         for row in rows(frame)
     ]

@@ -22,10 +22,7 @@ def differences(frame: pl.DataFrame, a: str, b: str, caption: str, by: tuple[str
         by: Group columns. They come first, before the metric.
     """
     keys = [c for c in frame.columns if c not in (*VALUES, *by) and frame[c].drop_nulls().n_unique() > 1]
-    sampled = "ci_lower" in frame.columns
-    noted = "note" in frame.columns and frame["note"].count() > 0
-    header = [*by, "metric", *keys, a, b, f"{b} - {a}", "bounds", *(["interval"] if sampled else []), "better"]
-    header += ["note"] if noted else []
+    header = [*by, "metric", *keys, a, b, f"{b} - {a}", "bounds", "interval", "better", "note"]
     names = {"a": a, "b": b}
     listed = []
     for row in rows(frame):
@@ -39,9 +36,9 @@ def differences(frame: pl.DataFrame, a: str, b: str, caption: str, by: tuple[str
                 *(Cell(value, row[c]) for c, value in zip(("a", "b"), _sides(row), strict=True)),
                 Cell(said(row | {"value": difference}), difference),
                 Cell(bound(row["lower"], row["upper"])),
-                *([Cell(interval(*ends))] if sampled else []),
+                Cell(interval(*ends)),
                 Cell(names.get(row["better"] or "", row["better"] or "")),
-                *([Cell(_noted(row["note"], names))] if noted else []),
+                Cell(_noted(row.get("note"), names)),
             ]
         )
     return table(header, listed, caption, sortable=True)

@@ -18,6 +18,7 @@ from streammetrics.text import escaped
 
 Row = dict[str, Any]
 
+OPTIONAL = ("interval", "note", "what it is")  # columns
 PROSE = 34  # characters from which a text can be wrapped
 
 
@@ -41,10 +42,12 @@ class Cell:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Cell]], caption: str, sortable: bool = False) -> str:
-    """A table with a caption; column headers are buttons if the table can be sorted."""
-    heads = [f'<button type="button">{markup(name)}</button>' if sortable else markup(name) for name in header]
+    """A table with a caption, without empty `OPTIONAL` columns; headers are buttons if the table can be sorted."""
+    whole = list(rows)
+    shown = [i for i, name in enumerate(header) if name not in OPTIONAL or any(row[i].text for row in whole)]
+    names, listed = [markup(header[i]) for i in shown], [[row[i] for i in shown] for row in whole]
+    heads = [f'<button type="button">{name}</button>' for name in names] if sortable else names
     head = "".join(f'<th scope="col"{SORT if sortable else ""}>{name}</th>' for name in heads)
-    listed = list(rows)
     at_once, later = (listed[:AT_ONCE], listed[AT_ONCE:]) if sortable else (listed, [])
     body = "\n".join(f"<tr>{''.join(cell.html for cell in row)}</tr>" for row in at_once)
     kind = ' class="sortable"' if sortable else ""
@@ -83,10 +86,7 @@ def metrics_table(frame: pl.DataFrame, meaning: dict[str, str], caption: str, so
         sortable: Whether the table can be sorted.
     """
     keys = told_apart(frame)
-    sampled = "ci_lower" in frame.columns
-    header = ["metric", *keys, "value", "certified bounds", *(["interval"] if sampled else [])]
-    noted = frame["note"].count() > 0
-    header += [*(["note"] if noted else []), *(["what it is"] if meaning else [])]
+    header = ["metric", *keys, "value", "certified bounds", *OPTIONAL]
     found, of_metric = list(text.rows(frame)), dict[str, list[Row]]()
     for row in found:
         of_metric.setdefault(row["metric"], []).append(row)
@@ -94,15 +94,15 @@ def metrics_table(frame: pl.DataFrame, meaning: dict[str, str], caption: str, so
     values = {metric: iter(alike(own, typical)) for metric, own in of_metric.items()}
     rows = []
     for row in found:
-        cells = [
-            Cell(row["metric"], head=True),
-            *(Cell("") if row[k] is None and k in KEPT else key_cell(row[k]) for k in keys),
-        ]
-        cells += [Cell(next(values[row["metric"]]), row["value"]), Cell(bounds(row))]
-        cells += [Cell(text.interval(row["ci_lower"], row["ci_upper"]))] if sampled else []
-        cells += [Cell(row["note"] or "")] if noted else []
-        cells += [Cell(meaning.get(row["metric"], ""))] if meaning else []
-        rows.append(cells)
+        name, interval = row["metric"], text.interval(row.get("ci_lower"), row.get("ci_upper"))
+        rows.append(
+            [
+                Cell(name, head=True),
+                *(Cell("") if row[k] is None and k in KEPT else key_cell(row[k]) for k in keys),
+                *(Cell(next(values[name]), row["value"]), Cell(bounds(row))),
+                *map(Cell, (interval, row["note"] or "", meaning.get(name, ""))),
+            ]
+        )
     return table(header, rows, caption, sortable)
 
 
