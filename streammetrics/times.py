@@ -36,6 +36,20 @@ def moment(given: date | str, zone: str | None = None) -> datetime | None:
         return None
 
 
+def instant(given: date | str, zone: str | None) -> datetime:
+    """Return a time to compare with columns of a time zone, or with columns that have none.
+
+    Raises:
+        SpecificationError: If the value is not a time, or has a time zone although the columns have none.
+    """
+    found = moment(given, zone)
+    if found is None:
+        raise SpecificationError(f"Cannot read {given!r} as a time. Pass a date, a datetime, or an ISO 8601 string.")
+    if found.tzinfo and zone is None:
+        raise SpecificationError(f"{given!r} has a time zone, but the windows have none.")
+    return found
+
+
 def earlier(times: pl.Series, length: str) -> pl.Series:
     """Return dates or times moved back by a duration.
 

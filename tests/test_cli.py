@@ -581,7 +581,7 @@ def test_the_rules_in_the_help_can_be_read(days):
         (["check", "nowhere", "rules.toml"], "Error: No table at nowhere yet"),
         (["check", "history", "nowhere.toml"], "Error: Cannot read nowhere.toml: "),
         (["check", "history", "monday.state"], "Error: monday.state is not valid TOML"),
-        (["check", "history", "rules.toml", "--until", "soon"], "Error: Cannot read 'soon' as a date or time"),
+        (["check", "history", "rules.toml", "--until", "soon"], "Error: Cannot read 'soon' as a time"),
         (["windows", "nowhere"], "Error: No table at nowhere"),
         (["compact", "nowhere"], "Error: No table at nowhere"),
         (["retain", "nowhere", "--since", "2026-01-01"], "Error: No table at nowhere"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from functools import cached_property, lru_cache
@@ -19,7 +18,7 @@ from streammetrics.errors import Argument, ColumnError, DataError, MergeError, S
 from streammetrics.rows.codes import find
 from streammetrics.system.foreign import translated
 from streammetrics.system.lazy import pa
-from streammetrics.times import moment, require_length
+from streammetrics.times import instant, moment, require_length
 
 STATE = "streammetrics.state"  # of the table's configuration: the empty accumulator in base64
 ONCE = "streammetrics.state.tables"  # key in older tables
@@ -277,14 +276,11 @@ class Layout:
             SpecificationError: If ``time`` is invalid, or has a time zone and the window has none.
         """
         kind = self.schema[self.window]
-        zone = getattr(kind, "time_zone", None)
-        found = moment(time, zone)
-        if found is not None and found.tzinfo and zone is None:
-            raise SpecificationError(f"{time!r} has a time zone, but the window {self.window!r} has none.")
-        with suppress(OverflowError):  # of the calendar
-            if found is not None:
-                return (found + (timedelta(days=1) - timedelta.resolution)).date() if kind == pl.Date() else found
-        raise SpecificationError(f"Cannot read {time!r} as a time. Pass a date, a datetime, or an ISO 8601 string.")
+        found = instant(time, getattr(kind, "time_zone", None))
+        if kind != pl.Date():
+            return found
+        with translated(SpecificationError, f"Cannot read {time!r} as a time"):
+            return (found + (timedelta(days=1) - timedelta.resolution)).date()
 
 
 @lru_cache(maxsize=64)

@@ -14,7 +14,7 @@ from streammetrics.accumulator import Accumulator
 from streammetrics.errors import Argument, SpecificationError
 from streammetrics.reading.models import require_model
 from streammetrics.rows.roles import MODEL
-from streammetrics.times import moment
+from streammetrics.times import instant
 
 AT_ONCE = 32  # windows of a history that are read together
 
@@ -93,11 +93,5 @@ def after(windows: pl.Series) -> pl.Series:
 def time_of(given: date | str, windows: pl.Series) -> pl.Series:
     """A time, in the zone of the windows unless it has its own."""
     zone = getattr(windows.dtype, "time_zone", None)
-    found = moment(given, zone)
-    if found is None:
-        raise SpecificationError(f"Cannot read {given!r} as a date or time. Write one such as '2026-01-31'.")
-    if zone is not None:
-        return pl.Series([found]).dt.convert_time_zone(zone)
-    if found.tzinfo:
-        raise SpecificationError(f"{given!r} has a time zone, but the windows have none.")
-    return pl.Series([found])
+    found = pl.Series([instant(given, zone)])
+    return found if zone is None else found.dt.convert_time_zone(zone)
