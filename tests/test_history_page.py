@@ -272,6 +272,21 @@ def test_a_rule_of_one_model_has_its_segments_and_windows_only(tmp_path):
     assert content(tmp_path / "a.html")["rules"][0]["runs"] == []
 
 
+def test_segments_that_ended_before_the_page_begins(tmp_path):
+    shops = [rows(day).with_columns(shop=pl.lit(shop)) for day in DAYS[:12] for shop in ("app", "gone", "web")]
+    store = sm.MetricStore(tmp_path / "history")
+    some = pl.concat(shops).filter((pl.col("shop") != "gone") | (pl.col("day") < DAYS[5]))
+    store.append(sm.binary(y_true="y", y_score="p", by=["day", "shop"]).update(some), batch_id="all")
+    store.save_html(tmp_path / "a.html", since=DAYS[6], reference=(DAYS[0], DAYS[2]))
+    found = content(tmp_path / "a.html")
+    assert (found["segments"][1][1], found["reference_rows"]) == (["app", "web"], [2400, 800, 800])
+    store.save_html(tmp_path / "a.html", since=DAYS[6], rules=sm.Rule("accuracy >= 0.99", over="3d", by="shop"))
+    found = content(tmp_path / "a.html")
+    assert found["segments"][1][1] == ["app", "gone", "web"]
+    assert found["rules"][0]["runs"] == [[1, 0, 5], [2, 0, 0], [3, 0, 5]]
+    assert np.isnan(unpacked(found["rows"], (4, 6))[0, 2]).all()
+
+
 def test_rows_without_labels_are_shown_if_the_history_dropped_them(tmp_path):
     store = sm.MetricStore(tmp_path / "history")
     some = pl.concat(map(rows, DAYS[:3])).with_columns(y=pl.when(pl.int_range(pl.len()) % 4 > 0).then("y"))

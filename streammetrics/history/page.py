@@ -66,9 +66,11 @@ def course(
     if of is not None:
         base = {} if isinstance(period, str) else view_of_early.reference(early, *period)
         parts += view_of_early.drifts(early, of, period if isinstance(period, str) else base)
-    segments = Segments.of(view.cuts, parts, windows.name, early.models)
-    measures = {m.name: m for m in segments.measures(parts, windows, _meanings(empty, names))}
     breached = breaches(history, rules, windows, scores)
+    found = [(cut, frame.select(_segment(frame, windows.name))) for cut, frame in parts]
+    found += [(rule.by, frame.drop(windows.name)) for rule, frame in zip(rules, breached, strict=True)]
+    segments = Segments.of(view.cuts, found, early.models)
+    measures = {m.name: m for m in segments.measures(parts, windows, _meanings(empty, names))}
     return Course(
         window=windows.name,
         windows=windows,
@@ -92,16 +94,15 @@ class Segments:
     keys: dict[Cut, pl.DataFrame]
 
     @classmethod
-    def of(cls, cuts: Sequence[Cut], parts: Sequence[Part], window: str, models: Sequence[str]) -> Segments:
-        """Return all segments of some frames, sorted by their keys, but models in a given order."""
+    def of(cls, cuts: Sequence[Cut], found: Sequence[Part], models: Sequence[str]) -> Segments:
+        """Return all segments of some frames of keys, sorted by their keys, but models in a given order."""
         keys, size = {}, 0
         ranks = {name: rank for rank, name in enumerate(models)}
         for cut in cuts:
-            frames = [frame.select(_segment(frame, window)) for own, frame in parts if own == cut]
-            named = [frame for frame in frames if frame.width] or [pl.DataFrame({PLACE: [0]})]
-            found = pl.concat(named, how="diagonal_relaxed").unique()
-            order = [pl.col(c).replace_strict(ranks, default=None) if c == MODEL else pl.col(c) for c in found.columns]
-            keys[cut] = found.sort(order).drop(PLACE, strict=False).with_row_index(PLACE, size)
+            named = [frame for own, frame in found if own == cut and frame.width] or [pl.DataFrame({PLACE: [0]})]
+            every = pl.concat(named, how="diagonal_relaxed").unique()
+            order = [pl.col(c).replace_strict(ranks, default=None) if c == MODEL else pl.col(c) for c in every.columns]
+            keys[cut] = every.sort(order).drop(PLACE, strict=False).with_row_index(PLACE, size)
             size += keys[cut].height
         return cls(keys)
 
@@ -128,12 +129,13 @@ class Segments:
             yield Measure.of(said, own, size, len(windows), meanings.get(name, ""))
 
     def rows(self, base: dict[Cut, Accumulator]) -> list[int]:
-        """Return the number of rows of each segment of a reference, 0 if it has none."""
+        """Return the number of rows of each segment in a reference, 0 if it has none. Others are not on the page."""
         found = [0] * sum(keys.height for keys in self.keys.values())
         for cut, acc in base.items():
             counted = acc.finalize([ROWS]).frame
             for place, rows in zip(self._places(cut, counted), counted["value"], strict=True):
-                found[place] = int(rows)
+                if place is not None:
+                    found[place] = int(rows)
         return found
 
     def watched(self, rule: Rule, breached: pl.DataFrame, windows: pl.Series, empty: Accumulator) -> Watched:
@@ -156,8 +158,8 @@ class Segments:
         places, numbers = self._places(cut, frame), _numbers(frame, windows)
         return frame.select(columns).with_columns(segment=pl.Series(places), window=pl.Series(numbers))
 
-    def _places(self, cut: Cut, frame: pl.DataFrame) -> list[int]:
-        """The number of the segment of each row."""
+    def _places(self, cut: Cut, frame: pl.DataFrame) -> list[Any]:
+        """The number of the segment of each row, None if it is not on the page."""
         keys = self.keys[cut]
         on = [c for c in keys.columns if c != PLACE]
         if not on or frame.is_empty():
