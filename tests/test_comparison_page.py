@@ -66,6 +66,8 @@ def test_the_numbers_are_those_of_the_comparison():
 def test_sides_with_other_numbers_of_rows_are_noted():
     text = comparison_page(sm.compare(scored(), scored(100)), ("a", "b"))
     assert "The two evaluations have different numbers of rows: 3,000 and 100." in text
+    text = comparison_page(sm.compare(scored(by="g"), scored(0, by="g")), ("a", "b"))
+    assert "The two evaluations have different numbers of rows: 3,000 and 0." in text
 
 
 def test_a_drift_also_lists_the_measures_of_its_distributions(tmp_path):

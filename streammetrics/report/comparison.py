@@ -178,7 +178,7 @@ class Comparison:
         if differing.is_empty():
             return None
         groups = f" in {differing.height:,} of {rows.height:,} groups"
-        numbers = groups if self.b.by else f": {rows['a'][0]:,.0f} and {rows['b'][0]:,.0f}"
+        numbers = groups if self.b.by else f": {rows['a'][0] or 0:,.0f} and {rows['b'][0] or 0:,.0f}"
         remedy = APART if self.same_rows is None else REMEDY
         return f"The two evaluations have different numbers of rows{numbers}. {remedy}"
 
