@@ -292,10 +292,6 @@ def test_one_metric_needs_no_list():
         assert found.frame["metric"].to_list() == ["roc_auc"]
 
 
-def test_one_threshold_needs_no_list():
-    assert evaluated(thresholds=0.25).frame.equals(evaluated(thresholds=[0.25]).frame)
-
-
 def test_keys_of_foreign_types_are_refused(report):
     with pytest.raises(sm.ReportError, match="Key 'g' must be String, got <object"):
         report.get("roc_auc", g=object())

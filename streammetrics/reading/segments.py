@@ -87,7 +87,7 @@ def _ranked(
     worst_first: bool,
 ) -> pl.DataFrame:
     if n < 0:
-        raise ReportError(f"n= must be at least 1, got {n}.")
+        raise ReportError(f"n= must be at least 0, got {n}.")
     found = report.find(metric)
     if found.better is None:
         raise MetricError(f"Metric {found.name!r} has no preferred direction, so groups cannot be ranked by it.")
