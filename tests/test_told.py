@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 import streammetrics as sm
 from streammetrics.cli import main
-from streammetrics.history.told import Told, remembered, unknown
+from streammetrics.history.told import remembered, reported, table_of, tell, unknown
 
 DAYS = [date(2026, 1, 1) + timedelta(days=n) for n in range(60)]
 RULE = "[[rule]]\nrequire = 'accuracy >= 0.8'\nby = 'source'\n"
@@ -139,9 +139,9 @@ def test_breaches_that_another_check_told_meanwhile_are_kept(history):
     add(history, DAYS[0], app=60, web=98)
     rules = [sm.Rule("accuracy >= 0.8", by="source"), sm.Rule("accuracy >= 0.9", by="source")]
     one, other = (sm.check(history, rule) for rule in rules)
-    told = Told.of(history)
-    told.tell(one, lambda _: told.tell(other, lambda _: None))
-    both = told._read(told.table.find())
+    tell(history, one, lambda _: tell(history, other, lambda _: None))
+    table = table_of(history)
+    both = reported(table, table.find())
     assert sorted(both["rule"]) == ["accuracy >= 0.8", "accuracy >= 0.9"]
 
 

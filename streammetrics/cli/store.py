@@ -178,9 +178,9 @@ def store_check(
     shown = with_colours(findings(found.frame, width(), found.by))
     write_verdicts(found.frame, shown, form, output, f"streammetrics store check {uri}")
     if on_breach:
-        from streammetrics.history.told import Told  # when it is needed
+        from streammetrics.history.told import tell  # when it is needed
 
-        Told.of(store).tell(found, partial(_run, on_breach))
+        tell(store, found, partial(_run, on_breach))
     if not found.hold:
         ctx.exit(1)
 

@@ -7,7 +7,6 @@ began after this window is a new one. A rule without alarms is reported again if
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
@@ -22,45 +21,43 @@ WINDOW = "window"
 SCHEMA = dict.fromkeys((*KEYS, WINDOW), pl.String())
 
 
-@dataclass(frozen=True)
-class Told:
-    """The reported breaches of a history that have not ended."""
+def tell(store: MetricStore, findings: Findings, report: Callable[[pl.DataFrame], None]) -> None:
+    """Report new breaches of a history, and store them. If reporting fails, the next check reports them again.
 
-    table: Table
+    Args:
+        store: The history.
+        findings: Verdicts of rules.
+        report: Function called with the rows of ``findings.frame`` to report, if there are any.
+    """
+    place = table_of(store)
+    told = reported(place, place.find())
+    new = unknown(told, findings.frame)
+    if new.height:
+        report(new)
+    if remembered(told, findings.frame).equals(told):
+        return
+    if place.find() is None:
+        place.create(told.to_arrow().schema, {})
 
-    @classmethod
-    def of(cls, store: MetricStore) -> Told:
-        """Return the reported breaches of a history."""
-        return cls(Table(store.uri, store.storage_options).beside(FOLDER))
+    def remember(table: Any) -> None:
+        mark = deltalake().Transaction(app_id=FOLDER, version=table.version() + 1)  # end of a complete commit
+        rows = remembered(reported(place, table), findings.frame)
+        write(table, rows.to_arrow(), mode="overwrite", transactions=[mark])
 
-    def tell(self, findings: Findings, tell: Callable[[pl.DataFrame], None]) -> None:
-        """Report new breaches, and store them. If reporting fails, the next check reports them again.
+    place.commit(remember)
 
-        Args:
-            findings: Verdicts of rules.
-            tell: Function called with the rows of ``findings.frame`` to report, if there are any.
-        """
-        told = self._read(self.table.find())
-        new = unknown(told, findings.frame)
-        if new.height:
-            tell(new)
-        if remembered(told, findings.frame).equals(told):
-            return
-        if self.table.find() is None:
-            self.table.create(told.to_arrow().schema, {})
 
-        def remember(table: Any) -> None:
-            mark = deltalake().Transaction(app_id=FOLDER, version=table.version() + 1)  # end of a complete commit
-            rows = remembered(self._read(table), findings.frame)
-            write(table, rows.to_arrow(), mode="overwrite", transactions=[mark])
+def table_of(store: MetricStore) -> Table:
+    """Return the table of the reported breaches of a history."""
+    return Table(store.uri, store.storage_options).beside(FOLDER)
 
-        self.table.commit(remember)
 
-    def _read(self, table: Any) -> pl.DataFrame:
-        if table is None:
-            return pl.DataFrame(schema=SCHEMA)
-        with self.table.reading():
-            return self.table.scan(table).select(SCHEMA.keys()).collect()
+def reported(place: Table, table: Any) -> pl.DataFrame:
+    """Return the reported breaches of a version of their table. Without a version, none were reported yet."""
+    if table is None:
+        return pl.DataFrame(schema=SCHEMA)
+    with place.reading():
+        return place.scan(table).select(SCHEMA.keys()).collect()
 
 
 def unknown(told: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
