@@ -23,7 +23,7 @@ LINES = 4  # values of a model on a card
 VOLUME = ("rows", "dropped")
 
 
-def cards(total: Report, models: list[str]) -> str:
+def cards(total: Report) -> str:
     """Return cards of the first metrics of all rows, each with its bounds and its interval."""
     frame, made = total.frame, []
     confidence = f"{total.confidence * 100:g}% confidence" if total.confidence else ""
@@ -34,7 +34,7 @@ def cards(total: Report, models: list[str]) -> str:
             continue
         if not own["value"].is_finite().any() or own.height > LINES * total.state.groups.height:
             continue
-        keys = [c for c in (*models, "threshold") if c in own.columns and own[c].drop_nulls().n_unique() > 1]
+        keys = [c for c in (*total.by, "threshold") if c in own.columns and own[c].drop_nulls().n_unique() > 1]
         of_card = list(rows(own))
         shown = zip(of_card, alike(of_card, typical), strict=True)
         made.append(_card(metric, [_value(row, value, keys, confidence) for row, value in shown]))

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from streammetrics.report.report import Report
 
 
-def evaluated(report: Report, total: Report, models: list[str], source: str | None) -> str:
+def evaluated(report: Report, total: Report, source: str | None) -> str:
     """Return a warning if a class has no rows, facts on the evaluated data, and the specification to unfold."""
-    return f"{_warning(total)}{lead(_facts(report, total, models, source))}{_specification(report)}"
+    return f"{_warning(total)}{lead(_facts(report, total, source))}{_specification(report)}"
 
 
 def rows_of(total: Report, count: str = "rows") -> int:
@@ -33,14 +33,14 @@ def _warning(total: Report) -> str:
     return f'<p class="warning"><strong>Warning:</strong> {said}</p>'
 
 
-def _facts(report: Report, total: Report, models: list[str], source: str | None) -> Iterator[tuple[str, str]]:
+def _facts(report: Report, total: Report, source: str | None) -> Iterator[tuple[str, str]]:
     rows, dropped = rows_of(total), rows_of(total, "dropped")
-    by = [c for c in report.by if c not in models]
+    by = [c for c in report.by if c not in total.by]
     yield "Rows evaluated", f"<strong>{rows:,}</strong>"
     if source:
         yield "Source", markup(source)
-    if models and (several := total.frame.select(models).n_unique()) > 1:
-        yield "Models", f"<strong>{several}</strong>"
+    if total.state.groups.height > 1:
+        yield "Models", f"<strong>{total.state.groups.height}</strong>"
     for window in charts.window_of(report):
         times = written(report.state.keys[window].drop_nulls().unique().sort())
         if len(times):

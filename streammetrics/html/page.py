@@ -37,13 +37,12 @@ def page(
     arguments, see `Report.save_html`.
     """
     total = of_all_rows(report)
-    models = total.by
 
     def draw(name: str, makers: Iterable[Callable[[], Picture]]) -> str:
         return figures(pictures.drawable(makers), name, interactive)
 
-    sections = _sections(report, total, models, fairness, draw)
-    return page_of(title, evaluated(report, total, models, source), sections, interactive)
+    sections = _sections(report, total, fairness, draw)
+    return page_of(title, evaluated(report, total, source), sections, interactive)
 
 
 def of_all_rows(report: Report) -> Report:
@@ -52,12 +51,12 @@ def of_all_rows(report: Report) -> Report:
     return report if report.by == models else report.rollup(*models)
 
 
-def _sections(report: Report, total: Report, models: list[str], over: str | None, draw: Draw) -> Iterator[Section]:
+def _sections(report: Report, total: Report, over: str | None, draw: Draw) -> Iterator[Section]:
     """Sections, from the most important to all numbers."""
     yield Section("models", "Models compared", compared_models(total))
-    yield Section("results", "Results of all rows", cards(total, models))
+    yield Section("results", "Results of all rows", cards(total))
     yield Section("labels", "Labels", labels(total))
-    yield Section("failures", "Where it fails", failures(report, models))
+    yield Section("failures", "Where it fails", failures(report, total.by))
     if over is not None:
         fair = criteria(report, over) + draw("fair", metrics_of(report, over))
         yield Section("fairness", "Fairness", fair)
@@ -68,5 +67,5 @@ def _sections(report: Report, total: Report, models: list[str], over: str | None
     yield Section("decision", "Decisions", decided)
     yield Section("segments", "Segments", draw("segment", pictures.segments(report, total)))
     yield Section("time", "Over time", draw("time", pictures.over_time(report, total)))
-    yield Section("groups", "Groups", "" if report.by == models else groups(report))
+    yield Section("groups", "Groups", "" if report.by == total.by else groups(report))
     yield Section("all", "All numbers", numbers(total))
