@@ -43,7 +43,7 @@ class Drawn(Protocol):
         """All estimates."""
         ...
 
-    def find(self, metric: str | Metric, of_label: bool = False) -> Metric:
+    def find(self, metric: str | Metric) -> Metric:
         """The metric of that name."""
         ...
 
@@ -59,7 +59,7 @@ class Drawn(Protocol):
         """The confusion counts."""
         ...
 
-    def confusion_matrix(self, normalize: Any = None) -> pl.DataFrame:
+    def confusion_matrix(self) -> pl.DataFrame:
         """The cells of the confusion matrix."""
         ...
 

@@ -52,9 +52,9 @@ class Together:
         """The state of the first report."""
         return self._first.state
 
-    def find(self, metric: str | Metric, of_label: bool = False) -> Metric:
+    def find(self, metric: str | Metric) -> Metric:
         """The metric of that name."""
-        return self._first.find(metric, of_label)
+        return self._first.find(metric)
 
     def rows(self, metric: str | Metric, **keys: Any) -> pl.DataFrame:
         """The rows of one metric."""
@@ -74,9 +74,9 @@ class Together:
         """The confusion counts."""
         return self._all(lambda report: report.confusion_counts())
 
-    def confusion_matrix(self, normalize: Any = None) -> pl.DataFrame:
+    def confusion_matrix(self) -> pl.DataFrame:
         """The cells of the confusion matrices."""
-        return self._all(lambda report: report.confusion_matrix(normalize))
+        return self._all(lambda report: report.confusion_matrix())
 
     def rollup(self, *columns: str) -> Drawn:
         """The reports for fewer groups."""

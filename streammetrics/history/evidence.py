@@ -26,7 +26,7 @@ COLUMNS = (*BOUNDS, REFERENCE, "note", ROWS, TOTAL)
 NUMBERS = pl.Schema(dict.fromkeys((*BOUNDS, ROWS, TOTAL), pl.Float64()))
 
 
-def estimated(rule: Rule, current: Accumulator, reference: Accumulator | None = None) -> pl.DataFrame:
+def estimated(rule: Rule, current: Accumulator, reference: Accumulator | None) -> pl.DataFrame:
     """Return the measure of drift, the metric, or its change: keys, metric, and `COLUMNS`, or null.
 
     Args:
