@@ -227,6 +227,9 @@ def test_rows_of_a_unit_are_compared_by_folds():
     bad = data.with_columns(y=pl.col("y") & (pl.col("a") != 1))
     found = sm.binary(y_true="y", y_score="p", by=["a", "b"], unit="u").update(bad).finalize()
     assert found.slices("accuracy")["slice"].to_list() == ["a = 1"]
+    empty = sm.binary(y_true="y", y_score="p", by=["a", "b"], unit="u").finalize().slices("accuracy")
+    assert empty.columns == found.slices("accuracy").columns
+    assert empty.is_empty()
 
 
 def test_what_cannot_be_searched_is_refused():

@@ -96,6 +96,8 @@ class Remainders:
             ReportError: If the metric has several values or none.
             MetricError: If it has no confidence intervals, or rows are weighted and not in folds of units.
         """
+        if not len(self.rows):
+            return None
         numbers = np.zeros(len(self.rows), np.int64)
         state = self.cut.state(self.cut.slices(numbers), 1)
         folds = None if self.folds is None else self.folds.state(self.folds.slices(numbers), 1)
