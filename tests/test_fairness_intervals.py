@@ -93,7 +93,7 @@ def test_odd_references():
     report = report_of({"a": (5, 0, 0, 5), "b": (0, 4, 0, 6), "c": (0, 2, 2, 4)}, column="g")
     with pytest.raises(sm.ReportError, match=r"Unknown reference 'x'\. Values of g: "):
         report.gaps("recall", over="g", reference="x")
-    with pytest.raises(sm.ReportError, match="Unknown reference 'a'"):
+    with pytest.raises(sm.ReportError, match=r"Unknown reference 'a'\. Values of g: none\."):
         report.gaps("recall", over="g", reference="a", min_rows=11)
     recall = report.gaps("recall", over="g", reference="a").to_dicts()
     assert [r["value"] for r in recall] == [None, 0.0]

@@ -192,7 +192,9 @@ def _from_reference(rows: pl.DataFrame, over: str, reference: Any) -> pl.DataFra
     """Each group compared with the group that has the reference value and otherwise the same keys."""
     of_reference = matching(rows, [over], {over: reference})
     if of_reference.is_empty():
-        raise ReportError(f"Unknown reference {reference!r}. Values of {over}: {text.few(rows[over].unique())}.")
+        raise ReportError(
+            f"Unknown reference {reference!r}. Values of {over}: {text.few(rows[over].unique()) or 'none'}."
+        )
     index = [c for c in keys_of(rows) if c != over] + [METRIC]
     estimates = [c for c in (*VALUE, *LIMITS) if c in rows.columns]
     both = rows.filter(pl.col(over).ne_missing(of_reference[over][0])).join(
