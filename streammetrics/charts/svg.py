@@ -36,11 +36,7 @@ CLIP = re.compile(r"clip(?=\d)")
 def as_svg(picture: Picture, identity: str) -> str:
     """Return the chart without its title, with a name and a description for screen readers.
 
-    Attributes for scripts are removed, and marks have tooltips.
-
-    Args:
-        picture: What to draw.
-        identity: Identity of the chart on its page, for labels.
+    Attributes for scripts are removed, and marks have tooltips. The identity is that of the chart on its page.
 
     Raises:
         SpecificationError: If vl-convert is not installed.

@@ -14,11 +14,6 @@ HALF_A_PIXEL = 0.5 / 600  # of a chart 600 pixels wide
 def thinned(frame: pl.DataFrame, x: Axis, y: Axis) -> pl.DataFrame:
     """Return the points of each series so that no dropped point is farther from the line than half a pixel.
 
-    Args:
-        frame: Columns series, x, and y, in the order of the line.
-        x: Axis of x.
-        y: Axis of y.
-
     >>> straight = pl.DataFrame({"series": ["a"] * 5, "x": [0.0, 0.2, 0.4, 0.6, 1.0], "y": [0.0, 0.2, 0.4, 0.6, 0.0]})
     >>> thinned(straight, Axis("x"), Axis("y"))["x"].to_list()
     [0.0, 0.6, 1.0]

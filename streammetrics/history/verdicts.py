@@ -34,12 +34,7 @@ def beginning(windows: Windows, rule: Rule, end: pl.Series) -> pl.Series:
 def judged(windows: Windows, rule: Rule, start: pl.Series, end: pl.Series, labels: Windows) -> pl.DataFrame:
     """The estimates of a rule from one time to another, and in the column `VERDICT` what they say of its limit.
 
-    Args:
-        windows: The history that the rule is about.
-        rule: The rule; of one with an alarm it is not known yet whether evidence suffices.
-        start: When its windows begin.
-        end: When they end.
-        labels: The history with labels.
+    Of a rule with an alarm, it is not known yet whether evidence suffices. A reference is in the history with labels.
     """
     earliest = None if rule.before_labels else windows.times[0]
     earlier = None if rule.against is None else before(start, rule.against).clip(earliest).item()

@@ -35,12 +35,7 @@ def comparison_page(
 ) -> str:
     """Return the page: differences of metrics, drift of distributions, groups that differ, and the curves of both.
 
-    Args:
-        comparison: The comparison.
-        names: Names of its sides.
-        title: Title of the page.
-        interactive: Whether charts have tooltips, panning, and zooming. Adds about 1 MB of script.
-        moved: The drift of distributions of all rows, and of each group. Defaults to none.
+    For the arguments, see `Comparison.save_html`; ``moved`` is the drift of all rows, and that of each group.
 
     Raises:
         SpecificationError: If the ``plot`` extra is not installed.

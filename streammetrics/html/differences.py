@@ -12,15 +12,7 @@ VALUES = ("metric", "a", "b", "difference", "lower", "upper", "ci_lower", "ci_up
 
 
 def differences(frame: pl.DataFrame, a: str, b: str, caption: str, by: tuple[str, ...] = ()) -> str:
-    """Return the frame of a comparison as a table, with the names of both sides.
-
-    Args:
-        frame: The frame of a comparison, or some of its rows.
-        a: Name of the first side.
-        b: Name of the second side.
-        caption: Caption of the table.
-        by: Group columns. They come first, before the metric.
-    """
+    """Return the frame of a comparison as a table, with the names of both sides; group columns come first."""
     keys = [c for c in frame.columns if c not in (*VALUES, *by) and frame[c].drop_nulls().n_unique() > 1]
     header = [*by, "metric", *keys, a, b, f"{b} - {a}", "bounds", "interval", "better", "note"]
     names = {"a": a, "b": b}

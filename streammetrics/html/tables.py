@@ -77,14 +77,7 @@ SORT = ' aria-sort="none"'
 
 
 def metrics_table(frame: pl.DataFrame, meaning: dict[str, str], caption: str, sortable: bool = False) -> str:
-    """Return one row per metric, with its keys, bounds, and description.
-
-    Args:
-        frame: The frame of a report, or some of its rows.
-        meaning: Description of each metric. Without any, the column is omitted.
-        caption: Caption of the table.
-        sortable: Whether the table can be sorted.
-    """
+    """Return one row per metric, with its keys, bounds, and description, if it has a meaning."""
     keys = told_apart(frame)
     header = ["metric", *keys, "value", "certified bounds", *OPTIONAL]
     found, of_metric = list(text.rows(frame)), dict[str, list[Row]]()

@@ -30,14 +30,9 @@ AT_ONCE = 1 << 20  # rows of tables, when folds are left out
 def with_intervals(
     frame: pl.DataFrame, state: State, metrics: Sequence[Metric], confidence: float, folds: State | None = None
 ) -> pl.DataFrame:
-    """Return the frame of estimates with ``ci_lower`` and ``ci_upper``, null without a valid interval.
+    """Return the estimates of a state with ``ci_lower`` and ``ci_upper``, null without a valid interval.
 
-    Args:
-        frame: The estimates of ``state``.
-        state: Groups and tables.
-        metrics: Metrics of the frame.
-        confidence: Confidence level.
-        folds: The same rows by fold of their units, with ``unit``.
+    With ``unit``, ``folds`` has the same rows by fold of their units.
 
     Raises:
         SpecificationError: If ``confidence`` is not between 0 and 1.
@@ -255,14 +250,8 @@ def paired_intervals(
 ) -> pl.DataFrame:
     """Return keys, metric, and limits of ``b - a``, if the rows of both are in the same folds of units.
 
-    Common variation, such as units that are hard for both models, cancels (see `jackknife_interval`).
-
-    Args:
-        frame: Keys, metric, and the values ``a`` and ``b``.
-        a: Rows by fold.
-        b: Other rows, or the same rows with another model, by fold of the same units.
-        metrics: Metrics to compare.
-        confidence: Confidence level.
+    Common variation, such as units that are hard for both models, cancels (see `jackknife_interval`). ``frame`` has
+    keys, metric, and the values ``a`` and ``b``.
     """
     keys, metrics = frame.columns[: frame.columns.index("a")], [m for m in metrics if jackknifed(m)]
     types = frame.select(keys).schema
@@ -287,14 +276,9 @@ def paired_intervals(
 
 
 def independent_intervals(frame: pl.DataFrame, a: pl.DataFrame, b: pl.DataFrame) -> pl.DataFrame:
-    """Return keys, metric, and limits of ``b - a``, for independent rows.
+    """Return keys, metric, and limits of ``b - a`` (see `difference_interval`), for estimates of independent rows.
 
-    Limits are those of `difference_interval`.
-
-    Args:
-        frame: Keys, metric, and the values ``a`` and ``b``.
-        a: Estimates with ``ci_lower`` and ``ci_upper``.
-        b: Other estimates.
+    ``frame`` has keys, metric, and the values ``a`` and ``b``.
     """
     keys = frame.columns[: frame.columns.index("a")]
     both = frame

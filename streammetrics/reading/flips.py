@@ -17,16 +17,10 @@ ROWS, FLIPS = pl.col("rows"), pl.col("flips")
 
 
 def flip_rates(pairs: State, statistic: PairedOutcomes, names: tuple[str, str], confidence: float) -> pl.DataFrame:
-    """Return group columns, threshold, rows, flips, value, and limits.
-
-    Args:
-        pairs: State of pairs of models, by fold if rows belong to units.
-        statistic: One of those in ``pairs``.
-        names: Of the models.
-        confidence: Confidence level.
+    """Return group columns, threshold, rows, flips, value, and limits, from pairs of models, by fold with ``unit``.
 
     Raises:
-        MetricError: If the two are no pair.
+        MetricError: If the two models are not a pair.
     """
     folds = FOLD in pairs.keys.columns
     columns = [c for c in pairs.keys.columns if c != FOLD]

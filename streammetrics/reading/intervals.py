@@ -21,9 +21,7 @@ PLACES = {"actual", "rank", *(f"{what}_{end}" for what in ("error", "value") for
 def closed(metric: Metric, twins: Mapping[str, str] | None = None) -> Closed | None:
     """Return limits as expressions over a table; None if they are computed otherwise, or not available.
 
-    Args:
-        metric: Any.
-        twins: If rows have weights, the columns of squared weights.
+    If rows have weights, ``twins`` are the columns of squared weights.
     """
     if metric.average is not None or metric.interval.without or twins == {}:
         return None
@@ -36,12 +34,7 @@ def closed(metric: Metric, twins: Mapping[str, str] | None = None) -> Closed | N
 
 
 def influence(metric: Metric, twins: Mapping[str, str] | None = None) -> Influence | None:
-    """Return how to compute the influence of a row on a metric; None if it is not used.
-
-    Args:
-        metric: Any.
-        twins: If rows have weights, the columns of squared weights.
-    """
+    """Return how to compute the influence of a row on a metric; None if it is not used. For ``twins``, see `closed`."""
     own = metric.interval
     elsewhere = closed(metric, twins) is not None or (twins is None and own.of_auc)
     if metric.average is not None or own.without or own.without_units or elsewhere:

@@ -29,14 +29,9 @@ CONTRACT = "valid at every look at one growing set of rows"
 def at_every_look(
     frame: pl.DataFrame, state: State, metrics: Sequence[Metric], confidence: float, always: int
 ) -> pl.DataFrame:
-    """The frame of estimates with intervals that hold at every look, as their notes say.
+    """The frame of estimates with intervals that hold at every look, instead of one, as their notes say.
 
-    Args:
-        frame: Estimates with confidence intervals for one look.
-        state: Groups and tables.
-        metrics: The metrics of the frame.
-        confidence: Confidence level.
-        always: Number of rows at which the intervals are tightest.
+    They are tightest at ``always`` rows.
     """
     columns, numbered = frame.columns, with_count(frame.with_row_index(PLACE), state, "rows", ROWS)
     parts = [
@@ -52,14 +47,8 @@ def widened(
 ) -> pl.DataFrame:
     """Estimates of a metric with intervals for every look, from those for one look, `ROWS`, and `TOTAL`.
 
-    Intervals of shares are exact. All others have the half-width of `errors_wide` in standard errors.
-
-    Args:
-        found: Estimates of one metric.
-        range: Smallest and largest possible value.
-        confidence: Confidence level; of each limit by itself if ``one_sided``.
-        always: Number of rows at which the intervals are tightest.
-        one_sided: Whether each limit is used alone.
+    Intervals of shares are exact. All others have the half-width of `errors_wide` in standard errors, within the range
+    of the metric. With ``one_sided``, each limit has the confidence level by itself.
     """
     alpha, level = 1 - confidence, confidence if one_sided else upper_level(confidence)
     value, ci_lower, ci_upper, rows, total = found.select(pl.col(NUMBERS).cast(pl.Float64)).to_numpy().T

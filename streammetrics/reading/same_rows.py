@@ -103,11 +103,7 @@ def same_rows_intervals(
 ) -> pl.DataFrame:
     """Return keys, metric, and limits of ``b - a``, for two models on the same independent rows.
 
-    Args:
-        frame: Keys, metric, and the values ``a`` and ``b``.
-        found: States of the models.
-        metrics: Metrics to compare.
-        confidence: Confidence level.
+    ``frame`` has keys, metric, and the values ``a`` and ``b``.
     """
     keys, groups, by = frame.columns[: frame.columns.index("a")], found.a.groups, found.a.keys.columns
     values = groups.join(frame, on=by, nulls_equal=True) if by else groups.join(frame, how="cross")
