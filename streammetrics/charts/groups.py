@@ -26,13 +26,7 @@ def segments(report: Drawn, metric: str | Metric, by: str | None = None, **keys:
     """Return a metric of each group as a dot with its interval, the worst first; numbers and times in their order.
 
     For many groups, only the worst are shown. The interval is the confidence interval if the report has a confidence
-    level, else the certified bounds.
-
-    Args:
-        report: A report with groups.
-        metric: Metric to show.
-        by: Group column. The report is then rolled up to it and to models. Defaults to all group columns.
-        keys: Values of group columns and key columns that select rows.
+    level, else the certified bounds. For the arguments, see `Plot.segments`; models stay separate.
 
     Raises:
         ReportError: If there are no groups.
@@ -162,13 +156,7 @@ def over_time(
 ) -> Picture:
     """Return a metric over time windows, with a line per segment and a band for its interval.
 
-    Args:
-        report: A report with a Date or Datetime group column.
-        metric: Metric to show.
-        window: Name of the time column. Defaults to the only Date or Datetime group column.
-        by: Group columns of the lines, or ``[]`` for a single line; the report is rolled up over other columns, except
-            models.
-        keys: Values of group columns and key columns that select rows.
+    For the arguments, see `Plot.over_time`; models stay separate.
 
     Raises:
         ReportError: If not exactly one group column has dates or times, or a time is after the year 9999.

@@ -21,14 +21,8 @@ DECADES = 2  # powers of ten from which an axis is logarithmic
 def outlines(source: Source, kind: str, keys: Mapping[str, Any], title: str, what: str) -> Picture:
     """Return histograms of the rows by value, one series per group and class, each with a total bar area of 1.
 
-    Of many groups, the largest are shown, each with all of its classes.
-
-    Args:
-        source: The report or frame, which has the sizes of groups.
-        kind: Curve with the bins, ``"scores"`` or ``"errors"``.
-        keys: Values of keys that select rows.
-        title: Title of the chart.
-        what: Description of the values, with their unit.
+    Of many groups, the largest are shown, each with all of its classes. ``kind`` is the curve with the bins, and
+    ``what`` describes the values, with their unit.
 
     Raises:
         ReportError: If a group column has the name of a column of the chart, or a frame lacks one.

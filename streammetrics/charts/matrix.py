@@ -18,11 +18,8 @@ COUNTS = ("tp", "fp", "fn", "tn")
 def confusion(source: Source, **keys: Any) -> Picture:
     """Return the confusion matrix: for each true label, the share and number of its rows by predicted label.
 
-    Binary at one threshold, or multiclass. For many labels, those with the most errors are shown.
-
-    Args:
-        source: A report, or a frame with the columns actual, predicted, and count.
-        keys: Values of group columns, and ``threshold`` if there are several.
+    Binary at one threshold, or multiclass. For many labels, those with the most errors are shown. A frame has the
+    columns actual, predicted, and count.
 
     Raises:
         ReportError: If the keys do not select exactly one matrix.

@@ -118,12 +118,7 @@ def line(x: Sequence[float], y: Sequence[float]) -> Layer:
 
 
 def lines_of(frame: pl.DataFrame, drawn: Callable[[pl.DataFrame], tuple[Places, Places]]) -> pl.DataFrame:
-    """Return a line for each series of a frame: columns series, x, and y.
-
-    Args:
-        frame: Rows with the column ``series``.
-        drawn: The x and y of the line of a series, from its rows.
-    """
+    """Return a line for each series of a frame, given the x and y of its rows: columns series, x, and y."""
     parts = [pl.DataFrame(schema={"series": pl.String, "x": pl.Float64, "y": pl.Float64})]
     for part in frame.partition_by("series", maintain_order=True):
         x, y = drawn(part)

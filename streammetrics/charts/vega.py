@@ -54,11 +54,7 @@ def specification(
 ) -> Spec:
     """Return the chart in Vega-Lite, without top-level properties, so that it can be nested.
 
-    Args:
-        picture: Picture to draw.
-        colours: Colors by the names of `PAPER`.
-        width: Width of the plot in pixels.
-        explore: Whether lines have tooltips, and the plot panning and zooming.
+    The width is that of the plot in pixels. With ``explore``, lines have tooltips, and the plot panning and zooming.
     """
     drawn = [_panel(p, dict(colours), width, explore) for p in (picture, picture.below) if p is not None]
     spec = drawn[0]

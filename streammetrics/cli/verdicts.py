@@ -22,15 +22,9 @@ NO_XML = str.maketrans({"\ufffe": "\\ufffe", "\uffff": "\\uffff"})
 
 
 def write_verdicts(frame: pl.DataFrame, shown: str, form: str, output: Path | None, suite: str) -> None:
-    """Write the verdicts of a check in one of the formats, or as text, to a file if one is given.
+    """Write the verdicts of a check in one of the formats, or as text for a terminal, to a file if one is given.
 
-    Args:
-        frame: One row per rule and group, with at least ``rule``, ``where``, ``value``, ``lower``, ``upper``,
-            ``verdict``, ``passes``, and ``note``.
-        shown: Text for a terminal.
-        form: Format.
-        output: File to write.
-        suite: Name of the test suite.
+    The frame has at least the columns of `report.verdicts.SCHEMA`. The suite is the name of a JUnit report.
     """
     if form == "github":
         print_or_save("\n".join([shown, *commands(frame)]), output)

@@ -90,12 +90,7 @@ def detect(breach: Values, recovery: Values, rate: float, fdr: float | None = No
 def blocks(windows: pl.Series, over: str, end: datetime) -> tuple[pl.Series, float]:
     """Return the starts of the complete periods before an end, and the number of days between two starts.
 
-    The newest period is omitted as long as it can receive more windows.
-
-    Args:
-        windows: Starts of the windows of the history, in ascending order.
-        over: Length of a period.
-        end: End of the time range, exclusive.
+    The newest period is omitted as long as it can receive more windows. ``over`` is the length of a period.
 
     >>> hours = pl.datetime_range(datetime(2026, 1, 1), datetime(2026, 1, 3, 12), "1h", eager=True)
     >>> found, days = blocks(hours, "1d", datetime(2027, 1, 1))

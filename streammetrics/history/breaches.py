@@ -20,13 +20,7 @@ def breaches(
 ) -> list[pl.DataFrame]:
     """Return the segments and windows in which each rule was breached.
 
-    A rule with an alarm is evaluated once over the whole history. Any other rule is checked after each window.
-
-    Args:
-        labels: The history.
-        rules: The rules.
-        windows: Windows to check, in ascending order.
-        scores: The history of scores, for rules with ``before_labels``.
+    A rule with an alarm is evaluated once over the whole history. Any other rule is checked after each of some windows.
 
     Returns:
         A frame for each rule: the columns of its segments, and the window.

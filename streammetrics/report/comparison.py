@@ -309,11 +309,7 @@ class Comparison:
 def as_text(found: Comparison, width: int | None, more: str, sides: str = "") -> str:
     """Return a comparison as text. Of many metrics in groups: all for the total, and the first for each group.
 
-    Args:
-        found: The comparison.
-        width: Maximum number of characters of a line.
-        more: How to see the other metrics of each group.
-        sides: Description of ``a`` and ``b``.
+    ``more`` says how to see the other metrics of each group, and ``sides`` describes ``a`` and ``b``.
     """
     by, metrics, note = found.b.by, found._metrics, " ".join(filter(None, (sides, found.note)))
     if found.frame.height <= text.LONGEST or len(metrics) <= FEW or {*by} <= {MODEL}:
