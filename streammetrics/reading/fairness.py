@@ -94,7 +94,7 @@ def gaps(
     sampled = SAMPLED if "ci_lower" in rows.columns else ()
     index = [c for c in keys_of(rows) if c != over] + [METRIC]
     found = rows.group_by(index, maintain_order=True).agg(
-        *(_place(over, side) for side in ENDS),
+        *(_at(over, side).alias(side) for side in ENDS),
         pl.max("value").alias("max"),
         pl.min("value").alias("min"),
         *_bounds(),
@@ -228,10 +228,8 @@ def _sides(whose: str) -> Side:
 
 def _end(side: str) -> Side:
     """The highest or the lowest value of a group, and its interval."""
-    value = pl.col("value")
-    place = value.arg_max() if side == "highest" else value.arg_min()
-    alone = pl.when(value.count() > 1)
-    return value.get(place), (alone.then(pl.col("ci_lower").get(place)), alone.then(pl.col("ci_upper").get(place)))
+    several = pl.when(pl.col("value").count() > 1)
+    return _at("value", side), (several.then(_at("ci_lower", side)), several.then(_at("ci_upper", side)))
 
 
 def _intervals(difference: Sequence[Side], ratio: Sequence[Side]) -> list[Expr]:
@@ -244,10 +242,10 @@ def _intervals(difference: Sequence[Side], ratio: Sequence[Side]) -> list[Expr]:
     return [limit.fill_nan(None).alias(name) for name, limit in zip(SAMPLED, limits, strict=True)]
 
 
-def _place(over: str, side: str) -> pl.Expr:
+def _at(column: str, side: str) -> pl.Expr:
     """The value of a column at which the metric is highest or lowest."""
     value = pl.col("value")
-    return pl.col(over).get(value.arg_max() if side == "highest" else value.arg_min()).alias(side)
+    return pl.col(column).get(value.arg_max() if side == "highest" else value.arg_min())
 
 
 def _bounds() -> list[pl.Expr]:
