@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 from test_html import browser as browser
+from test_html import opening
 
 import streammetrics as sm
 from streammetrics.cli import main
@@ -360,25 +361,8 @@ def test_faults_are_named(stores, tmp_path):
 
 @pytest.fixture
 def opened(browser, page):
-    """Open the page in a window of some width; it must say nothing on the console and ask for nothing else."""
-    problems, asked, windows = [], [], []
-
-    def open_page(width=1280, **options):
-        window = browser.new_page(viewport={"width": width, "height": 900}, **options)
-        window.on("console", lambda message: problems.append(message.text))
-        window.on("pageerror", lambda error: problems.append(str(error)))
-        window.on("dialog", lambda dialog: (problems.append(dialog.message), dialog.dismiss()))
-        window.on("request", lambda request: asked.append(request.url))
-        window.goto(page.as_uri())
-        window.wait_for_selector("#chart svg")
-        windows.append(window)
-        return window
-
-    yield open_page
-    for window in windows:
-        window.close()
-    assert not problems
-    assert {url for url in asked if not url.startswith("blob:")} == {page.as_uri()}
+    with opening(browser, page, ready="#chart svg") as open_page:
+        yield open_page
 
 
 def chosen(window, metric, segment):

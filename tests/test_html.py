@@ -3,6 +3,7 @@
 import html.parser
 import importlib.util
 import re
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 
@@ -318,19 +319,19 @@ def browser():
         started.close()
 
 
-@pytest.fixture
-def opened(browser, text, tmp_path):
-    """Open the page in a window of some width; it must say nothing on the console and ask for nothing else."""
-    path, problems, asked, windows = tmp_path / "page.html", [], [], []
+@contextmanager
+def opening(browser, path, ready="body"):
+    """Open a page in a window of some width; it must say nothing on the console and ask for nothing else."""
+    problems, asked, windows = [], [], []
 
-    def open_page(width=1280, text=text, **options):
-        path.write_text(text, encoding="utf-8")
+    def open_page(width=1280, **options):
         window = browser.new_page(viewport={"width": width, "height": 900}, **options)
         window.on("console", lambda message: problems.append(message.text))
         window.on("pageerror", lambda error: problems.append(str(error)))
         window.on("dialog", lambda dialog: (problems.append(dialog.message), dialog.dismiss()))
         window.on("request", lambda request: asked.append(request.url))
         window.goto(path.as_uri())
+        window.wait_for_selector(ready)
         windows.append(window)
         return window
 
@@ -338,7 +339,20 @@ def opened(browser, text, tmp_path):
     for window in windows:
         window.close()
     assert not problems
-    assert set(asked) == {path.as_uri()}
+    assert {url for url in asked if not url.startswith("blob:")} == {path.as_uri()}
+
+
+@pytest.fixture
+def opened(browser, text, tmp_path):
+    """Write a page, by default that of the report, and open it."""
+    path = tmp_path / "page.html"
+    with opening(browser, path) as open_page:
+
+        def open_text(width=1280, text=text, **options):
+            path.write_text(text, encoding="utf-8")
+            return open_page(width, **options)
+
+        yield open_text
 
 
 def column(window, number):
