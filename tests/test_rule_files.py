@@ -37,6 +37,7 @@ import streammetrics as sm
             for fields, message in (
                 ({"model": 7}, "'model' must be a string"),
                 ({"name": 7}, "'name' must be a string"),
+                ({"by": ["g", "model"], "model": "new"}, "'by' cannot contain 'model': each model always has its own"),
                 ({"name": 0}, "'name' must be a string"),
                 ({"description": ["a"]}, "'description' must be a string"),
                 ({"alarm": 1}, "'alarm' must be a string"),

@@ -17,6 +17,7 @@ from streammetrics.differences.sampling import WITH_INTERVALS
 from streammetrics.errors import SpecificationError, StreamMetricsError
 from streammetrics.metrics import all_metrics, parse_metric
 from streammetrics.metrics.requirement import Requirement
+from streammetrics.rows.roles import MODEL
 from streammetrics.system.foreign import translated
 from streammetrics.system.public import publish
 from streammetrics.times import earlier
@@ -150,6 +151,10 @@ class Rule:
 
     def _require_fields_that_go_together(self) -> None:
         """Reject invalid combinations of fields."""
+        if MODEL in self.by:
+            raise SpecificationError(
+                "Rule field 'by' cannot contain 'model': each model always has its own verdict. Remove it."
+            )
         if self.segments is not None and not (self.alarm and self.by):
             raise SpecificationError("Rule field 'segments' requires 'alarm' and 'by'.")
         if self.alarm and self.measure is not None and self.measure[0] not in WITH_INTERVALS:
