@@ -104,9 +104,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             case.add_marker(pytest.mark.thorough)
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def forgotten():
-    """Forget the metrics and statistics that a test declares."""
+    """Forget the metrics and statistics that a test or an example declares."""
     statistics, metrics = dict(STATISTICS), {name: [*known] for name, known in _registry.items()}
     yield
     for known, before in ((STATISTICS, statistics), (_registry, metrics)):

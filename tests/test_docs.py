@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 
 
 @pytest.fixture
-def directory(tmp_path, monkeypatch, forgotten):
+def directory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -15,8 +15,6 @@ from streammetrics import metrics
 from streammetrics.engines import evaluated, merge, partial
 from streammetrics.testing import Check, Engine, check, checks
 
-pytestmark = pytest.mark.usefixtures("forgotten")
-
 
 def failing(thing, *names, **how):
     """Names of the checks that fail, or of those among some, without their variants."""
