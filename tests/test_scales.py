@@ -1,5 +1,6 @@
 """Numbers of any size: weights multiplied by a number change no ratio, and values far from zero keep their digits."""
 
+import re
 from functools import cache
 
 import numpy as np
@@ -108,7 +109,7 @@ def test_weights_whose_sum_overflows_are_refused_at_once(make, capacity):
     roles = {"y_score": "p", "sample_weight": "w"} | ({"y_true": "y"} if make is sm.binary else {})
     acc = make(**roles, capacity=capacity).update(rows)
     assert sm.Accumulator.from_bytes(acc.to_bytes()).to_bytes() == acc.to_bytes()
-    refused(acc, rows, r"Column 'w' .* overflow in 2 of 2 rows \(first: 6e\+307 at row 0 of the batch\)")
+    refused(acc, rows, r"Column 'w' contains values whose sums or squares overflow \(largest: 6e\+307\)")
     refused(make(**roles), rows | {"w": [1.0, 1e308]} | {"w": [1.7e308, 1.7e308]}, "Column 'w'")
     acc.update(rows | {"w": [1.0, 1.0]})
 
@@ -117,7 +118,9 @@ def test_weights_whose_sum_overflows_are_refused_at_once(make, capacity):
 def test_errors_whose_squares_overflow_are_refused_at_once(column):
     rows = {"y": [0.0, 1.0, 2.0], "p": [0.0, 1.5, 2.0]}
     acc = sm.regression(y_true="y", y_pred="p").update(rows)
-    refused(acc, rows | {column: [0.0, 1e200, 2.0]}, rf"Column '{column}' .* overflow in 1 of 3 rows .* row 1")
+    refused(acc, rows | {column: [0.0, 1e200, 2.0]}, rf"Column '{column}' .* overflow \(largest: 1e\+200\)")
+    far = {"y": [0.0, 1e150, 2.0], "p": [0.0, 1.5, 2.0]} | {column: [0.0, -1e200, 2.0]}
+    refused(acc, far, rf"Column '{column}' .* overflow \(largest: 1e\+200\)")
     assert acc.update(rows | {column: [0.0, 1e150, 2.0]}).finalize()["r2"].value is not None
     kept = sm.Accumulator(sm.Histogram(of="y_true"), y_true="y").update({"y": [1e200, 1e300]})  # no squares are summed
     assert kept.finalize()["maximum"].value == 1e300
@@ -156,6 +159,14 @@ def test_states_whose_sums_overflow_together_cannot_be_merged(name, loaded):
     assert (one.to_bytes(), other.to_bytes()) == before
     light = make().update(rows | {"w": [1.0, 1.0], "p": [0.25, 0.5]})
     assert one.merge(light).seen == sm.Accumulator.from_bytes(before[0]).seen + 2
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_pass_whose_sums_overflow_together_names_neither_batches_nor_states(workers):
+    make, rows = OVERFLOWING["score_histogram"]
+    with pytest.raises((sm.DataError, sm.MergeError), match=r"overflow|exceed the largest float") as caught:
+        sm.evaluate([rows] * 4, make(), workers=workers)
+    assert not re.search("batch|state|merge", str(caught.value))
 
 
 @pytest.mark.parametrize("scale", [2.0**-450, 2.0**450])

@@ -16,7 +16,7 @@ from streammetrics.rows.batches import read
 from streammetrics.rows.columns import Reader, require_columns
 from streammetrics.rows.frames import to_frame
 from streammetrics.rows.roles import Roles, several
-from streammetrics.state.overflow import suspects
+from streammetrics.state.overflow import suspects, too_large
 
 LARGEST = 2**63 - 1  # the largest integer that Delta Lake can store
 LAST = date.max - timedelta(days=1)  # the last day that has a next day
@@ -77,10 +77,7 @@ class Columns:
             _reject_nulls(frame[name])
             _reject_inexact(frame[name])
         if far := suspects(read(frame, _within(self.roles, needed))):
-            raise DataError(
-                f"Column {far[0].name!r} contains values whose sums or squares may overflow "
-                f"(largest: {far[0].abs().max()!r}). Rescale the column."
-            )
+            raise DataError(too_large(far, "may overflow"))
         whole = [name for name in needed if name in self._numbers and _is_whole(frame.schema[name])]
         return frame.select(needed).cast(dict.fromkeys(whole, pl.Float64()))
 

@@ -35,13 +35,13 @@ def refuse_overflow(state: State, columns: list[pl.Series]) -> None:
         DataError: If a sum is not finite.
     """
     if overflown(state):
-        column = columns[0]
-        large = column.abs() > FAR
-        first = large.arg_max() or 0
-        raise DataError(
-            f"Column {column.name!r} contains values whose sums or squares overflow in {large.sum():,} of "
-            f"{len(column):,} rows (first: {column[first]!r} at row {first} of the batch). Rescale the column."
-        )
+        raise DataError(too_large(columns, "overflow"))
+
+
+def too_large(columns: list[pl.Series], how: str) -> str:
+    """A sentence on the largest value of some columns, whose sums or squares overflow."""
+    largest, name = max((max(map(abs, extent(column))), column.name) for column in columns)
+    return f"Column {name!r} contains values whose sums or squares {how} (largest: {largest!r}). Rescale the column."
 
 
 def may_overflow(state: State) -> bool:
@@ -67,5 +67,5 @@ def refuse_overflow_together(one: State, other: State) -> None:
     """
     if found := overflown(combine([one, other])) - overflown(one) - overflown(other):
         raise MergeError(
-            f"Cannot merge these states: sums of {min(found)!r} would exceed the largest float. Rescale the columns."
+            f"Cannot sum all rows: sums of {min(found)!r} would exceed the largest float. Rescale the columns."
         )
