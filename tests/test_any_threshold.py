@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import streammetrics as sm
-from streammetrics.report.parts import at_threshold
+from streammetrics.report.parts import at_only
 from streammetrics.statistics.cases import threshold_cases
 
 COUNTS = ("tp", "fp", "fn", "tn")
@@ -165,4 +165,4 @@ def test_a_stored_threshold_that_some_windows_lack_stays_undefined(tmp_path):
         store.append(acc, batch_id=str(day))
     report = store.query().finalize(["recall"])
     for threshold, recall in ((0.5, 0.5), (0.7, None), (0.3, 1.0)):
-        assert at_threshold(report, threshold).frame.select("threshold", "value").rows() == [(threshold, recall)]
+        assert at_only(report, threshold).frame.select("threshold", "value").rows() == [(threshold, recall)]

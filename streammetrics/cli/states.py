@@ -14,7 +14,7 @@ from streammetrics.cli.output import show, width, with_colours, write
 from streammetrics.cli.root import command
 from streammetrics.cli.verdicts import write_verdicts
 from streammetrics.report.comparison import as_text
-from streammetrics.report.parts import at_threshold, of_model
+from streammetrics.report.parts import at_only, of_model
 from streammetrics.report.verdicts import verdicts
 from streammetrics.text import drifts, escaped, findings
 
@@ -221,4 +221,4 @@ def report_of(
     report = acc.finalize(metrics or None, confidence=confidence, always=always)
     report = report if model is None else of_model(report, model)
     report = report.rollup(*by) if rolled_up else report
-    return report if threshold is None else at_threshold(report, threshold)
+    return report if threshold is None else at_only(report, threshold)

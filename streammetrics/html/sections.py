@@ -34,8 +34,8 @@ class Section:
         return f'<li><a href="#{self.identity}">{self.title}</a></li>'
 
 
-def page_of(title: str, lead: str, sections: Iterable[Section], interactive: bool) -> str:
-    """Return a page of the sections with content, with links to them."""
+def page_of(title: str, facts: str, sections: Iterable[Section], interactive: bool) -> str:
+    """Return a page of facts and of the sections with content, with links to them."""
     scripts = resource("page.js")
     if interactive:
         scripts = "\n".join((charts.script(), resource("charts.js"), scripts))
@@ -45,7 +45,7 @@ def page_of(title: str, lead: str, sections: Iterable[Section], interactive: boo
         title,
         resource("page.css"),
         scripts,
-        lead=lead,
+        lead=facts,
         contents="".join(section.link for section in shown),
         sections="\n".join(section.html for section in shown),
     )

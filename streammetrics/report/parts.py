@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from streammetrics.metrics import Metric
-from streammetrics.reading import models
-from streammetrics.reading.estimates import at_only
+from streammetrics.reading import estimates, models
 from streammetrics.state.tables import select
 
 if TYPE_CHECKING:
@@ -33,13 +32,13 @@ def of_model(report: Report, name: str) -> Report:
     return with_parts(report, state=state, folds=folds)
 
 
-def at_threshold(report: Report, threshold: float) -> Report:
+def at_only(report: Report, threshold: float) -> Report:
     """Return the report with confusion counts at one threshold only.
 
     Raises:
-        MetricError: As in `at_only`.
+        MetricError: As in `estimates.at_only`.
     """
-    state, folds = (None if s is None else at_only(s, threshold) for s in (report.state, report.folds))
+    state, folds = (None if s is None else estimates.at_only(s, threshold) for s in (report.state, report.folds))
     return with_parts(report, state=state, folds=folds)
 
 
