@@ -37,7 +37,6 @@ CALLS = [  # before each of which another writer may act
     (deltalake.DeltaTable, "delete"),
     (deltalake.DeltaTable, "vacuum"),
     (deltalake.DeltaTable, "create_checkpoint"),
-    (deltalake.table.TableOptimizer, "compact"),
     (deltalake.table.TableAlterer, "set_table_properties"),
 ]
 

@@ -310,6 +310,37 @@ def test_only_windows_with_several_parts_are_written_again(store):
     assert deltalake.DeltaTable(store.uri).version() == version
 
 
+def files_of(store):
+    return deltalake.DeltaTable(store.uri).file_uris()
+
+
+@pytest.mark.parametrize("kind", [pl.Date, pl.Datetime("us"), pl.Datetime("ms", "Asia/Tokyo")])
+def test_small_files_are_merged_once(kind, store):
+    make = lambda: sm.Accumulator(y_true="y", by="day")  # noqa: E731
+    days = pl.Series([*pl.date_range(date(2026, 1, 1), date(2026, 1, 9), eager=True), None]).cast(kind)
+    for number, day in enumerate(days):
+        frame = pl.DataFrame({"day": pl.Series([day], dtype=kind), "y": [1]})
+        store.append(make().update(frame), batch_id=f"{number}")
+    before = store.query(by="day").to_bytes()
+    assert len(files_of(store)) == 10
+    store.compact(vacuum=False)
+    (file,) = files_of(store)
+    assert store.query(by="day").to_bytes() == before
+    store.compact(vacuum=False)
+    assert files_of(store) == [file]
+    store.append(make().update(frame), batch_id="null, too")
+    store.compact(vacuum=False)
+    assert [len(files_of(store)), store.query().seen] == [1, 11]
+
+
+def test_large_files_are_left_alone(store, monkeypatch):
+    monkeypatch.setattr(table, "SMALL", 1)
+    appended(store, COUNTS, [predictions(9, 0).with_columns(day=date(2026, 1, day)) for day in (1, 2)])
+    before = files_of(store)
+    store.compact(vacuum=False)
+    assert files_of(store) == before
+
+
 def test_files_that_are_needed_or_new_are_not_deleted(store):
     appended(store, COUNTS, [predictions(50, 0), predictions(50, 1)])
     new = Path(store.uri, "part-00000-of-another-writer.parquet")
@@ -606,7 +637,6 @@ STEPS = [
     (deltalake.DeltaTable, "create"),
     (deltalake.DeltaTable, "delete"),
     (deltalake.DeltaTable, "vacuum"),
-    (deltalake.table.TableOptimizer, "compact"),
 ]
 COMMITS = [STEPS[0], *STEPS[2:]]  # of a table that exists
 
@@ -654,6 +684,26 @@ def test_rows_say_which_commit_brought_them(store):
         ("ours", 4),
     ]
     require_versions(store)
+
+
+@pytest.mark.parametrize("other", ["compact", "replace", "retain"])
+@pytest.mark.parametrize("days", [(1, 1), (1, 2)], ids=["groups of several rows", "small files"])
+def test_rows_are_there_once_if_others_compact_or_drop_them_meanwhile(days, other, store):
+    make = lambda day: COUNTS().update(predictions(9, 0).with_columns(day=date(2026, 1, day)))  # noqa: E731
+    for number, day in enumerate([*days, 3]):
+        store.append(make(day), batch_id=f"{number}")
+    others = {
+        "compact": store.compact,
+        "replace": lambda: store.replace(COUNTS(), window="2026-01-03", batch_id="nothing"),
+        "retain": lambda: store.retain("2026-01-02"),
+    }
+    store._retire_batches()  # so that the next commit is that of the compaction
+    with rival(others[other], *COMMITS):
+        store.compact()
+    left = {"compact": {1, 2, 3}, "replace": {1, 2}, "retain": {2, 3}}[other]
+    kept = [make(day) for day in [*days, 3] if day in left]
+    require_same(store.query(by=["day", "country"]), sm.merge(kept))
+    assert store.query().seen == 9 * len(kept)
 
 
 @pytest.mark.parametrize("step", ["compact", "retain"])

@@ -16,7 +16,7 @@ from streammetrics.accumulator import Accumulator
 from streammetrics.errors import SpecificationError
 from streammetrics.history.batches import RETENTION, Batches, Named, Origin, offset, origin_of
 from streammetrics.history.layout import OWN, Layout, one_of, one_of_sql, quoted
-from streammetrics.history.table import Table, deltalake, files, missing, write
+from streammetrics.history.table import Table, deltalake, files, in_small_files, missing, write
 from streammetrics.history.versions import Versions
 from streammetrics.history.windows import Windows
 from streammetrics.rows.roles import Column, several
@@ -378,8 +378,8 @@ class MetricStore:
     def compact(self, *, vacuum: bool = True) -> None:
         """Merge the rows of each group, and small files. Query results do not change, bit for bit.
 
-        Windows whose groups have a single row each are skipped. Concurrent appends are possible, but run one compaction
-        at a time: if two overlap, Delta Lake can keep the results of both, and rows then count twice.
+        Windows in large files whose groups have a single row each are skipped. Other processes can append, replace,
+        and compact at the same time.
 
         Args:
             vacuum: Whether to delete files that have not been in use for a week.
@@ -401,8 +401,8 @@ class MetricStore:
 
         def add_up(table: Any, versions: Versions) -> None:
             rows, window = versions.scanned(self._table.scan(table)), versions.newest.window
-            several = rows.group_by(versions.cell).len("group").filter(pl.col("group") > 1)
-            windows = several.select(window).unique().collect()[window]
+            several = rows.group_by(versions.cell).len("group").filter(pl.col("group") > 1).select(window)
+            windows = pl.concat([several.collect()[window], in_small_files(table, window)]).unique()
             if windows.is_empty():
                 return
             parts = (part.to_arrow() for part in versions.added_up(rows.filter(one_of(windows))))
@@ -414,7 +414,6 @@ class MetricStore:
 
         self._retire_batches()
         self._commit(add_up)
-        self._commit(lambda table, versions: table.optimize.compact(writer_properties=files(versions.together)))
         self._vacuum(vacuum)
 
     def retain(self, since: date | str, *, vacuum: bool = True) -> None:

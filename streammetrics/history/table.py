@@ -16,11 +16,12 @@ import polars as pl
 from streammetrics.errors import StateError
 from streammetrics.system.disk import directory, require_whole_commits, require_whole_files, settle
 from streammetrics.system.foreign import translated
-from streammetrics.system.lazy import of_extra, pa
+from streammetrics.system.lazy import ds, of_extra, pa
 
 ATTEMPTS = 50  # to commit, if other writers are first
 RECENT = 200  # commits, twice as many as between checkpoints
 PAUSE = 1.0  # seconds between attempts, at most
+SMALL = 32 << 20  # bytes of a file, below which it is merged with others
 T = TypeVar("T")
 
 
@@ -154,6 +155,20 @@ def write(
         writer_properties=files(together),
         commit_properties=delta.CommitProperties(**once) if transactions else None,
     )
+
+
+def in_small_files(table: Any, column: str) -> pl.Series:
+    """Return the values of a column in small files, where a folder has several of them.
+
+    `write` merges these files by replacing the rows of these values. ``optimize.compact`` of Delta Lake is no
+    alternative: two at the same time both commit, and the rows are then in the table twice.
+    """
+    files, folder = pl.DataFrame(table.get_add_actions()), pl.col("path").str.replace("[^/]*$", "")
+    small = files.filter(pl.col("size_bytes") < SMALL).filter(pl.len().over(folder) > 1)["path"].to_list()
+    data = table.to_pyarrow_dataset()
+    parts = [part for part in data.get_fragments() if part.path in {*small}]
+    found = ds.FileSystemDataset(parts, data.schema, data.format, data.filesystem).to_table([column])
+    return pl.DataFrame(found)[column].unique().sort()
 
 
 def files(together: int) -> Any:

@@ -14,9 +14,10 @@ from typing import Any, TypeVar
 import polars as pl
 
 from streammetrics.errors import ColumnError
-from streammetrics.history.layout import fitted
-from streammetrics.history.table import Table, deltalake, files, write
+from streammetrics.history.layout import fitted, one_of_sql
+from streammetrics.history.table import Table, deltalake, in_small_files, write
 from streammetrics.rows.frames import decoded
+from streammetrics.system.lazy import ds
 
 FOLDER = "_waiting"  # Delta Lake ignores folders whose names begin with an underscore
 KIND, DAY, COMMIT = "_kind", "_day", "_commit"
@@ -129,7 +130,15 @@ class Waiting:
 
     def compact(self, vacuum: bool) -> None:
         """Merge small files, and delete files that have not been needed for a week."""
-        self.table.commit(lambda table: table.optimize.compact(writer_properties=files(TOGETHER)))
+
+        def merge(table: Any) -> None:
+            days = in_small_files(table, DAY)
+            if days.len():
+                rows = table.to_pyarrow_dataset().scanner(filter=ds.field(DAY).isin(days.to_arrow())).to_reader()
+                before = f"{COMMIT} <= {table.version()} AND ({one_of_sql(days)})"  # no conflict with new rows
+                write(table, rows, mode="overwrite", predicate=before, together=TOGETHER)
+
+        self.table.commit(merge)
         if vacuum:
             self.table.commit(lambda table: table.vacuum(dry_run=False, full=True))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from streammetrics.errors import SpecificationError
 
-__all__ = ["Lazy", "late_names", "of_extra", "pa", "pq"]
+__all__ = ["Lazy", "ds", "late_names", "of_extra", "pa", "pq"]
 
 
 class Lazy:
@@ -69,6 +69,7 @@ pip install 'streammetrics[plot]'
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.dataset as ds
     import pyarrow.parquet as pq
 else:
-    pa, pq = Lazy("pyarrow"), Lazy("pyarrow.parquet")
+    pa, ds, pq = Lazy("pyarrow"), Lazy("pyarrow.dataset"), Lazy("pyarrow.parquet")

@@ -4,9 +4,12 @@ import math
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+import deltalake
 import polars as pl
 import pytest
 from late_rows import FIRST, day, labels, made, scores, task
+from polars.testing import assert_frame_equal
+from steps import rival
 
 import streammetrics as sm
 from streammetrics.joining import waiting
@@ -151,7 +154,15 @@ def test_files_are_joined_and_nothing_changes(tmp_path):
         joiner.add_scores(scores([number], number))
         joiner.add_labels(labels([number, 50 + number]))
     before, version = joiner.coverage(), joiner.store._table.find().version()
+    log = str(tmp_path / "history" / waiting.FOLDER)
+    rows = pl.read_delta(log)
+    with rival(lambda: joiner.compact(vacuum=False), (deltalake, "write_deltalake")):
+        joiner.compact(vacuum=False)
+    merged, left = pl.read_delta(log), deltalake.DeltaTable(log)
+    assert_frame_equal(merged, rows, check_row_order=False)
+    assert len(left.file_uris()) == len(left.partitions()) < 24
     joiner.compact(vacuum=False)
+    assert deltalake.DeltaTable(log).version() == left.version()
     assert joiner.coverage().equals(before)
     assert joiner.add_labels(labels([])) == sm.Joined()
     assert joiner.store._table.find().version() == version  # no rows came
