@@ -236,11 +236,58 @@ def test_the_jackknife_by_hand():
     rows = data(4)
     e, own = (rows["p"] - rows["y"]).to_numpy(), fold(rows["u"]).to_numpy()
     without = np.array([e[own != k].mean() for k in np.unique(own)])
-    k = len(without)
-    error = math.sqrt((k - 1) / k * ((without - without.mean()) ** 2).sum())
-    step = stats.t.ppf(0.95, k - 1) * error
+    k, squares = len(without), (without - without.mean()) ** 2
+    degrees = (3.16 - 2.77 / math.sqrt(k)) * squares.sum() ** 2 / (squares**2).sum()
+    step = stats.t.ppf(0.95, min(k - 1, int(degrees))) * math.sqrt((k - 1) / k * squares.sum())
     report = TASKS["regression"](unit="u").update(rows).finalize(confidence=0.9)
     assert limits(report, "bias") == pytest.approx((e.mean() - step, e.mean() + step), rel=1e-9)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_with_units_few_positives_are_not_more_certain_than_without(weighted):
+    rng, rows = np.random.default_rng(0), 2_000
+    groups = np.repeat([2, 6, 25, 400], rows)
+    y = np.concatenate([np.arange(rows) < positives for positives in (2, 6, 25, 400)])
+    score = rng.normal(size=len(y)) + 1.2 * y
+    columns = {"y": y, "p": 1 / (1 + np.exp(-score)), "n": groups, "u": np.arange(len(y)), "w": 1.0}
+    found = {}
+    for unit in ("u", None):
+        acc = sm.binary(y_true="y", y_score="p", by="n", unit=unit, sample_weight="w" if weighted else None)
+        found[unit] = acc.update(columns).finalize(["roc_auc", "gini", "ks"], confidence=0.95).frame
+    both = found["u"].join(found[None], on=["n", "metric"], suffix="_alone")
+    width = pl.col("ci_upper") - pl.col("ci_lower")
+    rare, areas = both.filter(pl.col("n") < 30), pl.col("metric") != "ks"
+    assert rare.filter(~areas)["ci_lower"].null_count() == 3
+    inside = (pl.col("ci_lower") <= pl.col("ci_lower_alone")) & (pl.col("ci_upper_alone") <= pl.col("ci_upper"))
+    limited = rare.filter(areas, pl.col("ci_lower").is_not_null())
+    assert limited.height == (2 if weighted else 6)
+    assert limited.select(inside.all()).item()
+    common = both.filter(areas, n=400).select((width / (pl.col("ci_upper_alone") - pl.col("ci_lower_alone"))).max())
+    assert common.item() < 1.5
+
+
+def test_with_units_few_rows_of_a_label_have_no_narrow_interval():
+    rng, names = np.random.default_rng(0), ["a", "b", "c"]
+    labels = np.array(["a"] * 3 + ["b"] * 400 + ["c"] * 600)
+    scores = rng.dirichlet(np.ones(3), len(labels)) + np.eye(3)[np.searchsorted(names, labels)] / 2
+    columns = dict(zip(names, (scores / scores.sum(axis=1, keepdims=True)).T, strict=True))
+    make = sm.multiclass(y_true="y", y_score={name: name for name in names}, unit="u")
+    found = make.update({"y": labels, "u": np.arange(len(labels)), **columns}).finalize(["roc_auc"], confidence=0.95)
+    width = found.frame.select("label", width=pl.col("ci_upper") - pl.col("ci_lower")).sort("label")["width"]
+    assert width[0] > 0.4
+    assert max(width[1], width[2]) < 0.1
+
+
+@pytest.mark.parametrize("labels", [24, 25])
+def test_the_reason_for_no_interval_of_many_labels(labels):
+    rng = np.random.default_rng(0)
+    actual = np.repeat(np.arange(labels), 20 * labels)
+    right = rng.random(len(actual)) < 0.5
+    predicted = np.where(right, actual, np.tile(np.arange(labels), 20 * labels))
+    acc = sm.multiclass(y_true="y", y_pred="p", labels=list(range(labels)))
+    kappa = acc.update({"y": actual, "p": predicted}).finalize(["kappa"], confidence=0.95)["kappa"]
+    told = "no interval: more than 600 pairs of labels; pass unit= for a confidence interval"
+    assert (kappa.ci_lower is None) == (labels == 25) == (told in kappa.note)
 
 
 def test_accumulators_of_other_units_do_not_merge():
@@ -292,7 +339,7 @@ def test_few_units():
         rows = data(7, n=200, units=units)
         found = sm.regression(**ERRORS, unit="u").update(rows).finalize(["mae"], confidence=0.9)["mae"]
         assert (found.ci_lower is not None) is has
-        assert found.note == (None if has else "no interval: too few units, or they do not vary")
+        assert found.note == (None if has else "no interval: too few units or rows of a class, or they do not vary")
     unknown = data(8, n=50).with_columns(u=pl.lit(None, pl.Int64))
     assert sm.regression(**ERRORS, unit="u").update(unknown).finalize(confidence=0.9)["mae"].ci_lower is None
 

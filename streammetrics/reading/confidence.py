@@ -13,16 +13,27 @@ from polars import Expr
 from streammetrics.frame import ESTIMATE, LIMITS, NO_LIMITS, noted
 from streammetrics.metrics import Metric
 from streammetrics.reading.estimates import as_floats, by_group, by_view, estimate, with_label
-from streammetrics.reading.intervals import AT_END, NOISE, OPEN, closed, fewest, influence, jackknifed, of_auc, reason
+from streammetrics.reading.intervals import (
+    AT_END,
+    NOISE,
+    OPEN,
+    PAIRS_OF_LABELS,
+    closed,
+    fewest,
+    influence,
+    jackknifed,
+    of_auc,
+    reason,
+)
 from streammetrics.rows.roles import FOLD
 from streammetrics.state.tables import State, roll_up
 from streammetrics.statistics import GROUP, ConfusionMatrix, Statistic, View
 from streammetrics.uncertainty import auc_intervals, influence_intervals, jackknife_interval, sliced
+from streammetrics.uncertainty.auc import FEW
 from streammetrics.uncertainty.limits import Interval, Range
 from streammetrics.uncertainty.methods import OF_MATRIX, OF_OUTCOMES, Influence
 from streammetrics.uncertainty.pairs import difference_interval
 
-PAIRS_OF_LABELS = 600  # of a group, at most, whose influence is looked at one by one
 OF_LABELS = {c: f"{c}_w2" for c in sorted(OF_OUTCOMES.columns)}  # in the view of a confusion matrix
 AT_ONCE = 1 << 20  # rows of tables, when folds are left out
 
@@ -64,7 +75,7 @@ def is_weighted(statistic: Statistic, table: pl.DataFrame) -> bool:
 
 
 def _known(metric: Metric, statistic: Statistic, view: View, table: pl.DataFrame) -> dict[str, bool]:
-    """What `reason` asks: if rows are weighted, if limits are found, if all sums are known, which old states lack."""
+    """What `reason` asks of a table."""
     twins = _twins(statistic, view, weighted := is_weighted(statistic, table))
     later = [c for c in (*statistic.twins.values(), *statistic.added) if c in table.columns]
     expressions = closed(metric, twins) is not None
@@ -72,7 +83,9 @@ def _known(metric: Metric, statistic: Statistic, view: View, table: pl.DataFrame
     found = expressions or of_auc or _influence(metric, statistic, view, table) is not None
     undefined = pl.any_horizontal((cs.float() - cs.by_name(later)).is_nan(), pl.lit(False))  # such as 0/0, in any state
     whole = table.filter(~undefined)
-    return {"weighted": weighted, "found": found, "known": not any(whole[c].is_nan().any() for c in later)}
+    known = not any(whole[c].is_nan().any() for c in later)
+    many = _of_pairs(metric, statistic, view) and table.filter(_is_crowded()).height > 0
+    return {"weighted": weighted, "found": found, "known": known, "many_labels": many}
 
 
 def _influence(metric: Metric, statistic: Statistic, view: View, table: pl.DataFrame) -> Influence | None:
@@ -217,7 +230,7 @@ def _of_matrix(
     matrix: Statistic, table: pl.DataFrame, metrics: Sequence[Metric], way: Influence, confidence: float
 ) -> pl.DataFrame:
     """Intervals of metrics of all labels, and of averages over labels, from the influence of each pair of labels."""
-    small = table.filter(pl.len().over(GROUP) <= PAIRS_OF_LABELS)
+    small = table.filter(~_is_crowded())
 
     def read(copies: pl.DataFrame) -> pl.DataFrame:
         groups = copies.select(pl.col(GROUP).unique(maintain_order=True)).with_columns(copy=GROUP)
@@ -228,6 +241,11 @@ def _of_matrix(
     if small.is_empty():
         return _no_limits(table.with_columns(metric=pl.lit(None, pl.String)), [GROUP, "metric"])
     return influence_intervals(small, metrics, dict(way.products), read, confidence)
+
+
+def _is_crowded() -> Expr:
+    """Whether a group has too many pairs of labels to look at one by one."""
+    return pl.len().over(GROUP) > PAIRS_OF_LABELS
 
 
 def _of_folds(frame: pl.DataFrame, folds: State, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:
@@ -242,7 +260,50 @@ def _of_folds(frame: pl.DataFrame, folds: State, metrics: Sequence[Metric], conf
         )
         for range, own in _by_range(left_out, metrics)
     ]
-    return pl.concat([_no_limits(frame, keys), *limits], how="vertical_relaxed")
+    found = pl.concat([_no_limits(frame, keys), *limits], how="vertical_relaxed")
+    return _widened(found, folds, metrics, confidence)
+
+
+def _widened(found: pl.DataFrame, folds: State, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:
+    """Extend limits so that they contain those of independent rows, if a class has few rows.
+
+    Folds with few rows of a class can be alike by chance, so their variance is unreliable.
+    """
+    state = roll_up(folds, [c for c in folds.keys.columns if c != FOLD])
+    parts = [
+        _of_few_rows(statistic, view, state, own, confidence)
+        for statistic, view, own in by_view(state, [m for m in metrics if m.average is None])
+        if own and {"neg", "pos"} <= view.columns
+    ]
+    if not parts:
+        return found
+    keys = [c for c in found.columns if c not in LIMITS]
+    alone = state.groups.join(pl.concat(parts, how="diagonal_relaxed"), on=GROUP).drop(GROUP)
+    alone = pl.concat([_no_limits(found.clear(), keys), alone], how="diagonal_relaxed")
+    alone = alone.select(*keys, alone=pl.struct(LIMITS))
+    lower, upper = (pl.col("alone").struct.field(side) for side in LIMITS)
+    limited = pl.col("alone").is_null() | lower.is_not_null() | upper.is_not_null()
+    wider = {"ci_lower": pl.min_horizontal("ci_lower", lower), "ci_upper": pl.max_horizontal("ci_upper", upper)}
+    return found.join(alone, on=keys, how="left", nulls_equal=True).select(
+        *keys, *(pl.when(limited & pl.col(side).is_not_null()).then(end).alias(side) for side, end in wider.items())
+    )
+
+
+def _of_few_rows(
+    statistic: Statistic, view: View, state: State, metrics: Sequence[Metric], confidence: float
+) -> pl.DataFrame:
+    """Group, kept keys, metric, and limits of independent rows, null or not, if a class has few rows."""
+    table, index = state.tables[statistic.name], [GROUP, *view.kept]
+    first = next(iter(view.cases(table).values()))
+    if is_weighted(statistic, table):
+        first = _in_rows(statistic, first, index)
+    rows = first.group_by(index).agg(rows=pl.min_horizontal(pl.sum("neg"), pl.sum("pos")))
+    few = rows.filter(pl.col("rows") < FEW).drop("rows")
+    rare = replace(state, tables={statistic.name: table.join(few, on=GROUP, how="semi")})
+    names = pl.DataFrame({"metric": [m.name for m in metrics]}, schema={"metric": pl.String})
+    limits = _of_view(statistic, view, rare, metrics, confidence)
+    limits = few.join(names, how="cross").join(limits, on=[*index, "metric"], how="left", nulls_equal=True)
+    return with_label(limits, state.labels_of(statistic))
 
 
 def paired_intervals(

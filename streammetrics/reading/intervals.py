@@ -15,6 +15,7 @@ OPEN = "they do not vary"  # or rows are too few: tables tell which only at the 
 NOISE = "the maximum could come from noise"
 AT_END = "the metric does not vary at the end of its range"
 NEEDS_UNITS = "pass unit= for a confidence interval"
+PAIRS_OF_LABELS = 600  # of a group, at most, whose influence is computed one by one
 PLACES = {"actual", "rank", *(f"{what}_{end}" for what in ("error", "value") for end in ("low", "high")), "weighted"}
 
 
@@ -65,7 +66,7 @@ def jackknifed(metric: Metric) -> bool:
     return not (metric.interval.without or metric.interval.without_folds)
 
 
-def reason(metric: Metric, *, units: bool, weighted: bool, found: bool, known: bool) -> str:
+def reason(metric: Metric, *, units: bool, weighted: bool, found: bool, known: bool, many_labels: bool) -> str:
     """Return the reason for a missing interval, for the note of a report.
 
     Args:
@@ -74,16 +75,19 @@ def reason(metric: Metric, *, units: bool, weighted: bool, found: bool, known: b
         weighted: Whether rows have weights.
         found: Whether there is a method for these rows.
         known: Whether the state has all current sums.
+        many_labels: Whether a group has more pairs of labels than its interval can have.
     """
     own = metric.interval
     if own.without:
         return own.without
     if units:
-        return own.without_folds or f"too few units, or {OPEN}"
+        return own.without_folds or f"too few units or rows of a class, or {OPEN}"
     if not found:
         of_labels = SEPARATE.without_units if metric.average is not None else ""
         why = of_labels or own.without_units or ("not available for weighted rows" if weighted else "")
         return "; ".join([why] * bool(why) + [NEEDS_UNITS] * jackknifed(metric))
     if not known:
         return OLD
+    if many_labels:
+        return f"more than {PAIRS_OF_LABELS} pairs of labels; {NEEDS_UNITS}"
     return f"too few rows, or {NOISE if own.maximum else OPEN}"

@@ -15,10 +15,13 @@ FEWEST = 5  # minimum number of folds for meaningful limits
 def jackknife_interval(left_out: Expr, value: Expr, confidence: float = 0.95, range: Range = EVERYWHERE) -> Interval:
     """Return an interval from the values of a metric without each of k folds.
 
-    It uses Student's t with k - 1 degrees of freedom. The standard error is the square root of (k - 1)/k Σ (v - mean of
-    v)² (Tukey 1958; for groups of rows Shao & Tu 1995, 2.3). Folds must consist of whole units, so that they are
-    independent (see `streammetrics.rows.folds`). To compare two models on the same rows, pass the differences of their
-    metrics, so that common variation cancels.
+    The standard error is the square root of (k - 1)/k Σ d², where d are the deviations of the values from their mean
+    (Tukey 1958; for groups of rows Shao & Tu 1995, 2.3). Student's t has (3.16 - 2.77/√k) (Σ d²)² / Σ d⁴ degrees of
+    freedom, at most k - 1 (Johnson & Rust 1992). There are few if a few folds have most of the variance, for example
+    because few of them have positives.
+
+    Folds must consist of whole units, so that they are independent (see `streammetrics.rows.folds`). To compare two
+    models on the same rows, pass the differences of their metrics, so that common variation cancels.
 
     The jackknife is not valid for quantiles.
 
@@ -44,13 +47,15 @@ def jackknife_interval(left_out: Expr, value: Expr, confidence: float = 0.95, ra
     (0.0678, 0.1222)
     """
     level = upper_level(confidence)
-    k = left_out.len()
-    t = k.replace_strict(_t_quantiles(level), default=None, return_dtype=pl.Float64)
-    variance = (k - 1) / k * ((left_out - left_out.mean()) ** 2).sum()
+    k, squares = left_out.len(), (left_out - left_out.mean()) ** 2
+    degrees = (3.16 - 2.77 / k.sqrt()) * squares.sum() ** 2 / (squares**2).sum()
+    known = pl.min_horizontal(degrees.floor(), k - 1).cast(pl.Int64, strict=False)
+    t = known.replace_strict(_t_quantiles(level), default=None, return_dtype=pl.Float64)
+    variance = (k - 1) / k * squares.sum()
     sound = (left_out.null_count() == 0) & (k >= FEWEST)
     return limits(value, pl.when(sound).then(variance.sqrt()), t, range)
 
 
 def _t_quantiles(level: float) -> dict[int, float]:
-    """Quantiles by number of folds."""
-    return {k: t_quantile(level, k - 1) for k in range(2, FOLDS + 1)}
+    """Quantiles by degrees of freedom."""
+    return {degrees: t_quantile(level, degrees) for degrees in range(1, FOLDS)}
