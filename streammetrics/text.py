@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 import re
 import shutil
 import sys
@@ -15,12 +14,12 @@ import polars as pl
 import polars.selectors as cs
 
 from streammetrics.aligned import aligned
+from streammetrics.decimals import beside, bound, interval, said, with_interval
 from streammetrics.frame import ESTIMATE, KEPT
 
 LONGEST = 40  # groups, or rows of a metric
 BESIDE = 4  # groups that can be columns
 PIPED = 120  # characters of a line in files and pipes
-MODEST = 6  # digits of an exact value
 FEW = 5  # values in a sentence
 UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that control a terminal, change the direction of text, or cannot be encoded."""
@@ -70,83 +69,6 @@ def cell(value: object) -> str:
     ('null', '0.5', 'a\\\\tb')
     """
     return "null" if value is None else escaped(str(value))
-
-
-def number(value: float | None, lower: float | None, upper: float | None) -> str:
-    """Return a value as text, with as many digits as its bounds justify.
-
-    >>> number(0.8541234, 0.8540, 0.8543), number(0.5, 0.5, 0.5), number(12000.0, None, None), number(None, None, None)
-    ('0.8541', '0.5', '12,000', '–')
-    >>> number(1792.3, 1530.0, 2050.0), number(3712.552517, None, None)
-    ('1,792', '3,712.553')
-    """
-    if value is None:
-        return "–"
-    if math.isinf(value):
-        return "∞" if value > 0 else "-∞"
-    if value.is_integer() and abs(value) < 1e15:
-        return f"{value:,.0f}"
-    if half := half_width(lower, upper):
-        return f"{value:z,.{max(0, min(MODEST, math.floor(-math.log10(half)) + 1))}f}"
-    if not 1e-4 <= abs(value) < 1e15:
-        return f"{value:.3g}"
-    shown = f"{value:,.{max(0, MODEST - math.floor(math.log10(max(abs(value), 1))))}f}"
-    return shown.rstrip("0").rstrip(".") if "." in shown else shown
-
-
-def said(row: Mapping[str, Any]) -> str:
-    """The value of a row with as many decimals as its bounds justify, and no more than the interval beside it has.
-
-    >>> said({"value": 0.8541234, "lower": 0.8540, "upper": 0.8543, "ci_lower": 0.84, "ci_upper": 0.86})
-    '0.854'
-    >>> said({"value": 0.8541234, "lower": 0.8540, "upper": 0.8543})
-    '0.8541'
-    """
-    value, lower, upper = row["value"], row["lower"], row["upper"]
-    low, high = row.get("ci_lower"), row.get("ci_upper")
-    if low is None or high is None:
-        return number(value, lower, upper)
-    shown = beside(value, low, high)
-    return min(shown, number(value, lower, upper), key=len) if half_width(lower, upper) else shown
-
-
-def _with_interval(row: Mapping[str, Any]) -> str:
-    sampled = interval(row.get("ci_lower"), row.get("ci_upper"))
-    return f"{said(row)} ({sampled})" if sampled else said(row)
-
-
-def beside(value: float | None, low: float | None, high: float | None) -> str:
-    """A value with as many decimals as the interval beside it.
-
-    >>> beside(0.8541234, 0.84, 0.86), beside(0.8541234, None, None), beside(28672.4, 28000.0, 30000.0)
-    ('0.854', '0.854123', '28,672')
-    """
-    if value is None or not math.isfinite(value) or low is None or high is None or not low < high:
-        return number(value, None, None)
-    return f"{value:z,.{digits(high - low)}f}"
-
-
-def half_width(lower: float | None, upper: float | None) -> float:
-    """Return half the distance between two bounds, or 0 if there are none."""
-    if lower is None or upper is None or lower == upper:
-        return 0.0
-    return (upper - lower) / 2
-
-
-def bound(lower: float | None, upper: float | None) -> str:
-    """Return the certified bounds as ± text.
-
-    >>> bound(0.8540, 0.8543), bound(0.5, 0.5), bound(1530.0, 2050.0), bound(0.0, 1.8e-5), bound(None, None)
-    ('± 0.00015', 'exact', '± 260', '± 0.0000090', '')
-    """
-    if lower is None:
-        return ""
-    half = half_width(lower, upper)
-    if not half:
-        return "exact"
-    if 10 <= half < 1e15:
-        return f"± {float(f'{half:.2g}'):,.0f}"
-    return f"± {half:.{digits(half)}f}" if 1e-7 <= half < 1e-4 else f"± {half:.2g}"
 
 
 def few(values: Iterable[object]) -> str:
@@ -275,7 +197,7 @@ def drifts(frame: pl.DataFrame, note: str | None = None, width: int | None = Non
     groups: dict[tuple[object, ...], list[str]] = {}
     every = frame.height // (len(measures) or 1)
     for r in rows(frame.head(shown_of(every) * len(measures))):
-        groups.setdefault(tuple(r[k] for k in keys), []).append(_with_interval(r))
+        groups.setdefault(tuple(r[k] for k in keys), []).append(with_interval(r))
     cells = [(*map(cell, group), *numbers) for group, numbers in groups.items()]
     lines = _align((*keys, *measures), cells, tuple(range(len(keys))), width)
     if every > len(cells):
@@ -427,38 +349,6 @@ def evidence(e_value: float) -> str:
     return f"{float(f'{e_value:.2g}'):,.0f}" if 10 <= e_value < 1e7 else f"{e_value:.2g}"
 
 
-def interval(lower: float | None, upper: float | None) -> str:
-    """Return a confidence interval with two digits of its width.
-
-    >>> interval(0.74733, 0.76156), interval(0.5, None), interval(None, None)
-    ('0.747 to 0.762', '0.5 to ?', '')
-    >>> interval(-0.0142, -0.00014), interval(130565.1, 131082.2)
-    ('-0.014 to -0.0001', '130,565 to 131,082')
-    """
-    if lower is None and upper is None:
-        return ""
-    width = abs(upper - lower) if lower is not None and upper is not None else 0.0
-    return " to ".join("?" if end is None else _endpoint(end, width) for end in (lower, upper))
-
-
-def _endpoint(end: float, width: float) -> str:
-    if not width:
-        return number(end, None, None)
-    decimals = digits(width)
-    if round(end, decimals) or not end:
-        return f"{end:,.{decimals}f}"
-    return f"{end:.{-math.floor(math.log10(abs(end)))}f}" if abs(end) >= 1e-6 else f"{end:.1g}"  # it is not 0
-
-
-def digits(width: float) -> int:
-    """Return the number of decimals that show two digits of the width of an interval.
-
-    >>> digits(0.014), digits(25.0), digits(0.0)
-    (3, 0, 6)
-    """
-    return max(0, min(12, 1 - math.floor(math.log10(width)))) if 0 < width < math.inf else MODEST
-
-
 def _by_key(frame: pl.DataFrame, keys: list[str], width: int | None) -> Iterator[str]:
     """A list of the metrics that have one value, and a table of those that have one per threshold or label."""
     if not keys:
@@ -487,7 +377,7 @@ def _segments(frame: pl.DataFrame, by: list[str], keys: list[str], width: int | 
     whole = every.head(shown_of(every.height))
     for r in rows(frame.join(whole, on=by, how="semi", nulls_equal=True, maintain_order="left")):
         group = tuple(r[c] for c in by)
-        numbers.setdefault(group, {})[named(r, keys)] = _with_interval(r)
+        numbers.setdefault(group, {})[named(r, keys)] = with_interval(r)
         metrics.setdefault(r["metric"], {})[named(r, keys)] = None
     columns = [column for of_metric in metrics.values() for column in of_metric]
     cells = [

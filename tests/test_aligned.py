@@ -5,6 +5,7 @@ import pytest
 
 from streammetrics import text
 from streammetrics.aligned import aligned
+from streammetrics.decimals import interval
 
 HEADER = ("rule", "windows", "value", "verdict")
 ROWS = [
@@ -64,4 +65,4 @@ def test_a_metric_is_shown_beside_groups_of_any_length():
     ],
 )
 def test_an_end_that_is_not_0_is_not_shown_as_0(ends, shown):
-    assert text.interval(*ends) == shown
+    assert interval(*ends) == shown

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from streammetrics import text
 from streammetrics.charts.histograms import outlines
 from streammetrics.charts.picture import Axis, Layer, Picture, Places, between, extent, line, lines_of
 from streammetrics.charts.series import Series, Source, curve_of, require_columns, series_of
 from streammetrics.charts.thinning import seen_apart, thinned
+from streammetrics.decimals import number
 from streammetrics.errors import MetricError
 
 UNIT = "units of the target"
@@ -88,7 +88,7 @@ def _better(source: Source, series: Series) -> str:
     if rows.height < 2:
         return ""
     first, second = (rows.row(i, named=True) for i in range(2))
-    said = [f"{r['series']} {text.number(r['value'], r['lower'], r['upper'])}" for r in (first, second)]
+    said = [f"{r['series']} {number(r['value'], r['lower'], r['upper'])}" for r in (first, second)]
     if first["upper"] < rows["lower"].tail(-1).min():
         return f"better: {said[0]}, by median absolute error; next {said[1]}"
     return f"median absolute errors too close to call: {said[0]}, {said[1]}"

@@ -10,6 +10,7 @@ import polars as pl
 from streammetrics import text
 from streammetrics.charts.picture import MOST, Axis, Layer, Picture, between, extent, line
 from streammetrics.charts.series import PLACE, Drawn, Series, series_of
+from streammetrics.decimals import beside, interval
 from streammetrics.errors import ReportError
 from streammetrics.frame import ESTIMATE
 from streammetrics.keys import require_group_columns
@@ -259,8 +260,8 @@ def _said(low: str, high: str) -> pl.Expr:
     """The value with its interval."""
 
     def words(row: dict[str, Any]) -> str:
-        value = text.beside(row["value"], row[low], row[high])
-        ends = text.interval(row[low], row[high]) if row[low] != row[high] else ""
+        value = beside(row["value"], row[low], row[high])
+        ends = interval(row[low], row[high]) if row[low] != row[high] else ""
         return f"{value} ({ends})" if ends else value
 
     return pl.struct(*dict.fromkeys(("value", low, high))).map_elements(words, return_dtype=pl.String)

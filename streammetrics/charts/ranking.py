@@ -8,12 +8,11 @@ import numpy as np
 import polars as pl
 from polars import Expr
 
-from streammetrics import text
 from streammetrics.charts.histograms import outlines
 from streammetrics.charts.picture import Axis, Layer, Picture, between, line
 from streammetrics.charts.series import Series, Source, curve_of, require_columns, series_of
 from streammetrics.charts.thinning import seen_apart, thinned
-from streammetrics.decimals import alike
+from streammetrics.decimals import alike, bound, interval
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.metrics.ratios import fnr, fpr, precision, predicted_positive_rate, prevalence, recall
 
@@ -202,8 +201,8 @@ def _area(source: Source, series: Series, metric: str, called: str, keys: dict[s
     rows = series.of(source.rows(metric, **keys)).drop_nulls("value").to_dicts()
     values = alike(rows)
     if len(series.names) == len(rows) == 1:
-        sampled = text.interval(rows[0].get("ci_lower"), rows[0].get("ci_upper"))
-        return f"{called} {values[0]} {f'({sampled})' if sampled else text.bound(rows[0]['lower'], rows[0]['upper'])}"
+        sampled = interval(rows[0].get("ci_lower"), rows[0].get("ci_upper"))
+        return f"{called} {values[0]} {f'({sampled})' if sampled else bound(rows[0]['lower'], rows[0]['upper'])}"
     named = [f"{value} ({row['series']})" for value, row in zip(values, rows, strict=True)]
     area = f"{called} {', '.join(named)}"
     return area if len(rows) == len(series.names) and len(area) <= WIDE else ""

@@ -12,6 +12,7 @@ import polars as pl
 from streammetrics import text
 from streammetrics.cli.markdown import add_to_summary, markdown
 from streammetrics.cli.output import print_or_save, write
+from streammetrics.decimals import bound, interval, number
 from streammetrics.reading.verdicts import OPEN
 
 FORMATS = ("github", "junit")
@@ -83,8 +84,8 @@ def table(frame: pl.DataFrame) -> str:
             "windows": row.get("windows"),
             "where": row["where"] or None,
             "value": row["value"],
-            "bound": text.bound(row["lower"], row["upper"]),
-            "interval": text.interval(row.get("ci_lower"), row.get("ci_upper")) or None,
+            "bound": bound(row["lower"], row["upper"]),
+            "interval": interval(row.get("ci_lower"), row.get("ci_upper")) or None,
             "verdict": text.verdict(row),
         }
         for row in text.rows(frame)
@@ -97,7 +98,7 @@ def _sentence(row: dict[str, Any]) -> str:
     """Group, verdict, and numbers."""
     told = [text.verdict(row)]
     if row["value"] is not None:
-        told.append(f"value {text.number(row['value'], row['lower'], row['upper'])}")
+        told.append(f"value {number(row['value'], row['lower'], row['upper'])}")
         told += text.ranges(row)
     if row.get("description"):
         told.append(row["description"])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from streammetrics import charts
+from streammetrics.decimals import bound, interval, said
 from streammetrics.errors import ReportError
 from streammetrics.html import pictures
 from streammetrics.html.differences import differences
@@ -16,7 +17,7 @@ from streammetrics.html.figures import figures
 from streammetrics.html.sections import Section, filtered, lead, page_of, scrolled
 from streammetrics.html.tables import Cell, key_cell, table
 from streammetrics.markup import markup
-from streammetrics.text import bound, interval, rows, said
+from streammetrics.text import rows
 
 if TYPE_CHECKING:
     from streammetrics.report.comparison import Comparison

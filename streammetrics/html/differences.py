@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from streammetrics.decimals import padded
+from streammetrics.decimals import beside, bound, interval, padded, said
 from streammetrics.html.tables import Cell, Row, key_cell, table
-from streammetrics.text import beside, bound, interval, rows, said
+from streammetrics.text import rows
 
 VALUES = ("metric", "a", "b", "difference", "lower", "upper", "ci_lower", "ci_upper", "better", "note")
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from streammetrics.decimals import alike
+from streammetrics.decimals import alike, interval
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.html.sections import scrolled
 from streammetrics.html.tables import Cell, table
 from streammetrics.markup import markup
 from streammetrics.slices import explained
-from streammetrics.text import interval, rows
+from streammetrics.text import rows
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report

@@ -7,13 +7,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from streammetrics import charts
+from streammetrics.decimals import beside, bound, interval, number
 from streammetrics.frame import LIMITS
 from streammetrics.html.pictures import Maker
 from streammetrics.html.sections import scrolled
 from streammetrics.html.tables import Cell, key_cell, table
 from streammetrics.html.words import words
 from streammetrics.markup import markup
-from streammetrics.text import beside, bound, cell, interval, number, rows
+from streammetrics.text import cell, rows
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from streammetrics import text
-from streammetrics.decimals import alike, typical_of
+from streammetrics.decimals import alike, bound, digits, half_width, interval, typical_of
 from streammetrics.frame import ESTIMATE, KEPT
 from streammetrics.html.document import embedded
 from streammetrics.markup import markup
@@ -87,13 +87,13 @@ def metrics_table(frame: pl.DataFrame, meaning: dict[str, str], caption: str, so
     values = {metric: iter(alike(own, typical)) for metric, own in of_metric.items()}
     rows = []
     for row in found:
-        name, interval = row["metric"], text.interval(row.get("ci_lower"), row.get("ci_upper"))
+        name, sampled = row["metric"], interval(row.get("ci_lower"), row.get("ci_upper"))
         rows.append(
             [
                 Cell(name, head=True),
                 *(Cell("") if row[k] is None and k in KEPT else key_cell(row[k]) for k in keys),
                 *(Cell(next(values[name]), row["value"]), Cell(bounds(row))),
-                *map(Cell, (interval, row["note"] or "", meaning.get(name, ""))),
+                *map(Cell, (sampled, row["note"] or "", meaning.get(name, ""))),
             ]
         )
     return table(header, rows, caption, sortable)
@@ -141,14 +141,14 @@ def bounds(row: Row) -> str:
     ('2,672.0 to 2,688.5', '0.85401 to 0.85430')
     """
     lower, upper = row["lower"], row["upper"]
-    if not (half := text.half_width(lower, upper)) or not math.isfinite(half):
-        return text.bound(lower, upper)
-    decimals = text.digits(half)
+    if not (half := half_width(lower, upper)) or not math.isfinite(half):
+        return bound(lower, upper)
+    decimals = digits(half)
     return f"{lower:z,.{decimals}f} to {upper:z,.{decimals}f}"
 
 
 def uncertainty(row: Row) -> str:
     """Return the confidence interval, else the certified bounds as ±; empty if exact."""
     if row.get("ci_lower") is not None or row.get("ci_upper") is not None:
-        return text.interval(row["ci_lower"], row["ci_upper"])
-    return text.bound(row["lower"], row["upper"]).replace("exact", "")
+        return interval(row["ci_lower"], row["ci_upper"])
+    return bound(row["lower"], row["upper"]).replace("exact", "")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from streammetrics import text
+from streammetrics.decimals import said
 from streammetrics.errors import Argument, SpecificationError
 from streammetrics.frame import LIMITS, NO_LIMITS, VALUE, keys_of, noted
 from streammetrics.metrics.requirement import Requirement
@@ -80,7 +81,7 @@ def _sentence(row: dict[str, Any]) -> str:
         return f"{row['rule']} is not decided{place}: too few rows ({row['rows']:,})."
     if row["value"] is None:
         return f"{row['rule']} cannot be checked{place}: {metric} is undefined ({row['note']})."
-    said = [f"{metric} is {text.said(row)}", *text.ranges(row)]
+    told = [f"{metric} is {said(row)}", *text.ranges(row)]
     if text.on_these_rows(row):
-        said.append("without an interval, so on these rows only")
-    return f"{row['rule']} {SAID[row['verdict']]}{place}: {', '.join(said)}."
+        told.append("without an interval, so on these rows only")
+    return f"{row['rule']} {SAID[row['verdict']]}{place}: {', '.join(told)}."
