@@ -35,25 +35,16 @@ def number(value: float | None, lower: float | None, upper: float | None) -> str
 
 
 def said(row: Row) -> str:
-    """The value of a row with as many decimals as its bounds justify, and no more than the interval beside it has.
+    """The value of a row with as many decimals as the interval beside it, or else as its bounds justify.
 
     >>> said({"value": 0.8541234, "lower": 0.8540, "upper": 0.8543, "ci_lower": 0.84, "ci_upper": 0.86})
     '0.854'
     >>> said({"value": 0.8541234, "lower": 0.8540, "upper": 0.8543})
     '0.8541'
     """
-    value, lower, upper = row["value"], row["lower"], row["upper"]
-    low, high = row.get("ci_lower"), row.get("ci_upper")
-    if low is None or high is None:
-        return number(value, lower, upper)
-    shown = beside(value, low, high)
-    return min(shown, number(value, lower, upper), key=len) if half_width(lower, upper) else shown
-
-
-def with_interval(row: Row) -> str:
-    """A value, followed by its interval in brackets."""
-    sampled = interval(row.get("ci_lower"), row.get("ci_upper"))
-    return f"{said(row)} ({sampled})" if sampled else said(row)
+    if row.get("ci_lower") is None or row.get("ci_upper") is None:
+        return number(row["value"], row["lower"], row["upper"])
+    return beside(row["value"], row["ci_lower"], row["ci_upper"])
 
 
 def beside(value: float | None, low: float | None, high: float | None) -> str:
@@ -154,6 +145,28 @@ def alike(rows: Sequence[Row], typical: int | None = None) -> list[str]:
     else:
         decimals = min(typical, max(map(_decimals, shown), default=0))
     return [_shown(value, text, decimals) for value, text in zip(values, shown, strict=True)]
+
+
+def listed(rows: Sequence[Row]) -> list[str]:
+    """Return the values of a column as text: followed by intervals in brackets, or else with the same decimals.
+
+    >>> exact = {"lower": None, "upper": None}
+    >>> listed([{"value": 0.091007, **exact}, {"value": 0.07571, **exact}])
+    ['0.091007', '0.075710']
+    """
+    ends = [interval(row.get("ci_lower"), row.get("ci_upper")) for row in rows]
+    if not any(ends):
+        return alike(rows)
+    return [f"{said(row)} ({sampled})" if sampled else said(row) for row, sampled in zip(rows, ends, strict=True)]
+
+
+def compared(row: Row) -> list[str]:
+    """Return two values and their difference as text, with the same decimals: those of the interval, if there is one.
+
+    >>> compared({"a": 0.375, "b": 0.349609, "difference": -0.025391, "lower": None, "upper": None})
+    ['0.375000', '0.349609', '-0.025391']
+    """
+    return alike([{**row, "value": row[column]} for column in ("a", "b", "difference")])
 
 
 def typical_of(rows: Iterable[Row]) -> int | None:

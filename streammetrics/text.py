@@ -14,7 +14,7 @@ import polars as pl
 import polars.selectors as cs
 
 from streammetrics.aligned import aligned
-from streammetrics.decimals import beside, bound, interval, said, with_interval
+from streammetrics.decimals import beside, bound, compared, interval, listed, said
 from streammetrics.frame import ESTIMATE, KEPT
 
 LONGEST = 40  # groups, or rows of a metric
@@ -165,8 +165,7 @@ def differences(frame: pl.DataFrame, by: Sequence[str] = (), note: str | None = 
         (
             *("" if r[k] is None else cell(r[k]) for k in keys),
             r["metric"],
-            *(beside(r[c], r.get("ci_lower"), r.get("ci_upper")) for c in ("a", "b")),
-            said(r | {"value": r["difference"]}),
+            *compared(r),
             bound(r["lower"], r["upper"]),
             interval(r.get("ci_lower"), r.get("ci_upper")),
             r["better"] or "",
@@ -194,11 +193,11 @@ def drifts(frame: pl.DataFrame, note: str | None = None, width: int | None = Non
     """
     keys = frame.columns[: frame.columns.index("measure")]
     measures = frame["measure"].unique(maintain_order=True).to_list()
-    groups: dict[tuple[object, ...], list[str]] = {}
     every = frame.height // (len(measures) or 1)
-    for r in rows(frame.head(shown_of(every) * len(measures))):
-        groups.setdefault(tuple(r[k] for k in keys), []).append(with_interval(r))
-    cells = [(*map(cell, group), *numbers) for group, numbers in groups.items()]
+    shown = frame.head(shown_of(every) * len(measures))
+    columns = [listed(list(rows(shown.filter(measure=measure)))) for measure in measures]
+    groups = rows(shown.select(keys).unique(maintain_order=True))
+    cells = [(*map(cell, group.values()), *values) for group, *values in zip(groups, *columns, strict=True)]
     lines = _align((*keys, *measures), cells, tuple(range(len(keys))), width)
     if every > len(cells):
         lines.append(f"… and {every - len(cells):,} more rows")
@@ -371,15 +370,17 @@ def _list(frame: pl.DataFrame, width: int | None) -> str:
 
 
 def _segments(frame: pl.DataFrame, by: list[str], keys: list[str], width: int | None, groups: bool = True) -> str:
+    metrics: dict[str, dict[str, list[dict[str, Any]]]] = {}  # rows by keys, which can differ between groups
     numbers: dict[tuple[object, ...], dict[str, str]] = {}
-    metrics: dict[str, dict[str, None]] = {}  # with their keys, which can differ between groups
     every = frame.select(by).unique(maintain_order=True)
     whole = every.head(shown_of(every.height))
     for r in rows(frame.join(whole, on=by, how="semi", nulls_equal=True, maintain_order="left")):
-        group = tuple(r[c] for c in by)
-        numbers.setdefault(group, {})[named(r, keys)] = with_interval(r)
-        metrics.setdefault(r["metric"], {})[named(r, keys)] = None
-    columns = [column for of_metric in metrics.values() for column in of_metric]
+        metrics.setdefault(r["metric"], {}).setdefault(named(r, keys), []).append(r)
+        numbers.setdefault(tuple(r[c] for c in by), {})
+    columns = {name: found for of_metric in metrics.values() for name, found in of_metric.items()}
+    for name, found in columns.items():
+        for r, value in zip(found, listed(found), strict=True):
+            numbers[tuple(r[c] for c in by)][name] = value
     cells = [
         (*map(cell, group), *(of_group.get(column, "") for column in columns)) for group, of_group in numbers.items()
     ]

@@ -61,6 +61,21 @@ def test_few_metrics_and_few_rows_are_all_shown():
     assert len(re.findall(r"^roc_auc ", without, re.MULTILINE)) == 1
 
 
+def decimals(number):
+    return len(number.partition(".")[2])
+
+
+@pytest.mark.parametrize("confidence", [None, 0.95])
+def test_both_values_and_their_difference_have_the_same_decimals_as_the_interval(confidence):
+    one, other = evaluated(1).rollup(), evaluated(1, seed=1).rollup()
+    text = str(sm.compare(one, other, independent=True, confidence=confidence))
+    rows = [re.split(r"\s{2,}", line) for line in text.splitlines() if "exact" in line]
+    assert len(rows) == 25
+    for _, *values, _, interval in (row[:6] for row in rows):
+        numbers = [*values, *(interval.split(" to ") if " to " in interval else [])]
+        assert len({decimals(number) for number in numbers}) == 1
+
+
 @pytest.mark.parametrize("unit", [None, "unit"])
 def test_the_total_of_two_models_has_their_paired_intervals(unit):
     data = of_shops(3, old=1.0, new=1.2).with_columns(unit=pl.int_range(pl.len()) % 40)

@@ -197,6 +197,12 @@ def test_printed(report):
     assert [line.split()[0] for line in lines[2:4]] == ["DE", "FR"]
 
 
+def test_groups_have_the_same_decimals():
+    lines = str(evaluated(DATA.with_columns(g=pl.int_range(pl.len()) % 7), by="g", capacity=64)).splitlines()[2:9]
+    decimals = [[len(value.partition(".")[2]) for value in line.split()] for line in lines]
+    assert decimals == [decimals[0]] * 7
+
+
 def test_few_groups_are_columns_if_their_metrics_do_not_fit_a_row():
     from streammetrics.text import render
 

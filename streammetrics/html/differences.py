@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from streammetrics.decimals import beside, bound, interval, padded, said
-from streammetrics.html.tables import Cell, Row, key_cell, table
+from streammetrics.decimals import bound, compared, interval
+from streammetrics.html.tables import Cell, key_cell, table
 from streammetrics.text import rows
 
 VALUES = ("metric", "a", "b", "difference", "lower", "upper", "ci_lower", "ci_upper", "better", "note")
@@ -19,14 +19,12 @@ def differences(frame: pl.DataFrame, a: str, b: str, caption: str, by: tuple[str
     listed = []
     for row in rows(frame):
         ends = row.get("ci_lower"), row.get("ci_upper")
-        difference = row["difference"]
         listed.append(
             [
                 *(key_cell(row[k], head=not i) for i, k in enumerate(by)),
                 Cell(row["metric"], head=not by),
                 *(Cell("") if row[k] is None else key_cell(row[k]) for k in keys),
-                *(Cell(value, row[c]) for c, value in zip(("a", "b"), _sides(row), strict=True)),
-                Cell(said(row | {"value": difference}), difference),
+                *(Cell(value, row[c]) for c, value in zip(("a", "b", "difference"), compared(row), strict=True)),
                 Cell(bound(row["lower"], row["upper"])),
                 Cell(interval(*ends)),
                 Cell(names.get(row["better"] or "", row["better"] or "")),
@@ -34,12 +32,6 @@ def differences(frame: pl.DataFrame, a: str, b: str, caption: str, by: tuple[str
             ]
         )
     return table(header, listed, caption, sortable=True)
-
-
-def _sides(row: Row) -> list[str]:
-    """Both values with the decimals of the interval of their difference, or else with those that any of them needs."""
-    ends = row.get("ci_lower"), row.get("ci_upper")
-    return padded([row["a"], row["b"]]) if None in ends else [beside(row[c], *ends) for c in ("a", "b")]
 
 
 def _noted(note: str | None, names: dict[str, str]) -> str:
