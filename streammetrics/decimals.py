@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from statistics import median_high
 from typing import Any, TypeAlias
 
@@ -79,6 +80,26 @@ def bound(lower: float | None, upper: float | None) -> str:
     if 10 <= half < 1e15:
         return f"± {float(f'{half:.2g}'):,.0f}"
     return f"± {half:.{digits(half)}f}" if 1e-7 <= half < 1e-4 else f"± {half:.2g}"
+
+
+def bounds(lower: float | None, upper: float | None) -> str:
+    """Return the certified bounds with two digits of half their distance, rounded outward: they contain the metric.
+
+    >>> bounds(2672.0, 2688.5), bounds(0.854018, 0.854301), bounds(0.5, 0.5), bounds(0.5, math.inf)
+    ('2,672.0 to 2,688.5', '0.85401 to 0.85431', 'exact', '0.5 to ∞')
+    """
+    if lower is None or upper is None or lower == upper:
+        return bound(lower, upper)
+    half = half_width(lower, upper)
+    if not math.isfinite(half):
+        return f"{number(lower, None, None)} to {number(upper, None, None)}"
+    decimals = digits(half)
+    return f"{_rounded(lower, decimals, ROUND_FLOOR)} to {_rounded(upper, decimals, ROUND_CEILING)}"
+
+
+def _rounded(bound: float, decimals: int, way: str) -> str:
+    shown = Decimal(repr(bound)).quantize(Decimal(1).scaleb(-decimals), way, Context(prec=400))
+    return f"{shown:z,.{decimals}f}"
 
 
 def interval(lower: float | None, upper: float | None) -> str:

@@ -14,7 +14,7 @@ import polars as pl
 import polars.selectors as cs
 
 from streammetrics.aligned import aligned
-from streammetrics.decimals import beside, bound, compared, interval, listed, said
+from streammetrics.decimals import beside, bound, bounds, compared, interval, listed, said
 from streammetrics.frame import ESTIMATE, KEPT
 
 LONGEST = 40  # groups, or rows of a metric
@@ -300,7 +300,7 @@ def ranges(row: Mapping[str, Any]) -> Iterator[str]:
     ['bounds 0.25 to 0.75', 'interval 0.20 to 0.80']
     """
     if row["lower"] != row["upper"]:
-        yield f"bounds {row['lower']:.6g} to {row['upper']:.6g}"
+        yield f"bounds {bounds(row['lower'], row['upper'])}"
     if sampled := interval(row.get("ci_lower"), row.get("ci_upper")):
         yield f"interval {sampled}"
 

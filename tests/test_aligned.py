@@ -1,11 +1,12 @@
 """Tables no wider than asked, of which nothing is cut."""
 
+import numpy as np
 import polars as pl
 import pytest
 
 from streammetrics import text
 from streammetrics.aligned import aligned
-from streammetrics.decimals import interval
+from streammetrics.decimals import bounds, interval
 
 HEADER = ("rule", "windows", "value", "verdict")
 ROWS = [
@@ -66,3 +67,14 @@ def test_a_metric_is_shown_beside_groups_of_any_length():
 )
 def test_an_end_that_is_not_0_is_not_shown_as_0(ends, shown):
     assert interval(*ends) == shown
+
+
+def test_bounds_in_words_contain_the_bounds():
+    values = np.random.default_rng(0)
+    for scale in (1e-9, 1e-3, 1.0, 1e6, 1e300):
+        for lower, upper in np.sort(values.normal(size=(200, 2)) * scale).tolist():
+            low, high = (float(end.replace(",", "")) for end in bounds(lower, upper).split(" to "))
+            assert low <= lower < upper <= high
+            assert high - low < 1.2 * (upper - lower)
+    assert bounds(0.3, 0.7) == "0.30 to 0.70"
+    assert bounds(-0.4, -1e-9) == "-0.40 to 0.00"

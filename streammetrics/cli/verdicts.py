@@ -12,7 +12,7 @@ import polars as pl
 from streammetrics import text
 from streammetrics.cli.markdown import add_to_summary, markdown
 from streammetrics.cli.output import print_or_save, write
-from streammetrics.decimals import bound, interval, number
+from streammetrics.decimals import bound, interval, said
 from streammetrics.reading.verdicts import OPEN
 
 FORMATS = ("github", "junit")
@@ -98,7 +98,7 @@ def _sentence(row: dict[str, Any]) -> str:
     """Group, verdict, and numbers."""
     told = [text.verdict(row)]
     if row["value"] is not None:
-        told.append(f"value {number(row['value'], row['lower'], row['upper'])}")
+        told.append(f"value {said(row)}")
         told += text.ranges(row)
     if row.get("description"):
         told.append(row["description"])

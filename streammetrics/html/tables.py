@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from streammetrics import text
-from streammetrics.decimals import alike, bound, digits, half_width, interval, typical_of
+from streammetrics.decimals import alike, bound, bounds, interval, typical_of
 from streammetrics.frame import ESTIMATE, KEPT
 from streammetrics.html.document import embedded
 from streammetrics.markup import markup
@@ -92,7 +91,7 @@ def metrics_table(frame: pl.DataFrame, meaning: dict[str, str], caption: str, so
             [
                 Cell(name, head=True),
                 *(Cell("") if row[k] is None and k in KEPT else key_cell(row[k]) for k in keys),
-                *(Cell(next(values[name]), row["value"]), Cell(bounds(row))),
+                *(Cell(next(values[name]), row["value"]), Cell(bounds(row["lower"], row["upper"]))),
                 *map(Cell, (sampled, row["note"] or "", meaning.get(name, ""))),
             ]
         )
@@ -132,19 +131,6 @@ def key_cell(value: Any, head: bool = False) -> Cell:
     """A value of a key column."""
     number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
     return Cell(text.cell(value) or "(empty)", number, head=head)
-
-
-def bounds(row: Row) -> str:
-    """The certified bounds, both with one digit more than the value.
-
-    >>> bounds({"lower": 2672.0, "upper": 2688.5}), bounds({"lower": 0.85401, "upper": 0.8543})
-    ('2,672.0 to 2,688.5', '0.85401 to 0.85430')
-    """
-    lower, upper = row["lower"], row["upper"]
-    if not (half := half_width(lower, upper)) or not math.isfinite(half):
-        return bound(lower, upper)
-    decimals = digits(half)
-    return f"{lower:z,.{decimals}f} to {upper:z,.{decimals}f}"
 
 
 def uncertainty(row: Row) -> str:
