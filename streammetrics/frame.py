@@ -12,6 +12,18 @@ NO_LIMITS = [pl.lit(None, pl.Float64).alias(limit) for limit in LIMITS]
 ESTIMATE = (METRIC, *VALUE, *LIMITS, "note")
 
 
+def hidden(name: str) -> str:
+    """Return the name of a column that no group column can have, since theirs have no null character.
+
+    >>> hidden("rows")
+    '\\x00rows'
+    """
+    return f"\0{name}"
+
+
+RIGHT = hidden("right")  # suffix of columns of the right side of a join
+
+
 def keys_of(frame: pl.DataFrame) -> list[str]:
     """Return the columns that identify the rows of a metric.
 

@@ -446,13 +446,6 @@ def test_a_total_is_as_fine_as_its_groups():
     assert report.rollup("g").frame.equals(report.frame)
 
 
-def test_a_requirement_rejects_the_group_column_with_its_own_number_of_rows():
-    rows = {"y": [1, 0, 1, 0], "p": [0.9, 0.2, 0.4, 0.6], "number of rows": [4, 4, 9, 9]}
-    report = sm.binary(y_true="y", y_score="p", by="number of rows").update(rows).finalize()
-    with pytest.raises(sm.ReportError, match="'number of rows' has a name that rules and intervals use"):
-        report.violations("accuracy >= 0.5")
-
-
 def test_a_total_of_exact_groups_is_exact():
     p = rng.random(6_000)
     rows = pl.DataFrame({"p": p, "y": rng.random(p.size) < p, "g": np.arange(p.size) % 2, "h": np.arange(p.size) % 3})

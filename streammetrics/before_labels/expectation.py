@@ -18,6 +18,7 @@ from streammetrics.before_labels.values import METRICS, Group
 from streammetrics.errors import Argument, MetricError, ReportError, SpecificationError
 from streammetrics.frame import LIMITS, VALUE, noted
 from streammetrics.keys import matching, require_free
+from streammetrics.reading.distributions import PAIRED
 from streammetrics.report.estimate import Estimate, estimate_of
 from streammetrics.report.report import Report
 from streammetrics.rows.roles import several
@@ -81,6 +82,7 @@ def expect(
     if confidence is not None:
         upper_level(confidence)
     require_free(one.by, OWN)
+    require_free(one.by, PAIRED, "a name that estimates before labels use")
     wanted = METRICS if metrics is None else _known(several(metrics))
     found = Expectation(one, other, float(odds), wanted, confidence, strict=metrics is not None)
     assert found.frame is not None  # computed now, so that errors are raised here

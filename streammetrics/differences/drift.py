@@ -30,7 +30,7 @@ from streammetrics.system.public import publish
 from streammetrics.system.writing import write_file
 from streammetrics.times import earlier, moment
 
-COLUMNS = ("of", "measure", *PAIRED)
+COLUMNS = ("of", "measure", CENTER, *PAIRED)
 
 
 def drift(

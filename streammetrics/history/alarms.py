@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from streammetrics.differences.drift import drift_over
 from streammetrics.errors import SpecificationError
-from streammetrics.frame import LIMITS
+from streammetrics.frame import LIMITS, hidden
 from streammetrics.history.evidence import COLUMNS, log_e_values, of_change, of_measure, of_metric
 from streammetrics.history.rules import Rule, before
 from streammetrics.history.windows import AT_ONCE, Ask, clock
@@ -28,8 +28,8 @@ from streammetrics.uncertainty.evalues import discoveries
 
 LARGEST = 700.0  # largest logarithm of an e-value that fits a float
 DAY = 86_400e6  # in microseconds
-PLACE = "number of the segment"  # names that group columns cannot have
-RAISED = SOUND, ALARM, SINCE, E_VALUE = "has an interval", "is in alarm", "breached since", "e-value"
+PLACE = hidden("segment")
+RAISED = SOUND, ALARM, SINCE, E_VALUE = hidden("sound"), hidden("alarm"), hidden("since"), hidden("e-value")
 
 
 @dataclass(frozen=True)

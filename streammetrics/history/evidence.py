@@ -10,7 +10,7 @@ from streammetrics.before_labels.expectation import expect
 from streammetrics.before_labels.values import RANGES as EXPECTED_RANGES
 from streammetrics.differences.drift import Drift, drift
 from streammetrics.differences.evaluations import compare
-from streammetrics.frame import LIMITS
+from streammetrics.frame import LIMITS, hidden
 from streammetrics.history.rules import Rule
 from streammetrics.reading.looks import ROWS, TOTAL, widened, with_count, with_total
 from streammetrics.report.comparison import Comparison
@@ -19,8 +19,7 @@ from streammetrics.uncertainty import normal_quantile
 from streammetrics.uncertainty.beta import Values
 from streammetrics.uncertainty.evalues import log_e_value, log_e_value_of_share
 
-OTHER_ROWS = "rows of the reference"  # names that group columns cannot have
-REFERENCE = "value of the reference"
+OTHER_ROWS, REFERENCE = hidden("rows of the reference"), hidden("value of the reference")
 BOUNDS = ("value", "lower", "upper", *LIMITS)
 COLUMNS = (*BOUNDS, REFERENCE, "note", ROWS, TOTAL)
 NUMBERS = pl.Schema(dict.fromkeys((*BOUNDS, ROWS, TOTAL), pl.Float64()))

@@ -12,7 +12,7 @@ import polars as pl
 from streammetrics import text
 from streammetrics.accumulator import Accumulator
 from streammetrics.errors import SpecificationError, StateError
-from streammetrics.frame import KEPT, METRIC, keys_of
+from streammetrics.frame import KEPT, METRIC, hidden, keys_of
 from streammetrics.history.breaches import breaches
 from streammetrics.history.rules import Rule, rules_of
 from streammetrics.history.views import Cut, Part, View
@@ -27,7 +27,7 @@ ROWS, DROPPED, SCORED, DRIFT = "rows", "dropped", "rows with or without labels",
 VOLUME = (ROWS, DROPPED)
 MEASURED = ("y_score", "y_pred", "error", "y_true")  # distributions; drift is measured for the first available one
 REFERENCE = 28  # maximum number of reference windows, at most a quarter of all
-PLACE = "number of the segment"  # a name that group columns cannot have
+PLACE = hidden("segment")
 
 Period: TypeAlias = str | tuple[Any, Any]
 

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import polars as pl
 
 from streammetrics.errors import Argument, SpecificationError
-from streammetrics.frame import keys_of, noted
+from streammetrics.frame import RIGHT, hidden, keys_of, noted
 from streammetrics.history.alarms import ALARM, SOUND
 from streammetrics.history.evidence import COLUMNS, estimated
 from streammetrics.history.rules import Rule, before
 from streammetrics.history.windows import Windows
 from streammetrics.reading.verdicts import ON_THESE_ROWS, verdict
 
-VERDICT = "verdict of the rule"  # a name that no group column has
+VERDICT = hidden("verdict")
 
 
 def require_scores(rules: Sequence[Rule], scores: object) -> None:
@@ -54,7 +54,9 @@ def with_alarms(found: pl.DataFrame, raised: pl.DataFrame) -> pl.DataFrame:
     """The verdicts of a rule with an alarm: breached are those segments that are in alarm, and no others."""
     keys = [*keys_of(found), "metric"]
     raised = raised.cast(found.select(keys).schema)
-    both = found.join(raised, on=keys, how="full", coalesce=True, nulls_equal=True, maintain_order="left_right")
+    both = found.join(
+        raised, on=keys, how="full", coalesce=True, nulls_equal=True, maintain_order="left_right", suffix=RIGHT
+    )
     gone, valued = pl.col(VERDICT).is_null(), pl.col("value").is_not_null()
     verdict = (
         pl.when(ALARM)

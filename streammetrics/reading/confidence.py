@@ -10,7 +10,7 @@ import polars as pl
 import polars.selectors as cs
 from polars import Expr
 
-from streammetrics.frame import ESTIMATE, LIMITS, NO_LIMITS, noted
+from streammetrics.frame import ESTIMATE, LIMITS, NO_LIMITS, RIGHT, hidden, noted
 from streammetrics.metrics import Metric
 from streammetrics.reading.estimates import as_floats, by_group, by_view, estimate, with_label
 from streammetrics.reading.intervals import (
@@ -36,6 +36,7 @@ from streammetrics.uncertainty.pairs import difference_interval
 
 OF_LABELS = {c: f"{c}_w2" for c in sorted(OF_OUTCOMES.columns)}  # in the view of a confusion matrix
 AT_ONCE = 1 << 20  # rows of tables, when folds are left out
+A, B, TOTAL, ALONE = map(hidden, ("a", "b", "total", "alone"))
 
 
 def with_intervals(
@@ -251,12 +252,12 @@ def _is_crowded() -> Expr:
 def _of_folds(frame: pl.DataFrame, folds: State, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:
     """Keys, metric and limits, from the values without each fold."""
     keys = [c for c in frame.columns if c not in ESTIMATE[1:]]
-    values = frame.select(*keys, total="value")
+    values = frame.select(*keys, pl.col("value").alias(TOTAL))
     metrics = [m for m in metrics if jackknifed(m)]
     left_out = _without_each_fold(folds, metrics).join(values, on=keys, how="left", nulls_equal=True)
     limits = [
         own.group_by(keys, maintain_order=True).agg(
-            jackknife_interval(pl.col("value"), pl.col("total").first(), confidence, range=range)
+            jackknife_interval(pl.col("value"), pl.col(TOTAL).first(), confidence, range=range)
         )
         for range, own in _by_range(left_out, metrics)
     ]
@@ -280,9 +281,9 @@ def _widened(found: pl.DataFrame, folds: State, metrics: Sequence[Metric], confi
     keys = [c for c in found.columns if c not in LIMITS]
     alone = state.groups.join(pl.concat(parts, how="diagonal_relaxed"), on=GROUP).drop(GROUP)
     alone = pl.concat([_no_limits(found.clear(), keys), alone], how="diagonal_relaxed")
-    alone = alone.select(*keys, alone=pl.struct(LIMITS))
-    lower, upper = (pl.col("alone").struct.field(side) for side in LIMITS)
-    limited = pl.col("alone").is_null() | lower.is_not_null() | upper.is_not_null()
+    alone = alone.select(*keys, pl.struct(LIMITS).alias(ALONE))
+    lower, upper = (pl.col(ALONE).struct.field(side) for side in LIMITS)
+    limited = pl.col(ALONE).is_null() | lower.is_not_null() | upper.is_not_null()
     wider = {"ci_lower": pl.min_horizontal("ci_lower", lower), "ci_upper": pl.max_horizontal("ci_upper", upper)}
     return found.join(alone, on=keys, how="left", nulls_equal=True).select(
         *keys, *(pl.when(limited & pl.col(side).is_not_null()).then(end).alias(side) for side, end in wider.items())
@@ -317,16 +318,16 @@ def paired_intervals(
     keys, metrics = frame.columns[: frame.columns.index("a")], [m for m in metrics if jackknifed(m)]
     types = frame.select(keys).schema
     left_out = [
-        _without_each_fold(folds, metrics).cast(types).select(*keys, FOLD, without=pl.struct("value"))
-        for folds in (a, b)
+        _without_each_fold(folds, metrics).cast(types).select(*keys, FOLD, pl.struct("value").alias(side))
+        for side, folds in ((A, a), (B, b))
     ]
     values = (
         left_out[0]
-        .join(left_out[1], on=[*keys, FOLD], how="full", coalesce=True, nulls_equal=True)
+        .join(left_out[1], on=[*keys, FOLD], how="full", coalesce=True, nulls_equal=True, suffix=RIGHT)
         .join(frame, on=keys, nulls_equal=True)
-        .with_columns(a_without=_left_of("without", "a"), b_without=_left_of("without_right", "b"))
+        .with_columns(_left_of(A, "a"), _left_of(B, "b"))
     )
-    difference, total = pl.col("b_without") - pl.col("a_without"), (pl.col("b") - pl.col("a")).first()
+    difference, total = pl.col(B) - pl.col(A), (pl.col("b") - pl.col("a")).first()
     limits = [
         own.group_by(keys, maintain_order=True).agg(
             jackknife_interval(difference, total, confidence, range=(low - high, high - low))
@@ -343,17 +344,21 @@ def independent_intervals(frame: pl.DataFrame, a: pl.DataFrame, b: pl.DataFrame)
     """
     keys = frame.columns[: frame.columns.index("a")]
     both = frame
-    for name, limits in (("a", a), ("b", b)):
-        named = {f"{name}_{side}": pl.col(side) for side in LIMITS}
-        ends = limits.select(*keys, **named).cast(frame.select(keys).schema)
+    for side, limits in ((A, a), (B, b)):
+        ends = limits.select(*keys, pl.col(LIMITS).name.prefix(side)).cast(frame.select(keys).schema)
         both = both.join(ends, on=keys, how="left", nulls_equal=True, maintain_order="left")
-    own, others = ((pl.col(x), (pl.col(f"{x}_ci_lower"), pl.col(f"{x}_ci_upper"))) for x in ("a", "b"))
+    lower, upper = LIMITS
+    own, others = (
+        (pl.col(x), (pl.col(f"{side}{lower}"), pl.col(f"{side}{upper}"))) for x, side in (("a", A), ("b", B))
+    )
     return both.select(*keys, *difference_interval(*others, *own))
 
 
 def _left_of(without: str, total: str) -> Expr:
     """The value without a fold: that of all rows, if none of them is in the fold."""
-    return pl.when(pl.col(without).is_null()).then(total).otherwise(pl.col(without).struct.field("value"))
+    return (
+        pl.when(pl.col(without).is_null()).then(total).otherwise(pl.col(without).struct.field("value")).alias(without)
+    )
 
 
 def _by_range(frame: pl.DataFrame, metrics: Sequence[Metric]) -> Iterator[tuple[Range, pl.DataFrame]]:

@@ -9,6 +9,7 @@ from typing import Literal
 import polars as pl
 
 from streammetrics.errors import ReportError
+from streammetrics.frame import RIGHT
 from streammetrics.kernels.lattice import Lattice
 from streammetrics.rows.frames import joint_types
 from streammetrics.state.tables import State
@@ -84,7 +85,9 @@ def paired(reference: Distribution, current: Distribution) -> pl.DataFrame:
     if reference.keys:
         how: Literal["full", "left"] = "full" if len(reference.keys) == len(current.keys) else "left"
         on = reference.keys
-        pairs = theirs.join(ours, on=on, how=how, coalesce=True, nulls_equal=True, maintain_order="left_right")
+        pairs = theirs.join(
+            ours, on=on, how=how, coalesce=True, nulls_equal=True, maintain_order="left_right", suffix=RIGHT
+        )
     else:
         pairs = theirs.join(ours, how="cross")
     cells = pl.sum_horizontal("reference_cells", "current_cells")

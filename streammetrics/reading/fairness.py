@@ -99,12 +99,11 @@ def gaps(
         pl.min("value").alias("min"),
         *_bounds(),
         *(_intervals([_end(side) for side in ENDS], [_end(side) for side in reversed(ENDS)]) if sampled else ()),
-        undefined=pl.col("value").null_count(),
-        of=pl.len(),
+        note=pl.when(pl.col("value").has_nulls()).then(
+            pl.format("undefined for {} of {} values of {}", pl.col("value").null_count(), pl.len(), pl.lit(over))
+        ),
     )
-    note = pl.format("undefined for {} of {} values of {}", "undefined", "of", pl.lit(over))
-    note = pl.when(pl.col("undefined") > 0).then(note)
-    return found.select(*index, *ENDS, "max", "min", *MEASURES, *sampled, note=note)
+    return found.select(*index, *ENDS, "max", "min", *MEASURES, *sampled, "note")
 
 
 def fairness(report: Report, *, over: str, reference: Any = None, min_rows: int = 1, **keys: Any) -> pl.DataFrame:
@@ -197,6 +196,7 @@ def _from_reference(rows: pl.DataFrame, over: str, reference: Any) -> pl.DataFra
         )
     index = [c for c in keys_of(rows) if c != over] + [METRIC]
     estimates = [c for c in (*VALUE, *LIMITS) if c in rows.columns]
+    require_free(index, [f"reference_{c}" for c in estimates], "a name that gaps use")
     both = rows.filter(pl.col(over).ne_missing(of_reference[over][0])).join(
         of_reference.select(*index, pl.col(estimates).name.prefix("reference_")),
         on=index,

@@ -8,8 +8,7 @@ import numpy as np
 import polars as pl
 
 from streammetrics.errors import MetricError
-from streammetrics.frame import LIMITS, keys_of, noted
-from streammetrics.keys import require_free
+from streammetrics.frame import LIMITS, hidden, keys_of, noted
 from streammetrics.metrics import Metric
 from streammetrics.reading.available import find
 from streammetrics.reading.confidence import is_weighted
@@ -20,9 +19,8 @@ from streammetrics.uncertainty.distributions import normal_quantile, upper_level
 from streammetrics.uncertainty.limits import Range
 from streammetrics.uncertainty.sequences import errors_wide, share_limits
 
-ROWS, TOTAL = "number of rows", "rows of the share"
+ROWS, TOTAL, PLACE = hidden("rows"), hidden("rows of the share"), hidden("place")
 NUMBERS = ["value", *LIMITS, ROWS, TOTAL]
-PLACE = "place in the frame"
 CONTRACT = "valid at every look at one growing set of rows"
 
 
@@ -78,7 +76,6 @@ def with_total(frame: pl.DataFrame, state: State, metric: Metric) -> pl.DataFram
 
 def with_count(frame: pl.DataFrame, state: State, metric: str, name: str) -> pl.DataFrame:
     """The frame with a metric that counts rows, as one more column."""
-    require_free(state.keys.columns, [name], "a name that rules and intervals use")
     counts = estimate(state, find(metric, state.statistics, state.labels))
     keys = [
         c for c in keys_of(counts) if c in frame.columns and (c in state.keys.columns or not counts[c].null_count())

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.frame import LIMITS, NO_LIMITS
+from streammetrics.frame import LIMITS, NO_LIMITS, hidden
 from streammetrics.metrics import Metric, errors, several_classes
 from streammetrics.reading.estimates import by_view
 from streammetrics.reading.intervals import fewest, influence, jackknifed
@@ -46,7 +46,7 @@ Values: TypeAlias = NDArray[np.float64]
 Limits: TypeAlias = tuple[Values, Values]
 Found: TypeAlias = Iterator[tuple[pl.DataFrame, Sequence[Metric], Limits]]  # rows, metrics, and limits of these
 
-SIDES = ("a", "b")
+SEEN, SIDES = hidden("seen"), ("a", "b")
 OVER, UNDER = pl.col("over_sum"), pl.col("under_sum")
 ERRORS = {  # the loss, the column that holds its total, the total, and that of its squares
     errors.mae.formula: ("absolute", "over_sum", OVER + UNDER, "square_error_sum"),
@@ -120,9 +120,9 @@ def same_rows_intervals(
 def _around(frame: pl.DataFrame, limits: pl.DataFrame) -> pl.DataFrame:
     """The limits of differences that are defined, which contain them; rows added to empty cells may move them away."""
     keys, (lower, upper) = limits.columns[: -len(LIMITS)], LIMITS
-    seen = frame.select(*keys, seen=(pl.col("b") - pl.col("a")).fill_nan(None)).drop_nulls("seen")
+    seen = frame.select(*keys, (pl.col("b") - pl.col("a")).fill_nan(None).alias(SEEN)).drop_nulls(SEEN)
     known = limits.drop_nulls(LIMITS).join(seen, on=keys, nulls_equal=True, maintain_order="left")
-    return known.select(*keys, pl.min_horizontal(lower, "seen"), pl.max_horizontal(upper, "seen"))
+    return known.select(*keys, pl.min_horizontal(lower, SEEN), pl.max_horizontal(upper, SEEN))
 
 
 def _outcomes(found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, confidence: float) -> Found:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from streammetrics import text
 from streammetrics.errors import ReportError
-from streammetrics.frame import LIMITS, METRIC, NO_LIMITS, VALUE, keys_of
+from streammetrics.frame import LIMITS, METRIC, NO_LIMITS, RIGHT, VALUE, hidden, keys_of
 from streammetrics.keys import require_free
 from streammetrics.metrics import Metric
 from streammetrics.rows.frames import concat_groups
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 Values = NDArray[np.float64]
 
 COLUMNS = ("a", "b", "difference", "better", "note")
+A, B = hidden("a"), hidden("b")  # before the names of columns of each side
 ROUNDING = 1e-12
 FEW = 5  # metrics that text shows of each group
 REMEDY = "For paired confidence intervals, evaluate only rows that both models have scored: filter out null scores."
@@ -82,24 +83,26 @@ class Comparison:
         one, other = self._frames(None)
         keys = [*keys_of(one), METRIC]
         one, other = (
-            frame.select(*keys, pl.col(VALUE).cast(pl.Float64).name.suffix(side))
-            for frame, side in ((one, " of a"), (other, " of b"))
+            frame.select(*keys, pl.col(VALUE).cast(pl.Float64).name.prefix(side))
+            for frame, side in ((one, A), (other, B))
         )
-        joined = one.join(other, on=keys, how="full", coalesce=True, nulls_equal=True, maintain_order="left_right")
+        joined = one.join(
+            other, on=keys, how="full", coalesce=True, nulls_equal=True, maintain_order="left_right", suffix=RIGHT
+        )
         joined = joined.filter(pl.col("metric").is_in([m.name for m in self._metrics]))
         sign = {m.name: {"high": 1, "low": -1}.get(m.better or "", 0) for m in self._metrics}
         gain = pl.col("metric").replace_strict(sign, default=0, return_dtype=pl.Int8)
-        size = pl.max_horizontal(pl.col("value of a", "value of b").abs())
+        size = pl.max_horizontal(pl.col(f"{A}value", f"{B}value").abs())
         rounding = pl.when(size.is_finite()).then(ROUNDING * size).otherwise(0.0)
         b_above, b_below = pl.col("lower") > rounding, pl.col("upper") < -rounding
         found = joined.with_columns(
-            difference=_minus("value of b", "value of a"),
-            lower=_minus("lower of b", "upper of a"),
-            upper=_minus("upper of b", "lower of a"),
+            difference=_minus("value", "value"),
+            lower=_minus("lower", "upper"),
+            upper=_minus("upper", "lower"),
         ).select(
             *keys,
-            pl.col("value of a").alias("a"),
-            pl.col("value of b").alias("b"),
+            pl.col(f"{A}value").alias("a"),
+            pl.col(f"{B}value").alias("b"),
             "difference",
             "lower",
             "upper",
@@ -293,6 +296,7 @@ class Comparison:
             for curve in (one, other)
         )
         names = {"start": f"from_{along}", "end": f"to_{along}"}
+        require_free(keys, ["above", *names, *names.values()])
         if not keys:
             return found(one, other).rename(names)
         ours = dict(one.group_by(shared, maintain_order=True)) if shared else {(): one}
@@ -329,9 +333,9 @@ def _estimates(frame: pl.DataFrame) -> list[str]:
     return [c for c in (*VALUE, *LIMITS) if c in frame.columns]
 
 
-def _minus(one: str, other: str) -> pl.Expr:
-    """A difference; null between two infinities."""
-    return (pl.col(one) - pl.col(other)).fill_nan(None)
+def _minus(of_b: str, of_a: str) -> pl.Expr:
+    """A difference of b and a; null between two infinities."""
+    return (pl.col(f"{B}{of_b}") - pl.col(f"{A}{of_a}")).fill_nan(None)
 
 
 def _of_lines(one: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
