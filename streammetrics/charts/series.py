@@ -11,6 +11,7 @@ import polars as pl
 from streammetrics import text
 from streammetrics.charts.picture import MOST
 from streammetrics.errors import MetricError, ReportError
+from streammetrics.frame import hidden
 from streammetrics.keys import matching, require_free
 from streammetrics.metrics import Metric
 from streammetrics.state.tables import State
@@ -25,7 +26,7 @@ KINDS = (
 
 
 SERIES, BY_CHARTS = "series", "a name that charts use"
-SIZE, POSITIVES, PLACE = "rows of the group", "positives of the group", "place of the group"  # no group column's name
+SIZE, POSITIVES, PLACE = hidden("rows"), hidden("positives"), hidden("place")
 
 
 class Drawn(Protocol):
