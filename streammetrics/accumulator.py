@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import polars as pl
 
+from streammetrics.arguments import require_level
 from streammetrics.errors import Argument, MergeError, SpecificationError
 from streammetrics.metrics import Metric
 from streammetrics.reading.available import find
@@ -346,8 +347,8 @@ class Accumulator:
             MetricError: If a metric is unknown or not available.
         """
         found = find(self.metrics if metrics is None else metrics, self.statistics, self.roles.labels)
-        if confidence is not None and not 0 < confidence < 1:
-            raise SpecificationError(Argument("confidence"), f" must be between 0 and 1, got {confidence!r}.")
+        if confidence is not None:
+            require_level(Argument("confidence"), confidence)
         if always is not None:
             require_rows(always)
             if confidence is None:

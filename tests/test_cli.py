@@ -227,9 +227,7 @@ def test_check_with_a_confidence_level_is_open_where_rows_do_not_suffice(folder)
     assert run(*check, near, code=1).splitlines()[-1].endswith("open")
     assert run(*check, near, "--open", "pass").splitlines()[-1].endswith("open")
     assert run(*check, f"roc_auc >= {high + 1e-9}", "--open", "pass", code=1).splitlines()[-1].endswith("breached")
-    assert "--confidence must be greater than 0.5 and less than 1, got 2.0." in run(
-        *check, near, "--confidence", "2", code=2
-    )
+    assert "--confidence must be between 0.5 and 1, got 2.0." in run(*check, near, "--confidence", "2", code=2)
 
 
 def test_check_of_a_state_without_rows_fails(tmp_path):

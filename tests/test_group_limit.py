@@ -90,7 +90,7 @@ def test_the_limit_can_be_changed():
     with pytest.raises(sm.DataError, match="more than 4 groups"):
         acc.update(batch("e"))
     for wrong in (0, -1, 2.5, "many", True):
-        with pytest.raises(sm.SpecificationError, match="max_groups= must be a positive integer or None, got "):
+        with pytest.raises(sm.SpecificationError, match="max_groups= must be an integer of at least 1, got "):
             task(max_groups=wrong)
 
 

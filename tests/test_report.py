@@ -154,7 +154,7 @@ def test_violations_with_confidence_are_decided_on_the_interval_too(metric, sign
             assert (word is None) == (own is None)
             assert word is None or word in own
     for level in (0.5, 1, 0, 7):
-        with pytest.raises(sm.SpecificationError, match=r"confidence= must be greater than 0\.5 and less than 1"):
+        with pytest.raises(sm.SpecificationError, match=r"confidence= must be between 0\.5 and 1"):
             report.violations(f"{metric} {sign} 0.5", confidence=level)
 
 

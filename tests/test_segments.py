@@ -269,5 +269,5 @@ def test_many_groups_are_read_fast():
 def test_fewer_groups_than_none():
     report = sm.binary(y_true="y", y_score="p", by="g").update({"y": [1], "p": [0.5], "g": ["a"]}).finalize()
     assert report.worst("accuracy", n=0).is_empty()
-    with pytest.raises(sm.ReportError, match="n= must be at least 0, got -1"):
+    with pytest.raises(sm.SpecificationError, match="n= must be an integer of at least 0, got -1"):
         report.worst("accuracy", n=-1)

@@ -246,7 +246,7 @@ def test_what_cannot_be_searched_is_refused():
     with pytest.raises(sm.ReportError, match="no group columns to slice by"):
         report_of(rows_of(2_000), ()).slices("log_loss")
     for options in ({"depth": 0}, {"min_rows": 0}, {"fdr": 0}, {"fdr": 1.0}):
-        with pytest.raises(sm.ReportError, match=f"{next(iter(options))}= must be"):
+        with pytest.raises(sm.SpecificationError, match=f"{next(iter(options))}= must be"):
             report.slices("log_loss", **options)
     clash = report_of(rows_of(2_000).with_columns(rest=pl.lit(1)), ("a", "rest"))
     with pytest.raises(sm.ReportError, match="'rest' has the name of a column of this table"):
@@ -382,7 +382,7 @@ def test_the_command_equals_the_library(saved, tmp_path):
         "No slices in which log_loss is significantly worse than in the rest.\n"
     )
     assert "Select one with --model: 'one', 'two'" in run(saved, "log_loss", code=2)
-    assert "--depth must be at least 1, got 0." in run(saved, "log_loss", "--depth", 0, code=2)
+    assert "--depth must be an integer of at least 1, got 0." in run(saved, "log_loss", "--depth", 0, code=2)
 
 
 @pytest.mark.thorough

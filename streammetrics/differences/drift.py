@@ -13,10 +13,11 @@ import polars as pl
 
 from streammetrics import text
 from streammetrics.accumulator import Accumulator
+from streammetrics.arguments import whole
 from streammetrics.differences.distances import MEASURES, distances
 from streammetrics.differences.evaluations import compare
 from streammetrics.differences.sampling import CENTER, drift_intervals
-from streammetrics.errors import ReportError, SpecificationError
+from streammetrics.errors import Argument, ReportError, SpecificationError
 from streammetrics.frame import LIMITS
 from streammetrics.keys import require_free
 from streammetrics.reading.confidence import is_weighted
@@ -91,8 +92,7 @@ def drift(
             f"The reference has the group column {foreign[0]!r}, which the current side lacks. Roll it up first."
         )
     require_free(other.by, COLUMNS, "a name that drift uses")
-    if not isinstance(bins, int) or bins < 2:
-        raise SpecificationError(f"bins= must be an integer of at least 2, got {bins!r}.")
+    bins = whole(Argument("bins"), bins, least=2)
     names = dict.fromkeys(m.name for m in (*other.metrics, *one.metrics))
     shown = [m for m in names if one.readable(m) and other.readable(m)]
     sides = compare(one.showing(shown), other.showing(shown), confidence=confidence, independent=True)

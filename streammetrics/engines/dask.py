@@ -11,6 +11,7 @@ import polars as pl
 import polars.selectors as cs
 
 from streammetrics.accumulator import Accumulator
+from streammetrics.arguments import whole
 from streammetrics.engines.tables import (
     Metrics,
     absorb,
@@ -21,9 +22,8 @@ from streammetrics.engines.tables import (
     partial,
     require_accumulator,
     require_groups,
-    require_whole,
 )
-from streammetrics.errors import SourceError, SpecificationError
+from streammetrics.errors import Argument, SourceError, SpecificationError
 from streammetrics.report.report import Report
 from streammetrics.rows.columns import require_columns
 from streammetrics.rows.folds import MOST_FOLDS, fold
@@ -56,7 +56,7 @@ def accumulate(source: Source, acc: Accumulator, *, split_every: int = SPLIT_EVE
         DataError: If a column contains invalid values.
     """
     require_accumulator(source, acc)
-    require_whole("split_every", split_every, 2)
+    split_every = whole(Argument("split_every"), split_every, least=2)
     delayed = engine("dask", extra="dask").delayed
     states = _states(source, acc)
     while len(states) > 1:

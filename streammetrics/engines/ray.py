@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from streammetrics.accumulator import Accumulator
+from streammetrics.arguments import whole
 from streammetrics.engines import tables
 from streammetrics.engines.tables import (
     Metrics,
@@ -15,10 +16,10 @@ from streammetrics.engines.tables import (
     packed,
     require_accumulator,
     require_groups,
-    require_whole,
     restored,
     unpacked,
 )
+from streammetrics.errors import Argument
 from streammetrics.report.report import Report
 from streammetrics.rows.columns import require_columns
 from streammetrics.system.lazy import pa
@@ -104,7 +105,7 @@ def merge(states: Dataset, acc: Accumulator, *, tasks: int = TASKS) -> Dataset:
         acc: An accumulator with the specification of the states. To roll up, pass ``acc.rollup("country")``.
         tasks: As in `states`.
     """
-    require_whole("tasks", tasks, 1)
+    tasks = whole(Argument("tasks"), tasks, least=1)
     spec = acc.empty()
     shuffled = states.repartition(tasks, keys=list(acc.roles.group_columns))
     return shuffled.map_batches(lambda block: _merged(block, spec), **WHOLE)

@@ -7,6 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from streammetrics.accumulator import Accumulator
+from streammetrics.arguments import whole
 from streammetrics.engines import tables
 from streammetrics.engines.tables import (
     Metrics,
@@ -18,11 +19,10 @@ from streammetrics.engines.tables import (
     plain,
     require_accumulator,
     require_groups,
-    require_whole,
     restored,
     unpacked,
 )
-from streammetrics.errors import SpecificationError
+from streammetrics.errors import Argument, SpecificationError
 from streammetrics.history.store import MetricStore
 from streammetrics.report.report import Report
 from streammetrics.rows.columns import require_columns
@@ -179,7 +179,7 @@ def into_history(
 
 def _require_tasks(tasks: int | None) -> None:
     if tasks is not None:
-        require_whole("tasks", tasks, 1)
+        whole(Argument("tasks"), tasks, least=1)
 
 
 def _described(types: Any, acc: Accumulator) -> Any:

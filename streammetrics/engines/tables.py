@@ -192,16 +192,6 @@ def require_accumulator(source: Any, acc: Any) -> None:
         raise SpecificationError("Engines accept a single accumulator, got a mapping of several.")
 
 
-def require_whole(name: str, given: Any, least: int) -> None:
-    """Reject an invalid number of tasks or states.
-
-    Raises:
-        SpecificationError: If it is not an integer of at least ``least``.
-    """
-    if not isinstance(given, int) or given < least:
-        raise SpecificationError(f"{name}= must be an integer of at least {least}, got {given!r}.")
-
-
 def require_groups(acc: Accumulator) -> None:
     """Reject an accumulator without groups.
 

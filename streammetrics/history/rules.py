@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from streammetrics.arguments import require_level, whole
 from streammetrics.before_labels.values import METRICS as EXPECTED
 from streammetrics.differences.distances import MEASURES
 from streammetrics.differences.sampling import WITH_INTERVALS
@@ -132,12 +133,8 @@ class Rule:
             if getattr(self, name) not in choices:
                 allowed = " or ".join(map(repr, choices))
                 raise SpecificationError(f"Rule field {name!r} must be {allowed}, got {getattr(self, name)!r}.")
-        if not (_is_number(self.confidence) and 0.5 < self.confidence < 1):
-            raise SpecificationError(
-                f"Rule field 'confidence' must be a number between 0.5 and 1, got {self.confidence!r}."
-            )
-        if not (_is_number(self.min_rows) and self.min_rows == int(self.min_rows) and self.min_rows >= 1):
-            raise SpecificationError(f"Rule field 'min_rows' must be a positive integer, got {self.min_rows!r}.")
+        require_level("Rule field 'confidence'", self.confidence, above=0.5)
+        object.__setattr__(self, "min_rows", whole("Rule field 'min_rows'", self.min_rows, least=1))
         if self.alarm is not None and not (self.alarms_per_day or 0) > 0:
             raise SpecificationError(f"Rule field 'alarm' must be a rate such as '1 per year', got {self.alarm!r}.")
         if self.segments is not None and not 0 < (self.fdr or 0) < 1:

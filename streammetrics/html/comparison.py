@@ -9,7 +9,7 @@ import polars as pl
 
 from streammetrics import charts
 from streammetrics.decimals import bound, interval, said
-from streammetrics.errors import ReportError
+from streammetrics.errors import Argument, ReportError, SpecificationError
 from streammetrics.html import pictures
 from streammetrics.html.differences import differences
 from streammetrics.html.evaluated import rows_of
@@ -39,9 +39,11 @@ def comparison_page(
     For the arguments, see `Comparison.save_html`; ``moved`` is the drift of all rows, and that of each group.
 
     Raises:
-        SpecificationError: If the ``plot`` extra is not installed.
+        SpecificationError: If ``names`` are not two strings, or the ``plot`` extra is not installed.
         ReportError: If both sides have the same name.
     """
+    if not isinstance(names, list | tuple) or [isinstance(name, str) for name in names] != [True, True]:
+        raise SpecificationError(Argument("names"), f" must be two strings, got {names!r:.40}.")
     if names[0] == names[1]:
         raise ReportError(f"Both sides have the name {names[0]!r}. Pass two different names.")
     total = comparison.total

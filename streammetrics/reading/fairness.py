@@ -12,7 +12,8 @@ import polars as pl
 from polars import Expr
 
 from streammetrics import text
-from streammetrics.errors import MetricError, ReportError
+from streammetrics.arguments import whole
+from streammetrics.errors import Argument, MetricError, ReportError
 from streammetrics.frame import LIMITS, METRIC, VALUE, keys_of
 from streammetrics.keys import matching, require_free, require_group_columns
 from streammetrics.metrics import Metric
@@ -74,6 +75,7 @@ def gaps(
 
     Raises:
         MetricError: If the metric is unknown.
+        SpecificationError: If ``min_rows`` is not an integer of at least 0.
         ReportError: If ``over`` is not a group column or does not have the reference, or a group column has the name of
             one of these columns.
 
@@ -88,7 +90,8 @@ def gaps(
     """
     require_group_columns([over], report.by)
     require_free(report.by, {*ENDS, *MEASURES, *SAMPLED, *FROM_REFERENCE, "max", "min", "criterion"})
-    rows = with_rows(report, report.rows(metric, **keys)).filter(pl.col("rows") >= min_rows)
+    enough = pl.col("rows") >= whole(Argument("min_rows"), min_rows, least=0)
+    rows = with_rows(report, report.rows(metric, **keys)).filter(enough)
     if reference is not None:
         return _from_reference(rows, over, reference)
     sampled = SAMPLED if "ci_lower" in rows.columns else ()

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from streammetrics.errors import MetricError, ReportError
+from streammetrics.arguments import whole
+from streammetrics.errors import Argument, MetricError, ReportError
 from streammetrics.frame import METRIC, keys_of
 from streammetrics.keys import require_free
 from streammetrics.metrics import Metric
@@ -45,6 +46,7 @@ def worst(
 
     Raises:
         MetricError: If the metric is unknown, or has no preferred direction.
+        SpecificationError: If ``n`` or ``min_rows`` is not an integer of at least 0.
         ReportError: If a key is not a column, ``by_bound`` is set without confidence intervals, or a group column is
             named ``rows``.
 
@@ -86,8 +88,7 @@ def _ranked(
     keys: dict[str, Any],
     worst_first: bool,
 ) -> pl.DataFrame:
-    if n < 0:
-        raise ReportError(f"n= must be at least 0, got {n}.")
+    n, min_rows = whole(Argument("n"), n, least=0), whole(Argument("min_rows"), min_rows, least=0)
     found = report.find(metric)
     if found.better is None:
         raise MetricError(f"Metric {found.name!r} has no preferred direction, so groups cannot be ranked by it.")

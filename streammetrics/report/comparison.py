@@ -240,7 +240,7 @@ class Comparison:
             interactive: Whether charts have tooltips, panning, and zooming. Adds about 1 MB of script.
 
         Raises:
-            SpecificationError: If the ``plot`` extra is not installed.
+            SpecificationError: If ``names`` are not two strings, or the ``plot`` extra is not installed.
             ReportError: If both sides have the same name.
             SourceError: If the file cannot be written. An existing file then stays unchanged.
 

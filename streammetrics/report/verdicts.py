@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from streammetrics import text
+from streammetrics.arguments import require_level, whole
 from streammetrics.decimals import said
 from streammetrics.errors import Argument, SpecificationError
 from streammetrics.frame import LIMITS, NO_LIMITS, VALUE, keys_of, noted
@@ -38,15 +39,11 @@ def verdicts(
     >>> verdicts(report, ["roc_auc >= 0.8", "recall >= 0.8"]).select("rule", "where", "value", "verdict").rows()
     [('roc_auc >= 0.8', '', 1.0, 'holds'), ('recall >= 0.8', 'threshold 0.5', 0.5, 'breached')]
     """
-    if open not in PASSING:
+    if not isinstance(open, str) or open not in PASSING:
         raise SpecificationError(Argument("open"), f" must be 'pass' or 'fail', got {open!r}.")
-    if not isinstance(min_rows, int) or min_rows < 1:
-        raise SpecificationError(Argument("min_rows"), f" must be a positive integer, got {min_rows!r}.")
+    min_rows = whole(Argument("min_rows"), min_rows, least=1)
     if confidence is not None:
-        if not 0.5 < confidence < 1:
-            raise SpecificationError(
-                Argument("confidence"), f" must be greater than 0.5 and less than 1, got {confidence!r}."
-            )
+        require_level(Argument("confidence"), confidence, above=0.5)
         confidence = 2 * confidence - 1  # of a two-sided interval, each of whose limits has the given level
     sampled = report.with_confidence(confidence)
     parts = [_of_one(sampled, Requirement.parse(wanted), PASSING[open], min_rows) for wanted in requirements]

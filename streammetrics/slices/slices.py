@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from streammetrics import text
+from streammetrics.arguments import require_level, whole
 from streammetrics.errors import Argument, MetricError, ReportError
 from streammetrics.keys import matching, require_free
 from streammetrics.metrics import Metric
@@ -77,7 +78,8 @@ def slices(
     Raises:
         MetricError: If the metric is unknown, has no preferred direction or no confidence intervals here, or is
             computed from a state that cannot be subtracted.
-        ReportError: If there are no group columns, an argument is out of range, or keys do not leave one metric.
+        SpecificationError: If ``depth``, ``min_rows``, or ``fdr`` is invalid.
+        ReportError: If there are no group columns, or keys do not leave one metric.
 
     >>> import streammetrics as sm
     >>> batch = {"y": [1, 0] * 500, "z": [1, 0] * 400 + [0, 1] * 100, "g": ["a"] * 800 + ["b"] * 200}
@@ -90,7 +92,11 @@ def slices(
     from streammetrics.slices.search import Search
 
     found = report.find(metric, of_label=LABEL in keys)
-    _require(report, found, depth, min_rows, fdr)
+    depth, min_rows = whole(Argument("depth"), depth, least=1), whole(Argument("min_rows"), min_rows, least=1)
+    require_level(Argument("fdr"), fdr)
+    if found.better is None:
+        raise MetricError(f"Metric {found.name!r} has no preferred direction, so slices cannot be ranked by it.")
+    require_free(report.by, COLUMNS)
     if MODEL in keys:
         require_models(report.state, keys[MODEL])
     own = {k: v for k, v in keys.items() if k in report.by}
@@ -115,17 +121,6 @@ def slices(
     schema = searched.schema | {SLICE: pl.String()} | RESULT | {"rows": pl.Int64()}
     frame = pl.concat([pl.DataFrame(schema=schema), *parts]).with_columns(metric=pl.lit(found.name))
     return _ranked(frame, found, overall, int(rows.sum())).select(*columns, *COLUMNS)
-
-
-def _require(report: Report, metric: Metric, depth: int, min_rows: int, fdr: float) -> None:
-    for name, value in (("depth", depth), ("min_rows", min_rows)):
-        if not value >= 1:
-            raise ReportError(Argument(name), f" must be at least 1, got {value!r}.")
-    if not 0 < fdr < 1:
-        raise ReportError(Argument("fdr"), f" must be between 0 and 1, got {fdr!r}.")
-    if metric.better is None:
-        raise MetricError(f"Metric {metric.name!r} has no preferred direction, so slices cannot be ranked by it.")
-    require_free(report.by, COLUMNS)
 
 
 def _of_groups(state: State, keys: Mapping[str, Any]) -> State:

@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
+from streammetrics.arguments import whole
 from streammetrics.errors import Argument, DataError, SpecificationError
 
 MAX_GROUPS = 1_000_000  # default
@@ -30,9 +31,7 @@ class GroupLimit(NamedTuple):
         """
         if overflow not in ("raise", "other"):
             raise SpecificationError(Argument("overflow"), f" must be 'raise' or 'other', got {overflow!r}.")
-        if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
-            raise SpecificationError(Argument("max_groups"), f" must be a positive integer or None, got {most!r}.")
-        return cls(most, overflow)
+        return cls(None if most is None else whole(Argument("max_groups"), most, least=1), overflow)
 
     def joint(self, other: GroupLimit) -> GroupLimit:
         """Return the limit of a merge: this one, or the smallest one under which a part has merged groups."""

@@ -8,11 +8,12 @@ from typing import ClassVar, Self
 import numpy as np
 import polars as pl
 
+from streammetrics.arguments import whole
 from streammetrics.counting.fitting import fit
 from streammetrics.errors import SpecificationError
 from streammetrics.kernels.lattice import Domain, Lattice
 from streammetrics.rows.roles import several
-from streammetrics.statistics.statistic import Statistic, whole
+from streammetrics.statistics.statistic import Statistic
 from streammetrics.statistics.view import GROUP
 
 CAPACITY = 16_384

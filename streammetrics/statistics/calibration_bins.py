@@ -11,10 +11,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import kernels
+from streammetrics.arguments import whole
 from streammetrics.errors import SpecificationError
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
-from streammetrics.statistics.statistic import ROUNDING, at_most, whole
+from streammetrics.statistics.statistic import ROUNDING, at_most
 from streammetrics.statistics.summed import Summed
 from streammetrics.statistics.view import GROUP
 

@@ -7,12 +7,13 @@ from typing import ClassVar, Literal, get_args
 
 import polars as pl
 
+from streammetrics.arguments import whole
 from streammetrics.counting import Tables, tdigest
 from streammetrics.errors import SpecificationError
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
 from streammetrics.statistics.histogram import READ
-from streammetrics.statistics.statistic import Statistic, whole
+from streammetrics.statistics.statistic import Statistic
 from streammetrics.statistics.view import View, exact, with_weighted
 
 Of = Literal["error", "y_score", "y_pred", "y_true"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from operator import index
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
@@ -25,23 +24,6 @@ STATISTICS: dict[str, type[Statistic]] = {}  # by name, as in saved states
 def class_name(statistic: type) -> str:
     """The name of a class and of its module."""
     return f"{statistic.__module__}.{statistic.__qualname__}"
-
-
-def whole(option: str, value: Any, most: int = (1 << 63) - 1) -> int:
-    """Return an option that must be an integer, also of a numpy type, as an int.
-
-    Raises:
-        SpecificationError: If the value is not an integer in the range.
-
-    >>> import numpy as np
-    >>> whole("capacity=", np.int32(64))
-    64
-    """
-    if not hasattr(value, "__index__") or isinstance(value, bool):
-        raise SpecificationError(f"{option} must be an integer, got {value!r}.")
-    if index(value) > most:
-        raise SpecificationError(f"{option} must be at most {most:,}, got {value}.")
-    return index(value)
 
 
 def at_most(value: str, limit: pl.Expr) -> pl.Expr:

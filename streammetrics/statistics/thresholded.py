@@ -11,11 +11,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import kernels
+from streammetrics.arguments import whole
 from streammetrics.errors import SpecificationError
 from streammetrics.kernels.numpy import Labels
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind, several
-from streammetrics.statistics.statistic import whole
 from streammetrics.statistics.summed import Summed
 
 

@@ -8,7 +8,10 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.errors import SpecificationError
+from streammetrics.arguments import require_level
+from streammetrics.errors import Argument
+
+BELOW_1 = math.nextafter(1, 0)
 
 
 def upper_level(confidence: float) -> float:
@@ -20,10 +23,8 @@ def upper_level(confidence: float) -> float:
     >>> upper_level(0.9)
     0.95
     """
-    level = (1 + confidence) / 2
-    if not 0.5 < level < 1:
-        raise SpecificationError(f"confidence= must be between 0 and 1, got {confidence!r}.")
-    return level
+    require_level(Argument("confidence"), confidence)
+    return min((1 + confidence) / 2, BELOW_1)
 
 
 def normal_quantile(p: float) -> float:

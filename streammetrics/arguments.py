@@ -1,0 +1,48 @@
+"""Arguments that must be integers or levels."""
+
+from __future__ import annotations
+
+from numbers import Real
+from operator import index
+from typing import Any
+
+from streammetrics.errors import Part, SpecificationError
+
+
+def whole(name: Part, value: Any, least: int | None = None, most: int = (1 << 63) - 1) -> int:
+    """Return an argument that must be an integer, also of a numpy type, as an int.
+
+    Raises:
+        SpecificationError: If the value is not an integer in the range.
+
+    >>> import numpy as np
+    >>> whole("capacity=", np.int32(64))
+    64
+    >>> whole("capacity=", 0, least=1)
+    Traceback (most recent call last):
+    streammetrics.errors.SpecificationError: capacity= must be an integer of at least 1, got 0.
+    """
+    try:
+        found = None if isinstance(value, bool) else index(value)
+    except TypeError:
+        found = None
+    if found is None or (least is not None and found < least):
+        range = "" if least is None else f" of at least {least}"
+        raise SpecificationError(name, f" must be an integer{range}, got {value!r:.40}.")
+    if found > most:
+        raise SpecificationError(name, f" must be at most {most:,}, got {found}.")
+    return found
+
+
+def require_level(name: Part, value: Any, above: float = 0) -> None:
+    """Reject a confidence level, or another share, out of its range.
+
+    Raises:
+        SpecificationError: If the value is not a number between ``above`` and 1, both exclusive.
+
+    >>> require_level("confidence=", 95)
+    Traceback (most recent call last):
+    streammetrics.errors.SpecificationError: confidence= must be between 0 and 1, got 95.
+    """
+    if not (isinstance(value, Real) and above < float(value) < 1):
+        raise SpecificationError(name, f" must be between {above:g} and 1, got {value!r:.40}.")
