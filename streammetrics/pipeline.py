@@ -12,7 +12,8 @@ from typing import Any, overload
 import numpy as np
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.errors import SourceError, SpecificationError, StreamMetricsError
+from streammetrics.arguments import whole
+from streammetrics.errors import Argument, SourceError, SpecificationError, StreamMetricsError
 from streammetrics.metrics import Metric
 from streammetrics.report.report import Report
 from streammetrics.rows.batches import Batch, read
@@ -64,15 +65,15 @@ def accumulate(
         SourceError: If the source is missing or unreadable.
         ColumnError: If a column is missing or has an unsupported type.
         DataError: If a column contains invalid values.
-        SpecificationError: If ``workers`` is less than 1, or ``acc`` is not an accumulator.
+        SpecificationError: If ``workers`` is not an integer of at least 1, or ``acc`` is not an accumulator.
 
     >>> import streammetrics as sm
     >>> batches = ({"y": [1, 0], "p": [0.9, p]} for p in (0.2, 0.3))
     >>> sm.accumulate(batches, sm.binary(y_true="y", y_score="p")).finalize()["rows"].value
     4.0
     """
-    if workers is not None and workers < 1:
-        raise SpecificationError(f"workers= must be at least 1, got {workers}.")
+    if workers is not None:
+        workers = whole(Argument("workers"), workers, least=1)
     require_threads()
     targets = list(accumulators(source, acc).values())
     columns = tuple(dict.fromkeys(c for target in targets for c in target.roles.sources))

@@ -20,6 +20,7 @@ INTEGERS = {
     "depth": lambda n: REPORT.slices("log_loss", depth=n),
     "bins": lambda n: sm.drift(ACC, ACC, bins=n),
     "rule": lambda n: sm.Rule("roc_auc >= 0.5", min_rows=n),
+    "workers": lambda n: sm.evaluate(iter([ROWS]), ACC.empty(), workers=n),
     "max_groups": lambda n: sm.binary(y_true="y", y_score="p", max_groups=n),
 }
 LEVELS = {
@@ -39,6 +40,11 @@ def test_integers(name):
     for given in WRONG:
         with pytest.raises(sm.SpecificationError, match=r"must be an integer of at least \d, got "):
             INTEGERS[name](given)
+
+
+def test_the_number_of_rows_of_intervals_at_every_look():
+    one, other = (ACC.finalize(["accuracy"], confidence=0.9, always=n).frame for n in (1000, np.int64(1000)))
+    assert one.equals(other)
 
 
 @pytest.mark.parametrize("name", LEVELS)

@@ -258,7 +258,7 @@ def test_faults_of_arrow_sources_are_told_as_such(tmp_path):
 
 
 def test_there_is_a_worker():
-    with pytest.raises(sm.SpecificationError, match="workers= must be at least 1, got 0"):
+    with pytest.raises(sm.SpecificationError, match="workers= must be an integer of at least 1, got 0"):
         sm.evaluate(PAIR, COUNTED, workers=0)
 
 

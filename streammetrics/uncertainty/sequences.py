@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,7 +32,7 @@ def require_rows(always: object) -> None:
     Traceback (most recent call last):
     streammetrics.errors.SpecificationError: 'always' must be the number of rows at which the interval is tightest, ...
     """
-    if isinstance(always, bool) or not isinstance(always, int) or always < 1:
+    if isinstance(always, bool) or not isinstance(always, Integral) or always < 1:
         raise SpecificationError(
             "'always' must be the number of rows at which the interval is tightest, such as 100_000, "
             f"fixed before seeing data, got {always!r}."
