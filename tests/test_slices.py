@@ -377,6 +377,9 @@ def test_the_command_equals_the_library(saved, tmp_path):
     )
     run(saved, "accuracy", "--model", "two", "--threshold", "0.2", "--format", "parquet", "-o", tmp_path / "found")
     assert pl.read_parquet(tmp_path / "found").equals(report.slices("accuracy", model="two", threshold=0.2))
+    run(saved, "recall", "--model", "two", "--threshold", "0.61", "--format", "parquet", "-o", tmp_path / "found")
+    assert pl.read_parquet(tmp_path / "found").equals(report.slices("recall", model="two", threshold=0.61))
+    assert run(saved, "log_loss", "--model", "one", "--threshold", "0.61") == shown  # as in the other commands
     options = ["--by", "c", "--depth", 1, "--min-rows", 100, "--fdr", 0.01, "--confidence", 0.9]
     assert run(saved, "log_loss", "--model", "one", *options) == (
         "No slices in which log_loss is significantly worse than in the rest.\n"

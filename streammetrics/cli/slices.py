@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
 from streammetrics import text
-from streammetrics.accumulator import Accumulator
 from streammetrics.cli import options
 from streammetrics.cli.output import width, write
 from streammetrics.cli.root import command
+from streammetrics.cli.states import report_of
 from streammetrics.slices import explained
 
 
@@ -23,7 +22,7 @@ from streammetrics.slices import explained
 @click.option("--min-rows", type=int, default=500, show_default=True, help="Minimum number of rows of a slice.")
 @click.option("--fdr", type=float, default=0.05, show_default=True, help="False discovery rate.")
 @options.model
-@click.option("--threshold", type=float, help="Threshold of the metric, if the state has several.")
+@options.threshold
 @click.option("--label", help="Label of the metric, if the state has several.")
 @click.option("--confidence", type=float, help="Confidence level of the intervals. Default: 0.95.")
 @options.form
@@ -32,6 +31,8 @@ def slices_command(
     state: Path,
     metric: str,
     by: tuple[str, ...],
+    model: str | None,
+    threshold: float | None,
     confidence: float | None,
     form: str,
     output: Path | None,
@@ -42,8 +43,7 @@ def slices_command(
     A slice is all rows with some values in up to --depth group columns. The list shows slices in which the metric is
     significantly worse than in the rest and that no other slice explains. With --by, only these group columns are used.
     """
-    report = Accumulator.load(state).finalize([metric], confidence=confidence)
-    report = report.rollup(*by) if by else report
+    report = report_of(state, by, model=model, metrics=(metric,), threshold=threshold, confidence=confidence)
     found = report.slices(metric, **{name: value for name, value in given.items() if value is not None})
     if found.height:
         shown = f"{text.slices(found, width())}\n{text.filled(explained(metric), width())}"
