@@ -11,6 +11,7 @@ import pickle
 import re
 from importlib import import_module
 from pathlib import Path
+from typing import get_type_hints
 
 import polars as pl
 import pytest
@@ -85,6 +86,11 @@ def test_public_names_say_where_users_find_them(module):
         if inspect.isclass(thing) or inspect.isfunction(thing) or isinstance(thing, sm.Metric):
             assert thing.__module__ in public, name
             assert getattr(import_module(thing.__module__), thing.__name__) is thing
+
+
+@pytest.mark.parametrize("name", [name for name in sm.__all__ if callable(getattr(sm, name))])
+def test_types_of_public_names_can_be_read_at_run_time(name):
+    get_type_hints(getattr(sm, name))
 
 
 def documented():

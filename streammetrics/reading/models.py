@@ -1,9 +1,9 @@
-"""Models side by side in a state: the groups of one, and the tables of pairs of models."""
+"""Models side by side in a state: the groups of one, and the tables of pairs of models on the same rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -11,7 +11,10 @@ from streammetrics import text
 from streammetrics.errors import ReportError
 from streammetrics.rows.roles import MODEL
 from streammetrics.state.tables import State, roll_up, select
+from streammetrics.statistics import GROUP, RowCounts
 from streammetrics.statistics.paired import Paired
+
+SIDES = ("a", "b")
 
 
 def of_model(state: State, name: str) -> State:
@@ -54,3 +57,42 @@ def require_model(name: str, known: Sequence[str]) -> None:
 
 def _without_model(state: State) -> list[str]:
     return [c for c in state.keys.columns if c != MODEL]
+
+
+@dataclass(frozen=True)
+class SameRows:
+    """States of two models, and of pairs of models. Groups have the same numbers in all three."""
+
+    a: State
+    b: State
+    pairs: State
+    names: tuple[str, str]
+
+    def table(self, kind: type[Paired]) -> pl.DataFrame:
+        """What a statistic keeps of the two, in groups if both have predicted the same rows.
+
+        Empty if it is not kept, or in weights, which do not tell how many rows there are.
+        """
+        for statistic in self.pairs.statistics:
+            if isinstance(statistic, kind):
+                table = statistic.between(self.pairs.tables[statistic.name], *self.names)
+                if table is not None and not any(table.schema[c].is_float() for c in statistic.counts):
+                    return self._of_same_rows(table, statistic)
+        return pl.DataFrame()
+
+    def _of_same_rows(self, table: pl.DataFrame, statistic: Paired) -> pl.DataFrame:
+        total = pl.sum_horizontal(statistic.counts).sum().alias("rows")
+        rows = table.group_by(GROUP, *statistic.again).agg(total).group_by(GROUP).agg(pl.max("rows"))
+        for state in (self.a, self.b):
+            rows = rows.join(state.tables[RowCounts.name], on=[GROUP, "rows"], how="semi")
+        return table.join(rows, on=GROUP, how="semi", maintain_order="left")
+
+    def totals(self, statistic: str, keys: pl.DataFrame, total: pl.Expr, squares: str) -> pl.DataFrame:
+        """A sum of each model, and that of its squares, for some groups and keys of a statistic."""
+        found = keys
+        for side, state in zip(SIDES, (self.a, self.b), strict=True):
+            sums = state.tables[statistic].select(
+                *keys.columns, total.alias(f"total_{side}"), pl.col(squares).alias(f"squares_{side}")
+            )
+            found = found.join(sums, on=keys.columns, how="left", maintain_order="left")
+        return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
@@ -15,7 +14,7 @@ from streammetrics.frame import LIMITS, NO_LIMITS, hidden
 from streammetrics.metrics import Metric, errors, several_classes
 from streammetrics.reading.estimates import by_view
 from streammetrics.reading.intervals import fewest, influence, jackknifed
-from streammetrics.state.tables import State
+from streammetrics.reading.models import SameRows
 from streammetrics.statistics import (
     GROUP,
     ClassLoss,
@@ -29,11 +28,9 @@ from streammetrics.statistics import (
     PairedOutcomes,
     PairedScores,
     ProbabilityLoss,
-    RowCounts,
     ScoreHistogram,
     Statistic,
 )
-from streammetrics.statistics.paired import Paired
 from streammetrics.statistics.paired_outcomes import CELLS
 from streammetrics.statistics.probability_loss import Losses
 from streammetrics.uncertainty import as_proportion
@@ -46,7 +43,7 @@ Values: TypeAlias = NDArray[np.float64]
 Limits: TypeAlias = tuple[Values, Values]
 Found: TypeAlias = Iterator[tuple[pl.DataFrame, Sequence[Metric], Limits]]  # rows, metrics, and limits of these
 
-SEEN, SIDES = hidden("seen"), ("a", "b")
+SEEN = hidden("seen")
 OVER, UNDER = pl.col("over_sum"), pl.col("under_sum")
 ERRORS = {  # the loss, the column that holds its total, the total, and that of its squares
     errors.mae.formula: ("absolute", "over_sum", OVER + UNDER, "square_error_sum"),
@@ -57,45 +54,6 @@ ERRORS = {  # the loss, the column that holds its total, the total, and that of 
 }
 
 MATCHES = {several_classes.accuracy.formula: True, several_classes.error_rate.formula: False}  # if right rows count
-
-
-@dataclass(frozen=True)
-class SameRows:
-    """States of two models, and of pairs of models. Groups have the same numbers in all three."""
-
-    a: State
-    b: State
-    pairs: State
-    names: tuple[str, str]
-
-    def table(self, kind: type[Paired]) -> pl.DataFrame:
-        """What a statistic keeps of the two, in groups if both have predicted the same rows.
-
-        Empty if it is not kept, or in weights, which do not tell how many rows there are.
-        """
-        for statistic in self.pairs.statistics:
-            if isinstance(statistic, kind):
-                table = statistic.between(self.pairs.tables[statistic.name], *self.names)
-                if table is not None and not any(table.schema[c].is_float() for c in statistic.counts):
-                    return self._of_same_rows(table, statistic)
-        return pl.DataFrame()
-
-    def _of_same_rows(self, table: pl.DataFrame, statistic: Paired) -> pl.DataFrame:
-        total = pl.sum_horizontal(statistic.counts).sum().alias("rows")
-        rows = table.group_by(GROUP, *statistic.again).agg(total).group_by(GROUP).agg(pl.max("rows"))
-        for state in (self.a, self.b):
-            rows = rows.join(state.tables[RowCounts.name], on=[GROUP, "rows"], how="semi")
-        return table.join(rows, on=GROUP, how="semi", maintain_order="left")
-
-    def totals(self, statistic: str, keys: pl.DataFrame, total: pl.Expr, squares: str) -> pl.DataFrame:
-        """A sum of each model, and that of its squares, for some groups and keys of a statistic."""
-        found = keys
-        for side, state in zip(SIDES, (self.a, self.b), strict=True):
-            sums = state.tables[statistic].select(
-                *keys.columns, total.alias(f"total_{side}"), pl.col(squares).alias(f"squares_{side}")
-            )
-            found = found.join(sums, on=keys.columns, how="left", maintain_order="left")
-        return found
 
 
 def same_rows_intervals(

@@ -17,6 +17,7 @@ from streammetrics.errors import ReportError
 from streammetrics.frame import LIMITS, METRIC, NO_LIMITS, RIGHT, VALUE, hidden, keys_of
 from streammetrics.keys import require_free
 from streammetrics.metrics import Metric
+from streammetrics.reading.models import SameRows
 from streammetrics.rows.frames import concat_groups
 from streammetrics.rows.roles import MODEL
 from streammetrics.state.tables import for_reports, roll_up
@@ -24,7 +25,6 @@ from streammetrics.system.writing import write_file
 
 if TYPE_CHECKING:
     from streammetrics.charts import Plot
-    from streammetrics.reading.same_rows import SameRows
     from streammetrics.report.report import Report
 
 Values = NDArray[np.float64]

@@ -19,7 +19,7 @@ from streammetrics.metrics import Metric
 from streammetrics.reading import curves, error_curves, fairness, segments
 from streammetrics.reading.available import find
 from streammetrics.reading.estimates import at_threshold, estimate
-from streammetrics.reading.models import pairs_of, require_models
+from streammetrics.reading.models import SameRows, pairs_of, require_models
 from streammetrics.report.comparison import Comparison
 from streammetrics.report.estimate import Estimate, estimate_of
 from streammetrics.report.nested import as_json
@@ -46,7 +46,6 @@ from streammetrics.system.writing import write_file
 
 if TYPE_CHECKING:
     from streammetrics.charts import Plot
-    from streammetrics.reading.same_rows import SameRows
 
 S = TypeVar("S")
 
@@ -422,8 +421,6 @@ class Report:
 
     def _same_rows(self, one: Report, other: Report, names: tuple[str, str]) -> SameRows | None:
         """Paired statistics of two models; None with units."""
-        from streammetrics.reading.same_rows import SameRows  # when it is needed
-
         if self.folds is not None:
             return None
         pairs = pairs_of(self.state, *names)
