@@ -591,7 +591,7 @@ def test_printed_reports_have_a_line_or_column_for_each_label():
         ["label", "recall", "positives"],
         ["─" * 5, "─" * 6, "─" * 9],
         ["a", "0.5", "2"],
-        ["b", "1", "1"],
+        ["b", "1.0", "1"],
         ["c", "–", "0"],
     ]
     lines = str(evaluated(rows, y_pred="z", by="g", metrics=["recall", "f1"])).splitlines()
