@@ -133,6 +133,33 @@ def test_few_scores_outside_of_0_and_1_are_faulty_rows(name, folder):
     assert "Pass probabilities, or --domain real for margins and other scores." in evaluate(*EVALUATE, code=2)
 
 
+def test_few_other_labels_are_faulty_rows(folder):
+    rows = pl.DataFrame({"y": [0, 1] * 500, "p": [0.2, 0.7] * 500})
+    rows.with_columns(y=pl.when(pl.int_range(1_000) == 500).then(2).otherwise("y")).write_csv("two.csv")
+    columns = ("--y-true", "y", "--y-score", "p")
+    message = evaluate(*columns, file="two.csv", code=2)
+    assert "labels other than 0 and 1 in 1 of 1,000 rows (first: 2 at row 500 (line 502) of two.csv). Fix" in message
+    *_, option, condition = shlex.split(message.removesuffix("."))
+    assert evaluate(*columns, "--metric", "rows", option, condition, file="two.csv").split() == ["rows", "999", "exact"]
+    with pytest.raises(sm.DataError, match=r"Fix these rows, or drop them with a filter\.$"):
+        sm.evaluate("two.csv", sm.binary(y_true="y", y_score="p"))
+
+
+@pytest.mark.parametrize("labels", [[-1, 1], [1, 2], [0, 2], ["yes", "no"]])
+def test_other_labels_are_named_both_so_that_a_third_is_found(labels, folder):
+    pl.DataFrame({"y": labels * 500, "p": [0.2, 0.7] * 500}).write_csv("other.csv")
+    message = evaluate("--y-true", "y", "--y-score", "p", file="other.csv", code=2)
+    assert "Pass --positive to set the positive label, and --negative to reject any third label." in message
+
+
+def test_scores_in_place_of_labels(folder):
+    pl.DataFrame({"y": [0, 1] * 500, "p": [0.2, 0.7] * 500}).write_csv("swapped.csv")
+    message = evaluate("--y-true", "p", "--y-score", "y", file="swapped.csv", code=2)
+    assert message.endswith("such as scores. Check that --y-true and --y-score are not swapped.")
+    predicted = ("--task", "predictions", "--y-pred", "p", "--nulls", "raise")
+    assert evaluate(*predicted, file="swapped.csv", code=2).endswith("such as scores. Pass scores as --y-score.")
+
+
 @pytest.mark.parametrize("row", [4_000, 120_000])
 @pytest.mark.parametrize("task", [EVALUATE, ("--y-true", "model_score", "--y-score", "churned")])
 def test_text_among_numbers_can_stand_for_null(row, task, folder):

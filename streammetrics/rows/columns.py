@@ -28,6 +28,13 @@ DATES = (  # in place of the advice of Polars, which does not say where to defin
     "the format of the dates is unknown. Pass it, such as DATE(month, '%Y-%m') in SQL or "
     "str.to_date('%Y-%m') in Polars."
 )
+NAME_LABELS = (  # both, since with the positive label alone all others are negative
+    "Pass ",
+    Argument("positive"),
+    " to set the positive label, and ",
+    Argument("negative"),
+    " to reject any third label",
+)
 BOOLEANS = {"true": True, "false": False}
 SMALLEST, LARGEST = -(2**63), 2**64 - 1  # integers of 64 bits
 
@@ -105,14 +112,25 @@ class Reader:
         if column.dtype == pl.Null:
             return column.cast(pl.Boolean)
         self._refuse_text(column)
-        advice = ("Pass ", Argument("positive"), " to set the positive label")
         if not column.dtype.is_numeric():
-            raise ColumnError(f"Column {name!r} must be Boolean or 0/1, got {column.dtype}. ", *advice, ".")
+            raise ColumnError(f"Column {name!r} must be Boolean or 0/1, got {column.dtype}. ", *NAME_LABELS, ".")
         if column.dtype in INTEGERS and extent(column) in ((0, 0), (0, 1), (1, 1), NOTHING):
             return column.cast(pl.Boolean)
         positive = column == 1
-        self._refuse(column, ~(positive | (column == 0)), "labels other than 0 and 1", *advice)
+        wrong = ~(positive | (column == 0))
+        self._refuse(column, wrong, "labels other than 0 and 1", *self._flags_instead_of(column, wrong))
         return positive
+
+    def _flags_instead_of(self, column: pl.Series, wrong: pl.Series) -> tuple[Part, ...]:
+        """The fix of labels other than 0 and 1: fractions are scores, few others are faulty rows."""
+        if column.dtype.is_float() and 2 * int((column % 1 != 0).sum()) > len(column):
+            true, score = Argument("y_true"), Argument("y_score")
+            swapped = ("Check that ", true, " and ", score, " are not swapped")
+            fix = swapped if column.name in self.roles.y_true else ("Pass scores as ", score)
+            return ("Most values are fractions, such as scores. ", *fix)
+        if (column == 1).any() and int(wrong.sum()) < FEW * len(column):
+            return ("Fix these rows, or drop them with ", self._keeping(column.name, "{0} IN (0, 1) OR {0} IS NULL"))
+        return NAME_LABELS if self.roles.kind == "binary" else ("Map the labels to 0 and 1",)
 
     def _named_labels(self, column: pl.Series) -> pl.Series:
         positive, negative = self.roles.positive, self.roles.negative
@@ -125,7 +143,8 @@ class Reader:
         if negative is not None:
             wrong = ~(is_positive | equals(column, negative))
             fault = f"labels other than {positive!r} and {negative!r}"
-            self._refuse(column, wrong, fault, "Drop these rows first, or pass only ", Argument("positive"))
+            only = (Argument("positive"), " to count them as negative")
+            self._refuse(column, wrong, fault, "Drop these rows first, or pass only ", *only)
         return is_positive
 
     def group(self, name: str) -> pl.Series:
@@ -148,12 +167,14 @@ class Reader:
         binary = self.roles.kind == "binary"
         if int(wrong.sum()) >= FEW * len(column):
             return ("Pass probabilities", *((", or ", real, of_margins) if binary else ()))
-        name = column.name
-        sql = name if name.isidentifier() else '"{}"'.format(name.replace('"', '""'))
-        kept = Argument("where", f"{sql} BETWEEN 0 AND 1 OR {sql} IS NULL", python="a filter")
-        of_file = name in self.frame.columns and self.frame.schema[name].is_numeric()  # not an expression or a list
-        fix = ("Fix these rows, or drop them with ", kept if of_file else "a filter")
+        fix = ("Fix these rows, or drop them with ", self._keeping(column.name, "{0} BETWEEN 0 AND 1 OR {0} IS NULL"))
         return (*fix, *((". Pass ", real, " only", of_margins) if binary else ()))
+
+    def _keeping(self, name: str, condition: str) -> Part:
+        """The filter that keeps the rows of a condition on a column, written in SQL."""
+        of_file = name in self.frame.columns and self.frame.schema[name].is_numeric()  # not an expression or a list
+        sql = name if name.isidentifier() else '"{}"'.format(name.replace('"', '""'))
+        return Argument("where", condition.format(sql), python="a filter") if of_file else "a filter"
 
     def weights(self, name: str) -> pl.Series:
         """A weight column as Float64, finite and nonnegative."""
