@@ -8,7 +8,9 @@ from pathlib import Path
 
 import deltalake
 import polars as pl
+import pyarrow as pa
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
 
 import streammetrics as sm
@@ -150,6 +152,19 @@ def test_pipes_are_refused(tmp_path):
 def test_paths_that_cannot_be(source):
     with pytest.raises(sm.SourceError):
         rows(source)
+
+
+def test_columns_of_the_same_name_are_refused(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text('\ufeff"y";p;"p";note;note\n1;0.3;0.4;;\n0;0.2;0.1;;\n')
+    with pytest.raises(sm.SourceError, match=r"a.csv' has several columns named 'p'. Rename or remove them\."):
+        rows(path)
+    path.write_text("y,p,note,note\n1,0.3,,\n0,0.2,,\n")
+    assert rows(path) == 2
+    table = pa.table([pa.array([1, 0]), pa.array([0.3, 0.2]), pa.array([0.4, 0.1])], names=["y", "p", "p"])
+    pq.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(sm.SourceError, match=r"a.parquet: column with name 'p' has more than one occurrence"):
+        rows(tmp_path / "a.parquet")
 
 
 def test_a_list_of_many_columns_is_cut(tmp_path):

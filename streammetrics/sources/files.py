@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import fnmatch
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -68,6 +69,13 @@ class Files:
         if min(kinds) not in CSV:
             raise SourceError(Argument("null_values"), f" applies to CSV files, not to {str(self.paths[0])!r}.")
         return _scan_csv(list(self.paths), self.null_values)
+
+    @property
+    def repeated(self) -> set[str]:
+        """Names of several columns of CSV files. Polars renames all but the first of them."""
+        header = _header(self.paths[0]) if _kind(self.paths[0]) in CSV else ""
+        names = next(csv.reader([header], delimiter=_separator(header)), [])
+        return {name for name in names if names.count(name) > 1}
 
     def place(self, row: int) -> str:
         """The file of a row, its number in the file, and its line if that is known."""
@@ -199,11 +207,19 @@ def _scan_ipc(paths: list[Path]) -> pl.LazyFrame:
 
 
 def _scan_csv(paths: list[Path], null_values: tuple[str, ...] = (), typed_by: int = TYPED_BY) -> pl.LazyFrame:
-    with paths[0].open(encoding="utf-8", errors="replace") as file:
-        header = file.readline()
-    separator = max(SEPARATORS, key=header.count)
+    separator = _separator(_header(paths[0]))
     nulls = list(null_values) or None
     return pl.scan_csv(paths, glob=False, infer_schema_length=typed_by, separator=separator, null_values=nulls)
+
+
+def _header(path: Path) -> str:
+    """The first line of a CSV file."""
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
+        return file.readline()
+
+
+def _separator(header: str) -> str:
+    return max(SEPARATORS, key=header.count)
 
 
 def _scan_delta(tables: list[Path]) -> pl.LazyFrame:
