@@ -126,6 +126,19 @@ def test_attempts_and_hidden_files_are_left_out(tmp_path):
     assert rows(f"{tmp_path}/_temporary/**/*.parquet") == 2
 
 
+def test_a_file_is_read_once(tmp_path, monkeypatch):
+    path = put(tmp_path / "a.parquet")
+    put(tmp_path / "b.parquet")
+    monkeypatch.chdir(tmp_path)
+    for source in (["a.parquet", path], [".", f"{tmp_path}/a.*"], ["../" + tmp_path.name + "/a.parquet", "a.parquet"]):
+        with pytest.raises(sm.SourceError, match=r"a.parquet' is given 2 times, so its rows would be counted 2 times"):
+            rows(source)
+    (tmp_path / "latest.parquet").symlink_to(path)
+    with pytest.raises(sm.SourceError, match="is given 2 times"):
+        rows(tmp_path)
+    assert rows("latest.parquet") == 2
+
+
 def test_extensions_are_read_in_any_case(tmp_path):
     put(tmp_path / "a.parquet").rename(tmp_path / "A.PARQUET")
     assert rows(tmp_path) == rows(tmp_path / "A.PARQUET") == 2

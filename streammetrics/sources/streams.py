@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -176,10 +177,13 @@ def open_files(patterns: Sequence[PathLike], where: pl.Expr | None = None, null_
     """The files and tables that paths, folders and globs stand for.
 
     Raises:
-        SourceError: If there is none.
+        SourceError: If there is none, or if one is given several times, also by a link.
     """
     with readable(few(map(str, patterns))):
         paths = [path for pattern in patterns for path in expand(pattern)]
+        path, times = Counter(map(Path.resolve, paths)).most_common(1)[0]
+    if times > 1:
+        raise SourceError(f"{str(path)!r} is given {times} times, so its rows would be counted {times} times.")
     return Files(tuple(paths), where, tuple(null_values))
 
 
