@@ -729,6 +729,22 @@ def test_some_rows_are_evaluated(typed):
     assert f"at row 3 of {typed})" in run("evaluate", typed, *bad, code=2)
 
 
+@pytest.mark.parametrize("condition", ["g = DE", "g=DE", "q > 0 AND g <> DE", "g in ('FR', DE)", "g IN (DE)"])
+def test_text_without_quotes_is_told(typed, condition):
+    flag = ["--y-true", "flag", "--y-score", "q"]
+    found = run("evaluate", typed, *flag, "--where", condition, code=2)
+    assert f"Column 'DE' not found in {condition!r}. Put single quotes around text: 'DE'." in found
+    assert "Put single quotes" in run("evaluate", typed, "--y-true", condition, "--y-score", "q", code=2)
+    assert "single quotes" not in run("evaluate", typed, *flag, "--where", "h > 1", code=2)
+
+
+def test_the_label_is_one_column_or_condition(typed):
+    for condition in ("number=1", "number = 1", "coalesce(g, 'none')='DE'"):
+        assert values(typed, "--y-true", condition, "--y-score", "1 - q", metric="rows") == [4.0]
+    two = ["--y-true", "flag", "--y-true", "number", "--y-score", "q"]
+    assert "--y-true is one column in --task binary, got 2." in run("evaluate", typed, *two, code=2)
+
+
 def test_texts_that_stand_for_null(typed):
     csv = [typed.with_suffix(".csv"), "--y-true", "flag", "--y-score", "q", "--by", "g"]
     found = run("evaluate", *csv, "--null-value", "none", "--null-value", "de", "--metric", "rows", "--format", "csv")

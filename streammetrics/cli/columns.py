@@ -20,6 +20,7 @@ from streammetrics.sources.streams import readable
 QUOTES = ' Put double quotes around names with spaces or symbols, such as "order date".'
 # name=column; an expression has spaces around its =
 NAMED = re.compile(r"([^=<>!]*[^\s=<>!])=(?![=\s])(.+)", re.DOTALL)
+UNQUOTED = r"(=|<>|\bin\s*\(|,)\s*{}\b"  # a name that is compared with
 ALIAS = re.compile(r"\sas\s", re.IGNORECASE)
 
 
@@ -53,11 +54,25 @@ class Columns:
         """Return a column by its name, else as an SQL expression, named by its text without an alias."""
         if text in self.schema:
             return text
-        made = expression(text)
+        made = self.expression(text)
         bare = made.meta.undo_aliases()
         if bare.meta.eq(made):
             return made.meta.output_name() if made.meta.is_column() else made.alias(text)
         return made if ALIAS.search(text) else text  # SQL parses "p click" as p with the alias click
+
+    def expression(self, text: str) -> pl.Expr:
+        """An SQL expression of the columns.
+
+        Raises:
+            UsageError: If the text is not an SQL expression, or compares with text that has no quotes.
+        """
+        made = expression(text)
+        for name in made.meta.root_names():
+            if name not in self.schema and re.search(UNQUOTED.format(re.escape(name)), text, re.IGNORECASE):
+                raise click.UsageError(
+                    f"Column {name!r} not found in {text!r}. Put single quotes around text: '{name}'."
+                )
+        return made
 
     def by_name(self, texts: list[str], key: Callable[[str], Any]) -> Any:
         """A column, or with name=column a mapping of models or labels to columns."""

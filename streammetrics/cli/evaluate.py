@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import click
 from streammetrics import demo as demo_data
 from streammetrics.accumulator import Accumulator
 from streammetrics.cli import options
-from streammetrics.cli.columns import Columns, expression, label
+from streammetrics.cli.columns import Columns, label
 from streammetrics.cli.output import show
 from streammetrics.cli.root import command
 from streammetrics.cli.watching import watch
@@ -120,8 +121,11 @@ def evaluate_command(
 
     With --watch and --save, Ctrl-C saves the state of the rows so far.
     """
-    files = open_files(paths, None if where is None else expression(where), null_values)
-    acc = _task(task, Columns.of(files), given)
+    files = open_files(paths, null_values=null_values)
+    columns = Columns.of(files)
+    if where is not None:
+        files = replace(files, where=columns.expression(where))
+    acc = _task(task, columns, given)
     finalize = partial(acc.finalize, metrics or None, confidence=confidence, always=always)
     empty = finalize()  # refuse it before the data are read
     if sort is not None:
@@ -190,7 +194,15 @@ def _task(name: str, columns: Columns, options: dict[str, Any]) -> Accumulator:
         needed, known = " and ".join(f"--{k.replace('_', '-')}" for k in missing), few(columns.schema)
         raise click.UsageError(f"--task {name} requires {needed}. Columns of the files: {known}.")
     key = label if name in SEVERAL else str
-    given |= {k: columns.by_name(given[k], key) for k in ("y_true", "y_score", "y_pred") if k in given}
+    named = ["y_score", "y_pred"]
+    if name == "multilabel":
+        named.append("y_true")
+    elif "y_true" in given:
+        true, *more = given["y_true"]
+        if more:
+            raise click.UsageError(f"--y-true is one column in --task {name}, got {1 + len(more)}.")
+        given["y_true"] = columns.one(true)
+    given |= {k: columns.by_name(given[k], key) for k in named if k in given}
     given |= {k: columns.one(given[k]) for k in ("sample_weight", "unit") if k in given}
     given["by"] = columns.several("--by", given.get("by", ()))
     given |= {k: [label(text) for text in given[k]] for k in ("labels", "order") if k in given}
