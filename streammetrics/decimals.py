@@ -11,6 +11,9 @@ from typing import Any, TypeAlias
 Row: TypeAlias = Mapping[str, Any]
 
 MODEST = 6  # digits of an exact value
+OFF_CENTER = 1.25  # half widths from a value to the farther bound, from which it is not in their middle
+NEARLY_0 = 1e-3  # widths of an interval from 0, within which an end is shown as 0
+ROUNDING = 1e-9
 
 
 def number(value: float | None, lower: float | None, upper: float | None) -> str:
@@ -66,20 +69,26 @@ def half_width(lower: float | None, upper: float | None) -> float:
     return (upper - lower) / 2
 
 
-def bound(lower: float | None, upper: float | None) -> str:
-    """Return the certified bounds as ± text.
+def bound(value: float | None, lower: float | None, upper: float | None) -> str:
+    """Return the certified bounds as ± text, rounded up, or both if the value is not in their middle.
 
-    >>> bound(0.8540, 0.8543), bound(0.5, 0.5), bound(1530.0, 2050.0), bound(0.0, 1.8e-5), bound(None, None)
-    ('± 0.00015', 'exact', '± 260', '± 0.0000090', '')
+    >>> bound(0.85415, 0.8540, 0.8543), bound(0.5, 0.5, 0.5), bound(1790.0, 1530.0, 2050.0), bound(None, None, None)
+    ('± 0.00015', 'exact', '± 260', '')
+    >>> bound(0.9e-5, 0.0, 1.8e-5), bound(0.0, 0.0, 0.36)
+    ('± 0.0000090', '0.00 to 0.36')
     """
-    if lower is None:
+    if lower is None or upper is None:
         return ""
     half = half_width(lower, upper)
     if not half:
         return "exact"
-    if 10 <= half < 1e15:
-        return f"± {float(f'{half:.2g}'):,.0f}"
-    return f"± {half:.{digits(half)}f}" if 1e-7 <= half < 1e-4 else f"± {half:.2g}"
+    reach = math.inf if value is None else max(value - lower, upper - value) * (1 - ROUNDING)
+    if not reach < OFF_CENTER * half:
+        return bounds(lower, upper)
+    up = float(Decimal(reach).quantize(Decimal(1).scaleb(math.floor(math.log10(reach)) - 1), ROUND_CEILING))
+    if 10 <= up < 1e15:
+        return f"± {up:,.0f}"
+    return f"± {up:.{digits(up)}f}" if 1e-7 <= up < 1e-4 else f"± {up:.2g}"
 
 
 def bounds(lower: float | None, upper: float | None) -> str:
@@ -89,7 +98,7 @@ def bounds(lower: float | None, upper: float | None) -> str:
     ('2,672.0 to 2,688.5', '0.85401 to 0.85431', 'exact', '0.5 to ∞')
     """
     if lower is None or upper is None or lower == upper:
-        return bound(lower, upper)
+        return "" if lower is None else "exact"
     half = half_width(lower, upper)
     if not math.isfinite(half):
         return f"{number(lower, None, None)} to {number(upper, None, None)}"
@@ -120,9 +129,9 @@ def _endpoint(end: float, width: float) -> str:
     if not width:
         return number(end, None, None)
     decimals = digits(width)
-    if round(end, decimals) or not end:
-        return f"{end:,.{decimals}f}"
-    return f"{end:.{-math.floor(math.log10(abs(end)))}f}" if abs(end) >= 1e-6 else f"{end:.1g}"  # it is not 0
+    if round(end, decimals) or abs(end) < NEARLY_0 * width:
+        return f"{end:z,.{decimals}f}"
+    return f"{end:.{-math.floor(math.log10(abs(end)))}f}"  # it is not 0
 
 
 def digits(width: float) -> int:
@@ -154,6 +163,10 @@ def alike(rows: Sequence[Row], typical: int | None = None) -> list[str]:
 
     >>> alike([{"value": 0.8541234, "lower": 0.8540, "upper": 0.8543}, {"value": 0.5, "lower": 0.5, "upper": 0.5}])
     ['0.8541', '0.5000']
+    >>> wide, narrow = {"ci_lower": 0.1, "ci_upper": 0.3}, {"ci_lower": 0.0004, "ci_upper": 0.0008}
+    >>> none = {"lower": None, "upper": None}
+    >>> alike([{"value": 0.2, **none, **wide}] * 2 + [{"value": 0.0006, **none, **narrow}])
+    ['0.20', '0.20', '0.00060']
     >>> alike([{"value": 0.474074, "lower": None, "upper": None}], typical=2)
     ['0.47']
     """
@@ -165,7 +178,10 @@ def alike(rows: Sequence[Row], typical: int | None = None) -> list[str]:
         return padded(values)
     else:
         decimals = min(typical, max(map(_decimals, shown), default=0))
-    return [_shown(value, text, decimals) for value, text in zip(values, shown, strict=True)]
+    return [
+        _shown(row["value"], text, decimals) if _is_inside(row, decimals) else text
+        for row, text in zip(rows, shown, strict=True)
+    ]
 
 
 def listed(rows: Sequence[Row]) -> list[str]:
@@ -214,6 +230,13 @@ def _is_large(value: float | None) -> bool:
 def _is_uncertain(row: Row) -> bool:
     """Whether a value has bounds that differ, or an interval."""
     return (row["value"] is not None and bool(half_width(row["lower"], row["upper"]))) or _is_sampled(row)
+
+
+def _is_inside(row: Row, decimals: int) -> bool:
+    """Whether a value with some decimals is within its interval, if it has one."""
+    if not _is_sampled(row):
+        return True
+    return bool(row["ci_lower"] <= round(row["value"], decimals) <= row["ci_upper"])
 
 
 def _is_sampled(row: Row) -> bool:

@@ -166,7 +166,7 @@ def differences(frame: pl.DataFrame, by: Sequence[str] = (), note: str | None = 
             *("" if r[k] is None else cell(r[k]) for k in keys),
             r["metric"],
             *compared(r),
-            bound(r["lower"], r["upper"]),
+            bound(r["difference"], r["lower"], r["upper"]),
             interval(r.get("ci_lower"), r.get("ci_upper")),
             r["better"] or "",
             r.get("note") or "",
@@ -255,7 +255,7 @@ def findings(frame: pl.DataFrame, width: int | None = None, by: Collection[str] 
         (
             rule(r),
             *(r.get("windows") or "", r["where"]),
-            *(said(r), bound(r["lower"], r["upper"]), interval(r["ci_lower"], r["ci_upper"])),
+            *(said(r), bound(r["value"], r["lower"], r["upper"]), interval(r["ci_lower"], r["ci_upper"])),
             verdict(r),
         )
         for r in rows(pl.concat(parts))
@@ -363,7 +363,7 @@ def _list(frame: pl.DataFrame, width: int | None) -> str:
     columns = [column for column in header if column != "interval" or "ci_lower" in frame.columns]
     cells = []
     for r in rows(frame):
-        told = {"metric": r["metric"], "value": said(r), "bound": bound(r["lower"], r["upper"])}
+        told = {"metric": r["metric"], "value": said(r), "bound": bound(r["value"], r["lower"], r["upper"])}
         told |= {"interval": interval(r.get("ci_lower"), r.get("ci_upper")), "note": r["note"] or ""}
         cells.append(tuple(told[column] for column in columns))
     return "\n".join(_align(tuple(columns), cells, (0, *range(2, len(columns))), width))

@@ -6,7 +6,7 @@ import pytest
 
 from streammetrics import text
 from streammetrics.aligned import aligned
-from streammetrics.decimals import bounds, interval
+from streammetrics.decimals import bound, bounds, interval
 
 HEADER = ("rule", "windows", "value", "verdict")
 ROWS = [
@@ -62,7 +62,8 @@ def test_a_metric_is_shown_beside_groups_of_any_length():
         ((-0.0142, -0.000093), "-0.014 to -0.00009"),
         ((-0.0142, 0.0), "-0.014 to 0.000"),
         ((0.0, 1e-9), "0.0000000000 to 0.0000000010"),
-        ((-1.0, 1e-9), "-1.0 to 1e-09"),
+        ((-0.5, 0.0009), "-0.50 to 0.0009"),
+        ((0.0000008, 1.0), "0.00 to 1.00"),
     ],
 )
 def test_an_end_that_is_not_0_is_not_shown_as_0(ends, shown):
@@ -78,3 +79,12 @@ def test_bounds_in_words_contain_the_bounds():
             assert high - low < 1.2 * (upper - lower)
     assert bounds(0.3, 0.7) == "0.30 to 0.70"
     assert bounds(-0.4, -1e-9) == "-0.40 to 0.00"
+
+
+@pytest.mark.parametrize("value", [0.00681907415384661, 0.36, 0.4, 0.7161335063178703])
+def test_bounds_beside_a_value_contain_the_bounds(value):
+    lower, upper = 0.00681907415384661, 0.7161335063178703
+    shown = bound(value, lower, upper)
+    ends = [float(end) for end in shown.split(" to ")] if " to " in shown else [value - 0.4, value + 0.4]
+    assert (" to " in shown) == (value not in (0.36, 0.4))
+    assert ends[0] <= lower < upper <= ends[1]

@@ -201,8 +201,10 @@ def _area(source: Source, series: Series, metric: str, called: str, keys: dict[s
     rows = series.of(source.rows(metric, **keys)).drop_nulls("value").to_dicts()
     values = alike(rows)
     if len(series.names) == len(rows) == 1:
-        sampled = interval(rows[0].get("ci_lower"), rows[0].get("ci_upper"))
-        return f"{called} {values[0]} {f'({sampled})' if sampled else bound(rows[0]['lower'], rows[0]['upper'])}"
+        [row] = rows
+        sampled = interval(row.get("ci_lower"), row.get("ci_upper"))
+        certain = bound(row["value"], row["lower"], row["upper"])
+        return f"{called} {values[0]} {f'({sampled})' if sampled else certain}"
     named = [f"{value} ({row['series']})" for value, row in zip(values, rows, strict=True)]
     area = f"{called} {', '.join(named)}"
     return area if len(rows) == len(series.names) and len(area) <= WIDE else ""

@@ -65,7 +65,11 @@ def _value(row: Row, value: str, keys: list[str], confidence: str) -> str:
     name = f'<span class="of">{markup(of)}</span> ' if of else ""
     sampled = interval(row.get("ci_lower"), row.get("ci_upper"))
     exact = row["lower"] == row["upper"]
-    certain = "exact for these rows" if exact else f"certified {bound(row['lower'], row['upper'])} for these rows"
+    certain = (
+        "exact for these rows"
+        if exact
+        else f"certified {bound(row['value'], row['lower'], row['upper'])} for these rows"
+    )
     told = [f"{sampled} ({confidence})"] if sampled else []
     told += [certain if row["value"] is not None else row["note"] or "undefined"]
     lines = "".join(f'<span class="sure">{markup(line)}</span>' for line in told)

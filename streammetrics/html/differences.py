@@ -25,7 +25,7 @@ def differences(frame: pl.DataFrame, a: str, b: str, caption: str, by: tuple[str
                 Cell(row["metric"], head=not by),
                 *(Cell("") if row[k] is None else key_cell(row[k]) for k in keys),
                 *(Cell(value, row[c]) for c, value in zip(("a", "b", "difference"), compared(row), strict=True)),
-                Cell(bound(row["lower"], row["upper"])),
+                Cell(bound(row["difference"], row["lower"], row["upper"])),
                 Cell(interval(*ends)),
                 Cell(names.get(row["better"] or "", row["better"] or "")),
                 Cell(_noted(row.get("note"), names)),

@@ -61,4 +61,4 @@ def _measure(row: dict[str, Any], name: str) -> Cell:
     if None not in ends:
         return Cell(beside(row[name], *ends), row[name], interval(*ends))
     bounds = row[f"{name}_lower"], row[f"{name}_upper"]
-    return Cell(number(row[name], *bounds), row[name], bound(*bounds).replace("exact", ""))
+    return Cell(number(row[name], *bounds), row[name], bound(row[name], *bounds).replace("exact", ""))

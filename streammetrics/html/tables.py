@@ -137,4 +137,4 @@ def uncertainty(row: Row) -> str:
     """Return the confidence interval, else the certified bounds as ±; empty if exact."""
     if row.get("ci_lower") is not None or row.get("ci_upper") is not None:
         return interval(row["ci_lower"], row["ci_upper"])
-    return bound(row["lower"], row["upper"]).replace("exact", "")
+    return bound(row["value"], row["lower"], row["upper"]).replace("exact", "")
