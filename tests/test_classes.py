@@ -374,6 +374,19 @@ def test_faulty_rows_are_named_and_change_nothing(columns, message):
     assert acc.to_bytes() == before
 
 
+def test_labels_without_a_score_come_before_the_sums_that_they_explain(tmp_path):
+    rows = pl.DataFrame({"y": ["a", "b", "c"], "a": [0.5, 0.2, 0.2], "b": [0.2, 0.5, 0.2], "c": [0.3, 0.3, 0.6]})
+    rows.write_csv(tmp_path / "three.csv")
+    task = sm.multiclass(y_true="y", y_score={"a": "a", "b": "b"})
+    expected = r"'y' contains labels other than 'a', 'b' in 1 of 3 rows .*Pass y_score= for every label, or drop"
+    with pytest.raises(sm.DataError, match=expected):
+        task.update(rows)
+    with pytest.raises(sm.DataError, match=expected):
+        sm.evaluate(tmp_path / "three.csv", task)
+    with pytest.raises(sm.DataError, match="probabilities that do not sum to 1 in 3 of 3 rows"):
+        sm.multiclass(y_true="y", y_score={"a": "a", "b": "b"}, nulls="drop").update(rows.with_columns(y=pl.lit("a")))
+
+
 def test_sums_within_the_tolerance_pass():
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(300), 50).astype(np.float32)

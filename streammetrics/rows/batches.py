@@ -146,15 +146,11 @@ def faults(frame: pl.DataFrame, roles: Roles) -> list[DataError]:
 def _read(reader: Reader) -> Batch:
     frame, roles = reader.frame, reader.roles
     require_columns(roles.sources, frame.columns)
-    scores = {
-        Field("score", model, i): s
-        for model, names in roles.y_score.items()
-        for i, s in enumerate(reader.probabilities(names))
-    }
     columns = {Field("truth", label=i): s for i, s in enumerate(reader.targets(roles.y_true))}
     for model, names in roles.y_pred.items():
         columns |= {Field("predicted", model, i): s for i, s in enumerate(reader.targets(names))}
-    columns |= scores
+    for model, names in roles.y_score.items():
+        columns |= {Field("score", model, i): s for i, s in enumerate(reader.probabilities(names))}
     columns |= {Field("input", label=i): reader.measured(name) for i, name in enumerate(roles.inputs.values())}
     if roles.sample_weight is not None:
         columns[WEIGHT] = reader.weights(roles.sample_weight)

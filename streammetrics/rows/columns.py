@@ -81,6 +81,7 @@ class Reader:
         self.frame = frame
         self.roles = roles
         self.faults = faults
+        self.declared = True  # whether all labels so far are declared
 
     def column(self, name: str) -> pl.Series:
         """Return a column of the batch, or the result of its expression."""
@@ -233,7 +234,7 @@ class Reader:
         if own and self.roles.renormalize:
             return self._renormalized(names)
         found = [self.scores(column) for column in self.each(names)]
-        if not own:
+        if not own or not self.declared:  # probabilities without those of some labels do not sum to 1
             return found
         total = reduce(operator.add, (column.cast(pl.Float64) for column in found)).alias(self._sum_of(names))
         advice = ("Fix the probabilities, or pass ", Argument("renormalize", True))
@@ -263,9 +264,12 @@ class Reader:
         if column.null_count():
             unknown[column.gather(first).is_null().to_numpy()] = False
         if unknown.any():
+            self.declared = False
             wrong = pl.Series(unknown[codes])
             fault = f"labels other than {few(self.roles.labels)}"
-            self._refuse(column, wrong, fault, "Declare all labels, or drop these rows first")
+            mapped = any(len(names) > 1 for names in self.roles.y_score.values())
+            all_labels = ("Pass ", Argument("y_score"), " for every label") if mapped else ("Declare all labels",)
+            self._refuse(column, wrong, fault, *all_labels, ", or drop these rows first")
         made = pl.Series(column.name, found[codes], pl.Int64)
         return made.set(column.is_null(), None) if column.null_count() else made
 
