@@ -73,8 +73,8 @@ def test_advice_names_the_options(tmp_path):
     path = tmp_path / "mine.csv"
     path.write_text("outcome,p\nchurned,0.9\nstayed,\nstayed,0.2\n")
     evaluate = ["evaluate", path, "--y-true", "outcome", "--y-score", "p"]
-    assert "Fill the values, or pass --nulls drop." in run(*evaluate, code=2)
-    assert "Pass --positive to set the positive label" in run(*evaluate, "--nulls", "drop", code=2)
+    assert "Pass --positive to set the positive label" in run(*evaluate, code=2)
+    assert "Fill the values, or pass --nulls drop." in run(*evaluate, "--positive", "churned", code=2)
 
 
 def test_too_many_groups_are_told_in_options(folder):

@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import click
@@ -14,6 +15,7 @@ import polars as pl
 
 from streammetrics.rows.columns import require_columns
 from streammetrics.rows.roles import Column
+from streammetrics.sources.diagnosis import diagnosis
 from streammetrics.sources.files import Files
 from streammetrics.sources.streams import readable
 
@@ -38,7 +40,7 @@ class Columns:
         Raises:
             SourceError: If they cannot be read.
         """
-        with readable(files.name):
+        with readable(partial(diagnosis, files, ())):
             return cls(files, files.scan().collect_schema())
 
     def several(self, option: str, texts: Sequence[str]) -> list[Column]:
@@ -95,7 +97,7 @@ class Columns:
 
     def _type(self, made: pl.Expr) -> pl.DataType:
         require_columns(made.meta.root_names(), self.schema.names())
-        with readable(self.files.name):
+        with readable(partial(diagnosis, self.files, ())):
             return self.files.scan().select(made).collect_schema().dtypes()[0]
 
 

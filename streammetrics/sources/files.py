@@ -73,8 +73,8 @@ class Files:
     @property
     def repeated(self) -> set[str]:
         """Names of several columns of CSV files. Polars renames all but the first of them."""
-        header = _header(self.paths[0]) if _kind(self.paths[0]) in CSV else ""
-        names = next(csv.reader([header], delimiter=_separator(header)), [])
+        header = header_of(self.paths[0]) if _kind(self.paths[0]) in CSV else ""
+        names = next(csv.reader([header], delimiter=separator_of(header)), [])
         return {name for name in names if names.count(name) > 1}
 
     def place(self, row: int) -> str:
@@ -207,18 +207,19 @@ def _scan_ipc(paths: list[Path]) -> pl.LazyFrame:
 
 
 def _scan_csv(paths: list[Path], null_values: tuple[str, ...] = (), typed_by: int = TYPED_BY) -> pl.LazyFrame:
-    separator = _separator(_header(paths[0]))
+    separator = separator_of(header_of(paths[0]))
     nulls = list(null_values) or None
     return pl.scan_csv(paths, glob=False, infer_schema_length=typed_by, separator=separator, null_values=nulls)
 
 
-def _header(path: Path) -> str:
+def header_of(path: Path) -> str:
     """The first line of a CSV file."""
     with path.open(encoding="utf-8-sig", errors="replace") as file:
         return file.readline()
 
 
-def _separator(header: str) -> str:
+def separator_of(header: str) -> str:
+    """The separator of a CSV file: the one that its header has most often."""
     return max(SEPARATORS, key=header.count)
 
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -17,18 +18,15 @@ from streammetrics.errors import ColumnError, DataError, SourceError, StreamMetr
 from streammetrics.rows.batches import faults
 from streammetrics.rows.columns import null_instead_of, require_columns
 from streammetrics.rows.roles import Roles
+from streammetrics.sources.diagnosis import UNPARSED, UNREADABLE, diagnosis
 from streammetrics.sources.files import ROW, Files, PathLike, expand, in_parts
 from streammetrics.system.lazy import pa
 from streammetrics.text import few
 
 Source: TypeAlias = Any
-Name: TypeAlias = str | Callable[[], str]  # of a source, for messages; found out once it is needed
+Name: TypeAlias = str | Callable[[str], str]  # of a source, for messages; or the name and the reason, given an error
 
 ADVICE = re.compile(r"[.,]? (?:hint:|consider passing)", re.IGNORECASE)  # of Polars, to those who call Polars
-UNPARSED = re.compile(r"could not parse `(?P<text>.*)` as dtype `[iuf]\d+` at column '(?P<column>.*)' \(")  # by Polars
-
-
-UNREADABLE = (Exception, pl.exceptions.PanicException)  # of readers in Rust, whose panics are no Exception
 
 
 @dataclass(frozen=True)
@@ -188,21 +186,12 @@ def open_files(patterns: Sequence[PathLike], where: pl.Expr | None = None, null_
 
 
 def _files(files: Files, columns: Sequence[str], chunk: int) -> Stream:
-    def culprit() -> str:
-        """The first file that cannot be read by itself, else all of them."""
-        for path in files.paths if len(files.paths) > 1 else ():
-            try:
-                for _ in Files((path,)).scan().select(columns).collect_batches():
-                    pass
-            except UNREADABLE:
-                return str(path)
-        return files.name
-
-    with readable(culprit):
+    name = partial(diagnosis, files, columns)
+    with readable(name):
         used = (*columns, *(files.where.meta.root_names() if files.where is not None else ()))
         if twice := sorted(files.repeated.intersection(used)):
             raise SourceError(f"{str(files.paths[0])!r} has several columns named {twice[0]!r}. Rename or remove them.")
-        stream = _plan(files.scan(), columns, chunk, culprit, files.known_rows, files.place, files.where)
+        stream = _plan(files.scan(), columns, chunk, name, files.known_rows, files.place, files.where)
         again = stream.again or tuple
         return replace(stream, batches=_naming_text(stream.batches, files), again=lambda: _naming_text(again(), files))
 
@@ -277,5 +266,6 @@ def readable(name: Name) -> Iterator[None]:
         raise
     except UNREADABLE as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]
-        told = name if isinstance(name, str) else name()
-        raise SourceError(f"Cannot read {told}: {ADVICE.split(lines[0])[0]}") from error
+        reason = ADVICE.split(lines[0])[0]
+        told = f"{name}: {reason}" if isinstance(name, str) else name(reason)
+        raise SourceError(f"Cannot read {told}") from error

@@ -1,0 +1,128 @@
+"""Why files cannot be read: the first one that is damaged, or that differs from the others."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from streammetrics.sources.files import CSV, Files, header_of, separator_of
+from streammetrics.text import few
+
+UNREADABLE = (Exception, pl.exceptions.PanicException)  # of readers in Rust, whose panics are no Exception
+MAGIC = {  # last bytes of whole files
+    b"PAR1": ("Parquet", (".parquet", ".pq")),
+    b"ARROW1": ("Arrow IPC", (".arrow", ".ipc", ".feather")),
+}
+ENCRYPTED = b"PARE"
+UNPARSED = re.compile(  # by Polars, in a file that is whole
+    r"could not parse `(?P<text>.*)` as dtype `[iuf]\d+` at column '(?P<column>.*)' \("
+)
+
+
+def diagnosis(files: Files, columns: Sequence[str], error: str) -> str:
+    """The first file that cannot be read, and why; else all of them, and the error."""
+    try:
+        path = files.paths[0] if len(files.paths) == 1 else _unreadable(files, columns)
+        found = _difference(files.paths, columns) if path is None else f"{path}: {_damage(path, error) or error}"
+    except UNREADABLE:  # such as a file that is being deleted
+        found = None
+    return found or f"{files.name}: {error}"
+
+
+def _unreadable(files: Files, columns: Sequence[str]) -> Path | None:
+    """The first file that cannot be read by itself."""
+    for path in files.paths:
+        try:
+            plan = Files((path,)).scan()
+            used = [name for name in plan.collect_schema() if name in columns or not columns]
+            for _ in plan.select(used).collect_batches():
+                pass
+        except UNREADABLE:
+            return path
+    return None
+
+
+def _damage(path: Path, error: str) -> str | None:
+    """What is wrong with the content of a file, and the fix."""
+    if not path.is_file() or UNPARSED.search(error):
+        return None
+    if not path.stat().st_size:
+        return "the file is empty."
+    if path.suffix.lower() in CSV:
+        return _damage_of_csv(path)
+    for magic, (kind, suffixes) in MAGIC.items():
+        if path.suffix.lower() in suffixes and not _ends_with(path, magic, ENCRYPTED):
+            return f"the file is truncated, or not in {kind} format. Write or copy it again."
+    return None
+
+
+def _ends_with(path: Path, *endings: bytes) -> bool:
+    with path.open("rb") as file:
+        file.seek(-min(path.stat().st_size, max(map(len, endings))), 2)
+        return file.read().endswith(endings)
+
+
+def _damage_of_csv(path: Path) -> str | None:
+    """The first line of a CSV file that is not UTF-8, has too many fields, or opens a quote that is not closed."""
+    with path.open("rb") as file:
+        for line, content in enumerate(file, 1):
+            try:
+                content.decode()
+            except UnicodeDecodeError:
+                return f"line {line} is not UTF-8. Convert the file, such as with iconv -f latin1 -t utf-8."
+    separator, line = separator_of(header_of(path)), 1
+    with path.open(encoding="utf-8-sig", newline="") as text:
+        rows = csv.reader(text, delimiter=separator, strict=True)
+        try:
+            width = len(next(rows, []))
+            line = rows.line_num + 1
+            for row in rows:
+                if len(row) > width:
+                    fix = f"Fix the line, or quote values that contain {separator!r}."
+                    return f"line {line} has {len(row)} fields, but the header has {width}. {fix}"
+                line = rows.line_num + 1
+        except csv.Error:
+            return f"line {line} has a quotation mark that is not closed or not doubled."
+    return None
+
+
+def _difference(paths: Sequence[Path], columns: Sequence[str]) -> str | None:
+    """The first file whose columns differ from those of the first one."""
+    first, *others = paths
+    wanted = Files((first,)).scan().collect_schema()
+    for path in others:
+        found = Files((path,)).scan().collect_schema()
+        used = list(columns or wanted)
+        every = path.suffix.lower() in CSV  # whose columns must be equal, even those that are not in use
+        names = (list(found), list(wanted)) if every else ([name for name in used if name in found], used)
+        if how := _in_names(*names) or _in_types(found, wanted, used):
+            return f"{path}: its columns differ from {first} ({how}). Write all files with the same columns and types."
+    return None
+
+
+def _in_names(found: list[str], wanted: list[str]) -> str | None:
+    added = few([name for name in found if name not in wanted])
+    missing = few([name for name in wanted if name not in found])
+    if added and missing:
+        return f"{added} instead of {missing}"
+    if added or missing:
+        return f"also {added}" if added else f"without {missing}"
+    return None if found == wanted else f"{few(found)} instead of {few(wanted)}"
+
+
+def _in_types(found: pl.Schema, wanted: pl.Schema, columns: Sequence[str]) -> str | None:
+    for name in columns:
+        if name in found and name in wanted and not _fits(found[name], wanted[name]):
+            return f"{name!r} is {found[name]} instead of {wanted[name]}"
+    return None
+
+
+def _fits(found: pl.DataType, wanted: pl.DataType) -> bool:
+    """Whether values of a type are read as another: an equal one, or a wider one of integers or of floats."""
+    alike = (found.is_integer() and wanted.is_integer()) or (found.is_float() and wanted.is_float())
+    empty = [pl.DataFrame(schema={"": dtype}) for dtype in (found, wanted)]
+    return found == wanted or (alike and pl.concat(empty, how="vertical_relaxed").schema[""] == wanted)

@@ -1,0 +1,103 @@
+"""Files that cannot be read: which one, why, and the fix."""
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import streammetrics as sm
+from streammetrics.cli import main
+from streammetrics.sources.diagnosis import diagnosis
+from streammetrics.sources.files import Files
+
+PAIR = pl.DataFrame({"y": [1, 0] * 50, "p": [0.9, 0.1] * 50})
+SAME = "Write all files with the same columns and types."
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """An empty current folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def message(*paths):
+    """The error of the library, which is that of the command line."""
+    with pytest.raises(sm.SourceError) as caught:
+        sm.evaluate(list(paths), sm.binary(y_true="y", y_score="p"))
+    result = CliRunner().invoke(main, ["evaluate", *paths, "--y-true", "y", "--y-score", "p"])
+    assert result.output.strip() == f"Error: {caught.value}"
+    assert result.exit_code == 2
+    return str(caught.value)
+
+
+def put(path, frame=PAIR):
+    getattr(frame, f"write_{path.partition('.')[2]}")(path)
+    return path
+
+
+@pytest.mark.parametrize(("suffix", "kind"), [("parquet", "Parquet"), ("ipc", "Arrow IPC")])
+def test_a_truncated_file(suffix, kind, folder):
+    paths = [put(f"a.{suffix}"), put(f"b.{suffix}")]
+    content = (folder / paths[1]).read_bytes()
+    (folder / paths[1]).write_bytes(content[: len(content) // 2])
+    expected = f"Cannot read b.{suffix}: the file is truncated, or not in {kind} format. Write or copy it again."
+    assert message(*paths) == message(paths[1]) == expected
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "ipc", "csv", "ndjson"])
+def test_an_empty_file(suffix, folder):
+    (folder / f"a.{suffix}").touch()
+    assert message(f"a.{suffix}") == f"Cannot read a.{suffix}: the file is empty."
+
+
+LINES = {
+    "too many fields": (b"1,0.3\n0,0.2,7\n1\n", "line 3 has 3 fields, but the header has 2. Fix the line, or quote"),
+    "open quote": (b'1,0.3\n"0,0.2\n1,0.3\n', "line 3 has a quotation mark that is not closed or not doubled."),
+    "encoding": ("1,0.3\nKöln,0.2\n".encode("latin-1"), "line 3 is not UTF-8. Convert the file, such as with iconv"),
+}
+
+
+@pytest.mark.parametrize(("lines", "expected"), LINES.values(), ids=LINES)
+def test_a_bad_line_of_a_csv_file(lines, expected, folder):
+    (folder / "a.csv").write_bytes(b"y,p\n" + lines)
+    (folder / "b.csv").write_bytes(b"y,p\n1,0.3\n0,0.2\n")
+    assert message("a.csv").startswith(f"Cannot read a.csv: {expected}")
+    assert message("b.csv", "a.csv").startswith(f"Cannot read a.csv: {expected}")
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "ipc", "ndjson"])
+def test_files_with_different_types(suffix):
+    put(f"a.{suffix}"), put(f"b.{suffix}")
+    put(f"c.{suffix}", PAIR.with_columns(pl.col("y").cast(str)))
+    how = f"its columns differ from a.{suffix} ('y' is String instead of Int64). {SAME}"
+    assert message(f"a.{suffix}", f"b.{suffix}", f"c.{suffix}") == f"Cannot read c.{suffix}: {how}"
+
+
+def test_types_of_columns_that_are_not_in_use_or_wider_can_differ():
+    put("a.parquet", PAIR.with_columns(pl.col("y").cast(pl.Int8), c=1))
+    put("b.parquet", PAIR.with_columns(c=pl.lit("a")))
+    narrower = "its columns differ from a.parquet ('y' is Int64 instead of Int8)"
+    assert narrower in message("a.parquet", "b.parquet")
+    assert sm.evaluate(["b.parquet", "a.parquet"], sm.binary(y_true="y", y_score="p"))["rows"].value == 200
+
+
+@pytest.mark.parametrize(
+    ("columns", "how"),
+    [
+        (["y", "q"], "'q' instead of 'p'"),
+        (["y"], "without 'p'"),
+        (["y", "p", "q"], "also 'q'"),
+        (["p", "y"], "'p', 'y' instead of 'y', 'p'"),
+    ],
+)
+def test_csv_files_with_different_columns(columns, how):
+    put("a.csv")
+    put("b.csv", PAIR.with_columns(q=0.5).select(columns))
+    found = message("a.csv", "b.csv")
+    assert found == f"Cannot read b.csv: its columns differ from a.csv ({how}). {SAME}"
+
+
+def test_files_that_are_gone_are_told_by_the_error_itself(folder):
+    files = Files((folder / "a.csv", folder / "b.csv"))
+    assert diagnosis(files, ["y"], "no such file") == f"{folder / 'a.csv'}: no such file"
+    assert diagnosis(Files((folder / "a.csv",)), [], "panic") == f"{folder / 'a.csv'}: panic"
