@@ -175,6 +175,22 @@ def test_text_among_numbers_can_stand_for_null(row, task, folder):
         sm.evaluate("churn.csv", sm.binary(y_true="churned", y_score="model_score"))
 
 
+@pytest.mark.parametrize("name", ["p", "my score"])
+def test_decimal_commas_are_told_with_the_conversion(name, folder):
+    pl.DataFrame({"y": [1, 0], name: ["0,3", "0,2"]}).write_csv("semi.csv", separator=";")
+    message = evaluate("--y-true", "y", "--y-score", name, file="semi.csv", code=2)
+    assert "text that is not a number in 2 of 2 rows (first: '0,3' at row 0 (line 2) of semi.csv)" in message
+    converted = message.partition("commas: ")[2].partition(" in SQL")[0]
+    assert evaluate("--y-true", "y", "--y-score", converted, "--metric", "rows", file="semi.csv").startswith("rows")
+
+
+def test_a_column_of_text_is_told_with_its_first_value(folder):
+    write()
+    message = evaluate("--y-true", "churned", "--y-score", "signup_channel", code=2)
+    assert "contains text that is not a number in 5,000 of 5,000 rows (first: '" in message
+    assert message.endswith("at row 0 (line 2) of churn.csv). Pass a numeric column.")
+
+
 def test_floats_after_many_integers_do_not_stand_for_null(folder):
     pl.DataFrame({"y": [0, 1] * 60_000, "p": ["0"] * 119_999 + ["0.5"]}).write_csv("p.csv", quote_style="never")
     message = evaluate("--y-true", "y", "--y-score", "p", file="p.csv", code=2)

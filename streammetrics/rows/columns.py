@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
@@ -35,6 +36,8 @@ NAME_LABELS = (  # both, since with the positive label alone all others are nega
     Argument("negative"),
     " to reject any third label",
 )
+DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+(e[+-]?\d+)?\s*", re.IGNORECASE)
+COMMAS = "Convert decimal commas: CAST(REPLACE({}, ',', '.') AS DOUBLE) in SQL, or polars.scan_csv(decimal_comma=True)"
 BOOLEANS = {"true": True, "false": False}
 SMALLEST, LARGEST = -(2**63), 2**64 - 1  # integers of 64 bits
 
@@ -112,7 +115,7 @@ class Reader:
             return column
         if column.dtype == pl.Null:
             return column.cast(pl.Boolean)
-        self._refuse_text(column)
+        self._refuse_text(column, at_most=0.5)  # more are labels
         if not column.dtype.is_numeric():
             raise ColumnError(f"Column {name!r} must be Boolean or 0/1, got {column.dtype}. ", *NAME_LABELS, ".")
         if column.dtype in INTEGERS and extent(column) in ((0, 0), (0, 1), (1, 1), NOTHING):
@@ -174,8 +177,7 @@ class Reader:
     def _keeping(self, name: str, condition: str) -> Part:
         """The filter that keeps the rows of a condition on a column, written in SQL."""
         of_file = name in self.frame.columns and self.frame.schema[name].is_numeric()  # not an expression or a list
-        sql = name if name.isidentifier() else '"{}"'.format(name.replace('"', '""'))
-        return Argument("where", condition.format(sql), python="a filter") if of_file else "a filter"
+        return Argument("where", condition.format(_sql(name)), python="a filter") if of_file else "a filter"
 
     def weights(self, name: str) -> pl.Series:
         """A weight column as Float64, finite and nonnegative."""
@@ -296,19 +298,25 @@ class Reader:
         return column, found
 
     def _as_floats(self, column: pl.Series) -> pl.Series:
-        self._refuse_text(column)
+        self._refuse_text(column, at_most=1.0)
         if not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
-            raise ColumnError(f"Column {column.name!r} must be numeric, got {column.dtype}.")
+            cast = " Cast it to Float64." if column.dtype == pl.String else ""
+            raise ColumnError(f"Column {column.name!r} must be numeric, got {column.dtype}.{cast}")
         return column if column.dtype.is_float() else column.cast(pl.Float64)
 
-    def _refuse_text(self, column: pl.Series) -> None:
-        """Reject some text among numbers, which makes a column of a file a column of strings."""
+    def _refuse_text(self, column: pl.Series, at_most: float) -> None:
+        """Reject text among numbers, which makes a column of a file a column of strings, in a share of the rows."""
         if column.dtype != pl.String:
             return
         wrong = column.is_not_null() & column.cast(pl.Float64, strict=False).is_null()
-        if wrong.any() and 2 * int(wrong.sum()) < len(column):
+        if wrong.any() and wrong.sum() <= at_most * len(column):
             first = column.filter(wrong)[0]
-            self._refuse(column, wrong, "text that is not a number", *null_instead_of(first))
+            if DECIMAL_COMMA.fullmatch(first):
+                advice: tuple[Part, ...] = (COMMAS.format(_sql(column.name)),)
+            else:
+                few = 2 * int(wrong.sum()) < len(column)
+                advice = null_instead_of(first) if few else ("Pass a numeric column",)
+            self._refuse(column, wrong, "text that is not a number", *advice)
 
     @staticmethod
     def _nan_to_null(column: pl.Series) -> pl.Series:
@@ -349,6 +357,10 @@ class Reader:
         if self.faults is None:
             raise error
         self.faults.append(error)
+
+
+def _sql(name: str) -> str:
+    return name if name.isidentifier() else '"{}"'.format(name.replace('"', '""'))
 
 
 def null_instead_of(text: str) -> tuple[Part, ...]:
