@@ -345,6 +345,7 @@ def test_faults_are_named(stores, tmp_path):
         (sm.MetricError, "mae", {"metrics": ["mae"]}),
         (sm.SpecificationError, "'by' cannot contain the window", {"rules": sm.Rule("rows >= 1", by="day")}),
         (sm.SpecificationError, "scores=", {"rules": sm.Rule("accuracy >= 1", before_labels=True)}),
+        (sm.SpecificationError, "scores= must be a MetricStore, got str", {"scores": "scores"}),
         (sm.SpecificationError, "Unknown group column", {"by": "city"}),
         (sm.SpecificationError, "rules= must be of type Rule, got str", {"rules": ["accuracy >= 1"]}),
         (sm.SpecificationError, "reference= must be a duration or a", {"reference": ("2026-01-01",)}),

@@ -513,6 +513,8 @@ def test_models_of_one_accumulator_by_name(tmp_path):
     for wrong in ({}, {"b": acc, "models": ("a", "b")}):
         with pytest.raises(sm.SpecificationError, match="either b or models"):
             sm.compare(acc, **wrong)
+    with pytest.raises(sm.SpecificationError, match="independent= does not apply to two models"):
+        sm.compare(acc, models=("a", "b"), independent=True)
     acc.save(tmp_path / "both.state")
     run = CliRunner().invoke(
         main, ["compare", str(tmp_path / "both.state"), "--models", "a", "b", "--metric", "roc_auc", "--format", "json"]

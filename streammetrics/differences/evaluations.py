@@ -41,7 +41,7 @@ def compare(
         ReportError: If the group columns differ, or one has the name of a column of the comparison.
         MetricError: If a metric is unknown, or not available on both sides.
         SpecificationError: If ``confidence`` is not between 0 and 1, or not exactly one of ``b`` and ``models`` is
-            given.
+            given, or two ``models`` are called ``independent``.
 
     >>> import streammetrics as sm
     >>> y = [1, 0, 1, 0]
@@ -52,6 +52,10 @@ def compare(
     if (b is None) == (models is None):
         raise SpecificationError("Pass either b or ", Argument("models"), ", not both.")
     one = _report(a, metrics)
+    if models is not None and independent:
+        raise SpecificationError(
+            Argument("independent"), " does not apply to two models of one state: their rows are the same."
+        )
     if b is not None:
         return Comparison(one, _report(b, metrics), confidence, independent)
     first, second = models or ("", "")

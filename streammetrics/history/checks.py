@@ -14,7 +14,7 @@ from streammetrics.frame import LIMITS, VALUE, keys_of
 from streammetrics.history.alarms import ALARM, E_VALUE, SINCE, alarms, blocks
 from streammetrics.history.evidence import REFERENCE
 from streammetrics.history.rules import Rule, rules_of
-from streammetrics.history.store import MetricStore
+from streammetrics.history.store import MetricStore, require_history
 from streammetrics.history.verdicts import VERDICT, beginning, judged, require_scores, with_alarms
 from streammetrics.history.windows import Windows, after, clock, time_of
 from streammetrics.reading.looks import ROWS
@@ -102,8 +102,9 @@ def check(
     rows >= 1                                2026-01-02      1  exact  holds
     change of mean <= 0.1 against 7d before  2026-01-02    0.3  exact  breached: from 0.4 to 0.7, on these rows
     """
-    if not isinstance(store, MetricStore):
-        raise SpecificationError(f"store= must be a MetricStore, got {type(store).__name__}.")
+    require_history("store", store)
+    if scores is not None:
+        require_history("scores", scores)
     given = rules_of(rules)
     if not given:
         raise SpecificationError("No rules to check.")

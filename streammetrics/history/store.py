@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import polars as pl
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.errors import SpecificationError
+from streammetrics.errors import Argument, SpecificationError
 from streammetrics.history.batches import RETENTION, Batches, Named, Origin, offset, origin_of
 from streammetrics.history.layout import OWN, Layout, one_of, one_of_sql, quoted
 from streammetrics.history.table import Table, deltalake, files, in_small_files, missing, write
@@ -299,8 +299,8 @@ class MetricStore:
             title: Title of the page.
 
         Raises:
-            SpecificationError: If ``scores`` has other windows or models, a rule has the window among its segments, or
-            ``reference`` is not a period.
+            SpecificationError: If ``scores`` is not a history of the same windows and models, a rule has the window
+            among its segments, or ``reference`` is not a period.
             MetricError: If a metric is not available.
             StateError: If there is no table yet, it cannot be read, or it has no windows in the time range.
             SourceError: If the file cannot be written.
@@ -316,6 +316,8 @@ class MetricStore:
         from streammetrics.history.page import course  # when it is needed
         from streammetrics.html.history import history_page
 
+        if scores is not None:
+            require_history("scores", scores)
         early = None if scores is None else scores._windows()
         shown = course(self._windows(), metrics, by, (since, until), rules, early, reference, confidence)
         write_file(path, history_page(shown, title).encode())
@@ -529,6 +531,12 @@ class MetricStore:
 
     def _commit(self, step: Callable[[Any, Versions], T], newest: Any = None) -> T:
         return self._table.commit(lambda table: step(table, self._versions(table)), newest)
+
+
+def require_history(name: str, given: object) -> None:
+    """Reject an argument that is not a history."""
+    if not isinstance(given, MetricStore):
+        raise SpecificationError(Argument(name), f" must be a MetricStore, got {type(given).__name__}.")
 
 
 publish("streammetrics", MetricStore)
