@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
 
 KEPT = ("threshold", "label")  # keys that only some metrics have
@@ -22,6 +24,7 @@ def hidden(name: str) -> str:
 
 
 RIGHT = hidden("right")  # suffix of columns of the right side of a join
+A, B = hidden("a"), hidden("b")  # prefixes of columns of each side of a comparison
 
 
 def keys_of(frame: pl.DataFrame) -> list[str]:
@@ -31,6 +34,15 @@ def keys_of(frame: pl.DataFrame) -> list[str]:
     ['country', 'threshold']
     """
     return frame.columns[: frame.columns.index(METRIC)]
+
+
+def no_limits(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """Return the columns of intervals, with some keys, and no rows.
+
+    >>> no_limits(pl.DataFrame({"metric": ["accuracy"], "value": [0.5]}), ["metric"]).columns
+    ['metric', 'ci_lower', 'ci_upper']
+    """
+    return frame.select(keys).clear().with_columns(NO_LIMITS)
 
 
 def noted(*notes: str | pl.Expr) -> pl.Expr:

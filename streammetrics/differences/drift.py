@@ -20,8 +20,8 @@ from streammetrics.differences.sampling import CENTER, drift_intervals
 from streammetrics.errors import Argument, ReportError, SpecificationError
 from streammetrics.frame import LIMITS
 from streammetrics.keys import require_free
-from streammetrics.reading.confidence import is_weighted
 from streammetrics.reading.distributions import PAIRED, Distribution, distributions, paired, side_by_side
+from streammetrics.reading.independent_rows import is_weighted
 from streammetrics.report.comparison import Comparison
 from streammetrics.report.report import Report
 from streammetrics.rows.roles import several

@@ -11,8 +11,8 @@ from streammetrics.errors import MetricError
 from streammetrics.frame import LIMITS, hidden, keys_of, noted
 from streammetrics.metrics import Metric
 from streammetrics.reading.available import find
-from streammetrics.reading.confidence import is_weighted
 from streammetrics.reading.estimates import estimate
+from streammetrics.reading.independent_rows import is_weighted
 from streammetrics.reading.shares import counted_by
 from streammetrics.state.tables import State
 from streammetrics.uncertainty.distributions import normal_quantile, upper_level

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.frame import LIMITS, NO_LIMITS, hidden
+from streammetrics.frame import LIMITS, hidden, no_limits
 from streammetrics.metrics import Metric, errors, several_classes
 from streammetrics.reading.estimates import by_view
 from streammetrics.reading.intervals import fewest, influence, jackknifed
@@ -65,7 +65,7 @@ def same_rows_intervals(
     """
     keys, groups, by = frame.columns[: frame.columns.index("a")], found.a.groups, found.a.keys.columns
     values = groups.join(frame, on=by, nulls_equal=True) if by else groups.join(frame, how="cross")
-    parts = [frame.select(keys).clear().with_columns(NO_LIMITS)]
+    parts = [no_limits(frame, keys)]
     for statistic, _, own in by_view(found.a, metrics):
         smooth = [m for m in own if m.average is None and jackknifed(m)]
         if smooth and type(statistic) in METHODS:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from streammetrics import text
 from streammetrics.errors import ReportError
-from streammetrics.frame import LIMITS, METRIC, NO_LIMITS, RIGHT, VALUE, hidden, keys_of
+from streammetrics.frame import LIMITS, METRIC, NO_LIMITS, RIGHT, VALUE, A, B, keys_of
 from streammetrics.keys import require_free
 from streammetrics.metrics import Metric
 from streammetrics.reading.models import SameRows
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 Values = NDArray[np.float64]
 
 COLUMNS = ("a", "b", "difference", "better", "note")
-A, B = hidden("a"), hidden("b")  # before the names of columns of each side
 ROUNDING = 1e-12
 FEW = 5  # metrics that text shows of each group
 REMEDY = "For paired confidence intervals, evaluate only rows that both models have scored: filter out null scores."
@@ -153,8 +152,9 @@ class Comparison:
 
     def _limits(self, values: pl.DataFrame, confidence: float) -> pl.DataFrame:
         """Keys, metric, and limits of the differences, where valid."""
-        from streammetrics.reading.confidence import independent_intervals, paired_intervals  # when it is needed
+        from streammetrics.reading.independent_rows import independent_intervals  # when it is needed
         from streammetrics.reading.same_rows import same_rows_intervals
+        from streammetrics.reading.units import paired_intervals
 
         alike = self.a.unit == self.b.unit and self.a.by == self.b.by
         if self.a.folds is not None and self.b.folds is not None and alike:

@@ -18,8 +18,10 @@ from streammetrics.frame import keys_of
 from streammetrics.keys import matching
 from streammetrics.metrics import Metric
 from streammetrics.reading.available import columns_of
-from streammetrics.reading.confidence import independent_intervals, is_weighted, paired_intervals, with_intervals
+from streammetrics.reading.confidence import with_intervals
 from streammetrics.reading.estimates import at_threshold, by_view, estimate
+from streammetrics.reading.independent_rows import independent_intervals, is_weighted
+from streammetrics.reading.units import paired_intervals
 from streammetrics.rows.roles import LABEL
 from streammetrics.slices import SLICE
 from streammetrics.slices.cuts import Cut, Numbers, subtracts

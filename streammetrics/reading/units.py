@@ -1,0 +1,159 @@
+"""Confidence intervals of correlated rows: the jackknife over folds of their units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+from polars import Expr
+
+from streammetrics.frame import ESTIMATE, LIMITS, RIGHT, A, B, hidden, no_limits
+from streammetrics.metrics import Metric
+from streammetrics.reading.estimates import by_view, estimate, with_label
+from streammetrics.reading.independent_rows import in_rows, intervals_of_view, is_weighted
+from streammetrics.reading.intervals import jackknifed
+from streammetrics.rows.roles import FOLD
+from streammetrics.state.tables import State, roll_up
+from streammetrics.statistics import GROUP, Statistic, View
+from streammetrics.uncertainty import jackknife_interval
+from streammetrics.uncertainty.auc import FEW
+from streammetrics.uncertainty.limits import Range
+
+AT_ONCE = 1 << 20  # rows of tables, when folds are left out
+TOTAL, ALONE = hidden("total"), hidden("alone")
+
+
+def units_intervals(frame: pl.DataFrame, folds: State, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:
+    """Keys, metric and limits, from the values without each fold."""
+    keys = [c for c in frame.columns if c not in ESTIMATE[1:]]
+    values = frame.select(*keys, pl.col("value").alias(TOTAL))
+    metrics = [m for m in metrics if jackknifed(m)]
+    left_out = _without_each_fold(folds, metrics).join(values, on=keys, how="left", nulls_equal=True)
+    limits = [
+        own.group_by(keys, maintain_order=True).agg(
+            jackknife_interval(pl.col("value"), pl.col(TOTAL).first(), confidence, range=range)
+        )
+        for range, own in _by_range(left_out, metrics)
+    ]
+    found = pl.concat([no_limits(frame, keys), *limits], how="vertical_relaxed")
+    return _widened(found, folds, metrics, confidence)
+
+
+def paired_intervals(
+    frame: pl.DataFrame, a: State, b: State, metrics: Sequence[Metric], confidence: float
+) -> pl.DataFrame:
+    """Return keys, metric, and limits of ``b - a``, if the rows of both are in the same folds of units.
+
+    Common variation, such as units that are hard for both models, cancels (see `jackknife_interval`). ``frame`` has
+    keys, metric, and the values ``a`` and ``b``.
+    """
+    keys, metrics = frame.columns[: frame.columns.index("a")], [m for m in metrics if jackknifed(m)]
+    types = frame.select(keys).schema
+    left_out = [
+        _without_each_fold(folds, metrics).cast(types).select(*keys, FOLD, pl.struct("value").alias(side))
+        for side, folds in ((A, a), (B, b))
+    ]
+    values = (
+        left_out[0]
+        .join(left_out[1], on=[*keys, FOLD], how="full", coalesce=True, nulls_equal=True, suffix=RIGHT)
+        .join(frame, on=keys, nulls_equal=True)
+        .with_columns(_left_of(A, "a"), _left_of(B, "b"))
+    )
+    difference, total = pl.col(B) - pl.col(A), (pl.col("b") - pl.col("a")).first()
+    limits = [
+        own.group_by(keys, maintain_order=True).agg(
+            jackknife_interval(difference, total, confidence, range=(low - high, high - low))
+        )
+        for (low, high), own in _by_range(values, metrics)
+    ]
+    return pl.concat([no_limits(frame, keys), *limits], how="vertical_relaxed")
+
+
+def _widened(found: pl.DataFrame, folds: State, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:
+    """Extend limits so that they contain those of independent rows, if a class has few rows.
+
+    Folds with few rows of a class can be alike by chance, so their variance is unreliable.
+    """
+    state = roll_up(folds, [c for c in folds.keys.columns if c != FOLD])
+    parts = [
+        _of_few_rows(statistic, view, state, own, confidence)
+        for statistic, view, own in by_view(state, [m for m in metrics if m.average is None])
+        if own and {"neg", "pos"} <= view.columns
+    ]
+    if not parts:
+        return found
+    keys = [c for c in found.columns if c not in LIMITS]
+    alone = state.groups.join(pl.concat(parts, how="diagonal_relaxed"), on=GROUP).drop(GROUP)
+    alone = pl.concat([no_limits(found.clear(), keys), alone], how="diagonal_relaxed")
+    alone = alone.select(*keys, pl.struct(LIMITS).alias(ALONE))
+    lower, upper = (pl.col(ALONE).struct.field(side) for side in LIMITS)
+    limited = pl.col(ALONE).is_null() | lower.is_not_null() | upper.is_not_null()
+    wider = {"ci_lower": pl.min_horizontal("ci_lower", lower), "ci_upper": pl.max_horizontal("ci_upper", upper)}
+    return found.join(alone, on=keys, how="left", nulls_equal=True).select(
+        *keys, *(pl.when(limited & pl.col(side).is_not_null()).then(end).alias(side) for side, end in wider.items())
+    )
+
+
+def _of_few_rows(
+    statistic: Statistic, view: View, state: State, metrics: Sequence[Metric], confidence: float
+) -> pl.DataFrame:
+    """Group, kept keys, metric, and limits of independent rows, null or not, if a class has few rows."""
+    table, index = state.tables[statistic.name], [GROUP, *view.kept]
+    first = next(iter(view.cases(table).values()))
+    if is_weighted(statistic, table):
+        first = in_rows(statistic, first, index)
+    rows = first.group_by(index).agg(rows=pl.min_horizontal(pl.sum("neg"), pl.sum("pos")))
+    few = rows.filter(pl.col("rows") < FEW).drop("rows")
+    rare = replace(state, tables={statistic.name: table.join(few, on=GROUP, how="semi")})
+    names = pl.DataFrame({"metric": [m.name for m in metrics]}, schema={"metric": pl.String})
+    limits = intervals_of_view(statistic, view, rare, metrics, confidence)
+    limits = few.join(names, how="cross").join(limits, on=[*index, "metric"], how="left", nulls_equal=True)
+    return with_label(limits, state.labels_of(statistic))
+
+
+def _left_of(without: str, total: str) -> Expr:
+    """The value without a fold: that of all rows, if none of them is in the fold."""
+    return (
+        pl.when(pl.col(without).is_null()).then(total).otherwise(pl.col(without).struct.field("value")).alias(without)
+    )
+
+
+def _by_range(frame: pl.DataFrame, metrics: Sequence[Metric]) -> Iterator[tuple[Range, pl.DataFrame]]:
+    """The rows of metrics that have the same range."""
+    for range in dict.fromkeys(m.range for m in metrics):
+        yield range, frame.filter(pl.col("metric").is_in([m.name for m in metrics if m.range == range]))
+
+
+def _without_each_fold(folds: State, metrics: Sequence[Metric]) -> pl.DataFrame:
+    """The estimates of each group without each of its folds, and the column ``fold``, the one left out."""
+    by = [c for c in folds.keys.columns if c != FOLD]
+    numbers = folds.keys[FOLD].unique().sort().cast(pl.Int64)
+    own, at_once = folds.keys.cast({FOLD: pl.Int64}), max(1, AT_ONCE // max(1, folds.cells))
+    parts = [estimate(roll_up(folds, by), metrics).clear().with_columns(pl.lit(None, pl.Int64).alias(FOLD))]
+    for start in range(0, len(numbers), at_once):
+        some = numbers[start : start + at_once]
+        rest = roll_up(_copies_without(folds, some), [*by, FOLD])
+        if by or rest.groups.height:
+            found = estimate(rest, metrics)
+        else:  # nothing is left without the only fold
+            found = estimate(roll_up(rest, []), metrics).with_columns(pl.lit(some[0], pl.Int64).alias(FOLD))
+        parts.append(found.join(own, on=[*by, FOLD], how="semi", nulls_equal=True).select(parts[0].columns))
+    return pl.concat(parts, how="vertical_relaxed")
+
+
+def _copies_without(folds: State, numbers: pl.Series) -> State:
+    """For each of some folds a copy of the groups that are not in it; their column ``fold`` is the one left out."""
+    kept = folds.groups[FOLD].to_numpy()[:, None] != numbers.to_numpy()
+    group, left_out = np.nonzero(kept)
+    place = np.cumsum(kept).reshape(kept.shape) - 1
+    keys = folds.keys[group].with_columns(numbers.gather(left_out).alias(FOLD))
+    tables = {}
+    for statistic in folds.statistics:
+        table, labels = folds.tables[statistic.name], len(folds.labels_of(statistic)) or 1
+        of_row, label = np.divmod(table[GROUP].to_numpy(), labels)
+        row, left_out = np.nonzero(kept[of_row])
+        number = place[of_row[row], left_out] * labels + label[row]
+        tables[statistic.name] = table[row].with_columns(pl.Series(GROUP, number, dtype=table.schema[GROUP]))
+    return replace(folds, groups=keys.with_row_index(GROUP), tables=tables)
