@@ -153,6 +153,12 @@ def test_an_empty_path_is_not_the_current_folder(source, tmp_path, monkeypatch):
     assert rows(".") == 2
 
 
+def test_a_folder_without_data_files_is_told(tmp_path):
+    (tmp_path / "readme.txt").write_text("hello")
+    with pytest.raises(sm.SourceError, match=rf"^Folder '{tmp_path}' has no data files\. Supported: \.parquet, "):
+        rows(tmp_path)
+
+
 def test_pipes_are_refused(tmp_path):
     os.mkfifo(tmp_path / "a.csv")
     with pytest.raises(sm.SourceError, match="is neither a file nor a folder"):

@@ -128,7 +128,8 @@ def expand(pattern: PathLike) -> list[Path]:
         raise SourceError("A path must not be empty. Pass '.' for the current folder.")
     path = Path(pattern).expanduser()
     if path.is_dir():
-        found = list(_inside(path))
+        if not (found := list(_inside(path))):
+            raise SourceError(f"Folder {str(pattern)!r} has no data files. Supported: {', '.join(KINDS)}.")
     elif path.is_file():
         found = [path]
     elif path.exists():
