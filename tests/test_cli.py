@@ -9,12 +9,14 @@ import sys
 from datetime import timedelta
 
 import click
+import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
 
 import streammetrics as sm
 from streammetrics.cli import evaluate, main
+from streammetrics.cli.root import with_options
 from streammetrics.cli.store import store_commands
 from streammetrics.demo import write_predictions
 from streammetrics.errors import Argument
@@ -622,11 +624,39 @@ def test_as_a_program(folder):
 
 def test_errors_name_options(tmp_path):
     given = [Argument("nulls", "drop"), Argument("confidence", 0.95), Argument("renormalize", True), Argument("by")]
-    assert [main._as_option(argument) for argument in given] == [
+    assert [main.as_option(argument) for argument in given] == [
         *("--nulls drop", "--confidence 0.95", "--renormalize", "--by")
     ]
-    assert main._as_option(Argument("one_vs_one", True)) == "--one-vs-one"
-    assert main._as_option(Argument("pairs", True)) == "pairs=True"
+    assert main.as_option(Argument("one_vs_one", True)) == "--one-vs-one"
+    assert main.as_option(Argument("pairs", True)) == "pairs=True"
+
+
+def test_notes_advise_options():
+    notes = {
+        "no interval: pass unit= for a confidence interval": "no interval: pass --unit for a confidence interval",
+        "if they share one score, pass\n   atoms=(1e-05,)": "if they share one score, pass\n   --atom 1e-05",
+        "days, pass independent=True.": "days, pass --independent.",
+        "pass pairs=True, pass q=(0.5,), by=5": "pass pairs=True, pass q=(0.5,), by=5",
+    }
+    assert [with_options(note) for note in notes] == list(notes.values())
+
+
+def test_notes_and_errors_of_commands_name_options(tmp_path):
+    scores = np.where(np.arange(40_000) % 10 == 0, 0.05, np.random.default_rng(0).random(40_000))
+    rows = pl.DataFrame({"y": np.arange(40_000) % 3 == 0, "p": scores})
+    rows.write_parquet(tmp_path / "a.parquet")
+    columns = ["--y-true", "y", "--y-score", "p", "--metric", "roc_auc"]
+    evaluate = ["evaluate", tmp_path / "a.parquet", *columns, "--capacity", 100]
+    for form in ("csv", "json", "markdown"):
+        assert "if they share one score, pass --atom 0.05" in run(*evaluate, "--format", form)
+    assert "--atom 0.05" not in run(*evaluate, "--atom", 0.05)
+    assert "--capacity must be at least 72 (8, plus 64 per atom), got 50." in run(
+        *evaluate[:-1], 50, "--atom", 0.05, code=2
+    )
+    assert "Error: --confidence must be between 0 and 1, got 95.0." in run(*evaluate, "--confidence", 95, code=2)
+    run(*evaluate, "--save", tmp_path / "a.state")
+    run("evaluate", tmp_path / "a.parquet", *columns, "--where", "p > 0.1", "--save", tmp_path / "b.state")
+    assert "pass --independent." in " ".join(run("compare", tmp_path / "a.state", tmp_path / "b.state").split())
     assert f"File '{tmp_path}/by=DE/a.csv' not found" in run("evaluate", tmp_path / "by=DE/a.csv", *COLUMNS, code=2)
 
 

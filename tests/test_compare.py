@@ -360,7 +360,7 @@ def test_reports_are_compared_by_the_metrics_asked_for():
 def test_different_numbers_of_rows_are_told():
     a, b = regression(HAND), regression(pl.DataFrame(HAND).head(3))
     assert compare(a, a).note is None
-    advice = "If their rows are independent, such as those of two days, compare them as independent."
+    advice = "If their rows are independent, such as those of two days, pass independent=True."
     told = f"The two evaluations have different numbers of rows{{}}. {advice}"
     assert compare(a, b, metrics=["mae"]).note == told.format(": 4 and 3")
     assert str(compare(a, b)).endswith(told.format(": 4 and 3"))

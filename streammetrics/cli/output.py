@@ -14,6 +14,7 @@ import polars.selectors as cs
 
 import streammetrics as sm
 from streammetrics.cli.markdown import add_to_summary, markdown
+from streammetrics.cli.root import with_options
 from streammetrics.report.nested import as_json
 from streammetrics.report.parts import sorted_by
 from streammetrics.system.writing import write_file
@@ -87,7 +88,8 @@ def write(frame: pl.DataFrame, text: str, form: str, output: Path | None) -> Non
 
 
 def print_or_save(text: str, output: Path | None) -> None:
-    """Print a text, or write it to a file if one is given."""
+    """Print a text, or write it to a file if one is given, with notes that advise options."""
+    text = with_options(text)
     if output is None:
         echo(text)
     else:

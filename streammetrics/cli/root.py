@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable
 from typing import IO, Any
@@ -11,6 +12,8 @@ import click
 from streammetrics.errors import Argument, StreamMetricsError
 from streammetrics.text import escaped
 from streammetrics.version import __version__
+
+ADVISED = re.compile(r"\b([Pp]ass\s+)([a-z_]+)=(?:(True)\b|\(([^\s(),]+),\))?")  # by a note
 
 
 class Failure(click.ClickException):
@@ -44,18 +47,28 @@ class Commands(click.Group):
         except KeyboardInterrupt:
             raise Interrupted from None
         except StreamMetricsError as error:
-            raise Failure(error.worded(self._as_option).partition("\n")[0]) from error
+            raise Failure(error.worded(self.as_option).partition("\n")[0]) from error
         except OSError as error:
             raise Failure(escaped(str(error).partition("\n")[0])) from error
 
-    def _as_option(self, argument: Argument) -> str:
-        """An argument as an option, if a command has it: ``--nulls drop`` for ``nulls='drop'``."""
+    def as_option(self, argument: Argument) -> str:
+        """Return an argument as an option, if a command has it: ``--nulls drop`` for ``nulls='drop'``."""
         parameters = [p for command in self.commands.values() for p in command.params]
         options = {p.name: p.opts[0] for p in parameters if isinstance(p, click.Option)}
         if argument.name not in options:
             return str(argument)
         flag = argument.value is None or argument.value is True
         return options[argument.name] if flag else f"{options[argument.name]} {shlex.quote(str(argument.value))}"
+
+
+def with_options(text: str) -> str:
+    """Return text whose notes advise options: ``pass --unit`` for ``pass unit=``, and ``--atom 0.1`` for a tuple."""
+
+    def option(found: re.Match[str]) -> str:
+        advised = main.as_option(Argument(found[2], True if found[3] else found[4]))
+        return found[1] + advised if advised.startswith("--") else found[0]
+
+    return ADVISED.sub(option, text)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -284,7 +284,7 @@ def _referred(state: State, window: str, reference: str | tuple[Any, Any]) -> St
         return _before_each(state, window, reference)
     if len(reference) != 2:
         raise SpecificationError(
-            f"reference= must be a duration such as '28d' or a (start, end) pair, got {reference!r}."
+            Argument("reference"), f" must be a duration such as '28d' or a (start, end) pair, got {reference!r}."
         )
     return _between(state, window, *reference)
 
@@ -305,7 +305,7 @@ def _before_each(state: State, window: str, length: str) -> State:
     starts = earlier(windows, length)
     if not (starts < windows).all():
         raise SpecificationError(
-            f"reference={length!r} is too short for window {window!r}. Use a longer duration, such as '7d'."
+            Argument("reference", length), f" is too short for window {window!r}. Use a longer duration, such as '7d'."
         )
     rest = [c for c in state.keys.columns if c != window]
     begins = state.keys[window].to_physical()
@@ -324,7 +324,8 @@ def _time(given: Any) -> datetime:
     time = moment(given)
     if time is None or time.tzinfo is not None:
         raise SpecificationError(
-            f"reference= must have dates or datetimes without a time zone, such as '2026-01-31', got {given!r}."
+            Argument("reference"),
+            f" must have dates or datetimes without a time zone, such as '2026-01-31', got {given!r}.",
         )
     return time
 

@@ -34,7 +34,7 @@ ROUNDING = 1e-12
 FEW = 5  # metrics that text shows of each group
 REMEDY = "For paired confidence intervals, evaluate only rows that both models have scored: filter out null scores."
 NOTHING_IN_COMMON = "The two have no group in common. Roll them up to columns whose values they share."
-APART = "If their rows are independent, such as those of two days, compare them as independent."
+APART = "If their rows are independent, such as those of two days, pass independent=True."
 
 
 @dataclass(frozen=True)

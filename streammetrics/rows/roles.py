@@ -279,10 +279,10 @@ def plain_labels(labels: Iterable[Any]) -> tuple[Any, ...]:
         series = pl.Series(given, dtype=pl.Object)
     if isinstance(labels, str) or (given and series.dtype not in LABELS):
         raise SpecificationError(
-            f"labels= must be two or more strings, numbers, or Booleans of one type, got {few(given)}."
+            Argument("labels"), f" must be two or more strings, numbers, or Booleans of one type, got {few(given)}."
         )
     if series.null_count() or (series.dtype.is_float() and series.is_nan().any()):
-        raise SpecificationError(f"labels= must not contain null or NaN, got {few(given)}.")
+        raise SpecificationError(Argument("labels"), f" must not contain null or NaN, got {few(given)}.")
     if series.n_unique() < len(series):
         raise SpecificationError(f"Label {series.filter(series.is_duplicated())[0]!r} is repeated.")
     return tuple(series.to_list())

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from streammetrics import kernels
 from streammetrics.arguments import whole
-from streammetrics.errors import SpecificationError
+from streammetrics.errors import Argument, SpecificationError
 from streammetrics.kernels.numpy import Labels
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind, several
@@ -44,7 +44,7 @@ class Thresholded(Summed):
         except (TypeError, ValueError):
             found = (nan,)
         if len(set(found)) < len(found) or not all(t == t for t in found):
-            raise SpecificationError(f"thresholds= must be distinct numbers, got {self.thresholds!r}.")
+            raise SpecificationError(Argument("thresholds"), f" must be distinct numbers, got {self.thresholds!r}.")
         whole("the number of thresholds", len(found), most=1_000_000)
         object.__setattr__(self, "thresholds", found)
 
