@@ -115,7 +115,7 @@ class Reader:
             return column
         if column.dtype == pl.Null:
             return column.cast(pl.Boolean)
-        self._refuse_text(column, at_most=0.5)  # more are labels
+        self._refuse_text(column, labels=True)
         if not column.dtype.is_numeric():
             raise ColumnError(f"Column {name!r} must be Boolean or 0/1, got {column.dtype}. ", *NAME_LABELS, ".")
         if column.dtype in INTEGERS and extent(column) in ((0, 0), (0, 1), (1, 1), NOTHING):
@@ -298,23 +298,23 @@ class Reader:
         return column, found
 
     def _as_floats(self, column: pl.Series) -> pl.Series:
-        self._refuse_text(column, at_most=1.0)
+        self._refuse_text(column)
         if not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
             cast = " Cast it to Float64." if column.dtype == pl.String else ""
             raise ColumnError(f"Column {column.name!r} must be numeric, got {column.dtype}.{cast}")
         return column if column.dtype.is_float() else column.cast(pl.Float64)
 
-    def _refuse_text(self, column: pl.Series, at_most: float) -> None:
-        """Reject text among numbers, which makes a column of a file a column of strings, in a share of the rows."""
+    def _refuse_text(self, column: pl.Series, labels: bool = False) -> None:
+        """Reject text among numbers, which makes a column of a file a column of strings. Labels can be mostly text."""
         if column.dtype != pl.String:
             return
         wrong = column.is_not_null() & column.cast(pl.Float64, strict=False).is_null()
-        if wrong.any() and wrong.sum() <= at_most * len(column):
+        few = 2 * int(wrong.sum()) < len(column)
+        if wrong.any() and (few or not labels):
             first = column.filter(wrong)[0]
             if DECIMAL_COMMA.fullmatch(first):
                 advice: tuple[Part, ...] = (COMMAS.format(_sql(column.name)),)
             else:
-                few = 2 * int(wrong.sum()) < len(column)
                 advice = null_instead_of(first) if few else ("Pass a numeric column",)
             self._refuse(column, wrong, "text that is not a number", *advice)
 
