@@ -463,7 +463,8 @@ def test_a_window_is_replaced(days):
     assert run(*replace, "2026-01-05", "--batch-id", "corrected") == "corrected: nothing to replace\n"
     assert sm.MetricStore(days / "history").windows()["rows"].to_list() == [667, 667]
     assert "--batch-id" in run(*replace, "2026-01-05", code=2)
-    assert "6 groups have another window" in run(*replace, "2026-01-06", "--batch-id", "wrong", code=2)
+    found = run(*replace, "2026-01-06", "--batch-id", "wrong", code=2)
+    assert "6 groups have another window 'day' than the replaced one: '2026-01-05'." in found
     assert run(*replace, "2026-01-05", "--until", "2026-01-07", "--batch-id", "both") == "both: replaced\n"
     assert sm.MetricStore(days / "history").windows()["rows"].to_list() == [667]
 
@@ -529,6 +530,13 @@ def test_check_until(history):
     assert run("store", "check", "history", "rules.toml", "--until", "2027-01-01", code=1).count("undefined") == 1
 
 
+def test_a_time_range_without_windows_is_told(history):
+    told = "Error: The history at history has no windows in this time range. Newest window: 2026-01-06.\n"
+    assert run("store", "report", "history", "--since", "2027-01-01", code=2) == told
+    assert run("store", "report", "history", "--until", "2025-01-01", "--every", "1w", code=2) == told
+    assert run("store", "page", "history", "--since", "2027-01-01", "-o", "page.html", code=2) == told
+
+
 def test_windows_compact_and_retain(history):
     run("store", "append", "history", "monday.state", "--batch-id", "again")
     before = run("store", "windows", "history").splitlines()
@@ -539,10 +547,10 @@ def test_windows_compact_and_retain(history):
         ["2026-01-06", "6", "667", "6"],
     ]
     report = run("store", "report", "history", "--format", "json")
-    assert run("store", "compact", "history") == ""
+    assert run("store", "compact", "history") == "history: 18 parts, now 12\n"
     assert run("store", "report", "history", "--format", "json") == report
     assert history.windows()["parts"].to_list() == [6, 6]
-    assert run("store", "retain", "history", "--since", "2026-01-06") == ""
+    assert run("store", "retain", "history", "--since", "2026-01-06") == "history: 2 windows, now 1\n"
     assert [row["day"] for row in json.loads(run("store", "windows", "history", "--format", "json"))] == ["2026-01-06"]
     assert run("store", "append", "history", "monday.state").endswith("nothing to add\n")
 

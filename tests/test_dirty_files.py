@@ -91,6 +91,16 @@ def test_a_bad_row_has_one_place_whatever_the_others_are(others, options, folder
     assert (OUTSIDE if "-inf" not in others.values() else OUTSIDE.replace("in 1 of", "in 2 of")) in found
 
 
+@pytest.mark.parametrize("column", ["y", "p"])
+def test_nan_is_not_shown_as_null(column, folder):
+    rows = pl.DataFrame({"y": [0.0, 1.0] * 5, "p": [0.2, 0.7] * 5})
+    rows.with_columns(pl.when(pl.int_range(10) == 3).then(float("nan")).otherwise(column).alias(column)).write_csv(
+        "n.csv"
+    )
+    message = evaluate("--y-true", "y", "--y-score", "p", file="n.csv", code=2)
+    assert "contains null or NaN in 1 of 10 rows (first: nan at row 3 (line 5) of n.csv)" in message
+
+
 def test_a_bad_row_among_filtered_rows(folder):
     write({500: "1.2"})
     where = ("--where", "customer_region = 'north' OR model_score > 1")

@@ -341,7 +341,7 @@ def test_faults_are_named(stores, tmp_path):
     quality, scores = stores
     path = tmp_path / "a.html"
     for error, message, options in (
-        (sm.StateError, "no windows to show", {"since": "2030-01-01"}),
+        (sm.StateError, "no windows in this time range. Newest window: ", {"since": "2030-01-01"}),
         (sm.MetricError, "mae", {"metrics": ["mae"]}),
         (sm.SpecificationError, "'by' cannot contain the window", {"rules": sm.Rule("rows >= 1", by="day")}),
         (sm.SpecificationError, "scores=", {"rules": sm.Rule("accuracy >= 1", before_labels=True)}),

@@ -122,7 +122,10 @@ def store_report(
     output: Path | None,
 ) -> None:
     """Show the metrics of a history for any time range and segments."""
-    acc = sm.MetricStore(uri).query(since, until, by=by, every=every)
+    store = sm.MetricStore(uri)
+    acc = store.query(since, until, by=by, every=every)
+    if not acc.seen and (since or until) and len(starts := store.windows().to_series().drop_nulls()):
+        raise Failure(f"The history at {uri} has no windows in this time range. Newest window: {starts[-1]}.")
     report = acc.finalize(metrics or None, confidence=confidence)
     show(report if model is None else of_model(report, model), form, output, sort=sort)
 
@@ -252,7 +255,10 @@ def store_compact(uri: str) -> None:
 
     Results do not change.
     """
-    sm.MetricStore(uri).compact()
+    store = sm.MetricStore(uri)
+    before = store.windows()["parts"].sum()
+    store.compact()
+    click.echo(f"{uri}: {before:,} parts, now {store.windows()['parts'].sum():,}")
 
 
 @command("retain", "streammetrics store retain history --since 2025-01-01", of=store_commands)
@@ -260,7 +266,10 @@ def store_compact(uri: str) -> None:
 @click.option("--since", required=True, help="First window to keep, such as 2026-01-31.")
 def store_retain(uri: str, since: str) -> None:
     """Drop old windows of a history."""
-    sm.MetricStore(uri).retain(since)
+    store = sm.MetricStore(uri)
+    before = store.windows().height
+    store.retain(since)
+    click.echo(f"{uri}: {before:,} windows, now {store.windows().height:,}")
 
 
 def _run(command: str, verdicts: pl.DataFrame) -> None:

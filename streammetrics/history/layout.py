@@ -18,6 +18,7 @@ from streammetrics.errors import Argument, ColumnError, DataError, MergeError, S
 from streammetrics.rows.codes import find
 from streammetrics.system.foreign import translated
 from streammetrics.system.lazy import pa
+from streammetrics.text import few
 from streammetrics.times import instant, moment, require_length
 
 STATE = "streammetrics.state"  # of the table's configuration: the empty accumulator in base64
@@ -250,9 +251,12 @@ class Layout:
             raise SpecificationError(Argument("window"), f" must be a date, as in the store, got {given!r}.")
         window, upper = pl.col(self.window), "<" if isinstance(given, tuple) else "<="
         inside = (window >= start) & ((window < end) if upper == "<" else (window <= end))
-        others = self.rows(acc).filter(~inside.fill_null(False)).height
-        if others:
-            raise DataError(f"{others:,} groups have another window {self.window!r} than the replaced one.")
+        others = self.rows(acc).filter(~inside.fill_null(False))[self.window]
+        if len(others):
+            found = few(map(str, others.unique().sort()))
+            raise DataError(
+                f"{len(others):,} groups have another window {self.window!r} than the replaced one: {found}."
+            )
         column = quoted(self.window)
         return f"{column} >= '{start.isoformat()}' AND {column} {upper} '{end.isoformat()}'"
 

@@ -188,13 +188,14 @@ def _windows(history: Windows, scores: Windows | None, since: Any, until: Any) -
     found = [own.starts for own in (history, scores) if own is not None]
     if found[0].dtype != found[-1].dtype or found[0].name != found[-1].name:
         raise SpecificationError("Both histories must have the same window column, of the same type.")
-    windows = pl.concat(found).unique().sort()
+    windows = every = pl.concat(found).unique().sort()
     if since is not None:
         windows = windows.filter(clock(windows) >= time_of(since, windows)[0])
     if until is not None:
         windows = windows.filter(clock(windows) < time_of(until, windows)[0])
     if windows.is_empty():
-        raise StateError(f"The history at {history.uri} has no windows to show.")
+        newest = "" if every.is_empty() else f" in this time range. Newest window: {every[-1]}"
+        raise StateError(f"The history at {history.uri} has no windows{newest}.")
     after(windows)  # which must be a time
     return windows
 

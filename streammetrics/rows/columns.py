@@ -107,8 +107,8 @@ class Reader:
     def flags(self, column: pl.Series) -> pl.Series:
         """A binary label column as Boolean."""
         name = column.name
-        column = self._nan_to_null(column)
-        self._refuse_nulls(column)
+        column, given = self._nan_to_null(column), column
+        self._refuse_nulls(column, given)
         if self.roles.positive is not None:
             return self._named_labels(column)
         if column.dtype == pl.Boolean:
@@ -290,7 +290,7 @@ class Reader:
         if found[0] != found[0]:
             column = column.fill_nan(None)
             found = extent(column)
-        self._refuse_nulls(column)
+        self._refuse_nulls(column, given)
         if given.dtype.is_integer() and max(-found[0], found[1]) >= EXACT:
             wrong = column.cast(pl.Int128, strict=False) != given.cast(pl.Int128, strict=False)
             advice = "Subtract an offset, or round them by casting the column to Float64"
@@ -325,11 +325,11 @@ class Reader:
         total = column.sum()
         return column.fill_nan(None) if total != total else column  # NaN propagates to the sum, which is cheap
 
-    def _refuse_nulls(self, column: pl.Series) -> None:
+    def _refuse_nulls(self, column: pl.Series, given: pl.Series | None = None) -> None:
+        """Reject nulls, which are NaN in a given column."""
         if self.roles.nulls == "raise" and column.null_count():
-            self._refuse(
-                column, column.is_null(), "null or NaN", "Fill the values, or pass ", Argument("nulls", "drop")
-            )
+            shown, advice = column if given is None else given, ("Fill the values, or pass ", Argument("nulls", "drop"))
+            self._refuse(shown, column.is_null(), "null or NaN", *advice)
 
     def _refuse_far_times(self, column: pl.Series) -> None:
         """Reject dates and times outside the range of Python, and durations that do not fit microseconds."""
