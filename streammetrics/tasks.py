@@ -7,6 +7,7 @@ them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Any, Literal
 
 from streammetrics.accumulator import Accumulator
@@ -493,8 +494,14 @@ def _pairs(*columns: Any) -> tuple[tuple[str, str], ...]:
 
 def _thresholds(given: Sequence[float] | None, domain: Domain) -> tuple[float, ...]:
     """Decision thresholds."""
-    default = 0.5 if domain == "probability" else 0.0
-    return (default,) if given is None else several(given)
+    if given is None:
+        return (0.5 if domain == "probability" else 0.0,)
+    found = several(given)
+    beyond = [t for t in found if isinstance(t, int | float) and (t < 0 or t > 1) and abs(t) != inf]
+    if domain == "probability" and beyond:  # infinite thresholds come from ROC curves
+        range_of = f" must be between 0 and 1 for probabilities, got {beyond[0]}. Pass "
+        raise SpecificationError(Argument("thresholds"), range_of, Argument("domain", "real"), " for other scores.")
+    return found
 
 
 def _bins(given: int | None, by: Column | Sequence[Column], default: int) -> int:

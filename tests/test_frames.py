@@ -315,6 +315,11 @@ def test_bad_input_is_refused_and_loses_nothing(data, options, error, message):
         ({"capacity": 7}, "at least 8"),
         ({"capacity": 1e4}, "capacity= must be an integer, got 10000.0"),
         ({"capacity": 0}, "capacity= must be at least 8"),
+        (
+            {"thresholds": [0.3, 30]},
+            "thresholds= must be between 0 and 1 for probabilities, got 30. Pass domain='real'",
+        ),
+        ({"thresholds": -0.1}, "thresholds= must be between 0 and 1 for probabilities, got -0.1."),
         ({"calibration_bins": 2.5}, "calibration bins must be an integer"),
         ({"atoms": [2.0]}, "outside the domain"),
         ({"domain": "margin"}, "domain= must be"),
