@@ -118,7 +118,7 @@ def test_where_there_are_no_limits(value, error, range):
     assert both(value, error, 1.96, range) == (None, None)
 
 
-@pytest.mark.parametrize("confidence", [-0.5, 0, 1, 1 - 1e-16, 95, math.nan])
+@pytest.mark.parametrize("confidence", [-0.5, 0, 1, 95, math.nan])
 def test_confidences_that_cannot_be(confidence):
     x = pl.col("x")
     for interval in (wilson_interval, jackknife_interval):
