@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -18,6 +19,7 @@ MAGIC = {  # last bytes of whole files
     b"ARROW1": ("Arrow IPC", (".arrow", ".ipc", ".feather")),
 }
 ENCRYPTED = b"PARE"
+OF_LINES = re.compile("malformed|more fields|utf-8|could not parse", re.IGNORECASE)  # in errors of Polars
 UNPARSED = re.compile(  # by Polars, in a file that is whole
     r"could not parse `(?P<text>.*)` as dtype `[iuf]\d+` at column '(?P<column>.*)' \("
 )
@@ -27,7 +29,7 @@ def diagnosis(files: Files, columns: Sequence[str], error: str) -> str:
     """The first file that cannot be read, and why; else all of them, and the error."""
     try:
         path = files.paths[0] if len(files.paths) == 1 else _unreadable(files, columns)
-        found = _difference(files.paths, columns) if path is None else f"{path}: {_damage(path, error) or error}"
+        found = _difference(files, columns) if path is None else f"{path}: {_damage(path, error) or error}"
     except UNREADABLE:  # such as a file that is being deleted
         found = None
     return found or f"{files.name}: {error}"
@@ -37,7 +39,7 @@ def _unreadable(files: Files, columns: Sequence[str]) -> Path | None:
     """The first file that cannot be read by itself."""
     for path in files.paths:
         try:
-            plan = Files((path,)).scan()
+            plan = replace(files, paths=(path,)).scan()
             used = [name for name in plan.collect_schema() if name in columns or not columns]
             for _ in plan.select(used).collect_batches():
                 pass
@@ -48,12 +50,12 @@ def _unreadable(files: Files, columns: Sequence[str]) -> Path | None:
 
 def _damage(path: Path, error: str) -> str | None:
     """What is wrong with the content of a file, and the fix."""
-    if not path.is_file() or UNPARSED.search(error):
+    if not path.is_file():
         return None
     if not path.stat().st_size:
         return "the file is empty."
     if path.suffix.lower() in CSV:
-        return _damage_of_csv(path)
+        return _damage_of_csv(path) if OF_LINES.search(error) and not UNPARSED.search(error) else None
     for magic, (kind, suffixes) in MAGIC.items():
         if path.suffix.lower() in suffixes and not _ends_with(path, magic, ENCRYPTED):
             return f"the file is truncated, or not in {kind} format. Write or copy it again."
@@ -90,12 +92,12 @@ def _damage_of_csv(path: Path) -> str | None:
     return None
 
 
-def _difference(paths: Sequence[Path], columns: Sequence[str]) -> str | None:
+def _difference(files: Files, columns: Sequence[str]) -> str | None:
     """The first file whose columns differ from those of the first one."""
-    first, *others = paths
-    wanted = Files((first,)).scan().collect_schema()
+    first, *others = files.paths
+    wanted = replace(files, paths=(first,)).scan().collect_schema()
     for path in others:
-        found = Files((path,)).scan().collect_schema()
+        found = replace(files, paths=(path,)).scan().collect_schema()
         used = list(columns or wanted)
         every = path.suffix.lower() in CSV  # whose columns must be equal, even those that are not in use
         names = (list(found), list(wanted)) if every else ([name for name in used if name in found], used)
