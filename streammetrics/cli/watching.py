@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from streammetrics.accumulator import Accumulator
+from streammetrics.cli.root import with_options
 from streammetrics.pipeline import BATCH, accumulate
 from streammetrics.report.report import Report
 from streammetrics.sources.files import Files
@@ -65,7 +66,7 @@ class View:
         width, height = shutil.get_terminal_size()
         elapsed = time.monotonic() - self._start
         meter = self._meter(rows, self._total, elapsed, ncols=width - 1, unit=" rows", unit_scale=True)
-        lines = [meter, "", *render(report.frame, report.by, width).split("\n")]
+        lines = [meter, "", *with_options(render(report.frame, report.by, width)).split("\n")]
         if self.is_terminal:
             self.close()
             lines = lines[: height - 1]
