@@ -21,6 +21,8 @@ def number(value: float | None, lower: float | None, upper: float | None) -> str
 
     >>> number(0.8541234, 0.8540, 0.8543), number(0.5, 0.5, 0.5), number(12000.0, None, None), number(None, None, None)
     ('0.8541', '0.5', '12,000', '–')
+    >>> number(0.452917, 0.452917, 0.453514)  # at the lower bound, where fewer decimals are outside
+    '0.45292'
     >>> number(1792.3, 1530.0, 2050.0), number(3712.552517, None, None)
     ('1,792', '3,712.553')
     """
@@ -31,7 +33,8 @@ def number(value: float | None, lower: float | None, upper: float | None) -> str
     if value.is_integer() and abs(value) < 1e15:
         return f"{value:,.0f}"
     if half := half_width(lower, upper):
-        return f"{value:z,.{max(0, min(MODEST, math.floor(-math.log10(half)) + 1))}f}"
+        decimals = max(0, min(MODEST, math.floor(-math.log10(half)) + 1))
+        return f"{value:z,.{decimals if _is_within(value, decimals, lower, upper) else digits(half)}f}"
     if not 1e-4 <= abs(value) < 1e15:
         return f"{value:.3g}"
     shown = f"{value:,.{max(0, MODEST - math.floor(math.log10(max(abs(value), 1))))}f}"
@@ -233,10 +236,18 @@ def _is_uncertain(row: Row) -> bool:
 
 
 def _is_inside(row: Row, decimals: int) -> bool:
-    """Whether a value with some decimals is within its interval, if it has one."""
-    if not _is_sampled(row):
+    """Whether a value with some decimals is within its interval, or else within its bounds, if it has any."""
+    if row["value"] is None:
         return True
-    return bool(row["ci_lower"] <= round(row["value"], decimals) <= row["ci_upper"])
+    ends = ("ci_lower", "ci_upper") if _is_sampled(row) else ("lower", "upper")
+    return _is_within(row["value"], decimals, *(row[end] for end in ends))
+
+
+def _is_within(value: float, decimals: int, lower: float | None, upper: float | None) -> bool:
+    """Whether a value with some decimals is between two numbers that differ, if there are any."""
+    if lower is None or upper is None or not lower < upper:
+        return True
+    return lower <= round(value, decimals) <= upper
 
 
 def _is_sampled(row: Row) -> bool:
