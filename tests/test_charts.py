@@ -254,6 +254,20 @@ def test_calibration_in_bins_of_equal_size(report):
         sm.binary(y_true="y", y_score="p", domain="real").update(rare).finalize().curve("quantile_calibration")
 
 
+@pytest.mark.parametrize("chart", [charts.calibration, charts.quantile_calibration])
+def test_intervals_do_not_leave_the_plot(chart):
+    """The interval of a bin with few rows can be many times as long as the axis."""
+    random = np.random.default_rng(0)
+    p = random.beta(1, 60, 20_000).clip(max=0.09)
+    rows = {"y": np.append(random.random(len(p)) < p, False), "p": np.append(p, 0.15)}
+    rare = sm.binary(y_true="y", y_score="p").update(rows).finalize(confidence=0.95)
+    picture = chart(rare)
+    longest = layer(picture, "interval")["y2"].max()
+    assert (longest > 4 * picture.y.high) == (chart is charts.calibration) == ("cut off" in picture.caption)
+    assert "95% confidence intervals" in picture.caption
+    assert float(charts.as_svg(picture, "c").partition('viewBox="')[2].split()[3].strip('">')) < 420
+
+
 def test_confusion_matrices():
     labels = rng.choice([f"label {i:02d}" for i in range(40)], 3_000)
     guess = np.where(rng.random(3_000) < 0.8, labels, rng.permutation(labels))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 
 from streammetrics.charts.picture import Axis, Layer, Picture, Places, Scale, extent, line, lines_of
 from streammetrics.charts.series import Series, Source, count, curve_of, series_of
@@ -21,12 +22,12 @@ def calibration(source: Source, **keys: Any) -> Picture:
 
     A report with a confidence level shows the Wilson interval of each rate, for unweighted rows.
     """
-    series, bins, high = _bins(source, "calibration", keys)
+    series, bins = _bins(source, "calibration", keys)
+    high = _end(bins["x"], bins["y"])
     x, y = (Axis(title, 0.0, high) for title in (SCORE, RATE))
     below = _rows_of(bins, x, series.names)
-    layers = _layers(source, bins, high)
-    title = "Calibration in bins of equal width"
-    return Picture(title, x, y, layers, series.names, series.legend, series.note, DIAGONAL, below=below)
+    title, caption = "Calibration in bins of equal width", f"{DIAGONAL}{_told(source, bins, high)}"
+    return Picture(title, x, y, _layers(bins, high), series.names, series.legend, series.note, caption, below=below)
 
 
 def quantile_calibration(source: Source, **keys: Any) -> Picture:
@@ -34,42 +35,52 @@ def quantile_calibration(source: Source, **keys: Any) -> Picture:
 
     If positives are rare, the axes are square root axes.
     """
-    series, bins, high = _bins(source, "quantile_calibration", keys)
+    series, bins = _bins(source, "quantile_calibration", keys)
+    high = _end(bins["x"], bins["y"], *bins.select(cs.by_name("upper", require_all=False)))
     scale: Scale = "linear" if high == 1 else "root"
     said = "" if high == 1 else "; square root axes"
     x, y = (Axis(title, 0.0, high, scale) for title in (SCORE, RATE))
-    layers = _layers(source, bins, high)
     title, caption = (
         "Calibration in bins of equal size",
-        f"Each bin has about the same number of rows{said}. {DIAGONAL}",
+        f"Each bin has about the same number of rows{said}. {DIAGONAL}{_told(source, bins, high)}",
     )
-    return Picture(title, x, y, layers, series.names, series.legend, series.note, caption)
+    return Picture(title, x, y, _layers(bins, high), series.names, series.legend, series.note, caption)
 
 
-def _bins(source: Source, kind: str, keys: dict[str, Any]) -> tuple[Series, pl.DataFrame, float]:
-    """The series, their bins with rows as points, and the end of both axes."""
+def _bins(source: Source, kind: str, keys: dict[str, Any]) -> tuple[Series, pl.DataFrame]:
+    """The series, and their bins with rows as points, with ``lower`` and ``upper`` if their intervals are known."""
     series = series_of(source, curve_of(source, kind), keys)
     bins = series.frame.filter(pl.col("weight") > 0).with_columns(x="mean_score", y="observed_rate")
-    high = max(extent(bins["x"], bins["y"])[1], 0.0) if bins.height else 1.0
-    return series, bins, 1.0 if high > RARE else high
+    confidence = None if isinstance(source, pl.DataFrame) else source.confidence
+    if confidence is not None and bins.schema["weight"].is_integer():
+        weight = pl.col("weight").cast(pl.Float64)
+        lower, upper = wilson_interval(pl.col("y") * weight, weight, confidence)
+        bins = bins.with_columns(lower=lower, upper=upper)
+    return series, bins
 
 
-def _layers(source: Source, bins: pl.DataFrame, high: float) -> list[Layer]:
+def _end(*columns: pl.Series) -> float:
+    """The end of both axes, beyond some values."""
+    high = max(extent(*columns)[1], 0.0) if len(columns[0]) else 1.0
+    return 1.0 if high > RARE else high
+
+
+def _layers(bins: pl.DataFrame, high: float) -> list[Layer]:
     """The diagonal, the intervals if they are known, and a line with a dot for each bin."""
     text = pl.format("{} rows, mean score {}, observed rate {}", count("weight"), _short("x"), _short("y"))
     dots = bins.select("series", "x", "y", text=text)
     layers = [line((0, high), (0, high)), Layer("line", dots.select("series", "x", "y")), Layer("dot", dots)]
-    confidence = None if isinstance(source, pl.DataFrame) else source.confidence
-    if confidence is not None and bins.schema["weight"].is_integer():
-        layers.insert(1, Layer("interval", _intervals(bins, confidence)))
+    if "upper" in bins.columns:
+        layers.insert(1, Layer("interval", bins.select("series", "x", x2="x", y="lower", y2="upper")))
     return layers
 
 
-def _intervals(bins: pl.DataFrame, confidence: float) -> pl.DataFrame:
-    """From the lower to the upper limit of each rate."""
-    weight = pl.col("weight").cast(pl.Float64)
-    lower, upper = wilson_interval(pl.col("y") * weight, weight, confidence)
-    return bins.select("series", "x", x2="x", y=lower, y2=upper)
+def _told(source: Source, bins: pl.DataFrame, high: float) -> str:
+    """What the vertical lines are, and whether some leave the plot, as that of a bin of few rows can."""
+    if isinstance(source, pl.DataFrame) or source.confidence is None or "upper" not in bins.columns:
+        return ""
+    cut = ", cut off at the end of the axis" if (bins["upper"] > high).any() else ""
+    return f" Vertical lines: {source.confidence * 100:g}% confidence intervals{cut}."
 
 
 def _rows_of(bins: pl.DataFrame, x: Axis, names: tuple[str, ...]) -> Picture:

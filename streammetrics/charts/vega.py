@@ -116,7 +116,7 @@ def _marks(picture: Picture, layer: Layer, colours: dict[str, str], explore: boo
         return [
             {
                 **data,
-                "mark": {"type": "rule", "strokeWidth": 1 if many else 2, "opacity": 0.7},
+                "mark": {"type": "rule", "strokeWidth": 1 if many else 2, "opacity": 0.7, "clip": True},
                 "encoding": {**ends, **colour},
             }
         ]
