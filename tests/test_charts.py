@@ -363,6 +363,15 @@ def test_a_band_is_named_where_it_can_be_seen(report):
     assert report["roc_auc"].upper - report["roc_auc"].lower > 1e-3
 
 
+@pytest.mark.parametrize("kind", ["roc", "pr", "calibration", "quantile_calibration", "scores"])
+def test_legends_of_lines_are_lines_with_a_title(kind):
+    """With and without dots on the lines, and with a chart below."""
+    both = binary(y_score={"old": "p", "new": "q"}, thresholds=[0.5])
+    picture = getattr(charts, kind)(both, **({"model": "old"} if kind == "scores" else {}))
+    assert {*labels(picture)} >= {picture.legend, *picture.series}
+    assert charts.as_svg(picture, "c").count('d="M-12.2,0L12.2,0"') == 2
+
+
 def test_histograms_of_models_share_axes(models):
     one, other = (charts.scores(models, model=name) for name in ("logistic", "trees"))
     assert (one.x, one.y) == (other.x, other.y)

@@ -25,7 +25,7 @@ def calibration(source: Source, **keys: Any) -> Picture:
     series, bins = _bins(source, "calibration", keys)
     high = _end(bins["x"], bins["y"])
     x, y = (Axis(title, 0.0, high) for title in (SCORE, RATE))
-    below = _rows_of(bins, x, series.names)
+    below = _rows_of(bins, x, series)
     title, caption = "Calibration in bins of equal width", f"{DIAGONAL}{_told(source, bins, high)}"
     return Picture(title, x, y, _layers(bins, high), series.names, series.legend, series.note, caption, below=below)
 
@@ -83,12 +83,12 @@ def _told(source: Source, bins: pl.DataFrame, high: float) -> str:
     return f" Vertical lines: {source.confidence * 100:g}% confidence intervals{cut}."
 
 
-def _rows_of(bins: pl.DataFrame, x: Axis, names: tuple[str, ...]) -> Picture:
+def _rows_of(bins: pl.DataFrame, x: Axis, series: Series) -> Picture:
     """The number of rows of each bin, on a square root axis, which starts at 0 and shows small counts too."""
     most = float(bins["weight"].max() or 1)  # type: ignore[arg-type]
     path = lines_of(bins, _outline).with_columns(pl.col("x").clip(0, x.high))
     y = Axis("Rows (square root axis)", 0.0, most * 1.05, "root")
-    return Picture("Rows of each bin", x, y, [Layer("band", path), Layer("line", path)], names)
+    return Picture("Rows of each bin", x, y, [Layer("band", path), Layer("line", path)], series.names, series.legend)
 
 
 def _outline(bins: pl.DataFrame) -> tuple[Places, Places]:

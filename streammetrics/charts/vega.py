@@ -128,7 +128,8 @@ def _marks(picture: Picture, layer: Layer, colours: dict[str, str], explore: boo
         "stroke": colours["paper"],
         "strokeWidth": 0.8,
     }
-    shape = _by_series(picture, "shape", SHAPES)
+    shape = {"shape": {"field": "shape", "type": "nominal", "scale": None}}
+    shape = shape if _has_lines(picture) else _by_series(picture, "shape", SHAPES)
     return [{**data, "mark": mark | {"clip": True, "aria": True}, "encoding": {**colour, **shape, **TOLD}}]
 
 
@@ -166,6 +167,8 @@ def _values(picture: Picture, layer: Layer) -> list[dict[str, Any]]:
     if layer.kind == "dot":
         one = len(picture.series) < 2
         columns.append(frame.select(told=pl.col("text") if one else pl.format("{}: {}", "series", "text")).to_series())
+        shapes = dict(zip(picture.series, SHAPES, strict=False))
+        columns.append(frame["series"].replace_strict(shapes, default=SHAPES[0], return_dtype=pl.String).alias("shape"))
     if layer.kind == "cell":
         said = pl.format("actual {}, predicted {}: {} rows, {}", "y", "x", "count", "text")
         columns.append(frame.select(told=said).to_series())
@@ -233,5 +236,11 @@ def _by_series(picture: Picture, channel: str, values: Any) -> Spec:
     columns = 1 if max(map(len, names)) > 24 else 2 if max(map(len, names)) > 12 else 3
     legend = {"title": picture.legend or None, "orient": "top", "columns": columns, "labelLimit": 300}
     legend |= {"symbolStrokeWidth": 2, "symbolSize": 110, "symbolOpacity": 1}
+    legend |= {"symbolType": "stroke", "symbolSize": 600} if _has_lines(picture) else {}
     scale = {"domain": names, "range": list(values[: len(names)])}
     return {channel: {"field": "series", "type": "nominal", "scale": scale, "legend": legend, "sort": None}}
+
+
+def _has_lines(picture: Picture) -> bool:
+    """Whether series are lines, which the legend then shows, without the dots that are on some."""
+    return any(layer.kind == "line" for layer in picture.layers)
