@@ -363,6 +363,33 @@ def test_a_band_is_named_where_it_can_be_seen(report):
     assert report["roc_auc"].upper - report["roc_auc"].lower > 1e-3
 
 
+@pytest.fixture(scope="module")
+def rare():
+    """Rare positives, and a threshold that few of them reach."""
+    random = np.random.default_rng(0)
+    p = 1 / (1 + np.exp(7 - 1.4 * random.normal(size=200_000)))
+    rows = {"y": random.random(len(p)) < p, "p": p}
+    return sm.binary(y_true="y", y_score="p", thresholds=[0.07], capacity=512).update(rows).finalize()
+
+
+@pytest.mark.parametrize(("kind", "marks", "band"), [("roc", True, True), ("lift", False, False)])
+def test_captions_name_what_is_in_the_plot(rare, kind, marks, band):
+    """The lift begins at a share of 0.001 of the rows, and its bounds differ in a spike there."""
+    picture = getattr(charts, kind)(rare)
+    assert ("marks: thresholds" in picture.caption) == marks
+    assert ("shaded band" in picture.caption) == band
+
+
+def test_detection_errors_are_shown_up_to_the_rarest(rare):
+    picture = charts.det(rare)
+    for name, axis in (("x", picture.x), ("y", picture.y)):
+        dots = layer(picture, "dot")[name]
+        assert axis.low < dots.min() <= dots.max() < axis.high
+    assert picture.y.high > 0.995
+    assert "99.9%" not in labels(picture)
+    assert "99%" in labels(picture)
+
+
 @pytest.mark.parametrize("kind", ["roc", "pr", "calibration", "quantile_calibration", "scores"])
 def test_legends_of_lines_are_lines_with_a_title(kind):
     """With and without dots on the lines, and with a chart below."""

@@ -49,14 +49,13 @@ def det(source: Source, *, points: pl.DataFrame | None = None, **keys: Any) -> P
 
     It is empty if no threshold has both false positives and false negatives.
     """
-    smallest = curve_of(source, "det").select(pl.min_horizontal(c.filter(c > 0).min() for c in (FPR, FNR))).item()
-    low = min(0.01, max(1e-5, smallest or 0.01))
-    x = Axis("False positive rate (share of negatives)", low, 0.99, "probit", percent=True)
-    y = Axis("False negative rate (share of positives)", low, 0.99, "probit", percent=True)
+    rates = curve_of(source, "det").select(x=FPR, y=FNR).filter(pl.all_horizontal((pl.all() > 0) & (pl.all() < 1)))
+    x = Axis("False positive rate (share of negatives)", *_probit_ends(rates["x"]), "probit", percent=True)
+    y = Axis("False negative rate (share of positives)", *_probit_ends(rates["y"]), "probit", percent=True)
     series, _, _, layers, area = _ranking(
         source, "det", x, y, FPR, FNR, points, keys, "equal_error_rate", "equal error rate"
     )
-    if not any(_inside(layer.frame, x, y) for layer in layers if layer.kind == "line"):
+    if not _inside(layers, "line", x, y):
         layers, area = [], "no threshold has both false positives and false negatives"
     return _picture("Detection error tradeoff", series, x, y, layers, area, [], "lower and further left is better")
 
@@ -114,9 +113,8 @@ def _ranking(
 def _picture(
     title: str, series: Series, x: Axis, y: Axis, layers: list[Layer], area: str, lines: list[Layer], caption: str
 ) -> Picture:
-    dotted = any(layer.kind == "dot" for layer in layers)
-    banded = any(layer.kind == "band" and layer.frame.height for layer in layers)
-    told = [caption, *(["marks: thresholds"] if dotted else []), *([BAND] if banded else [])]
+    seen = {"dot": "marks: thresholds", "band": BAND}
+    told = [caption, *(said for kind, said in seen.items() if _inside(layers, kind, x, y))]
     caption = "; ".join(told)
     return Picture(
         title,
@@ -153,10 +151,16 @@ def _path(curve: pl.DataFrame, across: Expr, up: Expr) -> pl.DataFrame:
     return path.filter(pl.col("x").is_finite() & pl.col("y").is_finite())
 
 
-def _inside(path: pl.DataFrame, x: Axis, y: Axis) -> bool:
-    """Return whether a line has a point between the ends of both axes."""
-    within = (pl.col(name).is_between(axis.low, axis.high) for name, axis in (("x", x), ("y", y)))
-    return not path.filter(*within).is_empty()
+def _inside(layers: list[Layer], kind: str, x: Axis, y: Axis) -> bool:
+    """Return whether a mark of some kind has a point between the ends of both axes."""
+    within = [pl.col(name).is_between(axis.low, axis.high) for name, axis in (("x", x), ("y", y))]
+    return any(layer.frame.height and layer.frame.filter(*within).height for layer in layers if layer.kind == kind)
+
+
+def _probit_ends(rates: pl.Series) -> tuple[float, float]:
+    """The ends of an axis: 1% and 99%, or those of more extreme rates."""
+    low, high = (float(r) if r is not None else 0.5 for r in (rates.min(), rates.max()))  # type: ignore[arg-type]
+    return min(0.01, max(1e-5, low)), max(0.99, min(1 - 1e-5, high))
 
 
 def _band(source: Source, kind: str, series: Series, x: Axis, y: Axis, across: Expr, up: Expr) -> Layer:

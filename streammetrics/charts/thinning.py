@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from streammetrics.charts.picture import Axis, Places
 
 HALF_A_PIXEL = 0.5 / 600  # of a chart 600 pixels wide
+A_LINE = 2 / 300  # width of a line of a chart 300 pixels wide, as on a page
 
 
 def thinned(frame: pl.DataFrame, x: Axis, y: Axis) -> pl.DataFrame:
@@ -28,20 +29,32 @@ def thinned(frame: pl.DataFrame, x: Axis, y: Axis) -> pl.DataFrame:
 
 
 def seen_apart(a: pl.DataFrame, b: pl.DataFrame, x: Axis, y: Axis) -> bool:
-    """Return whether two lines are more than a pixel apart somewhere, so that the area between them is visible."""
+    """Return whether the area between two lines with ascending x is so wide that a line in it does not hide it."""
     names = a["series"].unique(maintain_order=True)
     places = [
         [(x.place(f.filter(series=name)["x"]), y.place(f.filter(series=name)["y"])) for f in (a, b)] for name in names
     ]
-    pixel = 2 * HALF_A_PIXEL
-    return any(max(_farthest(*one, *other), _farthest(*other, *one)) > pixel for one, other in places)
+    return any(_wide(one, other) > A_LINE for one, other in places)
 
 
-def _farthest(x: Places, y: Places, line_x: Places, line_y: Places) -> float:
-    """Largest distance of a point from a line."""
+def _wide(one: tuple[Places, Places], other: tuple[Places, Places]) -> float:
+    """Largest width of the area between two lines in the plot, by the distance of its middle from both."""
+    if not len(one[0]) or not len(other[0]):
+        return 0.0
+    at = np.unique(np.concatenate([one[0], other[0]]))
+    at = np.concatenate([at, (at[1:] + at[:-1]) / 2])
+    middle = (np.interp(at, *one) + np.interp(at, *other)) / 2
+    inside = (at >= 0) & (at <= 1) & (middle >= 0) & (middle <= 1)
+    away = [_away(at[inside], middle[inside], *line) for line in (one, other)]
+    return 2 * float(np.min(away, axis=0).max(initial=0.0))
+
+
+def _away(x: Places, y: Places, line_x: Places, line_y: Places) -> Places:
+    """Distances of points from a line."""
     parts = zip(line_x, line_y, line_x[1:], line_y[1:], strict=False)
-    away = [_distances(x, y, *ends) for ends in parts]
-    return float(np.nan_to_num(np.min(away, axis=0)).max()) if away and len(x) else 0.0
+    away = [_distances(x, y, *ends) for ends in parts] or [np.zeros(len(x))]
+    nearest: Places = np.nan_to_num(np.min(away, axis=0))
+    return nearest
 
 
 def needed(x: Places, y: Places, tolerance: float) -> NDArray[np.bool_]:

@@ -20,7 +20,7 @@ Spec: TypeAlias = dict[str, Any]
 
 WIDTH = 480
 ROW, BOX = 17, 26  # pixels of a name at an axis, and of a cell if there are many
-PROBITS = (1e-5, 1e-4, 1e-3, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99)
+PROBITS = (1e-5, 1e-4, 1e-3, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999, 0.9999)
 MANY = 130  # marks that would overlap
 WIDEST = 8e307  # whose double is finite
 NOT_XML = {0xFFFE: r"\ufffe", 0xFFFF: r"\uffff"}  # characters that are invalid in SVG
