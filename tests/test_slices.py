@@ -406,6 +406,17 @@ def test_the_page_has_a_section_if_there_is_something_to_search(saved):
     )
 
 
+@pytest.mark.parametrize(
+    ("metrics", "expected"),
+    [(["roc_auc"], "roc_auc"), (["roc_auc", "log_loss"], "log_loss"), (["ece"], "log_loss")],
+)
+def test_the_page_searches_slices_by_a_metric_that_it_shows(saved, metrics, expected):
+    report = sm.Accumulator.load(saved).finalize().showing(metrics)
+    text = page(report).split('id="failures"')[1].split("</section>")[0]
+    assert f"in which {expected} is significantly worse" in text
+    assert ("because slices cannot be ranked by the metrics shown" in text) == (expected not in metrics)
+
+
 def test_the_page_heads_the_slices_of_each_model_and_names_the_only_column_once():
     place = pl.int_range(pl.len()) % 12
     data = rows_of(failing=place.is_in([3, 5])).with_columns(q=pl.col("p").sqrt(), place=place)

@@ -18,7 +18,7 @@ from streammetrics.text import rows
 if TYPE_CHECKING:
     from streammetrics.report.report import Report
 
-LOSSES = ("log_loss", "mae", "accuracy")  # the first available one is used; all are fast for many groups
+LOSSES = ("log_loss", "mae", "accuracy")  # preferred metrics, in order
 MANY = 10  # groups of a single column
 SHOWN = 20
 
@@ -30,12 +30,18 @@ def failures(report: Report, models: list[str]) -> str:
     if not columns or (len(columns) == 1 and groups[columns[0]].n_unique() < MANY):
         return ""
     keys = groups.select(models).unique(maintain_order=True).to_dicts() if models else [{}]
-    for metric in LOSSES:
+    shown = [metric.name for metric in report.metrics if metric.better]
+    for metric in dict.fromkeys((*(loss for loss in LOSSES if loss in shown), *shown, *LOSSES)):
         try:
             found = [(key, report.slices(metric, **key)) for key in keys]
         except (MetricError, ReportError):
             continue
-        return _section(metric, columns, found)
+        other = (
+            ""
+            if metric in shown
+            else f"<p>Slices are ranked by {metric}, because slices cannot be ranked by the metrics shown.</p>"
+        )
+        return other + _section(metric, columns, found)
     return ""
 
 
