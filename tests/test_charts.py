@@ -208,6 +208,18 @@ def heights(picture, name):
     return np.append(edges[:-1], edges[-1] * (1 + 1e-12)), path["y"].to_numpy()[1:-1:2]
 
 
+@pytest.mark.parametrize(("zeros", "scale"), [(0, "log"), (0.1, "log"), (0.5, "linear")])
+def test_a_logarithmic_axis_can_lack_a_few_rows_at_zero(zeros, scale):
+    random = np.random.default_rng(0)
+    p = np.where(random.random(20_000) < zeros, 0, 10 ** random.uniform(-5, -1, 20_000))
+    picture = charts.scores(sm.predictions(y_score="p").update({"p": p}).finalize())
+    assert picture.x.scale == scale
+    assert ("beyond the ends of the axis, also those at 0" in picture.subtitle) == (zeros == 0.1)
+    if scale == "log":
+        assert 1e-5 <= picture.x.low < 2e-5
+        assert heights(picture, "all rows")[1].sum() == pytest.approx(1 - zeros, abs=0.02)
+
+
 def test_coarse_bins_are_spread_over_the_bars_they_span():
     p, y = rng.beta(2, 8, 100_000), rng.random(100_000) < 0.3
     batch = pl.DataFrame({"y": y, "p": p, "g": np.arange(len(p)) % 200})

@@ -16,6 +16,7 @@ BARS = 40
 CLASSES = ("negatives", "positives")
 OUTSIDE = 0.005  # of the rows can be beyond either end of the axis
 DECADES = 2  # powers of ten from which an axis is logarithmic
+ZEROS = 0.2  # share of the rows of a series that a logarithmic axis can lack because they are at 0
 
 
 def outlines(source: Source, kind: str, keys: Mapping[str, Any], title: str, what: str) -> Picture:
@@ -43,7 +44,8 @@ def outlines(source: Source, kind: str, keys: Mapping[str, Any], title: str, wha
     y = Axis("Rows (share of each series)", 0.0, 1.05 * float(high if isinstance(high, float) else 1.0), percent=True)
     path = lines_of(bars, _outline)
     layers = [Layer("band", path), Layer("line", path)]
-    notes = [f"{outside:.1%} of rows lie beyond the ends of the axis"] if outside >= 5e-4 else []
+    zeros = ", also those at 0" if axis.scale == "log" and (bins["lowest"] == 0).any() else ""
+    notes = [f"{outside:.1%} of rows lie beyond the ends of the axis{zeros}"] if outside >= 5e-4 else []
     coarse = _in_wide_bins(series.frame, axis)
     notes += (
         [f"{coarse:.0%} of rows were counted in bins wider than a bar and are spread evenly"] if coarse > 0.05 else []
@@ -77,6 +79,10 @@ def _axis(bins: pl.DataFrame, what: str) -> tuple[Axis, float]:
     low, top = float(first.min()), float(last.max())
     if low == top:
         low, top = low - (abs(low) * 0.5 or 0.5), top + (abs(top) * 0.5 or 0.5)
+    at_zero = reached.filter(pl.col("lowest") == 0).group_by("series").agg(pl.sum("own"))["own"]
+    if low == 0 and at_zero.le(ZEROS).all():
+        rest, _ = _axis(bins.filter(pl.col("lowest") > 0), what)
+        low = rest.low if rest.scale == "log" else low
     log = low > 0 and np.log10(top) - np.log10(low) > DECADES
     outside = (pl.col("highest") < low) | (pl.col("lowest") > top)
     beyond = pl.col("count").filter(outside).sum() / pl.col("count").sum()
