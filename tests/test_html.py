@@ -481,6 +481,18 @@ def test_nothing_of_a_comparison_is_wider_than_the_window(opened, width):
 
 
 @pytest.mark.browser
+def test_rows_on_a_phone_are_low_and_the_edge_of_a_wider_table_fades(opened):
+    window = opened(390, text=of_a_drift())
+    box = window.locator("[aria-label='table of metrics']")
+    heights = box.evaluate("box => [...box.querySelectorAll('tbody tr')].map(row => row.offsetHeight)")
+    assert max(heights) < 2 * min(heights)
+    mask = "box => getComputedStyle(box).maskImage"
+    assert "gradient" in box.evaluate(mask)
+    box.evaluate("box => { box.scrollLeft = 1e6; }")
+    window.wait_for_function("getComputedStyle(document.querySelector('.scroll')).maskImage === 'none'")
+
+
+@pytest.mark.browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("kind", ["evaluation", "drift"])
 def test_screen_readers_find_nothing_wrong(browser, text, tmp_path, scheme, kind):
