@@ -14,6 +14,7 @@ import streammetrics as sm
 from streammetrics import charts
 from streammetrics.charts.picture import COLOURS, MOST, Axis, Picture, line
 from streammetrics.charts.thinning import HALF_A_PIXEL, needed, thinned
+from streammetrics.charts.vega import specification
 from streammetrics.html import page
 
 SIZE = 4_000
@@ -266,6 +267,13 @@ def test_calibration_in_bins_of_equal_size(report):
         sm.binary(y_true="y", y_score="p", domain="real").update(rare).finalize().curve("quantile_calibration")
 
 
+def test_only_none_and_all_rows_are_0_and_100_percent():
+    sides = {"actual": ["n", "n", "p", "p"], "predicted": ["n", "p", "n", "p"]}
+    found = charts.confusion(pl.DataFrame({**sides, "count": [199_944, 56, 0, 129]}))
+    assert layer(found, "cell")["text"].to_list() == [">99.9%", "<0.1%", "0.0%", "100.0%"]
+    assert found.x.names == ("n", "p")
+
+
 @pytest.mark.parametrize("chart", [charts.calibration, charts.quantile_calibration])
 def test_intervals_do_not_leave_the_plot(chart):
     """The interval of a bin with few rows can be many times as long as the axis."""
@@ -288,10 +296,17 @@ def test_confusion_matrices():
     assert len(picture.x.names) == 24
     assert "24 labels with the most errors of 40" in picture.subtitle
     expected = many.confusion_matrix("actual").select(pl.col("actual", "predicted"), "share")
-    shown = layer(picture, "cell").filter(pl.col("share") > 0).rename({"x": "predicted", "y": "actual"})
+    cells = layer(picture, "cell").filter(pl.col("share") > 0)
+    shown = cells.select("share", predicted="label " + pl.col("x"), actual="label " + pl.col("y"))
     both = shown.join(expected, on=["actual", "predicted"], suffix="_expected")
     assert both.height == shown.height > 24
     assert (both["share"] - both["share_expected"]).abs().max() < 1e-12
+    assert picture.x.names[0].isdigit()
+    assert picture.x.title == "Predicted (label …)"
+    drawn = specification(picture)
+    assert drawn["width"] == drawn["height"]
+    assert drawn["encoding"]["x"]["axis"]["labelAngle"] == 0
+    assert specification(picture, width=300)["encoding"]["x"]["axis"]["labelAngle"] == -90
     two = layer(charts.confusion(binary(thresholds=[0.2, 0.5]), threshold=0.2), "cell")
     assert two.filter(x="positive", y="positive")["share"].item() == pytest.approx((P[Y] >= 0.2).mean())
     with pytest.raises(sm.ReportError, match="Pass threshold="):

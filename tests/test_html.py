@@ -125,6 +125,7 @@ def test_what_was_seen_and_left_out_is_told(report, text):
 def test_the_story_goes_from_what_matters_most_to_all_numbers(report):
     ids = re.findall('<h2 id="([a-z]+)"', page(report))
     assert ids == ["models", "results", "failures", "curves", "calibration", "decision", "segments", "groups", "all"]
+    assert "Below each count: its share of all rows." in page(report)
 
 
 def test_values_have_the_digits_of_their_intervals():

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import polars as pl
 
 from streammetrics import text
 from streammetrics.charts.picture import MOST, Axis, Layer, Picture, between, extent, line
-from streammetrics.charts.series import PLACE, Drawn, Series, series_of
+from streammetrics.charts.series import PLACE, Drawn, Series, series_of, shared
 from streammetrics.decimals import beside, interval
 from streammetrics.errors import ReportError
 from streammetrics.frame import ESTIMATE
@@ -110,18 +109,6 @@ def caterpillar(report: Drawn, metric: str | Metric, by: str | None = None, **ke
         how,
         " ".join(filter(None, ("Dotted line: all groups together.", better(found), _undefined(undefined)))),
     )
-
-
-def shared(names: list[str]) -> str:
-    """Return the common prefix of long names, up to the end of a word.
-
-    >>> shared(["shop 01", "shop 02", "shop 10"]), shared(["north", "northeast", "northwest"])
-    ('shop ', '')
-    """
-    first, last = (min(names), max(names)) if len(names) > 2 else ("", "")
-    differs = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)
-    words = re.match(r".*[^\w]", first[:differs])
-    return words[0] if words and len(words[0]) > 3 else ""
 
 
 def _segments(

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from streammetrics.charts.picture import Axis, Layer, Picture
-from streammetrics.charts.series import Series, Source, count, require_columns, require_none_called, series_of
+from streammetrics.charts.series import Series, Source, count, require_columns, require_none_called, series_of, shared
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.keys import matching
 
@@ -43,15 +43,20 @@ def confusion(source: Source, **keys: Any) -> Picture:
             count=pl.col("count").fill_null(0),
         )
     )
-    text = pl.format("{}%", (100 * pl.col("share")).round(1))
-    frame = joined.select("x", "y", "share", text=text, count=count("count"))
+    prefix = shared(shown)
+    labels = [pl.col(c).str.strip_prefix(prefix) for c in ("x", "y")]
+    frame = joined.select(*labels, "share", text=_percent("share"), count=count("count"))
+    x, y = (
+        Axis(f"{title} ({prefix}…)" if prefix else title, scale="names", names=tuple(n[len(prefix) :] for n in shown))
+        for title in ("Predicted", "Actual")
+    )
     note = f"the {LABELS} labels with the most errors of {len(names)}" if left_out else ""
     where = ", ".join(n for n in series.names if n != "all rows")
     at_threshold = f"threshold {cells['threshold'][0]:g}" if _one_threshold(cells) else ""
     return Picture(
         "Confusion matrix",
-        Axis("Predicted", scale="names", names=tuple(shown)),
-        Axis("Actual", scale="names", names=tuple(shown)),
+        x,
+        y,
         [Layer("cell", frame)],
         subtitle="; ".join(filter(None, (where, at_threshold, note))),
         caption="Each row sums to the rows with that actual label. Diagonal: recall. Off the diagonal: errors.",
@@ -78,6 +83,14 @@ def one_matrix(source: Source, keys: dict[str, Any]) -> tuple[pl.DataFrame, Seri
     series = series_of(source, cells, keys)
     series.require_one("confusion matrices")
     return cells, series
+
+
+def _percent(column: str) -> pl.Expr:
+    """Shares as percentages, of which only none and all are 0% and 100%."""
+    share = pl.col(column)
+    rounded = pl.format("{}%", (100 * share).round(1))
+    near_none = pl.when(share > 0, share < 0.0005).then(pl.lit("<0.1%"))
+    return near_none.when(share < 1, share >= 0.9995).then(pl.lit(">99.9%")).otherwise(rounded)
 
 
 def _one_threshold(cells: pl.DataFrame) -> bool:

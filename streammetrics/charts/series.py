@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
@@ -123,6 +124,18 @@ def count(column: str) -> pl.Expr:
     ['1,234', '0.1235']
     """
     return pl.col(column).map_elements(lambda n: f"{n:,.0f}" if n >= 100 else f"{n:,.4g}", return_dtype=pl.String)
+
+
+def shared(names: list[str]) -> str:
+    """Return the common prefix of long names, up to the end of a word.
+
+    >>> shared(["shop 01", "shop 02", "shop 10"]), shared(["north", "northeast", "northwest"])
+    ('shop ', '')
+    """
+    first, last = (min(names), max(names)) if len(names) > 2 else ("", "")
+    differs = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)
+    words = re.match(r".*[\W_]", first[:differs])
+    return words[0] if words and len(words[0]) > 3 else ""
 
 
 def curve_of(source: Source, kind: str) -> pl.DataFrame:

@@ -20,6 +20,7 @@ Spec: TypeAlias = dict[str, Any]
 
 WIDTH = 480
 ROW, BOX = 17, 26  # pixels of a name at an axis, and of a cell if there are many
+SLOPING = 16  # pixels between names that slope without touching
 PROBITS = (1e-5, 1e-4, 1e-3, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999, 0.9999)
 MANY = 130  # marks that would overlap
 WIDEST = 8e307  # whose double is finite
@@ -79,8 +80,9 @@ def _safe(part: Any) -> Any:
 def _panel(picture: Picture, colours: dict[str, str], width: int, explore: bool) -> Spec:
     height = width * 3 // 4
     if picture.y.names:
-        cell = max(BOX, width // 2 // len(picture.y.names)) if picture.x.names else ROW
-        height = max(len(picture.y.names) * cell, 2 * ROW)
+        names = len(picture.y.names)
+        cell = max(min(BOX, width / names), width // 2 // names) if picture.x.names else ROW
+        height = max(round(names * cell), 2 * ROW)
     place = {"x": _position("x", picture.x, width), "y": _position("y", picture.y, width)}
     place["y"]["axis"]["grid"] = not picture.x.names
     layers = [m for layer in picture.layers if layer.frame.height for m in _marks(picture, layer, colours, explore)]
@@ -140,7 +142,8 @@ TOLD = {"tooltip": {"field": "told", "type": "nominal"}, "description": {"field"
 def _cells(picture: Picture, colours: dict[str, str]) -> list[Spec]:
     """Cells shaded by their share, with the share and the count if there is room."""
     opacity = {"field": "share", "type": "quantitative", "scale": {"domain": [0, 1], "range": [0, 1]}, "legend": None}
-    square = {"type": "rect", "color": colours["cell"], "aria": True}
+    edge = {"stroke": colours["paper"], "strokeWidth": 1, "strokeOpacity": 1}  # between cells of the same shade
+    square = {"type": "rect", "color": colours["cell"], "aria": True, **edge}
     box = {"mark": square, "encoding": {"fillOpacity": opacity, **TOLD}}
     dark = {"test": "datum.share > 0.6", "value": colours["over"]}
     many = len(picture.x.names)
@@ -180,7 +183,8 @@ def _position(channel: str, axis: Axis, width: int) -> Spec:
     look: Spec = {"labelLimit": width // 3, "labelFlush": False}
     if axis.scale == "names":
         longest = max((len(name) for name in axis.names), default=0)
-        look["labelAngle"] = -45 if channel == "x" and longest * len(axis.names) * 6.5 > width else 0
+        sloping = -45 if len(axis.names) * SLOPING < width else -90
+        look["labelAngle"] = sloping if channel == "x" and longest * len(axis.names) * 6.5 > width else 0
         scale: Spec = {"domain": list(axis.names)}
         return {"field": channel, "type": "nominal", "title": axis.title, "sort": None, "scale": scale, "axis": look}
     low, high, kind = axis.low, axis.high, "linear"

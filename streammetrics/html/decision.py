@@ -36,7 +36,8 @@ def at_thresholds(total: Report) -> str:
         return ""
     keys = [c for c in counts.columns if c not in COUNTS and counts[c].null_count() < counts.height]
     listed = [[*_keys(row, keys), *_counts(row), *_rates(row)] for row in rows(_rated(counts).head(MOST))]
-    return _titled("Decisions at each threshold", [*keys, *CALLED, *RATES], listed)
+    header = [*keys, *CALLED, *RATES]
+    return _titled("Decisions at each threshold", header, listed, "Below each count: its share of all rows.")
 
 
 def highest_scores(total: Report) -> str:
@@ -118,8 +119,9 @@ def _column(found: list[dict[str, Any]], name: str) -> list[Cell]:
     return [Cell(text, number) for text, number in zip(padded(numbers), numbers, strict=True)]
 
 
-def _titled(title: str, header: Sequence[str], listed: list[list[Cell]]) -> str:
+def _titled(title: str, header: Sequence[str], listed: list[list[Cell]], note: str = "") -> str:
     """A table under its title; empty without rows."""
     if not listed:
         return ""
-    return f'<h3 class="over">{title}</h3>{scrolled(table(header, listed, title), title.lower())}'
+    told = f"<p>{note}</p>" if note else ""
+    return f'<h3 class="over">{title}</h3>{told}{scrolled(table(header, listed, title), title.lower())}'
