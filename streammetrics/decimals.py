@@ -176,13 +176,15 @@ def alike(rows: Sequence[Row], typical: int | None = None) -> list[str]:
     shown, values = [said(row) for row in rows], [row["value"] for row in rows]
     justified = [_decimals(text) for row, text in zip(rows, shown, strict=True) if _is_uncertain(row)]
     if justified:
-        decimals = median_high(justified)
+        usual = median_high(justified)
+        outside = [_decimals(text) for row, text in zip(rows, shown, strict=True) if not _is_bounded(row, usual)]
+        decimals = max([usual, *outside])
     elif typical is None or any(_is_large(value) for value in values):
         return padded(values)
     else:
         decimals = min(typical, max(map(_decimals, shown), default=0))
     return [
-        _shown(row["value"], text, decimals) if _is_inside(row, decimals) else text
+        text if _is_sampled(row) and not _is_inside(row, decimals) else _shown(row["value"], text, decimals)
         for row, text in zip(rows, shown, strict=True)
     ]
 
@@ -236,11 +238,15 @@ def _is_uncertain(row: Row) -> bool:
 
 
 def _is_inside(row: Row, decimals: int) -> bool:
-    """Whether a value with some decimals is within its interval, or else within its bounds, if it has any."""
-    if row["value"] is None:
+    """Whether a value with some decimals is within its interval."""
+    return _is_within(row["value"], decimals, row["ci_lower"], row["ci_upper"])
+
+
+def _is_bounded(row: Row, decimals: int) -> bool:
+    """Whether a value with some decimals is within its bounds, or has an interval, which matters more."""
+    if row["value"] is None or _is_sampled(row):
         return True
-    ends = ("ci_lower", "ci_upper") if _is_sampled(row) else ("lower", "upper")
-    return _is_within(row["value"], decimals, *(row[end] for end in ends))
+    return _is_within(row["value"], decimals, row["lower"], row["upper"])
 
 
 def _is_within(value: float, decimals: int, lower: float | None, upper: float | None) -> bool:

@@ -44,7 +44,7 @@ def outlines(source: Source, kind: str, keys: Mapping[str, Any], title: str, wha
     y = Axis("Rows (share of each series)", 0.0, 1.05 * float(high if isinstance(high, float) else 1.0), percent=True)
     path = lines_of(bars, _outline)
     layers = [Layer("band", path), Layer("line", path)]
-    zeros = ", also those at 0" if axis.scale == "log" and (bins["lowest"] == 0).any() else ""
+    zeros = ", including those at 0" if axis.scale == "log" and (bins["lowest"] == 0).any() else ""
     notes = [f"{outside:.1%} of rows lie beyond the ends of the axis{zeros}"] if outside >= 5e-4 else []
     coarse = _in_wide_bins(series.frame, axis)
     notes += (
