@@ -197,8 +197,20 @@ def test_cards_do_not_say_the_name_twice():
     acc = sm.regression(y_true="y", y_pred="p").update({"y": [1.0, 2.0], "p": [1.0, 3.0]})
     text = page(acc.finalize(["mae", "absolute_error_quantile(q=0.9)"]))
     assert text.count("Mean absolute error") == 2  # the card, and the table of all numbers
-    assert '<p class="what">Lower is better.</p>' in text
+    assert (
+        '<p class="what">The mean distance of predictions from true values, in their units. Lower is better.</p>'
+        in text
+    )
     assert "See quantile" not in text
+
+
+def test_cards_have_the_notes_of_values_and_the_options_in_use():
+    acc = sm.multiclass(y_true="y", y_pred="z").update({"y": ["a", "b", "c"], "z": ["a", "b", "a"]})
+    text = page(acc.finalize(["precision(average=macro)"]))
+    assert '<span class="sure">undefined for 1 of 3 labels</span>' in text
+    scores = {"y": [0, 1, 1], "p": [0.1, 0.6, 0.7]}
+    report = sm.binary(y_true="y", y_score="p").update(scores).finalize(["recall_at_fpr"])
+    assert "linearly interpolated ROC curve. Default: fpr=0.01. Higher is better." in page(report)
 
 
 def test_the_highest_scores_have_the_precision_recall_and_lift_of_their_rows():

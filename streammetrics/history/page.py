@@ -214,7 +214,7 @@ def _metrics(empty: Accumulator, given: Sequence[str] | None, rules: Sequence[Ru
 
 def _meanings(empty: Accumulator, names: Sequence[str]) -> dict[str, str]:
     """A description of each metric."""
-    return {metric.name: prose(metric.summary) for metric in empty.finalize(names).metrics}
+    return {metric.name: prose(metric) for metric in empty.finalize(names).metrics}
 
 
 def _distribution(empty: Accumulator, windows: pl.Series) -> str | None:

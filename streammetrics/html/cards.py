@@ -41,18 +41,24 @@ def cards(total: Report) -> str:
     return f'<div class="cards">{"".join(made[:CARDS])}</div>' if made else ""
 
 
-def prose(summary: str) -> str:
-    """The summary of a docstring, without references to other functions.
+def prose(metric: Metric) -> str:
+    """The summary of a metric, without references to other functions, and with the options that it does not name.
 
-    >>> prose("The ``q``-quantile of the absolute error. See `quantile`.")
-    'The q-quantile of the absolute error.'
+    >>> from streammetrics.metrics import recall_at_fpr
+    >>> prose(recall_at_fpr)
+    'Recall at the false positive rate fpr on the linearly interpolated ROC curve. Default: fpr=0.01.'
+    >>> prose(recall_at_fpr.with_options(fpr=0.1))
+    'Recall at the false positive rate fpr on the linearly interpolated ROC curve.'
     """
-    return re.sub(r" See `\w+`\.", "", summary).replace("`", "")
+    told = re.sub(r" See `\w+`\.", "", metric.summary)
+    options = [f"{k}={v}" for k, v in metric.options.items() if f"``{k}``" in told and f"{k}=" not in metric.name]
+    return told.replace("`", "") + (f" Default: {', '.join(options)}." if options else "")
 
 
 def _card(metric: Metric, values: list[str]) -> str:
-    name, what = words(metric), prose(metric.summary)
-    told = " ".join(filter(None, ("" if what == f"{name}." else what, better(metric))))
+    name = words(metric)
+    what = prose(metric).removeprefix(f"{name}: ")
+    told = " ".join(filter(None, (what[:1].upper() + what[1:], better(metric))))
     return (
         f'<section class="card"><h3>{markup(name)} <code>{markup(metric.name)}</code></h3>{"".join(values)}'
         f'<p class="what">{markup(told)}</p></section>'
@@ -71,6 +77,7 @@ def _value(row: Row, value: str, keys: list[str], confidence: str) -> str:
         else f"certified {bound(row['value'], row['lower'], row['upper'])} for these rows"
     )
     told = [f"{sampled} ({confidence})"] if sampled else []
-    told += [certain if row["value"] is not None else row["note"] or "undefined"]
+    told += [certain] if row["value"] is not None else []
+    told += [row["note"] or "undefined"] if row["value"] is None or row["note"] else []
     lines = "".join(f'<span class="sure">{markup(line)}</span>' for line in told)
     return f'<p class="value">{name}<b>{value}</b>{lines}</p>'

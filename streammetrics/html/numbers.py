@@ -18,7 +18,7 @@ GROUPS = 1000  # rows of the table of groups
 
 def numbers(total: Report) -> str:
     """Return all metrics of all rows, with their bounds and notes."""
-    meaning = {m.name: prose(m.summary) for m in total.metrics}
+    meaning = {m.name: prose(m) for m in total.metrics}
     made = metrics_table(total.frame.head(GROUPS), meaning, "Metrics of all rows", sortable=True)
     return f'<ul class="bounded">{_bounded(total)}</ul>{filtered(made, "metrics")}'
 

@@ -31,7 +31,7 @@ _OF_SIZE = methods.sums(  # errors of both signs have the same influence, so eit
     interval=_SIZES,
 )
 def mae(weight: Expr, over_sum: Expr, under_sum: Expr) -> Expr:
-    """Mean absolute error.
+    """Mean absolute error: the mean distance of predictions from true values, in their units.
 
     >>> mae(4, 3, 5)
     2.0
@@ -48,7 +48,7 @@ def mae(weight: Expr, over_sum: Expr, under_sum: Expr) -> Expr:
     interval=methods.sums(square_error_sum="error_fourth_sum"),
 )
 def mse(weight: Expr, square_error_sum: Expr) -> Expr:
-    """Mean squared error.
+    """Mean squared error: the mean of squared errors, in squared units of the true values.
 
     >>> mse(4, 36)
     9.0
