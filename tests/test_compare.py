@@ -368,6 +368,10 @@ def test_different_numbers_of_rows_are_told():
     one, other = (regression(pl.DataFrame(HAND | {"g": list(groups)}), by="g") for groups in ("uuvw", "uuvv"))
     assert compare(one, other).note == told.format(" in 2 of 3 groups")
     assert compare(a, one).note == told.format(" in 3 of 3 groups")
+    two = [
+        sm.regression(y_true="y", y_pred={"old": "p", "new": "q"}).update(pl.DataFrame(HAND).head(n)) for n in (3, 4)
+    ]
+    assert compare(*(acc.finalize() for acc in two)).note == told.format(" in 2 of 2 models")
 
 
 def test_two_models_of_different_rows_are_told_the_remedy():

@@ -180,7 +180,8 @@ class Comparison:
         differing = rows.filter(pl.col("a").ne_missing(pl.col("b")))
         if differing.is_empty():
             return None
-        groups = f" in {differing.height:,} of {rows.height:,} groups"
+        what = "models" if self.b.by == [MODEL] else "groups"
+        groups = f" in {differing.height:,} of {rows.height:,} {what}"
         numbers = groups if self.b.by else f": {rows['a'][0] or 0:,.0f} and {rows['b'][0] or 0:,.0f}"
         remedy = APART if self.same_rows is None else REMEDY
         return f"The two evaluations have different numbers of rows{numbers}. {remedy}"
