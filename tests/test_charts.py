@@ -360,6 +360,8 @@ def test_of_many_segments_the_worst_are_shown():
     assert layer(every, "reference")["y"].to_list() == [many.rollup()["log_loss"].value] * 2
     with pytest.raises(sm.ReportError, match="shows all 3"):
         charts.caterpillar(binary(by="g"), "log_loss")
+    with pytest.raises(sm.ReportError, match="groups are models"):
+        charts.caterpillar(binary(y_score={f"model {i}": "p" for i in range(22)}), "log_loss")
 
 
 def test_groups_without_a_value_are_counted():

@@ -14,6 +14,7 @@ from streammetrics.errors import ReportError
 from streammetrics.frame import ESTIMATE
 from streammetrics.keys import require_group_columns
 from streammetrics.metrics import Metric
+from streammetrics.metrics.words import better
 from streammetrics.rows.roles import several
 
 MOST_GROUPS = 20
@@ -83,7 +84,10 @@ def caterpillar(report: Drawn, metric: str | Metric, by: str | None = None, **ke
     found, rows, undefined = _segments(report, metric, by, keys)
     named = [c for c in _key_columns(rows) if c not in keys]
     sides = [c for c in named if c in SIDES]
-    places = _series(report, rows, [c for c in named if c not in sides], most=EVERY)
+    own = [c for c in named if c not in sides]
+    if not own:
+        raise ReportError("The groups are models, which `segments` shows.")
+    places = _series(report, rows, own, most=EVERY)
     if len(places.names) <= MOST_GROUPS:
         raise ReportError(f"`segments` shows all {len(places.names)} groups.")
     colours = _series(report, rows, sides)
@@ -236,11 +240,6 @@ def _title(metric: Metric) -> str:
     if (low, high) == (-1, 1):
         return f"{metric.name} (-1 to 1)"
     return metric.name
-
-
-def better(metric: Metric) -> str:
-    """Return the preferred direction of a metric as a sentence; empty without one."""
-    return {"high": "Higher is better.", "low": "Lower is better."}.get(metric.better or "", "")
 
 
 def _said(low: str, high: str) -> pl.Expr:

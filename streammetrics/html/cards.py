@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from streammetrics.charts.groups import better
 from streammetrics.decimals import alike, bound, interval, typical_of
 from streammetrics.html.tables import Row
-from streammetrics.html.words import words
 from streammetrics.markup import markup
 from streammetrics.metrics import Metric
+from streammetrics.metrics.words import better, words
 from streammetrics.text import rows
 
 if TYPE_CHECKING:

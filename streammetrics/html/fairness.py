@@ -12,8 +12,8 @@ from streammetrics.frame import LIMITS
 from streammetrics.html.pictures import Maker
 from streammetrics.html.sections import scrolled
 from streammetrics.html.tables import Cell, key_cell, table
-from streammetrics.html.words import words
 from streammetrics.markup import markup
+from streammetrics.metrics.words import words
 from streammetrics.text import cell, rows
 
 if TYPE_CHECKING:

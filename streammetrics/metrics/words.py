@@ -1,8 +1,8 @@
-"""Names of metrics in words."""
+"""Metrics in words: their names and preferred directions."""
 
 from __future__ import annotations
 
-from streammetrics.metrics import Metric
+from streammetrics.metrics.metric import Metric
 
 NAMES = {
     "roc_auc": "ROC AUC",
@@ -41,3 +41,8 @@ def words(metric: Metric) -> str:
     options = metric.name.removeprefix(name)
     said = NAMES.get(name) or name.replace("_", " ").capitalize()
     return f"{said} {options}" if options else said
+
+
+def better(metric: Metric) -> str:
+    """Return the preferred direction of a metric as a sentence; empty without one."""
+    return {"high": "Higher is better.", "low": "Lower is better."}.get(metric.better or "", "")
