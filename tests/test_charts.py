@@ -500,6 +500,21 @@ def test_of_many_labels_those_with_the_most_positives_are_taken():
     assert "3 of 8 labels, those with the most positives" in picture.subtitle
 
 
+def test_of_several_reports_each_has_its_largest_groups():
+    """Also if the rows of all groups of one are more than those of any group of the other."""
+    random = np.random.default_rng(0)
+
+    def classes(labels, size):
+        p = random.dirichlet(np.ones(len(labels)), size)
+        rows = {"y": [labels[i] for i in p.argmax(axis=1)], **{c: p[:, i] for i, c in enumerate(labels)}}
+        return sm.multiclass(y_true="y", y_score={c: c for c in labels}).update(rows).finalize()
+
+    both = charts.Together({"large": classes("abc", 900), "small": classes("abcdefgh", 200)})
+    shown = charts.scores(both)
+    assert {name.split(" · ")[0] for name in shown.series} == {"large", "small"}
+    assert "3 of 11 groups" in shown.subtitle
+
+
 def test_a_model_without_errors_has_no_detection_error_tradeoff():
     perfect = binary(y_score=pl.col("y").cast(pl.Float64).alias("s"))
     assert charts.det(perfect).empty

@@ -8,7 +8,7 @@ import polars as pl
 
 from streammetrics import text
 from streammetrics.charts.picture import MOST, Axis, Layer, Picture, between, extent, line
-from streammetrics.charts.series import PLACE, Drawn, Series, series_of, shared
+from streammetrics.charts.series import PLACE, SIDES, Drawn, Series, series_of, shared
 from streammetrics.decimals import beside, interval
 from streammetrics.errors import ReportError
 from streammetrics.frame import ESTIMATE
@@ -20,7 +20,6 @@ from streammetrics.rows.roles import several
 MOST_GROUPS = 20
 MOST_DOTS = 120  # maximum; with more, lines of several segments differ in color and dashes only
 EVERY = 1 << 62
-SIDES = ("model", "report")  # group columns whose values share an axis
 
 
 def segments(report: Drawn, metric: str | Metric, by: str | None = None, **keys: Any) -> Picture:

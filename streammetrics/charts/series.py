@@ -26,6 +26,7 @@ KINDS = (
 """Columns of curve frames that are not keys."""
 
 
+SIDES = ("model", "report")  # group columns whose values share an axis
 SERIES, BY_CHARTS = "series", "a name that charts use"
 SIZE, POSITIVES, PLACE = hidden("rows"), hidden("positives"), hidden("place")
 
@@ -210,7 +211,10 @@ def series_of(
 
 
 def _largest(source: Source, frame: pl.DataFrame, groups: pl.DataFrame, most: int) -> tuple[pl.DataFrame, str]:
-    """The groups with the most rows, of their labels those with the most positives, in order, and which they are."""
+    """The groups with the most rows, of their labels those with the most positives, in order, and which they are.
+
+    Each model and each report has its largest groups among them.
+    """
     sized, by = groups.with_row_index(PLACE), dict[str, str]()
     for sizes, what in ((_rows_of(source, groups), "rows"), (_positives_of(frame, groups), "positives")):
         if sizes.width:
@@ -219,6 +223,8 @@ def _largest(source: Source, frame: pl.DataFrame, groups: pl.DataFrame, most: in
             by[size] = f"those with the most {what}"
     if by:
         sized = sized.sort(list(by), descending=True, nulls_last=True, maintain_order=True)
+    if sides := [c for c in SIDES if c in groups.columns]:
+        sized = sized.sort(pl.int_range(pl.len()).over(sides), maintain_order=True)
     return sized.head(most).sort(PLACE).select(groups.columns), next(iter(by.values()), "the first")
 
 
