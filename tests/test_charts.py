@@ -288,6 +288,12 @@ def test_intervals_do_not_leave_the_plot(chart):
     assert float(charts.as_svg(picture, "c").partition('viewBox="')[2].split()[3].strip('">')) < 420
 
 
+def test_uniform_scores_have_a_linear_axis_and_skewed_ones_a_logarithmic_one():
+    uniform = rng.random(4_000)
+    for scores, scale in ((uniform, "linear"), (uniform**4, "log")):
+        assert charts.scores(sm.predictions(y_score="p").update({"p": scores}).finalize()).x.scale == scale
+
+
 def test_confusion_matrices():
     labels = rng.choice([f"label {i:02d}" for i in range(40)], 3_000)
     guess = np.where(rng.random(3_000) < 0.8, labels, rng.permutation(labels))

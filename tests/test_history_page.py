@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 from test_html import browser as browser
-from test_html import opening
+from test_html import opening, until
 
 import streammetrics as sm
 from streammetrics.cli import main
@@ -369,7 +369,7 @@ def opened(browser, page):
 def chosen(window, metric, segment):
     window.select_option("#metric", label=metric)
     window.select_option("#segment", label=segment)
-    window.wait_for_function(f"document.getElementById('chosen').textContent === {f'{metric}: shop {segment}'!r}")
+    until(window, f"document.getElementById('chosen').textContent === {f'{metric}: shop {segment}'!r}")
 
 
 @pytest.mark.browser
@@ -410,7 +410,7 @@ def test_a_range_of_time_is_chosen_by_fields_and_by_dragging(opened):
     window = opened()
     window.fill("#from", str(DAYS[5]))
     window.dispatch_event("#from", "change")
-    window.wait_for_function("document.querySelector('#chart path.value').getAttribute('d').split('L').length === 17")
+    until(window, "document.querySelector('#chart path.value').getAttribute('d').split('L').length === 17")
     box = window.locator("#chart svg").bounding_box()
     window.mouse.move(box["x"] + box["width"] * 0.3, box["y"] + 100)
     window.mouse.down()
@@ -431,7 +431,7 @@ def test_a_range_of_time_is_chosen_by_fields_and_by_dragging(opened):
 def test_breaches_lead_to_their_segment(opened):
     window = opened()
     window.get_by_role("button", name="shop app", exact=True).first.click()
-    window.wait_for_function("document.getElementById('chosen').textContent === 'accuracy: shop app'")
+    until(window, "document.getElementById('chosen').textContent === 'accuracy: shop app'")
     assert window.locator("#chart path.breach").count() >= 1
     assert window.locator("#chart rect.breached").count() >= 1
     assert window.locator("#chart path.limit").count() == 1

@@ -16,6 +16,7 @@ BARS = 40
 CLASSES = ("negatives", "positives")
 OUTSIDE = 0.005  # of the rows can be beyond either end of the axis
 DECADES = 2  # powers of ten from which an axis is logarithmic
+CROWDED = 0.1  # start of a linear axis that half of the rows of a series do not fill, so that it can be logarithmic
 ZEROS = 0.2  # share of the rows of a series that a logarithmic axis can lack because they are at 0
 
 
@@ -83,7 +84,9 @@ def _axis(bins: pl.DataFrame, what: str) -> tuple[Axis, float]:
     if low == 0 and at_zero.le(ZEROS).all():
         rest, _ = _axis(bins.filter(pl.col("lowest") > 0), what)
         low = rest.low if rest.scale == "log" else low
-    log = low > 0 and np.log10(top) - np.log10(low) > DECADES
+    half = reached.filter(pl.col("reached") - pl.col("own") < 0.5).group_by("series").agg(pl.max("lowest"))["lowest"]
+    is_skewed = (half.to_numpy() < low + CROWDED * (top - low)).any()
+    log = low > 0 and is_skewed and np.log10(top) - np.log10(low) > DECADES
     outside = (pl.col("highest") < low) | (pl.col("lowest") > top)
     beyond = pl.col("count").filter(outside).sum() / pl.col("count").sum()
     return Axis(what, low, top, "log" if log else "linear"), bins.select(beyond).item()
