@@ -21,8 +21,6 @@ def number(value: float | None, lower: float | None, upper: float | None) -> str
 
     >>> number(0.8541234, 0.8540, 0.8543), number(0.5, 0.5, 0.5), number(12000.0, None, None), number(None, None, None)
     ('0.8541', '0.5', '12,000', '–')
-    >>> number(0.452917, 0.452917, 0.453514)  # at the lower bound, where fewer decimals are outside
-    '0.45292'
     >>> number(1792.3, 1530.0, 2050.0), number(3712.552517, None, None)
     ('1,792', '3,712.553')
     """
@@ -33,8 +31,7 @@ def number(value: float | None, lower: float | None, upper: float | None) -> str
     if value.is_integer() and abs(value) < 1e15:
         return f"{value:,.0f}"
     if half := half_width(lower, upper):
-        decimals = max(0, min(MODEST, math.floor(-math.log10(half)) + 1))
-        return f"{value:z,.{decimals if _is_within(value, decimals, lower, upper) else digits(half)}f}"
+        return f"{value:z,.{max(0, min(MODEST, math.floor(-math.log10(half)) + 1))}f}"
     if not 1e-4 <= abs(value) < 1e15:
         return f"{value:.3g}"
     shown = f"{value:,.{max(0, MODEST - math.floor(math.log10(max(abs(value), 1))))}f}"
@@ -48,10 +45,16 @@ def said(row: Row) -> str:
     '0.854'
     >>> said({"value": 0.8541234, "lower": 0.8540, "upper": 0.8543})
     '0.8541'
+    >>> said({"value": 0.452917, "lower": 0.452917, "upper": 0.453514})  # fewer decimals are beyond the bounds
+    '0.45292'
     """
-    if row.get("ci_lower") is None or row.get("ci_upper") is None:
-        return number(row["value"], row["lower"], row["upper"])
-    return beside(row["value"], row["ci_lower"], row["ci_upper"])
+    if row.get("ci_lower") is not None and row.get("ci_upper") is not None:
+        return beside(row["value"], row["ci_lower"], row["ci_upper"])
+    value, lower, upper = row["value"], row["lower"], row["upper"]
+    shown = number(value, lower, upper)
+    if value is None or _is_within(value, _decimals(shown), lower, upper):
+        return shown
+    return f"{value:z,.{digits(upper - lower)}f}"
 
 
 def beside(value: float | None, low: float | None, high: float | None) -> str:
@@ -198,8 +201,15 @@ def listed(rows: Sequence[Row]) -> list[str]:
     """
     ends = [interval(row.get("ci_lower"), row.get("ci_upper")) for row in rows]
     if not any(ends):
-        return alike(rows)
+        return alike([_centered(row) for row in rows])
     return [f"{said(row)} ({sampled})" if sampled else said(row) for row, sampled in zip(rows, ends, strict=True)]
+
+
+def _centered(row: Row) -> Row:
+    """A row whose bounds, which are not shown, have the value in their middle."""
+    if row["value"] is None or not (half := half_width(row["lower"], row["upper"])):
+        return row
+    return {**row, "lower": row["value"] - half, "upper": row["value"] + half}
 
 
 def compared(row: Row) -> list[str]:
