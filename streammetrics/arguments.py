@@ -6,6 +6,8 @@ from numbers import Real
 from operator import index
 from typing import Any
 
+import numpy as np
+
 from streammetrics.errors import Part, SpecificationError
 
 
@@ -23,7 +25,7 @@ def whole(name: Part, value: Any, least: int | None = None, most: int = (1 << 63
     streammetrics.errors.SpecificationError: capacity= must be an integer of at least 1, got 0.
     """
     try:
-        found = None if isinstance(value, bool) else index(value)
+        found = None if isinstance(value, bool | np.bool_) else index(value)
     except TypeError:
         found = None
     if found is None or (least is not None and found < least):
