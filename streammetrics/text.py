@@ -310,6 +310,8 @@ def verdict(row: Mapping[str, Any]) -> str:
 
     >>> verdict({"verdict": "undefined", "value": None, "note": "undefined: no rows"})
     'undefined: no rows'
+    >>> verdict({"verdict": "too few rows", "value": 0.5, "note": "no interval: biased; on these rows"})
+    'too few rows'
     """
     return ": ".join([row["verdict"], *filter(None, [", ".join(_remarks(row))])])
 
@@ -323,7 +325,7 @@ def _remarks(row: Mapping[str, Any]) -> Iterator[str]:
         yield f"since {row['since']}, e-value {evidence(row['e_value'])}"
     if row["note"] and (row["value"] is None or row["verdict"] == "undefined"):
         yield row["note"].removeprefix("undefined: ")
-    if on_these_rows(row):
+    if on_these_rows(row) and row["verdict"] != "too few rows":
         yield "on these rows"
     if row.get("severity") == "warn" and row["verdict"] != "holds":
         yield "a warning"
