@@ -402,3 +402,12 @@ def test_two_models_of_one_pass(by):
         both.compare("near", "best")
     with pytest.raises(sm.ReportError, match=r"Unknown model 'near'\. Models: none\."):
         one.finalize().compare("near", "far")
+
+
+def test_the_note_says_why_a_side_is_undefined():
+    make = lambda y: sm.binary(y_true="y", y_score="p").update({"y": y, "p": [0.1, 0.9]})  # noqa: E731
+    found = sm.compare(make([0, 1]), make([0, 0]), metrics=["roc_auc", "accuracy"], independent=True).frame
+    assert found.filter(metric="roc_auc")["note"].to_list() == ["b has no value: no positives"]
+    swapped = sm.compare(make([0, 0]), make([0, 1]), metrics=["roc_auc"], independent=True)
+    assert swapped.frame["note"].to_list() == ["a has no value: no positives"]
+    assert "note" not in sm.compare(make([0, 1]), make([0, 0]), metrics=["roc_auc"], confidence=None).frame.columns

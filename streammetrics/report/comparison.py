@@ -74,7 +74,7 @@ class Comparison:
 
         With a confidence level, ``ci_lower`` and ``ci_upper`` are the confidence interval of the difference, or null if
         there is no valid one. ``better`` then also requires that the interval, widened by the bounds, excludes 0. If it
-        does not, or if there is no interval, ``note`` says which side is better on these rows.
+        does not, or if there is no interval, ``note`` says which side is better on these rows, or why one is undefined.
 
         Raises:
             ColumnError: If a group column has different types.
@@ -82,7 +82,7 @@ class Comparison:
         one, other = self._frames(None)
         keys = [*keys_of(one), METRIC]
         one, other = (
-            frame.select(*keys, pl.col(VALUE).cast(pl.Float64).name.prefix(side))
+            frame.select(*keys, pl.col(VALUE).cast(pl.Float64).name.prefix(side), pl.col("note").alias(f"{side}note"))
             for frame, side in ((one, A), (other, B))
         )
         joined = one.join(
@@ -111,9 +111,10 @@ class Comparison:
             .then(pl.lit("b"))
             .when(pl.when(gain > 0).then(b_below).when(gain < 0).then(b_above))
             .then(pl.lit("a")),
+            note=pl.coalesce(_undefined("a", A), _undefined("b", B)),
         )
         if self.confidence is None:
-            return found
+            return found.drop("note")
         limits = self._limits(found.select(*keys, "a", "b"), self.confidence)
         with_limits = found.join(limits, on=keys, how="left", nulls_equal=True, maintain_order="left")
         known = pl.col("ci_lower").is_not_null() & pl.col("ci_upper").is_not_null()
@@ -123,9 +124,9 @@ class Comparison:
         open_ = pl.col("better").is_in(["a", "b"]) & ~apart
         why = pl.when(known).then(pl.lit("could be chance")).otherwise(pl.lit("no confidence interval"))
         return with_limits.select(
-            pl.exclude("better"),
+            pl.exclude("better", "note"),
             better=pl.when(~open_).then("better"),
-            note=pl.when(open_).then(pl.format("{} on these rows; {}", "better", why)),
+            note=pl.when(open_).then(pl.format("{} on these rows; {}", "better", why)).otherwise("note"),
         )
 
     @property
@@ -331,7 +332,13 @@ def as_text(found: Comparison, width: int | None, more: str, sides: str = "") ->
 
 
 def _estimates(frame: pl.DataFrame) -> list[str]:
-    return [c for c in (*VALUE, *LIMITS) if c in frame.columns]
+    return [c for c in (*VALUE, *LIMITS, "note") if c in frame.columns]
+
+
+def _undefined(name: str, side: str) -> pl.Expr:
+    """Why a side has no value; null if it has one."""
+    why = pl.col(f"{side}note").str.strip_prefix("undefined: ")
+    return pl.when(pl.col(f"{side}value").is_null()).then(pl.format("{} has no value: {}", pl.lit(name), why))
 
 
 def _minus(of_b: str, of_a: str) -> pl.Expr:
