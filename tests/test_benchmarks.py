@@ -18,6 +18,7 @@ def test_benchmarks_run_on_few_rows(tmp_path):
             "out_of_core",
             "by_country",
             "thresholds",
+            "memory",
             "error_tables",
             "regression_out_of_core",
             "ten_classes",
@@ -41,5 +42,5 @@ def test_benchmarks_run_on_few_rows(tmp_path):
     figures = json.loads((tmp_path / "out.json").read_text())["figures"]
     of_peers = [f for f in figures if f["what"].startswith(("from Parquet", "in memory"))]
     assert len(of_peers) >= 24  # as many as are installed
-    assert len(figures) - len(of_peers) == 44
+    assert len(figures) - len(of_peers) == 45
     assert done.stdout.count("\n") == len(figures) + 2
