@@ -65,6 +65,15 @@ def test_a_bad_line_of_a_csv_file(lines, expected, folder):
     assert message("b.csv", "a.csv").startswith(f"Cannot read a.csv: {expected}")
 
 
+@pytest.mark.parametrize("line", [b'{"y":1,"p":x}\n', b'{"y":1,"p"', b"[1]\n"])
+def test_a_bad_line_of_an_ndjson_file(line, folder):
+    content = PAIR.write_ndjson().encode()
+    (folder / "a.ndjson").write_bytes(content + line)
+    put("b.ndjson")
+    expected = "Cannot read a.ndjson: line 101 is not a JSON object. Fix or remove the line, or write the file again."
+    assert message("a.ndjson") == message("b.ndjson", "a.ndjson") == expected
+
+
 @pytest.mark.parametrize("suffix", ["parquet", "ipc", "ndjson"])
 def test_files_with_different_types(suffix):
     put(f"a.{suffix}"), put(f"b.{suffix}")

@@ -1,5 +1,6 @@
 """Which files and tables a source stands for, and errors that say where in it."""
 
+import gzip
 import os
 import subprocess
 import sys
@@ -7,6 +8,7 @@ from importlib import util
 from pathlib import Path
 
 import deltalake
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -184,6 +186,38 @@ def test_columns_of_the_same_name_are_refused(tmp_path):
     pq.write_table(table, tmp_path / "a.parquet")
     with pytest.raises(sm.SourceError, match=r"a.parquet: column with name 'p' has more than one occurrence"):
         rows(tmp_path / "a.parquet")
+    with pa.ipc.new_file(str(tmp_path / "a.arrow"), table.schema) as file:
+        file.write_table(table)
+    with pytest.raises(sm.SourceError, match=r"a.arrow' has several columns named 'p'. Rename or remove them\."):
+        rows(tmp_path / "a.arrow")
+
+
+@pytest.mark.parametrize(("suffix", "codec"), [("gz", "gzip"), ("zst", "zstd")])
+def test_compressed_text_is_read(suffix, codec, tmp_path):
+    def compress(name, content):
+        with pa.CompressedOutputStream(str(tmp_path / f"{name}.{suffix}"), codec) as file:
+            file.write(content.encode())
+        return tmp_path / f"{name}.{suffix}"
+
+    assert rows(compress("a.csv", PAIR.write_csv(separator=";"))) == 2
+    assert rows([compress("a.csv", PAIR.write_csv()), compress("b.csv", PAIR.write_csv())]) == 4
+    assert rows(compress("a.ndjson", PAIR.write_ndjson())) == 2
+    (tmp_path / "bad").mkdir()
+    compress("bad/a.csv", "y,p\n1,0.3\n0,1.3\n")
+    with pytest.raises(sm.DataError, match=rf"first: 1.3 at row 1 of .*a.csv.{suffix}\)"):
+        rows(tmp_path / "bad")
+
+
+def test_a_truncated_compressed_file_is_told(tmp_path):
+    content = gzip.compress(b"y,p\n" + np.random.default_rng(0).bytes(5_000).hex().encode())
+    (tmp_path / "a.csv.gz").write_bytes(content[: len(content) // 2])
+    with pytest.raises(sm.SourceError, match=r"Cannot read .*a\.csv\.gz: "):
+        rows(tmp_path)
+
+
+def test_urls_are_read_by_polars():
+    with pytest.raises(sm.SourceError, match=r"'s3://bucket/\*.parquet' is a URL. In Python, pass a LazyFrame"):
+        rows("s3://bucket/*.parquet")
 
 
 def test_a_list_of_many_columns_is_cut(tmp_path):

@@ -116,8 +116,9 @@ def evaluate_command(
 ) -> None:
     """Evaluate files of predictions.
 
-    Files are Parquet, CSV, NDJSON, or Arrow IPC, by path, folder, or glob. Columns are names or SQL expressions,
-    such as "logit / 2" and "lower(country) AS country". Put spaces around an =.
+    Files are Parquet, CSV, NDJSON, or Arrow IPC, by path, folder, or glob. CSV and NDJSON can be compressed (.gz,
+    .zst). Columns are names or SQL expressions, such as "logit / 2" and "lower(country) AS country". Put spaces around
+    an =.
 
     With --watch and --save, Ctrl-C saves the state of the rows so far.
     """

@@ -117,7 +117,8 @@ class Reader:
             return column.cast(pl.Boolean)
         self._refuse_text(column, labels=True)
         if not column.dtype.is_numeric():
-            raise ColumnError(f"Column {name!r} must be Boolean or 0/1, got {column.dtype}. ", *NAME_LABELS, ".")
+            first = f"{column.dtype} (first: {column.drop_nulls().first()!r})"
+            raise ColumnError(f"Column {name!r} must be Boolean or 0/1, got {first}. ", *NAME_LABELS, ".")
         if column.dtype in INTEGERS and extent(column) in ((0, 0), (0, 1), (1, 1), NOTHING):
             return column.cast(pl.Boolean)
         positive = column == 1

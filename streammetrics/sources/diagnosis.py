@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,16 +11,18 @@ from pathlib import Path
 
 import polars as pl
 
-from streammetrics.sources.files import CSV, Files, header_of, separator_of
+from streammetrics.sources.files import COMPRESSED, CSV, IPC, NDJSON, PARQUET, Files, header_of, kind_of, separator_of
 from streammetrics.text import few
 
 UNREADABLE = (Exception, pl.exceptions.PanicException)  # of readers in Rust, whose panics are no Exception
 MAGIC = {  # last bytes of whole files
-    b"PAR1": ("Parquet", (".parquet", ".pq")),
-    b"ARROW1": ("Arrow IPC", (".arrow", ".ipc", ".feather")),
+    b"PAR1": ("Parquet", PARQUET),
+    b"ARROW1": ("Arrow IPC", IPC),
 }
 ENCRYPTED = b"PARE"
-OF_LINES = re.compile("malformed|more fields|utf-8|could not parse", re.IGNORECASE)  # in errors of Polars
+OF_LINES = re.compile(  # in errors of Polars
+    "malformed|more fields|utf-8|could not parse|parsing line|TapeError|JSON object", re.IGNORECASE
+)
 UNPARSED = re.compile(  # by Polars, in a file that is whole
     r"could not parse `(?P<text>.*)` as dtype `[iuf]\d+` at column '(?P<column>.*)' \("
 )
@@ -54,10 +57,13 @@ def _damage(path: Path, error: str) -> str | None:
         return None
     if not path.stat().st_size:
         return "the file is empty."
-    if path.suffix.lower() in CSV:
-        return _damage_of_csv(path) if OF_LINES.search(error) and not UNPARSED.search(error) else None
+    if path.suffix.lower() in COMPRESSED:
+        return None
+    if kind_of(path) in (*CSV, *NDJSON):
+        find = _damage_of_csv if kind_of(path) in CSV else _damage_of_ndjson
+        return find(path) if OF_LINES.search(error) and not UNPARSED.search(error) else None
     for magic, (kind, suffixes) in MAGIC.items():
-        if path.suffix.lower() in suffixes and not _ends_with(path, magic, ENCRYPTED):
+        if kind_of(path) in suffixes and not _ends_with(path, magic, ENCRYPTED):
             return f"the file is truncated, or not in {kind} format. Write or copy it again."
     return None
 
@@ -92,6 +98,19 @@ def _damage_of_csv(path: Path) -> str | None:
     return None
 
 
+def _damage_of_ndjson(path: Path) -> str | None:
+    """The first line of an NDJSON file that is not a JSON object, such as the last one of a truncated file."""
+    with path.open("rb") as file:
+        for line, content in enumerate(file, 1):
+            try:
+                whole = not content.strip() or isinstance(json.loads(content), dict)
+            except ValueError:
+                whole = False
+            if not whole:
+                return f"line {line} is not a JSON object. Fix or remove the line, or write the file again."
+    return None
+
+
 def _difference(files: Files, columns: Sequence[str]) -> str | None:
     """The first file whose columns differ from those of the first one."""
     first, *others = files.paths
@@ -99,7 +118,7 @@ def _difference(files: Files, columns: Sequence[str]) -> str | None:
     for path in others:
         found = replace(files, paths=(path,)).scan().collect_schema()
         used = list(columns or wanted)
-        every = path.suffix.lower() in CSV  # whose columns must be equal, even those that are not in use
+        every = kind_of(path) in CSV  # whose columns must be equal, even those that are not in use
         names = (list(found), list(wanted)) if every else ([name for name in used if name in found], used)
         if how := _in_names(*names) or _in_types(found, wanted, used):
             return f"{path}: its columns differ from {first} ({how}). Write all files with the same columns and types."

@@ -13,6 +13,7 @@ from typing import TypeAlias, TypeVar
 import polars as pl
 
 from streammetrics.errors import Argument, SourceError
+from streammetrics.system.lazy import pa
 
 PathLike: TypeAlias = str | Path
 Part = TypeVar("Part")
@@ -20,11 +21,15 @@ Part = TypeVar("Part")
 ROW = "__streammetrics_row__"  # the number of a row in its source, while a bad one is looked for
 TYPED_BY = 100_000  # rows of text that decide on the types of columns
 SEPARATORS = ",;\t|"
+UNUSED = "\x1f"  # a separator that no line has
 WIDER = pl.ScanCastOptions(integer_cast="upcast", float_cast="upcast")  # where files differ in the width of numbers
 WILDCARDS = "*?["
 TABLES = {"_delta_log": "Delta", "metadata/*.metadata.json": "Iceberg", ".hoodie": "Hudi"}  # by what their folders have
 PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".tsv")
+NDJSON = (".ndjson", ".jsonl")
+IPC = (".arrow", ".ipc", ".feather")
+COMPRESSED = (".gz", ".zst")  # CSV or NDJSON
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,7 @@ class Files:
     @property
     def known_rows(self) -> int | None:
         """Number of rows, if the files store it."""
-        known = self.where is None and _kind(self.paths[0]) in PARQUET
+        known = self.where is None and kind_of(self.paths[0]) in PARQUET
         return self._rows_of(self.paths) if known else None
 
     def scan(self) -> pl.LazyFrame:
@@ -59,9 +64,9 @@ class Files:
         Raises:
             SourceError: If files are of an unknown kind or of several kinds.
         """
-        kinds = {_kind(path): path for path in self.paths}
+        kinds = {kind_of(path): path for path in self.paths}
         if unknown := [path for kind, path in kinds.items() if kind not in SCANS]:
-            raise SourceError(f"Unknown file type: {str(unknown[0])!r}. Supported: {', '.join(KINDS)}.")
+            raise SourceError(f"Unknown file type: {str(unknown[0])!r}. {SUPPORTED}")
         if len(kinds) > 1:
             raise SourceError(f"The files have different types ({', '.join(sorted(kinds))}). Read one type at a time.")
         if not self.null_values:
@@ -72,15 +77,14 @@ class Files:
 
     @property
     def repeated(self) -> set[str]:
-        """Names of several columns of CSV files. Polars renames all but the first of them."""
-        header = header_of(self.paths[0]) if _kind(self.paths[0]) in CSV else ""
-        names = next(csv.reader([header], delimiter=separator_of(header)), [])
+        """Names of several columns of CSV or Arrow IPC files, of which Polars reads only the first."""
+        names = _names(self.paths[0])
         return {name for name in names if names.count(name) > 1}
 
     def place(self, row: int) -> str:
         """The file of a row, its number in the file, and its line if that is known."""
         row, path = in_parts(row, ((self._rows_of([path]), path) for path in self.paths))
-        line = f" (line {row + 2})" if _kind(path) in CSV and self._has_a_line_per_row(path) else ""
+        line = f" (line {row + 2})" if path.suffix.lower() in CSV and self._has_a_line_per_row(path) else ""
         return f"row {row}{line} of {path}"
 
     def find(self, column: str, text: str) -> str | None:
@@ -126,10 +130,12 @@ def expand(pattern: PathLike) -> list[Path]:
     """
     if not str(pattern):
         raise SourceError("A path must not be empty. Pass '.' for the current folder.")
+    if "://" in str(pattern):
+        raise SourceError(f"{str(pattern)!r} is a URL. In Python, pass a LazyFrame, such as polars.scan_parquet(url).")
     path = Path(pattern).expanduser()
     if path.is_dir():
         if not (found := list(_inside(path))):
-            raise SourceError(f"Folder {str(pattern)!r} has no data files. Supported: {', '.join(KINDS)}.")
+            raise SourceError(f"Folder {str(pattern)!r} has no data files. {SUPPORTED}")
     elif path.is_file():
         found = [path]
     elif path.exists():
@@ -164,7 +170,7 @@ def _inside(folder: Path) -> Iterator[Path]:
             continue
         if path.is_dir() and not path.is_symlink():
             yield from _inside(path)
-        elif path.suffix.lower() in SCANS and path.is_file():
+        elif kind_of(path) in SCANS and path.is_file():
             yield path
 
 
@@ -193,8 +199,14 @@ def _table(folder: Path) -> str | None:
     return next((kind for sign, kind in TABLES.items() if any(folder.glob(sign))), None)
 
 
-def _kind(path: Path) -> str:
-    return _table(path) or path.suffix.lower()
+def kind_of(path: Path) -> str:
+    """The kind of table that a path is, or the suffix of its file, before that of a compressed file.
+
+    >>> kind_of(Path("a.PARQUET")), kind_of(Path("a.csv.gz")), kind_of(Path("a.parquet.gz"))
+    ('.parquet', '.csv', '.gz')
+    """
+    suffix, inner = path.suffix.lower(), Path(path.stem).suffix.lower()
+    return _table(path) or (inner if suffix in COMPRESSED and inner in (*CSV, *NDJSON) else suffix)
 
 
 def _scan_parquet(paths: list[Path]) -> pl.LazyFrame:
@@ -214,9 +226,23 @@ def _scan_csv(paths: list[Path], null_values: tuple[str, ...] = (), typed_by: in
 
 
 def header_of(path: Path) -> str:
-    """The first line of a CSV file."""
-    with path.open(encoding="utf-8-sig", errors="replace") as file:
-        return file.readline()
+    """The first line of a CSV file, which can be compressed."""
+    lines = pl.scan_csv(
+        path, glob=False, has_header=False, separator=UNUSED, quote_char=None, infer_schema=False, encoding="utf8-lossy"
+    )
+    return str(lines.head(1).collect().item())
+
+
+def _names(path: Path) -> list[str]:
+    """Names of the columns of a CSV or Arrow IPC file, repeated ones included; of other files none."""
+    kind = kind_of(path)
+    if kind in CSV:
+        header = header_of(path)
+        return next(csv.reader([header], delimiter=separator_of(header)), [])
+    if kind in IPC:
+        with pa.OSFile(str(path)) as file:
+            return list(pa.ipc.open_file(file).schema.names)
+    return []
 
 
 def separator_of(header: str) -> str:
@@ -255,14 +281,10 @@ def _partitioned(paths: list[Path]) -> bool:
 
 
 KINDS: dict[str, Callable[[list[Path]], pl.LazyFrame]] = {
-    ".parquet": _scan_parquet,
-    ".pq": _scan_parquet,
-    ".csv": _scan_csv,
-    ".tsv": _scan_csv,
-    ".ndjson": pl.scan_ndjson,
-    ".jsonl": pl.scan_ndjson,
-    ".arrow": _scan_ipc,
-    ".ipc": _scan_ipc,
-    ".feather": _scan_ipc,
+    **dict.fromkeys(PARQUET, _scan_parquet),
+    **dict.fromkeys(CSV, _scan_csv),
+    **dict.fromkeys(NDJSON, pl.scan_ndjson),
+    **dict.fromkeys(IPC, _scan_ipc),
 }
+SUPPORTED = f"Supported: {', '.join(KINDS)}. CSV and NDJSON files can be compressed ({', '.join(COMPRESSED)})."
 SCANS = KINDS | {"Delta": _scan_delta, "Iceberg": _scan_iceberg, "Hudi": _scan_hudi}
