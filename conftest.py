@@ -2,6 +2,7 @@
 
 import ast
 import doctest
+import signal
 from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
@@ -20,6 +21,9 @@ except ModuleNotFoundError:
 else:
     settings.register_profile("patient", deadline=None)  # a busy machine is no failure
     settings.load_profile("patient")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in jobs in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 OPTIONAL = (  # modules of extras and of tests
     *("altair", "dask", "datafusion", "deltalake", "duckdb", "hypothesis", "matplotlib", "moto", "numba", "pandas"),
