@@ -240,6 +240,11 @@ def test_the_page_opens_with_a_metric_before_the_number_of_rows(stores, tmp_path
     assert [m["name"] for m in content(tmp_path / "a.html")["metrics"]] == ["recall", "accuracy", "rows", "dropped"]
 
 
+def test_the_page_opens_with_the_first_metric_of_a_report(stores, tmp_path):
+    stores[0].save_html(tmp_path / "a.html")
+    assert [m["name"] for m in content(tmp_path / "a.html")["metrics"]] == ["roc_auc", "log_loss", "ece", "accuracy"]
+
+
 @pytest.mark.thorough
 def test_hours_models_and_thresholds(tmp_path):
     hours = [datetime(2026, 1, 1, n) for n in range(6)]
@@ -387,6 +392,18 @@ def test_the_chart_is_drawn_and_nothing_is_wider_than_the_window(opened, width, 
     assert box["height"] > 400
     assert box["x"] + box["width"] <= width
     assert window.evaluate("e => e.scrollWidth - e.clientWidth", window.query_selector("#breaches .scroll")) == 0
+
+
+@pytest.mark.browser
+def test_weeks_are_marked_at_their_first_day(browser, tmp_path):
+    mondays = [date(2026, 8, 31) + timedelta(weeks=n) for n in range(12)]
+    acc = sm.binary(y_true="y", y_score="p", by="week")
+    store = sm.MetricStore(tmp_path / "history")
+    store.append(acc.update({"week": mondays * 2, "y": [0, 1] * 12, "p": [0.4] * 24}), batch_id="all")
+    store.save_html(tmp_path / "a.html", confidence=None)
+    with opening(browser, tmp_path / "a.html", ready="#chart svg") as open_page:
+        marked = open_page(1280).locator("#chart text").all_text_contents()
+    assert {f"{day:%b} {day.day}" for day in mondays} <= set(marked)
 
 
 @pytest.mark.browser

@@ -204,11 +204,11 @@ def _metrics(empty: Accumulator, given: Sequence[str] | None, rules: Sequence[Ru
     """The metrics to choose from: those of rules, and requested ones or the first of each statistic; volume last."""
     usual = [metric for metric in empty.finalize().metrics if metric.name not in VOLUME]
     tables = columns_of(empty.statistics, empty.roles.labels)
-    first = [next((m.name for m in usual if m.readable(table)), None) for table in tables]
+    first = [next((m for m in usual if m.readable(table)), None) for table in tables]
     ruled = [rule.required.metric for rule in rules if rule.measure is None and not rule.before_labels]
     counts = [name for name in ruled if name in VOLUME]  # which the page has below every metric
     wanted = [name for name in ruled if name not in VOLUME]
-    wanted += [*([name for name in first if name] if given is None else several(given)), *counts]
+    wanted += [*([m.name for m in usual if m in first] if given is None else several(given)), *counts]
     return list(dict.fromkeys(metric.name for metric in empty.finalize(wanted or [ROWS]).metrics))
 
 

@@ -71,12 +71,12 @@ function ticks(low, high, most) {
 
 const written = (time, form) => new Intl.DateTimeFormat("en", { timeZone: "UTC", ...form }).format(time);
 
-// Round times between two others, with their names.
+// Round times between two others, with their names. Days are counted from the first one, with which weeks begin.
 function timeTicks(start, end, most) {
   for (const hours of [1, 3, 6, 12, 24, 48, 168, 336]) {
-    const step = hours * 36e5, found = [];
+    const step = hours * 36e5, found = [], zero = Math.floor(start / DAY) * DAY;
     if ((end - start) / step > most) continue;
-    for (let time = Math.ceil(start / step) * step; time <= end; time += step) found.push(time);
+    for (let time = zero + Math.ceil((start - zero) / step) * step; time <= end; time += step) found.push(time);
     const clock = (time) => (time % DAY ? { hour: "2-digit", minute: "2-digit", hour12: false } : { day: "numeric", month: "short" });
     return found.map((time) => [time, written(time, clock(time))]);
   }
