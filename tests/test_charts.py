@@ -448,6 +448,12 @@ def test_the_area_of_each_model_stands_above_its_curves(models, kind, metric):
         assert float(shown[1]) == pytest.approx(models.get(metric, model=model).value, abs=1e-4)
 
 
+def test_the_area_of_a_curve_has_its_bounds(rare):
+    assert re.fullmatch(r"AUC 0\.\d+ ± 0\.\d+", charts.roc(rare).subtitle)
+    coarse = charts.pr(binary(capacity=64)).subtitle
+    assert re.fullmatch(r"average precision 0\.\d+ within 0\.\d+ to 0\.\d+", coarse)
+
+
 def test_areas_of_long_names_are_left_out():
     report = binary(y_score={"a" * 40: "p", "b" * 40: "q"})
     assert charts.roc(report).subtitle == ""

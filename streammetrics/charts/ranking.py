@@ -208,6 +208,7 @@ def _area(source: Source, series: Series, metric: str, called: str, keys: dict[s
         [row] = rows
         sampled = interval(row.get("ci_lower"), row.get("ci_upper"))
         certain = bound(row["value"], row["lower"], row["upper"])
+        certain = f"within {certain}" if " to " in certain else certain
         return f"{called} {values[0]} {f'({sampled})' if sampled else certain}"
     named = [f"{value} ({row['series']})" for value, row in zip(values, rows, strict=True)]
     area = f"{called} {', '.join(named)}"
