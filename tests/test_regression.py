@@ -351,3 +351,10 @@ def test_one_value_in_place_of_several():
     one = sm.regression(y_true="y", y_pred="p", families="log", atoms=0.5).update(rows)
     several = sm.regression(y_true="y", y_pred="p", families=["log"], atoms=[0.5]).update(rows)
     assert one.to_bytes() == several.to_bytes()
+
+
+@pytest.mark.parametrize(("p", "note"), [([1.0, 1.0], "a true value is 0"), ([0.0, 1.0], "undefined: a true value")])
+def test_percentages_of_zero_are_told(p, note):
+    report = sm.regression(y_true="y", y_pred="p").update({"y": [0.0, 2.0], "p": p}).finalize(["mape", "rmspe"])
+    assert report["mape"].note.startswith(note)
+    assert report["rmspe"].note.startswith(note)

@@ -392,3 +392,19 @@ def does_not_vary(actual_min: Expr, actual_max: Expr) -> Expr:
 
 for _metric in (r2, adjusted_r2, explained_variance, pearson_r):
     _metric.note(does_not_vary)
+
+
+@mape.note
+def _zero_of_mape(percentage_sum: Expr) -> Expr:
+    return _true_zero(percentage_sum)
+
+
+@rmspe.note
+def _zero_of_rmspe(percentage_square_sum: Expr) -> Expr:
+    return _true_zero(percentage_square_sum)
+
+
+def _true_zero(ratio_sum: Expr) -> Expr:
+    """Note that some error is divided by a true value of 0."""
+    undefined = pl.lit("undefined: a true value and its prediction are 0")
+    return pl.when(ratio_sum.is_nan()).then(undefined).when(ratio_sum.is_infinite()).then(pl.lit("a true value is 0"))
