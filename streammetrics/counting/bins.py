@@ -15,9 +15,8 @@ from streammetrics.counting.counter import Counter
 from streammetrics.counting.fitting import Cells, fit_cells, sort_order
 from streammetrics.counting.listed import Listed, as_cells, some
 from streammetrics.counting.tabled import Tabled
-from streammetrics.kernels import Codes, Floats, Runs
+from streammetrics.kernels import Codes, Floats, Labels, Runs
 from streammetrics.kernels.lattice import Lattice
-from streammetrics.kernels.numpy import Labels
 from streammetrics.rows.arrays import Rows
 
 FEWEST, MOST = 1 << 16, 1 << 21  # range of the number of listed rows at which they are counted

@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from streammetrics import kernels
 from streammetrics.counting.fitting import Cells
-from streammetrics.kernels import Codes, Counts, Floats, Runs
+from streammetrics.kernels import Codes, Counts, Floats, Labels, Runs
 from streammetrics.kernels.hash_tables import EMPTY, NO_TABLE, HashTables, identify, lowest_keys
 from streammetrics.kernels.lattice import Lattice
-from streammetrics.kernels.numpy import Labels
 
 FEWEST = 4  # minimum number of bins that a table has room for
 FREQUENT = 8  # a bin is frequent if it has more than this multiple of the average rows per bin

@@ -9,7 +9,15 @@ from typing import Final
 from streammetrics.kernels import classes, errors, hash_tables, pairs, resolution
 from streammetrics.kernels import numpy as definition
 from streammetrics.kernels.choice import fastest
-from streammetrics.kernels.numpy import CLIP, NOTHING, Codes, Counts, Extent, Floats, Runs, ranges
+from streammetrics.kernels.numpy import CLIP as CLIP
+from streammetrics.kernels.numpy import NOTHING as NOTHING
+from streammetrics.kernels.numpy import Codes as Codes
+from streammetrics.kernels.numpy import Counts as Counts
+from streammetrics.kernels.numpy import Extent as Extent
+from streammetrics.kernels.numpy import Floats as Floats
+from streammetrics.kernels.numpy import Labels as Labels
+from streammetrics.kernels.numpy import Runs as Runs
+from streammetrics.kernels.numpy import ranges as ranges
 
 add_runs: Final = definition.add_runs  # numpy is as fast as a compiled loop
 arrange: Final = fastest(definition.arrange)
@@ -33,36 +41,3 @@ sum_errors: Final = fastest(errors.sum_errors)
 sum_loss_differences: Final = fastest(pairs.sum_loss_differences)
 sum_losses: Final = fastest(definition.sum_losses)
 take: Final = fastest(definition.take)
-
-__all__ = [
-    "CLIP",
-    "NOTHING",
-    "Codes",
-    "Counts",
-    "Extent",
-    "Floats",
-    "Runs",
-    "add_runs",
-    "arrange",
-    "count_bins",
-    "count_outcomes",
-    "count_pairs",
-    "count_ranks",
-    "extent",
-    "find_bins",
-    "interleave",
-    "likeliest",
-    "number",
-    "place_bins",
-    "ranges",
-    "row_sums",
-    "sum_bins",
-    "sum_calibration",
-    "sum_class_loss_differences",
-    "sum_class_losses",
-    "sum_error_differences",
-    "sum_errors",
-    "sum_loss_differences",
-    "sum_losses",
-    "take",
-]

@@ -16,6 +16,7 @@ from polars import Expr
 from streammetrics import kernels
 from streammetrics.counting import Tables
 from streammetrics.errors import SpecificationError
+from streammetrics.kernels import Floats
 from streammetrics.kernels.errors import (
     FAMILIES,
     HIGHER,
@@ -26,7 +27,6 @@ from streammetrics.kernels.errors import (
     null_deviance,
     two_sum,
 )
-from streammetrics.kernels.numpy import Floats
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
 from streammetrics.statistics.statistic import ROUNDING, Statistic, at_most

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from streammetrics import kernels
 from streammetrics.arguments import whole
 from streammetrics.errors import Argument, SpecificationError
-from streammetrics.kernels.numpy import Labels
+from streammetrics.kernels import Labels
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind, several
 from streammetrics.statistics.summed import Summed
