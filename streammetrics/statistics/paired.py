@@ -8,7 +8,9 @@ from functools import partial
 from itertools import combinations
 from typing import Any, ClassVar
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from streammetrics.counting.paired import PAIR
 from streammetrics.counting.paired import Paired as PairedCounter
@@ -81,11 +83,6 @@ class Paired(Statistic):
         """Whether a row of a table read from a file is valid."""
         return super().valid() & (pl.col(PAIR) < len(self.pairs))
 
-    def of_a_pair(self, weighted: bool, **columns: Any) -> pl.DataFrame:
-        """The table without the number of the pair."""
-        schema = {name: kind for name, kind in self.schema(weighted).items() if name != PAIR}
-        return pl.DataFrame([pl.Series(name, columns[name], kind) for name, kind in schema.items()])
-
     def between(self, table: pl.DataFrame, one: str, other: str) -> pl.DataFrame | None:
         """The rows of a table for two models, in this order; None if they are not one of its pairs."""
         for number, pair in enumerate(self.pairs):
@@ -105,6 +102,11 @@ class PairedSums(Paired, Summed):
     def counter(self, weighted: bool) -> PairedCounter:
         """A counter of the cells for each pair."""
         return PairedCounter(self.pairs, partial(Summed.counter, self, weighted))
+
+    def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
+        """The counts and sums of a pair, in the groups that have rows of it."""
+        group = np.flatnonzero(values.any(axis=1))
+        return self.table(weighted, group=group, **dict(zip((*self.counts, *self.sums), values[group].T, strict=True)))
 
 
 def pairs_kept(statistics: Iterable[Statistic]) -> tuple[Pair, ...]:

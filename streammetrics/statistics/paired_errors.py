@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
@@ -54,12 +53,6 @@ class PairedErrors(PairedSums):
         """Sums over rows: shape (groups, 5)."""
         one, other = rows.predicted
         kernels.sum_error_differences(rows.truth[0], one, other, rows.weight, rows.runs, out)
-
-    def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
-        """The table of these sums."""
-        (group,) = np.nonzero(values[:, 0])
-        columns = dict(zip((*self.counts, *self.sums), values[group].T, strict=True))
-        return self.of_a_pair(weighted, group=group, **columns)
 
     def overflown(self) -> pl.Expr:
         """Never: sums that are not finite lead to no interval, not to an error."""

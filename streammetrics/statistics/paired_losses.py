@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
@@ -14,11 +13,11 @@ from streammetrics.counting.paired import PAIR
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
 from streammetrics.statistics.paired import PairedSums
-from streammetrics.statistics.probability_loss import LOG_LOSS
+from streammetrics.statistics.probability_loss import LOG_LOSS, Losses
 from streammetrics.statistics.statistic import at_most
 
 
-class PairedLosses(PairedSums):
+class PairedLosses(Losses, PairedSums):
     """Sums of squared differences between the probability losses of pairs of models on the same rows.
 
     Keys: ``pair`` (number of the pair), ``actual`` (0 or 1). Values: ``weight`` (the number of rows, or the sum of
@@ -47,10 +46,6 @@ class PairedLosses(PairedSums):
     sums: ClassVar[tuple[str, ...]] = ("log_loss_difference_square_sum", "brier_difference_square_sum")
     most: ClassVar[Mapping[str, float]] = dict(zip(sums, (LOG_LOSS**2, 1), strict=True))  # of a row
 
-    def needs_probabilities(self) -> bool:
-        """Whether scores must lie in [0, 1]."""
-        return True
-
     def cells(self, rows: Rows) -> tuple[int, ...]:
         """Values of each class."""
         return 2, 3
@@ -59,12 +54,6 @@ class PairedLosses(PairedSums):
         """Sums over the rows of each class: shape (groups, 2, 3)."""
         one, other = rows.score
         kernels.sum_loss_differences(rows.truth[0], one, other, rows.weight, rows.runs, out)
-
-    def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
-        """The table of these sums."""
-        group, actual = np.nonzero(values[..., 0])
-        columns = dict(zip((*self.counts, *self.sums), values[group, actual].T, strict=True))
-        return self.of_a_pair(weighted, group=group, actual=actual, **columns)
 
     def valid(self) -> pl.Expr:
         """Whether a row of a table read from a file is valid."""

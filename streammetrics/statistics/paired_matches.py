@@ -49,11 +49,6 @@ class PairedMatches(PairedSums):
         values = np.stack([one & other, one & ~other, other & ~one, ~(one | other)])
         kernels.add_runs(out, values * (1 if rows.weight is None else rows.weight), rows.runs)
 
-    def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
-        """The counts, in the groups that have rows of the pair."""
-        group = np.flatnonzero(values.any(axis=1))
-        return self.of_a_pair(weighted, group=group, **dict(zip(self.counts, values[group].T, strict=True)))
-
     def turned(self, table: pl.DataFrame) -> pl.DataFrame:
         """The rows of a table for two models, with the models swapped."""
         return table.rename({"one_right": "other_right", "other_right": "one_right"}).select(table.columns)

@@ -74,7 +74,7 @@ class PairedOutcomes(PairedSums, Thresholded):
         group = np.flatnonzero(values.any(axis=(1, 2)))
         thresholds = self.thresholds or (None,)
         counts = values[group].reshape(-1, OUTCOMES).T
-        return self.of_a_pair(
+        return self.table(
             weighted,
             group=np.repeat(group, len(thresholds)),
             threshold=[*thresholds] * len(group),

@@ -19,7 +19,7 @@ LOG_LOSS = -log(1 - (1 - kernels.CLIP))  # maximum for one row: a negative with 
 
 
 class Losses(Summed):
-    """Sums of log loss and Brier loss, and of their squares, by true class."""
+    """Sums of the log loss and the Brier loss of predicted probabilities, by true class."""
 
     sums: ClassVar[tuple[str, ...]] = ("log_loss_sum", "log_loss_square_sum", "brier_sum", "brier_square_sum")
 
