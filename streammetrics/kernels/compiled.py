@@ -113,18 +113,6 @@ def count_outcomes(
         _count_outcomes(label, score, ladder, weight, runs, out)
 
 
-def sum_losses(label: Labels, score: Floats, weight: Floats | None, runs: Runs, out: Floats) -> None:
-    """1.7 ns."""
-    _sum_losses(label, score, weight, runs, out)
-
-
-def sum_calibration(
-    label: Labels, score: Floats, edges: Floats, weight: Floats | None, runs: Runs, out: Floats
-) -> None:
-    """2 ns."""
-    _sum_calibration(label, score, edges, weight, runs, out)
-
-
 def sum_errors(
     actual: Floats,
     predicted: Floats,
@@ -298,7 +286,8 @@ def _minus(a, b):
 
 
 @exact
-def _sum_losses(label, score, weight, runs, out):
+def sum_losses(label, score, weight, runs, out):
+    """1.7 ns."""
     for run in range(len(runs.groups)):
         cells, last = out[runs.groups[run]], runs.starts[run + 1]
         for start in range(runs.starts[run], last, BLOCK):  # short blocks, so that sums lose few digits
@@ -328,7 +317,8 @@ def _sum_losses_of_block(label, score, weight, out):
 
 
 @exact
-def _sum_calibration(label, score, edges, weight, runs, out):
+def sum_calibration(label, score, edges, weight, runs, out):
+    """2 ns."""
     bins = len(edges) - 1
     sums = np.zeros((LANES, bins, 2, 3))
     for run in range(len(runs.groups)):

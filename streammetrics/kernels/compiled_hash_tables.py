@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from streammetrics.kernels.compiled import _key, exact, fold_of
-from streammetrics.kernels.hash_tables import EMPTY, FACTOR, LEVELS, MIX, NEAR, STEP_BITS, WIDE, HashTables, Integers
+from streammetrics.kernels.hash_tables import EMPTY, FACTOR, LEVELS, MIX, NEAR, STEP_BITS, WIDE, HashTables
 from streammetrics.kernels.lattice import Lattice
-from streammetrics.kernels.numpy import Codes, Counts, Floats, Labels, Runs
+from streammetrics.kernels.numpy import Codes, Floats, Labels, Runs
 
 AT_ONCE = 512  # rows whose bins are computed before they are looked up
 
@@ -22,11 +22,6 @@ def count_bins(
     """3 ns."""
     missed = np.empty(len(values), dtype=np.intp)
     return missed[: _count_bins(values, label, weight, runs, fold_of(lattice), lattice.atom_keys, tables, missed)]
-
-
-def place_bins(ids: Integers, groups: Codes, counts: Counts, tables: HashTables) -> None:
-    """20 ns."""
-    _place_bins(ids, groups, counts, tables)
 
 
 @exact
@@ -79,7 +74,8 @@ def _find(id, ids, first, bits):
 
 
 @exact
-def _place_bins(ids, groups, counts, tables):
+def place_bins(ids, groups, counts, tables):
+    """20 ns."""
     for i in range(len(ids)):
         group = groups[i]
         slot = _find(ids[i], tables.ids, np.uint64(tables.offsets[group]), tables.bits[group])

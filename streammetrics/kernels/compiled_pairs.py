@@ -27,20 +27,6 @@ def count_pairs(
     _count_pairs(label, one.view(np.uint8), other.view(np.uint8), weight, runs, out)
 
 
-def sum_loss_differences(
-    label: Labels, one: Floats, other: Floats, weight: Floats | None, runs: Runs, out: Floats
-) -> None:
-    """2 ns."""
-    _sum_loss_differences(label, one, other, weight, runs, out)
-
-
-def sum_error_differences(
-    actual: Floats, one: Floats, other: Floats, weight: Floats | None, runs: Runs, out: Floats
-) -> None:
-    """1.5 ns."""
-    _sum_error_differences(actual, one, other, weight, runs, out)
-
-
 @exact
 def _spread(bits):
     for step, mask in SPREAD:
@@ -66,7 +52,8 @@ def _count_pairs(label, one, other, weight, runs, out):
 
 
 @exact
-def _sum_loss_differences(label, one, other, weight, runs, out):
+def sum_loss_differences(label, one, other, weight, runs, out):
+    """2 ns."""
     for run in range(len(runs.groups)):
         cells, last = out[runs.groups[run]], runs.starts[run + 1]
         for start in range(runs.starts[run], last, BLOCK):  # short blocks, so that sums lose few digits
@@ -98,7 +85,8 @@ def _clipped(score):
 
 
 @exact
-def _sum_error_differences(actual, one, other, weight, runs, out):
+def sum_error_differences(actual, one, other, weight, runs, out):
+    """1.5 ns."""
     for run in range(len(runs.groups)):
         cells, last = out[runs.groups[run]], runs.starts[run + 1]
         for start in range(runs.starts[run], last, BLOCK):

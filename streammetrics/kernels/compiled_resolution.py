@@ -7,7 +7,6 @@ name.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from streammetrics.kernels.compiled import exact
 from streammetrics.kernels.lattice import MAX_SHIFT, Keys, Lattice
@@ -19,12 +18,6 @@ def find_bins(low: Keys, runs: Runs, least: Shifts, lattice: Lattice, capacity: 
     """4 ns."""
     first, shifts = np.empty(len(low), dtype=np.intp), least.copy()
     return first[: _find_bins(low, runs.starts, lattice.atom_keys, capacity, first, shifts)], shifts
-
-
-def sum_bins(values: NDArray[np.integer], first: Codes) -> NDArray[np.int64]:
-    """1 ns."""
-    sums: NDArray[np.int64] = _sum_bins(values, first)
-    return sums
 
 
 @exact
@@ -61,7 +54,8 @@ def _find_levels(low, atoms, levels):
 
 
 @exact
-def _sum_bins(values, first):
+def sum_bins(values, first):
+    """1 ns."""
     before, sums = np.empty(len(values) + 1, np.int64), np.empty(len(first), np.int64)
     before[0] = 0
     for cell in range(len(values)):
