@@ -171,7 +171,7 @@ def _dataset(dataset: Any, columns: Sequence[str], chunk: int) -> Stream:
         return Stream(batches(), dataset.count_rows(), lambda: numbered(batches()), place)
 
 
-def open_files(patterns: Sequence[PathLike], where: pl.Expr | None = None, null_values: Sequence[str] = ()) -> Files:
+def open_files(patterns: Sequence[PathLike], null_values: Sequence[str] = ()) -> Files:
     """The files and tables that paths, folders and globs stand for.
 
     Raises:
@@ -182,7 +182,7 @@ def open_files(patterns: Sequence[PathLike], where: pl.Expr | None = None, null_
         path, times = Counter(map(Path.resolve, paths)).most_common(1)[0]
     if times > 1:
         raise SourceError(f"{str(path)!r} is given {times} times, so its rows would be counted {times} times.")
-    return Files(tuple(paths), where, tuple(null_values))
+    return Files(tuple(paths), null_values=tuple(null_values))
 
 
 def _files(files: Files, columns: Sequence[str], chunk: int) -> Stream:
