@@ -52,6 +52,10 @@ class Binned(Statistic):
                     Argument("atoms"), f" contains {atom}, which is outside the domain {self.domain!r}."
                 )
 
+    def needs_probabilities(self) -> bool:
+        """Whether scores must lie in [0, 1]."""
+        return self.domain == "probability" and "y_score" in self.needs()
+
     @property
     def lattice(self) -> Lattice:
         """The lattice of the bins."""

@@ -62,10 +62,6 @@ class Histogram(Binned):
         """The role of the column that is counted."""
         return (self.of,)
 
-    def needs_probabilities(self) -> bool:
-        """Whether scores must lie in [0, 1]."""
-        return self.domain == "probability" and self.of == "y_score"
-
     def counter(self, weighted: bool) -> Bins:
         """Counts by bin."""
         return Bins(READ[self.of], self.lattice, self.capacity, 1, weighted)

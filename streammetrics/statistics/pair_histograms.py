@@ -60,10 +60,6 @@ class PairHistograms(Binned):
     held: ClassVar[tuple[str, ...]] = counts
     again: ClassVar[tuple[str, ...]] = ("scored",)
 
-    def needs_probabilities(self) -> bool:
-        """Whether scores must lie in [0, 1]."""
-        return self.domain == "probability"
-
     def counter(self, weighted: bool) -> PairCounter:
         """Counts by bin and class."""
         return PairCounter(self, weighted)

@@ -50,10 +50,6 @@ class ScoreHistogram(Binned):
     squared: ClassVar[tuple[str, ...]] = counts
     support: ClassVar[pl.Expr | None] = pl.sum("pos")
 
-    def needs_probabilities(self) -> bool:
-        """Whether scores must lie in [0, 1]."""
-        return self.domain == "probability"
-
     def counter(self, weighted: bool) -> Bins:
         """Counts by bin."""
         return Bins(_scores, self.lattice, self.capacity, 2, weighted)
