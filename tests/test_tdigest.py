@@ -335,5 +335,5 @@ def test_tails_are_accurate(shape):
 
 @pytest.mark.parametrize("compression", [0, -3, 2.5, None, True])
 def test_compression_is_checked(compression):
-    with pytest.raises(SpecificationError, match="compression= must be a positive integer"):
+    with pytest.raises(SpecificationError, match="compression= must be an integer of at least 1"):
         sm.TDigest(compression=compression)

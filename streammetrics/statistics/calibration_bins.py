@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from streammetrics import kernels
 from streammetrics.arguments import whole
-from streammetrics.errors import SpecificationError
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
 from streammetrics.statistics.statistic import ROUNDING, at_most
@@ -52,9 +51,7 @@ class CalibrationBins(Summed):
     squared: ClassVar[tuple[str, ...]] = (*counts, *sums)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "bins", whole("the number of calibration bins", self.bins, most=1_000_000))
-        if self.bins < 1:
-            raise SpecificationError(f"bins= must be at least 1, got {self.bins}.")
+        object.__setattr__(self, "bins", whole("the number of calibration bins", self.bins, least=1, most=1_000_000))
 
     @property
     def edges(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

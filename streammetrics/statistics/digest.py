@@ -48,9 +48,7 @@ class TDigest(Statistic):
     depends_on_order: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not isinstance(self.compression, int) or isinstance(self.compression, bool) or self.compression < 1:
-            raise SpecificationError(f"compression= must be a positive integer, got {self.compression!r}.")
-        whole("compression=", self.compression, most=1_000_000)
+        object.__setattr__(self, "compression", whole("compression=", self.compression, least=1, most=1_000_000))
         if self.of not in get_args(Of):
             raise SpecificationError(f"of= must be one of {', '.join(get_args(Of))}, got {self.of!r}.")
 
