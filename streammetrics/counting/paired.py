@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import polars as pl
@@ -31,7 +31,7 @@ class Paired(Counter):
         """Count more rows if their model is the first of a pair."""
         for i, pair in enumerate(self.pairs):
             if pair in rows.beside:
-                self.counters[i].add(rows.beside[pair].counted_as(rows.numbers), groups)
+                self.counters[i].add(replace(rows.beside[pair], numbers=rows.numbers), groups)
                 self.known[i] = groups
 
     def absorb(self, other: Self, numbers: Codes, groups: int) -> None:

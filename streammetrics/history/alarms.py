@@ -29,7 +29,7 @@ from streammetrics.uncertainty.evalues import discoveries
 LARGEST = 700.0  # largest logarithm of an e-value that fits a float
 DAY = 86_400e6  # in microseconds
 PLACE = hidden("segment")
-RAISED = SOUND, ALARM, SINCE, E_VALUE = hidden("sound"), hidden("alarm"), hidden("since"), hidden("e-value")
+SOUND, ALARM, SINCE, E_VALUE = hidden("sound"), hidden("alarm"), hidden("since"), hidden("e-value")
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,8 @@ def alarms(ask: Ask, rule: Rule, starts: pl.Series, days: float) -> pl.DataFrame
         days: Number of days between two windows.
 
     Returns:
-        Keys, metric, and `RAISED`: whether any window has a confidence interval, whether the segment is in alarm, the
-        window in which the evidence began to grow, and the evidence.
+        Keys, metric, and whether any window has a confidence interval, whether the segment is in alarm, the window in
+        which the evidence began to grow, and the evidence.
 
     Raises:
         SpecificationError: If the alarm rate is not below the rate of windows.

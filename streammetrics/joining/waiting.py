@@ -73,7 +73,7 @@ class Waiting:
 
         def append(table: Any) -> tuple[int, T | None] | None:
             """Return the result, or None to try again after adding new columns to the table."""
-            first, held = expired_before(table) or date.min, _as_stored(table, rows)
+            first, held = expired_before(table), _as_stored(table, rows)
             day = pl.lit(max(newest(table) or today(), first)) if days_of is None else days_of(held)  # clocks drift
             own = {KIND: pl.lit(kind), DAY: day, COMMIT: pl.lit(table.version() + 1, pl.Int64)}
             fresh = held.with_columns(**own).filter(pl.col(DAY) >= first)
@@ -106,7 +106,7 @@ class Waiting:
         Only their counts are stored. Does nothing if they were already deleted, or if the table has changed since
         version ``settled``, which the history includes.
         """
-        if before <= (expired_before(settled) or date.min):
+        if before <= expired_before(settled):
             return
 
         def leave(table: Any) -> None:
@@ -188,10 +188,9 @@ def today() -> date:
     return datetime.now(UTC).date()
 
 
-def expired_before(table: Any) -> date | None:
-    """Return the first day that has not expired."""
-    found = table.transaction_version(BEFORE)
-    return None if found is None else date.fromordinal(found)
+def expired_before(table: Any) -> date:
+    """Return the first day that has not expired, by default the first date of Python."""
+    return date.fromordinal(table.transaction_version(BEFORE) or date.min.toordinal())
 
 
 def _widen(table: Any, rows: pl.DataFrame) -> bool:

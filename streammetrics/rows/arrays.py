@@ -67,10 +67,6 @@ class Rows:
         """The group of each row in the block, None if there is one."""
         return None if len(self.dropped) == 1 else np.repeat(self.local, np.diff(self.starts))
 
-    def counted_as(self, numbers: Codes) -> Rows:
-        """The rows with the numbers of their groups in the counters."""
-        return replace(self, numbers=numbers)
-
     @cached_property
     def with_squared_weights(self) -> Rows:
         """The rows with squared weights, which can be infinite."""

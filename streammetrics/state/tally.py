@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -53,7 +53,7 @@ class Tally:
     def add(self, rows: Sequence[Rows]) -> None:
         """Count one more block."""
         for r in rows:
-            r = r.counted_as(self._number(r.groups))
+            r = replace(r, numbers=self._number(r.groups))
             for statistic, counters in zip(self.statistics, self.counters, strict=True):
                 if not (self.labels and statistic.of_label):
                     counters[0].add(r, self.groups.height)
