@@ -146,14 +146,6 @@ def test_a_merge_of_one_changes_nothing(kind):
     assert_frame_equal(EVERYTHING.merge(table[:0]), table[:0])
 
 
-@kind
-def test_merging_with_itself_doubles(kind):
-    data = rows(kind, 3)
-    twice = ErrorRows(*(np.concatenate([c, c]) for c in (data.actual, data.predicted, data.group)), data.group_count)
-    table = observed(EVERYTHING, data)
-    assert_same(EVERYTHING.merge(pl.concat([table, table])), observed(EVERYTHING, twice), merges=2)
-
-
 @pytest.mark.parametrize("value", [0.1, 1.7e9 + 0.1, -3.3, 0.0, 1e300])
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 def test_constants_leave_no_dust(value, weighted):

@@ -236,13 +236,6 @@ def test_rounded_sums_of_one_label_have_no_correlation(weight):
         assert read([m.mcc], confusion_cells(*labels, weight))["mcc"].item() is None
 
 
-@pytest.mark.parametrize("metric", METRICS, ids=str)
-def test_nothing_is_undefined(metric):
-    assert read([metric], confusion_cells(["a"], ["a"]).clear()).height == 0
-    for rows in ([], [0], [0, 0]):
-        assert metric(*[rows for _ in metric.columns]) is None
-
-
 def test_groups_are_read_as_if_alone():
     actual, predicted, weight = sample(LABELS["integers"], 3, rows=400)
     group = np.arange(400) % 3

@@ -93,13 +93,6 @@ def test_every_metric_stays_in_its_range(tables):
         assert values[metric.name].drop_nulls().is_between(low - 1e-9, high + 1e-9).all(), metric
 
 
-@pytest.mark.parametrize("metric", TWO_BY_TWO, ids=str)
-def test_nothing_is_undefined_or_zero(metric):
-    assert of(metric, 0, 0, 0, 0) in (None, 0.0)
-    if metric.range[1] <= 1:
-        assert of(metric, 0, 0, 0, 0) is None
-
-
 @pytest.mark.parametrize("rows", [800_000, 3_000_000_000])
 def test_perfect_and_reversed_predictions_of_many_rows(rows):
     assert of(m.mcc, rows, 0, 0, rows) == 1.0
