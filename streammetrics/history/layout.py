@@ -123,10 +123,6 @@ class Layout:
         """Group columns and nested columns, in the types that accumulators have."""
         return pl.DataFrame(self.none).schema
 
-    def keys(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Group columns of the table in the types that accumulators have."""
-        return rows.cast({name: self.schema[name] for name in self.groups if name in rows.columns})
-
     @cached_property
     def is_small(self) -> bool:
         """Whether each group has the same few cells."""
@@ -137,11 +133,6 @@ class Layout:
     def together(self) -> int:
         """Number of rows of a file that are read together."""
         return TOGETHER[self.is_small]
-
-    @cached_property
-    def columns(self) -> list[str]:
-        """The columns of the table, first those by which files can be skipped."""
-        return [*self.groups, *OWN, *(name for name in self.schema if name not in self.groups)]
 
     def rows(self, acc: Accumulator) -> pl.DataFrame:
         """Return the groups of an accumulator as rows of the table, without its own columns.
@@ -206,7 +197,7 @@ class Layout:
         single = pl.when(pl.len() == 1).then(pl.first("batch_id"))
         own = rows.group_by(self.groups).agg(single, pl.max("ingested", "version"))
         found = self.rows(self.fold(rows)).join(own, on=self.groups, nulls_equal=True, maintain_order="left")
-        return found.sort(self.window, maintain_order=True).select(self.columns)
+        return found.sort(self.window, maintain_order=True)
 
     def parts(self, rows: pl.LazyFrame, keys: pl.DataFrame | None = None) -> Iterator[pl.DataFrame]:
         """Return the rows of all or selected groups, a few windows at a time.

@@ -347,7 +347,7 @@ class MetricStore:
         with self._table.reading():
             rows = versions.scanned(self._table.scan(table))
             parts = rows.group_by(window).agg(groups, (seen / versions.models).sum().round().cast(pl.Int64), **found)
-            return versions.newest.keys(parts.sort(window).collect())
+            return versions.keys(parts.sort(window).collect())
 
     def describe(self) -> pl.DataFrame:
         """Return the versions of the specification. Appending an accumulator with another specification adds one.
@@ -470,7 +470,7 @@ class MetricStore:
         table, versions = opened = self._open()
         with self._table.reading():
             found = self._table.scan(table).select(pl.col(versions.newest.window).unique()).collect()
-        starts = versions.newest.keys(found).to_series().drop_nulls().sort()
+        starts = versions.keys(found).to_series().drop_nulls().sort()
         return Windows(
             str(self.uri), starts, partial(self._query, opened), versions.newest.empty, versions.names_of_models
         )
@@ -526,8 +526,8 @@ class MetricStore:
 
     def _create(self, layout: Layout) -> None:
         """Create an empty table, unless another process has created it."""
-        none = layout.rows(layout.empty).with_columns(pl.lit(None, kind).alias(name) for name, kind in OWN.items())
-        self._table.create(none.select(layout.columns).to_arrow().schema, layout.configuration | RETENTION)
+        none = Versions((layout,)).stored(1, layout.rows(layout.empty))
+        self._table.create(none.to_arrow().schema, layout.configuration | RETENTION)
 
     def _commit(self, step: Callable[[Any, Versions], T], newest: Any = None) -> T:
         return self._table.commit(lambda table: step(table, self._versions(table)), newest)

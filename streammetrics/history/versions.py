@@ -110,8 +110,8 @@ class Versions:
 
     @cached_property
     def types(self) -> dict[str, pl.DataType]:
-        """The types in which the table stores these columns, and the number of the version."""
-        return {name: stored(kind) for name, kind in self.schema.items()} | {NUMBER: pl.Int64()}
+        """The types of the columns of the table, including the number of the version."""
+        return {name: stored(kind) for name, kind in self.schema.items()} | OWN | {NUMBER: pl.Int64()}
 
     @cached_property
     def groups(self) -> list[str]:
@@ -125,7 +125,7 @@ class Versions:
 
     @cached_property
     def columns(self) -> list[str]:
-        """The columns of the table."""
+        """The columns of the table, first those by which files can be skipped."""
         return [*self.groups, *self.own, *(name for name in self.schema if name not in self.groups)]
 
     @property
@@ -149,6 +149,10 @@ class Versions:
         """Number of rows of a file that are read together."""
         return min(layout.together for layout in self.layouts)
 
+    def keys(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Group columns of the table in the types that accumulators have."""
+        return rows.cast({name: self.schema[name] for name in self.groups if name in rows.columns})
+
     def stored(self, number: int, rows: pl.DataFrame) -> pl.DataFrame:
         """Return rows of a version with all columns of the table."""
         lacking = [pl.lit(None, self.types[name]).alias(name) for name in self.columns if name not in rows.columns]
@@ -170,7 +174,7 @@ class Versions:
         if len(self.layouts) == 1:
             return {1: None}
         last = rows.group_by(NUMBER).agg(pl.col(self.newest.window).max()).sort(NUMBER)
-        return dict(self.newest.keys(last.collect()).iter_rows())
+        return dict(self.keys(last.collect()).iter_rows())
 
     def of(self, number: int, rows: pl.LazyFrame, own: Sequence[str]) -> pl.LazyFrame:
         """Return the rows of a version, with its columns, the groups of all versions, and some internal columns."""
@@ -230,8 +234,7 @@ class Versions:
     def _chosen(self, rows: pl.LazyFrame, where: pl.Expr) -> pl.DataFrame:
         """The groups that an expression selects."""
         keys = rows.select(self.groups).unique().collect()
-        typed = keys.cast({name: self.schema[name] for name in self.groups})
-        return keys[typed.with_row_index(PLACE).filter(where)[PLACE]]
+        return keys[self.keys(keys).with_row_index(PLACE).filter(where)[PLACE]]
 
     def _union(self, present: Sequence[int]) -> Accumulator:
         """An empty accumulator with the statistics of the newest version and some others."""
