@@ -162,8 +162,10 @@ def test_histories_of_earlier_versions_give_their_numbers_and_go_on(path, tmp_pa
     require_same(store.query(), STORE[1], path)
     assert not store.append(make().update(DATA.head(10)), batch_id="first")
     assert store.append(make().update(DATA), batch_id="third")
+    finer = sm.binary(y_true="clicked", y_score="p", by=["day", "country", "user"])
+    assert store.append(finer.update(DATA), batch_id="fourth")
     store.compact()
-    assert store.query().seen == 2 * DATA.height
+    assert store.query().seen == 3 * DATA.height
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from steps import around, rival
 
 import streammetrics as sm
 from streammetrics import accumulator
-from streammetrics.history import layout, table
+from streammetrics.history import layout, table, versions
 from streammetrics.state import storage
 from streammetrics.testing.same import require_same
 
@@ -575,7 +575,7 @@ def test_a_store_of_weighted_rows_goes_on_without_squared_weights(tmp_path, monk
 @pytest.mark.parametrize("content", ["é", "abc", "QUJD", ""], ids=["no ASCII", "no base64", "no Arrow", "empty"])
 def test_a_table_whose_configuration_cannot_be_read_is_refused(content, tmp_path):
     uri, schema = str(tmp_path / "store"), pl.DataFrame({"day": [date(2026, 1, 1)]}).to_arrow().schema
-    configuration = {layout.STATE: content, layout.WINDOW: "day"}
+    configuration = {versions.STATE: content, versions.WINDOW: "day"}
     deltalake.DeltaTable.create(uri, schema, configuration=configuration, raise_if_key_not_exists=False)
     store = sm.MetricStore(uri)
     for step in (store.query, lambda: store.append(TASKS["binary"]().update(predictions(9, 0)), batch_id="1")):

@@ -6,7 +6,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import polars as pl
@@ -21,9 +21,6 @@ from streammetrics.system.lazy import pa
 from streammetrics.text import few
 from streammetrics.times import instant, moment, require_length
 
-STATE = "streammetrics.state"  # of the table's configuration: the empty accumulator in base64
-ONCE = "streammetrics.state.tables"  # key in older tables
-WINDOW = "streammetrics.window"  # the name of the window column
 OWN: dict[str, pl.DataType] = {"batch_id": pl.String(), "ingested": pl.Datetime("us", "UTC"), "version": pl.Int64()}
 STORED: dict[type[pl.DataType], pl.DataType] = {  # for types that Delta Lake does not have
     pl.UInt8: pl.Int16(),
@@ -97,21 +94,26 @@ class Layout:
         return Layout(Accumulator.from_arrow(none), self.window, none)
 
     @classmethod
-    def read(cls, configuration: Mapping[str, str]) -> Layout:
-        """Return the layout from the configuration of a table.
+    def read(cls, state: str, window: str) -> Layout:
+        """Return the layout of a saved state and a window, which must not be updated.
 
         Raises:
-            StateError: If it has none, or that of a newer version.
+            StateError: If they are invalid, or of a newer version.
         """
-        state, window = configuration.get(STATE, configuration.get(ONCE)), configuration.get(WINDOW)
-        if state is None or window is None:
-            raise StateError("Not a streammetrics history: the table's configuration has no state.")
-        return _told(state, window)
+        with translated(StateError, "The table's configuration has no valid state"):
+            content = b64decode(state)
+            empty, none = Accumulator.from_bytes(content), pa.ipc.open_stream(content).read_all()
+            found = cls(empty, window, none)
+        if not isinstance(found.schema.get(window), TIMES):
+            raise StateError(
+                f"The table's configuration names the window {window!r}, which is not a Date or Datetime group column."
+            )
+        return found
 
     @property
-    def configuration(self) -> dict[str, str]:
-        """The configuration of the table."""
-        return {STATE: b64encode(self.empty.to_bytes()).decode(), WINDOW: self.window}
+    def state(self) -> str:
+        """The saved state of the empty accumulator, in base64."""
+        return b64encode(self.empty.to_bytes()).decode()
 
     @cached_property
     def groups(self) -> list[str]:
@@ -276,20 +278,6 @@ class Layout:
             return found
         with translated(SpecificationError, f"Cannot read {time!r} as a time"):
             return (found + (timedelta(days=1) - timedelta.resolution)).date()
-
-
-@lru_cache(maxsize=64)
-def _told(state: str, window: str) -> Layout:
-    """The layout of a window and an empty accumulator, which must not be updated."""
-    with translated(StateError, "The table's configuration has no valid state"):
-        content = b64decode(state)
-        empty, none = Accumulator.from_bytes(content), pa.ipc.open_stream(content).read_all()
-        found = Layout(empty, window, none)
-    if not isinstance(found.schema.get(window), TIMES):
-        raise StateError(
-            f"The table's configuration names the window {window!r}, which is not a Date or Datetime group column."
-        )
-    return found
 
 
 def require_distinct(by: Iterable[str], columns: Iterable[str]) -> None:

@@ -526,8 +526,9 @@ class MetricStore:
 
     def _create(self, layout: Layout) -> None:
         """Create an empty table, unless another process has created it."""
-        none = Versions((layout,)).stored(1, layout.rows(layout.empty))
-        self._table.create(none.to_arrow().schema, layout.configuration | RETENTION)
+        first = Versions((layout,))
+        none = first.stored(1, layout.rows(layout.empty))
+        self._table.create(none.to_arrow().schema, first.told | RETENTION)
 
     def _commit(self, step: Callable[[Any, Versions], T], newest: Any = None) -> T:
         return self._table.commit(lambda table: step(table, self._versions(table)), newest)

@@ -11,13 +11,16 @@ from typing import Any
 import polars as pl
 
 from streammetrics.accumulator import Accumulator, merge
-from streammetrics.errors import MergeError
-from streammetrics.history.layout import OWN, PLACE, STATE, WINDOW, Layout, require_distinct, stored
+from streammetrics.errors import MergeError, StateError
+from streammetrics.history.layout import OWN, PLACE, Layout, require_distinct, stored
 from streammetrics.history.union import MAY, missing, require_alike, union, widened
 from streammetrics.rows.roles import SINGLE, Column
 from streammetrics.statistics.thresholded import Thresholded
 
-LATER = "streammetrics.state.version.{}"  # of the table's configuration, for version 2 and later
+STATE = "streammetrics.state"  # of the table's configuration: the empty accumulator in base64
+ONCE = "streammetrics.state.tables"  # key in older tables
+LATER = "streammetrics.state.version.{}"  # for version 2 and later
+WINDOW = "streammetrics.window"  # the name of the window column
 NUMBER = "specification"  # the column with the version of a row; null for the first
 
 
@@ -38,11 +41,13 @@ class Versions:
         Raises:
             StateError: If it has none, or that of a newer version of the library.
         """
-        first = Layout.read(configuration)
-        later: list[str] = []
-        while (key := LATER.format(len(later) + 2)) in configuration:
-            later.append(configuration[key])
-        return _told((configuration[STATE], *later), first.window) if later else cls((first,))
+        state, window = configuration.get(STATE, configuration.get(ONCE)), configuration.get(WINDOW)
+        if state is None or window is None:
+            raise StateError("Not a streammetrics history: the table's configuration has no state.")
+        states = [state]
+        while (key := LATER.format(len(states) + 1)) in configuration:
+            states.append(configuration[key])
+        return _told(tuple(states), window)
 
     @property
     def newest(self) -> Layout:
@@ -97,8 +102,10 @@ class Versions:
 
     @property
     def told(self) -> dict[str, str]:
-        """Return the entry of the newest version in the configuration of the table."""
-        return {LATER.format(len(self.layouts)): self.newest.configuration[STATE]}
+        """Return the entries of the newest version in the configuration of the table."""
+        if len(self.layouts) == 1:
+            return {STATE: self.newest.state, WINDOW: self.newest.window}
+        return {LATER.format(len(self.layouts)): self.newest.state}
 
     @cached_property
     def schema(self) -> pl.Schema:
@@ -247,9 +254,9 @@ class Versions:
 @lru_cache(maxsize=64)
 def _told(states: tuple[str, ...], window: str) -> Versions:
     """The versions of a window and empty accumulators, which must not be updated."""
-    versions = Versions((Layout.read({STATE: states[0], WINDOW: window}),))
-    for state in states[1:]:
-        layout = Layout.read({STATE: state, WINDOW: window}).typed_as(versions.schema)
+    versions = Versions(())
+    for state in states:
+        layout = Layout.read(state, window).typed_as(versions.schema)
         versions = Versions((*versions.layouts, layout))
     return versions
 
