@@ -99,7 +99,7 @@ class Tally:
 
 def _counter(statistic: Statistic, weighted: bool) -> Counter:
     made = statistic.counter(weighted)
-    if weighted and statistic.squared and not statistic.squares_itself:
+    if weighted and statistic.squared:
         return WithSquares(statistic, made, statistic.counter(weighted))
     return made
 

@@ -102,7 +102,6 @@ class ErrorMoments(Statistic):
     kind: ClassVar[Kind | None] = "regression"
     roles: ClassVar[tuple[str, ...]] = ("y_true", "y_pred")
     counts: ClassVar[tuple[str, ...]] = ("weight",)
-    squares_itself: ClassVar[bool] = True
     held: ClassVar[tuple[str, ...]] = counts
     added: ClassVar[Mapping[str, float]] = MappingProxyType(
         dict.fromkeys(RESTS, 0.0) | dict.fromkeys((*HIGHER_MOMENTS, *LATER), nan)

@@ -52,7 +52,7 @@ class Statistic(ABC):
     - ``limits``: the largest value that a row of weight 1 adds to a count or a nonnegative sum;
     - ``added``: columns that states of earlier versions lack, with the values used instead;
     - ``squared``: the counts and sums that tables of weighted rows also hold with squared weights, in columns whose
-      names end in ``_w2``; ``squares_itself`` if the statistic fills these columns;
+      names end in ``_w2``;
     - ``signed``: values that can be negative; ``means``: values that do not grow with the weights;
     - ``inputs``: additional numeric columns, which become keyword arguments of the accumulator;
     - ``depends_on_order``: whether its table depends on the order of rows and merges, as for a sketch. Its bounds hold
@@ -72,7 +72,6 @@ class Statistic(ABC):
     limits: ClassVar[Mapping[str, float]] = MappingProxyType({})
     added: ClassVar[Mapping[str, float]] = MappingProxyType({})
     squared: ClassVar[tuple[str, ...]] = ()
-    squares_itself: ClassVar[bool] = False
     signed: ClassVar[tuple[str, ...]] = ()
     means: ClassVar[tuple[str, ...]] = ()
     inputs: ClassVar[tuple[str, ...]] = ()
