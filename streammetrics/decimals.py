@@ -149,6 +149,16 @@ def digits(width: float) -> int:
     return max(0, min(12, 1 - math.floor(math.log10(width)))) if 0 < width < math.inf else MODEST
 
 
+def percentage(share: float) -> str:
+    """Return a share as a percentage with two decimals, or more if it is small or close to all: only none is 0%.
+
+    >>> percentage(0.27958), percentage(8 / 600_000), percentage(1 - 8 / 600_000), percentage(0.0), percentage(1.0)
+    ('27.96%', '0.0013%', '99.9987%', '0%', '100%')
+    """
+    distance = 100 * min(share, 1 - share)
+    return f"{100 * share:.{max(2, digits(distance))}f}%" if distance > ROUNDING else f"{share:.0%}"
+
+
 def padded(values: Sequence[float | None]) -> list[str]:
     """Return values as text, with as many decimals as any of them needs.
 

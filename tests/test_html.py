@@ -14,8 +14,9 @@ from click.testing import CliRunner
 
 import streammetrics as sm
 from streammetrics.cli import main
+from streammetrics.decimals import percentage
 from streammetrics.html import comparison_page, page
-from streammetrics.html.decision import best_thresholds, highest_scores
+from streammetrics.html.decision import at_thresholds, best_thresholds, highest_scores
 from streammetrics.html.sections import Section, filtered, page_of
 from streammetrics.html.tables import Cell, table
 
@@ -176,6 +177,14 @@ def test_costs_name_the_best_threshold(report):
     assert f">{found:.6f}".rstrip("0") in rows[0]
 
 
+def test_only_counts_of_none_and_of_all_rows_are_0_and_100_percent():
+    rows = {"y": [True, False], "p": [0.9, 0.1], "weight": [4e-6, 1.0]}
+    acc = sm.binary(y_true="y", y_score="p", sample_weight="weight", thresholds=[0.5, 0.95]).update(rows)
+    found = at_thresholds(acc.finalize())
+    assert re.findall("<small>(.*?)</small>", found)[:4] == ["0.00040%", "0%", "0%", "99.99960%"]
+    assert ">100%</td>" in found
+
+
 def test_rows_of_one_class_have_a_warning_and_no_infinite_cards():
     for label, said in ((0, "no row has"), (1, "every row has")):
         rows = {"y": [label] * 4, "p": [0.9, 0.2, 0.4, 0.6]}
@@ -223,7 +232,7 @@ def test_the_highest_scores_have_the_precision_recall_and_lift_of_their_rows():
         cells = re.findall(r"<t[hd][^>]*>([^<]*)</t[hd]>", row)
         assert cells == [
             *(f"{top}%", f"{1 - top / 100:.2f}", f"{top:.2f}%"),
-            *(f"{rate:.2%}" for rate in rates),
+            *map(percentage, rates),
             f"{found.mean() / labels.mean():.2f}",
         ]
     tied = sm.binary(y_true="y", y_score="p").update({"y": labels, "p": np.ones(1000)}).finalize()

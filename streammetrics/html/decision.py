@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from streammetrics.decimals import padded
+from streammetrics.decimals import padded, percentage
 from streammetrics.errors import MetricError
 from streammetrics.html.sections import scrolled
 from streammetrics.html.tables import Cell, key_cell, table
@@ -98,11 +98,11 @@ def _keys(row: dict[str, Any], keys: list[str]) -> list[Cell]:
 
 def _counts(row: dict[str, Any]) -> list[Cell]:
     every = sum(row[c] for c in COUNTS)
-    return [Cell(f"{row[c]:,.10g}", row[c], f"{row[c] / every:.2%}" if every else "") for c in COUNTS]
+    return [Cell(f"{row[c]:,.10g}", row[c], percentage(row[c] / every) if every else "") for c in COUNTS]
 
 
 def _rates(row: dict[str, Any]) -> list[Cell]:
-    return [Cell("–" if row[c] is None else f"{row[c]:.2%}", row[c]) for c in RATES]
+    return [Cell("–" if row[c] is None else percentage(row[c]), row[c]) for c in RATES]
 
 
 def _lift(row: dict[str, Any]) -> Cell:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from streammetrics import charts
+from streammetrics.decimals import percentage
 from streammetrics.html.sections import lead
 from streammetrics.markup import markup
 from streammetrics.reading.one_class import of_one_class
@@ -49,7 +50,7 @@ def _facts(report: Report, total: Report, source: str | None) -> Iterator[tuple[
         yield "Groups", f"<strong>{report.frame.select(by).n_unique():,}</strong> by {markup(', '.join(by))}"
     if dropped:
         share = dropped / (rows + dropped)
-        yield "Rows dropped", f"<strong>{dropped:,}</strong> ({share:.2%}): null or NaN, or a weight of zero"
+        yield "Rows dropped", f"<strong>{dropped:,}</strong> ({percentage(share)}): null or NaN, or a weight of zero"
     else:
         yield "Rows dropped", "none"
 
