@@ -39,22 +39,24 @@ def number(value: float | None, lower: float | None, upper: float | None) -> str
 
 
 def said(row: Row) -> str:
-    """The value of a row with as many decimals as the interval beside it, or else as its bounds justify.
+    """A value as text, with the decimals of its interval, or else those that its bounds justify.
 
-    >>> said({"value": 0.8541234, "lower": 0.8540, "upper": 0.8543, "ci_lower": 0.84, "ci_upper": 0.86})
+    It has more if it would be beyond its bounds, but at most theirs.
+
+    >>> said({"value": 0.8541234, "lower": 0.8540, "upper": 0.8548, "ci_lower": 0.84, "ci_upper": 0.86})
     '0.854'
+    >>> said({"value": 0.8541234, "lower": 0.8541, "upper": 0.85436, "ci_lower": 0.84, "ci_upper": 0.86})
+    '0.8541'
     >>> said({"value": 0.8541234, "lower": 0.8540, "upper": 0.8543})
     '0.8541'
-    >>> said({"value": 0.452917, "lower": 0.452917, "upper": 0.453514})  # fewer decimals are beyond the bounds
-    '0.45292'
     """
-    if row.get("ci_lower") is not None and row.get("ci_upper") is not None:
-        return beside(row["value"], row["ci_lower"], row["ci_upper"])
-    value, lower, upper = row["value"], row["lower"], row["upper"]
-    shown = number(value, lower, upper)
+    value, lower, upper, ends = row["value"], row["lower"], row["upper"], (row.get("ci_lower"), row.get("ci_upper"))
+    shown = number(value, lower, upper) if None in ends else beside(value, *ends)
     if value is None or _is_within(value, _decimals(shown), lower, upper):
         return shown
-    return f"{value:z,.{digits(upper - lower)}f}"
+    most = digits(half_width(lower, upper))
+    within = (some for some in range(_decimals(shown), most) if _is_within(value, some, lower, upper))
+    return f"{value:z,.{next(within, most)}f}"
 
 
 def beside(value: float | None, low: float | None, high: float | None) -> str:
@@ -212,7 +214,17 @@ def listed(rows: Sequence[Row]) -> list[str]:
     ends = [interval(row.get("ci_lower"), row.get("ci_upper")) for row in rows]
     if not any(ends):
         return alike([_centered(row) for row in rows])
-    return [f"{said(row)} ({sampled})" if sampled else said(row) for row, sampled in zip(rows, ends, strict=True)]
+    values = [said(without_bounds(row)) for row in rows]
+    return [f"{value} ({sampled})" if sampled else value for value, sampled in zip(values, ends, strict=True)]
+
+
+def without_bounds(row: Row) -> Row:
+    """Return a row of which only the interval is shown, if it has one.
+
+    >>> without_bounds({"value": 0.5, "lower": 0.49, "upper": 0.51, "ci_lower": 0.4, "ci_upper": 0.6})
+    {'value': 0.5, 'lower': None, 'upper': None, 'ci_lower': 0.4, 'ci_upper': 0.6}
+    """
+    return {**row, "lower": None, "upper": None} if _is_sampled(row) else row
 
 
 def _centered(row: Row) -> Row:
@@ -223,12 +235,18 @@ def _centered(row: Row) -> Row:
 
 
 def compared(row: Row) -> list[str]:
-    """Return two values and their difference as text, with the same decimals: those of the interval, if there is one.
+    """Return two values and their difference as text, with the decimals of the difference.
 
     >>> compared({"a": 0.375, "b": 0.349609, "difference": -0.025391, "lower": None, "upper": None})
     ['0.375000', '0.349609', '-0.025391']
+    >>> compared({"a": 0.375, "b": 0.349609, "difference": -0.025391, "lower": -0.026, "upper": -0.025})
+    ['0.3750', '0.3496', '-0.0254']
     """
-    return alike([{**row, "value": row[column]} for column in ("a", "b", "difference")])
+    values, difference = [row[column] for column in ("a", "b", "difference")], {**row, "value": row["difference"]}
+    if not _is_uncertain(difference):
+        return padded(values)
+    decimals = _decimals(said(difference))
+    return [f"{value:z,.{decimals}f}" if math.isfinite(value) else number(value, None, None) for value in values]
 
 
 def typical_of(rows: Iterable[Row]) -> int | None:
@@ -263,10 +281,8 @@ def _is_inside(row: Row, decimals: int) -> bool:
 
 
 def _is_bounded(row: Row, decimals: int) -> bool:
-    """Whether a value with some decimals is within its bounds, or has an interval, which matters more."""
-    if row["value"] is None or _is_sampled(row):
-        return True
-    return _is_within(row["value"], decimals, row["lower"], row["upper"])
+    """Whether a value with some decimals is within its bounds."""
+    return row["value"] is None or _is_within(row["value"], decimals, row["lower"], row["upper"])
 
 
 def _is_within(value: float, decimals: int, lower: float | None, upper: float | None) -> bool:

@@ -156,6 +156,18 @@ def test_values_without_an_interval_have_the_decimals_of_others():
     assert [len(value) for value in values.values()] == [4, 4]
 
 
+def test_the_values_of_cards_and_of_all_numbers_are_within_their_certified_bounds():
+    seeded = np.random.default_rng(4)
+    p = seeded.random(400)
+    acc = sm.binary(y_true="y", y_score="p", capacity=200).update({"y": seeded.random(400) < p, "p": p})
+    cards, numbers = page(acc.finalize(["average_precision", "ks"], confidence=0.95)).split('id="all"')
+    number = r"([\d.]+)"
+    found = re.findall(rf"<b>{number}</b>.*?certified {number} to {number} for", cards)
+    found += re.findall(rf"<td data-v=[^>]*>{number}</td><td>{number} to {number}</td>", numbers)
+    assert len(found) == 4
+    assert all(float(lower) <= float(value) <= float(upper) for value, lower, upper in found)
+
+
 def test_each_label_has_a_row_with_its_metrics():
     acc = sm.multiclass(y_true="y", y_pred="z").update({"y": ["a", "a", "b"], "z": ["a", "b", "b"]})
     found = re.search('<h2 id="labels">Labels</h2>(.*?)</section>', page(acc.finalize()), re.DOTALL).group(1)

@@ -12,7 +12,7 @@ from streammetrics.charts.histograms import outlines
 from streammetrics.charts.picture import Axis, Layer, Picture, between, line
 from streammetrics.charts.series import Series, Source, curve_of, require_columns, series_of
 from streammetrics.charts.thinning import seen_apart, thinned
-from streammetrics.decimals import alike, bound, interval
+from streammetrics.decimals import alike, bound, interval, without_bounds
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.metrics.ratios import fnr, fpr, precision, predicted_positive_rate, prevalence, recall
 
@@ -203,7 +203,7 @@ def _area(source: Source, series: Series, metric: str, called: str, keys: dict[s
     if isinstance(source, pl.DataFrame) or not metric or series.left_out:
         return ""
     rows = series.of(source.rows(metric, **keys)).drop_nulls("value").to_dicts()
-    values = alike(rows)
+    values = alike([*map(without_bounds, rows)])
     if len(series.names) == len(rows) == 1:
         [row] = rows
         sampled = interval(row.get("ci_lower"), row.get("ci_upper"))

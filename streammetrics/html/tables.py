@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from streammetrics import text
-from streammetrics.decimals import alike, bound, bounds, interval, typical_of
+from streammetrics.decimals import alike, bound, bounds, interval, typical_of, without_bounds
 from streammetrics.frame import ESTIMATE, KEPT
 from streammetrics.html.document import embedded
 from streammetrics.markup import markup
@@ -106,7 +106,7 @@ def groups_table(frame: pl.DataFrame, by: Sequence[str], caption: str, sortable:
         columns.setdefault(text.named(row, keys), []).append(row)
     groups: dict[tuple[Any, ...], dict[str, Cell]] = {tuple(row[c] for c in by): {} for row in text.rows(frame)}
     for name, of_column in columns.items():
-        for row, value in zip(of_column, alike(of_column), strict=True):
+        for row, value in zip(of_column, alike([*map(without_bounds, of_column)]), strict=True):
             groups[tuple(row[c] for c in by)][name] = Cell(value, row["value"], uncertainty(row))
     nothing = Cell("–")
     rows = [
