@@ -274,6 +274,15 @@ def test_only_none_and_all_rows_are_0_and_100_percent():
     assert found.x.names == ("n", "p")
 
 
+def test_confusion_matrices_have_labels_in_their_declared_order():
+    rows = {"y": ["low", "high", "mid"], "z": ["low", "mid", "high"]}
+    for order in ({"labels": ["low", "mid", "high"]}, {"order": ["low", "mid", "high"]}):
+        found = charts.confusion(sm.multiclass(y_true="y", y_pred="z", **order).update(rows).finalize())
+        assert found.x.names == found.y.names == ("low", "mid", "high")
+    undeclared = charts.confusion(sm.multiclass(y_true="y", y_pred="z").update(rows).finalize())
+    assert undeclared.x.names == ("high", "low", "mid")
+
+
 @pytest.mark.parametrize("chart", [charts.calibration, charts.quantile_calibration])
 def test_intervals_do_not_leave_the_plot(chart):
     """The interval of a bin with few rows can be many times as long as the axis."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
@@ -27,7 +28,7 @@ def confusion(source: Source, **keys: Any) -> Picture:
     """
     cells, series = one_matrix(source, keys)
     found = series.frame.select(pl.col("actual", "predicted").cast(pl.String).fill_null("null"), "count")
-    names = _labels(series.frame)
+    names = _labels(series.frame, () if isinstance(source, pl.DataFrame) else source.state.labels)
     shown, left_out = names[:LABELS], len(names[LABELS:])
     grid = pl.DataFrame({"actual": shown}, {"actual": pl.String}).join(
         pl.DataFrame({"predicted": shown}, {"predicted": pl.String}), how="cross"
@@ -97,10 +98,15 @@ def _one_threshold(cells: pl.DataFrame) -> bool:
     return "threshold" in cells.columns and cells["threshold"].drop_nulls().n_unique() == 1
 
 
-def _labels(cells: pl.DataFrame) -> list[str]:
-    """The labels in order, or those with the most errors first if there are too many."""
+def _labels(cells: pl.DataFrame, declared: Sequence[Any]) -> list[str]:
+    """The labels in the declared order, or sorted; if there are too many, those with the most errors first."""
+    rank = pl.col("label").replace_strict({label: i for i, label in enumerate(declared)}, default=None)
     wrong = cells.filter(pl.col("actual") != pl.col("predicted"))
-    both = pl.concat([cells.select(label=c) for c in ("actual", "predicted")]).unique().sort("label", nulls_last=True)
+    both = (
+        pl.concat([cells.select(label=c) for c in ("actual", "predicted")])
+        .unique()
+        .sort(rank, "label", nulls_last=True)
+    )
     if both.height <= LABELS:
         return both["label"].cast(pl.String).fill_null("null").to_list()
     errors = pl.concat([wrong.select("count", label=c) for c in ("actual", "predicted")])
