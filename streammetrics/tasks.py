@@ -62,6 +62,7 @@ COUNTS = (
 RANKING = ("roc_auc", "average_precision", "pr_auc", "ks")
 PROBABILITIES = ("log_loss", "log_loss_skill", "brier_score", "brier_skill_score", "ece")
 CLASSES = ("accuracy", "balanced_accuracy", "majority_accuracy", "kappa", "mcc")
+ORDERED = "kappa(weights=quadratic)"  # counts an error by its distance
 ERRORS = ("mae", "rmse", "bias", "error_sd", "r2", "explained_variance", "pearson_r", "concordance", "mape", "smape")
 ERROR_QUANTILES = ("median_error", "median_absolute_error", "mad", "absolute_error_quantile(q=0.99)")
 FAMILIES: dict[str, tuple[str, ...]] = {
@@ -197,7 +198,8 @@ def multiclass(
             several models a mapping of their names to either.
         y_pred: Predicted labels, or a mapping of model names to them.
         labels: All labels, in list order. Defaults to those of the mapping, or of ``order``.
-        order: All labels from lowest to highest, for weighted kappa. Defaults to their sort order.
+        order: All labels from lowest to highest, for weighted kappa, which reports then show first. Defaults to their
+            sort order.
         sample_weight: Column of the row weights.
         unit: Column that identifies correlated rows, such as a user ID. Confidence intervals account for the
             correlation.
@@ -229,6 +231,7 @@ def multiclass(
     if y_score is None and one_vs_one:
         raise SpecificationError(Argument("one_vs_one"), " requires ", Argument("y_score"), ".")
     statistics: list[Statistic] = [ConfusionMatrix(tuple(order))]
+    of_order = [ORDERED] if len(order) else []
     shown: list[str] = []
     if y_score is not None:
         capacity = _bins(capacity, by, CAPACITY // 4)
@@ -253,7 +256,7 @@ def multiclass(
         by=by,
         nulls=nulls,
         renormalize=renormalize,
-        metrics=[*VOLUME, *CLASSES, *_macro(RATIOS), *OF_LABELS, *shown] if metrics is None else metrics,
+        metrics=[*VOLUME, *of_order, *CLASSES, *_macro(RATIOS), *OF_LABELS, *shown] if metrics is None else metrics,
         max_groups=max_groups,
         overflow=overflow,
     )

@@ -538,6 +538,13 @@ def test_statistics_that_the_columns_cannot_feed(statistic, roles, message):
         sm.Accumulator(statistic, y_true="y", **roles)
 
 
+def test_reports_of_ordered_labels_show_weighted_kappa_first():
+    for order, first in (((1, 2, 3), "kappa(weights=quadratic)"), ((), "accuracy")):
+        acc = sm.multiclass(y_true="y", y_pred="z", order=order).update({"y": [1, 3, 2], "z": [1, 2, 2]})
+        assert [metric.name for metric in acc.finalize().metrics][2] == first
+        assert ("kappa(weights=quadratic)" in str(acc.finalize())) == bool(order)
+
+
 def test_an_order_declares_the_labels():
     acc = sm.multiclass(y_true="y", y_pred="z", order=["low", "mid", "high"])
     acc.update({"y": ["low", "high", "mid"], "z": ["low", "mid", "mid"]})
