@@ -274,6 +274,19 @@ def test_only_none_and_all_rows_are_0_and_100_percent():
     assert found.x.names == ("n", "p")
 
 
+def test_dots_at_the_end_of_an_axis_are_whole_and_those_beyond_are_not_drawn():
+    bins = {"mean_score": [0.0, 0.5, 1.0, 1.2], "observed_rate": [0.0, 0.5, 1.0, 1.0], "weight": [9.0] * 4}
+    picture = charts.calibration(pl.DataFrame(bins | {"lowest": [0.0, 0.2, 0.7, 1.0], "highest": [0.2, 0.7, 1.0, 1.3]}))
+    for explore, drawn in ((False, 3), (True, 4)):
+        [dots] = (
+            part
+            for part in charts.for_page(picture, explore)["vconcat"][0]["layer"]
+            if part["mark"]["type"] == "point" and part["mark"].get("filled")
+        )
+        assert dots["mark"]["clip"] == explore
+        assert len(dots["data"]["values"]) == drawn
+
+
 def test_confusion_matrices_have_labels_in_their_declared_order():
     rows = {"y": ["low", "high", "mid"], "z": ["low", "mid", "high"]}
     for order in ({"labels": ["low", "mid", "high"]}, {"order": ["low", "mid", "high"]}):

@@ -22,6 +22,7 @@ WIDTH = 480
 ROW, BOX = 17, 26  # pixels of a name at an axis, and of a cell if there are many
 SLOPING = 16  # pixels between names that slope without touching
 PROBITS = (1e-5, 1e-4, 1e-3, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999, 0.9999)
+ROUNDING = 1e-9  # of a place in the plot, from 0 to 1
 MANY = 130  # marks that would overlap
 WIDEST = 8e307  # whose double is finite
 NOT_XML = {0xFFFE: r"\ufffe", 0xFFFF: r"\uffff"}  # characters that are invalid in SVG
@@ -94,6 +95,8 @@ def _panel(picture: Picture, colours: dict[str, str], width: int, explore: bool)
 
 
 def _marks(picture: Picture, layer: Layer, colours: dict[str, str], explore: bool) -> list[Spec]:
+    if layer.kind == "dot" and not explore:
+        layer = Layer("dot", _inside(picture, layer.frame))
     data = {"data": {"values": _values(picture, layer)}}
     if layer.kind == "reference":
         dotted = {"strokeDash": [1, 4], "strokeWidth": 1.5, "strokeCap": "round", "clip": True}
@@ -132,7 +135,8 @@ def _marks(picture: Picture, layer: Layer, colours: dict[str, str], explore: boo
     }
     shape = {"shape": {"field": "shape", "type": "nominal", "scale": None}}
     shape = shape if _has_lines(picture) else _by_series(picture, "shape", SHAPES)
-    return [{**data, "mark": mark | {"clip": True, "aria": True}, "encoding": {**colour, **shape, **TOLD}}]
+    # Unclipped, those at an end of an axis are whole. If the plot can be moved, they must not leave it.
+    return [{**data, "mark": mark | {"clip": explore, "aria": True}, "encoding": {**colour, **shape, **TOLD}}]
 
 
 ORDER = {"order": {"field": "order", "type": "quantitative"}}
@@ -156,6 +160,13 @@ def _cells(picture: Picture, colours: dict[str, str]) -> list[Spec]:
     if many > 10:
         return [box]
     return [box, text("text", 10, 0)] if many > 5 else [box, text("text", 13, -7), text("count", 10, 9)]
+
+
+def _inside(picture: Picture, dots: pl.DataFrame) -> pl.DataFrame:
+    """The dots that lie in the plot."""
+    places = (axis.place(dots[name]) for name, axis in (("x", picture.x), ("y", picture.y)))
+    x, y = (np.abs(place - 0.5) <= 0.5 + ROUNDING for place in places)
+    return dots.filter(pl.Series(x & y))
 
 
 def _values(picture: Picture, layer: Layer) -> list[dict[str, Any]]:
