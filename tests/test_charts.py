@@ -287,6 +287,19 @@ def test_dots_at_the_end_of_an_axis_are_whole_and_those_beyond_are_not_drawn():
         assert len(dots["data"]["values"]) == drawn
 
 
+def test_low_precision_and_lift_fill_the_plot():
+    random = np.random.default_rng(0)
+    rows = {"y": random.random(4_000) < 0.3, "p": random.random(4_000), "q": random.random(4_000) / 2}
+    rows["q"][rows["y"]] *= 2
+    report = sm.binary(y_true="y", y_score={"none": "p", "some": "q"}).update(rows).finalize()
+    assert charts.pr(report).y.high == charts.pr(report, model="some").y.high == 1
+    assert charts.lift(report, model="some").y.high > 3 > charts.lift(report, model="none").y.high
+    rare = sm.binary(y_true="y", y_score="p").update(
+        {"y": [False] * 3 + [True] + [False] * 96, "p": np.linspace(1, 0, 100)}
+    )
+    assert charts.pr(rare.finalize()).y.high == pytest.approx(1.1 / 4)
+
+
 def test_confusion_matrices_have_labels_in_their_declared_order():
     rows = {"y": ["low", "high", "mid"], "z": ["low", "mid", "high"]}
     for order in ({"labels": ["low", "mid", "high"]}, {"order": ["low", "mid", "high"]}):

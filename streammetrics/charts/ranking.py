@@ -23,6 +23,7 @@ TP, FP, FN, TN = (pl.col(c).cast(pl.Float64) for c in COUNTS)
 FPR, RECALL, PRECISION, FNR = fpr(FP, TN), recall(TP, FN), precision(TP, FP), fnr(TP, FN)
 TARGETED = predicted_positive_rate(TP, FP, FN, TN)
 LIFT = pl.when(TARGETED >= 1e-3).then(PRECISION / prevalence(TP, FP, FN, TN))  # before that, too few rows
+LOW = 0.5  # the highest precision of a chart whose axis ends before 1
 WIDE = 80  # characters that fit above a chart
 BAND = "shaded band: certified bounds of the curve"
 
@@ -35,8 +36,13 @@ def roc(source: Source, *, points: pl.DataFrame | None = None, **keys: Any) -> P
 
 
 def pr(source: Source, *, points: pl.DataFrame | None = None, **keys: Any) -> Picture:
-    """Return precision over recall, with its certified band and operating points. Dotted line: prevalence."""
-    x, y = Axis("Recall (share of positives)"), Axis("Precision (share of predicted positives)")
+    """Return precision over recall, with its certified band and operating points. Dotted line: prevalence.
+
+    If precision is low, its axis ends before 1.
+    """
+    top = _highest(source, "pr", PRECISION, keys)
+    x = Axis("Recall (share of positives)")
+    y = Axis("Precision (share of predicted positives)", 0.0, 1.0 if top > LOW else 1.1 * top)
     found = _ranking(source, "pr", x, y, RECALL, PRECISION, points, keys, "average_precision", "average precision")
     curve = found[0].frame
     levels = curve.group_by("series", maintain_order=True).agg(prevalence(TP, FP, FN, TN).first().alias("y"))
@@ -69,8 +75,7 @@ def gain(source: Source, *, points: pl.DataFrame | None = None, **keys: Any) -> 
 
 def lift(source: Source, *, points: pl.DataFrame | None = None, **keys: Any) -> Picture:
     """Return the lift: prevalence in the rows with the highest scores, divided by that in all rows."""
-    curve = curve_of(source, "lift")
-    top = curve.select(LIFT.filter(LIFT.is_finite()).max()).item() or 1.0
+    top = _highest(source, "lift", LIFT, keys)
     x = Axis("Rows targeted, highest scores first (share of rows)")
     y = Axis("Lift (times the positives among all rows)", 0.0, max(2.0, 1.1 * top))
     found = _ranking(source, "lift", x, y, TARGETED, LIFT, points, keys)
@@ -149,6 +154,12 @@ def _path(curve: pl.DataFrame, across: Expr, up: Expr) -> pl.DataFrame:
     dense = pl.concat(parts) if parts else curve.select("series", *COUNTS)
     path = dense.select("series", x=across, y=up)
     return path.filter(pl.col("x").is_finite() & pl.col("y").is_finite())
+
+
+def _highest(source: Source, kind: str, up: Expr, keys: dict[str, Any]) -> float:
+    """The highest point of the curves that are shown; 1 if there is none above 0."""
+    shown = series_of(source, curve_of(source, kind), keys).frame
+    return shown.select(up.filter(up.is_finite()).max()).item() or 1.0
 
 
 def _inside(layers: list[Layer], kind: str, x: Axis, y: Axis) -> bool:
