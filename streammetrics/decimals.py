@@ -71,8 +71,12 @@ def beside(value: float | None, low: float | None, high: float | None) -> str:
 
 
 def half_width(lower: float | None, upper: float | None) -> float:
-    """Return half the distance between two bounds, or 0 if there are none."""
-    if lower is None or upper is None or lower == upper:
+    """Return half the distance between two bounds, or 0 if there are none or if they differ by rounding alone.
+
+    >>> half_width(0.5, 0.75), half_width(0.1 + 0.2, 0.3), half_width(None, None)
+    (0.125, 0.0, 0.0)
+    """
+    if lower is None or upper is None or math.isclose(lower, upper, rel_tol=ROUNDING):
         return 0.0
     return (upper - lower) / 2
 
@@ -105,9 +109,10 @@ def bounds(lower: float | None, upper: float | None) -> str:
     >>> bounds(2672.0, 2688.5), bounds(0.854018, 0.854301), bounds(0.5, 0.5), bounds(0.5, math.inf)
     ('2,672.0 to 2,688.5', '0.85401 to 0.85431', 'exact', '0.5 to ∞')
     """
-    if lower is None or upper is None or lower == upper:
-        return "" if lower is None else "exact"
-    half = half_width(lower, upper)
+    if lower is None or upper is None:
+        return ""
+    if not (half := half_width(lower, upper)):
+        return "exact"
     if not math.isfinite(half):
         return f"{number(lower, None, None)} to {number(upper, None, None)}"
     decimals = digits(half)
@@ -287,7 +292,7 @@ def _is_bounded(row: Row, decimals: int) -> bool:
 
 def _is_within(value: float, decimals: int, lower: float | None, upper: float | None) -> bool:
     """Whether a value with some decimals is between two numbers that differ, if there are any."""
-    if lower is None or upper is None or not lower < upper:
+    if lower is None or upper is None or not half_width(lower, upper):
         return True
     return lower <= round(value, decimals) <= upper
 

@@ -10,6 +10,7 @@ import streammetrics as sm
     [
         ({"require": "roc_auc"}, sm.MetricError, "'roc_auc' as a requirement. Write one such as 'roc_auc >= 0.8'"),
         ({"require": "roc_auc >= high"}, sm.MetricError, "as a requirement"),
+        ({"require": "roc_auc => 0.8"}, sm.MetricError, "as a requirement"),
         ({"require": "roc auc >= 0.8"}, sm.MetricError, "'roc auc' as a metric"),
         (
             {"require": "psi(of='y_score') <= 0.2"},

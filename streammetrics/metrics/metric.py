@@ -393,7 +393,13 @@ def parse_metric(text: str) -> tuple[str, dict[str, Option]]:
                 return tree.func.id, options
     except (SyntaxError, ValueError):
         pass
-    raise MetricError(f"Cannot read {text!r} as a metric. Write a name, or a name with options, such as fbeta(beta=2).")
+    name, of, _ = text.partition(" @ ")  # as in tables
+    advice = (
+        f"Write {name}, and pass its threshold or label separately"
+        if of
+        else ("Write a name, or a name with options, such as fbeta(beta=2)")
+    )
+    raise MetricError(f"Cannot read {text!r} as a metric. {advice}.")
 
 
 @cache

@@ -17,7 +17,7 @@ COMPARISONS: dict[str, Callable[[Any, float], Any]] = {
     "<": below,
     ">": above,
 }
-_FORM = re.compile(r"\s*(.+?)\s*(<=|>=|<|>)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*")
+_FORM = re.compile(r"\s*(.*[\w)])\s*(<=|>=|<|>)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*")
 
 
 @dataclass(frozen=True)

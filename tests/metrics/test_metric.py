@@ -81,6 +81,7 @@ def test_options_are_part_of_the_name(report):
         ("neg_presicion", r"Unknown metric 'neg_presicion'\. Did you mean "),
         ("fbeta(gamma=2)", "Options: beta"),
         ("fbeta(2)", "as a metric"),
+        ("recall @ 0.5", "as a metric. Write recall, and pass its threshold or label separately"),
         ("fbeta(**1)", "as a metric"),
         ("fbeta(beta=1, beta=2)", "as a metric"),
         ("fbeta(beta=abc)", "beta= of fbeta must be a number, got 'abc'"),
