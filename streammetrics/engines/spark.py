@@ -23,7 +23,7 @@ from streammetrics.engines.tables import (
     unpacked,
 )
 from streammetrics.errors import Argument, SpecificationError
-from streammetrics.history.store import MetricStore
+from streammetrics.history.store import MetricStore, require_history
 from streammetrics.report.report import Report
 from streammetrics.rows.columns import require_columns
 from streammetrics.state.header import KEY as HEADER
@@ -162,8 +162,7 @@ def into_history(
     ...     add = spark.into_history(sm.MetricStore("history"), acc, source="clicks")
     ...     return clicks.writeStream.foreachBatch(add).option("checkpointLocation", "checkpoint").start()
     """
-    if not isinstance(store, MetricStore):
-        raise SpecificationError(f"store= must be a MetricStore, got {type(store).__name__}.")
+    require_history("store", store)
     if not isinstance(acc, Accumulator):
         raise SpecificationError(f"acc= must be an Accumulator, got {type(acc).__name__}.")
     _require_tasks(tasks)

@@ -112,10 +112,9 @@ def check(
     labels = early = store._windows().remembering(None)
     if scores is not None and any(rule.before_labels for rule in given):
         early = scores._windows().remembering(None)
-    sides = {False: labels, True: early}
     found = []
     for rule in given:
-        own, reference = (windows.of_model(rule.model) for windows in (sides[rule.before_labels], labels))
+        own, reference = (side.of_model(rule.model) for side in (early if rule.before_labels else labels, labels))
         found.append(_finding(own, rule, until, reference))
     by = dict.fromkeys([*(column for rule in given for column in rule.by), MODEL])
     return Findings(pl.concat(found), tuple(by))

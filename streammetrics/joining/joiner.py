@@ -12,7 +12,7 @@ import polars as pl
 
 from streammetrics.accumulator import Accumulator
 from streammetrics.errors import Argument, SpecificationError
-from streammetrics.history.store import MetricStore
+from streammetrics.history.store import MetricStore, require_history
 from streammetrics.joining.columns import Columns
 from streammetrics.joining.coverage import coverage
 from streammetrics.joining.log import Log
@@ -89,8 +89,7 @@ class Joiner:
     labels: Sequence[str] | None = field(default=None)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.store, MetricStore):
-            raise SpecificationError(f"store= must be a MetricStore, got {type(self.store).__name__}.")
+        require_history("store", self.store)
         if not isinstance(self.acc, Accumulator):
             raise SpecificationError(f"acc= must be an Accumulator, got {type(self.acc).__name__}.")
         require_length(self.expires)
