@@ -91,7 +91,7 @@ def print_or_save(text: str, output: Path | None) -> None:
     """Print a text, or write it to a file if one is given, with notes that advise options."""
     text = with_options(text)
     if output is None:
-        echo(text)
+        click.echo(text, color=False if os.environ.get("NO_COLOR") else None)  # https://no-color.org
     else:
         write_file(output, (click.unstyle(text) + "\n").encode())
 
@@ -101,8 +101,3 @@ def _quoted(frame: pl.DataFrame) -> pl.DataFrame:
     texts = frame.with_columns((cs.string() | cs.categorical() | cs.enum()).cast(pl.String))
     quoted = texts.with_columns(cs.string().str.replace(FORMULA, "'$0"))
     return quoted.rename({name: f"'{name}" for name in quoted.columns if re.match(FORMULA, name)})
-
-
-def echo(text: str) -> None:
-    """Print a text, in color only on terminals that support it (https://no-color.org)."""
-    click.echo(text, color=False if os.environ.get("NO_COLOR") else None)

@@ -72,7 +72,8 @@ def course(
     found = [(cut, frame.select(_segment(frame, windows.name))) for cut, frame in parts]
     found += [(rule.by, frame.drop(windows.name)) for rule, frame in zip(rules, breached, strict=True)]
     segments = Segments.of(view.cuts, found, early.models)
-    measures = {m.name: m for m in segments.measures(parts, windows, _meanings(empty, names))}
+    meanings = {metric.name: prose(metric) for metric in empty.finalize(names).metrics}
+    measures = {m.name: m for m in segments.measures(parts, windows, meanings)}
     return Course(
         window=windows.name,
         windows=windows,
@@ -210,11 +211,6 @@ def _metrics(empty: Accumulator, given: Sequence[str] | None, rules: Sequence[Ru
     wanted = [name for name in ruled if name not in VOLUME]
     wanted += [*([m.name for m in usual if m in first] if given is None else several(given)), *counts]
     return list(dict.fromkeys(metric.name for metric in empty.finalize(wanted or [ROWS]).metrics))
-
-
-def _meanings(empty: Accumulator, names: Sequence[str]) -> dict[str, str]:
-    """A description of each metric."""
-    return {metric.name: prose(metric) for metric in empty.finalize(names).metrics}
 
 
 def _distribution(empty: Accumulator, windows: pl.Series) -> str | None:

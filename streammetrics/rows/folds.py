@@ -6,8 +6,6 @@ defined here, since those of Polars, Python, and engines differ between versions
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -64,17 +62,14 @@ def fold(series: pl.Series, folds: int = FOLDS) -> pl.Series:
     if not 2 <= folds <= MOST_FOLDS:
         raise SpecificationError(f"folds= must be between 2 and {MOST_FOLDS}, got {folds}.")
     found = np.empty(len(series), dtype=np.uint8)
-    for block in _blocks(len(series)):
+    for start in range(0, len(series), BLOCK):
+        block = slice(start, start + BLOCK)
         hashes = _hashes(series[block])
         hashes >>= np.uint64(32)
         hashes *= np.uint64(folds)
         hashes >>= np.uint64(32)
         found[block] = hashes
     return pl.Series(series.name, found)
-
-
-def _blocks(rows: int) -> Iterator[slice]:
-    return (slice(start, start + BLOCK) for start in range(0, rows, BLOCK))
 
 
 def _hashes(values: pl.Series) -> Hashes:
