@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 from polars.testing import assert_frame_equal
 from scipy.optimize import minimize_scalar
-from scipy.stats import binomtest, rankdata
+from scipy.stats import binomtest, rankdata, t
 from sklearn.metrics import average_precision_score, f1_score, matthews_corrcoef, precision_score, roc_auc_score
 
 import streammetrics as sm
@@ -335,6 +335,33 @@ def test_differences_of_mean_losses_have_the_error_of_a_mean():
         assert standard_error(compared(frame, metric)) == pytest.approx(
             (other - one).std(ddof=1) / np.sqrt(1_000), rel=0.003
         )
+
+
+@pytest.mark.parametrize("positives", [50, 150])
+def test_maxima_of_few_positives_have_no_interval(positives):
+    frame = scores(2_000, seed=3).with_columns(y=pl.int_range(2_000) < positives)
+    frame = frame.with_columns(pl.col("a", "b") ** (1 - 0.7 * pl.col("y")))
+    for metric in ("ks", "best_f1", "equal_error_rate"):
+        assert (compared(frame, metric)["ci_lower"] is None) == (positives < 100), metric
+    assert compared(frame, "average_precision")["ci_lower"] is not None
+
+
+@pytest.mark.parametrize("positives", [0, 2, 8, 40])
+def test_few_positives_do_not_decide_between_losses(positives):
+    frame = scores(2_000, seed=3).with_columns(y=pl.int_range(2_000) < positives)
+    y, a, b = (frame[c].to_numpy().astype(float) for c in "yab")
+    loss = np.log(np.where(y == 1, a, 1 - a)) - np.log(np.where(y == 1, b, 1 - b))
+    row = compared(frame, "log_loss")
+    if positives == 0:  # the losses of positives are unknown
+        assert row["ci_lower"] is None
+    else:
+        squares = (loss - loss.mean()) ** 2
+        parts = [squares[y == label].sum() for label in (0, 1)]
+        degrees = sum(parts) ** 2 / (parts[0] ** 2 / (1_999 - positives) + parts[1] ** 2 / (positives - 1))
+        step = t.ppf(0.975, degrees) * loss.std(ddof=1) / np.sqrt(2_000)
+        assert row["ci_upper"] - row["ci_lower"] == pytest.approx(2 * step, rel=1e-6)
+    for metric in ("brier_score", "brier_skill_score", "balanced_log_loss"):
+        assert (compared(frame, metric)["ci_lower"] is None) == (positives < 20)
 
 
 def test_differences_of_skills_have_the_error_of_the_jackknife():

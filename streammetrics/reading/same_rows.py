@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.frame import LIMITS, hidden, no_limits
-from streammetrics.metrics import Metric, errors, several_classes
+from streammetrics.metrics import Metric, class_probabilities, errors, losses, several_classes
 from streammetrics.reading.estimates import by_view
 from streammetrics.reading.intervals import fewest, influence, jackknifed
 from streammetrics.reading.models import SameRows
@@ -36,6 +36,7 @@ from streammetrics.statistics.probability_loss import Losses
 from streammetrics.uncertainty import as_proportion
 from streammetrics.uncertainty.influence import Read
 from streammetrics.uncertainty.limits import tidy
+from streammetrics.uncertainty.methods import FEWEST
 from streammetrics.uncertainty.paired_influence import OUTCOMES, of_areas, of_losses, of_outcomes, of_scores
 from streammetrics.uncertainty.paired_proportions import paired_proportion_limits
 
@@ -52,7 +53,11 @@ ERRORS = {  # the loss, the column that holds its total, the total, and that of 
     errors.rmse.formula: ("square", "square_error_sum", pl.col("square_error_sum"), "error_fourth_sum"),
     errors.mape.formula: ("percentage", "percentage_sum", pl.col("percentage_sum"), "percentage_square_sum"),
 }
-
+FEWEST_OF_LOSSES = {  # rows of each class; few rows of a rare one do not show how heavy the tails of other losses are
+    losses.log_loss.formula: 2,
+    class_probabilities.log_loss.formula: 1,
+    class_probabilities.brier_score.formula: 1,
+}
 MATCHES = {several_classes.accuracy.formula: True, several_classes.error_rate.formula: False}  # if right rows count
 
 
@@ -129,8 +134,9 @@ def _scores(found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, co
     for way in dict.fromkeys(ways.values()):
         own = [m for m in metrics if ways.get(m) == way]
         maxima = {m.name for m in own if m.interval.maximum}
+        needed = [fewest(m, way) for m in own]
         difference = of_scores(
-            cells, _differences(values, rows, own), [m.name for m in own], _reader(own), way.fewest, maxima
+            cells, _differences(values, rows, own), [m.name for m in own], _reader(own), needed, maxima
         )
         yield rows, own, difference.limits(own, confidence)
 
@@ -145,6 +151,8 @@ def _losses(
 ) -> Found:
     """Means of losses of probabilities, and what follows from them and the number of rows of each class."""
     table = found.table(paired)
+    if paired is PairedLosses and table.height:  # rows of one class do not show the losses of the other
+        table = table.filter(pl.len().over(GROUP) == 2)
     if table.is_empty():
         return
     [weight] = single.counts
@@ -157,7 +165,7 @@ def _losses(
         totals = found.totals(single.name, table.select(GROUP, "actual"), pl.col(column), f"{loss}_square_sum")
         both = sums.select(GROUP, "actual", "weight", squares=f"{loss}_difference_square_sum")
         both = both.hstack(totals.drop(GROUP, "actual")).rename({"weight": weight})
-        needed = [max(2, fewest(m, way)) for m in own if (way := influence(m)) is not None]
+        needed = [FEWEST_OF_LOSSES.get(m.formula, FEWEST) for m in own]
         seen, names = _differences(values, rows, own), [m.name for m in own]
         yield rows, own, of_losses(both, column, seen, names, _reader(own), needed, weight).limits(own, confidence)
 

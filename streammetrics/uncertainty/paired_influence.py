@@ -17,6 +17,7 @@ from streammetrics.uncertainty.distributions import t_quantiles, upper_level
 from streammetrics.uncertainty.influence import (
     CLEAR,
     MOST_BIAS,
+    Products,
     Read,
     bias_of,
     counted,
@@ -97,7 +98,7 @@ def of_scores(
     differences: Values,
     names: Sequence[str],
     read: Read,
-    fewest: int,
+    fewest: Sequence[int],
     maxima: Collection[str] = (),
 ) -> Difference:
     """Return differences of other ranking metrics.
@@ -110,14 +111,14 @@ def of_scores(
         differences: Differences of the metrics: shape (groups, metrics).
         names: Names of the metrics.
         read: Function that returns a frame with a column for each metric, one row per group of a histogram.
-        fewest: Minimum number of rows of each class.
+        fewest: Minimum number of rows of each class, for each metric.
         maxima: Names of the metrics that are maxima over thresholds.
     """
     sides = [Side.of(cells, name).sliced() for name in ("one", "other")]
     slopes = [slopes_of(side.table, CLASSES, CLASSES, names, read) for side in sides]
     products = counted(*CLASSES)
     errors, degrees, rows = spread_of(cells, slopes[1][sides[1].row] - slopes[0][sides[0].row], CLASSES, products)
-    errors[rows < fewest] = np.nan
+    errors = np.where(rows[:, np.newaxis] < fewest, np.nan, errors)
     if biased := [i for i, name in enumerate(names) if name in maxima]:
         own = [names[i] for i in biased]
         for side, slope in zip(sides, slopes, strict=True):
@@ -141,17 +142,18 @@ def of_losses(
 
     A row adds its loss for each model to the totals, or equivalently the mean and the difference of both losses.
     Squared differences are summed row by row, so they are precise for nearly equal models. The other products are
-    computed from them and from the squares of both losses.
+    computed from them and from the squares of both losses. Each class has its part of the variance, which gives the
+    degrees of freedom.
 
     Args:
         sums: ``group``, the number of rows, other columns that metrics need, the sums ``total_a`` and ``total_b`` of
             losses, the sums ``squares_a`` and ``squares_b`` of squared losses, and the sum ``squares`` of squared
-            differences. Rows of a group must be adjacent.
+            differences, for each class. Rows of a group must be adjacent.
         column: Name of the total in the table of the metrics.
         differences: Differences of the metrics: shape (groups, metrics).
         names: Names of the metrics.
         read: Function that returns a frame with a column for each metric, one row per group.
-        fewest: Minimum number of rows for each metric.
+        fewest: Minimum number of rows of each class, for each metric.
         weight: Column of the number of rows.
     """
     parts = sums.select(
@@ -178,9 +180,26 @@ def of_losses(
     )
     slopes = np.stack([of_b[:, 0] - of_a[:, 0], (of_a[:, 1] + of_b[:, 1]) / 2, of_b[:, 1] - of_a[:, 1]], axis=1)
     products = {("w", "w"): "w", ("w", "d"): "d", ("w", "m"): "m", ("d", "d"): "dd", ("d", "m"): "dm", ("m", "m"): "mm"}
-    errors, degrees, _ = spread_of(parts, slopes, ["w", "d", "m"], products)
-    rows = parts.group_by(GROUP, maintain_order=True).agg(pl.sum("w"))["w"].to_numpy()
+    errors, _, rows = spread_of(parts, slopes, ["w", "d", "m"], products)
+    degrees = _degrees_of_classes(parts, slopes, products)
     return Difference(differences, np.where(rows[:, np.newaxis] < fewest, np.nan, errors), degrees)
+
+
+def _degrees_of_classes(parts: pl.DataFrame, slopes: Values, products: Products) -> Values:
+    """Degrees of freedom of a variance with a part for each class (Satterthwaite 1946): shape (groups, metrics)."""
+    starts = np.flatnonzero(np.diff(parts[GROUP].to_numpy().astype(np.intp), prepend=-1))
+    sizes = np.diff(starts, append=parts.height)
+    sums = {c: parts[c].to_numpy()[:, np.newaxis] for c in parts.columns}
+    of = dict(zip(("w", "d", "m"), np.moveaxis(slopes, 1, 0), strict=True))
+    total = sum(of[c] * sums[c] for c in of)
+    square = sum((1 if a == b else 2) * of[a] * of[b] * sums[c] for (a, b), c in products.items())
+    with np.errstate(all="ignore"):
+        mean = np.add.reduceat(total, starts) / np.add.reduceat(sums["w"], starts)
+        around = np.repeat(mean, sizes, axis=0)
+        own = np.maximum(square - 2 * around * total + around**2 * sums["w"], 0)
+        freedom = np.maximum(sums["w"] - 1, 1)
+        degrees: Values = np.add.reduceat(own, starts) ** 2 / np.add.reduceat(own**2 / freedom, starts)
+    return degrees
 
 
 @dataclass(frozen=True)
