@@ -266,6 +266,24 @@ def test_with_units_few_positives_are_not_more_certain_than_without(weighted):
     assert common.item() < 1.5
 
 
+@pytest.mark.parametrize("unit", [None])
+def test_few_rows_of_a_label_count_in_the_balanced_accuracy(unit):
+    rng, actual = np.random.default_rng(0), np.repeat([0, 1, 2], [999, 999, 2])
+    rows = {m: np.where((actual < 2) & (rng.random(len(actual)) < 0.2), 1 - actual, actual) for m in "ab"}
+    rows |= {"y": actual, "u": np.arange(len(actual))}
+    accs = [sm.multiclass(y_true="y", y_pred=m, unit=unit).update(rows) for m in "ab"]
+    metrics = ["balanced_accuracy", "recall(average=macro)"]
+    two_of_two = pl.select(wilson_interval(pl.lit(2), pl.lit(2))[0]).item()
+    report, difference = accs[0].finalize(metrics, confidence=0.95), sm.compare(*accs, metrics=metrics)
+    if unit is None:
+        difference = sm.compare(*accs, metrics=metrics, independent=True)
+        assert limits(report, metrics[0]) == pytest.approx(limits(report, metrics[1]), rel=1e-12)
+    for metric in metrics:
+        assert width(report, metric) > (1 - two_of_two) / 3
+        lower, upper = ends(difference, metric)
+        assert upper - lower > 2 * (1 - two_of_two) / 3
+
+
 def test_with_units_few_rows_of_a_label_have_no_narrow_interval():
     rng, names = np.random.default_rng(0), ["a", "b", "c"]
     labels = np.array(["a"] * 3 + ["b"] * 400 + ["c"] * 600)
@@ -521,7 +539,7 @@ def test_every_metric_has_an_interval_or_says_why_not():
 
 NEED_UNITS = {
     *("d2_poisson", "d2_gamma", "d2_tweedie", "roc_auc_ovo", "brier_within_bin"),
-    *("balanced_accuracy", "chance_agreement", "kappa", "mcc"),  # of pairs of labels, which no column tells
+    *("chance_agreement", "kappa", "mcc"),  # of pairs of labels, which no column tells
 }
 
 

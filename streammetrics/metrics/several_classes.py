@@ -48,7 +48,12 @@ def error_rate(correct: Expr, actual: Expr) -> Expr:
     return (actual - correct).sum() / actual.sum()
 
 
-@metric(range=(0, 1), better="high", aliases=("balanced_accuracy_score",))
+@metric(
+    range=(0, 1),
+    better="high",
+    aliases=("balanced_accuracy_score",),
+    interval=methods.mean_of_proportions(pl.col("correct"), pl.col("actual")),
+)
 def balanced_accuracy(correct: Expr, actual: Expr) -> Expr:
     """Unweighted mean of the recalls of the labels that occur as true labels.
 

@@ -10,10 +10,13 @@ from polars import Expr
 
 from streammetrics.frame import LIMITS, A, B, no_limits
 from streammetrics.metrics import Metric
+from streammetrics.metrics.ratios import recall
+from streammetrics.metrics.several_classes import balanced_accuracy
 from streammetrics.reading.estimates import as_floats, by_group, by_view, estimate, with_label
 from streammetrics.reading.intervals import PAIRS_OF_LABELS, closed, fewest, influence, of_auc
 from streammetrics.state.tables import State
 from streammetrics.statistics import GROUP, ConfusionMatrix, Statistic, View
+from streammetrics.statistics.confusion import overall_view
 from streammetrics.uncertainty import auc_intervals, influence_intervals, sliced
 from streammetrics.uncertainty.limits import Interval
 from streammetrics.uncertainty.methods import OF_MATRIX, OF_OUTCOMES, Influence
@@ -82,6 +85,11 @@ def _influence(metric: Metric, statistic: Statistic, view: View, table: pl.DataF
 def _is_of_pairs(metric: Metric, statistic: Statistic, view: View) -> bool:
     """Whether a metric is one of all labels, or an average over labels, which pairs of labels tell."""
     return isinstance(statistic, ConfusionMatrix) and (metric.average is not None or not view.kept)
+
+
+def is_mean_of_recalls(metric: Metric) -> bool:
+    """Whether a metric is the macro average of the recalls of labels: the balanced accuracy by another name."""
+    return metric.average == "macro" and metric.formula is recall.formula
 
 
 def _is_crowded() -> Expr:
@@ -215,4 +223,11 @@ def _of_matrix(
 
     if small.is_empty():
         return no_limits(table.with_columns(metric=pl.lit(None, pl.String)), [GROUP, "metric"])
-    return influence_intervals(small, metrics, dict(way.products), read, confidence)
+    found = influence_intervals(small, metrics, dict(way.products), read, confidence)
+    recalls = [m.name for m in metrics if is_mean_of_recalls(m)]
+    closed = balanced_accuracy.interval.closed
+    if not recalls or closed is None or way is not OF_MATRIX:
+        return found
+    limits = overall_view(small).group_by(GROUP, maintain_order=True).agg(closed(balanced_accuracy, confidence))
+    limits = limits.join(pl.DataFrame({"metric": recalls}), how="cross")
+    return pl.concat([found.filter(~pl.col("metric").is_in(recalls)), limits.select(found.columns)])

@@ -15,7 +15,7 @@ from streammetrics.uncertainty.influence import counted
 from streammetrics.uncertainty.limits import Interval, limits
 from streammetrics.uncertainty.means import ROUNDING, mean_interval
 from streammetrics.uncertainty.moments import PRODUCTS, with_products
-from streammetrics.uncertainty.proportions import sum_interval, wilson_interval
+from streammetrics.uncertainty.proportions import mean_of_proportions_interval, sum_interval, wilson_interval
 from streammetrics.uncertainty.quantiles import quantile_interval
 from streammetrics.uncertainty.spread import iqr_interval, mad_interval
 
@@ -109,6 +109,11 @@ def sum_of_shares(factor: float, shift: float, *shares: tuple[str, str]) -> Meth
     """A multiple of a sum of proportions of different rows, each the share of the first column in a pair of columns."""
     parts = [(pl.col(count), pl.col(count) + pl.col(rest)) for count, rest in shares]
     return Method(lambda _, confidence: sum_interval(parts, factor, shift, confidence))
+
+
+def mean_of_proportions(count: Expr, total: Expr) -> Method:
+    """The mean of proportions of different rows, one in each row of the table."""
+    return Method(lambda _, confidence: mean_of_proportions_interval(count, total, confidence))
 
 
 def quantile(low: Expr, high: Expr, q: float | None = None, count: Expr = COUNT) -> Method:

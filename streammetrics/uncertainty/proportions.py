@@ -1,4 +1,4 @@
-"""Confidence interval of a proportion."""
+"""Confidence intervals of proportions and of their sums and means."""
 
 from __future__ import annotations
 
@@ -65,6 +65,24 @@ def sum_interval(shares: Sequence[tuple[Expr, Expr]], factor: float, shift: floa
     )
     whole = pl.all_horizontal(total > 0 for _, total in shares)
     return named(pl.when(whole).then(value - factor * below), pl.when(whole).then(value + factor * above))
+
+
+def mean_of_proportions_interval(count: Expr, total: Expr, confidence: float) -> Interval:
+    """Return the interval of the mean of independent proportions, one in each row of a table (Zou & Donner 2008).
+
+    It is computed as in `sum_interval`. Proportions of no rows are skipped.
+
+    >>> table = pl.DataFrame({"correct": [2, 90], "actual": [2, 100]})
+    >>> table.select(x.round(4) for x in mean_of_proportions_interval(pl.col("correct"), pl.col("actual"), 0.95)).row(0)
+    (0.6196, 0.9724)
+    """
+    share, some = _share(count, total), total > 0
+    below, above = (
+        ((share - limit) ** 2).filter(some).sum().sqrt() / some.sum()
+        for limit in wilson_interval(count, total, confidence)
+    )
+    value = share.filter(some).mean()
+    return named(value - below, value + above)
 
 
 def _share(count: Expr, total: Expr) -> Expr:
