@@ -30,6 +30,7 @@ from streammetrics.uncertainty import (
 ERRORS = {"y_true": "y", "y_pred": "p"}
 LABELS = {"y_true": "label", "y_score": "score"}
 LIMITS = ["ci_lower", "ci_upper"]
+ROUNDING = 1e-12
 FEW = ["rows", "mae", "rmse", "bias", "r2", "median_error", "mad", "within(x=0.5)", "max_error"]
 
 
@@ -266,7 +267,57 @@ def test_with_units_few_positives_are_not_more_certain_than_without(weighted):
     assert common.item() < 1.5
 
 
-@pytest.mark.parametrize("unit", [None])
+def few_positives(positives, seed=0, rows=2_000):
+    """Scores of two models, in units of one row."""
+    rng, y = np.random.default_rng(seed), np.arange(rows) < positives
+    common = rng.normal(size=rows)
+    seen = {m: d * y + common + 0.3 * rng.normal(size=rows) for m, d in (("a", 1.2), ("b", 1.5))}
+    scores = {m: 1 / (1 + np.exp(6 - x)) for m, x in seen.items()}
+    return pl.DataFrame({"y": y, **scores, "u": np.arange(rows)})
+
+
+AT_FEW = ["balanced_accuracy", "mcc", "f1", "recall"]
+
+
+@pytest.mark.parametrize("positives", [2, 8])
+def test_with_units_decisions_on_few_positives_are_not_more_certain_than_without(positives):
+    made = {
+        unit: sm.binary(y_true="y", y_score="a", thresholds=0.01, unit=unit).update(few_positives(positives))
+        for unit in ("u", None)
+    }
+    by_unit, alone = (acc.finalize(AT_FEW, confidence=0.95) for acc in (made["u"], made[None]))
+    for metric in AT_FEW:
+        (lower, upper), (low, high) = limits(by_unit, metric), limits(alone, metric)
+        assert (lower, upper) == (None, None) or lower <= low + ROUNDING < high - ROUNDING <= upper, metric
+    assert None not in limits(by_unit, "balanced_accuracy")
+
+
+@pytest.mark.parametrize("positives", [2, 8, 40])
+def test_differences_by_units_contain_those_of_independent_rows_for_few_positives(positives):
+    rows = few_positives(positives)
+    names = [*AT_FEW, "roc_auc", "average_precision", "ks", "brier_score", "log_loss", "log_loss_skill", "specificity"]
+    pairs = {
+        unit: [sm.binary(y_true="y", y_score=m, thresholds=0.01, unit=unit).update(rows) for m in "ab"]
+        for unit in ("u", None)
+    }
+    by_unit = sm.compare(*pairs["u"], metrics=names)
+    alone = sm.compare(*pairs[None], metrics=names, independent=True)
+    for metric in [*AT_FEW, "roc_auc", "brier_score"]:
+        (lower, upper), (low, high) = ends(by_unit, metric), ends(alone, metric)
+        if positives < 20:
+            assert (lower, upper) == (None, None) or lower <= low + ROUNDING < high - ROUNDING <= upper, metric
+        else:
+            assert upper - lower < high - low, metric
+    for metric in ("average_precision", "ks", "log_loss_skill"):
+        assert (None in ends(by_unit, metric)) == (positives < 20), metric
+    for metric in ("log_loss", "specificity"):  # to which all rows contribute, or those of the other class
+        (lower, upper), (low, high) = ends(by_unit, metric), ends(alone, metric)
+        assert upper - lower < (high - low) / 1.2, metric
+    assert None not in ends(by_unit, "roc_auc")
+    assert ends(sm.compare(*pairs["u"], metrics=names, independent=True), "roc_auc") == ends(by_unit, "roc_auc")
+
+
+@pytest.mark.parametrize("unit", [None, "u"])
 def test_few_rows_of_a_label_count_in_the_balanced_accuracy(unit):
     rng, actual = np.random.default_rng(0), np.repeat([0, 1, 2], [999, 999, 2])
     rows = {m: np.where((actual < 2) & (rng.random(len(actual)) < 0.2), 1 - actual, actual) for m in "ab"}

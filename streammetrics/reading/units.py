@@ -11,15 +11,17 @@ from polars import Expr
 
 from streammetrics.frame import ESTIMATE, LIMITS, RIGHT, A, B, hidden, no_limits
 from streammetrics.metrics import Metric
-from streammetrics.reading.estimates import by_view, estimate, with_label
-from streammetrics.reading.independent_rows import in_rows, intervals_of_view, is_weighted
+from streammetrics.reading.estimates import estimate
+from streammetrics.reading.few_rows import of_few_rows
+from streammetrics.reading.independent_rows import independent_intervals, rows_intervals
 from streammetrics.reading.intervals import jackknifed
 from streammetrics.rows.roles import FOLD
-from streammetrics.state.tables import State, roll_up
-from streammetrics.statistics import GROUP, Statistic, View
+from streammetrics.state.tables import State, roll_up, select
+from streammetrics.statistics import GROUP
 from streammetrics.uncertainty import jackknife_interval
 from streammetrics.uncertainty.auc import FEW
 from streammetrics.uncertainty.limits import Range
+from streammetrics.uncertainty.methods import FEWEST
 
 AT_ONCE = 1 << 20  # rows of tables, when folds are left out
 TOTAL, ALONE = hidden("total"), hidden("alone")
@@ -38,7 +40,8 @@ def units_intervals(frame: pl.DataFrame, folds: State, metrics: Sequence[Metric]
         for range, own in _by_range(left_out, metrics)
     ]
     found = pl.concat([no_limits(frame, keys), *limits], how="vertical_relaxed")
-    return _widened(found, folds, metrics, confidence)
+    state = _whole(folds)
+    return _widened(found, _alone(state, of_few_rows(state, metrics, FEW), metrics, confidence))
 
 
 def paired_intervals(
@@ -68,24 +71,26 @@ def paired_intervals(
         )
         for (low, high), own in _by_range(values, metrics)
     ]
-    return pl.concat([no_limits(frame, keys), *limits], how="vertical_relaxed")
+    found = pl.concat([no_limits(frame, keys), *limits], how="vertical_relaxed")
+    sides = [_whole(folds) for folds in (a, b)]
+    found_few = [frame.select(keys).clear(), *(of_few_rows(side, metrics, FEWEST) for side in sides)]
+    few = pl.concat(found_few, how="diagonal_relaxed").select(keys).unique(maintain_order=True)
+    seen = few.join(frame, on=keys, nulls_equal=True, maintain_order="left")
+    return _widened(found, independent_intervals(seen, *(_alone(side, few, metrics, confidence) for side in sides)))
 
 
-def _widened(found: pl.DataFrame, folds: State, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:
-    """Extend limits so that they contain those of independent rows, if a class has few rows.
+def _whole(folds: State) -> State:
+    """All folds together."""
+    return roll_up(folds, [c for c in folds.keys.columns if c != FOLD])
 
-    Folds with few rows of a class can be alike by chance, so their variance is unreliable.
+
+def _widened(found: pl.DataFrame, alone: pl.DataFrame) -> pl.DataFrame:
+    """Extend limits so that they contain those of independent rows, which are null if there are none.
+
+    ``alone`` has the keys and limits of estimates from few rows of a class. Folds with few of these can be alike by
+    chance, so their variance is unreliable.
     """
-    state = roll_up(folds, [c for c in folds.keys.columns if c != FOLD])
-    parts = [
-        _of_few_rows(statistic, view, state, own, confidence)
-        for statistic, view, own in by_view(state, [m for m in metrics if m.average is None])
-        if own and {"neg", "pos"} <= view.columns
-    ]
-    if not parts:
-        return found
     keys = [c for c in found.columns if c not in LIMITS]
-    alone = state.groups.join(pl.concat(parts, how="diagonal_relaxed"), on=GROUP).drop(GROUP)
     alone = pl.concat([no_limits(found.clear(), keys), alone], how="diagonal_relaxed")
     alone = alone.select(*keys, pl.struct(LIMITS).alias(ALONE))
     lower, upper = (pl.col(ALONE).struct.field(side) for side in LIMITS)
@@ -96,21 +101,16 @@ def _widened(found: pl.DataFrame, folds: State, metrics: Sequence[Metric], confi
     )
 
 
-def _of_few_rows(
-    statistic: Statistic, view: View, state: State, metrics: Sequence[Metric], confidence: float
-) -> pl.DataFrame:
-    """Group, kept keys, metric, and limits of independent rows, null or not, if a class has few rows."""
-    table, index = state.tables[statistic.name], [GROUP, *view.kept]
-    first = next(iter(view.cases(table).values()))
-    if is_weighted(statistic, table):
-        first = in_rows(statistic, first, index)
-    rows = first.group_by(index).agg(rows=pl.min_horizontal(pl.sum("neg"), pl.sum("pos")))
-    few = rows.filter(pl.col("rows") < FEW).drop("rows")
-    rare = replace(state, tables={statistic.name: table.join(few, on=GROUP, how="semi")})
-    names = pl.DataFrame({"metric": [m.name for m in metrics]}, schema={"metric": pl.String})
-    limits = intervals_of_view(statistic, view, rare, metrics, confidence)
-    limits = few.join(names, how="cross").join(limits, on=[*index, "metric"], how="left", nulls_equal=True)
-    return with_label(limits, state.labels_of(statistic))
+def _alone(state: State, few: pl.DataFrame, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:
+    """Keys and limits of independent rows, null or not, of the estimates from few rows of a class."""
+    keys, by = few.columns, state.keys.columns
+    limits = [no_limits(few.clear(), keys)]
+    if few.height:
+        own = [m for m in metrics if m.name in few["metric"]]
+        rare = select(state, state.keys.join(few, on=by, how="semi", nulls_equal=True)) if by else state
+        limits.append(rows_intervals(rare, own, confidence))
+    found = pl.concat(limits, how="diagonal_relaxed").select(*keys, *LIMITS)
+    return few.join(found.cast(few.schema), on=keys, how="left", nulls_equal=True, maintain_order="left")
 
 
 def _left_of(without: str, total: str) -> Expr:
