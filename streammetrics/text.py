@@ -125,7 +125,7 @@ def where(keys: pl.DataFrame, by: Sequence[str]) -> pl.Expr:
     return pl.concat_str(texts, separator=", ", ignore_nulls=True) if texts else pl.lit("")
 
 
-def render(frame: pl.DataFrame, by: list[str], width: int | None = None) -> str:
+def render(frame: pl.DataFrame, by: list[str], width: int | None = None, defaults: Sequence[str] = ()) -> str:
     """Return a report's frame as text: one metric per line, or one row per group, threshold, or label.
 
     Args:
@@ -133,11 +133,13 @@ def render(frame: pl.DataFrame, by: list[str], width: int | None = None) -> str:
         by: Its group columns.
         width: The most characters of a line. If metrics do not fit, few groups become columns. Otherwise metrics follow
             in further tables. With groups, they are only named, but not without a limit, as in files.
+        defaults: Metrics with the options that their names in the frame do not have.
     """
     kept = [c for c in frame.columns if c not in (*by, *ESTIMATE)]
     several = [c for c in kept if frame[c].drop_nulls().n_unique() > 1]
     shown = _segments(frame, by, several, width) if by else "\n\n".join(_by_key(frame, several, width))
-    return "\n".join([shown, *_threshold(frame, width)])
+    options = [filled(f"Default options: {', '.join(defaults)}.", width)] if defaults else []
+    return "\n".join([shown, *_threshold(frame, width), *options])
 
 
 def _threshold(frame: pl.DataFrame, width: int | None) -> list[str]:

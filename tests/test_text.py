@@ -159,3 +159,10 @@ def test_everything_printed_fits_the_terminal_and_a_pipe_has_no_width(monkeypatc
 
 def test_markup_is_escaped_for_both():
     assert markup('<b>&"\x1b') == r"&lt;b&gt;&amp;&quot;\x1b"
+
+
+def test_reports_name_the_default_level_of_a_metric():
+    acc = sm.binary(y_true="y", y_score="p", by="day").update({"y": [0, 1], "p": [0.1, 0.9], "day": [1, 1]})
+    for report in (acc.finalize(["recall_at_fpr", "gain"]), acc.rollup().finalize(["recall_at_fpr", "gain"])):
+        assert str(report).endswith("\nDefault options: recall_at_fpr(fpr=0.01), gain(top=0.1).")
+    assert "Default" not in str(acc.finalize(["recall_at_fpr(fpr=0.1)", "roc_auc"]))

@@ -15,6 +15,7 @@ import polars.selectors as cs
 import streammetrics as sm
 from streammetrics.cli.markdown import add_to_summary, markdown
 from streammetrics.cli.root import with_options
+from streammetrics.metrics.words import with_defaults
 from streammetrics.report.nested import as_json
 from streammetrics.report.parts import sorted_by
 from streammetrics.system.writing import write_file
@@ -49,7 +50,7 @@ def show(
     if form == METRICS:
         print_or_save(as_json(report.frame, report.by).rstrip("\n"), output)
         return
-    text = render(report.frame, report.by, width())
+    text = render(report.frame, report.by, width(), with_defaults(report.metrics))
     write(report.frame, text, "table" if form == GITHUB else form, output)
     if form == GITHUB:
         add_to_summary(markdown(report.frame))

@@ -11,7 +11,7 @@ from streammetrics.decimals import alike, bound, interval, typical_of
 from streammetrics.html.tables import Row
 from streammetrics.markup import markup
 from streammetrics.metrics import Metric
-from streammetrics.metrics.words import better, words
+from streammetrics.metrics.words import better, unsaid, words
 from streammetrics.text import rows
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ def prose(metric: Metric) -> str:
     'Recall at the false positive rate fpr on the linearly interpolated ROC curve.'
     """
     told = re.sub(r" See `\w+`\.", "", metric.summary)
-    options = [f"{k}={v}" for k, v in metric.options.items() if f"``{k}``" in told and f"{k}=" not in metric.name]
-    return told.replace("`", "") + (f" Default: {', '.join(options)}." if options else "")
+    options = unsaid(metric)
+    return told.replace("`", "") + (f" Default: {options}." if options else "")
 
 
 def _card(metric: Metric, values: list[str]) -> str:

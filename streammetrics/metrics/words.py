@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from streammetrics.metrics.metric import Metric
 
 NAMES = {
@@ -46,3 +48,24 @@ def words(metric: Metric) -> str:
 def better(metric: Metric) -> str:
     """Return the preferred direction of a metric as a sentence; empty without one."""
     return {"high": "Higher is better.", "low": "Lower is better."}.get(metric.better or "", "")
+
+
+def unsaid(metric: Metric) -> str:
+    """The options in the summary of a metric that its name does not have, with their defaults.
+
+    >>> from streammetrics.metrics import recall_at_fpr
+    >>> unsaid(recall_at_fpr), unsaid(recall_at_fpr.with_options(fpr=0.1))
+    ('fpr=0.01', '')
+    """
+    options = metric.options.items()
+    return ", ".join(f"{k}={v}" for k, v in options if f"``{k}``" in metric.summary and f"{k}=" not in metric.name)
+
+
+def with_defaults(metrics: Iterable[Metric]) -> list[str]:
+    """The metrics with options that their names do not have, with these.
+
+    >>> from streammetrics.metrics import recall_at_fpr, roc_auc
+    >>> with_defaults([roc_auc, recall_at_fpr])
+    ['recall_at_fpr(fpr=0.01)']
+    """
+    return [f"{metric.name}({options})" for metric in metrics if (options := unsaid(metric))]

@@ -16,6 +16,7 @@ from streammetrics.errors import MetricError, ReportError
 from streammetrics.frame import keys_of
 from streammetrics.keys import matching, require_free, require_group_columns
 from streammetrics.metrics import Metric
+from streammetrics.metrics.words import with_defaults
 from streammetrics.reading import curves, error_curves, fairness, segments
 from streammetrics.reading.available import find
 from streammetrics.reading.estimates import at_threshold, estimate
@@ -730,7 +731,7 @@ class Report:
         return report_html(self)
 
     def __str__(self) -> str:
-        return text.render(self.frame, self.by, text.terminal_width())
+        return text.render(self.frame, self.by, text.terminal_width(), with_defaults(self.metrics))
 
     def __repr__(self) -> str:
         return str(self)
