@@ -20,6 +20,7 @@ Spec: TypeAlias = dict[str, Any]
 
 WIDTH = 480
 ROW, BOX = 17, 26  # pixels of a name at an axis, and of a cell if there are many
+FEW, ROOMY = 5, 36  # labels whose cells have two lines, and the pixels of these
 SLOPING = 16  # pixels between names that slope without touching
 PROBITS = (1e-5, 1e-4, 1e-3, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999, 0.9999)
 ROUNDING = 1e-9  # of a place in the plot, from 0 to 1
@@ -82,7 +83,7 @@ def _panel(picture: Picture, colours: dict[str, str], width: int, explore: bool)
     height = width * 3 // 4
     if picture.y.names:
         names = len(picture.y.names)
-        cell = max(min(BOX, width / names), width // 2 // names) if picture.x.names else ROW
+        cell = max(ROOMY if names <= FEW else min(BOX, width / names), width // 2 // names) if picture.x.names else ROW
         height = max(round(names * cell), 2 * ROW)
     place = {"x": _position("x", picture.x, width), "y": _position("y", picture.y, width)}
     place["y"]["axis"]["grid"] = not picture.x.names
@@ -159,7 +160,7 @@ def _cells(picture: Picture, colours: dict[str, str]) -> list[Spec]:
 
     if many > 10:
         return [box]
-    return [box, text("text", 10, 0)] if many > 5 else [box, text("text", 13, -7), text("count", 10, 9)]
+    return [box, text("text", 10, 0)] if many > FEW else [box, text("text", 13, -7), text("count", 10, 9)]
 
 
 def _inside(picture: Picture, dots: pl.DataFrame) -> pl.DataFrame:
