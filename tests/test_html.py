@@ -223,6 +223,8 @@ def test_cards_do_not_say_the_name_twice():
         in text
     )
     assert "See quantile" not in text
+    ordered = sm.multiclass(y_true="y", y_pred="z", order=[1, 2]).update({"y": [1, 2], "z": [1, 1]})
+    assert '<p class="what">1 minus' in page(ordered.finalize(["kappa(weights=quadratic)"]))
 
 
 def test_cards_have_the_notes_of_values_and_the_options_in_use():

@@ -56,7 +56,7 @@ def prose(metric: Metric) -> str:
 
 def _card(metric: Metric, values: list[str]) -> str:
     name = words(metric)
-    what = prose(metric).removeprefix(f"{name}: ")
+    what = prose(metric).removeprefix(f"{name.partition(' (')[0]}: ")
     told = " ".join(filter(None, (what[:1].upper() + what[1:], better(metric))))
     return (
         f'<section class="card"><h3>{markup(name)} <code>{markup(metric.name)}</code></h3>{"".join(values)}'
