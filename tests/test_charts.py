@@ -348,6 +348,8 @@ def test_confusion_matrices():
     assert drawn["width"] == drawn["height"]
     assert drawn["encoding"]["x"]["axis"]["labelAngle"] == 0
     assert specification(picture, width=300)["encoding"]["x"]["axis"]["labelAngle"] == -90
+    five = sm.multiclass(y_true="y", y_pred="z").update({"y": [*range(5)], "z": [*range(5)]}).finalize()
+    assert specification(charts.confusion(five), width=300)["height"] == 5 * 36  # pixels, for a share and a count
     two = layer(charts.confusion(binary(thresholds=[0.2, 0.5]), threshold=0.2), "cell")
     assert two.filter(x="positive", y="positive")["share"].item() == pytest.approx((P[Y] >= 0.2).mean())
     with pytest.raises(sm.ReportError, match="Pass threshold="):
@@ -356,9 +358,10 @@ def test_confusion_matrices():
         charts.confusion(binary(y_score={"a": "p", "b": "q"}))
 
 
-def test_the_better_model_is_named(forecasts):
+def test_the_best_models_are_named(forecasts):
     for kind in (charts.error_cdf, charts.rec):
-        assert kind(forecasts).subtitle.startswith("better: near ")
+        said = r"lowest median absolute errors: [\d.]+ \(near\), [\d.]+ \(far\)"
+        assert re.fullmatch(said, kind(forecasts).subtitle)
     same = rng.normal(0, 1, 2_000)
     assert "too close to call" in charts.rec(regression(a=same, b=same)).subtitle
 

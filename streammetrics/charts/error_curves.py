@@ -12,7 +12,7 @@ from streammetrics.charts.histograms import outlines
 from streammetrics.charts.picture import Axis, Layer, Picture, Places, between, extent, line, lines_of
 from streammetrics.charts.series import Series, Source, curve_of, require_columns, series_of
 from streammetrics.charts.thinning import seen_apart, thinned
-from streammetrics.decimals import number
+from streammetrics.decimals import alike, without_bounds
 from streammetrics.errors import MetricError
 
 UNIT = "units of the target"
@@ -20,14 +20,14 @@ INSIDE = 0.99  # of the rows are within the ends of the axis
 
 
 def error_cdf(source: Source, **keys: Any) -> Picture:
-    """Return the distribution function of errors per model and group, with certified bounds; names the better one."""
+    """Return the distribution function of errors per model and group, with certified bounds, and the two best."""
     title, what = "Distribution of errors", f"Error: prediction - true value ({UNIT})"
     caption = "Share of rows with an error of at most x. Steeper at 0 is better."
     return _steps(source, "error_cdf", "value", title, what, caption, keys)
 
 
 def rec(source: Source, **keys: Any) -> Picture:
-    """Return the regression error characteristic (Bi and Bennett 2003) per model and group; names the better one."""
+    """Return the regression error characteristic (Bi and Bennett 2003) per model and group, and the two best."""
     title, what = "Regression error characteristic", f"Tolerance: absolute error ({UNIT})"
     caption = "Share of rows whose absolute error is within the tolerance. Higher is better."
     return _steps(source, "rec", "tolerance", title, what, caption, keys)
@@ -54,7 +54,7 @@ def _steps(source: Source, kind: str, along: str, title: str, what: str, caption
         layers.insert(0, line((0, 0), (0, 1)))
     if wide:
         caption += " Shaded band: certified bounds."
-    subtitle = "; ".join(filter(None, (_better(source, series), series.note)))
+    subtitle = "; ".join(filter(None, (_best(source, series), series.note)))
     return Picture(title, x, y, layers, series.names, series.legend, subtitle, caption)
 
 
@@ -77,8 +77,8 @@ def _stairs(curve: pl.DataFrame, along: str, side: str, x: Axis) -> tuple[Places
     return across, np.repeat(np.append(shares[first], shares[1:][inside]), 2)
 
 
-def _better(source: Source, series: Series) -> str:
-    """The series with the smallest median absolute error, if the certified bounds prove it."""
+def _best(source: Source, series: Series) -> str:
+    """The two series with the lowest median absolute errors, and whether the certified bounds prove which is lower."""
     if len(series.names) < 2 or isinstance(source, pl.DataFrame):
         return ""
     try:
@@ -88,7 +88,9 @@ def _better(source: Source, series: Series) -> str:
     if rows.height < 2:
         return ""
     first, second = (rows.row(i, named=True) for i in range(2))
-    said = [f"{r['series']} {number(r['value'], r['lower'], r['upper'])}" for r in (first, second)]
-    if first["upper"] < rows["lower"].tail(-1).min():
-        return f"better: {said[0]}, by median absolute error; next {said[1]}"
-    return f"median absolute errors too close to call: {said[0]}, {said[1]}"
+    values = alike([without_bounds(first), without_bounds(second)])
+    said = ", ".join(f"{value} ({row['series']})" for value, row in zip(values, (first, second), strict=True))
+    which = "lowest median absolute errors"
+    return (
+        f"{which}: {said}" if first["upper"] < rows["lower"].tail(-1).min() else f"{which}, too close to call: {said}"
+    )

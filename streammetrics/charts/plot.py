@@ -78,11 +78,11 @@ class Plot:
         return self._drawn(matrix.confusion, **keys)
 
     def error_cdf(self, **keys: Any) -> Chart:
-        """Distribution function of errors, with certified bounds. Names the better of several models."""
+        """Distribution function of errors, with certified bounds. Names the two best of several models."""
         return self._drawn(error_curves.error_cdf, **keys)
 
     def rec(self, **keys: Any) -> Chart:
-        """Share of rows within each tolerance (REC curve). Names the better of several models."""
+        """Share of rows within each tolerance (REC curve). Names the two best of several models."""
         return self._drawn(error_curves.rec, **keys)
 
     def errors(self, **keys: Any) -> Chart:
