@@ -550,7 +550,7 @@ def test_of_many_labels_those_with_the_most_positives_are_taken():
     assert "3 of 8 labels, those with the most positives" in picture.subtitle
 
 
-def test_of_several_reports_each_has_its_largest_groups():
+def test_several_reports_have_the_same_largest_groups():
     """Also if the rows of all groups of one are more than those of any group of the other."""
     random = np.random.default_rng(0)
 
@@ -562,7 +562,11 @@ def test_of_several_reports_each_has_its_largest_groups():
     both = charts.Together({"large": classes("abc", 900), "small": classes("abcdefgh", 200)})
     shown = charts.scores(both)
     assert {name.split(" · ")[0] for name in shown.series} == {"large", "small"}
-    assert "3 of 11 groups" in shown.subtitle
+    [label] = re.findall(r"only (\w), the one of 8 labels with the most positives", shown.subtitle)
+    assert label in "abc"
+    curves = charts.roc(both)
+    assert "3 of 8 labels, those with the most positives" in curves.subtitle
+    assert curves.series == tuple(f"{report} · {c}" for report in ("large", "small") for c in "abc")
 
 
 def test_a_model_without_errors_has_no_detection_error_tradeoff():

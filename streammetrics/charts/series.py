@@ -28,7 +28,7 @@ KINDS = (
 
 SIDES = ("model", "report")  # group columns whose values share an axis
 SERIES, BY_CHARTS = "series", "a name that charts use"
-SIZE, POSITIVES, PLACE = hidden("rows"), hidden("positives"), hidden("place")
+SIZE, POSITIVES, PLACE, SHARED = hidden("rows"), hidden("positives"), hidden("place"), hidden("sides")
 
 
 class Drawn(Protocol):
@@ -92,7 +92,7 @@ class Series:
     legend: str
     keys: list[str]
     left_out: int = 0
-    which: str = ""
+    note: str = ""  # on what is shown
 
     def of(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return another frame with the same keys, for the same series."""
@@ -109,13 +109,6 @@ class Series:
         """
         if (found := len(self.names) + self.left_out) != 1:
             raise ReportError(f"{found} {what} match. Select one with: {self.legend}.")
-
-    @property
-    def note(self) -> str:
-        """A note on what is not shown."""
-        shown = len(self.names)
-        what = "labels" if self.keys == ["label"] else "groups"
-        return f"{shown} of {shown + self.left_out:,} {what}, {self.which}" if self.left_out else ""
 
 
 def count(column: str) -> pl.Expr:
@@ -201,31 +194,39 @@ def series_of(
     if not columns:
         return Series(frame.with_columns(series=pl.lit("all rows")), ("all rows",), "", columns)
     groups = frame.select(columns).unique(maintain_order=True)
-    total, which = groups.height, ""
+    total, note = groups.height, ""
     if total > most:
-        groups, which = _largest(source, frame, groups, most)
+        groups, note = _largest(source, frame, groups, most)
     varying = [c for c in columns if groups[c].n_unique() > 1] or columns
     groups = groups.with_columns(series=_name(groups.select(varying)))
     joined = frame.join(groups, on=columns, nulls_equal=True, maintain_order="left")
-    return Series(joined, tuple(groups["series"]), " · ".join(varying), columns, total - groups.height, which)
+    return Series(joined, tuple(groups["series"]), " · ".join(varying), columns, total - groups.height, note)
 
 
 def _largest(source: Source, frame: pl.DataFrame, groups: pl.DataFrame, most: int) -> tuple[pl.DataFrame, str]:
-    """The groups with the most rows, of their labels those with the most positives, in order, and which they are.
+    """The groups with the most rows, or the labels with the most positives, in order, and a note on which they are.
 
-    Each model and each report has its largest groups among them.
+    Each model and each report has as many, and the same ones if all have them, so that they can be compared.
     """
-    sized, by = groups.with_row_index(PLACE), dict[str, str]()
-    for sizes, what in ((_rows_of(source, groups), "rows"), (_positives_of(frame, groups), "positives")):
+    sides = [c for c in SIDES if c in groups.columns]
+    own = [c for c in groups.columns if c not in sides] or sides
+    every, by = groups.select(own).unique(maintain_order=True), dict[str, str]()
+    sized = groups.with_row_index(PLACE).with_columns(pl.len().over(own).alias(SHARED))
+    for sizes, what in ((_rows_of(source, every), "rows"), (_positives_of(frame, every), "positives")):
         if sizes.width:
             *on, size = sizes.columns
             sized = sized.join(sizes, on=on, how="left", nulls_equal=True, maintain_order="left")
-            by[size] = f"those with the most {what}"
-    if by:
-        sized = sized.sort(list(by), descending=True, nulls_last=True, maintain_order=True)
-    if sides := [c for c in SIDES if c in groups.columns]:
+            by[size] = f"with the most {what}"
+    sized = sized.sort([SHARED, *by], descending=True, nulls_last=True, maintain_order=True)
+    if sides:
         sized = sized.sort(pl.int_range(pl.len()).over(sides), maintain_order=True)
-    return sized.head(most).sort(PLACE).select(groups.columns), next(iter(by.values()), "the first")
+        most = most - most % groups.select(sides).n_unique() or most
+    shown = sized.head(most).sort(PLACE).select(groups.columns)
+    kinds, what = shown.select(own).unique(maintain_order=True), "labels" if own == ["label"] else "groups"
+    which = next(iter(by.values()), "that come first")
+    if kinds.height > 1:
+        return shown, f"{kinds.height} of {every.height:,} {what}, those {which}"
+    return shown, f"only {', '.join(map(text.cell, kinds.row(0)))}, the one of {every.height:,} {what} {which}"
 
 
 def _rows_of(source: Source, groups: pl.DataFrame) -> pl.DataFrame:
