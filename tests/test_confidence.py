@@ -317,6 +317,17 @@ def test_differences_by_units_contain_those_of_independent_rows_for_few_positive
     assert ends(sm.compare(*pairs["u"], metrics=names, independent=True), "roc_auc") == ends(by_unit, "roc_auc")
 
 
+def test_groups_with_few_positives_of_two_types_are_compared():
+    rows = few_positives(8).with_columns(g=pl.lit(1))
+    a, b = (
+        sm.binary(y_true="y", y_score=m, by="g", unit="u").update(rows.with_columns(pl.col("g").cast(dtype)))
+        for m, dtype in (("a", pl.Int64), ("b", pl.Float64))
+    )
+    found, one = (sm.compare(*pair, metrics=["roc_auc"]) for pair in ((a, b), (a.rollup(), b.rollup())))
+    assert ends(found, "roc_auc") == ends(one, "roc_auc")
+    assert None not in ends(found, "roc_auc")
+
+
 @pytest.mark.parametrize("unit", [None, "u"])
 def test_few_rows_of_a_label_count_in_the_balanced_accuracy(unit):
     rng, actual = np.random.default_rng(0), np.repeat([0, 1, 2], [999, 999, 2])

@@ -24,7 +24,7 @@ from streammetrics.uncertainty.limits import Range
 from streammetrics.uncertainty.methods import FEWEST
 
 AT_ONCE = 1 << 20  # rows of tables, when folds are left out
-TOTAL, ALONE = hidden("total"), hidden("alone")
+TOTAL, ALONE, NUMBER = hidden("total"), hidden("alone"), hidden("number")
 
 
 def units_intervals(frame: pl.DataFrame, folds: State, metrics: Sequence[Metric], confidence: float) -> pl.DataFrame:
@@ -107,10 +107,15 @@ def _alone(state: State, few: pl.DataFrame, metrics: Sequence[Metric], confidenc
     limits = [no_limits(few.clear(), keys)]
     if few.height:
         own = [m for m in metrics if m.name in few["metric"]]
-        rare = select(state, state.keys.join(few, on=by, how="semi", nulls_equal=True)) if by else state
-        limits.append(rows_intervals(rare, own, confidence))
+        limits.append(rows_intervals(_groups_of(state, few.select(by)) if by else state, own, confidence))
     found = pl.concat(limits, how="diagonal_relaxed").select(*keys, *LIMITS)
     return few.join(found.cast(few.schema), on=keys, how="left", nulls_equal=True, maintain_order="left")
+
+
+def _groups_of(state: State, keys: pl.DataFrame) -> State:
+    """The groups that have some keys, which may be of another type, such as in the other of two states."""
+    numbered = state.keys.cast(keys.schema).with_row_index(NUMBER)
+    return select(state, state.keys[numbered.join(keys, on=keys.columns, how="semi", nulls_equal=True)[NUMBER]])
 
 
 def _left_of(without: str, total: str) -> Expr:
