@@ -74,7 +74,7 @@ def mean_of_proportions_interval(count: Expr, total: Expr, confidence: float) ->
 
     >>> table = pl.DataFrame({"correct": [2, 90], "actual": [2, 100]})
     >>> table.select(x.round(4) for x in mean_of_proportions_interval(pl.col("correct"), pl.col("actual"), 0.95)).row(0)
-    (0.6196, 0.9724)
+    (0.6191, 0.9724)
     """
     share, some = _share(count, total), total > 0
     below, above = (
