@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import polars as pl
 import pytest
 from click.testing import CliRunner
 
@@ -82,6 +83,21 @@ def test_a_drift_also_lists_the_measures_of_its_distributions(tmp_path):
     rolled = sm.drift(scored(), scored(shift=1))
     rolled.save_html(tmp_path / "drift.html", names=("one", "two"))
     assert (tmp_path / "drift.html").read_text().count("<td>psi</td>") == 2
+
+
+def test_rows_of_a_rolling_reference_are_not_summed(tmp_path):
+    """Each window is in several reference periods, so that only groups can be compared."""
+    days = pl.date_range(pl.date(2026, 1, 1), pl.date(2026, 1, 5), eager=True)
+    rows = {"y": rng.random(500) < 0.5, "p": rng.random(500), "day": days.gather(np.arange(500) % 5)}
+    acc = sm.binary(y_true="y", y_score="p", by="day").update(rows)
+    for reference, shown in (
+        ("3d", ["drift", "groups"]),
+        (("2026-01-01", "2026-01-03"), ["differences", "drift", "groups"]),
+    ):
+        sm.drift_over(acc, "day", reference=reference).save_html(tmp_path / "page.html")
+        text = (tmp_path / "page.html").read_text()
+        assert headings(text)[: len(shown)] == shown
+        assert ("the period before each window" in text) == ("differences" not in shown)
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,8 @@ def drift_over(
     folds = None if report.folds is None else _referred(report.folds, window, reference)
     state = in_order(_referred(for_reports(report.state), window, reference))
     before = Report(state, report.metrics, report.confidence, folds, report.unit)
-    return drift(before, report, of=of, bins=bins, confidence=confidence)
+    moved = drift(before, report, of=of, bins=bins, confidence=confidence)
+    return replace(moved, rolling=isinstance(reference, str))
 
 
 @dataclass(frozen=True)
@@ -162,6 +163,7 @@ class Drift:
     of: tuple[str, ...]
     bins: int = 10
     confidence: float | None = None
+    rolling: bool = False
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -244,8 +246,8 @@ class Drift:
         """Write the drift as one HTML page, which needs no network.
 
         It shows the changes of all metrics, the measures of drift of all rows and of each group, and the curves and
-        distributions of both sides in the same charts. Arguments and errors are those of `Comparison.save_html`. For
-        drift over time, use `MetricStore.save_html`: with a rolling reference, rows would count once per window.
+        distributions of both sides in the same charts. With a rolling reference, it shows the groups only. Arguments
+        and errors are those of `Comparison.save_html`. For charts over time, use `MetricStore.save_html`.
 
         >>> from tempfile import TemporaryDirectory
         >>> import streammetrics as sm
@@ -255,8 +257,8 @@ class Drift:
         """
         from streammetrics.html import comparison_page  # when it is needed
 
-        total = replace(self, metrics=self.metrics.total)
-        write_file(path, comparison_page(self.metrics, names, title, interactive, (total.frame, self.frame)).encode())
+        total = None if self.rolling else replace(self, metrics=self.metrics.total).frame
+        write_file(path, comparison_page(self.metrics, names, title, interactive, (total, self.frame)).encode())
 
     def __str__(self) -> str:
         return text.drifts(self.frame, self.metrics.note, text.terminal_width())

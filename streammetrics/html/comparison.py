@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from streammetrics.report.report import Report
 
 GROUPS = 1000  # rows of the tables of groups
+ROLLING = "the period before each window"
 BETTER = "A side is called better only if the certified bounds prove it"
 
 
@@ -32,11 +33,12 @@ def comparison_page(
     names: tuple[str, str],
     title: str = "Comparison",
     interactive: bool = False,
-    moved: tuple[pl.DataFrame, pl.DataFrame] | None = None,
+    moved: tuple[pl.DataFrame | None, pl.DataFrame] | None = None,
 ) -> str:
     """Return the page: differences of metrics, drift of distributions, groups that differ, and the curves of both.
 
-    For the arguments, see `Comparison.save_html`; ``moved`` is the drift of all rows, and that of each group.
+    For the arguments, see `Comparison.save_html`; ``moved`` is the drift of all rows, and that of each group. Without
+    the former, the reference of each window is another period, and only groups are shown.
 
     Raises:
         SpecificationError: If ``names`` are not two strings, or the ``plot`` extra is not installed.
@@ -47,9 +49,14 @@ def comparison_page(
     if names[0] == names[1]:
         raise ReportError(f"Both sides have the name {names[0]!r}. Pass two different names.")
     total = comparison.total
-    sizes = (_size(comparison.a, total.a), _size(comparison.b, total.b))
+    sizes = _size(comparison.a, total.a) if _is_whole(moved) else ROLLING, _size(comparison.b, total.b)
     sections = _sections(comparison, names, interactive, moved)
     return page_of(title, lead(zip(names, sizes, strict=True)), sections, interactive)
+
+
+def _is_whole(moved: tuple[pl.DataFrame | None, pl.DataFrame] | None) -> bool:
+    """Whether both sides are rows that can be compared together."""
+    return moved is None or moved[0] is not None
 
 
 def _size(report: Report, total: Report) -> str:
@@ -62,14 +69,15 @@ def _sections(
     comparison: Comparison,
     names: tuple[str, str],
     interactive: bool,
-    moved: tuple[pl.DataFrame, pl.DataFrame] | None,
+    moved: tuple[pl.DataFrame | None, pl.DataFrame] | None,
 ) -> Iterator[Section]:
-    total = comparison.total
-    yield Section("differences", "Differences", _differences(total, names))
+    total, whole = comparison.total, _is_whole(moved)
+    if whole:
+        yield Section("differences", "Differences", _differences(total, names))
     if moved is not None:
         yield Section("drift", "Drift of distributions", _drift(*moved, comparison.b.by))
     yield Section("groups", "Groups", _groups(comparison, total, names))
-    if comparison.a.by == comparison.b.by:
+    if whole and comparison.a.by == comparison.b.by:
         both = charts.Together(dict(zip(names, (total.a, total.b), strict=True)))
         for identity, heading, makers in (
             ("curves", "Curves", pictures.curves(both)),
@@ -110,15 +118,15 @@ def _groups(comparison: Comparison, total: Comparison, names: tuple[str, str]) -
     )
 
 
-def _drift(total: pl.DataFrame, groups: pl.DataFrame, by: list[str]) -> str:
-    """The measures of drift of all rows together, and of each group, the largest first."""
+def _drift(total: pl.DataFrame | None, groups: pl.DataFrame, by: list[str]) -> str:
+    """The measures of drift of all rows together, if there are any, and of each group, the largest first."""
     told = (
         "<p><b>psi</b>: population stability index. Below 0.1 counts as stable, above 0.25 as shifted. <b>js</b>: "
         "Jensen-Shannon divergence, from 0 to 1. <b>ks</b>: largest difference of the distribution functions. "
         "<b>wasserstein</b>: area between them, in the units of the values.</p>"
     )
-    made = scrolled(_measures(total, [], "Drift of distributions"), "drift")
-    if total.height == groups.height:
+    made = "" if total is None else scrolled(_measures(total, [], "Drift of distributions"), "drift")
+    if total is not None and total.height == groups.height:
         return f"{told}{made}"
     first = groups["measure"][0] if groups.height else None
     largest = groups.filter(measure=first).sort("value", descending=True, nulls_last=True).head(GROUPS)
