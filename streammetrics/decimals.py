@@ -38,21 +38,23 @@ def number(value: float | None, lower: float | None, upper: float | None) -> str
     return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
 
-def said(row: Row) -> str:
+def said(row: Row, ranged: bool = False) -> str:
     """A value as text, with the decimals of its interval, or else those that its bounds justify.
 
-    It has more if it would be beyond its bounds, but at most theirs.
+    It has more if it would be beyond its bounds, but at most theirs. Beside an interval, it has not if these are shown
+    as ±, unless ``ranged``: whether they are always shown as a range.
 
     >>> said({"value": 0.8541234, "lower": 0.8540, "upper": 0.8548, "ci_lower": 0.84, "ci_upper": 0.86})
     '0.854'
-    >>> said({"value": 0.8541234, "lower": 0.8541, "upper": 0.85436, "ci_lower": 0.84, "ci_upper": 0.86})
-    '0.8541'
+    >>> centered = {"value": 0.8541234, "lower": 0.8541, "upper": 0.85415, "ci_lower": 0.84, "ci_upper": 0.86}
+    >>> said(centered), said(centered, ranged=True), said({**centered, "upper": 0.85436})
+    ('0.854', '0.8541', '0.8541')
     >>> said({"value": 0.8541234, "lower": 0.8540, "upper": 0.8543})
     '0.8541'
     """
     value, lower, upper, ends = row["value"], row["lower"], row["upper"], (row.get("ci_lower"), row.get("ci_upper"))
     shown = number(value, lower, upper) if None in ends else beside(value, *ends)
-    if value is None or _is_within(value, _decimals(shown), lower, upper):
+    if value is None or _is_bounded(row, _decimals(shown), ranged):
         return shown
     most = digits(half_width(lower, upper))
     within = (some for some in range(_decimals(shown), most) if _is_within(value, some, lower, upper))
@@ -177,12 +179,13 @@ def padded(values: Sequence[float | None]) -> list[str]:
     return [_shown(value, text, most) for value, text in zip(values, shown, strict=True)]
 
 
-def alike(rows: Sequence[Row], typical: int | None = None) -> list[str]:
+def alike(rows: Sequence[Row], typical: int | None = None, ranged: bool = False) -> list[str]:
     """Return the values of a metric as text, with the usual number of decimals that their bounds and intervals justify.
 
     Args:
         rows: The rows of a metric.
         typical: Decimals of shares without bounds and intervals, from `typical_of`. Defaults to those needed.
+        ranged: As in `said`.
 
     >>> alike([{"value": 0.8541234, "lower": 0.8540, "upper": 0.8543}, {"value": 0.5, "lower": 0.5, "upper": 0.5}])
     ['0.8541', '0.5000']
@@ -193,11 +196,13 @@ def alike(rows: Sequence[Row], typical: int | None = None) -> list[str]:
     >>> alike([{"value": 0.474074, "lower": None, "upper": None}], typical=2)
     ['0.47']
     """
-    shown, values = [said(row) for row in rows], [row["value"] for row in rows]
+    shown, values = [said(row, ranged) for row in rows], [row["value"] for row in rows]
     justified = [_decimals(text) for row, text in zip(rows, shown, strict=True) if _is_uncertain(row)]
     if justified:
         usual = median_high(justified)
-        outside = [_decimals(text) for row, text in zip(rows, shown, strict=True) if not _is_bounded(row, usual)]
+        outside = [
+            _decimals(text) for row, text in zip(rows, shown, strict=True) if not _is_bounded(row, usual, ranged)
+        ]
         decimals = max([usual, *outside])
     elif typical is None or any(_is_large(value) for value in values):
         return padded(values)
@@ -285,9 +290,12 @@ def _is_inside(row: Row, decimals: int) -> bool:
     return _is_within(row["value"], decimals, row["ci_lower"], row["ci_upper"])
 
 
-def _is_bounded(row: Row, decimals: int) -> bool:
-    """Whether a value with some decimals is within its bounds."""
-    return row["value"] is None or _is_within(row["value"], decimals, row["lower"], row["upper"])
+def _is_bounded(row: Row, decimals: int, ranged: bool) -> bool:
+    """Whether a value with some decimals does not contradict its bounds as they are shown."""
+    value, lower, upper = row["value"], row["lower"], row["upper"]
+    if value is None or (_is_sampled(row) and not ranged and bound(value, lower, upper).startswith("±")):
+        return True
+    return _is_within(value, decimals, lower, upper)
 
 
 def _is_within(value: float, decimals: int, lower: float | None, upper: float | None) -> bool:

@@ -83,7 +83,7 @@ def metrics_table(frame: pl.DataFrame, meaning: dict[str, str], caption: str, so
     for row in found:
         of_metric.setdefault(row["metric"], []).append(row)
     typical = typical_of(found)
-    values = {metric: iter(alike(own, typical)) for metric, own in of_metric.items()}
+    values = {metric: iter(alike(own, typical, ranged=True)) for metric, own in of_metric.items()}
     rows = []
     for row in found:
         name, sampled = row["metric"], interval(row.get("ci_lower"), row.get("ci_upper"))

@@ -78,7 +78,7 @@ def _sentence(row: dict[str, Any]) -> str:
         return f"{row['rule']} is not decided{place}: too few rows ({row['rows']:,})."
     if row["value"] is None:
         return f"{row['rule']} cannot be checked{place}: {metric} is undefined ({row['note']})."
-    told = [f"{metric} is {said(row)}", *text.ranges(row)]
+    told = [f"{metric} is {said(row, ranged=True)}", *text.ranges(row)]
     if text.on_these_rows(row):
         told.append("without an interval, so on these rows only")
     return f"{row['rule']} {SAID[row['verdict']]}{place}: {', '.join(told)}."
