@@ -82,12 +82,38 @@ def test_files_with_different_types(suffix):
     assert message(f"a.{suffix}", f"b.{suffix}", f"c.{suffix}") == f"Cannot read c.{suffix}: {how}"
 
 
-def test_types_of_columns_that_are_not_in_use_or_wider_can_differ():
-    put("a.parquet", PAIR.with_columns(pl.col("y").cast(pl.Int8), c=1))
+def test_types_of_columns_that_are_not_in_use_can_differ():
+    put("a.parquet", PAIR.with_columns(c=1))
     put("b.parquet", PAIR.with_columns(c=pl.lit("a")))
-    narrower = "its columns differ from a.parquet ('y' is Int64 instead of Int8)"
-    assert narrower in message("a.parquet", "b.parquet")
-    assert sm.evaluate(["b.parquet", "a.parquet"], sm.binary(y_true="y", y_score="p"))["rows"].value == 200
+    assert sm.evaluate(["a.parquet", "b.parquet"], sm.binary(y_true="y", y_score="p"))["rows"].value == 200
+
+
+@pytest.mark.parametrize(
+    "types",
+    [
+        {"y": (pl.Int8, pl.Int64)},
+        {"y": (pl.UInt32, pl.Int32)},
+        {"y": (pl.UInt8, pl.UInt64), "p": (pl.Float64, pl.Float32)},
+    ],
+)
+def test_numbers_of_different_widths_are_read_in_any_order(types, folder):
+    one, other = folder / "day=1", folder / "day=2"
+    for i, path in enumerate((one, other)):
+        path.mkdir()
+        PAIR.cast({name: kinds[i] for name, kinds in types.items()}).write_parquet(path / "a.parquet")
+    for paths in ([one, other], [other, one]):
+        report = sm.evaluate([f"{path}/a.parquet" for path in paths], sm.binary(y_true="y", y_score="p", by="day"))
+        assert report.rollup().get("rows").value == 200
+
+
+def test_widths_differ_in_arrow_files():
+    put("a.ipc"), put("b.ipc", PAIR.cast({"y": pl.Int8}))
+    assert "its columns differ from a.ipc ('y' is Int8 instead of Int64)" in message("a.ipc", "b.ipc")
+
+
+def test_integers_whose_common_type_has_128_bits():
+    put("a.parquet"), put("b.parquet", PAIR.cast({"y": pl.UInt64}))
+    assert "('y' is UInt64 instead of Int64)" in message("a.parquet", "b.parquet")
 
 
 @pytest.mark.parametrize(

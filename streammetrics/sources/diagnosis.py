@@ -11,7 +11,18 @@ from pathlib import Path
 
 import polars as pl
 
-from streammetrics.sources.files import COMPRESSED, CSV, IPC, NDJSON, PARQUET, Files, header_of, kind_of, separator_of
+from streammetrics.sources.files import (
+    COMPRESSED,
+    CSV,
+    IPC,
+    NDJSON,
+    PARQUET,
+    Files,
+    header_of,
+    kind_of,
+    separator_of,
+    wider,
+)
 from streammetrics.text import few
 
 UNREADABLE = (Exception, pl.exceptions.PanicException)  # of readers in Rust, whose panics are no Exception
@@ -120,7 +131,7 @@ def _difference(files: Files, columns: Sequence[str]) -> str | None:
         used = list(columns or wanted)
         every = kind_of(path) in CSV  # whose columns must be equal, even those that are not in use
         names = (list(found), list(wanted)) if every else ([name for name in used if name in found], used)
-        if how := _in_names(*names) or _in_types(found, wanted, used):
+        if how := _in_names(*names) or _in_types(found, wanted, used, kind_of(path)):
             return f"{path}: its columns differ from {first} ({how}). Write all files with the same columns and types."
     return None
 
@@ -135,15 +146,10 @@ def _in_names(found: list[str], wanted: list[str]) -> str | None:
     return None if found == wanted else f"{few(found)} instead of {few(wanted)}"
 
 
-def _in_types(found: pl.Schema, wanted: pl.Schema, columns: Sequence[str]) -> str | None:
+def _in_types(found: pl.Schema, wanted: pl.Schema, columns: Sequence[str], kind: str) -> str | None:
     for name in columns:
-        if name in found and name in wanted and not _fits(found[name], wanted[name]):
-            return f"{name!r} is {found[name]} instead of {wanted[name]}"
+        one, other = (schema.get(name, pl.Null()) for schema in (found, wanted))
+        widened = kind in PARQUET and wider(one, other) == wider(other, one)
+        if one != other and not widened:
+            return f"{name!r} is {one} instead of {other}"
     return None
-
-
-def _fits(found: pl.DataType, wanted: pl.DataType) -> bool:
-    """Whether values of a type are read as another: an equal one, or a wider one of integers or of floats."""
-    alike = (found.is_integer() and wanted.is_integer()) or (found.is_float() and wanted.is_float())
-    empty = [pl.DataFrame(schema={"": dtype}) for dtype in (found, wanted)]
-    return found == wanted or (alike and pl.concat(empty, how="vertical_relaxed").schema[""] == wanted)

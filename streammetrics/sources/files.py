@@ -210,9 +210,34 @@ def kind_of(path: Path) -> str:
 
 
 def _scan_parquet(paths: list[Path]) -> pl.LazyFrame:
+    hive = _partitioned(paths)
     return pl.scan_parquet(
-        paths, glob=False, hive_partitioning=_partitioned(paths), extra_columns="ignore", cast_options=WIDER
+        paths, glob=False, schema=_widened(paths), hive_partitioning=hive, extra_columns="ignore", cast_options=WIDER
     )
+
+
+def _widened(paths: list[Path]) -> pl.Schema | None:
+    """The columns of the first of several Parquet files, if the numbers of another one are wider."""
+    if len(paths) == 1:
+        return None
+    first, *others = map(pl.read_parquet_schema, paths)
+    found = dict(first)
+    for other in others:
+        found |= {name: wider(dtype, other[name]) for name, dtype in found.items() if other.get(name, dtype) != dtype}
+    return None if found == first else pl.Schema(found)
+
+
+def wider(one: pl.DataType, other: pl.DataType) -> pl.DataType:
+    """The type that holds the values of two types of integers, or of floats; of other types the first.
+
+    >>> wider(pl.Int32(), pl.UInt32()), wider(pl.Float64(), pl.Float32()), wider(pl.Int64(), pl.Float64())
+    (Int64, Float64, Int64)
+    """
+    if not (one.is_integer() and other.is_integer()) and not (one.is_float() and other.is_float()):
+        return one
+    both = [pl.DataFrame(schema={"": dtype}) for dtype in (one, other)]
+    found = pl.concat(both, how="vertical_relaxed").schema[""]
+    return one if found == pl.Int128() else found  # which groups cannot have
 
 
 def _scan_ipc(paths: list[Path]) -> pl.LazyFrame:
