@@ -276,7 +276,7 @@ class Layout:
         found = instant(time, getattr(kind, "time_zone", None))
         if kind != pl.Date():
             return found
-        with translated(SpecificationError, f"Cannot read {time!r} as a time"):
+        with translated(SpecificationError, f"Cannot read {str(time)!r} as a time"):
             return (found + (timedelta(days=1) - timedelta.resolution)).date()
 
 
