@@ -11,7 +11,7 @@ from math import inf
 from typing import Any, Literal
 
 from streammetrics.accumulator import Accumulator
-from streammetrics.errors import Argument, SpecificationError
+from streammetrics.errors import Argument, Part, SpecificationError
 from streammetrics.kernels.lattice import Domain
 from streammetrics.metrics import Metric
 from streammetrics.rows.roles import Column, Columns, labels_of, of_models, several
@@ -312,6 +312,7 @@ def multilabel(
     """
     if y_score is None and y_pred is None:
         raise SpecificationError("multilabel requires ", *SCORE_OR_LABEL)
+    _require_probabilities("threshold", (threshold,))
     statistics: list[Statistic] = [LabelSets(threshold), ConfusionCounts((threshold,) if y_pred is None else ())]
     shown: list[str] = []
     if y_score is not None:
@@ -500,11 +501,17 @@ def _thresholds(given: Sequence[float] | None, domain: Domain) -> tuple[float, .
     if given is None:
         return (0.5 if domain == "probability" else 0.0,)
     found = several(given)
-    beyond = [t for t in found if isinstance(t, int | float) and (t < 0 or t > 1) and abs(t) != inf]
-    if domain == "probability" and beyond:  # infinite thresholds come from ROC curves
-        range_of = f" must be between 0 and 1 for probabilities, got {beyond[0]}. Pass "
-        raise SpecificationError(Argument("thresholds"), range_of, Argument("domain", "real"), " for other scores.")
+    if domain == "probability":
+        _require_probabilities("thresholds", found, " Pass ", Argument("domain", "real"), " for other scores.")
     return found
+
+
+def _require_probabilities(name: str, thresholds: Sequence[float], *advice: Part) -> None:
+    """Reject thresholds that are no probabilities, except infinite ones, which come from ROC curves."""
+    beyond = [t for t in thresholds if isinstance(t, int | float) and (t < 0 or t > 1) and abs(t) != inf]
+    if beyond:
+        range_of = f" must be between 0 and 1 for probabilities, got {beyond[0]}."
+        raise SpecificationError(Argument(name), range_of, *advice)
 
 
 def _bins(given: int | None, by: Column | Sequence[Column], default: int) -> int:

@@ -153,6 +153,18 @@ def test_predictions_without_labels(folder):
     assert "binary requires --y-true" in run("evaluate", folder / "days", "--y-score", "p_click", code=2)
 
 
+def test_thresholds_of_tasks(folder):
+    evaluate = ["evaluate", folder / "days", "--y-score", "a=p_click", "--threshold", 0.3, "--task"]
+    found = run(*evaluate, "multilabel", "--y-true", "a=clicked", "--format", "csv")
+    task = sm.multilabel(y_true={"a": "clicked"}, y_score={"a": "p_click"}, threshold=0.3)
+    report = sm.evaluate(folder / "days", task)
+    assert pl.read_csv(found.encode())["value"].round(9).equals(report.frame["value"].round(9))
+    twice = run(*evaluate, "multilabel", "--y-true", "a=clicked", "--threshold", 0.5, code=2)
+    assert "--threshold is one number in --task multilabel, got 2." in twice
+    multiclass = run(*evaluate, "multiclass", "--y-true", "clicked", code=2)
+    assert "--task multiclass does not accept --threshold." in multiclass
+
+
 def test_expect(folder, tmp_path):
     one, other = (sm.Accumulator.load(folder / f"{day}.state") for day in ("monday", "tuesday"))
     state = [folder / "tuesday.state", "--reference", folder / "monday.state", "--by", "country"]

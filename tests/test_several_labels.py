@@ -180,6 +180,7 @@ def test_a_single_label():
             "Columns are mapped for the labels 'art', but the labels are 'news', 'sport', 'art'",
         ),
         ({"y_true": TRUE, "y_score": SCORE, "threshold": float("nan")}, "threshold= must be a number, got nan"),
+        ({"y_true": TRUE, "y_score": SCORE, "threshold": 1.5}, "threshold= must be between 0 and 1 for probabilities"),
         ({"y_true": TRUE, "y_score": SCORE, "threshold": "0.5"}, "threshold= must be a number, got '0.5'"),
     ],
 )

@@ -20,9 +20,9 @@ from streammetrics.accumulator import Accumulator
 from streammetrics.cli import options
 from streammetrics.cli.columns import Columns, label
 from streammetrics.cli.output import show
-from streammetrics.cli.root import command
+from streammetrics.cli.root import command, main
 from streammetrics.cli.watching import watch
-from streammetrics.errors import SourceError
+from streammetrics.errors import Argument, SourceError
 from streammetrics.kernels.errors import FAMILIES
 from streammetrics.pipeline import accumulate, require_rows
 from streammetrics.reading.one_class import of_one_class
@@ -189,8 +189,12 @@ def _task(name: str, columns: Columns, options: dict[str, Any]) -> Accumulator:
         k: list(v) if isinstance(v, tuple) else v for k, v in options.items() if v not in (None, ())
     }
     parameters = inspect.signature(TASKS[name]).parameters
+    if name == "multilabel" and "thresholds" in given:
+        given["threshold"], *more = given.pop("thresholds")
+        if more:
+            raise click.UsageError(f"--threshold is one number in --task multilabel, got {1 + len(more)}.")
     if unknown := sorted(set(given) - set(parameters)):
-        raise click.UsageError(f"--task {name} does not accept --{unknown[0].replace('_', '-')}.")
+        raise click.UsageError(f"--task {name} does not accept {main.as_option(Argument(unknown[0]))}.")
     if missing := [k for k, p in parameters.items() if p.default is p.empty and k not in given]:
         needed, known = " and ".join(f"--{k.replace('_', '-')}" for k in missing), few(columns.schema)
         raise click.UsageError(f"--task {name} requires {needed}. Columns of the files: {known}.")
