@@ -139,11 +139,11 @@ def render(frame: pl.DataFrame, by: list[str], width: int | None = None, default
     several = [c for c in kept if frame[c].drop_nulls().n_unique() > 1]
     shown = _segments(frame, by, several, width) if by else "\n\n".join(_by_key(frame, several, width))
     options = [filled(f"Default options: {', '.join(defaults)}.", width)] if defaults else []
-    return "\n".join([shown, *_threshold(frame, width), *options])
+    return "\n".join([shown, *only_threshold(frame, width), *options])
 
 
-def _threshold(frame: pl.DataFrame, width: int | None) -> list[str]:
-    """A sentence with the only threshold, which no column says."""
+def only_threshold(frame: pl.DataFrame, width: int | None = None) -> list[str]:
+    """Return a sentence with the only threshold of a frame, which no column says; none for several thresholds."""
     thresholds = frame["threshold"].drop_nulls().unique().to_list() if "threshold" in frame.columns else []
     return [filled(f"Scores of at least {t:g} count as positive.", width) for t in thresholds if len(thresholds) == 1]
 
@@ -165,7 +165,7 @@ def differences(frame: pl.DataFrame, by: Sequence[str] = (), note: str | None = 
     header = (*keys, "metric", "a", "b", "b - a", "bound", "interval", "better", "note")
     cells = [
         (
-            *("" if r[k] is None else cell(r[k]) for k in keys),
+            *("" if r[k] is None and k not in by else cell(r[k]) for k in keys),
             r["metric"],
             *compared(r),
             bound(r["difference"], r["lower"], r["upper"]),
@@ -180,7 +180,7 @@ def differences(frame: pl.DataFrame, by: Sequence[str] = (), note: str | None = 
     shown_cells = [tuple(row[i] for i in shown) for row in (header, *cells)]
     lines = _align(shown_cells[0], shown_cells[1:], left, width)
     lines += [f"… and {more:,} more groups"] if more else []
-    return "\n".join([*lines, *_threshold(frame, width), *([filled(note, width)] if note else [])])
+    return "\n".join([*lines, *only_threshold(frame, width), *([filled(note, width)] if note else [])])
 
 
 def drifts(frame: pl.DataFrame, note: str | None = None, width: int | None = None) -> str:
@@ -329,6 +329,8 @@ def _remarks(row: Mapping[str, Any]) -> Iterator[str]:
         yield row["note"].removeprefix("undefined: ")
     if on_these_rows(row) and row["verdict"] != "too few rows":
         yield "on these rows"
+    if few := too_few(row):
+        yield few
     if row.get("severity") == "warn" and row["verdict"] != "holds":
         yield "a warning"
 
@@ -341,6 +343,16 @@ def on_these_rows(row: Mapping[str, Any]) -> bool:
     """
     note = row["note"] or ""
     return note.endswith("on these rows") and "a count" not in note
+
+
+def too_few(row: Mapping[str, Any]) -> str:
+    """Why a verdict is open although there is no interval; empty if it is open for another reason.
+
+    >>> too_few({"verdict": "open", "note": "no interval: too few rows of a class"})
+    'too few rows of a class'
+    """
+    without, _, why = (row["note"] or "").partition("no interval: ")
+    return why if row["verdict"] == "open" and not without and not on_these_rows(row) else ""
 
 
 def evidence(e_value: float) -> str:

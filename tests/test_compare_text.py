@@ -126,3 +126,10 @@ def test_the_command_line_says_how_to_see_the_other_metrics(tmp_path):
     assert "Choose them with --metric, or read all of them with --format csv." in run()
     assert len(json.loads(run("--format", "json"))) == 40 * 25
     assert len(run("--format", "csv").splitlines()) == 40 * 25 + 1
+
+
+def test_the_group_of_nulls_has_a_name():
+    rows = of_shops(2, p=1.0).with_columns(shop=pl.when(pl.col("shop") == 1).then("shop"))
+    acc = sm.binary(y_true="clicked", y_score="p", by="shop").update(rows)
+    text = str(sm.compare(acc, acc, metrics=["roc_auc"]))
+    assert re.search("^null +roc_auc", text, re.MULTILINE)

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 import streammetrics as sm
 from streammetrics.cli import main
-from streammetrics.html import comparison_page
+from streammetrics.html import comparison_page, page
 
 pytest.importorskip("vl_convert", reason="vl-convert is not installed")
 
@@ -62,6 +62,14 @@ def test_the_numbers_are_those_of_the_comparison():
     assert "groups" not in headings(text)
     assert cells(text, "accuracy")[:3] == [f"{row[c]:.6f}" for c in ("a", "b", "difference")]
     assert cells(text, "rows")[:3] == ["3,000", "3,000", "0"]
+
+
+def test_the_only_threshold_is_told():
+    sentence = "<p>Scores of at least 0.5 count as positive.</p>"
+    found = sm.compare(scored(), scored())
+    assert sentence in comparison_page(found, ("a", "b"))
+    assert sentence in page(found.a)
+    assert sentence not in page(found.a.showing("roc_auc"))
 
 
 def test_sides_with_other_numbers_of_rows_are_noted():

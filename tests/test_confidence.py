@@ -408,7 +408,7 @@ def test_the_reason_for_no_interval_of_a_perfect_model():
         assert perfect[metric].note == "no interval: the metric does not vary at the end of its range"
     assert perfect["recall"].note is None
     few = sm.binary(y_true="y", y_score="p").update({"y": [0, 1, 0, 1], "p": [0.1, 0.2, 0.3, 0.4]})
-    assert few.finalize(confidence=0.95)["average_precision"].note == "no interval: too few rows, or they do not vary"
+    assert few.finalize(confidence=0.95)["average_precision"].note == "no interval: too few rows of a class"
     exact = sm.regression(y_true="y", y_pred="y").update({"y": score + 1}).finalize(confidence=0.95)
     assert exact["mae"].note == exact["r2"].note == perfect["ks"].note
     assert exact["bias"].note == "no interval: too few rows, or they do not vary"

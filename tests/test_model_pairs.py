@@ -549,7 +549,7 @@ def test_models_of_one_accumulator_by_name(tmp_path):
     assert run.exit_code == 0, run.output
     assert "ci_lower" in run.output
     run = CliRunner().invoke(main, ["compare", str(tmp_path / "both.state"), "--models", "a", "b", "--total"])
-    assert run.output.endswith("\na is a, b is b.\n")
+    assert "a is a" not in run.output  # which needs no words
     acc.save(tmp_path / "other.state")
     both = [str(tmp_path / name) for name in ("both.state", "other.state")]
     run = CliRunner().invoke(main, ["compare", *both, "--metric", "roc_auc", "--width", "400"])

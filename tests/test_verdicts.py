@@ -59,6 +59,19 @@ def test_a_limit_at_the_true_value_is_rarely_breached(tmp_path):
     assert 0.02 <= (verdicts == "holds").mean() <= 0.08
 
 
+@pytest.mark.parametrize(("positives", "constant", "verdict"), [(2, False, "open"), (200, True, "breached")])
+def test_too_few_rows_of_a_class_decide_nothing(positives, constant, verdict, tmp_path):
+    """Scores that do not vary decide, in contrast: they can be those of a model that fails."""
+    y = np.arange(2_000) < positives
+    p = np.full(2_000, 0.3) if constant else np.where(y, 0.6, np.random.default_rng(0).random(2_000))
+    store = store_of(tmp_path, accuracy(), pl.DataFrame({"day": [FIRST] * 2_000, "y": y, "p": p}))
+    checked = sm.check(store, sm.Rule("ks >= 0.9"))
+    assert checked.frame["verdict"].item() == verdict
+    assert ("open: too few rows of a class" in str(checked)) == (verdict == "open")
+    [sentence] = store.query().finalize().violations("ks >= 0.9", confidence=0.95)
+    assert sentence.endswith(", too few rows of a class.") == (verdict == "open")
+
+
 def test_where_there_is_no_interval_the_bounds_decide(tmp_path):
     store = store_of(tmp_path, accuracy(), rows(80, 20))
     row = found(store, sm.Rule("rows >= 100"))

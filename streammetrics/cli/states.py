@@ -154,7 +154,8 @@ def compare_command(
     found = sm.compare(one, *other, models=models, confidence=confidence, independent=independent)
     if html is not None:
         found.save_html(html, names=models or names(*filter(None, (a, b))))
-    sides = "a is {}, b is {}.".format(*map(escaped, map(str, models or (a, b))))
+    named = [escaped(str(side)) for side in models or (a, b)]
+    sides = "" if named == ["a", "b"] else "a is {}, b is {}.".format(*named)
     more = "Choose them with --metric, or read all of them with --format csv."
     write(found.frame, as_text(found, width(), more, sides), form, output)
 

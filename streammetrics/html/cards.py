@@ -12,7 +12,7 @@ from streammetrics.html.tables import Row
 from streammetrics.markup import markup
 from streammetrics.metrics import Metric
 from streammetrics.metrics.words import better, unsaid, words
-from streammetrics.text import rows
+from streammetrics.text import only_threshold, rows
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report
@@ -37,7 +37,8 @@ def cards(total: Report) -> str:
         of_card = list(rows(own))
         shown = zip(of_card, alike(of_card, typical), strict=True)
         made.append(_card(metric, [_value(row, value, keys, confidence) for row, value in shown]))
-    return f'<div class="cards">{"".join(made[:CARDS])}</div>' if made else ""
+    said = "".join(f"<p>{markup(sentence)}</p>" for sentence in only_threshold(frame))
+    return f'<div class="cards">{"".join(made[:CARDS])}</div>{said}' if made else ""
 
 
 def prose(metric: Metric) -> str:

@@ -17,7 +17,7 @@ from streammetrics.html.figures import figures
 from streammetrics.html.sections import Section, filtered, lead, page_of, scrolled
 from streammetrics.html.tables import Cell, key_cell, table
 from streammetrics.markup import markup
-from streammetrics.text import rows
+from streammetrics.text import only_threshold, rows
 
 if TYPE_CHECKING:
     from streammetrics.report.comparison import Comparison
@@ -98,7 +98,7 @@ def _differences(total: Comparison, names: tuple[str, str]) -> str:
         else ""
     )
     said = f"<p>{' and '.join(won)} of {frame.height} metrics. {BETTER}{level}.</p>"
-    note = f"<p>{markup(total.note)}</p>" if total.note else ""
+    note = "".join(f"<p>{markup(sentence)}</p>" for sentence in (*only_threshold(frame), total.note) if sentence)
     return said + note + filtered(differences(frame, a, b, f"Differences of {b} from {a}"), "metrics")
 
 

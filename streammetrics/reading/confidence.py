@@ -6,13 +6,17 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from streammetrics.frame import ESTIMATE, LIMITS, noted
+from streammetrics.frame import ESTIMATE, LIMITS, hidden, noted
 from streammetrics.metrics import Metric
 from streammetrics.reading.estimates import by_view
+from streammetrics.reading.few_rows import of_few_rows
 from streammetrics.reading.independent_rows import known_of, rows_intervals
-from streammetrics.reading.intervals import AT_END, NOISE, OPEN, reason
+from streammetrics.reading.intervals import AT_END, FEW_OF_A_CLASS, NOISE, OPEN, fewest, influence, reason
 from streammetrics.reading.units import units_intervals
 from streammetrics.state.tables import State
+
+FEW = hidden("few rows")
+FEWEST = 20  # rows of a class, below which a metric without an interval has too few
 
 
 def with_intervals(
@@ -36,14 +40,28 @@ def with_intervals(
         for statistic, view, own in by_view(state, metrics)
         for m in own
     }
-    without = pl.col("value").is_not_null() & pl.col(LIMITS[0]).is_null() & pl.col(LIMITS[1]).is_null()
+    without = pl.col("value").is_finite() & pl.col(LIMITS[0]).is_null() & pl.col(LIMITS[1]).is_null()
     told = pl.col("metric").replace_strict(reasons, return_dtype=pl.String)
     ends = [{m.name: float(m.range[i]) for m in metrics} for i in (0, 1)]
     at_ends = [pl.col("metric").replace_strict(end, return_dtype=pl.Float64) == pl.col("value") for end in ends]
     at_end = pl.col("value").is_finite() & pl.any_horizontal(at_ends)
     undecided = told.str.ends_with(OPEN) | told.str.ends_with(NOISE)
-    said = pl.format("no interval: {}", pl.when(undecided & at_end).then(pl.lit(AT_END)).otherwise(told))
+    few = _of_few_rows(state, [m for m in metrics if m.name in joined.filter(without & undecided)["metric"]])
+    keys = [c for c in few.columns if c != FEW]
+    joined = joined.join(few, on=keys, how="left", nulls_equal=True, maintain_order="left")
+    why = pl.when(pl.col(FEW)).then(pl.lit(FEW_OF_A_CLASS)).when(at_end).then(pl.lit(AT_END)).otherwise(told)
+    said = pl.format("no interval: {}", pl.when(undecided).then(why).otherwise(told))
     return joined.select(
-        pl.exclude("note"),
+        pl.exclude("note", FEW),
         note=noted("note", pl.when(without).then(said)),
     )
+
+
+def _of_few_rows(state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
+    """The keys of estimates from too few rows of a class for an interval, and `FEW`."""
+    needed: dict[int, list[Metric]] = {FEWEST: []}
+    for metric in metrics:
+        way = influence(metric)
+        needed.setdefault(max(FEWEST, 0 if way is None else fewest(metric, way)), []).append(metric)
+    parts = [of_few_rows(state, own, least) for least, own in needed.items()]
+    return pl.concat(parts, how="diagonal_relaxed").with_columns(pl.lit(True).alias(FEW))

@@ -11,6 +11,7 @@ from streammetrics.uncertainty import as_proportion
 from streammetrics.uncertainty.methods import BY_COLUMNS, OF_OUTCOMES, SEPARATE, Closed, Influence, share
 
 OLD = "the state lacks required sums, like states of earlier versions"
+FEW_OF_A_CLASS = "too few rows of a class"
 OPEN = "they do not vary"  # or rows are too few: tables tell which only at the end of the range of a metric
 NOISE = "the maximum could come from noise"
 AT_END = "the metric does not vary at the end of its range"

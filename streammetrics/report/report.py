@@ -311,7 +311,7 @@ class Report:
         Args:
             requirements: One requirement, or several.
             confidence: Confidence level of each endpoint of the intervals, between 0.5 and 1, as in `Rule`. Metrics
-                without intervals are decided by their bounds.
+                without intervals are decided by their bounds, unless a class has too few rows for one.
             open: ``"fail"`` or ``"pass"``: result of an open requirement, and of a group with too few rows.
             min_rows: Minimum number of rows of a group.
 

@@ -81,4 +81,5 @@ def _sentence(row: dict[str, Any]) -> str:
     told = [f"{metric} is {said(row, ranged=True)}", *text.ranges(row)]
     if text.on_these_rows(row):
         told.append("without an interval, so on these rows only")
+    told += filter(None, [text.too_few(row)])
     return f"{row['rule']} {SAID[row['verdict']]}{place}: {', '.join(told)}."
