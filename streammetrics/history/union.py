@@ -12,6 +12,7 @@ from streammetrics.accumulator import Accumulator, empty_of
 from streammetrics.errors import MergeError
 from streammetrics.rows.roles import SINGLE, Roles
 from streammetrics.state.missing import COLUMN, FIELDS, STATISTIC, THRESHOLD
+from streammetrics.state.specification import difference
 from streammetrics.statistics import Statistic
 from streammetrics.statistics.paired import Paired
 
@@ -35,7 +36,7 @@ def require_alike(ours: Roles, theirs: Roles) -> None:
         else:
             differ = role.compare and role.name not in FREE and a != b
         if differ:
-            raise MergeError(f"The accumulators differ in {role.name}: {a!r} and {b!r}. {MAY}")
+            raise MergeError(f"{difference(role.name, ours, theirs)} {MAY}")
 
 
 def union(kept: Sequence[Accumulator], newest: Accumulator, by: Sequence[str], types: Mapping[str, Any]) -> Accumulator:

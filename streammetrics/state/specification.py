@@ -54,19 +54,30 @@ def require_equal(roles: Roles, other: Roles, statistics: Sequence[Statistic], o
         MergeError: If they differ.
     """
     for role in fields(Roles):
-        if role.compare and (a := getattr(roles, role.name)) != (b := getattr(other, role.name)):
-            raise MergeError(f"The accumulators differ in {role.name}: {a!r} and {b!r}.")
+        if role.compare and getattr(roles, role.name) != getattr(other, role.name):
+            raise MergeError(difference(role.name, roles, other))
     if statistics != others:
         ours, theirs = ([s for s in x if s not in y] for x, y in ((statistics, others), (others, statistics)))
         raise MergeError(f"The accumulators have different statistics: {ours} and {theirs}.")
 
 
+def difference(name: str, roles: Roles, other: Roles) -> str:
+    """Return the message that two specifications differ in a role."""
+    a, b = (_columns(own).get(name, getattr(own, name)) for own in (roles, other))
+    return f"The accumulators differ in {name}: {a!r} and {b!r}."
+
+
 def brief(roles: Roles, statistics: Sequence[Statistic]) -> str:
     """Return the statistics and the columns in one line."""
-    shown = {"y_true": _one({SINGLE: roles.y_true}), "y_pred": _one(roles.y_pred), "y_score": _one(roles.y_score)}
+    shown = _columns(roles)
     shown |= {"sample_weight": roles.sample_weight, "unit": roles.unit, "by": list(roles.by)}
     parts = [type(s).__name__ for s in statistics if not isinstance(s, RowCounts)]
     return ", ".join([*parts, *(f"{name}={value!r}" for name, value in shown.items() if value)])
+
+
+def _columns(roles: Roles) -> dict[str, Any]:
+    """Names of the columns of labels, predictions, and scores in short form."""
+    return {"y_true": _one({SINGLE: roles.y_true}), "y_pred": _one(roles.y_pred), "y_score": _one(roles.y_score)}
 
 
 def _one(columns: Mapping[str, tuple[str, ...]]) -> Any:
