@@ -260,7 +260,18 @@ BAD = {
     "rows without a column": ([{"y": 1}, {"y": 0}], {}, sm.ColumnError, "Column 'p' not found"),
     "rows without a value": ([{"y": 1, "p": 0.5}, {"y": 0}], {}, sm.DataError, "'p' contains null or NaN in 1 of 2"),
     "rows and other things": ([{"y": 1, "p": 0.5}, 7], {}, sm.ColumnError, "type list"),
-    "text among numbers": ({"y": [1, 0], "p": [0, "0.5"]}, {}, sm.ColumnError, "Cannot read the batch as a table"),
+    "text among numbers": (
+        {"y": [1, 0], "p": [0, "0.5"]},
+        {},
+        sm.ColumnError,
+        r"as a table: unexpected value .* type String: \"0.5\" \(column 'p'\). Pass values of one type.$",
+    ),
+    "text among objects": (
+        pd.DataFrame({"y": [1, 0], "p": [0, "0.5"]}),
+        {},
+        sm.ColumnError,
+        r"as a table: Could not convert '0.5' .* \(column 'p'\). Pass values of one type.$",
+    ),
     "an integer among floats": (
         {"y": [1, 0], "p": [0.5, 2**53 + 1]},
         {},
@@ -418,6 +429,12 @@ def test_what_arrow_has_and_polars_has_not_is_refused():
     decimals = pa.array([0, 1], pa.int64()).cast(pa.decimal256(50, 2))
     with pytest.raises(sm.ColumnError, match="Cannot read the batch as a table"):
         task().update(pa.table({"y": [1, 0], "p": decimals}))
+
+
+def test_a_repeated_column_of_a_table():
+    table = pa.Table.from_arrays([pa.array([1]), pa.array([0.1]), pa.array([0.2])], ["y", "p", "p"])
+    with pytest.raises(sm.ColumnError, match="column with name 'p' has more than one occurrence"):
+        sm.evaluate(table, task())
 
 
 def test_errors_of_rows_say_which_and_can_say_where():

@@ -208,7 +208,7 @@ class Reader:
         """A column of class labels: as numbers of the declared labels, if any, else unchanged."""
         column = self.column(name)
         self._refuse_far_times(column)
-        column = group_column(column, advice="class labels are plain values")
+        column = group_column(column, advice="Class labels must be plain values")
         self._refuse_nulls(column)
         return self._declared(column) if self.roles.labels else column
 

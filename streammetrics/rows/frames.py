@@ -12,6 +12,7 @@ import polars as pl
 
 from streammetrics.errors import ColumnError
 from streammetrics.rows.roles import LABEL
+from streammetrics.system.foreign import reason
 from streammetrics.system.lazy import pa
 
 EXACT = 2**53  # up to which a Float64 represents every integer
@@ -81,7 +82,20 @@ def _converted(data: Any, columns: Sequence[str] = (), copy: bool = False) -> pl
             frame = frame.select(columns)
         return frame.select(pl.all().gather(pl.int_range(pl.len()))) if copy and frame.width else frame
     except (*UNREADABLE, pa.ArrowException) as error:
-        raise ColumnError(f"Cannot read the batch as a table: {error}") from error
+        name = _unreadable(data)
+        where = "" if name is None else f" (column {name!r}). Pass values of one type"
+        raise ColumnError(f"Cannot read the batch as a table: {reason(error)}{where}.") from error
+
+
+def _unreadable(data: Any) -> Any:
+    """The first column of a mapping or a pandas frame that cannot be read by itself."""
+    names = list(data) if isinstance(data, Mapping) or hasattr(data, "iloc") else []
+    for name in (name for name in names if names.count(name) == 1):
+        try:
+            pl.DataFrame({str(name): data[name]})
+        except (*UNREADABLE, pa.ArrowException):
+            return name
+    return None
 
 
 def types_of(columns: pl.DataFrame) -> pl.Schema:
@@ -117,8 +131,10 @@ def _joint_type(name: str, found: set[pl.DataType]) -> pl.DataType:
     if len(types) > 1:
         said = " and ".join(sorted("integers beyond 2^53" if t == WIDE else str(t) for t in types))
         if name == LABEL:
-            raise ColumnError(f"Class labels have different types in different columns or batches: {said}.")
-        raise ColumnError(f"Column {name!r} has different types in different batches: {said}.")
+            raise ColumnError(
+                f"Class labels have different types in different columns or batches: {said}. Cast them to one type."
+            )
+        raise ColumnError(f"Column {name!r} has different types in different batches: {said}. Cast it to one type.")
     return next(iter(types), pl.Null())
 
 

@@ -66,6 +66,8 @@ class Stream:
                     return first.at(self.place(batch[ROW][first.row or 0]), f"{beginning}{rows:,} {self.of}")
         except StreamMetricsError as error:
             return error
+        except UNREADABLE:  # such as a batch with a repeated column
+            return None
         return None
 
 
