@@ -194,6 +194,20 @@ def test_decimal_commas_are_told_with_the_conversion(name, folder):
     assert evaluate("--y-true", "y", "--y-score", converted, "--metric", "rows", file="semi.csv").startswith("rows")
 
 
+def test_thousands_separators_are_no_decimal_commas(folder):
+    pl.DataFrame({"y": ["1,000", "12,345,678.5", "7"], "z": [1, 2, 3]}).write_csv("amounts.csv")
+    task = ("--task", "regression", "--y-pred", "z", "--metric", "rows", "--y-true")
+    message = evaluate(*task, "y", file="amounts.csv", code=2)
+    assert "in 2 of 3 rows (first: '1,000' at row 0 (line 2) of amounts.csv). Remove thousands separators" in message
+    converted = message.partition("separators: ")[2].partition(" in SQL")[0]
+    assert evaluate(*task, converted, file="amounts.csv").startswith("rows")
+
+
+def test_a_text_label_is_told_rather_than_0_or_1_as_text(folder):
+    pl.DataFrame({"y": ["1", "yes"], "p": [0.9, 0.2]}).write_csv("labels.csv")
+    assert "got String (first: 'yes')" in evaluate("--y-true", "y", "--y-score", "p", file="labels.csv", code=2)
+
+
 def test_a_column_of_text_is_told_with_its_first_value(folder):
     write()
     message = evaluate("--y-true", "churned", "--y-score", "signup_channel", code=2)

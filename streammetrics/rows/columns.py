@@ -37,6 +37,8 @@ NAME_LABELS = (  # both, since with the positive label alone all others are nega
     " to reject any third label",
 )
 DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+(e[+-]?\d+)?\s*", re.IGNORECASE)
+THOUSANDS = r"^\s*[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?\s*$"
+GROUPED = "Remove thousands separators: CAST(REPLACE({}, ',', '') AS DOUBLE) in SQL"
 COMMAS = "Convert decimal commas: CAST(REPLACE({}, ',', '.') AS DOUBLE) in SQL, or polars.scan_csv(decimal_comma=True)"
 BOOLEANS = {"true": True, "false": False}
 SMALLEST, LARGEST = -(2**63), 2**64 - 1  # integers of 64 bits
@@ -117,7 +119,9 @@ class Reader:
             return column.cast(pl.Boolean)
         self._refuse_text(column, labels=True)
         if not column.dtype.is_numeric():
-            first = f"{column.dtype} (first: {column.drop_nulls().first()!r})"
+            text = column.dtype == pl.String  # because of a value other than 0 and 1, if there is one
+            shown = pl.concat([column.filter(~column.is_in(["0", "1"])), column]) if text else column
+            first = f"{column.dtype} (first: {shown.drop_nulls().first()!r})"
             raise ColumnError(f"Column {name!r} must be Boolean or 0/1, got {first}. ", *NAME_LABELS, ".")
         if column.dtype in INTEGERS and extent(column) in ((0, 0), (0, 1), (1, 1), NOTHING):
             return column.cast(pl.Boolean)
@@ -312,9 +316,12 @@ class Reader:
         wrong = column.is_not_null() & column.cast(pl.Float64, strict=False).is_null()
         few = 2 * int(wrong.sum()) < len(column)
         if wrong.any() and (few or not labels):
-            first = column.filter(wrong)[0]
-            if DECIMAL_COMMA.fullmatch(first):
-                advice: tuple[Part, ...] = (COMMAS.format(_sql(column.name)),)
+            texts = column.filter(wrong)
+            first = texts[0]
+            if texts.str.contains(THOUSANDS).all():
+                advice: tuple[Part, ...] = (GROUPED.format(_sql(column.name)),)
+            elif DECIMAL_COMMA.fullmatch(first):
+                advice = (COMMAS.format(_sql(column.name)),)
             else:
                 advice = null_instead_of(first) if few else ("Pass a numeric column",)
             self._refuse(column, wrong, "text that is not a number", *advice)
