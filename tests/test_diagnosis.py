@@ -74,6 +74,31 @@ def test_a_bad_line_of_an_ndjson_file(line, folder):
     assert message("a.ndjson") == message("b.ndjson", "a.ndjson") == expected
 
 
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b'{"y":1,"p":0.5}\n{"y":1,"p":NaN}\n', "line 2 contains NaN, which is not valid JSON. Write null instead."),
+        (b'\xef\xbb\xbf{"y":1,"p":0.5}\n', "the file begins with a byte order mark. Save it as UTF-8 without one."),
+    ],
+)
+def test_ndjson_that_is_not_json(content, expected, folder):
+    (folder / "a.ndjson").write_bytes(content)
+    assert message("a.ndjson") == f"Cannot read a.ndjson: {expected}"
+
+
+def test_utf_16(folder):
+    (folder / "a.csv").write_text(PAIR.write_csv(), encoding="utf-16")
+    assert message("a.csv") == "'a.csv' is UTF-16. Convert it to UTF-8, such as with iconv -f utf-16 -t utf-8."
+
+
+def test_csv_files_of_a_header_alone_do_not_change_the_types_of_others():
+    put("a.csv", PAIR.clear()), put("b.csv"), put("c.csv", PAIR.clear())
+    assert sm.evaluate(["a.csv", "b.csv", "c.csv"], sm.binary(y_true="y", y_score="p"))["rows"].value == 100
+    assert message("a.csv", "c.csv") == "The source has no rows."
+    put("c.csv", PAIR.clear().rename({"p": "q"}))
+    assert "its columns differ from b.csv ('q' instead of 'p')" in message("b.csv", "c.csv")
+
+
 @pytest.mark.parametrize("suffix", ["parquet", "ipc", "ndjson"])
 def test_files_with_different_types(suffix):
     put(f"a.{suffix}"), put(f"b.{suffix}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import json
 import re
@@ -31,6 +32,7 @@ MAGIC = {  # last bytes of whole files
     b"ARROW1": ("Arrow IPC", IPC),
 }
 ENCRYPTED = b"PARE"
+CONSTANTS = ("NaN", "Infinity", "-Infinity")  # that Python writes as JSON
 OF_LINES = re.compile(  # in errors of Polars
     "malformed|more fields|utf-8|could not parse|parsing line|TapeError|JSON object", re.IGNORECASE
 )
@@ -113,13 +115,21 @@ def _damage_of_ndjson(path: Path) -> str | None:
     """The first line of an NDJSON file that is not a JSON object, such as the last one of a truncated file."""
     with path.open("rb") as file:
         for line, content in enumerate(file, 1):
+            if content.startswith(codecs.BOM_UTF8):
+                return "the file begins with a byte order mark. Save it as UTF-8 without one."
             try:
-                whole = not content.strip() or isinstance(json.loads(content), dict)
-            except ValueError:
+                whole = not content.strip() or isinstance(json.loads(content, parse_constant=_refuse), dict)
+            except ValueError as error:
+                if error.args[0] in CONSTANTS:
+                    return f"line {line} contains {error}, which is not valid JSON. Write null instead."
                 whole = False
             if not whole:
                 return f"line {line} is not a JSON object. Fix or remove the line, or write the file again."
     return None
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(constant)
 
 
 def _difference(files: Files, columns: Sequence[str]) -> str | None:

@@ -20,6 +20,7 @@ Part = TypeVar("Part")
 
 ROW = "__streammetrics_row__"  # the number of a row in its source, while a bad one is looked for
 TYPED_BY = 100_000  # rows of text that decide on the types of columns
+SMALL = 65_536  # bytes of a CSV file that can have a header alone
 SEPARATORS = ",;\t|"
 UNUSED = "\x1f"  # a separator that no line has
 WIDER = pl.ScanCastOptions(integer_cast="upcast", float_cast="upcast")  # where files differ in the width of numbers
@@ -245,17 +246,35 @@ def _scan_ipc(paths: list[Path]) -> pl.LazyFrame:
 
 
 def _scan_csv(paths: list[Path], null_values: tuple[str, ...] = (), typed_by: int = TYPED_BY) -> pl.LazyFrame:
-    separator = separator_of(header_of(paths[0]))
+    header = header_of(paths[0])
+    separator = separator_of(header)
     nulls = list(null_values) or None
+    paths = [path for path in paths if not _has_only(header, path)] or paths[:1]
     return pl.scan_csv(paths, glob=False, infer_schema_length=typed_by, separator=separator, null_values=nulls)
 
 
 def header_of(path: Path) -> str:
-    """The first line of a CSV file, which can be compressed."""
+    """The first line of a CSV file, which can be compressed.
+
+    Raises:
+        SourceError: If the file is UTF-16.
+    """
+    header = "".join(line or "" for line in _lines(path, 1))
+    if "\x00" in header:
+        raise SourceError(f"{str(path)!r} is UTF-16. Convert it to UTF-8, such as with iconv -f utf-16 -t utf-8.")
+    return header
+
+
+def _lines(path: Path, count: int) -> list[str | None]:
     lines = pl.scan_csv(
         path, glob=False, has_header=False, separator=UNUSED, quote_char=None, infer_schema=False, encoding="utf8-lossy"
     )
-    return str(lines.head(1).collect().item())
+    return lines.head(count).collect().to_series().to_list()
+
+
+def _has_only(header: str, path: Path) -> bool:
+    """Whether a CSV file has no rows. Its columns would be text, and with them those of all files."""
+    return path.stat().st_size <= SMALL and _lines(path, 2) == [header]
 
 
 def _names(path: Path) -> list[str]:
