@@ -218,5 +218,9 @@ def test_a_column_of_text_is_told_with_its_first_value(folder):
 def test_floats_after_many_integers_do_not_stand_for_null(folder):
     pl.DataFrame({"y": [0, 1] * 60_000, "p": ["0"] * 119_999 + ["0.5"]}).write_csv("p.csv", quote_style="never")
     message = evaluate("--y-true", "y", "--y-score", "p", file="p.csv", code=2)
-    assert "could not parse `0.5` as dtype `i64`" in message
+    first = "(first: '0.5' at row 119999 (line 120001) of p.csv)"
+    assert f"Column 'p' contains a number unlike those of its first 100,000 rows {first}" in message
+    assert message.endswith("In Python, pass polars.scan_csv(schema_overrides={'p': polars.Float64}).")
+    read = pl.scan_csv("p.csv", schema_overrides={"p": pl.Float64})
+    assert sm.evaluate(read, sm.binary(y_true="y", y_score="p"))["rows"].value == 120_000
     assert "--null-value" not in message

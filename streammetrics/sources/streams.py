@@ -19,7 +19,7 @@ from streammetrics.rows.batches import faults
 from streammetrics.rows.columns import null_instead_of, require_columns
 from streammetrics.rows.roles import Roles
 from streammetrics.sources.diagnosis import UNPARSED, UNREADABLE, diagnosis
-from streammetrics.sources.files import ROW, Files, PathLike, expand, in_parts
+from streammetrics.sources.files import ROW, TYPED_BY, Files, PathLike, expand, in_parts
 from streammetrics.system.lazy import pa
 from streammetrics.text import few
 
@@ -205,15 +205,19 @@ def _naming_text(batches: Iterable[Any], files: Files) -> Iterator[Any]:
     except SourceError as error:
         found = UNPARSED.search(str(error))
         text = found["text"].strip('"') if found else ""
-        place = files.find(found["column"], text) if found and not _is_number(text) else None
+        place = files.find(found["column"], text) if found else None
         if found is None or place is None:
             raise
-        of = f"Column {found['column']!r} contains text that is not a number (first: {text!r} at {place}). "
-        raise SourceError(of, *null_instead_of(text), ".") from error
+        number = _is_number(text)  # such as a float after integers
+        fault = f"a number unlike those of its first {TYPED_BY:,} rows" if number else "text that is not a number"
+        typed = f"polars.scan_csv(schema_overrides={{{found['column']!r}: polars.Float64}})"
+        fix = (f"In Python, pass {typed}",) if number else null_instead_of(text)
+        of = f"Column {found['column']!r} contains {fault} (first: {text!r} at {place}). "
+        raise SourceError(of, *fix, ".") from error
 
 
 def _is_number(text: str) -> bool:
-    """Whether a text is a number, such as a float among integers."""
+    """Whether a text is a number."""
     try:
         float(text)
     except ValueError:
