@@ -6,7 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from datetime import timedelta
+from datetime import date, timedelta
 
 import click
 import numpy as np
@@ -777,6 +777,22 @@ def test_some_rows_are_evaluated(typed):
     assert "SQL" in run("evaluate", typed, *flag, "--where", "q >", code=2)
     bad = ["--y-true", "flag", "--y-score", "q * 1.2", "--where", "number = 2"]
     assert f"at row 3 of {typed})" in run("evaluate", typed, *bad, code=2)
+
+
+@pytest.mark.parametrize(
+    ("condition", "message"),
+    [
+        ("q + 1", "--where must be a condition, but 'q + 1' is Float64. Compare it with a value."),
+        ("q > 'a'", "Cannot compute \"q > 'a'\": cannot compare string with numeric type"),
+        ("day > '2026-01-01'", "a date or time cannot be compared with text. Write DATE('2026-01-31'), or TIMESTAMP '"),
+    ],
+)
+def test_what_is_no_condition(condition, message, tmp_path):
+    days = pl.DataFrame({"y": [1, 0], "q": [0.9, 0.2], "day": [date(2026, 1, 2)] * 2})
+    days.write_parquet(tmp_path / "a.parquet")
+    evaluate = ["evaluate", tmp_path / "a.parquet", "--y-true", "y", "--y-score", "q", "--where"]
+    assert message in run(*evaluate, condition, code=2)
+    run(*evaluate, "day > DATE('2026-01-01') AND day < TIMESTAMP '2026-01-31 12:00:00'")
 
 
 @pytest.mark.parametrize("condition", ["g = DE", "g=DE", "q > 0 AND g <> DE", "g in ('FR', DE)", "g IN (DE)"])

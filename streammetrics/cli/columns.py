@@ -18,8 +18,10 @@ from streammetrics.rows.roles import Column
 from streammetrics.sources.diagnosis import diagnosis
 from streammetrics.sources.files import Files
 from streammetrics.sources.streams import readable
+from streammetrics.system.foreign import reason
 
 QUOTES = ' Put double quotes around names with spaces or symbols, such as "order date".'
+DATES = "a date or time cannot be compared with text. Write DATE('2026-01-31'), or TIMESTAMP '2026-01-31 12:00:00'."
 # name=column; an expression has spaces around its =
 NAMED = re.compile(r"([^=<>!]*[^\s=<>!])=(?![=\s])(.+)", re.DOTALL)
 UNQUOTED = r"(=|<>|\bin\s*\(|,)\s*{}\b"  # a name that is compared with
@@ -76,6 +78,17 @@ class Columns:
                 )
         return made
 
+    def condition(self, text: str) -> pl.Expr:
+        """An SQL condition on rows.
+
+        Raises:
+            UsageError: If the text is not a condition on the columns.
+        """
+        made = self.expression(text)
+        if (found := self._type(made, text)) != pl.Boolean:
+            raise click.UsageError(f"--where must be a condition, but {text!r} is {found}. Compare it with a value.")
+        return made
+
     def by_name(self, texts: list[str], key: Callable[[str], Any]) -> Any:
         """A column, or with name=column a mapping of models or labels to columns."""
         pairs = [NAMED.fullmatch(text) for text in texts]
@@ -89,16 +102,23 @@ class Columns:
     def value(self, text: str, column: Any) -> Any:
         """A label in the type of its column: a number among numbers, true or false among booleans, else text."""
         column = next(iter(column.values())) if isinstance(column, Mapping) else column
-        found = self.schema.get(column, pl.String()) if isinstance(column, str) else self._type(column)
+        found = (
+            self.schema.get(column, pl.String())
+            if isinstance(column, str)
+            else self._type(column, column.meta.output_name())
+        )
         if found == pl.Boolean:
             return {"true": True, "false": False}.get(text.lower(), text)
         number = label(text)
         return number if found.is_numeric() and not isinstance(number, bool) else text
 
-    def _type(self, made: pl.Expr) -> pl.DataType:
+    def _type(self, made: pl.Expr, text: str) -> pl.DataType:
         require_columns(made.meta.root_names(), self.schema.names())
-        with readable(partial(diagnosis, self.files, ())):
-            return self.files.scan().select(made).collect_schema().dtypes()[0]
+        try:
+            return pl.DataFrame(schema=self.schema).select(made).dtypes[0]
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+            dates = "cannot compare 'date" in str(error)
+            raise click.UsageError(f"Cannot compute {text!r}: {DATES if dates else reason(error) + '.'}") from error
 
 
 def label(text: str) -> Any:

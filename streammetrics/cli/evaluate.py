@@ -125,7 +125,7 @@ def evaluate_command(
     files = open_files(paths, null_values=null_values)
     columns = Columns.of(files)
     if where is not None:
-        files = replace(files, where=columns.expression(where))
+        files = replace(files, where=columns.condition(where))
     acc = _task(task, columns, given)
     finalize = partial(acc.finalize, metrics or None, confidence=confidence, always=always)
     empty = finalize()  # refuse it before the data are read
