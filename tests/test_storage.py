@@ -591,7 +591,7 @@ def test_labels_that_json_cannot_hold_are_refused():
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        (sm.binary(y_true="z", y_score="p"), r"y_true: \('y',\) and \('z',\)"),
+        (sm.binary(y_true="z", y_score="p"), r"y_true: 'y' and 'z'"),
         (sm.binary(y_true="y", y_score="p", by="g"), "by"),
         (sm.binary(y_true="y", y_score="p", nulls="drop"), "nulls"),
         (sm.binary(y_true="y", y_score="p", thresholds=[0.4]), r"thresholds=\(0.5,\).*thresholds=\(0.4,\)"),
