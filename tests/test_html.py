@@ -558,3 +558,7 @@ def test_everything_is_printed(opened):
     assert window.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert window.locator(".filter").first.is_hidden()
     assert window.evaluate("getComputedStyle(document.querySelector('.scroll')).maxHeight") == "none"
+    window = opened(width=794)  # of an A4 page
+    window.emulate_media(media="print")
+    assert window.evaluate("document.querySelector('.wide').rows[0].cells.length") > 12
+    assert window.evaluate("document.documentElement.scrollWidth") <= 794

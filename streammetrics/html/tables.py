@@ -17,6 +17,7 @@ from streammetrics.text import escaped
 
 Row = dict[str, Any]
 
+WIDE = 12  # columns that fit a printed page
 OPTIONAL = ("interval", "note", "what it is")  # columns
 PROSE = 34  # characters from which a text can be wrapped
 
@@ -49,7 +50,8 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Cell]], caption: str, s
     head = "".join(f'<th scope="col"{SORT if sortable else ""}>{name}</th>' for name in heads)
     at_once, later = (listed[:AT_ONCE], listed[AT_ONCE:]) if sortable else (listed, [])
     body = "\n".join(f"<tr>{''.join(cell.html for cell in row)}</tr>" for row in at_once)
-    kind = ' class="sortable"' if sortable else ""
+    kinds = ["sortable"] * sortable + ["wide"] * (len(shown) > WIDE)
+    kind = f' class="{" ".join(kinds)}"' if kinds else ""
     return (
         f"<table{kind}><caption>{markup(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         + (_later(later) if later else "")
