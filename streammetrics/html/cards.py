@@ -24,7 +24,7 @@ VOLUME = ("rows", "dropped")
 
 def cards(total: Report) -> str:
     """Return cards of the first metrics of all rows, each with its bounds and its interval."""
-    frame, made = total.frame, []
+    frame, made = total.frame, dict[str, str]()
     confidence = f"{total.confidence * 100:g}% confidence" if total.confidence else ""
     typical = typical_of(rows(frame))
     for metric in total.metrics:
@@ -36,9 +36,11 @@ def cards(total: Report) -> str:
         keys = [c for c in (*total.by, "threshold") if c in own.columns and own[c].drop_nulls().n_unique() > 1]
         of_card = list(rows(own))
         shown = zip(of_card, alike(of_card, typical), strict=True)
-        made.append(_card(metric, [_value(row, value, keys, confidence) for row, value in shown]))
-    said = "".join(f"<p>{markup(sentence)}</p>" for sentence in only_threshold(frame))
-    return f'<div class="cards">{"".join(made[:CARDS])}</div>{said}' if made else ""
+        made[metric.name] = _card(metric, [_value(row, value, keys, confidence) for row, value in shown])
+    names = list(made)[:CARDS]
+    said = only_threshold(frame.filter(pl.col("metric").is_in(names)))
+    told = "".join(f"<p>{markup(sentence)}</p>" for sentence in said)
+    return f'<div class="cards">{"".join(made[name] for name in names)}</div>{told}' if made else ""
 
 
 def prose(metric: Metric) -> str:

@@ -9,6 +9,7 @@ import polars as pl
 from streammetrics.html.cards import prose
 from streammetrics.html.sections import filtered
 from streammetrics.html.tables import groups_table, metrics_table, of_all_labels
+from streammetrics.text import only_threshold
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report
@@ -64,5 +65,6 @@ def _bounded(report: Report) -> str:
             f"<b>Confidence interval</b>: sampling uncertainty of the value, at a {report.confidence * 100:g}% "
             "confidence level. Metrics without a valid method have none."
         )
+    points += only_threshold(report.frame)
     points.append("<b>–</b>: the value is undefined, and the note says why.")
     return "".join(f"<li>{point}</li>" for point in points)
