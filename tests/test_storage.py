@@ -308,7 +308,7 @@ HARM = {
     "endless capacity": (lambda t: with_options(t, "score_histogram", capacity=float("inf")), "is invalid"),
     "true bins": (
         lambda t: with_options(t, "calibration_bins", bins=True),
-        "calibration bins must be an integer, got True",
+        "calibration bins must be an integer of at least 1, got True",
     ),
     "no scores": (lambda t: with_columns(t, y_score={}), "contradict"),
     "no labels": (lambda t: with_columns(t, y_true=[]), "contradict"),
