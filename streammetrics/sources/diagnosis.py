@@ -55,7 +55,7 @@ def _unreadable(files: Files, columns: Sequence[str]) -> Path | None:
     """The first file that cannot be read by itself."""
     for path in files.paths:
         try:
-            plan = replace(files, paths=(path,)).scan()
+            plan = replace(files, paths=(path,)).plan
             used = [name for name in plan.collect_schema() if name in columns or not columns]
             for _ in plan.select(used).collect_batches():
                 pass
@@ -135,9 +135,9 @@ def _refuse(constant: str) -> None:
 def _difference(files: Files, columns: Sequence[str]) -> str | None:
     """The first file whose columns differ from those of the first one."""
     first, *others = files.paths
-    wanted = replace(files, paths=(first,)).scan().collect_schema()
+    wanted = replace(files, paths=(first,)).plan.collect_schema()
     for path in others:
-        found = replace(files, paths=(path,)).scan().collect_schema()
+        found = replace(files, paths=(path,)).plan.collect_schema()
         used = list(columns or wanted)
         every = kind_of(path) in CSV  # whose columns must be equal, even those that are not in use
         names = (list(found), list(wanted)) if every else ([name for name in used if name in found], used)

@@ -6,6 +6,7 @@ import csv
 import fnmatch
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeAlias, TypeVar
@@ -57,10 +58,11 @@ class Files:
     def known_rows(self) -> int | None:
         """Number of rows, if the files store it."""
         known = self.where is None and kind_of(self.paths[0]) in PARQUET
-        return self._rows_of(self.paths) if known else None
+        return _rows_of(self.plan) if known else None
 
-    def scan(self) -> pl.LazyFrame:
-        """All rows and columns, as a plan.
+    @cached_property
+    def plan(self) -> pl.LazyFrame:
+        """All rows and columns, as a plan. It is made once, since headers or footers of all files are read for it.
 
         Raises:
             SourceError: If files are of an unknown kind or of several kinds.
@@ -84,8 +86,8 @@ class Files:
 
     def place(self, row: int) -> str:
         """The file of a row, its number in the file, and its line if that is known."""
-        row, path = in_parts(row, ((self._rows_of([path]), path) for path in self.paths))
-        line = f" (line {row + 2})" if path.suffix.lower() in CSV and self._has_a_line_per_row(path) else ""
+        row, path = in_parts(row, ((_rows_of(Files((path,)).plan), path) for path in self.paths))
+        line = f" (line {row + 2})" if path.suffix.lower() in CSV and _has_a_line_per_row(path) else ""
         return f"row {row}{line} of {path}"
 
     def find(self, column: str, text: str) -> str | None:
@@ -94,14 +96,16 @@ class Files:
         found = texts.filter(pl.col(column).str.strip_chars('"') == text).select(ROW).head(1).collect()
         return None if found.is_empty() else self.place(found.item())
 
-    def _has_a_line_per_row(self, path: Path) -> bool:
-        """Whether a file has no line besides its header and its rows, and thus no line break in a value."""
-        with path.open("rb") as file:
-            return sum(1 for _ in file) == self._rows_of([path]) + 1
 
-    def _rows_of(self, paths: Iterable[Path]) -> int:
-        rows: int = Files(tuple(paths)).scan().select(pl.len()).collect().item()
-        return rows
+def _has_a_line_per_row(path: Path) -> bool:
+    """Whether a file has no line besides its header and its rows, and thus no line break in a value."""
+    with path.open("rb") as file:
+        return sum(1 for _ in file) == _rows_of(Files((path,)).plan) + 1
+
+
+def _rows_of(plan: pl.LazyFrame) -> int:
+    rows: int = plan.select(pl.len()).collect().item()
+    return rows
 
 
 def in_parts(row: int, parts: Iterable[tuple[int, Part]]) -> tuple[int, Part]:

@@ -193,7 +193,7 @@ def _files(files: Files, columns: Sequence[str], chunk: int) -> Stream:
         used = (*columns, *(files.where.meta.root_names() if files.where is not None else ()))
         if twice := sorted(files.repeated.intersection(used)):
             raise SourceError(f"{str(files.paths[0])!r} has several columns named {twice[0]!r}. Rename or remove them.")
-        stream = _plan(files.scan(), columns, chunk, name, files.known_rows, files.place, files.where)
+        stream = _plan(files.plan, columns, chunk, name, files.known_rows, files.place, files.where)
         again = stream.again or tuple
         return replace(stream, batches=_naming_text(stream.batches, files), again=lambda: _naming_text(again(), files))
 
