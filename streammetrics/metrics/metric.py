@@ -393,12 +393,9 @@ def parse_metric(text: str) -> tuple[str, dict[str, Option]]:
                 return tree.func.id, options
     except (SyntaxError, ValueError):
         pass
-    name, of, _ = text.partition(" @ ")  # as in tables
-    advice = (
-        f"Write {name}, and pass its threshold or label separately"
-        if of
-        else ("Write a name, or a name with options, such as fbeta(beta=2)")
-    )
+    advice = "Write a name, or a name with options, such as fbeta(beta=2)"
+    if " @ " in text:  # as in tables
+        advice = f"Write {text.partition(' @ ')[0]}, and pass its threshold or label separately"
     raise MetricError(f"Cannot read {text!r} as a metric. {advice}.")
 
 

@@ -14,9 +14,9 @@ from streammetrics.reading.independent_rows import known_of, rows_intervals
 from streammetrics.reading.intervals import AT_END, FEW_OF_A_CLASS, NOISE, OPEN, fewest, influence, reason
 from streammetrics.reading.units import units_intervals
 from streammetrics.state.tables import State
+from streammetrics.uncertainty.methods import FEWEST
 
 FEW = hidden("few rows")
-FEWEST = 20  # rows of a class, below which a metric without an interval has too few
 
 
 def with_intervals(
@@ -44,11 +44,12 @@ def with_intervals(
     told = pl.col("metric").replace_strict(reasons, return_dtype=pl.String)
     ends = [{m.name: float(m.range[i]) for m in metrics} for i in (0, 1)]
     at_ends = [pl.col("metric").replace_strict(end, return_dtype=pl.Float64) == pl.col("value") for end in ends]
-    at_end = pl.col("value").is_finite() & pl.any_horizontal(at_ends)
+    at_end = pl.any_horizontal(at_ends)
     undecided = told.str.ends_with(OPEN) | told.str.ends_with(NOISE)
-    few = _of_few_rows(state, [m for m in metrics if m.name in joined.filter(without & undecided)["metric"]])
-    keys = [c for c in few.columns if c != FEW]
-    joined = joined.join(few, on=keys, how="left", nulls_equal=True, maintain_order="left")
+    open_ = set(joined.filter(without & undecided)["metric"])
+    few = of_few_rows(state, {m: _needed(m) for m in metrics if m.name in open_})
+    found = few.with_columns(pl.lit(True).alias(FEW))
+    joined = joined.join(found, on=few.columns, how="left", nulls_equal=True, maintain_order="left")
     why = pl.when(pl.col(FEW)).then(pl.lit(FEW_OF_A_CLASS)).when(at_end).then(pl.lit(AT_END)).otherwise(told)
     said = pl.format("no interval: {}", pl.when(undecided).then(why).otherwise(told))
     return joined.select(
@@ -57,11 +58,7 @@ def with_intervals(
     )
 
 
-def _of_few_rows(state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
-    """The keys of estimates from too few rows of a class for an interval, and `FEW`."""
-    needed: dict[int, list[Metric]] = {FEWEST: []}
-    for metric in metrics:
-        way = influence(metric)
-        needed.setdefault(max(FEWEST, 0 if way is None else fewest(metric, way)), []).append(metric)
-    parts = [of_few_rows(state, own, least) for least, own in needed.items()]
-    return pl.concat(parts, how="diagonal_relaxed").with_columns(pl.lit(True).alias(FEW))
+def _needed(metric: Metric) -> int:
+    """Minimum number of rows of each class for an interval."""
+    way = influence(metric)
+    return FEWEST if way is None else max(FEWEST, fewest(metric, way))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import polars as pl
 from polars import Expr
@@ -21,10 +21,11 @@ OUTCOMES = {"tp", "fp", "fn", "tn"}
 OF_LABELS = ({"tp", "fn"}, {"fp", "tn"}, OUTCOMES)  # outcomes of a proportion whose rows depend on the label alone
 
 
-def of_few_rows(state: State, metrics: Sequence[Metric], fewest: int) -> pl.DataFrame:
-    """Return group columns, kept keys, and metric of the estimates from fewer rows of a class."""
+def of_few_rows(state: State, fewest: Mapping[Metric, int]) -> pl.DataFrame:
+    """Return group columns, kept keys, and metric of the estimates from fewer rows of a class than the metric needs."""
+    needed = {metric.name: least for metric, least in fewest.items()}
     parts = [pl.DataFrame(schema={GROUP: state.groups.schema[GROUP], "metric": pl.String})]
-    for statistic, view, own in by_view(state, metrics):
+    for statistic, view, own in by_view(state, list(fewest)):
         table = state.tables[statistic.name]
         counted = in_rows(statistic, table, [GROUP]) if own and is_weighted(statistic, table) else table
         for averaged in (False, True):
@@ -34,7 +35,8 @@ def of_few_rows(state: State, metrics: Sequence[Metric], fewest: int) -> pl.Data
                 index = [GROUP] if averaged else [GROUP, *view.kept]
                 counts = next(iter(view.cases(counted).values())).group_by(index, maintain_order=True).agg(**rows)
                 found = counts.unpivot([*rows], index=index, variable_name="metric", value_name="rows")
-                few = found.filter(pl.col("rows") < fewest).drop("rows")
+                least = pl.col("metric").replace_strict(needed, return_dtype=pl.Int64)
+                few = found.filter(pl.col("rows") < least).drop("rows")
                 parts.append(with_label(few, state.labels_of(statistic)))
     whole = state.groups.join(pl.concat(parts, how="diagonal_relaxed"), on=GROUP, maintain_order="right").drop(GROUP)
     return whole.select(pl.exclude("metric"), "metric")

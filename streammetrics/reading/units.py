@@ -41,7 +41,7 @@ def units_intervals(frame: pl.DataFrame, folds: State, metrics: Sequence[Metric]
     ]
     found = pl.concat([no_limits(frame, keys), *limits], how="vertical_relaxed")
     state = _whole(folds)
-    return _widened(found, _alone(state, of_few_rows(state, metrics, FEW), metrics, confidence))
+    return _widened(found, _alone(state, of_few_rows(state, dict.fromkeys(metrics, FEW)), metrics, confidence))
 
 
 def paired_intervals(
@@ -73,7 +73,7 @@ def paired_intervals(
     ]
     found = pl.concat([no_limits(frame, keys), *limits], how="vertical_relaxed")
     sides = [_whole(folds) for folds in (a, b)]
-    found_few = [frame.select(keys).clear(), *(of_few_rows(side, metrics, FEWEST) for side in sides)]
+    found_few = [frame.select(keys).clear(), *(of_few_rows(side, dict.fromkeys(metrics, FEWEST)) for side in sides)]
     few = pl.concat(found_few, how="diagonal_relaxed").select(keys).unique(maintain_order=True)
     seen = few.join(frame, on=keys, nulls_equal=True, maintain_order="left")
     return _widened(found, independent_intervals(seen, *(_alone(side, few, metrics, confidence) for side in sides)))
