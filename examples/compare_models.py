@@ -1,4 +1,4 @@
-"""Compare three models on the same rows in one pass: significant differences, and which ROC curve is higher."""
+"""Compare three models on the same rows in one pass: metrics with paired intervals, and ROC curves."""
 
 import tempfile
 from pathlib import Path
@@ -11,7 +11,7 @@ from streammetrics.demo import write_predictions
 score = pl.col("p_click")
 scores = {
     "model": score,
-    "rounded": score.round_sig_figs(1).alias("p_rounded"),  # one digit
+    "rounded": score.round_sig_figs(1).alias("p_rounded"),  # rounded to one digit
     "bold": (score**1.2).alias("p_bold"),  # the same ranking, but probabilities too low
 }
 with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""A model drifts on day 20. Predictions arrive daily, labels three days later. Rules find the day and the segment."""
+"""Monitor a model that drifts on day 20. Predictions arrive daily, labels three days later. Rules find the segment."""
 
 import sys
 from datetime import date, timedelta
@@ -31,17 +31,17 @@ Path("scores.toml").write_text("""rule = [
 ]""")
 Path("quality.toml").write_text('rule = [{ require = "roc_auc >= 0.78", by = "source", alarm = "1 per year" }]')
 scores, quality = sm.MetricStore("scores"), sm.MetricStore("quality")  # without and with labels
-unlabelled = sm.predictions(y_score="score", by=["day", "source"])
-labelled = sm.binary(y_true="bought", y_score="score", by=["day", "source"], nulls="drop")
-known: set[tuple[str, str]] = set()  # breached yesterday
+unlabeled = sm.predictions(y_score="score", by=["day", "source"])
+labeled = sm.binary(y_true="bought", y_score="score", by=["day", "source"], nulls="drop")
+known: set[tuple[str, str]] = set()  # rules breached yesterday
 for today, before in zip(DAYS, [None] * 3 + DAYS, strict=False):
     requests(today).drop("bought").write_parquet(f"predictions/{today}.parquet", mkdir=True)
-    scores.append(sm.accumulate(f"predictions/{today}.parquet", unlabelled.empty()), batch_id=str(today))
+    scores.append(sm.accumulate(f"predictions/{today}.parquet", unlabeled.empty()), batch_id=str(today))
     if before:  # labels of that day arrive
         requests(before).select("id", "bought").write_parquet(f"labels/{before}.parquet", mkdir=True)
         kept, come = (pl.scan_parquet(f"{folder}/{before}.parquet") for folder in ("predictions", "labels"))
-        quality.append(sm.accumulate(kept.join(come, on="id"), labelled.empty()), batch_id=str(before))
-    if today >= DAYS[14]:  # the reference is two weeks
+        quality.append(sm.accumulate(kept.join(come, on="id"), labeled.empty()), batch_id=str(before))
+    if today >= DAYS[14]:  # two weeks of reference data exist
         found = [sm.check(store, sm.read_rules(f"{store.uri}.toml")) for store in (scores, quality)]
         breached = pl.concat(each.frame for each in found).filter(verdict="breached").rows(named=True)
         for row in breached:

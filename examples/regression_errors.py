@@ -1,4 +1,4 @@
-"""Errors of a forecast by region: MAD and quantiles with bounds, and intervals that account for correlated days."""
+"""Evaluate forecast errors by region: MAD and quantiles with bounds, and intervals that account for correlated rows."""
 
 import numpy as np
 import polars as pl
@@ -11,7 +11,7 @@ random = np.random.default_rng(0)
 
 
 def batch(week: int) -> pl.DataFrame:
-    """Return a week of demand forecasts. Each day has an error of its own, and one row in a hundred a large error."""
+    """Return a week of demand forecasts. Each day has its own bias, and one row in a hundred has a large error."""
     day = random.integers(0, 7, ROWS) + 7 * week
     region = random.integers(0, len(REGIONS), ROWS)
     demand = random.gamma(4.0, 25.0, ROWS)

@@ -1,6 +1,6 @@
-"""A service that scores one request at a time: uvicorn service:app. It requires Starlette and the `prometheus` extra.
+"""Serve a model and its metrics. Run it with: uvicorn service:app. Requires Starlette and the `prometheus` extra.
 
-POST /score returns a score, and GET /metrics returns gauges for Prometheus. The service saves its state every minute
+POST /score scores one request, and GET /metrics returns gauges for Prometheus. The service saves its state every minute
 and when it stops, and loads it when it starts.
 """
 

@@ -1,4 +1,4 @@
-"""Evaluate shards separately, merge their states, and query groups that were not planned."""
+"""Evaluate shards separately, merge their states, and compute metrics of coarser groups."""
 
 import tempfile
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The accumulator: turns batches of rows into one small table per statistic, and merges those of shards and days."""
+"""The accumulator, which turns batches of rows into one small table per statistic, and can be merged with others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Literal
 import polars as pl
 
 from streammetrics.arguments import require_level
-from streammetrics.errors import Argument, MergeError, SpecificationError
+from streammetrics.errors import Argument, MergeError, SpecificationError, StreamMetricsError
 from streammetrics.metrics import Metric
 from streammetrics.reading.available import find
 from streammetrics.report.report import Report
@@ -28,6 +28,7 @@ from streammetrics.state.tally import no_state
 from streammetrics.statistics import RowCounts, Statistic
 from streammetrics.system.forks import new_lock, require_threads
 from streammetrics.system.lazy import pa
+from streammetrics.system.public import publish
 from streammetrics.uncertainty.sequences import require_rows
 
 
@@ -43,18 +44,18 @@ class Accumulator:
 
     Args:
         statistics: Statistics to accumulate, one of each kind. `RowCounts` is always included.
-        task: ``"binary"``, ``"multiclass"``, ``"multilabel"``, or ``"regression"``. Defaults to that of the
+        task: ``"binary"``, ``"multiclass"``, ``"multilabel"``, or ``"regression"``. Defaults to the task of the
             statistics.
-        y_true: Labels: Boolean, 0/1, or any values with ``positive=``; numbers in a regression; a mapping of each label
-            to a column in a multilabel task.
-        y_pred: Predictions, of the same kind.
-        y_score: Probabilities or other scores, higher for the positive class; a mapping of each label to a column in
-            multiclass and multilabel tasks.
+        y_true: Labels: Boolean, 0/1, or any values with ``positive=``. In regression tasks, numbers. In multilabel
+            tasks, a mapping of each label to a column.
+        y_pred: Predictions, in the same form as ``y_true``.
+        y_score: Probabilities or other scores, higher for the positive class. In multiclass and multilabel tasks, a
+            mapping of each label to a column.
         labels: All labels, in list order. Required if scores are lists.
         sample_weight: Column of the row weights, finite and not negative.
         unit: Column that identifies correlated rows, such as a user ID. Confidence intervals account for the
             correlation.
-        by: Group columns: names or Polars expressions. Null is a group of its own.
+        by: Group columns: names or Polars expressions. Null values form a separate group.
         positive: Positive label. All others are negative.
         negative: Negative label. Any third label then raises an error.
         nulls: ``"raise"`` to reject nulls and NaN, or ``"drop"`` to drop and count such rows.
@@ -62,11 +63,12 @@ class Accumulator:
         metrics: Metrics shown in reports. Defaults to all that are available.
         max_groups: Maximum number of groups (combinations of ``by`` values; models do not count).
             An update or a merge that would exceed it raises a `DataError` and changes nothing. Defaults to 1,000,000;
-            None for no limit. It is neither saved nor compared: a merge obeys the limit of the first accumulator, and
-            a loaded accumulator has none until the attribute ``max_groups`` is set.
+            None for no limit. The limit is not saved: a loaded accumulator has none until the attribute ``max_groups``
+            is set. A merge uses the limit of the first accumulator.
         overflow: ``"raise"``, or ``"other"`` to put groups beyond ``max_groups`` into one group named ``(other)``
             instead. Groups that come first in sort order stay, so the result does not depend on the order of rows or
-            merges. Group columns must be text. This limit is saved, and a merge obeys the smaller of two.
+            merges. Group columns must be strings. With ``"other"``, the limit is saved, and a merge uses the smaller
+            limit.
         **inputs: Additional input columns of custom statistics, by name (see `RowSums`).
 
     Raises:
@@ -143,8 +145,17 @@ class Accumulator:
 
     @property
     def _lock(self) -> AbstractContextManager[Any]:
-        """Held while the content is changed or read. No two are ever held at once."""
+        """Lock that is held while the content is changed or read. A thread never holds two of them.
+
+        Raises:
+            StreamMetricsError: If a signal handler interrupted code of the same thread that holds it.
+        """
         require_threads()
+        if self._own_lock._is_owned():  # type: ignore[attr-defined]
+            raise StreamMetricsError(
+                "A signal handler cannot use an accumulator in the middle of an update or a merge. "
+                "Set a flag in the handler, and act on it after the update."
+            )
         return self._own_lock
 
     @property
@@ -154,7 +165,7 @@ class Accumulator:
 
     @property
     def max_groups(self) -> int | None:
-        """Maximum number of groups, or None for no limit. It can be set, and holds from the next update or merge on."""
+        """Maximum number of groups, or None for no limit. A new value applies from the next update or merge."""
         return self._content.limit.most
 
     @max_groups.setter
@@ -176,7 +187,6 @@ class Accumulator:
             DataError: If a column contains nulls, NaN, scores outside [0, 1], unknown labels, or negative weights; if a
                 sum, or a sum of squares, exceeds the largest float; or if there are more groups than ``max_groups``.
         """
-        require_threads()
         rows = read(batch, self.roles)
         with self._lock:
             self._content.require(rows)
@@ -184,11 +194,11 @@ class Accumulator:
         return self
 
     def absorb(self, other: Accumulator) -> Accumulator:
-        """Merge another accumulator into this one, in place, and return this one. `merge` changes neither.
+        """Merge another accumulator into this one, in place, and return this one. `merge` returns a new one.
 
         Raises:
             MergeError: If the specifications differ, ``other`` is not an accumulator, or a sum would exceed the largest
-                float. Neither accumulator changes then.
+                float. Both accumulators then stay unchanged.
             ColumnError: If a group column has different types.
             DataError: If there are more groups than ``max_groups``.
 
@@ -207,7 +217,7 @@ class Accumulator:
         return self
 
     def flush(self) -> Accumulator:
-        """Count the rows of small batches that are still buffered. Reports and merges do so by themselves.
+        """Count the rows of small batches that are still buffered. Reports and merges do this automatically.
 
         >>> import streammetrics as sm
         >>> acc = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]})
@@ -242,10 +252,12 @@ class Accumulator:
         return self
 
     def merge(self, *others: Accumulator) -> Accumulator:
-        """Return an accumulator of the rows of this one and others. None of them changes.
+        """Return a new accumulator with the rows of this one and others, which stay unchanged.
 
         Raises:
             MergeError: If the specifications differ, or a sum would exceed the largest float.
+            ColumnError: If a group column has different types.
+            DataError: If there are more groups than ``max_groups``.
 
         >>> import streammetrics as sm
         >>> acc = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]})
@@ -300,7 +312,7 @@ class Accumulator:
         return self._of(Saved(roles, self.metrics, self._rolled_up(self.state, roles, made)), self._content.limit)
 
     def _rolled_up(self, state: State, roles: Roles, made: Mapping[str, pl.Expr] | None = None) -> State:
-        """A state over the group columns of other roles. Groups that exist before the first row stay."""
+        """A state with the group columns of other roles. Groups that exist before the first row stay."""
         state = states.with_keys(states.in_order(state), made or {})  # in one order, so that sums round alike
         state = states.roll_up(state, roles.group_columns)
         return state if roles.keys else states.combine([no_state(roles, self.statistics), state])
@@ -331,10 +343,11 @@ class Accumulator:
         confidence: float | None = None,
         always: int | None = None,
     ) -> Report:
-        """Compute the metrics as a report. The accumulator stays unchanged.
+        """Compute metrics, and return them as a report. The accumulator stays unchanged.
 
         Args:
-            metrics: Names, with options as in ``"fbeta(beta=2)"``, or metrics. Defaults to those of the task.
+            metrics: Names of metrics, with options as in ``"fbeta(beta=2)"``, or `Metric` objects. Defaults to those of
+                the task.
             confidence: Confidence level of intervals, such as 0.95. Defaults to no intervals.
             always: Number of rows at which intervals are tightest, such as 100_000. The intervals then hold at every
                 look, however often you look, and are 1.5 to 2 times as wide. Choose the number before the first look
@@ -403,7 +416,7 @@ class Accumulator:
             StateError: If the bytes are truncated, damaged, not a state, or of a newer format.
 
         Warns:
-            StateWarning: If the bytes have no checksum, as those of earlier versions.
+            StateWarning: If the bytes have no checksum, like states of earlier versions.
 
         >>> import streammetrics as sm
         >>> acc = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]})
@@ -441,11 +454,12 @@ class Accumulator:
                 are skipped.
 
         Raises:
-            StateError: If a file is missing, truncated, damaged, not a state, or of a newer format.
+            StateError: If a file is missing, truncated, damaged, not a state, of a newer format, or given several
+                times, including through links.
             MergeError: If no file is given, or the specifications differ.
 
         Warns:
-            StateWarning: If a file has no checksum, as those of earlier versions.
+            StateWarning: If a file has no checksum, like states of earlier versions.
 
         >>> from tempfile import TemporaryDirectory
         >>> import streammetrics as sm
@@ -488,7 +502,7 @@ class Accumulator:
         return f"Accumulator({brief(self.roles, self.statistics)}): {self._size(state)}"
 
     def _size(self, state: State) -> str:
-        """Rows and groups."""
+        """Number of rows and groups, as text."""
         counts, by = state.tables[RowCounts.name], self.roles.by
         rows, dropped = (counts[c].sum() // len(self.roles.models) for c in ("rows", "dropped"))
         size = f"{rows:,} rows" + (f", {dropped:,} dropped" if dropped else "")
@@ -499,7 +513,7 @@ def merge(accumulators: Iterable[Accumulator]) -> Accumulator:
     """Merge accumulators into a new one. They are processed one at a time, so any number fits in memory.
 
     Raises:
-        MergeError: If ``accumulators`` is empty, contains anything else, or the specifications differ.
+        MergeError: If ``accumulators`` is empty or contains another type, or the specifications differ.
 
     >>> import streammetrics as sm
     >>> days = [sm.binary(y_true="y", y_score="p").update({"y": [1, 0], "p": [0.9, p]}) for p in (0.2, 0.95)]
@@ -518,7 +532,7 @@ def merge(accumulators: Iterable[Accumulator]) -> Accumulator:
 
 
 def empty_of(roles: Roles, statistics: Sequence[Statistic], like: Accumulator) -> Accumulator:
-    """An empty accumulator with other columns and statistics, and all other settings of an existing one."""
+    """An empty accumulator with given columns and statistics, and all other settings of an existing one."""
     kept = complete(statistics, roles)
     return Accumulator._of(Saved(roles, like.metrics, no_state(roles, kept), like._saved().named))
 
@@ -526,3 +540,6 @@ def empty_of(roles: Roles, statistics: Sequence[Statistic], like: Accumulator) -
 def _require_accumulator(other: Any) -> None:
     if not isinstance(other, Accumulator):
         raise MergeError(f"Cannot merge an accumulator with a value of type {type(other).__name__}.")
+
+
+publish("streammetrics", Accumulator, merge)

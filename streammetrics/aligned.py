@@ -1,4 +1,4 @@
-"""Cells as aligned lines, no wider than asked, of which nothing is cut."""
+"""Tables as aligned text, wrapped to a width without truncating cells."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from collections.abc import Collection, Sequence
 from functools import cache
 
 GAP = "  "
-TOGETHER = "±\u00a0"  # what no line ends with
+TOGETHER = "±\u00a0"  # is never the end of a line
+MINUS = "\u00a0- "  # in headers, never the start of a line
 
 
 def aligned(
     header: Sequence[str], rows: Sequence[Sequence[str]], left: Collection[int], width: int | None = None
 ) -> list[str]:
-    """A table as lines: the columns named left begin at the left, all others end at the right.
+    """Return a table as lines. Columns whose numbers are in ``left`` are left-aligned, all others right-aligned.
 
     If lines are too wide, cells are broken at spaces, into as few lines as possible. If that is not enough, each cell
     has a line of its own.
@@ -30,6 +31,7 @@ def aligned(
     note    no interval:
             biased
     """
+    header = [name.replace(" - ", MINUS) for name in header]
     rows = [[cell.replace("± ", TOGETHER) for cell in row] for row in rows]
     columns = list(zip(header, *rows, strict=True))
     widths = [max(map(len, column)) for column in columns]
@@ -46,7 +48,7 @@ def aligned(
             padded = (
                 p.ljust(w) if i in left else p.rjust(w) for i, (p, w) in enumerate(zip(parts, widths, strict=True))
             )
-            lines.append(GAP.join(padded).rstrip().replace(TOGETHER, "± "))
+            lines.append(GAP.join(padded).rstrip().replace(TOGETHER, "± ").replace(MINUS.rstrip(), " -"))
     return lines
 
 
@@ -74,7 +76,7 @@ def _below_each_other(header: Sequence[str], rows: Sequence[Sequence[str]], widt
         for column, cell in zip(header, row, strict=True):
             lines += _broken(cell, width, column.ljust(name) + GAP, " " * name + GAP) if cell else []
         lines.append("")
-    return [line.replace(TOGETHER, "± ") for line in lines[:-1]]
+    return [line.replace(TOGETHER, "± ").replace(MINUS, " - ") for line in lines[:-1]]
 
 
 def _broken(cell: str, width: int, first: str = "", others: str = "") -> list[str]:

@@ -14,9 +14,6 @@ from streammetrics.errors import Part, SpecificationError
 def whole(name: Part, value: Any, least: int | None = None, most: int = (1 << 63) - 1) -> int:
     """Return an argument that must be an integer, also of a numpy type, as an int.
 
-    Raises:
-        SpecificationError: If the value is not an integer in the range.
-
     >>> import numpy as np
     >>> whole("capacity=", np.int32(64))
     64

@@ -1,4 +1,4 @@
-"""Numbers as text, with the decimals that their bounds and intervals justify, and the same ones in a column."""
+"""Numbers as text, with as many decimals as their bounds and intervals justify, equal in a column."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import Any, TypeAlias
 Row: TypeAlias = Mapping[str, Any]
 
 MODEST = 6  # digits of an exact value
-OFF_CENTER = 1.25  # half widths from a value to the farther bound, from which it is not in their middle
-NEARLY_0 = 1e-3  # widths of an interval from 0, within which an end is shown as 0
+OFF_CENTER = 1.25  # distance to the farther bound, in half widths, from which a value is off center
+NEARLY_0 = 1e-3  # distance from 0, in widths of the interval, within which an endpoint is shown as 0
 ROUNDING = 1e-9
+SMALLEST = 1e-6  # smallest difference that is shown
 
 
 def number(value: float | None, lower: float | None, upper: float | None) -> str:
@@ -41,8 +42,8 @@ def number(value: float | None, lower: float | None, upper: float | None) -> str
 def said(row: Row, ranged: bool = False) -> str:
     """A value as text, with the decimals of its interval, or else those that its bounds justify.
 
-    It has more if it would be beyond its bounds, but at most theirs. Beside an interval, it has not if these are shown
-    as ±, unless ``ranged``: whether they are always shown as a range.
+    More decimals are added if the rounded value would be outside its bounds. If the value has an interval and its
+    bounds are shown as ±, none are added, unless ``ranged``, which means that bounds are always shown as a range.
 
     >>> said({"value": 0.8541234, "lower": 0.8540, "upper": 0.8548, "ci_lower": 0.84, "ci_upper": 0.86})
     '0.854'
@@ -84,7 +85,7 @@ def half_width(lower: float | None, upper: float | None) -> float:
 
 
 def bound(value: float | None, lower: float | None, upper: float | None) -> str:
-    """Return the certified bounds as ± text, rounded up, or both if the value is not in their middle.
+    """Return the certified bounds as text: ± half their width, rounded up, or as a range if the value is off center.
 
     >>> bound(0.85415, 0.8540, 0.8543), bound(0.5, 0.5, 0.5), bound(1790.0, 1530.0, 2050.0), bound(None, None, None)
     ('± 0.00015', 'exact', '± 260', '')
@@ -106,7 +107,7 @@ def bound(value: float | None, lower: float | None, upper: float | None) -> str:
 
 
 def bounds(lower: float | None, upper: float | None) -> str:
-    """Return the certified bounds with two digits of half their distance, rounded outward: they contain the metric.
+    """Return the certified bounds as a range, rounded outward to two digits of half their width.
 
     >>> bounds(2672.0, 2688.5), bounds(0.854018, 0.854301), bounds(0.5, 0.5), bounds(0.5, math.inf)
     ('2,672.0 to 2,688.5', '0.85401 to 0.85431', 'exact', '0.5 to ∞')
@@ -127,16 +128,16 @@ def _rounded(bound: float, decimals: int, way: str) -> str:
 
 
 def interval(lower: float | None, upper: float | None) -> str:
-    """Return a confidence interval with two digits of its width.
+    """Return a confidence interval as text, rounded to two digits of its width.
 
-    >>> interval(0.74733, 0.76156), interval(0.5, None), interval(None, None)
-    ('0.747 to 0.762', '0.5 to ?', '')
+    >>> interval(0.74733, 0.76156), interval(0.497915, None), interval(None, None)
+    ('0.747 to 0.762', '0.498 to ?', '')
     >>> interval(-0.0142, -0.00014), interval(130565.1, 131082.2)
     ('-0.014 to -0.0001', '130,565 to 131,082')
     """
     if lower is None and upper is None:
         return ""
-    width = abs(upper - lower) if lower is not None and upper is not None else 0.0
+    width = abs(upper - lower) if lower is not None and upper is not None else abs(lower or upper or 0.0) / 10
     return " to ".join("?" if end is None else _endpoint(end, width) for end in (lower, upper))
 
 
@@ -159,17 +160,17 @@ def digits(width: float) -> int:
 
 
 def percentage(share: float) -> str:
-    """Return a share as a percentage with two decimals, or more if it is small or close to all: only none is 0%.
+    """Return a share as a percentage with two decimals, or more if it is close to 0% or 100%. Only 0 is shown as 0%.
 
-    >>> percentage(0.27958), percentage(8 / 600_000), percentage(1 - 8 / 600_000), percentage(0.0), percentage(1.0)
+    >>> percentage(0.27958), percentage(8 / 600_000), percentage(1 - 8 / 600_000), percentage(-1e-17), percentage(1.0)
     ('27.96%', '0.0013%', '99.9987%', '0%', '100%')
     """
-    distance = 100 * min(share, 1 - share)
-    return f"{100 * share:.{max(2, digits(distance))}f}%" if distance > ROUNDING else f"{share:.0%}"
+    distance = 100 * min(abs(share), abs(1 - share))
+    return f"{100 * share:.{max(2, digits(distance))}f}%" if distance > ROUNDING else f"{share:z.0%}"
 
 
 def padded(values: Sequence[float | None]) -> list[str]:
-    """Return values as text, with as many decimals as any of them needs.
+    """Return values as text, with the same number of decimals: as many as any of them needs.
 
     >>> padded([0.375, 0.349609, None])
     ['0.375000', '0.349609', '–']
@@ -184,38 +185,42 @@ def alike(rows: Sequence[Row], typical: int | None = None, ranged: bool = False)
 
     Args:
         rows: The rows of a metric.
-        typical: Decimals of shares without bounds and intervals, from `typical_of`. Defaults to those needed.
+        typical: Decimals of shares without bounds and intervals, from `typical_of`. Defaults to as many as needed.
         ranged: As in `said`.
 
     >>> alike([{"value": 0.8541234, "lower": 0.8540, "upper": 0.8543}, {"value": 0.5, "lower": 0.5, "upper": 0.5}])
     ['0.8541', '0.5000']
     >>> wide, narrow = {"ci_lower": 0.1, "ci_upper": 0.3}, {"ci_lower": 0.0004, "ci_upper": 0.0008}
+    >>> exact = {"lower": 0.2, "upper": 0.2}
+    >>> alike([{"value": 0.54321, "lower": 0.5432, "upper": 0.5433}, {"value": 0.2, **exact, **wide}])
+    ['0.54321', '0.20']
     >>> none = {"lower": None, "upper": None}
     >>> alike([{"value": 0.2, **none, **wide}] * 2 + [{"value": 0.0006, **none, **narrow}])
     ['0.20', '0.20', '0.00060']
-    >>> alike([{"value": 0.474074, "lower": None, "upper": None}], typical=2)
-    ['0.47']
+    >>> alike([{"value": value, **none} for value in (0.474074, 0.003593, -3.2)], typical=2)
+    ['0.47', '0.004', '-3.20']
     """
     shown, values = [said(row, ranged) for row in rows], [row["value"] for row in rows]
-    justified = [_decimals(text) for row, text in zip(rows, shown, strict=True) if _is_uncertain(row)]
+    counts = _is_sampled if any(map(_is_sampled, rows)) else _is_uncertain  # whose decimals count
+    justified = [(row, _decimals(text)) for row, text in zip(rows, shown, strict=True) if counts(row)]
     if justified:
-        usual = median_high(justified)
-        outside = [
-            _decimals(text) for row, text in zip(rows, shown, strict=True) if not _is_bounded(row, usual, ranged)
-        ]
-        decimals = max([usual, *outside])
-    elif typical is None or any(_is_large(value) for value in values):
+        usual = median_high(needed for _, needed in justified)
+        decimals = max([usual, *(needed for row, needed in justified if not _is_bounded(row, usual, ranged))])
+    elif typical is None or 2 * sum(map(_is_large, values)) > len(values):
         return padded(values)
     else:
         decimals = min(typical, max(map(_decimals, shown), default=0))
+        shown = [f"{v:.1g}" if v and not round(v, decimals) else s for v, s in zip(values, shown, strict=True)]
     return [
-        text if _is_sampled(row) and not _is_inside(row, decimals) else _shown(row["value"], text, decimals)
+        _shown(row["value"], text, decimals)
+        if _is_bounded(row, decimals, ranged) and (not _is_sampled(row) or _is_inside(row, decimals))
+        else text
         for row, text in zip(rows, shown, strict=True)
     ]
 
 
 def listed(rows: Sequence[Row]) -> list[str]:
-    """Return the values of a column as text: followed by intervals in brackets, or else with the same decimals.
+    """Return the values of a column as text, with intervals in brackets, or with equal decimals if there are none.
 
     >>> exact = {"lower": None, "upper": None}
     >>> listed([{"value": 0.091007, **exact}, {"value": 0.07571, **exact}])
@@ -238,7 +243,7 @@ def without_bounds(row: Row) -> Row:
 
 
 def _centered(row: Row) -> Row:
-    """A row whose bounds, which are not shown, have the value in their middle."""
+    """A row with hidden bounds whose center is the value."""
     if row["value"] is None or not (half := half_width(row["lower"], row["upper"])):
         return row
     return {**row, "lower": row["value"] - half, "upper": row["value"] + half}
@@ -247,16 +252,32 @@ def _centered(row: Row) -> Row:
 def compared(row: Row) -> list[str]:
     """Return two values and their difference as text, with the decimals of the difference.
 
+    A difference that would be shown as 0 has its first nonzero digit, unless it comes from rounding or is tiny.
+
     >>> compared({"a": 0.375, "b": 0.349609, "difference": -0.025391, "lower": None, "upper": None})
     ['0.375000', '0.349609', '-0.025391']
     >>> compared({"a": 0.375, "b": 0.349609, "difference": -0.025391, "lower": -0.026, "upper": -0.025})
     ['0.3750', '0.3496', '-0.0254']
+    >>> compared({"a": 0.82512, "b": 0.82512, "difference": 0.0, "lower": -0.00029, "upper": 0.00029})
+    ['0.82512', '0.82512', '0.00000']
+    >>> interval = {"lower": None, "upper": None, "ci_lower": -0.011, "ci_upper": 0.012}
+    >>> compared({"a": 0.0453, "b": 0.0451, "difference": -2e-4, **interval})
+    ['0.0453', '0.0451', '-0.0002']
+    >>> [compared({"a": 0.5, "b": 0.5 + d, "difference": d, **interval})[2] for d in (2e-4, -3e-8, 1e-17)]
+    ['0.0002', '> -0.000001', '0.000']
     """
-    values, difference = [row[column] for column in ("a", "b", "difference")], {**row, "value": row["difference"]}
+    values = [row[column] for column in ("a", "b", "difference")]
+    difference = {**row, "value": row["difference"] or row["upper"] or row["lower"] or 0.0}  # of 0: as its bounds
     if not _is_uncertain(difference):
         return padded(values)
-    decimals = _decimals(said(difference))
-    return [f"{value:z,.{decimals}f}" if math.isfinite(value) else number(value, None, None) for value in values]
+    decimals, size = _decimals(said(difference)), abs(row["difference"])
+    is_hidden = not round(size, decimals) and size > 1e-3 * ROUNDING * max(map(abs, values))
+    if is_hidden and size >= SMALLEST:
+        decimals = -math.floor(math.log10(size))
+    shown = [f"{value:z,.{decimals}f}" if math.isfinite(value) else number(value, None, None) for value in values]
+    if is_hidden and size < SMALLEST:
+        shown[2] = f"< {SMALLEST:f}" if row["difference"] > 0 else f"> -{SMALLEST:f}"
+    return shown
 
 
 def typical_of(rows: Iterable[Row]) -> int | None:

@@ -12,6 +12,11 @@ VALUE = ("value", "lower", "upper")
 LIMITS = ("ci_lower", "ci_upper")  # of confidence intervals, if requested
 NO_LIMITS = [pl.lit(None, pl.Float64).alias(limit) for limit in LIMITS]
 ESTIMATE = (METRIC, *VALUE, *LIMITS, "note")
+FEW_OF_A_CLASS = "too few rows of a class"  # in the note of an estimate on which verdicts are open
+ON_THESE_ROWS = "on these rows"  # in the note of a verdict that ignores sampling
+INCOMPLETE = "newer windows are in an incomplete period"  # in the note of a verdict with an alarm
+OF_LABELS = ("prevalence", "majority_accuracy", "class_imbalance", "support", "positives", "negatives")
+"""Metrics of confusion counts that do not depend on predictions, and so not on the threshold."""
 
 
 def hidden(name: str) -> str:
@@ -28,20 +33,33 @@ A, B = hidden("a"), hidden("b")  # prefixes of columns of each side of a compari
 
 
 def keys_of(frame: pl.DataFrame) -> list[str]:
-    """Return the columns that identify the rows of a metric.
-
-    >>> keys_of(pl.DataFrame(schema=["country", "threshold", *ESTIMATE]))
-    ['country', 'threshold']
-    """
+    """Return the columns that identify the rows of a metric."""
     return frame.columns[: frame.columns.index(METRIC)]
 
 
-def no_limits(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    """Return the columns of intervals, with some keys, and no rows.
+def told_apart(frame: pl.DataFrame) -> list[str]:
+    """Return the key columns with several values, which tell the rows of a metric apart."""
+    return [c for c in keys_of(frame) if frame[c].drop_nulls().n_unique() > 1]
 
-    >>> no_limits(pl.DataFrame({"metric": ["accuracy"], "value": [0.5]}), ["metric"]).columns
-    ['metric', 'ci_lower', 'ci_upper']
+
+def of_labels_once(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a frame in which metrics that do not depend on the threshold have one row, with a null threshold.
+
+    >>> rows = {"threshold": [0.2, 0.5], "metric": ["prevalence"] * 2, "value": [None, 0.3]}
+    >>> of_labels_once(pl.DataFrame(rows)).rows()
+    [(None, 'prevalence', 0.3)]
     """
+    if "threshold" not in frame.columns:
+        return frame
+    alone, known = pl.col(METRIC).is_in(OF_LABELS), pl.col("value").is_not_null()
+    made = frame.with_columns(threshold=pl.when(~alone).then("threshold"))
+    cells = [*keys_of(made), METRIC]
+    made = made.filter(~alone | known | ~known.any().over(cells))
+    return made.filter(pl.struct(cells).is_first_distinct())
+
+
+def no_limits(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """Return the columns of intervals, with some keys, and no rows."""
     return frame.select(keys).clear().with_columns(NO_LIMITS)
 
 

@@ -8,39 +8,40 @@ from typing import Any
 import polars as pl
 
 from streammetrics.errors import ReportError
+from streammetrics.times import moment
+
+TEXT_DATES = "Convert dates that are text: DATE(day) on the command line, pl.col('day').str.to_date() in Python."
+"""Advice if a group column must be Date or Datetime."""
 
 
 def matching(frame: pl.DataFrame, columns: Sequence[str], keys: Mapping[str, Any]) -> pl.DataFrame:
-    """Return the rows with the given values in the given columns.
-
-    Raises:
-        ReportError: If a key is not a column, or a value has another type.
-    """
+    """Return the rows with the given values in the given columns."""
     for key, value in keys.items():
         if key not in columns:
             raise ReportError(f"Unknown key {key!r}. Keys: {', '.join(columns) or 'none'}.")
         try:
-            frame = frame.filter(pl.col(key).eq_missing(pl.lit(value)))
+            frame = frame.filter(pl.col(key).eq_missing(_literal(value, frame.schema[key])))
         except (pl.exceptions.PolarsError, TypeError) as error:
             raise ReportError(f"Key {key!r} must be {frame.schema[key]}, got {value!r}.") from error
     return frame
 
 
-def require_group_columns(columns: Sequence[str], by: Sequence[str]) -> None:
-    """Reject columns that are not group columns.
+def _literal(value: Any, dtype: pl.DataType) -> pl.Expr:
+    """A value to compare with a column; for times, also from ISO 8601 text."""
+    if isinstance(value, str) and isinstance(dtype, (pl.Date, pl.Datetime)):
+        zone = getattr(dtype, "time_zone", None)
+        found = pl.lit(moment(value, zone) or value)
+        return found.dt.convert_time_zone(zone) if zone else found
+    return pl.lit(value)
 
-    Raises:
-        ReportError: If a column is not a group column.
-    """
+
+def require_group_columns(columns: Sequence[str], by: Sequence[str]) -> None:
+    """Reject columns that are not group columns."""
     if foreign := [c for c in columns if c not in by]:
         raise ReportError(f"Unknown group column {foreign[0]!r}. Group columns: {', '.join(by) or 'none'}.")
 
 
 def require_free(by: Sequence[str], names: Collection[str], whose: str = "the name of a column of this table") -> None:
-    """Reject group columns with reserved names.
-
-    Raises:
-        ReportError: If a group column has a reserved name.
-    """
+    """Reject group columns with reserved names."""
     if clash := sorted({*by}.intersection(names)):
         raise ReportError(f"Group column {clash[0]!r} has {whose}. Give it an alias.")

@@ -30,7 +30,7 @@ class Evaluator:
 
     @classmethod
     def can_evaluate(cls, *, evaluator_config: Mapping[str, Any] | None, **_: Any) -> bool:
-        """Whether the configuration names a task: MLflow runs all evaluators that can, unless some are named."""
+        """Whether the configuration names a task. By default, MLflow runs all evaluators that return True."""
         return "task" in (evaluator_config or {})
 
     def evaluate(

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import cycle
+from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
@@ -17,16 +18,18 @@ from streammetrics.errors import Argument, SourceError, SpecificationError, Stre
 from streammetrics.metrics import Metric
 from streammetrics.report.report import Report
 from streammetrics.rows.batches import Batch, read
-from streammetrics.sources.streams import Source, Stream, open_stream
+from streammetrics.sources.streams import Source, Stream, are_paths, open_stream
 from streammetrics.state.content import BLOCK, Content
 from streammetrics.state.overflow import suspects
 from streammetrics.system.forks import require_threads
-from streammetrics.system.interrupts import uninterrupted
 from streammetrics.system.lazy import of_extra
+from streammetrics.system.public import publish
+from streammetrics.system.threads import uninterrupted
+from streammetrics.text import few
 
 BATCH = 1_048_576  # rows per batch, if the source does not determine it
 STEP = 0.05  # seconds between checks for an interrupt, which does not wake a thread that waits for another
-GRACE = 20  # steps that a source gets to return after an interrupt
+GRACE = 20  # steps that a source may take to return after an interrupt
 TEAM = 2  # threads that share the counters of many groups
 FEWEST = TEAM * BLOCK  # rows of a batch that are divided among a team,
 ROWS_OF_A_BIN = 2  # if histogram bins get so few of them
@@ -57,7 +60,7 @@ def accumulate(
         source: Paths, folders, or globs (Parquet, CSV, NDJSON, Arrow IPC; folders of Delta Lake and Iceberg tables), a
             LazyFrame, a pyarrow Dataset or RecordBatchReader, any data frame or table, or an iterable of batches or of
             rows as dictionaries.
-        acc: An accumulator, or several by name, which share the pass.
+        acc: An accumulator, or a mapping of names to accumulators, which share the pass.
         workers: Number of threads. Defaults to one per CPU core.
         progress: Whether to show a progress bar. Requires the ``progress`` extra.
 
@@ -123,7 +126,7 @@ def evaluate(
 
     Args:
         source: As in `accumulate`.
-        acc: An accumulator, or several by name, which share the pass. They stay unchanged.
+        acc: An accumulator, or a mapping of names to accumulators, which share the pass. They stay unchanged.
         metrics: Metrics of the report, as in `Accumulator.finalize`. Defaults to those of the task.
         confidence: Confidence level of intervals, such as 0.95. Defaults to no intervals.
         workers: As in `accumulate`.
@@ -146,17 +149,13 @@ def evaluate(
     for each in empty.values():
         each.finalize(metrics, confidence=confidence)  # invalid ones raise before anything is read
     filled = accumulate(source, empty, workers=workers, progress=progress)
-    require_rows(filled.values())
+    require_rows(filled.values(), source)
     reports = {name: each.finalize(metrics, confidence=confidence) for name, each in filled.items()}
     return reports[""] if isinstance(acc, Accumulator) else reports
 
 
 def accumulators(source: Source, acc: Any) -> Mapping[str, Accumulator]:
-    """The accumulators of a pass by name; a single one has an empty name.
-
-    Raises:
-        SpecificationError: If there is none.
-    """
+    """The accumulators of a pass by name; a single one has an empty name."""
     if isinstance(acc, Accumulator):
         return {"": acc}
     if _named(acc):
@@ -172,14 +171,11 @@ def _named(several: Any) -> bool:
     return isinstance(several, Mapping) and bool(several) and all(isinstance(a, Accumulator) for a in several.values())
 
 
-def require_rows(filled: Iterable[Accumulator]) -> None:
-    """Reject a source without rows.
-
-    Raises:
-        SourceError: If the source has no rows.
-    """
+def require_rows(filled: Iterable[Accumulator], source: Source) -> None:
+    """Reject a source without rows, by its paths if it has any."""
     if not any(acc.seen for acc in filled):
-        raise SourceError("The source has no rows.")
+        paths = [source] if isinstance(source, str | Path) else source if are_paths(source) else ()
+        raise SourceError(f"No rows in {few(map(str, paths)) or 'the source'}.")
 
 
 class _Part:
@@ -215,7 +211,7 @@ class _Part:
 
 
 class _Worker:
-    """A thread, and where it counts batches: in a part of its own, or in one shared by its team if bins are many."""
+    """A thread, which counts batches in its own part, or, if there are many bins, in a part shared by its team."""
 
     def __init__(self, own: _Part, common: _Part | None) -> None:
         self.own = own
@@ -243,7 +239,7 @@ def _shares(rows: Batch, content: Content) -> list[Batch]:
 
 
 class _Feed:
-    """Hands out batches to several threads, one at a time, until it is stopped."""
+    """Gives batches to several threads, one at a time, until it is stopped."""
 
     def __init__(self, batches: Iterator[Any]) -> None:
         self._batches = batches
@@ -344,3 +340,6 @@ def _progress_bar(stream: Stream, wanted: bool) -> AbstractContextManager[Any]:
     tqdm = of_extra("progress", "tqdm", "The progress bar requires").tqdm
     bar: AbstractContextManager[Any] = tqdm(total=stream.rows, unit=" rows", unit_scale=True)
     return bar
+
+
+publish("streammetrics", accumulate, evaluate)

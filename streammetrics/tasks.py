@@ -41,6 +41,7 @@ from streammetrics.statistics import (
     Statistic,
 )
 from streammetrics.statistics.paired import model_pairs
+from streammetrics.system.public import publish
 
 VOLUME = ("rows", "dropped")
 COUNTS = (
@@ -73,6 +74,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "tweedie": ("tweedie_deviance", "d2_tweedie"),
 }
 RATIOS = ("precision", "recall", "f1")
+MACRO, MICRO = ([f"{name}(average={average})" for name in RATIOS] for average in ("macro", "micro"))
 OF_LABELS = (*RATIOS, "positives")
 SCORE_OR_LABEL = (Argument("y_score"), ", ", Argument("y_pred"), ", or both.")
 SCORES = ("mean", "quantile(q=0.05)", "median", "quantile(q=0.95)")
@@ -99,7 +101,7 @@ def binary(
     max_groups: int | None = MAX_GROUPS,
     overflow: Literal["raise", "other"] = "raise",
 ) -> Accumulator:
-    """An accumulator for binary classification.
+    """Create an accumulator for binary classification.
 
     Args:
         y_true: Labels: Boolean, 0/1, or any values with ``positive=``.
@@ -187,19 +189,19 @@ def multiclass(
     max_groups: int | None = MAX_GROUPS,
     overflow: Literal["raise", "other"] = "raise",
 ) -> Accumulator:
-    """An accumulator for multiclass classification.
+    """Create an accumulator for multiclass classification.
 
-    The predicted label is ``y_pred``, or the label with the highest probability. If several are equal, the first label
-    wins. Ranking metrics are one-vs-rest, and with ``one_vs_one`` also over all pairs of classes.
+    The predicted label is ``y_pred``, or the label with the highest probability. Ties go to the first label. Ranking
+    metrics are one-vs-rest, and with ``one_vs_one`` also over all pairs of classes.
 
     Args:
         y_true: Labels of any plain type.
-        y_score: A mapping of each label to the column of its probability, or one column of lists with ``labels``; for
-            several models a mapping of their names to either.
+        y_score: A mapping of each label to the column of its probability, or one column of lists with ``labels``. For
+            several models, a mapping of their names to either.
         y_pred: Predicted labels, or a mapping of model names to them.
-        labels: All labels, in list order. Defaults to those of the mapping, or of ``order``.
-        order: All labels from lowest to highest, for weighted kappa, which reports then show first. Defaults to their
-            sort order.
+        labels: All labels, in list order. Defaults to the labels of the mapping, or of ``order``.
+        order: All labels from lowest to highest, for weighted kappa, which reports then show first. Defaults to the
+            sort order of the labels. Categories and enums are sorted as text.
         sample_weight: Column of the row weights.
         unit: Column that identifies correlated rows, such as a user ID. Confidence intervals account for the
             correlation.
@@ -256,7 +258,7 @@ def multiclass(
         by=by,
         nulls=nulls,
         renormalize=renormalize,
-        metrics=[*VOLUME, *of_order, *CLASSES, *_macro(RATIOS), *OF_LABELS, *shown] if metrics is None else metrics,
+        metrics=[*VOLUME, *of_order, *CLASSES, *MACRO, *OF_LABELS, *shown] if metrics is None else metrics,
         max_groups=max_groups,
         overflow=overflow,
     )
@@ -280,14 +282,13 @@ def multilabel(
     max_groups: int | None = MAX_GROUPS,
     overflow: Literal["raise", "other"] = "raise",
 ) -> Accumulator:
-    """An accumulator for multilabel classification, in which a row can have any number of labels.
+    """Create an accumulator for multilabel classification, in which a row can have any number of labels.
 
     Args:
-        y_true: A mapping of each label to the column that says whether a row has it, or one column of lists with
-            ``labels``.
-        y_score: Probabilities, as a mapping or a list column; for several models, a mapping of their names to either.
+        y_true: A mapping of each label to a Boolean or 0/1 column, or one column of such lists with ``labels``.
+        y_score: Probabilities, as a mapping or a list column. For several models, a mapping of their names to either.
         y_pred: Predicted labels, as a mapping or a list column.
-        labels: All labels, in list order. Defaults to those of the mapping.
+        labels: All labels, in list order. Defaults to the labels of the mapping.
         sample_weight: Column of the row weights.
         unit: Column that identifies correlated rows, such as a user ID. Confidence intervals account for the
             correlation.
@@ -321,7 +322,6 @@ def multilabel(
         statistics += [bins, ProbabilityLoss(), CalibrationBins(calibration_bins)]
         shown += ["roc_auc(average=macro)", "roc_auc", "average_precision", "log_loss", "ece"]
     sets = ("subset_accuracy", "hamming_loss", "samples_jaccard")
-    micro = [f"{name}(average=micro)" for name in RATIOS]
     return Accumulator(
         *statistics,
         y_true=y_true,
@@ -332,7 +332,7 @@ def multilabel(
         unit=unit,
         by=by,
         nulls=nulls,
-        metrics=[*VOLUME, *sets, *micro, *_macro(RATIOS), *OF_LABELS, *shown] if metrics is None else metrics,
+        metrics=[*VOLUME, *sets, *MICRO, *MACRO, *OF_LABELS, *shown] if metrics is None else metrics,
         max_groups=max_groups,
         overflow=overflow,
     )
@@ -355,7 +355,7 @@ def regression(
     max_groups: int | None = MAX_GROUPS,
     overflow: Literal["raise", "other"] = "raise",
 ) -> Accumulator:
-    """An accumulator for regression. Errors are predictions minus true values.
+    """Create an accumulator for regression. Errors are predictions minus true values.
 
     Args:
         y_true: True values, finite numbers.
@@ -365,8 +365,8 @@ def regression(
             correlation.
         by: Group columns: names or Polars expressions.
         nulls: ``"raise"`` to reject nulls and NaN, or ``"drop"`` to drop and count such rows.
-        families: Additional losses, which take a logarithm or a power per row: ``"log"`` (for MSLE), ``"log_cosh"``,
-            ``"poisson"``, ``"gamma"``, ``"tweedie"``.
+        families: Additional losses, each of which computes a logarithm or a power per row: ``"log"`` (for MSLE),
+            ``"log_cosh"``, ``"poisson"``, ``"gamma"``, ``"tweedie"``.
         power: Power of the Tweedie deviance.
         capacity: Maximum number of bins of the error histogram. Defaults to 16,384, or 4,096 per group with ``by``.
         atoms: Errors shared by many rows (point masses).
@@ -422,13 +422,13 @@ def predictions(
     max_groups: int | None = MAX_GROUPS,
     overflow: Literal["raise", "other"] = "raise",
 ) -> Accumulator:
-    """An accumulator for predictions without labels: volume, null rate, scores, and predicted positives.
+    """Create an accumulator for predictions without labels: volume, null rate, scores, and predicted positives.
 
     Rows with a null are dropped and counted, so ``dropped_rate`` is the null rate of each group.
 
     Args:
         y_score: Score of the positive class, or a mapping of model names to scores. In the real domain, any number.
-        y_pred: Predicted labels, counted instead of thresholds.
+        y_pred: Predicted labels. Predicted positives are then counted from them, instead of thresholds.
         sample_weight: Column of the row weights.
         unit: Column that identifies correlated rows, such as a user ID. Confidence intervals account for the
             correlation.
@@ -436,7 +436,7 @@ def predictions(
         positive: Positive label of ``y_pred``. All others are negative.
         negative: Negative label. Any third label then raises an error.
         nulls: ``"drop"`` to drop and count rows with nulls or NaN, or ``"raise"`` to reject them.
-        thresholds: Decision thresholds on the score. Defaults to 0.5, or 0 in the real domain; empty for none.
+        thresholds: Decision thresholds on the score. Defaults to 0.5, or 0 in the real domain. Pass ``()`` for none.
         domain: ``"probability"`` for scores in [0, 1], or ``"real"`` for margins, forecasts, and other numbers.
         capacity: Maximum number of bins of the histogram. Defaults to 16,384, or 4,096 per group with ``by``.
         atoms: Scores shared by many rows (point masses).
@@ -507,7 +507,7 @@ def _thresholds(given: Sequence[float] | None, domain: Domain) -> tuple[float, .
 
 
 def _require_probabilities(name: str, thresholds: Sequence[float], *advice: Part) -> None:
-    """Reject thresholds that are no probabilities, except infinite ones, which come from ROC curves."""
+    """Reject thresholds that are not probabilities, except infinite ones, which come from ROC curves."""
     beyond = [t for t in thresholds if isinstance(t, int | float) and (t < 0 or t > 1) and abs(t) != inf]
     if beyond:
         range_of = f" must be between 0 and 1 for probabilities, got {beyond[0]}."
@@ -520,5 +520,4 @@ def _bins(given: int | None, by: Column | Sequence[Column], default: int) -> int
     return given if given is not None else CAPACITY_OF_A_GROUP if grouped else default
 
 
-def _macro(names: Sequence[str]) -> list[str]:
-    return [f"{name}(average=macro)" for name in names]
+publish("streammetrics", binary, multiclass, multilabel, predictions, regression)

@@ -14,13 +14,15 @@ import polars as pl
 import polars.selectors as cs
 
 from streammetrics.aligned import aligned
-from streammetrics.decimals import beside, bound, bounds, compared, interval, listed, said
-from streammetrics.frame import ESTIMATE, KEPT
+from streammetrics.decimals import beside, bound, bounds, compared, interval, listed, percentage, said
+from streammetrics.frame import FEW_OF_A_CLASS, INCOMPLETE, KEPT, ON_THESE_ROWS, keys_of, of_labels_once, told_apart
 
 LONGEST = 40  # groups, or rows of a metric
 BESIDE = 4  # groups that can be columns
 PIPED = 120  # characters of a line in files and pipes
 FEW = 5  # values in a sentence
+COMPLETE = "Rules with an alarm check complete periods. Newer windows count once their period is complete."
+WHOLE = "\u00a0to\u00a0"  # between the ends of an interval that is not broken
 UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that control a terminal, change the direction of text, or cannot be encoded."""
 
@@ -83,7 +85,7 @@ def few(values: Iterable[object]) -> str:
 
 
 def shown_of(size: int, most: int = LONGEST) -> int:
-    """Return how many of some rows to show: never all but one, since a line would say that one more follows.
+    """Return how many of some rows to show: never all but one, since that row takes no more room than a note.
 
     >>> shown_of(40), shown_of(41), shown_of(42)
     (40, 41, 40)
@@ -92,7 +94,7 @@ def shown_of(size: int, most: int = LONGEST) -> int:
 
 
 def without_awkward(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with text in place of bytes and durations, for which CSV and JSON have no form.
+    """The frame with text instead of bytes and durations, which CSV and JSON cannot represent.
 
     >>> without_awkward(pl.DataFrame({"country": [b"DE"], "rows": [2]})).row(0)
     ("b'DE'", 2)
@@ -125,33 +127,54 @@ def where(keys: pl.DataFrame, by: Sequence[str]) -> pl.Expr:
     return pl.concat_str(texts, separator=", ", ignore_nulls=True) if texts else pl.lit("")
 
 
-def render(frame: pl.DataFrame, by: list[str], width: int | None = None, defaults: Sequence[str] = ()) -> str:
+def render(
+    frame: pl.DataFrame, by: list[str], width: int | None = None, defaults: Sequence[str] = (), more: str = ""
+) -> str:
     """Return a report's frame as text: one metric per line, or one row per group, threshold, or label.
 
     Args:
         frame: The frame of a report.
         by: Its group columns.
-        width: The most characters of a line. If metrics do not fit, few groups become columns. Otherwise metrics follow
-            in further tables. With groups, they are only named, but not without a limit, as in files.
-        defaults: Metrics with the options that their names in the frame do not have.
+        width: Maximum line length. If metrics do not fit, few groups become columns. Otherwise, metrics follow in
+            further tables, or with groups are only named. Defaults to no limit, as in files.
+        defaults: Names of metrics with default options that their names in the frame do not mention.
+        more: How to see the groups that the text omits.
     """
-    kept = [c for c in frame.columns if c not in (*by, *ESTIMATE)]
-    several = [c for c in kept if frame[c].drop_nulls().n_unique() > 1]
-    shown = _segments(frame, by, several, width) if by else "\n\n".join(_by_key(frame, several, width))
+    frame = of_labels_once(frame)
+    several = [c for c in told_apart(frame) if c not in by]
+    shown = _segments(frame, by, several, width, more) if by else "\n\n".join(_by_key(frame, several, width))
     options = [filled(f"Default options: {', '.join(defaults)}.", width)] if defaults else []
-    return "\n".join([shown, *only_threshold(frame, width), *options])
+    return "\n".join([shown, *_undefined(frame, several, by, width), *only_threshold(frame, width), *options])
+
+
+def _undefined(frame: pl.DataFrame, several: Sequence[str], by: Sequence[str], width: int | None) -> Iterator[str]:
+    """A sentence on why values of tables without notes are undefined."""
+    tables = frame if by else frame.filter(pl.any_horizontal(pl.col(several).is_not_null()) if several else False)
+    notes = tables.filter(pl.col("value").is_null())["note"].cast(pl.String).str.strip_prefix("undefined: ")
+    reasons = notes.drop_nulls().str.split("; ").explode().unique(maintain_order=True).to_list()
+    if reasons:
+        most = shown_of(len(reasons), FEW)
+        more = [f"and {len(reasons) - most:,} more reasons"] if len(reasons) > most else []
+        told = "; ".join([*reasons[:most], *more])
+        yield filled(escaped(f"Undefined values (–): {told}."), width)
 
 
 def only_threshold(frame: pl.DataFrame, width: int | None = None) -> list[str]:
-    """Return a sentence with the only threshold of a frame, which no column says; none for several thresholds."""
+    """Return a sentence that names the threshold of a frame, if there is only one."""
     thresholds = frame["threshold"].drop_nulls().unique().to_list() if "threshold" in frame.columns else []
     return [filled(f"Scores of at least {t:g} count as positive.", width) for t in thresholds if len(thresholds) == 1]
 
 
-def differences(frame: pl.DataFrame, by: Sequence[str] = (), note: str | None = None, width: int | None = None) -> str:
+def differences(
+    frame: pl.DataFrame,
+    by: Sequence[str] = (),
+    note: str | None = None,
+    width: int | None = None,
+    names: tuple[str, str] = ("a", "b"),
+) -> str:
     """Return the frame of a comparison as text: one row per group and metric; of many groups, those with a better side.
 
-    The note is below the table.
+    ``names`` are those of both sides. The note is below the table.
     """
     more = 0
     if by:
@@ -159,10 +182,10 @@ def differences(frame: pl.DataFrame, by: Sequence[str] = (), note: str | None = 
         foremost = groups.sort("better", descending=True, maintain_order=True).head(shown_of(groups.height))
         more = groups.height - foremost.height
         frame = frame.join(foremost, on=by, how="semi", nulls_equal=True, maintain_order="left")
-    columns = ("metric", "a", "b", "difference", "lower", "upper", "ci_lower", "ci_upper", "better", "note")
-    kept = [c for c in frame.columns if c not in columns]
-    keys = tuple(c for c in kept if c in by or frame[c].drop_nulls().n_unique() > 1)
-    header = (*keys, "metric", "a", "b", "b - a", "bound", "interval", "better", "note")
+    apart = told_apart(frame)
+    keys = tuple(c for c in keys_of(frame) if c in by or c in apart)
+    sides = dict(zip(("a", "b"), names, strict=True))
+    header = (*keys, "metric", *names, "{1} - {0}".format(*names), "bound", "interval", "better", "note")
     cells = [
         (
             *("" if r[k] is None and k not in by else cell(r[k]) for k in keys),
@@ -170,12 +193,12 @@ def differences(frame: pl.DataFrame, by: Sequence[str] = (), note: str | None = 
             *compared(r),
             bound(r["difference"], r["lower"], r["upper"]),
             interval(r.get("ci_lower"), r.get("ci_upper")),
-            r["better"] or "",
-            r.get("note") or "",
+            sides.get(r["better"], r["better"] or ""),
+            noted(r.get("note"), sides),
         )
         for r in rows(frame)
     ]
-    shown = [i for i, name in enumerate(header) if name not in header[-3:] or any(row[i] for row in cells)]
+    shown = [i for i in range(len(header)) if i < len(header) - 3 or any(row[i] for row in cells)]
     left = tuple(place for place, i in enumerate(shown) if i <= len(keys) or i > len(keys) + 3)
     shown_cells = [tuple(row[i] for i in shown) for row in (header, *cells)]
     lines = _align(shown_cells[0], shown_cells[1:], left, width)
@@ -183,15 +206,20 @@ def differences(frame: pl.DataFrame, by: Sequence[str] = (), note: str | None = 
     return "\n".join([*lines, *only_threshold(frame, width), *([filled(note, width)] if note else [])])
 
 
+def noted(note: str | None, names: Mapping[str, str]) -> str:
+    """Return a note of a comparison with the name of its side.
+
+    >>> noted("b on these rows; could be chance", {"a": "old", "b": "new"})
+    'new on these rows; could be chance'
+    """
+    side, _, rest = (note or "").partition(" ")
+    return f"{names[side]} {rest}" if side in names else note or ""
+
+
 def drifts(frame: pl.DataFrame, note: str | None = None, width: int | None = None) -> str:
     """Return the frame of a drift as text: one row per group and distribution, one column per measure.
 
-    Intervals follow the values in brackets.
-
-    Args:
-        frame: The frame of a drift.
-        note: Sentences below the table.
-        width: The most characters of a line.
+    Intervals follow the values in brackets, and are not broken.
     """
     keys = frame.columns[: frame.columns.index("measure")]
     measures = frame["measure"].unique(maintain_order=True).to_list()
@@ -199,8 +227,11 @@ def drifts(frame: pl.DataFrame, note: str | None = None, width: int | None = Non
     shown = frame.head(shown_of(every) * len(measures))
     columns = [listed(list(rows(shown.filter(measure=measure)))) for measure in measures]
     groups = rows(shown.select(keys).unique(maintain_order=True))
-    cells = [(*map(cell, group.values()), *values) for group, *values in zip(groups, *columns, strict=True)]
-    lines = _align((*keys, *measures), cells, tuple(range(len(keys))), width)
+    cells = [
+        (*map(cell, group.values()), *(value.replace(" to ", WHOLE) for value in values))
+        for group, *values in zip(groups, *columns, strict=True)
+    ]
+    lines = [line.replace(WHOLE, " to ") for line in _align((*keys, *measures), cells, tuple(range(len(keys))), width)]
     if every > len(cells):
         lines.append(f"… and {every - len(cells):,} more rows")
     lines += [filled(note, width)] if note else []
@@ -215,8 +246,8 @@ def slices(frame: pl.DataFrame, width: int | None = None) -> str:
             r["slice"],
             *(beside(r[c], r["ci_lower"], r["ci_upper"]) for c in ("value", "rest", "difference")),
             interval(r["ci_lower"], r["ci_upper"]),
-            *(f"{r['rows']:,}", f"{r['share_of_rows']:.1%}"),
-            "" if r["excess_loss"] is None else f"{r['excess_loss']:.1%}",
+            *(f"{r['rows']:,}", percentage(r["share_of_rows"])),
+            "" if r["excess_loss"] is None else percentage(r["excess_loss"]),
         )
         for r in rows(frame.head(shown_of(frame.height)))
     ]
@@ -244,8 +275,8 @@ def plain(frame: pl.DataFrame, width: int | None = None) -> str:
 def findings(frame: pl.DataFrame, width: int | None = None, by: Collection[str] = ()) -> str:
     """Return verdicts as text: one row per requirement and group; of many, only those that do not hold, failures first.
 
-    The frame is that of `streammetrics.check`, or the verdicts on the requirements of a report. If all rows have only
-    one and the same of the group columns ``by``, it is the header of its values.
+    The frame is that of `streammetrics.check`, or the verdicts on the requirements of a report. If all rows have the
+    same single group column of ``by``, its name is the header of their places.
     """
     header = ("rule", "windows", "where", "value", "bound", "interval", "verdict")
     failing, holding = frame, frame.clear()  # if all rows fit
@@ -276,11 +307,13 @@ def findings(frame: pl.DataFrame, width: int | None = None, by: Collection[str] 
     for every, part, what in zip((failing, holding), parts, ("do not hold", "hold"), strict=True):
         if every.height > part.height:
             lines.append(f"… and {every.height - part.height:,} more that {what}")
+    if frame["note"].str.contains(INCOMPLETE, literal=True).any():
+        lines.append(filled(COMPLETE, width))
     return "\n".join(lines)
 
 
 def _only_column(places: Sequence[str], by: Collection[str]) -> str | None:
-    """The group column of all places in words, if they have the same one and no other key.
+    """The group column of all places, if they have the same one and no other key.
 
     >>> _only_column(["day 3", "day 4"], ["day"]), _only_column(["day 3", "day 4, threshold 0.5"], ["day"])
     ('day', None)
@@ -308,51 +341,40 @@ def ranges(row: Mapping[str, Any]) -> Iterator[str]:
 
 
 def verdict(row: Mapping[str, Any]) -> str:
-    """Return a verdict with its remarks.
+    """Return a verdict with its severity, if it is only a warning, and its remarks.
 
     >>> verdict({"verdict": "undefined", "value": None, "note": "undefined: no rows"})
     'undefined: no rows'
     >>> verdict({"verdict": "too few rows", "value": 0.5, "note": "no interval: biased; on these rows"})
     'too few rows'
     """
-    return ": ".join([row["verdict"], *filter(None, [", ".join(_remarks(row))])])
+    warns = " (severity warn)" * (row.get("severity") == "warn" and row["verdict"] != "holds")
+    return ": ".join([row["verdict"] + warns, *filter(None, [", ".join(_remarks(row))])])
 
 
 def _remarks(row: Mapping[str, Any]) -> Iterator[str]:
-    """Remarks after a verdict: both ends of a change, start and evidence of an alarm, the note, if only a warning."""
+    """Remarks after a verdict: both ends of a change, start and evidence of an alarm, the note."""
     if row.get("reference") is not None and row["value"] is not None:
         ends = row.get("ci_lower"), row.get("ci_upper")
         yield "from " + " to ".join(beside(x, *ends) for x in (row["reference"], row["reference"] + row["value"]))
     if row.get("since") is not None:
-        yield f"since {row['since']}, e-value {evidence(row['e_value'])}"
+        yield f"evidence since {row['since']}, e-value {evidence(row['e_value'])}"
     if row["note"] and (row["value"] is None or row["verdict"] == "undefined"):
         yield row["note"].removeprefix("undefined: ")
     if on_these_rows(row) and row["verdict"] != "too few rows":
-        yield "on these rows"
-    if few := too_few(row):
-        yield few
-    if row.get("severity") == "warn" and row["verdict"] != "holds":
-        yield "a warning"
+        yield ON_THESE_ROWS
+    if undecided(row):
+        yield FEW_OF_A_CLASS
 
 
 def on_these_rows(row: Mapping[str, Any]) -> bool:
-    """Whether a verdict ignores sampling, because its metric has no interval; not of counts, which need none.
-
-    >>> on_these_rows({"note": "no interval: biased; on these rows"}), on_these_rows({"note": None})
-    (True, False)
-    """
-    note = row["note"] or ""
-    return note.endswith("on these rows") and "a count" not in note
+    """Whether a verdict ignores sampling, because its metric has no interval."""
+    return ON_THESE_ROWS in (row["note"] or "")
 
 
-def too_few(row: Mapping[str, Any]) -> str:
-    """Why a verdict is open although there is no interval; empty if it is open for another reason.
-
-    >>> too_few({"verdict": "open", "note": "no interval: too few rows of a class"})
-    'too few rows of a class'
-    """
-    without, _, why = (row["note"] or "").partition("no interval: ")
-    return why if row["verdict"] == "open" and not without and not on_these_rows(row) else ""
+def undecided(row: Mapping[str, Any]) -> bool:
+    """Whether a verdict is open because a class has too few rows for an interval."""
+    return row["verdict"] == "open" and FEW_OF_A_CLASS in (row["note"] or "")
 
 
 def evidence(e_value: float) -> str:
@@ -371,7 +393,7 @@ def _by_key(frame: pl.DataFrame, keys: list[str], width: int | None) -> Iterator
         return
     for known, part in frame.group_by([pl.col(key).is_not_null() for key in keys], maintain_order=True):
         of_part = [key for key, own in zip(keys, known, strict=True) if own]
-        yield _segments(part, of_part, [], width, groups=False) if of_part else _list(part, width)
+        yield _segments(part, of_part, [], width) if of_part else _list(part, width)
 
 
 def _list(frame: pl.DataFrame, width: int | None) -> str:
@@ -385,7 +407,9 @@ def _list(frame: pl.DataFrame, width: int | None) -> str:
     return "\n".join(_align(tuple(columns), cells, (0, *range(2, len(columns))), width))
 
 
-def _segments(frame: pl.DataFrame, by: list[str], keys: list[str], width: int | None, groups: bool = True) -> str:
+def _segments(frame: pl.DataFrame, by: list[str], keys: list[str], width: int | None, more: str | None = None) -> str:
+    """The frame as a table of groups, or of thresholds or labels if ``more`` is None."""
+    groups = more is not None
     metrics: dict[str, dict[str, list[dict[str, Any]]]] = {}  # rows by keys, which can differ between groups
     numbers: dict[tuple[object, ...], dict[str, str]] = {}
     every = frame.select(by).unique(maintain_order=True)
@@ -414,15 +438,18 @@ def _segments(frame: pl.DataFrame, by: list[str], keys: list[str], width: int | 
         start += fitting - len(by)
     lines = ["\n\n".join(tables)]
     if every.height > len(cells):
-        lines.append(f"… and {every.height - len(cells):,} more {'groups' if groups else 'rows'}")
+        omitted = f"… and {every.height - len(cells):,} more {'groups' if groups else 'rows'}"
+        lines.append(filled(f"{omitted}. {more}" if more else omitted, width))
     if len(header) > start:
-        more = len(header) - start
-        lines.append(filled(f"… and {more} more metric{'s' if more > 1 else ''}: {', '.join(header[start:])}", width))
+        names = header[start:]
+        lines.append(
+            filled(f"… and {len(names)} more metric{'s' if len(names) > 1 else ''}: {', '.join(names)}", width)
+        )
     return "\n".join(lines)
 
 
 def _beside(header: tuple[str, ...], cells: list[tuple[str, ...]], by: int, width: int | None) -> list[str]:
-    """Few groups as columns and metrics as rows, if only these fit; otherwise empty."""
+    """Few groups as columns and metrics as rows, if only this fits; otherwise empty."""
     whole, lines = [header, *cells], list(zip(header, *cells, strict=True))
     turned = [tuple(map(", ".join, zip(*lines[:by], strict=True))), *lines[by:]]
     fitting = [_columns_within(width or PIPED, table) == len(table[0]) for table in (whole, turned)]

@@ -11,6 +11,7 @@ import polars as pl
 
 from streammetrics.errors import SpecificationError
 from streammetrics.system.foreign import translated
+from streammetrics.system.forks import require_threads
 
 CLOCK = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3_600 * 10**9}  # in nanoseconds
 CALENDAR = {"d": 1, "w": 7, "mo": 31, "q": 92, "y": 366}  # in days, at most
@@ -37,38 +38,29 @@ def moment(given: date | str, zone: str | None = None) -> datetime | None:
 
 
 def instant(given: date | str, zone: str | None) -> datetime:
-    """Return a time to compare with columns of a time zone, or with columns that have none.
-
-    Raises:
-        SpecificationError: If the value is not a time, or has a time zone although the columns have none.
-    """
+    """Return a time to compare with columns of a time zone, or with columns that have none."""
     found = moment(given, zone)
     if found is None:
         raise SpecificationError(f"Cannot read {given!r} as a time. Pass a date, a datetime, or an ISO 8601 string.")
     if found.tzinfo and zone is None:
-        raise SpecificationError(f"{given!r} has a time zone, but the windows have none.")
+        raise SpecificationError(f"{given!r} has a time zone, but the windows have none. Omit it.")
     return found
 
 
 def earlier(times: pl.Series, length: str) -> pl.Series:
     """Return dates or times moved back by a duration.
 
-    Raises:
-        SpecificationError: If the text is not a duration.
-
     >>> earlier(pl.Series([date(2026, 1, 31)]), "1w").item()
     datetime.date(2026, 1, 24)
     """
     require_length(length)
+    require_threads()
     with translated(SpecificationError, f"Duration {length!r} cannot be used with this column"):
         return times.dt.offset_by(f"-{length}")
 
 
 def require_length(length: str) -> None:
     """Reject invalid durations, and durations with which Polars overflows silently.
-
-    Raises:
-        SpecificationError: If the value is invalid.
 
     >>> require_length("1d12h")
     >>> require_length("9999999999s")  # doctest: +ELLIPSIS

@@ -11,7 +11,7 @@ import streammetrics as sm
 from streammetrics.history.alarms import blocks, detect
 from streammetrics.history.evidence import ROWS, TOTAL, log_e_values
 from streammetrics.metrics.ranking import roc_auc
-from streammetrics.uncertainty import auc_intervals
+from streammetrics.uncertainty.auc import auc_intervals
 from streammetrics.uncertainty.evalues import discoveries, log_e_value, log_e_value_of_share
 
 FIRST = date(2026, 1, 1)
@@ -125,7 +125,7 @@ def test_an_alarm_is_raised_once_and_ends(tmp_path):
     assert all(row["since"] == ("2026-01-16" if raised else None) for row, raised in zip(found, alarm, strict=True))
     assert found[2]["e_value"] >= 365.25
     assert [row["passes"] for row in found] == [not raised for raised in alarm]
-    assert "breached: since 2026-01-16, e-value " in str(findings[2])
+    assert "breached: evidence since 2026-01-16, e-value " in str(findings[2])
 
 
 def test_evidence_is_that_of_the_stored_windows(tmp_path):
@@ -200,7 +200,14 @@ def test_a_segment_that_vanishes_stays_in_alarm(tmp_path):
 def test_weeks_of_days_and_days_of_hours(tmp_path):
     shares = [0.85] * 28 + [0.6] * 14
     store = history(tmp_path, shop(shares, rows=60), sm.binary(y_true="y", y_score="p", by="day"))
-    found = sm.check(store, sm.Rule("accuracy >= 0.8", over="1w", alarm="1 per year")).frame.row(0, named=True)
+    rule = sm.Rule("accuracy >= 0.8", over="1w", alarm="1 per year")
+    whole = sm.check(store, rule)
+    assert str(whole).endswith(
+        "\nRules with an alarm check complete periods. Newer windows count once their period is complete."
+    )
+    assert "complete periods" not in str(sm.check(store, rule, until="2026-02-09"))
+    found = whole.frame.row(0, named=True)
+    assert found["note"] == "newer windows are in an incomplete period"
     assert (found["verdict"], found["since"]) == ("breached", "2026-01-26")
     assert found["windows"] == "2026-02-02 to 2026-02-08"  # the week that is whole
     assert found["e_value"] >= 365.25 / 7

@@ -11,7 +11,7 @@ from streammetrics.decimals import bound, bounds, interval
 HEADER = ("rule", "windows", "value", "verdict")
 ROWS = [
     ("psi(of='y_score') <= 0.05 against 28d before", "2026-01-24 to 2026-01-30", "0.001", "holds"),
-    ("enough: roc_auc >= 0.7", "2026-01-30", "0.8901", "too few rows: a warning"),
+    ("enough: roc_auc >= 0.7", "2026-01-30", "0.8901", "too few rows (severity warn)"),
     ("roc_auc >= 0.7", "", "–", "undefined: no negatives"),
 ]
 

@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 import streammetrics as sm
+from streammetrics.engines import duckdb, ray, spark
 
 ROWS = {"y": [1, 0, 1, 0] * 500, "p": np.linspace(0, 1, 2000), "g": [1, 1, 2, 2] * 500}
 ACC = sm.binary(y_true="y", y_score="p", by="g").update(ROWS)
@@ -22,6 +23,11 @@ INTEGERS = {
     "rule": lambda n: sm.Rule("roc_auc >= 0.5", min_rows=n),
     "workers": lambda n: sm.evaluate(iter([ROWS]), ACC.empty(), workers=n),
     "max_groups": lambda n: sm.binary(y_true="y", y_score="p", max_groups=n),
+}
+SOURCES = {
+    "relation= must be a DuckDB relation, such as duckdb.sql(query)": duckdb,
+    "df= must be a Spark data frame": spark,
+    "dataset= must be a Ray dataset": ray,
 }
 LEVELS = {
     "violations": lambda level: REPORT.violations("roc_auc >= 0.4", confidence=level),
@@ -62,7 +68,7 @@ def test_what_open_verdicts_do(given):
         REPORT.violations("roc_auc >= 0.4", open=given)
 
 
-@pytest.mark.parametrize("given", [*WRONG, None, "ab", ("a",), ("a", "b", "c"), ("a", 1), pl.Series(["a", "b"])])
+@pytest.mark.parametrize("given", [*WRONG, "ab", ("a",), ("a", "b", "c"), ("a", 1), pl.Series(["a", "b"])])
 def test_names_of_both_sides(given, tmp_path):
     with pytest.raises(sm.SpecificationError, match="names= must be two strings, got"):
         sm.compare(ACC, ACC).save_html(tmp_path / "page.html", names=given)
@@ -71,3 +77,10 @@ def test_names_of_both_sides(given, tmp_path):
 def test_the_highest_confidence_level_has_an_interval():
     widest, usual = (ACC.rollup().finalize(confidence=level)["accuracy"] for level in (np.nextafter(1, 0), 0.95))
     assert widest.ci_lower < usual.ci_lower < usual.ci_upper < widest.ci_upper
+
+
+@pytest.mark.parametrize("message", SOURCES)
+def test_sources_of_engines(message):
+    with pytest.raises(sm.SourceError) as raised:
+        SOURCES[message].evaluate("select 1", ACC)
+    assert str(raised.value) == f"{message}, got str."

@@ -120,11 +120,11 @@ def test_average_precision_is_exact_where_bins_hold_one_value():
 @pytest.mark.parametrize("seed", range(3))
 def test_no_order_has_a_better_threshold_than_the_operating_point_promises(seed, where):
     bins = random_bins(seed, most=100)
-    cases = order_cases(with_low(table_of(bins)), weighted=False)
-    points = threshold_table(with_low(all_rankings(bins)), ["ranking"]).filter(CONSTRAINTS[where])
-    values = points.select("ranking", **{metric.name: at_thresholds(metric, COUNTS) for metric in OBJECTIVES})
+    cases = order_cases(with_low(table_of(bins)).with_columns(group=pl.lit(0)), weighted=False)
+    points = threshold_table(with_low(all_rankings(bins)).rename({"ranking": "group"})).filter(CONSTRAINTS[where])
+    values = points.select("group", **{metric.name: at_thresholds(metric, COUNTS) for metric in OBJECTIVES})
     best = {metric: pl.max if metric.better == "high" else pl.min for metric in OBJECTIVES}
-    truth = values.group_by("ranking").agg(best[metric](metric.name) for metric in OBJECTIVES)
+    truth = values.group_by("group").agg(best[metric](metric.name) for metric in OBJECTIVES)
     for metric in OBJECTIVES:
         goal = "maximize" if metric.better == "high" else "minimize"
         found = operating_point(cases, **{goal: metric}, where=where).row(0, named=True)

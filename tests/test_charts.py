@@ -268,19 +268,20 @@ def test_calibration_in_bins_of_equal_size(report):
 
 
 def test_only_none_and_all_rows_are_0_and_100_percent():
-    sides = {"actual": ["n", "n", "p", "p"], "predicted": ["n", "p", "n", "p"]}
-    found = charts.confusion(pl.DataFrame({**sides, "count": [199_944, 56, 0, 129]}))
-    assert layer(found, "cell")["text"].to_list() == [">99.9%", "<0.1%", "0.0%", "100.0%"]
+    rows = {"y": ["n"] * 200_000 + ["p"] * 129, "z": ["n"] * 199_944 + ["p"] * (56 + 129)}
+    found = charts.confusion(sm.multiclass(y_true="y", y_pred="z").update(rows).finalize())
+    assert layer(found, "cell")["text"].to_list() == ["99.972%", "0.028%", "0%", "100%"]
     assert found.x.names == ("n", "p")
 
 
 def test_dots_at_the_end_of_an_axis_are_whole_and_those_beyond_are_not_drawn():
-    bins = {"mean_score": [0.0, 0.5, 1.0, 1.2], "observed_rate": [0.0, 0.5, 1.0, 1.0], "weight": [9.0] * 4}
-    picture = charts.calibration(pl.DataFrame(bins | {"lowest": [0.0, 0.2, 0.7, 1.0], "highest": [0.2, 0.7, 1.0, 1.3]}))
+    places = pl.DataFrame({"series": ["all rows"] * 4, "x": [0.0, 0.5, 1.0, 1.2], "y": [0.0, 0.5, 1.0, 1.0]})
+    dots = charts.Layer("dot", places.with_columns(text=pl.lit("a bin")))
+    picture = charts.Picture("Dots", charts.Axis("x"), charts.Axis("y"), [dots], ("all rows",))
     for explore, drawn in ((False, 3), (True, 4)):
         [dots] = (
             part
-            for part in charts.for_page(picture, explore)["vconcat"][0]["layer"]
+            for part in charts.for_page(picture, explore)["layer"]
             if part["mark"]["type"] == "point" and part["mark"].get("filled")
         )
         assert dots["mark"]["clip"] == explore
@@ -363,7 +364,7 @@ def test_the_best_models_are_named(forecasts):
         said = r"lowest median absolute errors: [\d.]+ \(near\), [\d.]+ \(far\)"
         assert re.fullmatch(said, kind(forecasts).subtitle)
     same = rng.normal(0, 1, 2_000)
-    assert "too close to call" in charts.rec(regression(a=same, b=same)).subtitle
+    assert "order not certified" in charts.rec(regression(a=same, b=same)).subtitle
 
 
 @pytest.mark.parametrize(("kind", "along"), [("error_cdf", "value"), ("rec", "tolerance")])
@@ -412,10 +413,42 @@ def test_groups_without_a_value_are_counted():
     place = pl.int_range(pl.len()) % 41
     many = binary(by=pl.when("y").then(place % 40).otherwise(place).alias("g"))  # 40 has no positives
     every, worst = (chart(many, "roc_auc") for chart in (charts.caterpillar, charts.segments))
-    assert every.title == "roc_auc of 40 of 41 groups by g"
+    assert every.title == "ROC AUC of 40 of 41 groups by g"
     assert "the 20 worst of 41" in worst.subtitle
     assert every.caption.endswith(" Undefined in 1 group.")
     assert worst.caption.endswith(" Undefined in 1 group.")
+
+
+def test_the_area_of_a_curve_is_told_with_its_confidence_level(report):
+    assert re.fullmatch(r"AUC 0\.\d+ \(0\.\d+ to 0\.\d+, 95% confidence\)", charts.roc(report).subtitle)
+
+
+def test_groups_without_an_interval_are_told():
+    rows = {
+        "y": [1, 0] * 60,
+        "p": [0.9, 0.2, 0.4, 0.6] * 30,
+        "u": [0] * 40 + list(range(80)),
+        "g": ["a"] * 40 + ["b"] * 80,
+    }
+    acc = sm.binary(y_true="y", y_score="p", by="g", unit="u").update(rows)
+    report, some = (of.finalize(confidence=0.95) for of in (acc, acc.filter(pl.col("g") == "b")))
+    sentence = "Dots without a line have no confidence interval."
+    assert sentence in charts.segments(report, "log_loss").caption
+    assert sentence not in charts.segments(some, "log_loss").caption
+
+
+def test_models_of_a_segment_are_below_each_other(models):
+    spec = specification(charts.segments(models, "roc_auc"))
+    assert not any("yOffset" in part["encoding"] for part in spec["layer"])  # of models alone, each has a name
+    acc = sm.binary(y_true="y", y_score={"a": "p", "b": "p"}, by="g")
+    rows = {"y": [1, 0] * 40, "p": [0.9, 0.2, 0.4, 0.6] * 20, "g": ["a", "a", "b", "b"] * 20}
+    spec = specification(charts.segments(acc.update(rows).finalize(confidence=0.95), "roc_auc", "g"))
+    assert [part["encoding"]["yOffset"]["scale"]["domain"] for part in spec["layer"]] == [["a", "b"]] * 2
+
+
+def test_more_than_two_histograms_are_outlines(report, models):
+    assert [part.kind for part in charts.scores(report).layers] == ["band", "line"]
+    assert [part.kind for part in charts.scores(models).layers] == ["line"]
 
 
 def test_seasons_keep_their_order_and_names_lose_what_they_share():
@@ -461,6 +494,13 @@ def test_detection_errors_are_shown_up_to_the_rarest(rare):
     assert picture.y.high > 0.995
     assert "99.9%" not in labels(picture)
     assert "99%" in labels(picture)
+
+
+def test_detection_errors_of_one_group_have_the_axes_of_that_group():
+    groups = DATA.with_columns(g=pl.lit("mixed")), pl.DataFrame({"y": [0, 1, 0], "p": [0.1, 0.5, 0.9], "g": "few"})
+    acc = sm.binary(y_true="y", y_score="p", by="g").update(pl.concat(groups, how="diagonal_relaxed"))
+    shown, alone = charts.det(acc.finalize(), g="few"), charts.det(acc.filter(pl.col("g") == "few").finalize())
+    assert (shown.x, shown.y) == (alone.x, alone.y)
 
 
 @pytest.mark.parametrize("kind", ["roc", "pr", "calibration", "quantile_calibration", "scores"])
@@ -514,10 +554,14 @@ def test_over_time(segmented):
     assert layer(picture, "line")["y"].to_list() == rows["value"].to_list()
     assert charts.over_time(segmented, "roc_auc").series == ("DE", "FR", "US")
     assert labels(picture)[:5] == ["28 Jan", "29 Jan", "30 Jan", "31 Jan", "01 Feb"]
-    with pytest.raises(sm.ReportError, match="Pass window= to select"):
+    fix = r"Convert dates that are text: .*pl\.col\('day'\)\.str\.to_date\(\)"
+    with pytest.raises(sm.ReportError, match=f"requires a Date or Datetime group column. {fix}"):
         charts.over_time(segmented.rollup("g"), "roc_auc")
-    with pytest.raises(sm.ReportError, match="must be Date or Datetime for a time axis"):
+    with pytest.raises(sm.ReportError, match=f"must be Date or Datetime for a time axis, got String. {fix}"):
         charts.over_time(segmented, "roc_auc", "g")
+    two = binary(by=["day", pl.col("day").cast(pl.Datetime).alias("time")])
+    with pytest.raises(sm.ReportError, match=r"Pass window= to select .*: day, time\."):
+        charts.over_time(two, "roc_auc")
 
 
 def test_keys_choose_groups_and_the_largest_are_taken(segmented):
@@ -544,7 +588,6 @@ def test_of_many_labels_those_with_the_most_positives_are_taken():
         picture = getattr(charts, kind)(report)
         assert picture.series == largest
         assert "6 of 8 labels, those with the most positives" in picture.subtitle
-    assert charts.roc(report.curve("roc")).series == largest
     picture = charts.scores(report)
     assert picture.series == tuple(f"{a} · {b}" for b in ("negatives", "positives") for a in ("a", "b", "technical"))
     assert "3 of 8 labels, those with the most positives" in picture.subtitle
@@ -576,27 +619,17 @@ def test_a_model_without_errors_has_no_detection_error_tradeoff():
     assert not charts.det(binary()).empty
 
 
-def test_curve_frames_are_drawn_and_laid_over_one_another(report, forecasts):
-    old, new = (report.curve("roc").with_columns(version=pl.lit(v)) for v in ("old", "new"))
-    assert charts.roc(pl.concat([old, new])).series == ("old", "new")
-    assert charts.scores(report.curve("scores")).series == ("negatives", "positives")
-    assert not charts.calibration(report.curve("calibration")).empty
-    assert charts.rec(forecasts.curve("rec")).series == ("near", "far")
-    assert charts.confusion(pl.DataFrame({"actual": ["a"], "predicted": ["a"], "count": [1]})).y.names == ("a",)
-    for wrong in (charts.roc, charts.scores, charts.rec, charts.errors, charts.confusion):
-        with pytest.raises(sm.ReportError, match="column"):
-            wrong(pl.DataFrame({"x": [1]}))
-
-
 def test_reports_are_laid_over_one_another(report, models):
     both = charts.Together({"coarse": report, "fine": binary()})
     assert charts.roc(both).series == ("coarse", "fine")
+    assert charts.roc(both).legend == ""  # the names say what they are
+    assert charts.scores(both).legend == "actual class"
     assert set(charts.segments(both, "roc_auc").y.names) == {"coarse", "fine"}
     with pytest.raises(sm.ReportError, match="group columns differ"):
         charts.Together({"a": report, "b": models})
 
 
-@pytest.mark.parametrize("name", ["weight", "share", "predicted", "gain"])
+@pytest.mark.parametrize("name", ["weight", "share", "predicted", "gain", "report"])
 def test_groups_are_told_apart_whatever_their_column_is_called(name):
     data = DATA.head(200).with_columns(pl.Series(["light", "heavy"] * 100).alias(name))
     report = sm.binary(y_true="y", y_score="p", by=name).update(data).finalize()
@@ -726,10 +759,10 @@ def test_a_threshold_of_another_type_is_refused(report):
 def test_groups_of_rare_types_are_segments(values):
     rows = {"y": [1, 0] * 2, "p": [0.1, 0.2, 0.3, 0.4], "g": [v for v in values for _ in range(2)]}
     report = sm.binary(y_true="y", y_score="p", by="g").update(rows).finalize()
-    with pytest.raises(sm.ReportError, match="Date and Datetime group columns: none"):
+    with pytest.raises(sm.ReportError, match="requires a Date or Datetime group column"):
         report.plot.over_time("accuracy")
     assert str(values[0]) in charts.segments(report, "accuracy").y.names
-    assert "roc_auc by " in page(report)
+    assert "ROC AUC by " in page(report)
 
 
 @pytest.mark.thorough

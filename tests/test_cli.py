@@ -142,6 +142,25 @@ def test_a_label_that_never_occurs_is_told(tmp_path):
     assert "Warning: every row has the positive label churned." in run(*evaluate, "churned", "--where", "p > 0.5")
 
 
+def test_labels_that_count_as_negative_are_named(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("y,code,p\npaid,1,0.9\nn/a,0,0.2\ndefault,1,0.7\n,0,0.1\n")
+    evaluate = ["evaluate", path, "--y-score", "p", "--nulls", "drop", "--metric", "rows"]
+    found = run(*evaluate, "--y-true", "y", "--positive", "default")
+    assert "Note: Labels other than 'default' count as negative: 'n/a', 'paid'. To reject a third label" in found
+    assert "Note" not in run(*evaluate, "--y-true", "y", "--positive", "default", "--where", "y <> 'n/a'")
+    assert "Note" not in run(*evaluate, "--y-true", "code", "--positive", 1)
+
+
+def test_an_evaluation_that_drops_all_rows_is_told(tmp_path):
+    pl.DataFrame({"y": [1, 0], "p": [None, None], "w": [0, 0]}).write_parquet(tmp_path / "a.parquet")
+    evaluate = ["evaluate", tmp_path / "a.parquet", "--y-true", "y"]
+    warning = "Warning: All 2 rows were dropped, because of nulls or weights of 0.\n"
+    assert warning in run(*evaluate, "--y-score", "p", "--nulls", "drop")
+    assert warning in run(*evaluate, "--y-pred", "y", "--sample-weight", "w")
+    assert "Warning" not in run(*evaluate, "--y-pred", "y")
+
+
 def test_predictions_without_labels(folder):
     found = run("evaluate", folder / "days", "--task", "predictions", "--y-score", "p_click", "--format", "csv")
     expected = sm.evaluate(folder / "days", sm.predictions(y_score="p_click")).frame
@@ -149,6 +168,8 @@ def test_predictions_without_labels(folder):
     assert "predictions does not accept --y-true" in run(
         "evaluate", folder / "days", "--task", "predictions", *COLUMNS, code=2
     )
+    scores = run("evaluate", folder / "days", "--task", "regression", *COLUMNS, code=2)
+    assert "regression does not accept --y-score. Pass --y-pred." in scores
     assert "regression requires --y-true" in run("evaluate", folder / "days", "--task", "regression", code=2)
     assert "binary requires --y-true" in run("evaluate", folder / "days", "--y-score", "p_click", code=2)
 
@@ -160,7 +181,7 @@ def test_thresholds_of_tasks(folder):
     report = sm.evaluate(folder / "days", task)
     assert pl.read_csv(found.encode())["value"].round(9).equals(report.frame["value"].round(9))
     twice = run(*evaluate, "multilabel", "--y-true", "a=clicked", "--threshold", 0.5, code=2)
-    assert "--threshold is one number in --task multilabel, got 2." in twice
+    assert "--threshold accepts one number in --task multilabel, got 2." in twice
     multiclass = run(*evaluate, "multiclass", "--y-true", "clicked", code=2)
     assert "--task multiclass does not accept --threshold." in multiclass
 
@@ -172,14 +193,43 @@ def test_expect(folder, tmp_path):
     report, reference = (acc.finalize().rollup("country") for acc in (other, one))
     expected = sm.expect(report, reference, odds=1.5, metrics="roc_auc", confidence=0.9)
     assert pl.read_csv(found.encode())["ci_lower"].round(9).equals(expected.frame["ci_lower"].round(9))
+    *shown, _, said = run("expect", *state, "--odds", 1.5, "--metric", "roc_auc").splitlines()
+    assert said == "In brackets: bounds if odds differ by a factor of at most 1.5."
+    bounds = expected.frame.row(0, named=True)
+    assert f"({bounds['lower']:.2f} to {bounds['upper']:.2f})" in shown[2]
     total = [*state[:3], "--total"]
     whole = sm.expect(other.finalize().rollup(), one.finalize().rollup(), odds=2)
     assert run("expect", *total, "--odds", 2).strip() == str(whole)
+    by_day = run("expect", *state[:3], "--by", "day", "--metric", "expected_positives", "--format", "csv")
+    pooled = sm.expect(other.finalize().rollup("day"), one.finalize().rollup(), metrics="expected_positives")
+    assert pl.read_csv(by_day.encode())["value"].round(6).equals(pooled.frame["value"].round(6))
     needed = whole.needed_odds(other.finalize().rollup())
     told = pl.read_csv(run("expect", *total, "--needed", "--format", "csv").encode())
     assert told["needed_odds"].round(6).equals(needed["needed_odds"].round(6))
     assert "needed_odds" in run("expect", *total, "--needed", "--metric", "f1")
     assert "--odds must be a number of at least 1" in run("expect", *total, "--odds", 0.5, code=2)
+
+
+def test_groups_of_weeks(folder):
+    clicks = ["evaluate", folder / "days", "--y-true", "clicked", "--y-score", "p_click", "--metric", "rows"]
+    told = run(*clicks, "--by", "DATE_TRUNC('week', day) AS week", code=2)
+    assert "For weeks, write DATE(STRFTIME(DATE(day), '%G-%V-1'), '%G-%V-%u') AS week." in told
+    weeks = pl.read_csv(
+        run(*clicks, "--by", "DATE(STRFTIME(day, '%G-%V-1'), '%G-%V-%u') AS week", "--format", "csv").encode()
+    )
+    assert {date.fromisoformat(week).weekday() for week in weeks["week"]} == {0}
+
+
+def test_metrics_are_listed_with_their_options(folder, tmp_path):
+    assert len(run("metrics", "--format", "csv").splitlines()) > 100
+    run("metrics", folder / "state", "--format", "parquet", "-o", tmp_path / "metrics")
+    names, meanings = pl.read_parquet(tmp_path / "metrics")
+    report = sm.Accumulator.load(folder / "state").finalize()
+    assert all(name in report for name in names)
+    assert {"roc_auc", "fbeta(beta=1)", "recall_at_fpr(fpr=0.01)"} <= set(names)
+    assert names.is_unique().all()
+    assert not names.str.starts_with("mae").any()
+    assert meanings[names.index_of("accuracy")] == "Share of rows predicted correctly. Higher is better."
 
 
 def test_drift(folder):
@@ -212,7 +262,10 @@ def test_check_decides_in_every_group(folder):
     assert [line.split()[-1] for line in lines[2:]] == ["holds", "holds"]
     _, _, *failing, last = run("check", folder / "state", "--require", "roc_auc>=0.99", code=1).splitlines()
     assert len(failing) == 6
-    assert last == "Failing: 6 of 6"
+    assert last == "Failing: 6 of 6. To check all groups together, add --total."
+    both = ["--require", "roc_auc>=0.99", "--require", "ece<=0"]
+    assert run("check", folder / "state", *both, "--total", code=1).splitlines()[-1] == "Failing: 2 of 2"
+    assert run("check", folder / "state", *both, "--by", "country", code=1).splitlines()[-1] == "Failing: 12 of 12"
     assert failing[0].startswith("roc_auc >= 0.99  BR       0.")
     with_threshold = run("check", folder / "state", "--require", "roc_auc>=0.3", "--require", "recall>=0").splitlines()
     assert with_threshold[0].split() == ["rule", "where", "value", "bound", "verdict"]
@@ -224,11 +277,13 @@ def test_check_of_many_groups_shows_those_that_do_not_hold(tmp_path):
     rows = {"y": [0, 1] * 60, "p": [0.1, 0.9] * 60, "g": [i // 2 for i in range(120)]}
     rows["p"][-1] = 0.05
     sm.binary(y_true="y", y_score="p", by="g").update(rows).save(tmp_path / "many.state")
+    shown = run("show", tmp_path / "many.state", "--metric", "rows")
+    assert shown.endswith("… and 20 more groups. Read all of them with --format csv, or the worst first with --sort.\n")
     check = ["check", tmp_path / "many.state", "--require"]
     assert run(*check, "rows >= 2") == "All 60 hold.\n"
     _, _, failing, others, last = run(*check, "roc_auc >= 0.5", code=1).splitlines()
     assert failing.split() == ["roc_auc", ">=", "0.5", "59", "0", "exact", "breached"]
-    assert (others, last) == ("… and 59 more that hold", "Failing: 1 of 60")
+    assert (others, last) == ("… and 59 more that hold", "Failing: 1 of 60. To check all groups together, add --total.")
 
 
 def test_check_with_a_confidence_level_is_open_where_rows_do_not_suffice(folder):
@@ -281,7 +336,7 @@ def test_first_errors_say_what_to_type(folder):
     evaluate = ["evaluate", folder / "days"]
     assert "requires --y-true. Columns of the files: 'day', " in run(*evaluate, code=2)
     two = run(*evaluate, "--y-true", "clicked", "--y-score", "new=p_click", "--y-score", "p_click", code=2)
-    assert "name=column for each of several columns, such as a=p_click." in two
+    assert "name=column for each of several columns, with the name of the model or label, such as a=p_click." in two
     assert "second state or --models A B, to compare two models" in run("compare", folder / "state", code=2)
     assert "--models A B, not both" in run("compare", *[folder / "state"] * 2, "--models", "a", "b", code=2)
 
@@ -342,17 +397,27 @@ def test_errors_about_thresholds_say_what_to_type(folder, tmp_path):
     check = ["check", folder / "state", "--require"]
     assert "of precision. Pass --threshold 0.3 separately." in run(*check, "precision(threshold=0.3)>=0.1", code=2)
     assert "of roc_auc. Write partial_auc(max_fpr=0.1)." in run(*check, "roc_auc(max_fpr=0.1)>=0.1", code=2)
+    unused = "--threshold applies to metrics such as precision, but not to 'roc_auc', 'ece'. Omit it."
+    assert unused in run(*check, "roc_auc>=0.1", "--require", "ece<=1", "--threshold", 0.3, code=2)
+    assert "not to 'roc_auc'." in run("show", folder / "state", "--metric", "roc_auc", "--threshold", 0.3, code=2)
+    assert "not to 'roc_auc'." in run("slices", folder / "state", "roc_auc", "--threshold", 0.3, code=2)
+    percent = run("show", folder / "state", "--threshold", 30, code=2)
+    assert percent == "Error: --threshold must be between 0 and 1 for probabilities, got 30.\n"
+    limit = "Error: The limit of roc_auc >= 80 must be between 0 and 1, got 80.\n"
+    assert run(*check, "roc_auc >= 80", code=2) == limit
     page = ["show", folder / "state", "--threshold", "0.3", "--html", tmp_path / "page.html"]
-    assert "Pass either --html or --threshold, not both." in run(*page, code=2)
+    either = "Pass either --html or --threshold, not both. For a page at a threshold, pass it to evaluate."
+    assert either in run(*page, code=2)
+    assert "--threshold accepts one number in show, got 2." in run(*page[:4], "--threshold", "0.1", code=2)
     run("evaluate", folder / "days", "--y-true", "clicked", "--y-pred", "clicked", "--save", tmp_path / "labels.state")
     missing = run("show", tmp_path / "labels.state", "--threshold", "0.3", code=2)
-    assert "Threshold 0.3 is not stored, and it requires the statistic ScoreHistogram. Thresholds: none." in missing
+    assert "Threshold 0.3 requires the statistic ScoreHistogram, or one of the stored thresholds: none." in missing
     with pytest.raises(sm.MetricError, match=r"'threshold' of precision. Pass threshold=0.3 separately.$"):
         sm.Accumulator.load(folder / "state").finalize(["precision(threshold=0.3)"])
     labels = sm.multilabel(y_true={"a": "y", "b": "y"}, y_score={"a": "p", "b": "p"})
     labels.update({"y": [0, 1], "p": [0.1, 0.9]}).save(tmp_path / "labels.state")
     several = run("show", tmp_path / "labels.state", "--threshold", "0.3", code=2)
-    assert "Reading at a threshold requires a binary task, got the labels 'a', 'b'." in several
+    assert "A threshold requires a binary task, got the labels 'a', 'b'." in several
 
 
 def test_reports_say_which_scores_are_positive(folder):
@@ -377,6 +442,7 @@ def test_reports_say_which_scores_are_positive(folder):
             "Error: Column 'country' must be Boolean or 0/1, got String",
         ),
         (["show", "nowhere"], "Error: Cannot read 'nowhere': file not found"),
+        (["show", "https://host/a.state"], "it is a URL. Download the file, and pass its path."),
         (["check", "{state}", "--require", "roc_auc"], "as a requirement"),
         (["merge", "{state}", "{days}", "-o", "x"], "Error:"),
     ],
@@ -439,7 +505,8 @@ def history(days, two_days):
 def test_a_known_state_is_not_appended_again(days):
     assert run("store", "append", "history", "monday.state").splitlines() == ["monday.state: added"]
     again = run("store", "append", "history", "monday.state", "tuesday.state").splitlines()
-    assert again == ["monday.state: nothing to add", "tuesday.state: added"]
+    known = "monday.state: nothing added, because this batch ID is known. For other rows, pass a new --batch-id."
+    assert again == [known, "tuesday.state: added"]
     assert run("store", "append", "history", "monday.state", "--batch-id", "5 January") == "5 January: added\n"
     windows = sm.MetricStore(days / "history").windows()
     assert windows["rows"].to_list() == [2 * 667, 667]
@@ -462,7 +529,7 @@ def test_a_source_is_appended_up_to_its_offset(days):
     assert run(*append, "--start", 0, "--upto", 667) == "topic/3: added\n"
     assert run(*append, "--upto", 667) == "topic/3: nothing to add\n"
     assert run("store", "offset", "history", "topic/3") == "667\n"
-    assert "the history goes up to 667" in run(*append, "--start", 600, "--upto", 700, code=2)
+    assert "the history ends at offset 667" in run(*append, "--start", 600, "--upto", 700, code=2)
     assert "--upto" in run(*append, code=2)
     assert "--batch-id or --source" in run(*append, "--upto", 800, "--batch-id", "x", code=2)
 
@@ -472,11 +539,16 @@ def test_a_window_is_replaced(days):
     run("store", "append", "history", "monday.state", "--batch-id", "again")
     replace = ["store", "replace", "history", "monday.state", "--window"]
     assert run(*replace, "2026-01-05", "--batch-id", "corrected") == "corrected: replaced\n"
-    assert run(*replace, "2026-01-05", "--batch-id", "corrected") == "corrected: nothing to replace\n"
+    known = "this batch ID is known. For other rows, pass a new --batch-id."
+    assert run(*replace, "2026-01-05", "--batch-id", "corrected") == f"corrected: nothing replaced, because {known}\n"
     assert sm.MetricStore(days / "history").windows()["rows"].to_list() == [667, 667]
     assert "--batch-id" in run(*replace, "2026-01-05", code=2)
     found = run(*replace, "2026-01-06", "--batch-id", "wrong", code=2)
-    assert "6 groups have another window 'day' than the replaced one: '2026-01-05'." in found
+    assert "The state contains '2026-01-05', but the window is 2026-01-06. Pass --window 2026-01-05." in found
+    several = ["store", "replace", "history", "both.state", "--window", "2026-01-05", "--batch-id", "wrong"]
+    sm.Accumulator.load("monday.state", "tuesday.state").save("both.state")
+    told = "The state contains '2026-01-06', but the window is 2026-01-05. Filter the state, or extend the range with"
+    assert f"{told} --until." in run(*several, code=2)
     assert run(*replace, "2026-01-05", "--until", "2026-01-07", "--batch-id", "both") == "both: replaced\n"
     assert sm.MetricStore(days / "history").windows()["rows"].to_list() == [667]
 
@@ -486,6 +558,14 @@ def test_the_window_of_a_history(days):
     assert "'country' must be a group column of type Date" in run(*append, "country", code=2)
     assert run(*append, "day") == "monday.state: added\n"
     assert "The window of the table is 'day', not 'country'" in run(*append, "country", code=2)
+
+
+def test_reports_name_windows_that_the_time_range_cuts(history):
+    weeks = ["store", "report", "history", "--every", "1w", "--metric", "rows"]
+    cut = run(*weeks, "--since", "2026-01-06", "--until", "2026-01-07")
+    assert "Window 2026-01-05 contains only rows since 2026-01-06.\n" in cut
+    assert "Window 2026-01-05 contains only rows before 2026-01-07.\n" in cut
+    assert "contains only" not in run(*weeks, "--since", "2026-01-05", "--until", "2026-01-12")
 
 
 def test_report_equals_the_library(history):
@@ -502,6 +582,12 @@ def test_report_equals_the_library(history):
         row = json.loads(run("store", "report", "history", *ends, *options))[0]
         assert row["value"] == pytest.approx(state.finalize()["log_loss"].value, rel=1e-12)
     assert "interval" in run("store", "report", "history", "--confidence", 0.95)
+    at = ["--metric", "recall", "--threshold", 0.2, "--format", "json"]
+    assert json.loads(run("store", "report", "history", *at))[0]["value"] == (
+        history.query().finalize().get("recall", threshold=0.2).value
+    )
+    unused = run("store", "report", "history", "--metric", "roc_auc", "--threshold", 0.2, code=2)
+    assert "--threshold applies to metrics such as precision, but not to 'roc_auc'. Omit it." in unused
 
 
 @pytest.mark.parametrize("form", ["table", "json", "csv", "parquet"])
@@ -509,7 +595,7 @@ def test_check_exits_with_its_verdict_in_every_format(form, history):
     findings = sm.check(history, sm.read_rules("breached.toml"))
     run("store", "check", "history", "rules.toml", "--format", form, "-o", "found")
     output = run("store", "check", "history", "breached.toml", "--format", form, "-o", "found", code=1)
-    assert output == ""
+    assert output == f"Failing: {(~findings.frame['passes']).sum()} of {findings.frame.height} verdicts, see found\n"
     found = history.uri.parent / "found"
     if form == "table":
         assert found.read_text() == run("store", "check", "history", "breached.toml", code=1) == f"{findings}\n"
@@ -549,6 +635,57 @@ def test_a_time_range_without_windows_is_told(history):
     assert run("store", "page", "history", "--since", "2027-01-01", "-o", "page.html", code=2) == told
 
 
+def test_states_and_rows_that_are_swapped(days, folder):
+    shutil.copy("monday.state", "state.parquet")
+    use = "Read saved states with Accumulator.load or streammetrics show, and histories with MetricStore."
+    assert run("evaluate", "monday.state", *COLUMNS, code=2) == f"Error: Unknown file type: 'monday.state'. {use}\n"
+    assert f"not found. {use} Available columns: " in run("evaluate", "state.parquet", *COLUMNS, code=2)
+    pl.DataFrame({"y": [1]}).write_csv("rows.csv")
+    for rows in ("rows.csv", next((folder / "days").iterdir())):
+        assert run("show", rows, code=2).endswith("To evaluate rows, use evaluate.\n")
+
+
+def test_names_that_are_given_several_times(folder):
+    evaluate = ["evaluate", folder / "days", "--y-true", "clicked", "--y-score"]
+    names = ["a=p_click", "--y-score", "b=p_click", "--y-score", "a=1 - p_click"]
+    assert "The name 'a' is given 2 times. Pass each name once." in run(*evaluate, *names, code=2)
+    by = ["p_click", "--by", "day", "--by", "country", "--by", "country"]
+    assert "--by contains the column 'country' 2 times." in run(*evaluate, *by, code=2)
+    metrics = run("show", folder / "state", "--metric", "recall,precision", code=2)
+    assert metrics == "Error: Cannot read 'recall,precision' as a metric. Pass each metric separately.\n"
+
+
+def test_a_file_is_no_history(days):
+    told = "Error: Cannot read the table at monday.state: a history is a folder, but this is a file.\n"
+    assert run("store", "report", "monday.state", code=2) == told
+    assert run("store", "append", "monday.state", "tuesday.state", code=2) == told
+
+
+def test_limits_of_rules_are_in_the_range_of_their_metric(history):
+    store = sm.MetricStore("history")
+    with pytest.raises(sm.MetricError, match=r"^The limit of roc_auc >= 80 must be between 0 and 1, got 80\.$"):
+        sm.check(store, sm.Rule("roc_auc >= 80"))
+    sm.check(store, [sm.Rule("roc_auc >= -0.02", against="1d"), sm.Rule("rows >= 1e9")])
+
+
+def test_groups_that_differ_are_told_with_the_option(folder):
+    one, other = folder / "monday.state", folder / "state"
+    told = (
+        "Error: The group columns differ: 'day', 'country' and 'country'. Roll both up to the same ones, such as with "
+    )
+    assert run("compare", one, other, code=2) == f"{told}--total.\n"
+    assert run("drift", one, other, code=2).endswith("lacks. Roll both up to the same ones, such as with --total.\n")
+    for command in ("compare", "drift"):
+        run(command, one, other, "--total")
+        run(command, one, other, "--by", "country")
+
+
+@pytest.mark.parametrize("command", [["show"], ["check", "--require", "roc_auc>=0.5"], ["compare", "monday.state"]])
+def test_a_history_is_no_state(command, history):
+    told = run(*command, "history", code=2)
+    assert told == "Error: 'history' is a history, not a saved state. Use MetricStore or streammetrics store report.\n"
+
+
 def test_windows_compact_and_retain(history):
     run("store", "append", "history", "monday.state", "--batch-id", "again")
     before = run("store", "windows", "history").splitlines()
@@ -559,12 +696,14 @@ def test_windows_compact_and_retain(history):
         ["2026-01-06", "6", "667", "6"],
     ]
     report = run("store", "report", "history", "--format", "json")
-    assert run("store", "compact", "history") == "history: 18 parts, now 12\n"
+    assert run("store", "compact", "history") == "history: 18 parts, now 12; 3 files, now 1\n"
     assert run("store", "report", "history", "--format", "json") == report
     assert history.windows()["parts"].to_list() == [6, 6]
+    all_of_them = run("store", "retain", "history", "--since", "2027-01-06", code=2)
+    assert all_of_them == "Error: --since 2027-01-06 would drop all windows of history. Newest window: 2026-01-06.\n"
     assert run("store", "retain", "history", "--since", "2026-01-06") == "history: 2 windows, now 1\n"
     assert [row["day"] for row in json.loads(run("store", "windows", "history", "--format", "json"))] == ["2026-01-06"]
-    assert run("store", "append", "history", "monday.state").endswith("nothing to add\n")
+    assert "this batch ID is known" in run("store", "append", "history", "monday.state")
 
 
 @pytest.mark.parametrize("command", sorted(store_commands.commands))
@@ -723,7 +862,8 @@ def typed(tmp_path):
 
 
 def values(*arguments, metric="positives"):
-    return [row["value"] for row in json.loads(run("evaluate", *arguments, "--metric", metric, "--format", "json"))]
+    given = ["evaluate", *arguments, "--metric", metric, "--format", "json"]
+    return [row["value"] for row in json.loads(CliRunner().invoke(main, [str(a) for a in given]).stdout)]
 
 
 @pytest.mark.parametrize(
@@ -795,7 +935,9 @@ def test_what_is_no_condition(condition, message, tmp_path):
     run(*evaluate, "day > DATE('2026-01-01') AND day < TIMESTAMP '2026-01-31 12:00:00'")
 
 
-@pytest.mark.parametrize("condition", ["g = DE", "g=DE", "q > 0 AND g <> DE", "g in ('FR', DE)", "g IN (DE)"])
+@pytest.mark.parametrize(
+    "condition", ["g = DE", 'g="DE"', 'g == "DE"', "q > 0 AND g <> DE", "g in ('FR', DE)", "g IN (DE)"]
+)
 def test_text_without_quotes_is_told(typed, condition):
     flag = ["--y-true", "flag", "--y-score", "q"]
     found = run("evaluate", typed, *flag, "--where", condition, code=2)
@@ -808,7 +950,7 @@ def test_the_label_is_one_column_or_condition(typed):
     for condition in ("number=1", "number = 1", "coalesce(g, 'none')='DE'"):
         assert values(typed, "--y-true", condition, "--y-score", "1 - q", metric="rows") == [4.0]
     two = ["--y-true", "flag", "--y-true", "number", "--y-score", "q"]
-    assert "--y-true is one column in --task binary, got 2." in run("evaluate", typed, *two, code=2)
+    assert "--y-true accepts one column in --task binary, got 2." in run("evaluate", typed, *two, code=2)
 
 
 def test_texts_that_stand_for_null(typed):

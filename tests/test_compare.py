@@ -37,7 +37,7 @@ def test_sides_without_a_common_group_are_noted():
         sm.binary(y_true="y", y_score="p", by=["day", "g"]).update(rows | {"day": days, "g": ["a", "b"] * 2})
         for days in ([1] * 4, [2] * 4, [1, 1, 2, 2])
     )
-    said = "The two have no group in common. Roll them up to columns whose values they share."
+    said = "The two evaluations have no group in common. Roll both up to columns with common values."
     for found in (sm.compare(one, other, independent=True), sm.compare(one, other), sm.drift(one, other)):
         assert str(found).splitlines()[-1] == said
     for found in (sm.compare(one, both, independent=True), sm.drift(other, both), sm.drift(one.rollup("g"), other)):
@@ -135,7 +135,7 @@ def test_groups_without_rows_and_of_other_types():
     other = sm.regression(y_true="y", y_pred="p", by=pl.col("n").alias("g")).update(rows)
     with pytest.raises(sm.ColumnError, match="'g' has different types"):
         compare(full, other).frame  # noqa: B018
-    with pytest.raises(sm.ReportError, match="group columns differ"):
+    with pytest.raises(sm.ReportError, match=r"group columns differ: .* Roll both up to the same ones"):
         compare(full, regression(rows))
     with pytest.raises(sm.ReportError, match="'better' has a name that comparisons use"):
         compare(*[regression(rows, by=pl.col("g").alias("better"))] * 2)
@@ -360,7 +360,7 @@ def test_reports_are_compared_by_the_metrics_asked_for():
 def test_different_numbers_of_rows_are_told():
     a, b = regression(HAND), regression(pl.DataFrame(HAND).head(3))
     assert compare(a, a).note is None
-    advice = "If their rows are independent, such as those of two days, pass independent=True."
+    advice = "If their rows are independent, such as rows of different days, pass independent=True."
     told = f"The two evaluations have different numbers of rows{{}}. {advice}"
     assert compare(a, b, metrics=["mae"]).note == told.format(": 4 and 3")
     assert str(compare(a, b)).endswith(told.format(": 4 and 3"))
@@ -378,12 +378,33 @@ def test_two_models_of_different_rows_are_told_the_remedy():
     rows = pl.DataFrame({"y": [1, 0] * 40, "p": [0.9, 0.3, 0.6, 0.7] * 20, "q": [None, 0.2, 0.8, 0.4] + [0.5] * 76})
     acc = sm.binary(y_true="y", y_score={"old": "p", "new": "q"}, nulls="drop")
     found = acc.empty().update(rows).finalize(["accuracy"]).compare("old", "new")
-    remedy = "For paired confidence intervals, evaluate only rows that both models have scored: filter out null scores."
+    remedy = "To compare both models on the same rows, with paired confidence intervals, filter out null scores."
     assert found.note == f"The two evaluations have different numbers of rows: 80 and 79. {remedy}"
     assert found.frame["ci_lower"].is_null().all()
+    of_units = sm.binary(y_true="y", y_score={"old": "p", "new": "q"}, nulls="drop", unit="u")
+    of_units.update(rows.with_columns(u=pl.int_range(pl.len()) % 30))
+    with_units = of_units.finalize(["accuracy"]).compare("old", "new")
+    assert with_units.note == found.note
+    assert with_units.frame["ci_lower"].is_null().all()
     both = acc.update(rows.drop_nulls()).finalize(["accuracy"]).compare("old", "new")
     assert both.note is None
     assert both.frame["ci_lower"].is_not_null().all()
+
+
+def test_units_of_different_rows_need_independent():
+    rng = np.random.default_rng(0)
+    p = rng.random(4_000)
+    rows = pl.DataFrame({"y": rng.random(4_000) < p, "p": p, "u": np.arange(4_000) // 4, "g": ["x", "y"] * 2_000})
+    some = rows.filter(pl.col("g").eq("y") | pl.col("y") | (pl.col("p") < 0.4))  # as if these scores were missing
+    task = sm.binary(y_true="y", y_score="p", by="g", unit="u")
+    some = some.with_columns(pl.col("p") ** 2 * pl.Series(rng.uniform(0.5, 1, some.height)))
+    a, b = (task.empty().update(frame).finalize(["roc_auc"]) for frame in (rows, some))
+    found = sm.compare(a, b, confidence=0.95)
+    assert found.frame.select("g", pl.col("ci_lower").is_null(), "better").rows() == [
+        ("x", True, None),
+        ("y", False, "a"),
+    ]
+    assert sm.compare(a, b, confidence=0.95, independent=True).frame["ci_lower"].is_not_null().all()
 
 
 @pytest.mark.parametrize("by", [(), ("g",)])

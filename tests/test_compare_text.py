@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -10,6 +11,7 @@ from click.testing import CliRunner
 
 import streammetrics as sm
 from streammetrics.cli import main
+from streammetrics.report.comparison import as_text, with_names
 
 
 def of_shops(shops, worse=(), rows=200, seed=0, **columns):
@@ -61,6 +63,42 @@ def test_few_metrics_and_few_rows_are_all_shown():
     assert len(re.findall(r"^roc_auc ", without, re.MULTILINE)) == 1
 
 
+def test_the_names_of_models_are_headers_if_they_fit():
+    data = of_shops(3, old=1.0, new=1.2)
+    acc = sm.binary(y_true="clicked", y_score={"old": "old", "gradient boosting": "new"}).update(data)
+    found = sm.compare(acc, models=("old", "gradient boosting"), metrics=["roc_auc", "ece"])
+    header, _, auc, ece, *_ = as_text(found, None, "").splitlines()
+    assert re.split(" {2,}", header)[:4] == ["metric", "old", "gradient boosting", "gradient boosting - old"]
+    assert auc.endswith("gradient boosting")
+    assert "on these rows; no confidence interval" in ece
+    assert "old on" in ece or "gradient boosting on" in ece
+    every = sm.compare(acc, models=("old", "gradient boosting"), confidence=0.95)
+    narrow = as_text(replace(every, names=("model_2026_01_v1", "model_2026_02_v2")), 100, "")
+    assert narrow.splitlines()[0].split()[:6] == ["metric", "a", "b", "b", "-", "a"]
+    assert narrow.splitlines()[-1].startswith("a is model_2026_01_v1, b is model_2026_02_v2.")
+    long = as_text(replace(found, names=("old", "a name of more than twenty characters")), None, "")
+    assert long.endswith("\na is old, b is a name of more than twenty characters.")
+
+
+def test_the_names_of_models_are_headers_of_all_metrics_too():
+    data = of_shops(3, champion=1.0, challenger=1.2)
+    names = ("champion", "challenger")
+    acc = sm.binary(y_true="clicked", y_score={name: name for name in names}).update(data)
+    for width in (100, 120, 160):
+        header = as_text(sm.compare(acc, models=names), width, "").splitlines()[0]
+        assert header.split()[:3] == ["metric", *names]
+
+
+def test_the_frame_for_markdown_has_the_names_of_both_sides():
+    acc = sm.binary(y_true="clicked", y_score={"old": "old", "new": "new"}).update(of_shops(3, old=1.0, new=1.2))
+    found = sm.compare(acc, models=("old", "new"), metrics=["roc_auc", "ece"], confidence=0.95)
+    named = with_names(found)
+    assert [c for c in named.columns if c not in found.frame.columns] == ["old", "new", "new - old"]
+    assert {*named["better"].drop_nulls()} <= {"old", "new", "equal"}
+    assert not named["note"].str.contains("^[ab] ").any()
+    assert with_names(replace(found, names=("metric", "new"))).equals(found.frame)  # which is another column
+
+
 def decimals(number):
     return len(number.partition(".")[2])
 
@@ -74,6 +112,18 @@ def test_both_values_and_their_difference_have_the_same_decimals_as_the_interval
     for _, *values, _, interval in (row[:6] for row in rows):
         numbers = [*values, *(interval.split(" to ") if " to " in interval else [])]
         assert len({decimals(number) for number in numbers}) == 1
+
+
+def test_a_small_difference_can_be_read_beside_its_values():
+    rng = np.random.default_rng(2)
+    y, p = np.arange(400) % 5 == 0, rng.random(400)
+    shifted = np.where(np.arange(400) < 2, 1 - p, p)
+    acc = sm.binary(y_true="y", y_score={"old": "p", "new": "q"}).update({"y": y, "p": p, "q": shifted})
+    text = str(acc.finalize().compare("old", "new", metrics=["log_loss"]))
+    old, new, difference = re.split(r"\s{2,}", text.splitlines()[2])[1:4]
+    assert float(difference) != 0
+    assert len({decimals(number) for number in (old, new, difference)}) == 1
+    assert float(new) - float(old) == pytest.approx(float(difference), abs=1.1 * 10 ** -decimals(difference))
 
 
 @pytest.mark.parametrize("unit", [None, "unit"])
@@ -109,6 +159,18 @@ def test_columns_that_say_nothing_are_left_out():
     assert "threshold" not in bias
 
 
+def test_metrics_that_are_best_at_a_value_name_it():
+    rows = {"y": [1.0, 2.0, 4.0, 8.0], "p": [2.0, 3.0, 5.0, 9.5]}
+    high = sm.regression(y_true="y", y_pred="p").update(rows)
+    low = sm.regression(y_true="y", y_pred="p").update(rows | {"p": [0.5, 2.0, 4.0, 7.0]})
+    shown = str(sm.compare(high, low, metrics=["bias", "mae", "mean_predicted"], independent=True)).splitlines()
+    assert [line.endswith("nearer 0 is better") for line in shown[2:]] == [True, False, False]
+    scores = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1, 0], "p": [0.9, 0.4, 0.6, 0.2]})
+    others = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1, 0], "p": [0.8, 0.4, 0.6, 0.2]})
+    assert "nearer 1 is better" in str(sm.compare(scores, others, metrics=["calibration_ratio"]))
+    assert "nearer" not in str(sm.compare(scores, scores, metrics=["calibration_ratio"]))
+
+
 def test_the_command_line_says_how_to_see_the_other_metrics(tmp_path):
     paths = [str(tmp_path / name) for name in ("one.state", "other.state")]
     for path, seed in zip(paths, (0, 1), strict=True):
@@ -133,3 +195,16 @@ def test_the_group_of_nulls_has_a_name():
     acc = sm.binary(y_true="clicked", y_score="p", by="shop").update(rows)
     text = str(sm.compare(acc, acc, metrics=["roc_auc"]))
     assert re.search("^null +roc_auc", text, re.MULTILINE)
+
+
+def test_differences_that_cannot_have_intervals_say_what_to_do():
+    rows = {"y": [0, 1] * 20, "p": np.linspace(0, 1, 40), "q": np.linspace(0, 1, 40) ** 2, "w": [1.0, 2.0] * 20}
+    one, other = (sm.binary(y_true="y", y_score=p).update(rows) for p in ("p", "q"))
+    assert "pass independent=True. For the same rows, evaluate both models in one pass" in str(sm.compare(one, other))
+    assert sm.compare(one, other, independent=True).note is None
+    models = {"y_true": "y", "y_score": {"old": "p", "new": "q"}}
+    assert sm.binary(**models).update(rows).finalize().compare("old", "new").note is None
+    weighted = sm.binary(**models, sample_weight="w").update(rows).finalize().compare("old", "new")
+    assert weighted.note == (
+        "Differences of weighted rows have confidence intervals only by unit: pass unit= to the evaluation."
+    )

@@ -16,16 +16,12 @@ from streammetrics.metrics.ranking import average_precision
 from streammetrics.reading.intervals import closed, influence
 from streammetrics.rows.folds import fold
 from streammetrics.testing.rows import merged_as_a_tree
-from streammetrics.uncertainty import (
-    auc_intervals,
-    counted,
-    influence_intervals,
-    mad_interval,
-    mean_interval,
-    quantile_interval,
-    sliced,
-    wilson_interval,
-)
+from streammetrics.uncertainty.auc import auc_intervals
+from streammetrics.uncertainty.influence import counted, influence_intervals, sliced
+from streammetrics.uncertainty.means import mean_interval
+from streammetrics.uncertainty.proportions import wilson_interval
+from streammetrics.uncertainty.quantiles import quantile_interval
+from streammetrics.uncertainty.spread import mad_interval
 
 ERRORS = {"y_true": "y", "y_pred": "p"}
 LABELS = {"y_true": "label", "y_score": "score"}
@@ -346,6 +342,19 @@ def test_few_rows_of_a_label_count_in_the_balanced_accuracy(unit):
         assert upper - lower > 2 * (1 - two_of_two) / 3
 
 
+def test_macro_precision_accounts_for_a_label_that_is_seldom_predicted():
+    """Two rows, both right, do not show that its precision does not vary."""
+    predicted = ["a"] * 60 + ["b"] * 38 + ["c"] * 2
+    actual = ["a"] * 40 + ["b"] * 20 + ["b"] * 28 + ["a"] * 10 + ["c"] * 2
+    acc = sm.multiclass(y_true="y", y_pred="z").update({"y": actual, "z": predicted})
+    lower, upper = limits(acc.finalize(confidence=0.95), "precision(average=macro)")
+    right, rows = np.array([40, 28, 2]), np.array([60, 38, 2])
+    ends = pl.DataFrame({"right": right, "rows": rows}).select(wilson_interval(pl.col("right"), pl.col("rows")))
+    below, above = (np.sqrt(((right / rows - end) ** 2).sum()) / 3 for end in ends.to_numpy().T)
+    mean = (right / rows).mean()
+    assert (lower, upper) == pytest.approx((mean - below, mean + above))
+
+
 def test_with_units_few_rows_of_a_label_have_no_narrow_interval():
     rng, names = np.random.default_rng(0), ["a", "b", "c"]
     labels = np.array(["a"] * 3 + ["b"] * 400 + ["c"] * 600)
@@ -365,9 +374,11 @@ def test_the_reason_for_no_interval_of_many_labels(labels):
     right = rng.random(len(actual)) < 0.5
     predicted = np.where(right, actual, np.tile(np.arange(labels), 20 * labels))
     acc = sm.multiclass(y_true="y", y_pred="p", labels=list(range(labels)))
-    kappa = acc.update({"y": actual, "p": predicted}).finalize(["kappa"], confidence=0.95)["kappa"]
+    report = acc.update({"y": actual, "p": predicted}).finalize(["kappa", "recall(average=macro)"], confidence=0.95)
+    kappa, mean = report["kappa"], report["recall(average=macro)"]
     told = "no interval: more than 600 pairs of labels; pass unit= for a confidence interval"
     assert (kappa.ci_lower is None) == (labels == 25) == (told in kappa.note)
+    assert mean.ci_lower is not None
 
 
 def test_accumulators_of_other_units_do_not_merge():
@@ -412,6 +423,32 @@ def test_the_reason_for_no_interval_of_a_perfect_model():
     exact = sm.regression(y_true="y", y_pred="y").update({"y": score + 1}).finalize(confidence=0.95)
     assert exact["mae"].note == exact["r2"].note == perfect["ks"].note
     assert exact["bias"].note == "no interval: too few rows, or they do not vary"
+    assert exact.rows("ss_res")["note"].item() == "no interval: a sum"
+
+
+@pytest.mark.parametrize("metric", ["baseline_log_loss", "baseline_brier_score", "brier_uncertainty"])
+@pytest.mark.parametrize("unit", [None, "u"])
+def test_metrics_at_their_maximum_for_equal_classes_have_no_interval(metric, unit):
+    """Of nearly equal classes, no sample reaches the maximum, so an interval around its value would miss it."""
+    found = sm.binary(**LABELS, unit=unit).update(data()).finalize([metric], confidence=0.95)[metric]
+    assert found.note == "no interval: at its maximum if classes are equally large"
+
+
+@pytest.mark.parametrize(("metric", "least"), [("partial_auc(max_fpr=0.1)", 200), ("recall_at_fpr(fpr=0.1)", 500)])
+@pytest.mark.parametrize("unit", [None, "unit"])
+def test_only_negatives_up_to_the_level_count_as_rows_of_their_class(metric, least, unit):
+    """With fewer, intervals are too narrow: those of 25 negatives contain the true partial AUC in 79% of samples."""
+    rng = np.random.default_rng(0)
+    for negatives, known in ((least // 3, False), (least * 4, True)):
+        label = np.arange(negatives + 300) >= negatives
+        rows = {"label": label, "a": rng.normal(label), "b": rng.normal(label), "unit": np.arange(len(label))}
+        scores = {"y_true": "label", "y_score": {"a": "a", "b": "b"}}
+        report = sm.binary(**scores, domain="real", unit=unit).update(rows).finalize([metric], confidence=0.95)
+        found = report.get(metric, model="a")
+        assert (found.ci_lower is not None) == known, found
+        assert known or found.note.startswith("no interval: too few")
+        difference = report.compare("a", "b", metrics=[metric]).frame
+        assert difference["ci_lower"].is_not_null().item() == known
 
 
 def test_few_units():

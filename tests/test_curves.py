@@ -8,71 +8,65 @@ from sklearn import metrics as sk
 from streammetrics.errors import MetricError
 from streammetrics.metrics.ranking import pr_auc
 from streammetrics.metrics.ratios import cost
-from streammetrics.reading.curves import (
-    det_curve,
-    lift_curve,
-    operating_point,
-    pr_curve,
-    roc_curve,
-    threshold_table,
-)
+from streammetrics.reading.curves import CURVES, curve, operating_point, threshold_table
 
-FIVE_ROWS = pl.DataFrame({"low": [0.2, 0.3, 0.5, 0.6, 0.7], "neg": [0, 0, 1, 1, 0], "pos": [1, 1, 0, 0, 1]})
-GROUPS = pl.concat([FIVE_ROWS.with_columns(day=pl.lit(day)) for day in ("tue", "mon")])
+BINS = {"low": [0.2, 0.3, 0.5, 0.6, 0.7], "neg": [0, 0, 1, 1, 0], "pos": [1, 1, 0, 0, 1]}
+FIVE_ROWS = pl.DataFrame({"group": [0] * 5, **BINS})
+GROUPS = pl.concat([FIVE_ROWS.with_columns(group=pl.lit(number)) for number in (1, 0)])
 LABEL, SCORE = [1, 1, 1, 0, 0], [0.3, 0.2, 0.7, 0.6, 0.5]
 
 
 def point(table=FIVE_ROWS, **options):
-    return operating_point({"tied": table}, **options).row(0, named=True)
+    return operating_point({"tied": table}, **options).drop("group").row(0, named=True)
 
 
 def test_threshold_table():
     assert threshold_table(FIVE_ROWS).rows() == [
-        (math.inf, 0, 0, 3, 2),
-        (0.7, 1, 0, 2, 2),
-        (0.6, 1, 1, 2, 1),
-        (0.5, 1, 2, 2, 0),
-        (0.3, 2, 2, 1, 0),
-        (0.2, 3, 2, 0, 0),
+        (0, math.inf, 0, 0, 3, 2),
+        (0, 0.7, 1, 0, 2, 2),
+        (0, 0.6, 1, 1, 2, 1),
+        (0, 0.5, 1, 2, 2, 0),
+        (0, 0.3, 2, 2, 1, 0),
+        (0, 0.2, 3, 2, 0, 0),
     ]
 
 
 def test_groups_keep_their_order():
-    table = threshold_table(GROUPS, ["day"])
-    assert table["day"].to_list() == ["tue"] * 6 + ["mon"] * 6
-    assert table.filter(day="mon").drop("day").equals(threshold_table(FIVE_ROWS))
-    assert operating_point({"tied": GROUPS}, ["day"], maximize="f1")["day"].to_list() == ["tue", "mon"]
+    table = threshold_table(GROUPS)
+    assert table["group"].to_list() == [1] * 6 + [0] * 6
+    assert table.filter(group=0).equals(threshold_table(FIVE_ROWS))
+    assert operating_point({"tied": GROUPS}, maximize="f1")["group"].to_list() == [1, 0]
 
 
 def test_roc_curve_equals_scikit_learn():
     fpr, tpr, thresholds = sk.roc_curve(LABEL, SCORE, drop_intermediate=False)
-    curve = roc_curve(FIVE_ROWS)
-    assert curve["fpr"].to_list() == pytest.approx(fpr)
-    assert curve["recall"].to_list() == pytest.approx(tpr)
-    assert curve["threshold"].to_list() == thresholds.tolist()
+    found = curve("roc", FIVE_ROWS)
+    assert found["fpr"].to_list() == pytest.approx(fpr)
+    assert found["recall"].to_list() == pytest.approx(tpr)
+    assert found["threshold"].to_list() == thresholds.tolist()
 
 
 def test_pr_curve_equals_scikit_learn():
     precision, recall, _ = sk.precision_recall_curve(LABEL, SCORE)
-    curve = pr_curve(FIVE_ROWS)
-    assert curve["recall"].to_list() == pytest.approx(recall[::-1])
-    assert curve["precision"][0] is None
-    assert curve["precision"][1:].to_list() == pytest.approx(precision[-2::-1])
+    found = curve("pr", FIVE_ROWS)
+    assert found["recall"].to_list() == pytest.approx(recall[::-1])
+    assert found["precision"][0] is None
+    assert found["precision"][1:].to_list() == pytest.approx(precision[-2::-1])
 
 
 def test_det_curve_equals_scikit_learn():
     fpr, fnr, _ = sk.det_curve(LABEL, SCORE, drop_intermediate=False)
-    curve = det_curve(FIVE_ROWS)
-    inner = curve.filter(pl.col("threshold").is_in([0.7, 0.6, 0.5]))
+    found = curve("det", FIVE_ROWS)
+    inner = found.filter(pl.col("threshold").is_in([0.7, 0.6, 0.5]))
     ours = set(zip(inner["fpr"].to_list(), inner["fnr"].round(12).to_list(), strict=True))
     assert ours <= set(zip(fpr.tolist(), fnr.round(12).tolist(), strict=True))
 
 
 def test_lift_curve():
-    curve = lift_curve(FIVE_ROWS)
-    assert curve["targeted"].to_list() == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 1])
-    assert curve["gain"].to_list() == pytest.approx([0, 1 / 3, 1 / 3, 1 / 3, 2 / 3, 1])
-    assert curve["lift"].to_list() == [None, *map(pytest.approx, (5 / 3, 5 / 6, 5 / 9, 5 / 6, 1))]
+    found = curve("lift", FIVE_ROWS)
+    assert found["targeted"].to_list() == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 1])
+    assert found["gain"].to_list() == pytest.approx([0, 1 / 3, 1 / 3, 1 / 3, 2 / 3, 1])
+    assert found["lift"].to_list() == [None, *map(pytest.approx, (5 / 3, 5 / 6, 5 / 9, 5 / 6, 1))]
 
 
 def test_pr_auc_is_the_area_below_the_interpolation_of_davis_and_goadrich():
@@ -84,10 +78,9 @@ def test_pr_auc_is_the_area_below_the_interpolation_of_davis_and_goadrich():
     assert pr_auc(FIVE_ROWS["neg"], FIVE_ROWS["pos"]) == pytest.approx(area, rel=1e-6)
 
 
-@pytest.mark.parametrize("curve", [threshold_table, roc_curve, pr_curve, det_curve, lift_curve])
-def test_without_rows_only_the_end_is_left(curve):
-    assert curve(FIVE_ROWS.clear())["threshold"].to_list() == [math.inf]
-    assert curve(GROUPS.clear(), ["day"]).is_empty()
+@pytest.mark.parametrize("kind", CURVES)
+def test_without_rows_a_curve_has_no_points(kind):
+    assert curve(kind, FIVE_ROWS.clear()).is_empty()
 
 
 def test_operating_points():
@@ -106,12 +99,12 @@ def test_of_equal_thresholds_the_highest_is_taken():
 
 def test_nothing_meets_the_constraints():
     assert set(point(maximize="f1", where="recall > 0.9 and fpr < 0.5").values()) == {None}
-    assert point(FIVE_ROWS.clear(), maximize="f1")["value"] is None
+    assert operating_point({"tied": FIVE_ROWS.clear()}, maximize="f1").is_empty()
 
 
 def test_a_single_class_has_no_best_mcc():
     assert point(FIVE_ROWS.with_columns(pos=0), maximize="mcc")["value"] is None
-    assert point(FIVE_ROWS.with_columns(low=0.5).group_by("low").sum(), maximize="mcc")["value"] == 0
+    assert point(FIVE_ROWS.with_columns(low=0.5).group_by("group", "low").sum(), maximize="mcc")["value"] == 0
 
 
 @pytest.mark.parametrize(
@@ -119,8 +112,8 @@ def test_a_single_class_has_no_best_mcc():
     [
         ({}, "either maximize= or minimize="),
         ({"maximize": "f1", "minimize": "cost"}, "either maximize= or minimize="),
-        ({"maximize": "predicted_positive_rate"}, "neither better"),
-        ({"minimize": "recall"}, "better when high"),
+        ({"maximize": "predicted_positive_rate"}, "no preferred direction"),
+        ({"minimize": "recall"}, "better when high. Pass maximize="),
         ({"maximize": "roc_auc"}, "cannot be computed from"),
         ({"maximize": "f1", "where": "fpr = 0.1"}, "as a requirement"),
         ({"maximize": "f1", "where": "fpr <= low"}, "as a requirement"),

@@ -1,5 +1,7 @@
 """Files that cannot be read: which one, why, and the fix."""
 
+import re
+
 import polars as pl
 import pytest
 from click.testing import CliRunner
@@ -65,7 +67,7 @@ def test_a_bad_line_of_a_csv_file(lines, expected, folder):
     assert message("b.csv", "a.csv").startswith(f"Cannot read a.csv: {expected}")
 
 
-@pytest.mark.parametrize("line", [b'{"y":1,"p":x}\n', b'{"y":1,"p"', b"[1]\n"])
+@pytest.mark.parametrize("line", [b'{"y":1,"p":x}\n', b'{"y":1,"p"', b"[1]\n", b'{"y":1 "p":2}\n'])
 def test_a_bad_line_of_an_ndjson_file(line, folder):
     content = PAIR.write_ndjson().encode()
     (folder / "a.ndjson").write_bytes(content + line)
@@ -86,15 +88,58 @@ def test_ndjson_that_is_not_json(content, expected, folder):
     assert message("a.ndjson") == f"Cannot read a.ndjson: {expected}"
 
 
+@pytest.mark.parametrize(
+    ("value", "shown", "dtype"), [('"0.3"', "'0.3'", "Float64"), ("true", "True", "Float64"), ('"no"', "'no'", "Int64")]
+)
+def test_ndjson_with_several_types_in_a_column(value, shown, dtype, folder):
+    line = '{"k":"0.3","y":%s,"p":%s}\n' % ((value, 0.3) if dtype == "Int64" else (1, value))
+    (folder / "a.ndjson").write_text('{"k":"no","y":1,"p":0.5}\n' * 100_000 + line)
+    column = "column 'y'" if dtype == "Int64" else "column 'p'"
+    expected = f"line 100001 has {shown} in {column}, which is {dtype} in the first rows. Write values of one type."
+    assert message("a.ndjson") == f"Cannot read a.ndjson: {expected}"
+
+
+def test_ndjson_with_text_among_numbers(folder):
+    evaluate = ["evaluate", "a.ndjson", "--y-true", "y", "--y-score"]
+    (folder / "a.ndjson").write_text('{"y":1,"p":0.5}\n{"y":0,"p":"0.2"}\n{"y":0,"p":"n/a"}\n')
+    found = CliRunner().invoke(main, [*evaluate, "p"]).output
+    assert "not a number in 1 of 3 rows (first: 'n/a' at row 2 (line 3) of a.ndjson)" in found
+    (folder / "a.ndjson").write_text('{"y":1,"p":0.5}\n{"y":0,"p":"0.2"}\n')
+    found = CliRunner().invoke(main, [*evaluate, "p"]).output
+    assert found == "Error: Column 'p' must be numeric, got String. Cast it: CAST(p AS DOUBLE) in SQL.\n"
+    assert CliRunner().invoke(main, [*evaluate, "CAST(p AS DOUBLE)"]).exit_code == 0
+
+
+def test_numbers_of_ndjson_can_become_floats(folder):
+    (folder / "a.ndjson").write_text('{"y":1,"p":1}\n' * 1_000 + '{"y":0,"p":0.5}\n')
+    assert sm.evaluate("a.ndjson", sm.binary(y_true="y", y_score="p"))["rows"].value == 1_001
+
+
 def test_utf_16(folder):
     (folder / "a.csv").write_text(PAIR.write_csv(), encoding="utf-16")
     assert message("a.csv") == "'a.csv' is UTF-16. Convert it to UTF-8, such as with iconv -f utf-16 -t utf-8."
 
 
+def test_lines_that_end_in_carriage_returns(folder):
+    (folder / "a.csv").write_bytes(b"y,p\r1,0.9\r0,0.2\r")
+    assert message("a.csv") == r"The lines of 'a.csv' end in \r. Convert the file, such as with tr '\r' '\n'."
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_blank_lines_before_the_header(end, folder):
+    for name, rows in (("a.csv", ["1;0.9", "0;0.2"] * 50), ("b.csv", [])):
+        (folder / name).write_bytes("".join(line + end for line in ["", "", "y;p", *rows]).encode())
+    assert sm.evaluate(["a.csv", "b.csv"], sm.binary(y_true="y", y_score="p"))["rows"].value == 100
+    (folder / "a.csv").write_bytes(b"\ny;p\n1;0.9\n1;2;3\n")
+    assert "line 4 has 3 fields, but the header has 2." in message("a.csv")
+
+
 def test_csv_files_of_a_header_alone_do_not_change_the_types_of_others():
     put("a.csv", PAIR.clear()), put("b.csv"), put("c.csv", PAIR.clear())
     assert sm.evaluate(["a.csv", "b.csv", "c.csv"], sm.binary(y_true="y", y_score="p"))["rows"].value == 100
-    assert message("a.csv", "c.csv") == "The source has no rows."
+    assert message("a.csv", "c.csv") == "No rows in 'a.csv', 'c.csv'."
+    with pytest.raises(sm.SourceError, match=r"^No rows in the source\.$"):
+        sm.evaluate(PAIR.clear(), sm.binary(y_true="y", y_score="p"))
     put("c.csv", PAIR.clear().rename({"p": "q"}))
     assert "its columns differ from b.csv ('q' instead of 'p')" in message("b.csv", "c.csv")
 
@@ -129,6 +174,16 @@ def test_numbers_of_different_widths_are_read_in_any_order(types, folder):
     for paths in ([one, other], [other, one]):
         report = sm.evaluate([f"{path}/a.parquet" for path in paths], sm.binary(y_true="y", y_score="p", by="day"))
         assert report.rollup().get("rows").value == 200
+
+
+def test_integers_and_floats_in_one_column():
+    paths = [put("a.parquet"), put("b.parquet", PAIR.cast({"y": pl.Float64}))]
+    told = message(*paths)
+    assert told.startswith("Cannot read b.parquet: its columns differ from a.parquet ('y' is Float64 instead of Int64)")
+    fix = re.search(r"In Python, pass (.*)\.$", told)
+    report = sm.evaluate(eval(fix[1], {"polars": pl, "paths": paths}), sm.binary(y_true="y", y_score="p"))
+    assert report["rows"].value == 200
+    assert "Int64 instead of Float64). In Python, pass polars.concat" in message(*paths[::-1])
 
 
 def test_widths_differ_in_arrow_files():

@@ -1,6 +1,7 @@
 """Errors of the command line about columns and rows of a file, each with a fix that works."""
 
 import shlex
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -63,6 +64,56 @@ def test_dates_of_unknown_format(folder):
     advice = "the format of the dates is unknown. Pass it, such as DATE(month, '%Y-%m') in SQL"
     assert advice in evaluate(*by_month, "DATE(month)", code=2)
     assert evaluate(*by_month, "DATE(month, '%Y-%m')").startswith("2025-12-01")
+
+
+def test_scores_that_are_passed_as_labels(folder):
+    write()
+    churned = ("--y-true", "signup_channel", "--positive", "web", "--y-pred", "model_score")
+    message = evaluate(*churned, code=2)
+    assert message.endswith("it is Float64. Pass a label of that type, or a column of scores as --y-score.")
+
+
+def test_days_of_times(folder):
+    times = pl.datetime_range(pl.datetime(2026, 1, 5), pl.datetime(2026, 1, 6), "1h", closed="left", eager=True)
+    rows = pl.DataFrame({"y": [0, 1] * 12, "p": [0.2, 0.7] * 12, "time": times})
+    rows.write_parquet("times.parquet")
+    rows.with_columns(pl.col("time").dt.to_string("iso:strict")).write_csv("times.csv")
+    by_day = ("--y-true", "y", "--y-score", "p", "--metric", "rows", "--by")
+    for file, works, failing in (
+        ("times.parquet", "CAST(time AS DATE)", ("DATE(time)",)),
+        ("times.csv", "DATE(LEFT(time, 10))", ("DATE(time)", "CAST(time AS DATE)", "CAST(time AS TIMESTAMP)")),
+    ):
+        assert evaluate(*by_day, f"{works} AS day", file=file).split() == ["2026-01-05", "24"]
+        for wrong in failing:
+            message = evaluate(*by_day, f"{wrong} AS day", file=file, code=2)
+            assert message.startswith("Error: The expression for column 'day' fails: ")
+            assert works in message
+
+
+def test_text_in_expressions(folder):
+    write(dict.fromkeys(range(ROWS), "10,9"))
+    for wrong in ("model_score / 100", "1 - model_score", "CAST(model_score AS DOUBLE) / 100"):
+        message = evaluate("--y-true", "churned", "--y-score", wrong, code=2)
+        assert "model_score is text. Write CAST(model_score AS DOUBLE) in SQL." in message
+        assert "REPLACE(model_score, ',', '.')" in message
+    evaluate("--y-true", "churned", "--y-score", "CAST(REPLACE(model_score, ',', '.') AS DOUBLE) / 100")
+
+
+def test_one_column_for_several_labels(folder):
+    write()
+    message = evaluate("--task", "multiclass", "--y-true", "churned", "--y-score", "model_score", code=2)
+    assert "such as --y-score cat=p_cat, or name one list column with --label set." in message
+    with pytest.raises(sm.SpecificationError, match=r"such as y_score=\{'cat': 'p_cat'\}, or name one list column"):
+        sm.multiclass(y_true="churned", y_score="model_score")
+
+
+def test_american_dates(folder):
+    Path("us.csv").write_text("y,p,d\n1,0.9,03/04/2026\n0,0.1,04/13/2026\n", encoding="utf-8")
+    by_day = ("--y-true", "y", "--y-score", "p", "--metric", "rows", "--by")
+    message = evaluate(*by_day, "DATE(d) AS day", file="us.csv", code=2)
+    assert '["04/13/2026"]. Dates such as 04/03/2026 are read day first.' in message
+    assert "DATE(d, '%m/%d/%Y')" in message
+    assert evaluate(*by_day, "DATE(d, '%m/%d/%Y') AS day", file="us.csv").split() == ["2026-04-13", "1"]
 
 
 def test_metrics_that_the_command_line_cannot_add(folder):
@@ -143,6 +194,13 @@ def test_few_scores_outside_of_0_and_1_are_faulty_rows(name, folder):
     assert "Pass probabilities, or --domain real for margins and other scores." in evaluate(*EVALUATE, code=2)
 
 
+def test_percentages(folder):
+    write({row: f"{row % 1001 / 10}" for row in range(ROWS)})
+    fix = "Pass probabilities, such as model_score / 100 for percentages, or --domain real for margins"
+    assert fix in evaluate(*EVALUATE, code=2)
+    evaluate("--y-true", "churned", "--y-score", "model_score / 100")
+
+
 def test_few_other_labels_are_faulty_rows(folder):
     rows = pl.DataFrame({"y": [0, 1] * 500, "p": [0.2, 0.7] * 500})
     rows.with_columns(y=pl.when(pl.int_range(1_000) == 500).then(2).otherwise("y")).write_csv("two.csv")
@@ -194,6 +252,14 @@ def test_decimal_commas_are_told_with_the_conversion(name, folder):
     assert evaluate("--y-true", "y", "--y-score", converted, "--metric", "rows", file="semi.csv").startswith("rows")
 
 
+def test_percentages_as_text(folder):
+    write({row: f"{row % 100}%" for row in range(ROWS)})
+    message = evaluate(*EVALUATE, code=2)
+    score = "CAST(REPLACE(model_score, '%', '') AS DOUBLE) / 100"
+    assert message.endswith(f"(first: '0%' at row 0 (line 2) of churn.csv). Convert percentages: {score} in SQL.")
+    evaluate(*EVALUATE[:2], "--y-score", score)
+
+
 def test_thousands_separators_are_no_decimal_commas(folder):
     pl.DataFrame({"y": ["1,000", "12,345,678.5", "7"], "z": [1, 2, 3]}).write_csv("amounts.csv")
     task = ("--task", "regression", "--y-pred", "z", "--metric", "rows", "--y-true")
@@ -219,7 +285,7 @@ def test_floats_after_many_integers_do_not_stand_for_null(folder):
     pl.DataFrame({"y": [0, 1] * 60_000, "p": ["0"] * 119_999 + ["0.5"]}).write_csv("p.csv", quote_style="never")
     message = evaluate("--y-true", "y", "--y-score", "p", file="p.csv", code=2)
     first = "(first: '0.5' at row 119999 (line 120001) of p.csv)"
-    assert f"Column 'p' contains a number unlike those of its first 100,000 rows {first}" in message
+    assert f"Column 'p' contains a number of another type than in its first 100,000 rows {first}" in message
     assert message.endswith("In Python, pass polars.scan_csv(schema_overrides={'p': polars.Float64}).")
     read = pl.scan_csv("p.csv", schema_overrides={"p": pl.Float64})
     assert sm.evaluate(read, sm.binary(y_true="y", y_score="p"))["rows"].value == 120_000

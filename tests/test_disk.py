@@ -94,6 +94,21 @@ def test_commits_before_a_checkpoint_are_not_read_again(store):
         store.query()
 
 
+@pytest.mark.parametrize("loss", [LOSSES[name] for name in ("nothing left", "zeros", "half")])
+def test_a_checkpoint_that_was_cut_off_is_told_and_can_be_repaired(loss, store):
+    store.compact()
+    before = store.query().to_bytes()
+    (path,) = Path(store.uri, "_delta_log").glob("*.checkpoint.parquet")
+    path.write_bytes(loss(path.read_bytes()))
+    for step in (store.query, store.compact, lambda: store.append(batch(4), batch_id="4")):
+        with pytest.raises(sm.StateError, match=f"{path.name} is empty or truncated.* Delete it and the file _last_"):
+            step()
+    path.unlink()
+    path.with_name("_last_checkpoint").unlink()
+    assert store.query().to_bytes() == before
+    assert not store.append(batch(3), batch_id="3")
+
+
 @pytest.mark.parametrize("size", [0, 700])
 def test_a_data_file_that_was_cut_off_is_named(size, store, capfd):
     path = next(Path(store.uri).glob("*.parquet"))
@@ -133,6 +148,14 @@ def test_an_append_returns_when_its_files_are_on_the_disk(tmp_path, monkeypatch)
             step()
         files = [path for path in Path(store.uri).rglob("*") if path.name != "_last_checkpoint"]
         assert {path.stat().st_ino for path in [*files, Path(store.uri)]} <= synced
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights")
+def test_a_commit_succeeds_if_another_writer_deletes_its_attempt_at_it(store):
+    attempt = commit(store, 4).with_suffix(".json#1")
+    attempt.symlink_to("deleted")  # listed, and then not found
+    assert store.append(batch(4), batch_id="4")
+    assert store.query().seen == 8
 
 
 @pytest.mark.parametrize("name", ["a[b]", "]", "a|b", "a^b", "a%20b", "a\tb", "a\x7fb", "a\\b"])

@@ -15,6 +15,7 @@ from shares import psi_by_hand, shares_by_hand
 import streammetrics as sm
 from streammetrics.reading import distributions
 from streammetrics.reading.distributions import paired, side_by_side
+from streammetrics.text import drifts
 
 ROUNDING = 1e-12
 KEYS = ("of", "measure")
@@ -320,6 +321,18 @@ def test_print_is_short():
     assert lines[-1] == "… and 60 more rows"
 
 
+def test_intervals_are_not_broken_at_the_end_of_a_line():
+    rng = np.random.default_rng(0)
+    by_region = {"p": rng.random(40_000), "region": ["north", "south"] * 20_000}
+    one, other = (
+        sm.predictions(y_score="p", by="region").update({**by_region, "p": p}) for p in rng.random((2, 40_000))
+    )
+    found = sm.drift(one, other, confidence=0.95)
+    lines = drifts(found.frame, width=100).splitlines()
+    assert len(lines) == 6
+    assert all(line.count("(") == line.count(" to ") == line.count(")") for line in lines)
+
+
 # Windows
 
 
@@ -462,6 +475,12 @@ def test_psi_by_chance_is_as_documented():
     one, other = (acc.empty().update({"p": rng.random(500 * n), "g": np.arange(500).repeat(n)}) for n in (800, 400))
     found = sm.drift(one, other).frame.filter(measure="psi")["value"]
     assert found.mean() == pytest.approx(9 * (1 / 800 + 1 / 400), rel=0.06)
+
+
+def test_scores_come_first():
+    rows = {"y": [0, 1], "p": [0.1, 0.9]}
+    acc = sm.binary(y_true="y", y_score="p").update(rows)
+    assert sm.drift(acc, acc).frame["of"].unique(maintain_order=True).to_list() == ["y_score", "y_true"]
 
 
 def test_a_statistic_of_ones_own_says_what_its_distribution_is_of():

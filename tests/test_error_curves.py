@@ -28,7 +28,7 @@ def at(metric, table, x):
 
 @pytest.mark.parametrize(("curve", "metric", "edge"), CURVES)
 def test_a_curve_is_its_metric_from_each_edge_to_the_next(curve, metric, edge):
-    points = curve(TABLE, ["group"])
+    points = curve(TABLE)
     assert points.columns == ["group", edge, "share", "lower", "upper"]
     assert points["group"].unique(maintain_order=True).to_list() == ["b", "a"]
     for (group,), part in points.group_by("group"):
@@ -54,8 +54,8 @@ def test_every_edge_is_there_once(curve, metric, edge):
 def test_weights_empty_bins_and_no_rows(curve, metric, edge):
     random = np.random.default_rng(0)
     low = np.arange(-20, 20) / 2 + 0.1
-    table = pl.DataFrame({"low": low, "high": low + 0.2, "count": random.random(40)})
-    for x, *row in curve(table).rows():
+    table = pl.DataFrame({"group": [0] * 40, "low": low, "high": low + 0.2, "count": random.random(40)})
+    for _, x, *row in curve(table).rows():
         assert row == pytest.approx(at(metric, table, x), abs=1e-14)
     empty = table.with_columns(count=pl.when(pl.col("low") < 5).then("count").otherwise(0.0))
     assert curve(empty).equals(curve(table.filter(pl.col("low") < 5)))
@@ -64,5 +64,5 @@ def test_weights_empty_bins_and_no_rows(curve, metric, edge):
 
 
 def test_a_bin_around_zero():
-    table = pl.DataFrame({"low": [-1.0], "high": [2.0], "count": [1]})
-    assert rec_curve(table).rows() == [(0, 0.5, 0, 1), (2, 1, 1, 1)]
+    table = pl.DataFrame({"group": [0], "low": [-1.0], "high": [2.0], "count": [1]})
+    assert rec_curve(table).rows() == [(0, 0, 0.5, 0, 1), (0, 2, 1, 1, 1)]

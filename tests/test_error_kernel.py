@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from streammetrics.kernels import Runs
 from streammetrics.kernels import errors as definition
 
 pytestmark = pytest.mark.thorough  # compilation takes a minute
@@ -41,10 +42,15 @@ weighted = pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weig
 pair = pytest.mark.parametrize("pair", PAIRS)
 
 
+def one_run(rows):
+    return Runs(np.array([0, rows]), np.zeros(1, dtype=np.intp))
+
+
 def sums(actual, predicted, group=None, groups=1, weight=None, families=ALL, power=1.5, kernel=definition):
     """The columns by name."""
     arrays = np.asarray(actual, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
-    found = kernel.sum_errors(*arrays, group, groups, weight, families, power)
+    runs = one_run(len(arrays[0])) if group is None else Runs.of(group)
+    found = kernel.sum_errors(*arrays, runs, groups, weight, families, power)
     assert found.shape == (groups, len(definition.MOMENTS) + sum(len(definition.FAMILIES[f]) for f in families))
     return dict(zip(NAMES, found.T, strict=False))
 
@@ -258,10 +264,11 @@ def test_out_of_domain_rows_make_a_sum_nan(family, power, actual, predicted):
     loss = definition.FAMILIES[family][0]
     kernel = definition.sum_errors
     columns = len(definition.MOMENTS)
-    found = kernel(np.array([1.0, actual]), np.array([1.0, predicted]), None, 1, None, (family,), power)
+    runs = one_run(2)
+    found = kernel(np.array([1.0, actual]), np.array([1.0, predicted]), runs, 1, None, (family,), power)
     assert np.isnan(found[0, columns]), loss
     assert np.isfinite(found[0, :columns]).sum() >= columns - 3  # percentages of a zero at most
-    inside = kernel(np.array([1.0, 0.5]), np.array([1.0, 2.0]), None, 1, None, (family,), power)
+    inside = kernel(np.array([1.0, 0.5]), np.array([1.0, 2.0]), runs, 1, None, (family,), power)
     assert np.isfinite(inside).all()
 
 

@@ -36,7 +36,7 @@ def test_the_monitor_finds_the_drift_on_its_day_and_ends_with_a_failing_check(di
     assert [line[:10] for line in lines[:4]] == ["2026-01-20", "2026-01-21", "2026-01-23", ""]  # each once
     assert all("is breached for source app" in line for line in lines[:3])
     assert [("  source app  " in line or "  app  " in line) for line in lines if "  breached" in line] == [True] * 3
-    assert sum(": since 2026-01-20, e-value " in line for line in lines) == 2
+    assert sum(": evidence since 2026-01-20, e-value " in line for line in lines) == 2
     assert sum(line.endswith("holds") for line in lines) == 7
     assert len(lines) < 50
     assert {path.name for path in directory.iterdir()} >= {"scores", "scores.toml", "quality", "quality.toml"}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from streammetrics.errors import ColumnError, SpecificationError
+from streammetrics.errors import ColumnError
 from streammetrics.rows import folds as module
 from streammetrics.rows.folds import fold
 
@@ -171,12 +171,6 @@ def test_neighbours_fall_in_independent_folds(units):
     folds = fold(UNITS[units]).to_numpy().astype(int)
     pairs = np.bincount(folds[:-1:2] * 20 + folds[1::2], minlength=400)
     assert 1e-4 < chisquare(pairs).pvalue < 1 - 1e-4
-
-
-@pytest.mark.parametrize("folds", [-1, 0, 1, 257])
-def test_numbers_of_folds_that_cannot_be(folds):
-    with pytest.raises(SpecificationError, match="between 2 and 256"):
-        fold(pl.Series([1]), folds)
 
 
 @pytest.mark.parametrize(

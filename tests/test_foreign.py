@@ -32,6 +32,20 @@ def test_errors_of_other_libraries_become_one_line(error):
     assert caught.value.__cause__ is error
 
 
+def test_the_causes_of_an_error_of_delta_lake_are_told():
+    arrow = "\n      \x1b[31m↳\x1b[0m "
+    said = (
+        f"Generic LocalFileSystem error{arrow}Unable to copy data to file{arrow}No space left on device (os error 28)\n"
+    )
+    with (
+        pytest.raises(
+            sm.StateError, match=r"error: Unable to copy data to file: No space left on device \(os error 28\)\.$"
+        ),
+        translated(sm.StateError, "Cannot write the table"),
+    ):
+        raise deltalake.exceptions.DeltaError(said)
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, MemoryError, AssertionError, sm.DataError("own")])
 def test_all_others_pass(error):
     with pytest.raises(error if isinstance(error, type) else type(error)), translated(sm.StateError, "Cannot read"):

@@ -40,7 +40,8 @@ doors = [
 
 
 def output(code):
-    result = subprocess.run([sys.executable, "-c", SETUP + code], capture_output=True, text=True, timeout=120)
+    quiet = ["-W", "ignore::DeprecationWarning"]  # of forks with threads, since Python 3.12
+    result = subprocess.run([sys.executable, *quiet, "-c", SETUP + code], capture_output=True, text=True, timeout=120)
     assert result.stderr == ""
     return result.stdout.splitlines()
 
@@ -67,6 +68,50 @@ else:
     for line in found:
         assert line.startswith("StreamMetricsError: This process was forked after Polars")
         assert "multiprocessing.get_context('spawn')" in line
+
+
+def test_a_fork_before_the_first_use_is_told_if_polars_was_used():
+    code = """
+pl.DataFrame({"a": range(99)}).lazy().group_by("a").len().collect()
+if os.fork():
+    os.wait()
+else:
+    from streammetrics.system import forks
+
+    forks.PATIENCE = 1.0
+    print(new(), flush=True)
+    os._exit(0)
+"""
+    assert "'spawn'" in output(code)[0]
+
+
+def test_a_fork_after_use_is_told_by_histories(tmp_path):
+    pytest.importorskip("deltalake", reason="deltalake is not installed")
+    code = f"""
+from datetime import date
+from streammetrics.system import forks
+
+forks.PATIENCE = 1.0
+day = {{"day": [date(2026, 1, 1)] * 2, **batch}}
+acc = sm.binary(y_true="y", y_score="p", by="day").update(day)
+store, rule = sm.MetricStore({str(tmp_path / "store")!r}), sm.Rule("rows >= 1")
+store.append(acc, batch_id="1")
+joiner = sm.Joiner(sm.MetricStore({str(tmp_path / "joined")!r}), acc.empty(), key="id", expires="9d")
+doors = [
+    store.query, store.windows, store.describe, store.compact, lambda: store.offset("s"), lambda: sm.check(store, rule),
+    lambda: sm.Rule("rows >= 1"), joiner.coverage, lambda: joiner.add_labels({{"id": [1], "y": [1]}}),
+]
+if os.fork():
+    os.wait()
+else:
+    for door in doors:
+        print(run(door), flush=True)
+    os._exit(0)
+"""
+    found = output(code)
+    assert len(found) == 9
+    for line in found:
+        assert line.startswith("StreamMetricsError: This process was forked after Polars")
 
 
 def test_a_pool_of_forked_workers_raises_the_error():

@@ -170,6 +170,13 @@ def test_three_years_of_200_segments_are_below_three_megabytes():
     assert 1_000_000 < len(history_page(course, "large").encode()) < 3_000_000
 
 
+def test_a_page_says_when_it_was_created(page):
+    text = page.read_text(encoding="utf-8")
+    assert re.search(
+        rf"Page created \d{{4}}-\d\d-\d\d \d\d:\d\d UTC by streammetrics {re.escape(sm.__version__)}\. ", text
+    )
+
+
 def test_a_page_has_the_numbers_of_the_history(stores, page):
     quality, scores = stores
     found = content(page)
@@ -215,6 +222,20 @@ def test_breaches_are_those_that_a_check_after_each_window_finds(stores):
         assert shown == {(day, where if rule.by else "") for day, where in wanted}, rule
         some += len(wanted)
     assert some > 20
+
+
+@pytest.mark.parametrize(("over", "first"), [("1d", 0), ("2d", 1), ("5d", 4)])
+def test_a_count_is_not_breached_before_its_period_is_complete(over, first, tmp_path):
+    days = [date(2026, 1, day) for day in range(1, 9)]
+    acc = sm.predictions(y_score="p", by="day").update({"day": days * 2, "p": [0.5] * 16})
+    store = sm.MetricStore(tmp_path / "history")
+    store.append(acc, batch_id="all")
+    rules = [sm.Rule(f"rows >= {limit}", over=over) for limit in (2 * (first + 1), 100)]
+    kept, breached = (frame["day"].to_list() for frame in breaches(store._windows(), rules, pl.Series("day", days)))
+    assert (kept, sorted(breached)) == ([], days[first:])
+    (early,) = sm.check(store, rules[1], until=days[3]).frame.rows(named=True)
+    assert early["verdict"] == ("open" if over == "5d" else "breached")
+    assert ("shorter than the period" in early["note"]) == (over == "5d")
 
 
 def test_commands_write_the_page(stores, tmp_path):
@@ -267,11 +288,13 @@ def test_a_rule_of_one_model_has_its_segments_and_windows_only(tmp_path):
     store = sm.MetricStore(tmp_path / "history")
     store.append(old, batch_id="old")
     store.append(both.update(frame.filter(pl.col("day") > DAYS[0])), batch_id="both")
-    rules = [sm.Rule("rows >= 99", model=model) for model in ("new", "old")]
+    rules = [sm.Rule("rows >= 99", over="1d", model=model) for model in ("new", "old")]
     store.save_html(tmp_path / "a.html", rules=rules, confidence=None)
     found = content(tmp_path / "a.html")
     place = {name: i for i, name in enumerate(found["segments"][0][1])}
-    assert [rule["text"] for rule in found["rules"]] == ["rows >= 99, model new", "rows >= 99, model old"]
+    assert [rule["text"] for rule in found["rules"]] == [
+        *("rows >= 99, model new, over 1d", "rows >= 99, model old, over 1d")
+    ]
     assert [rule["segments"] for rule in found["rules"]] == [[place["new"]], [place["old"]]]
     assert [rule["runs"] for rule in found["rules"]] == [[[place["new"], 1, 5]], [[place["old"], 0, 5]]]
     store.save_html(tmp_path / "a.html", rules=rules[:1], until=DAYS[1], confidence=None)
@@ -342,6 +365,17 @@ def test_rules_before_labels_look_at_the_scores(stores, tmp_path):
     assert [m["name"] for m in found["metrics"]] == ["rows"]
 
 
+def test_the_reference_is_of_windows_with_scores(stores, tmp_path):
+    quality, scores = stores
+    later = sm.MetricStore(tmp_path / "later")
+    later.append(scores.query(since=DAYS[8], by=["day", "shop"]), batch_id="later")
+    quality.save_html(tmp_path / "a.html", scores=later, metrics=["rows"])
+    found = content(tmp_path / "a.html")
+    assert found["reference"] == "the first 4 windows with scores"
+    assert found["reference_rows"][0] == 1600
+    assert not np.isnan(unpacked(found["drift"], (5, len(DAYS)))[0, 0, 8:]).any()
+
+
 def test_faults_are_named(stores, tmp_path):
     quality, scores = stores
     path = tmp_path / "a.html"
@@ -388,10 +422,32 @@ def test_the_chart_is_drawn_and_nothing_is_wider_than_the_window(opened, width, 
     assert window.evaluate("e => getComputedStyle(e).stroke", line.element_handle()) == (
         "rgb(11, 92, 173)" if scheme == "light" else "rgb(108, 182, 255)"
     )
+    assert "PSI of y_score against the first 6 windows" in window.locator("#chart text.title").all_text_contents()
+    notes = window.locator("#notes").text_content()
+    assert "(95%) estimates the metric for all rows of which these are a random sample." in notes
     box = window.locator("#chart svg").bounding_box()
+    dates = "[...document.querySelectorAll('.time, td:nth-child(2), td:nth-child(3)')]"
+    assert window.evaluate(f"{dates}.map(e => getComputedStyle(e).whiteSpace)") == ["nowrap"] * 4
     assert box["height"] > 400
     assert box["x"] + box["width"] <= width
     assert window.evaluate("e => e.scrollWidth - e.clientWidth", window.query_selector("#breaches .scroll")) == 0
+
+
+@pytest.mark.browser
+def test_intervals_after_a_sharp_drop_are_in_the_chart(opened):
+    window = opened(1280)
+    low, high = window.evaluate(
+        """() => {
+          const own = { value: [], ends: [[], []] };
+          for (let i = 0; i <= last; i++) {
+            const value = i > last - 2 ? 0.2 : 0.8, half = i === 0 ? 0.5 : 0.05;
+            own.value.push(value); own.ends[0].push(value - half); own.ends[1].push(value + half);
+          }
+          return extent(own, []);
+        }"""
+    )
+    assert low <= 0.15
+    assert 0.85 <= high < 1  # without the whole of one very wide interval
 
 
 @pytest.mark.browser
@@ -404,6 +460,29 @@ def test_weeks_are_marked_at_their_first_day(browser, tmp_path):
     with opening(browser, tmp_path / "a.html", ready="#chart svg") as open_page:
         marked = open_page(1280).locator("#chart text").all_text_contents()
     assert {f"{day:%b} {day.day}" for day in mondays} <= set(marked)
+
+
+@pytest.mark.browser
+def test_lines_are_broken_at_long_gaps_and_counts_have_an_axis(browser, tmp_path):
+    days = [date(2026, 1, 1) + timedelta(days=n) for n in (0, 1, 4, 5, 60, 61)]
+    store = sm.MetricStore(tmp_path / "history")
+    acc = sm.binary(y_true="y", y_score="p", by="day")
+    store.append(acc.update({"day": days * 460, "y": ([0] * 6 + [1] * 6) * 230, "p": [0.4] * 2760}), batch_id="all")
+    store.save_html(tmp_path / "a.html", confidence=None)
+    with opening(browser, tmp_path / "a.html", ready="#chart svg") as open_page:
+        window = open_page(1280)
+        assert window.locator("#chart path.value").first.get_attribute("d").count("M") == 2
+        assert {"0", "200", "400"} <= set(window.locator("#chart text").all_text_contents())
+        window.emulate_media(media="print")
+        stretched = window.evaluate(  # in one step, as on paper, before the chart can be drawn again
+            """() => {
+                document.querySelector("#chart").style.width = "400px";
+                const chart = document.querySelector("#chart svg"), { width, height } = chart.viewBox.baseVal;
+                const box = chart.getBoundingClientRect();
+                return box.height / box.width / (height / width);
+            }"""
+        )
+        assert stretched == pytest.approx(1, rel=0.01)
 
 
 @pytest.mark.browser
@@ -442,6 +521,18 @@ def test_a_range_of_time_is_chosen_by_fields_and_by_dragging(opened):
     assert window.input_value("#to") == str(DAYS[-1])
     shown = window.locator(".buttons button:visible").all_inner_texts()
     assert shown == ["7 days", "All"]  # the others show too few windows, or all
+
+
+@pytest.mark.browser
+def test_the_legend_lists_what_is_visible(opened):
+    window = opened()
+    legend = window.locator("#legend")
+    window.get_by_role("button", name="shop app", exact=True).first.click()
+    until(window, "document.getElementById('legend').textContent.includes('breach')")
+    assert "PSI by chance" in legend.text_content()
+    chosen(window, "accuracy", "web")
+    assert window.locator("#chart rect.breached").count() == 0
+    assert "breach" not in legend.text_content()
 
 
 @pytest.mark.browser

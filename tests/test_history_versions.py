@@ -387,7 +387,7 @@ def test_what_is_missing_is_checked_when_it_is_loaded(history):
 
 def test_slices_are_not_searched_where_a_metric_is_missing(history):
     report = history("all").query(by="region").finalize(["log_loss"])
-    with pytest.raises(sm.MetricError, match="log_loss is not available for all of these rows"):
+    with pytest.raises(sm.MetricError, match="Metric 'log_loss' is not available for all of these rows"):
         report.slices("log_loss", min_rows=10)
 
 

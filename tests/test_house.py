@@ -2,6 +2,7 @@
 
 import ast
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -68,18 +69,31 @@ def imported(code):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
 
 
-def test_an_import_brings_in_no_extras():
+EVALUATION = "import streammetrics as sm; sm.binary; sm.evaluate"
+
+
+def test_an_import_alone_brings_in_no_other_library():
+    assert not {"polars", "numpy", "pyarrow", "click"}.intersection(imported("import streammetrics"))
+
+
+def test_the_package_works_in_a_zip_archive(tmp_path):
+    archive = shutil.make_archive(str(tmp_path / "packages"), "zip", ROOT.parent, ROOT.name)
+    code = f"import sys; sys.path.insert(0, {archive!r}); {EVALUATION}; assert sm.__file__.startswith({archive!r})"
+    assert "streammetrics.pipeline" in imported(code)
+
+
+def test_an_evaluation_brings_in_no_extras():
     late = {"tqdm", "pandas", "sklearn", "duckdb", "numba", "click", "pyarrow", "altair", "prometheus_client"}
     late |= {"opentelemetry", "mlflow", "redis"}
-    assert not late.intersection(imported("import streammetrics"))
+    assert not late.intersection(imported(EVALUATION))
 
 
 LATE = ("before_labels", "charts", "differences", "gauges", "history", "html", "joining", "markup", "slices.")
 
 
-@pytest.mark.parametrize("module", ["streammetrics", "streammetrics.cli"])
-def test_an_import_brings_in_only_what_an_evaluation_needs(module):
-    names = imported(f"import {module}")
+@pytest.mark.parametrize("code", [EVALUATION, "import streammetrics.cli"])
+def test_only_what_an_evaluation_needs_is_imported(code):
+    names = imported(code)
     assert "streammetrics.report.report" in names
     late = tuple(f"streammetrics.{name}" for name in LATE)
     assert {name for name in names if name.startswith(late)} <= {"streammetrics.slices.slices"}  # a method of reports

@@ -2,6 +2,7 @@
 
 import html.parser
 import importlib.util
+import math
 import re
 from contextlib import contextmanager
 from datetime import date
@@ -13,10 +14,13 @@ import pytest
 from click.testing import CliRunner
 
 import streammetrics as sm
+from streammetrics import charts
 from streammetrics.cli import main
 from streammetrics.decimals import percentage
 from streammetrics.html import comparison_page, page
 from streammetrics.html.decision import at_thresholds, best_thresholds, highest_scores
+from streammetrics.html.numbers import groups
+from streammetrics.html.pictures import over_time
 from streammetrics.html.sections import Section, filtered, page_of
 from streammetrics.html.tables import Cell, table
 
@@ -123,10 +127,17 @@ def test_what_was_seen_and_left_out_is_told(report, text):
     assert "ScoreHistogram(" in text
 
 
-def test_the_story_goes_from_what_matters_most_to_all_numbers(report):
-    ids = re.findall('<h2 id="([a-z]+)"', page(report))
+@pytest.mark.parametrize(("weights", "why"), [(None, "null or NaN<"), ("w", "null or NaN, or a weight of zero<")])
+def test_reasons_for_dropped_rows_fit_the_task(weights, why):
+    rows = {"y": [1, 0, 1, 0], "p": [0.9, 0.2, 0.4, None], "w": [1, 2, 0, 1]}
+    acc = sm.binary(y_true="y", y_score="p", sample_weight=weights, nulls="drop").update(rows)
+    assert why in page(acc.finalize())
+
+
+def test_the_story_goes_from_what_matters_most_to_all_numbers(text):
+    ids = re.findall('<h2 id="([a-z]+)"', text)
     assert ids == ["models", "results", "failures", "curves", "calibration", "decision", "segments", "groups", "all"]
-    assert "Below each count: its share of all rows." in page(report)
+    assert "Below each count: its share of all rows." in text
 
 
 def test_values_have_the_digits_of_their_intervals():
@@ -187,6 +198,7 @@ def test_costs_name_the_best_threshold(report):
     rows = [row for row in text.split("<tr>") if '<th scope="row" data-v="10">' in row and ">old</td>" in row]
     assert len(rows) == 1
     assert f">{found:.6f}".rstrip("0") in rows[0]
+    assert "<p>The thresholds are chosen on these rows. Check them on other rows," in text
 
 
 def test_only_counts_of_none_and_of_all_rows_are_0_and_100_percent():
@@ -254,33 +266,113 @@ def test_the_highest_scores_have_the_precision_recall_and_lift_of_their_rows():
     assert highest_scores(sm.binary(y_true="y", y_pred="z").update({"y": labels, "z": labels}).finalize()) == ""
 
 
+def test_tables_of_decisions_say_what_they_omit():
+    rows = {"y": rng.random(100) < 0.5, "p": rng.random(100), "z": rng.random(100) < 0.5}
+    many = sm.binary(y_true="y", y_score="p", thresholds=np.linspace(0.01, 0.99, 201)).update(rows).finalize()
+    assert "Only the first 200 of 201 rows are listed.</p>" in at_thresholds(many)
+    one = sm.binary(y_true="y", y_pred="z").update(rows).finalize()
+    assert "Only" not in at_thresholds(one)
+    assert ">Confusion counts</h3>" in at_thresholds(one)  # which have no threshold
+
+
+def test_costs_have_four_digits():
+    y = rng.random(3000) < 0.06
+    report = sm.binary(y_true="y", y_score="p").update({"y": y, "p": 0.7 * rng.random(3000) + 0.3 * y}).finalize()
+    lowest = min(report.operating_point(minimize=f"cost(fp=1, fn={fn})")["value"][0] for fn in (1, 3, 10, 30, 100))
+    assert 0.01 < lowest < 0.1
+    shown = [row.split("</td>")[1].rpartition(">")[2] for row in best_thresholds(report).split("<tr>")[2:]]
+    assert [len(cost.partition(".")[2]) for cost in shown] == [5] * 5
+
+
+def test_values_of_models_have_the_digits_of_their_own_intervals():
+    y = 100 * rng.random(2000)
+    rows = {"y": y, "good": y + rng.normal(size=2000), "bad": rng.normal(50, 90, 2000)}
+    report = sm.regression(y_true="y", y_pred={"good": "good", "bad": "bad"}).update(rows).finalize(confidence=0.95)
+    card = page(report).split("<code>mae</code>")[1].split("</section>")[0]
+    found = re.findall(r"<b>\d+\.(\d+)</b><span class=\"sure\">\d+\.(\d+) to \d+\.(\d+) ", card)
+    assert [tuple(map(len, decimals)) for decimals in found] == [(3, 3, 3), (1, 1, 1)]
+
+
+def test_models_compared_begin_with_a_sentence_on_each_pair():
+    y = rng.random(2000) < 0.5
+    rows = {"y": y, "good": 0.5 * rng.random(2000) + 0.5 * y, "bad": rng.random(2000)}
+    report = sm.binary(y_true="y", y_score={"good": "good", "bad": "bad"}).update(rows).finalize()
+    compared = page(report).split("bad compared with good</h3><p>")[1]
+    assert compared.startswith("<b>good</b> is better in roc_auc, ")
+    assert "<b>bad</b> is better in no metric.</p>" in compared
+
+
 def test_fairness_is_told_of_a_group_column():
     rows = {"y": [1, 0, 1, 0, 1, 0], "z": [1, 1, 1, 0, 0, 0], "gender": ["f", "f", "m", "m", "m", "m"]}
     report = sm.binary(y_true="y", y_pred="z", by="gender").update(rows).finalize()
     text = page(report, fairness="gender")
     table = text.split('id="fairness"')[1].split("</table>")[0]
     assert re.findall(r'<th scope="row">([^<]*)</th>', table) == [
-        *("demographic parity", "equal opportunity", "equalized odds", "predictive parity")
+        *("demographic parity", "equal opportunity", "equalized odds", "equalized odds", "predictive parity")
     ]
     assert re.findall(r'<td data-v="[\d.]+">([\d.]+)</td>', table) == [
         "0.75",
         "0.25",
-        "0.5",
-        "0.5",
+        *("0.5", "0.5") * 2,
         "1",
         "0",
         "0.5",
         "0.5",
     ]
-    assert "recall by gender</h3>" in text
+    assert "Recall by gender</h3>" in text
+    assert ">threshold<" not in table
+    assert "Ratio: lowest divided by highest" in text
     with pytest.raises(sm.ReportError, match="town"):
         page(report, fairness="town")
+
+
+def test_fairness_names_thresholds_and_empty_groups():
+    rows = {"y": [1, 0, 1, 0, 1, 0], "p": [0.9, 0.6, 0.8, 0.1, 0.2, 0.3], "gender": ["f", "f", "", "", "", ""]}
+    report = sm.binary(y_true="y", y_score="p", by="gender").update(rows).finalize()
+    text = page(report, fairness="gender")
+    header, row = text.split('id="fairness"')[1].split("<tr>")[1:3]
+    assert ">threshold<" in header
+    assert ">0.5</td>" in row
+    assert "<td>(empty)</td>" in row
+    assert charts.segments(report, "recall").y.names == ("(empty)", "f")
 
 
 def test_each_model_has_a_histogram_of_scores_of_its_own(report):
     text = page(report.rollup("model"))
     assert "<h3>Distribution of scores: old</h3>" in text
     assert text.count("<h3>Distribution of scores") == 2
+
+
+def test_the_histogram_of_a_constant_model_does_not_flatten_the_others():
+    data = {
+        "y": [True, False] * 500,
+        "p": np.linspace(0, 1, 1000),
+        "q": np.linspace(0, 1, 1000) ** 2,
+        "c": [0.5] * 1000,
+    }
+    models = sm.binary(y_true="y", y_score={"p": "p", "q": "q", "constant": "c"}).update(data).finalize()
+    p, q, constant = (charts.scores(models, model=name).y.high for name in ("p", "q", "constant"))
+    assert p < q == pytest.approx(0.17, abs=0.03)
+    assert constant == pytest.approx(1.05)
+
+
+def test_bins_of_equal_width_are_shown_if_rows_are_in_several():
+    score = np.linspace(0.001, 0.02, 1000)
+    rare = sm.binary(y_true="y", y_score="p").update({"y": [True, False] * 500, "p": score}).finalize()
+    assert "bins of equal width" not in page(rare)
+    assert "bins of equal size" in page(rare)
+    one = sm.binary(y_true="y", y_score="p").update({"y": [True, False] * 500, "p": [0.01] * 1000}).finalize()
+    assert "bins of equal width" in page(one)  # where bins of equal size do not show more
+
+
+def test_bounds_below_a_value_do_not_look_like_an_interval():
+    n = 3_000
+    data = {"y": np.arange(n) % 500 == 0, "p": np.random.default_rng(0).beta(1, 20, n), "g": np.arange(n) % 2}
+    report = sm.binary(y_true="y", y_score="p", by="g", capacity=64).update(data).finalize(["ks"], confidence=0.95)
+    assert report.frame["ci_lower"].is_null().all()
+    below = re.findall("<small>(.*?)</small>", groups(report))
+    assert below
+    assert all(text.startswith(("certified ", "± ")) for text in below)
 
 
 def test_each_label_has_a_histogram_of_scores_of_its_own_unless_there_are_many():
@@ -305,15 +397,18 @@ def test_every_kind_of_report_has_a_page(tmp_path):
     acc = sm.multiclass(y_true="t", y_pred="z").update({"t": ["a", HOSTILE], "z": ["a", "a"]})
     assert HOSTILE not in page(acc.finalize())
     for acc in (sm.binary(y_true="y", y_score="p"), sm.predictions(y_score="p", by="g")):
-        assert "<dt>Rows evaluated</dt><dd><strong>0</strong>" in page(acc.finalize())
+        empty = page(acc.finalize())
+        assert "<dt>Rows evaluated</dt><dd><strong>0</strong>" in empty
+        assert "<strong>Warning:</strong> No rows were evaluated.</p>" in empty
+        assert 'id="groups"' not in empty
 
 
 def test_time_has_a_line_for_each_segment():
     rows = {"y": [1, 0] * 8, "p": [0.9, 0.2, 0.4, 0.6] * 4, "g": ["a"] * 8 + ["b"] * 8}
     days = [date(2026, 1, 1 + i // 2 % 4) for i in range(16)]
     text = page(sm.binary(y_true="y", y_score="p", by=["day", "g"]).update(rows | {"day": days}).finalize())
-    assert "roc_auc over time</h3>" in text
-    assert "roc_auc over time by g</h3>" in text
+    assert "ROC AUC over time</h3>" in text
+    assert "ROC AUC over time by g</h3>" in text
 
 
 def test_notebooks_show_tables(report):
@@ -459,7 +554,7 @@ def test_columns_are_sorted_with_the_keyboard(opened, report):
 @pytest.mark.browser
 def test_groups_are_filtered(opened):
     window = opened()
-    field = window.get_by_label("Show groups with")
+    field = window.get_by_label("Filter groups")
     field.fill("SHOP 01 old")
     wanted = [name for name in (f"shop {i:03d}" for i in range(193)) if "01" in name]
     assert column(window, 0) == wanted
@@ -480,6 +575,40 @@ def test_rows_out_of_sight_are_not_in_the_document(opened, report):
     assert window.locator("table[aria-rowcount='401']").count() == 1
     window.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     assert len(column(window, 0)) == 400
+    assert window.get_by_text("ScoreHistogram(").is_visible()  # on paper, the specification is unfolded
+    window.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert not window.get_by_text("ScoreHistogram(").is_visible()
+
+
+@pytest.mark.browser
+def test_few_rows_have_no_filter(opened):
+    for size in (7, 8):
+        made = filtered(table(["a"], [[Cell(f"{i}", head=True)] for i in range(size)], "Rows", True), "rows")
+        window = opened(text=page_of("Rows", "", [Section("all", "All", made)], False))
+        assert window.get_by_label("Filter rows").is_visible() == (size == 8)
+
+
+@pytest.mark.browser
+def test_any_number_can_be_read_by_the_script(opened):
+    rows = [[Cell(f"{i}", head=True), Cell("-∞", -math.inf)] for i in range(300)]
+    window = opened(
+        text=page_of("Numbers", "", [Section("all", "All", table(["a", "b"], rows, "Numbers", True))], False)
+    )
+    window.get_by_role("button", name="b").click()
+    assert window.locator("tbody tr").count() > 100
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("media", ["screen", "print"])
+@pytest.mark.parametrize("size", [2, 4, 7])
+def test_charts_have_the_same_width(opened, media, size):
+    figures = "".join("<figure></figure>" for _ in range(size))
+    window = opened(text=page_of("Charts", "", [Section("all", "All", f'<div class="charts">{figures}</div>')], False))
+    window.emulate_media(media=media)
+    widths = [round(figure.bounding_box()["width"]) for figure in window.locator("figure").all()]
+    columns = 2 if media == "print" else {2: 2, 4: 2, 7: 3}[size]
+    assert max(widths) - min(widths) <= 1
+    assert widths[0] == pytest.approx(window.locator(".charts").bounding_box()["width"] / columns, abs=10)
 
 
 @pytest.mark.browser
@@ -524,15 +653,17 @@ def test_nothing_of_a_comparison_is_wider_than_the_window(opened, width):
 
 
 @pytest.mark.browser
-def test_rows_on_a_phone_are_low_and_the_edge_of_a_wider_table_fades(opened):
+def test_rows_on_a_phone_are_low_and_the_edges_of_a_larger_table_fade(opened):
     window = opened(390, text=of_a_drift())
     box = window.locator("[aria-label='table of metrics']")
     heights = box.evaluate("box => [...box.querySelectorAll('tbody tr')].map(row => row.offsetHeight)")
     assert max(heights) < 2 * min(heights)
-    mask = "box => getComputedStyle(box).maskImage"
-    assert "gradient" in box.evaluate(mask)
-    box.evaluate("box => { box.scrollLeft = 1e6; }")
-    until(window, "getComputedStyle(document.querySelector('.scroll')).maskImage === 'none'")
+    faded = (
+        "['--right', '--below'].map(edge => getComputedStyle(document.querySelector('.scroll')).getPropertyValue(edge))"
+    )
+    assert window.evaluate(faded) == ["48px", "40px"]
+    box.evaluate("box => { box.scrollTo(1e6, 1e6); }")
+    until(window, f"{faded}.every(edge => edge === '0px')")
 
 
 @pytest.mark.browser
@@ -561,4 +692,49 @@ def test_everything_is_printed(opened):
     window = opened(width=794)  # of an A4 page
     window.emulate_media(media="print")
     assert window.evaluate("document.querySelector('.wide').rows[0].cells.length") > 12
+    assert len([cell for cell in window.locator(".wide").first.locator("thead th").all() if cell.is_visible()]) == 12
+    assert window.get_by_text("Printed: the first 12 of").first.is_visible()
     assert window.evaluate("document.documentElement.scrollWidth") <= 794
+
+
+def test_intervals_with_one_endpoint_are_explained():
+    said = "?: the rows do not suffice for this endpoint."
+    rows = {"p": np.linspace(0.41, 0.92, 400), "g": [0] * 12 + [1] * 388}
+    text = page(sm.predictions(y_score="p", by="g").update(rows).finalize(confidence=0.95))
+    listed, numbers = text.split('id="groups"')[1].split('id="all"')
+    assert said in listed
+    assert re.search(r"<small>\? to 0\.\d{3}</small>", listed)
+    assert said not in numbers
+
+
+def test_charts_of_predictions_show_a_share_that_varies():
+    rows = {"p": [0.1, 0.9, 0.4, None], "g": ["a", "a", "b", "b"]}
+    acc = sm.predictions(y_score="p", by="g")
+    assert "Dropped rate by g</h3>" in page(acc.empty().update(rows).finalize())
+    none_dropped = page(acc.empty().update(pl.DataFrame(rows).drop_nulls()).finalize())
+    assert "Dropped rate by g</h3>" not in none_dropped
+    assert "Predicted positive rate by g</h3>" in none_dropped
+    many = {"p": np.arange(900) % 10 / 10, "g": np.arange(900) % 30}
+    assert "Where it fails" not in page(acc.empty().update(many).finalize())
+
+
+def test_a_page_omits_charts_over_time_that_a_group_column_rules_out():
+    days = [date(2026, 1, day) for day in range(1, 6)]
+    rows = {"day": days * 12, "series": [f"g{i % 6}" for i in range(60)], "y": [0, 1] * 30, "p": [0.2, 0.7, 0.4] * 20}
+    report = sm.binary(y_true="y", y_score="p", by=["day", "series"]).update(rows).finalize(["accuracy"])
+    text = page(report)
+    assert "Accuracy over time</h3>" in text
+    assert "over time by series" not in text
+
+
+def test_bands_over_time_do_not_hide_each_other():
+    days = [date(2026, 1, day) for day in range(1, 6)]
+    for size in (3, 6):
+        g = [f"g{i % size}" for i in range(240)]
+        rows = {"day": sorted(days * 48), "g": g, "y": [0, 1, 1] * 80, "p": [0.2, 0.9, 0.4, 0.6] * 60}
+        report = sm.binary(y_true="y", y_score="p", by=["day", "g"]).update(rows).finalize(["accuracy"])
+        _, *drawn = (make() for make in over_time(report, report.rollup()))
+        assert [picture.series for picture in drawn] == ([(f"g{i}",) for i in range(6)] if size > 3 else [(*g[:3],)])
+        assert len({(picture.y.low, picture.y.high) for picture in drawn}) == 1
+    assert drawn[5].title == "Accuracy over time by g: g5"
+    assert drawn[5].layers[1].frame["series"].unique().to_list() == ["g5"]

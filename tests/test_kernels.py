@@ -11,7 +11,7 @@ import pytest
 
 import streammetrics as sm
 from streammetrics import kernels
-from streammetrics.kernels import Runs, choice, classes, pairs, resolution
+from streammetrics.kernels import Runs, bins, choice, classes, pairs
 from streammetrics.kernels import numpy as definition
 from streammetrics.kernels.lattice import MAX_SHIFT, Lattice
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.thorough  # compilation takes a minute
 compiled = pytest.importorskip("streammetrics.kernels.compiled", reason="numba is not installed")
 compiled_classes = pytest.importorskip("streammetrics.kernels.compiled_classes", reason="numba is not installed")
 compiled_pairs = pytest.importorskip("streammetrics.kernels.compiled_pairs", reason="numba is not installed")
-compiled_resolution = pytest.importorskip("streammetrics.kernels.compiled_resolution", reason="numba is not installed")
+compiled_bins = pytest.importorskip("streammetrics.kernels.compiled_bins", reason="numba is not installed")
 
 ROWS = 20_011
 RNG = np.random.default_rng(7)
@@ -228,13 +228,12 @@ def test_bins_begin_alike_and_fit(domain, atoms, capacity):
     keys[1::2] = keys[::2][: len(keys) // 2]  # every other one comes twice
     low = np.concatenate([np.sort(keys[start:end]) for start, end in pairwise(runs.starts)])
     least = np.arange(9) * 5
-    modules = resolution, compiled_resolution
+    modules = bins, compiled_bins
     (first, shifts), (same_first, same_shifts) = (m.find_bins(low, runs, least, lattice, capacity) for m in modules)
     np.testing.assert_array_equal(first, same_first)
     np.testing.assert_array_equal(shifts, same_shifts)
     label = np.sort(LABEL)
-    assert_twins_agree("sum_bins", label, first, modules=modules)
-    assert resolution.sum_bins(label, first).tolist() == np.add.reduceat(label, first, dtype=np.int64).tolist()
+    assert bins.sum_bins(label, first).tolist() == np.add.reduceat(label, first, dtype=np.int64).tolist()
     for run, (start, end) in enumerate(pairwise(runs.starts)):
         counts = [len(bins_at(lattice, low[start:end], shift)) for shift in (shifts[run] - 1, shifts[run])]
         assert counts[1] == np.count_nonzero((first >= start) & (first < end))
@@ -399,8 +398,8 @@ def test_negative_zeros_are_zeros_whichever_kernel_is_compiled_first(tmp_path):
     pytest.importorskip("numba")
     script = """
 import numpy as np
-from streammetrics.kernels import compiled, errors
-compiled.sum_errors(np.ones(9), np.ones(9), None, 1, None, errors.FAMILIES, 1.5)
+from streammetrics.kernels import Runs, compiled, errors
+compiled.sum_errors(np.ones(9), np.ones(9), Runs.of(np.zeros(9, np.intp)), 1, None, errors.FAMILIES, 1.5)
 print(compiled._key(-0.0, None))
 """
     env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}

@@ -122,7 +122,7 @@ def test_metrics_without_an_interval_say_why():
 
 def test_what_is_refused():
     acc = binary()
-    with pytest.raises(sm.SpecificationError, match=r"'always' must be the number of rows .* fixed before seeing data"):
+    with pytest.raises(sm.SpecificationError, match=r"'always' must be a positive integer, such as 100_000, got "):
         acc.finalize(confidence=0.95, always=True)
     with pytest.raises(sm.SpecificationError, match=r"always= requires confidence=, such as 0\.95"):
         acc.finalize(always=1_000)

@@ -161,8 +161,8 @@ def test_a_pattern_that_matches_folders_alone_is_told(tmp_path):
     [
         ("nowhere.parquet", sm.SourceError, "File 'nowhere.parquet' not found"),
         ("nowhere/*.parquet", sm.SourceError, "No file matches 'nowhere"),
-        ([], sm.SourceError, "no rows"),
-        (DATA[:0], sm.SourceError, "no rows"),
+        ([], sm.SourceError, "No rows in"),
+        (DATA[:0], sm.SourceError, "No rows in"),
         (17, sm.SourceError, "type int"),
         (pl.LazyFrame({"y": [1]}), sm.ColumnError, "Column 'p' not found. Available columns: 'y'\\."),
         (DATA.lazy().with_columns(pl.col("p").str.to_date().alias("p")), sm.SourceError, "Cannot read the plan"),

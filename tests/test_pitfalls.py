@@ -334,3 +334,12 @@ def test_group_types_are_held_through_nulls_and_merges():
 def test_what_is_not_grouped_cannot_be_filtered():
     with pytest.raises(sm.SpecificationError, match="Cannot filter groups"):
         sm.binary(y_true="y", y_score="p").filter(pl.lit(True))
+
+
+def test_errors_of_expressions_over_groups_are_one_line():
+    acc = sm.binary(y_true="y", y_score="p", by="day").update({"y": [1], "p": [0.5], "day": ["Monday"]})
+    with pytest.raises(sm.SpecificationError, match=r"^Cannot filter groups: .*'?\"?days\"?.*\. Group columns: day\.$"):
+        acc.filter(pl.col("days") == "Monday")
+    with pytest.raises(sm.SpecificationError, match=r"^Cannot roll up groups to day: .*\.$") as error:
+        acc.rollup(pl.col("day").str.to_date("%Q"))
+    assert "\n" not in str(error.value)

@@ -97,6 +97,13 @@ def test_thresholds_in_any_order(thresholds, weighted):
         assert table.get("precision", threshold=threshold).value == exactly(precision)
 
 
+def test_light_rows_below_a_threshold_count_beside_heavy_rows_above():
+    rows = {"y": [0, 0, 1, 1], "p": [0.9, 0.1, 0.9, 0.1], "w": [1e17, 1.0, 1e17, 3.0]}
+    acc = sm.binary(y_true="y", y_score="p", sample_weight="w").update(rows)
+    assert acc.finalize()["npv"].value == 0.25
+    assert acc.state.tables["confusion_counts"]["tn_w2"].item() == 1
+
+
 def test_a_score_on_the_threshold_is_positive():
     report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0], "p": [0.5, math.nextafter(0.5, 0)]}).finalize()
     assert report["accuracy"].value == 1

@@ -356,5 +356,8 @@ def test_one_value_in_place_of_several():
 @pytest.mark.parametrize(("p", "note"), [([1.0, 1.0], "a true value is 0"), ([0.0, 1.0], "undefined: a true value")])
 def test_percentages_of_zero_are_told(p, note):
     report = sm.regression(y_true="y", y_pred="p").update({"y": [0.0, 2.0], "p": p}).finalize(["mape", "rmspe"])
-    assert report["mape"].note.startswith(note)
-    assert report["rmspe"].note.startswith(note)
+    for metric in ("mape", "rmspe"):
+        assert report[metric].note.startswith(note)
+        assert report[metric].note.endswith("0, which wape and smape allow")
+    (violation,) = report.violations("mape <= 0.2")
+    assert ("mape is undefined (a true value and its prediction are 0," in violation) == (p[0] == 0)

@@ -4,6 +4,7 @@ import ast
 import copy
 import pickle
 import re
+from datetime import date
 
 import numpy as np
 import polars as pl
@@ -116,7 +117,7 @@ def test_operating_points_attain_their_value(report):
         assert row["lower"] == row["value"] <= row["upper"]
     cheapest = report.operating_point(minimize="cost(fp=1, fn=10)")
     assert (cheapest["upper"] == cheapest["value"]).all()
-    with pytest.raises(sm.MetricError, match="neither better"):
+    with pytest.raises(sm.MetricError, match="no preferred direction"):
         report.operating_point(maximize="predicted_positive_rate")
 
 
@@ -225,7 +226,7 @@ def test_long_and_wide_reports_are_cut_with_a_count():
     from streammetrics.text import render
 
     many = evaluated(DATA.with_columns(g=pl.int_range(pl.len()) % 100), by="g")
-    assert "… and 60 more groups" in str(many)
+    assert "… and 60 more groups. Read all of them in the frame, or the worst with worst()." in str(many)
     narrow = render(many.frame, ["g"], width=60).splitlines()
     assert all(len(line) <= 60 for line in narrow)
     assert "more metrics: " in " ".join(narrow)
@@ -301,6 +302,25 @@ def test_one_metric_needs_no_list():
 def test_keys_of_foreign_types_are_refused(report):
     with pytest.raises(sm.ReportError, match="Key 'g' must be String, got <object"):
         report.get("roc_auc", g=object())
+
+
+@pytest.mark.parametrize(
+    ("dtype", "text", "other"),
+    [
+        (pl.Date, "2026-01-05", "2026-01-05T12:00"),
+        (pl.Datetime, "2026-01-05", "2026-01-05T12:00"),
+        (pl.Datetime("ms", "Europe/Berlin"), "2026-01-05", "2026-01-05T00:00Z"),
+    ],
+)
+def test_times_are_also_selected_by_text(dtype, text, other):
+    week = pl.Series("week", [date(2026, 1, 5), date(2026, 1, 12)]).cast(pl.Datetime)
+    zone = getattr(dtype, "time_zone", None)
+    week = week.dt.replace_time_zone(zone).cast(dtype) if zone else week.cast(dtype)
+    report = evaluated(pl.DataFrame([week, pl.Series("y", [1, 0]), pl.Series("p", [0.9, 0.8])]), by="week")
+    assert report.get("accuracy", week=text).value == 1
+    assert report.rows("accuracy", week=other).is_empty()
+    with pytest.raises(sm.ReportError, match=r"Key 'week' must be Date.*, got 'monday'"):
+        report.get("accuracy", week="monday")
 
 
 @pytest.mark.parametrize("options", [{}, {"by": "g"}, {"unit": "g"}], ids=str)

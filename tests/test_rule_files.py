@@ -61,7 +61,7 @@ import streammetrics as sm
                 ({"alarm": "1 per year", "segments": 0.05, "by": ()}, "'segments' requires 'alarm' and 'by'"),
                 ({"segments": 0.05}, "'segments' requires 'alarm' and 'by'"),
                 ({"alarm": "1 per year", "over": "1mo1d"}, "'over' must have a single unit of time with 'alarm'"),
-                ({"always": True}, "number of rows at which the interval is tightest, .* fixed before seeing data"),
+                ({"always": True}, "must be a positive integer, .* number of rows at which the interval is tightest"),
                 ({"always": 0}, "number of rows at which the interval is tightest"),
                 ({"always": 100, "over": "7d"}, "'always' applies to all windows"),
                 ({"always": 100, "against": "7d"}, "'always' applies to all windows"),

@@ -134,6 +134,13 @@ def test_ks_of_a_distribution_is_drift_and_without_one_the_metric(store):
     assert changed["value"] != moved["value"]
 
 
+def test_a_distribution_without_its_option_is_an_error_that_shows_it():
+    with pytest.raises(sm.MetricError, match=r"'psi\(score\)' as a metric.*, such as psi\(of='y_score'\)\.$"):
+        sm.Rule("psi(score) <= 0.1", against="28d")
+    with pytest.raises(sm.MetricError, match=r", such as fbeta\(beta=2\)\.$"):
+        sm.Rule("fbeta(2) >= 0.1")
+
+
 def test_bins_of_psi(store):
     rules = [sm.Rule(f"psi(of='y_score', bins={bins}) <= 1", over="7d", against="28d") for bins in (2, 10)]
     found = [row["value"] for row in checked(store, *rules)]
@@ -204,7 +211,8 @@ def test_without_rows(store):
     rules = ["rows >= 1", "rows <= 1", "roc_auc >= 0.5"]
     found = checked(store, *map(sm.Rule, rules), **late)
     assert [row["verdict"] for row in found] == ["breached", "holds", "undefined"]
-    assert {row["windows"] for row in found} == {"none"}
+    assert {row["windows"] for row in found} == {"none from 2026-12-31 to 2027-01-01"}
+    assert found[2]["note"] == "no rows"
     segments = sm.check(store, [sm.Rule("rows >= 1", by=("country",))], **late)
     assert segments.frame.select("where", "value", "verdict", "note").rows() == [("", None, "undefined", "no rows")]
     assert str(segments).splitlines()[-1].endswith("undefined: no rows")

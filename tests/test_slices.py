@@ -66,6 +66,19 @@ def test_a_planted_failure_of_a_ranking():
     assert found["slice"].to_list() == ["a = 1 and c = z"]
 
 
+def test_a_slice_without_which_all_rows_rank_worse_comes_last():
+    random = np.random.default_rng(0)
+    parts = []
+    for kind, rows, base, skill in (("usual", 40_000, -3, 1.6), ("likely", 15_000, 0.5, 1.2), ("poor", 1_500, -3, 0.3)):
+        y = random.random(rows) < 1 / (1 + np.exp(-base))
+        margin = base + skill * y + random.normal(size=rows)
+        parts.append(pl.DataFrame({"kind": kind, "y": y, "p": 1 / (1 + np.exp(-margin))}))
+    acc = sm.binary(y_true="y", y_score="p", by="kind").update(pl.concat(parts))
+    found = acc.finalize().slices("roc_auc", min_rows=100)
+    assert found["slice"].to_list() == ["kind = poor", "kind = likely"]
+    assert found["excess_loss"][0] > 0 > found["excess_loss"][1]
+
+
 @pytest.mark.parametrize("metric", ["mae", "rmse"])
 def test_a_planted_failure_of_a_regression(metric):
     data = rows_of(failing=(pl.col("a") == 1) & (pl.col("c") == "z"))
@@ -238,7 +251,7 @@ def test_what_cannot_be_searched_is_refused():
         report.slices("prevalence")
     with pytest.raises(sm.MetricError, match="Metric 'ece' has no confidence intervals"):
         report.slices("ece")
-    with pytest.raises(sm.MetricError, match="r2 cannot be computed for the rest of a slice from ErrorMoments"):
+    with pytest.raises(sm.MetricError, match="Metric 'r2' is not available for slices: ErrorMoments cannot"):
         regression_of(rows_of(2_000)).slices("r2")
     weighted = report_of(rows_of(2_000).with_columns(w=1.5), sample_weight="w")
     with pytest.raises(sm.MetricError, match=r"weighted rows require units\. Evaluate with unit="):
@@ -371,15 +384,20 @@ def run(*arguments, code=0):
 def test_the_command_equals_the_library(saved, tmp_path):
     report = sm.Accumulator.load(saved).finalize()
     shown = run(saved, "log_loss", "--model", "one")
-    assert re.search(r"^a = 1 .* 6,\d{3} .*33.\d%", shown, re.MULTILINE)
-    assert "Excess loss: the share of the distance of log_loss from its best value that would disappear" in (
-        " ".join(shown.split())
-    )
+    assert re.search(r"^a = 1 .* 6,\d{3} .*33\.\d+%", shown, re.MULTILINE)
+    for said in (
+        "Excess loss: the share of the distance of log_loss from its best value that would disappear",
+        "Intervals have a 95% confidence level. On average, at most 5% of the slices found are false findings (--fdr).",
+    ):
+        assert said in " ".join(shown.split())
+    other = run(saved, "log_loss", "--model", "one", "--confidence", 0.9, "--fdr", 0.01)
+    assert "have a 90% confidence level. On average, at most 1% " in " ".join(other.split())
     run(saved, "accuracy", "--model", "two", "--threshold", "0.2", "--format", "parquet", "-o", tmp_path / "found")
     assert pl.read_parquet(tmp_path / "found").equals(report.slices("accuracy", model="two", threshold=0.2))
     run(saved, "recall", "--model", "two", "--threshold", "0.61", "--format", "parquet", "-o", tmp_path / "found")
     assert pl.read_parquet(tmp_path / "found").equals(report.slices("recall", model="two", threshold=0.61))
-    assert run(saved, "log_loss", "--model", "one", "--threshold", "0.61") == shown  # as in the other commands
+    unused = run(saved, "log_loss", "--model", "one", "--threshold", "0.61", code=2)  # as in the other commands
+    assert "--threshold applies to metrics such as precision, but not to 'log_loss'. Omit it." in unused
     options = ["--by", "c", "--depth", 1, "--min-rows", 100, "--fdr", 0.01, "--confidence", 0.9]
     assert run(saved, "log_loss", "--model", "one", *options) == (
         "No slices in which log_loss is significantly worse than in the rest.\n"
@@ -392,13 +410,13 @@ def test_the_command_equals_the_library(saved, tmp_path):
 def test_the_page_has_a_section_if_there_is_something_to_search(saved):
     report = sm.Accumulator.load(saved).finalize()
     made = page(report)
-    assert "Slices of one in which log_loss is worse" in made
+    assert "Slices of one in which log_loss_skill is worse" in made
     assert made.count('<th scope="row">a = 1</th>') == 2
     assert "excess loss" in made
     assert "Slices are sorted by it." in made
     assert "Where it fails" not in page(report.rollup("a"))  # three groups
     wide = report_of(rows_of().with_columns(d=pl.int_range(pl.len()) % 12), ["d"])
-    assert "No slices in which log_loss is significantly worse." in page(wide)
+    assert "in which log_loss_skill is significantly worse than in all other rows" in page(wide)
     classes = sm.multiclass(y_true="y", y_pred="z", by=["a", "c"])
     data = rows_of(failing=pl.col("a") == 1).with_columns(z=(pl.col("p") > 0.5).cast(pl.String))
     assert "in which accuracy is worse" in page(
@@ -408,7 +426,7 @@ def test_the_page_has_a_section_if_there_is_something_to_search(saved):
 
 @pytest.mark.parametrize(
     ("metrics", "expected"),
-    [(["roc_auc"], "roc_auc"), (["roc_auc", "log_loss"], "log_loss"), (["ece"], "log_loss")],
+    [(["roc_auc"], "roc_auc"), (["roc_auc", "log_loss"], "log_loss"), (["ece"], "log_loss_skill")],
 )
 def test_the_page_searches_slices_by_a_metric_that_it_shows(saved, metrics, expected):
     report = sm.Accumulator.load(saved).finalize().showing(metrics)
@@ -425,4 +443,18 @@ def test_the_page_heads_the_slices_of_each_model_and_names_the_only_column_once(
     assert re.findall('<h3 class="over">(.*?)</h3>', text) == ["old", "new"]
     assert text.count('<button type="button">place</button>') == 2
     assert re.findall('<th scope="row">(.*?)</th>', text) == ["5", "3"] * 2
-    assert "Values of place in which log_loss" in text
+    assert "Values of place in which log_loss_skill" in text
+
+
+def test_the_page_finds_noise_scores_and_not_many_positives():
+    """A group of correct probabilities near a half has a high log loss, but does not fail."""
+    rng = np.random.default_rng(4)
+    place, p = np.arange(24_000) % 12, rng.beta(1, 9, 24_000)
+    p[place == 7] = rng.beta(1, 1, 2_000)
+    y = rng.random(24_000) < p
+    p[place == 3] = rng.permutation(p[place == 3])
+    acc = sm.binary(y_true="y", y_score="p", by="place").update({"y": y, "p": p, "place": place})
+    text = page(acc.finalize()).split('id="failures"')[1].split("</section>")[0]
+    assert re.findall('<th scope="row">(.*?)</th>', text)[0] == "3"
+    assert '<th scope="row">7</th>' not in text
+    assert "log_loss_skill is also lower in slices whose probabilities differ little, even if they are correct." in text

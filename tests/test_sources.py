@@ -141,6 +141,14 @@ def test_a_file_is_read_once(tmp_path, monkeypatch):
     assert rows("latest.parquet") == 2
 
 
+def test_a_link_to_a_file_that_is_gone_is_not_skipped(tmp_path):
+    put(tmp_path / "a.parquet")
+    (tmp_path / "b.parquet").symlink_to("gone")
+    for source in (tmp_path, f"{tmp_path}/*.parquet"):
+        with pytest.raises(sm.SourceError, match=r"Cannot read .*b.parquet: No such file"):
+            rows(source)
+
+
 def test_extensions_are_read_in_any_case(tmp_path):
     put(tmp_path / "a.parquet").rename(tmp_path / "A.PARQUET")
     assert rows(tmp_path) == rows(tmp_path / "A.PARQUET") == 2
@@ -208,10 +216,15 @@ def test_compressed_text_is_read(suffix, codec, tmp_path):
         rows(tmp_path / "bad")
 
 
-def test_a_truncated_compressed_file_is_told(tmp_path):
-    content = gzip.compress(b"y,p\n" + np.random.default_rng(0).bytes(5_000).hex().encode())
-    (tmp_path / "a.csv.gz").write_bytes(content[: len(content) // 2])
-    with pytest.raises(sm.SourceError, match=r"Cannot read .*a\.csv\.gz: "):
+@pytest.mark.parametrize(("suffix", "codec"), [("gz", "gzip"), ("zst", "zstd")])
+@pytest.mark.parametrize("kind", ["csv", "ndjson"])
+def test_a_truncated_compressed_file_is_told(kind, suffix, codec, tmp_path):
+    frame = pl.DataFrame(np.random.default_rng(0).random((5_000, 2)), schema=["y", "p"])
+    content = getattr(frame, f"write_{kind}")().encode()
+    compressed = pa.Codec(codec).compress(content, asbytes=True) if codec == "zstd" else gzip.compress(content)
+    (tmp_path / f"a.{kind}.{suffix}").write_bytes(compressed[: len(compressed) // 2])
+    truncated = rf"a\.{kind}\.{suffix}: the file is truncated. Write or copy it again."
+    with pytest.raises(sm.SourceError, match=truncated):
         rows(tmp_path)
 
 
@@ -238,6 +251,15 @@ def test_panics_are_errors_of_the_source(tmp_path, monkeypatch):
     monkeypatch.setattr(pl.LazyFrame, "collect_batches", lambda *_, **__: (panic() for _ in range(1)))
     with pytest.raises(sm.SourceError, match="Cannot read the plan: called"):
         rows(PAIR.lazy())
+
+
+def test_numbers_after_those_that_set_the_type_of_a_plan(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("y,p\n" + "1,0.5\n" * 200 + "0.5,0.5\n", encoding="utf-8")
+    with pytest.raises(sm.SourceError, match=r"infer_schema_length=None or schema_overrides=\{'y': polars.Float64\}"):
+        rows(pl.scan_csv(path).filter(pl.col("y") != 0.5))
+    for fix in ({"infer_schema_length": None}, {"schema_overrides": {"y": pl.Float64}}):
+        assert rows(pl.scan_csv(path, **fix).filter(pl.col("y") != 0.5)) == 200
 
 
 def test_nothing_is_printed_after_an_error(tmp_path):
@@ -275,7 +297,7 @@ def test_a_bad_row_is_named_by_its_file(suffix, workers, bad):
     for _ in range(3):
         with pytest.raises(sm.DataError) as caught:
             sm.evaluate(bad / suffix, task(), workers=workers)
-        line = " (line 210)" * (suffix == "csv")
+        line = {"csv": " (line 210)", "ndjson": " (line 209)"}.get(suffix, "")
         assert f"in 4 of 3,500 rows (first: 1.25 at row 208{line} of {file})" in str(caught.value)
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import os
 import random
 import warnings
 from pathlib import Path
@@ -264,7 +265,7 @@ HARM = {
     "no metadata": (lambda t: t.replace_schema_metadata(None), "[Nn]ot a (streammetrics )?state"),
     "no json": (lambda t: t.replace_schema_metadata({KEY: b"{"}), "cannot be read"),
     "a list": (lambda t: t.replace_schema_metadata({KEY: b"[]"}), "has no format"),
-    "newer": (lambda t: with_header(t, format=2, version="9.9"), "written by streammetrics 9.9.*upgrade"),
+    "newer": (lambda t: with_header(t, format=2, version="9.9"), "written by streammetrics 9.9.*Upgrade"),
     "no format": (lambda t: with_header(t, format="gone"), "has no format"),
     "odd format": (lambda t: with_header(t, format="1"), "has no format"),
     "no columns": (lambda t: with_header(t, columns="gone"), "'columns' is missing"),
@@ -673,8 +674,8 @@ def test_many_files_load_as_one(by, suffix, tmp_path, monkeypatch):
     paths = [tmp_path / f"{i}{suffix}" for i in range(6)]
     for part, path in zip(parts, paths, strict=True):
         part.save(path)
-    loaded, merged = sm.Accumulator.load(*paths, paths[0]), sm.merge([*parts, parts[0]])
-    assert loaded.seen == 350
+    loaded, merged = sm.Accumulator.load(*paths), sm.merge(parts)
+    assert loaded.seen == 300
     assert_frame_equal(loaded.finalize().frame, merged.finalize().frame, rel_tol=1e-12)
     assert loaded.to_arrow()["score_histogram"].equals(merged.to_arrow()["score_histogram"])
 
@@ -796,6 +797,49 @@ def test_a_folder_and_a_glob_are_loaded_without_what_is_hidden(tmp_path):
     for source in (tmp_path, str(tmp_path), f"{tmp_path}/**/*.*"):
         assert sm.Accumulator.load(source).to_bytes() == (acc + acc).to_bytes()
     assert sm.Accumulator.load(f"{tmp_path}/*.state").to_bytes() == acc.to_bytes()
+
+
+def test_a_folder_in_a_folder_that_cannot_be_read_is_told(tmp_path, monkeypatch):
+    acc = TASKS["grouped"]().update(DATA)
+    (tmp_path / "private").mkdir()
+    for path in (tmp_path / "a.state", tmp_path / "private" / "b.state"):
+        acc.save(path)
+    for name in ("listdir", "scandir"):  # which of them depends on the version of Python
+        read = getattr(os, name)
+
+        def refused(place, read=read):
+            if Path(place).name == "private":
+                raise PermissionError(13, "Permission denied", str(place))
+            return read(place)
+
+        monkeypatch.setattr(os, name, refused)
+    with pytest.raises(sm.StateError, match=r"Cannot read .*Permission denied: .*private"):
+        sm.Accumulator.load(tmp_path)
+
+
+def test_a_file_that_is_given_twice_is_not_counted_twice(tmp_path):
+    acc, path = TASKS["grouped"]().update(DATA), tmp_path / "a.state"
+    acc.save(path)
+    (tmp_path / "link").symlink_to(path)
+    for sources in ([path, path], [path, tmp_path / "*.state"], [tmp_path], [path, tmp_path / "." / "link"]):
+        with pytest.raises(sm.StateError, match=r"a.state' is given 2 times, so its rows would be counted 2 times"):
+            sm.Accumulator.load(*sources)
+
+
+def test_a_link_to_a_file_that_is_gone_is_not_skipped(tmp_path):
+    TASKS["grouped"]().update(DATA).save(tmp_path / "a.state")
+    (tmp_path / "b.state").symlink_to("gone")
+    for source in (tmp_path, tmp_path / "*.state"):
+        with pytest.raises(sm.StateError, match=r"Cannot read .*b.state': file not found"):
+            sm.Accumulator.load(source)
+
+
+def test_an_empty_path_is_not_the_current_folder(tmp_path, monkeypatch):
+    TASKS["grouped"]().update(DATA).save(tmp_path / "a.state")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(sm.StateError, match=r"a path must not be empty. Pass '.' for the current folder"):
+        sm.Accumulator.load("")
+    assert sm.Accumulator.load(".").seen == DATA.height
 
 
 @pytest.mark.parametrize("source", [None, 5, "no/such/file", "no*such", "a\0b"], ids=repr)

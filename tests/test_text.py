@@ -12,6 +12,7 @@ from streammetrics.charts import over_time
 from streammetrics.cli import main
 from streammetrics.cli.output import write
 from streammetrics.html import page
+from streammetrics.html.cards import cards
 from streammetrics.markup import markup
 from streammetrics.text import UNSAFE, cell, escaped, written
 
@@ -166,3 +167,29 @@ def test_reports_name_the_default_level_of_a_metric():
     for report in (acc.finalize(["recall_at_fpr", "gain"]), acc.rollup().finalize(["recall_at_fpr", "gain"])):
         assert str(report).endswith("\nDefault options: recall_at_fpr(fpr=0.01), gain(top=0.1).")
     assert "Default" not in str(acc.finalize(["recall_at_fpr(fpr=0.1)", "roc_auc"]))
+
+
+def test_metrics_of_labels_alone_are_shown_once_for_several_thresholds():
+    rows = {"y": [1, 0, 1, 0], "p": [0.9, 0.4, 0.6, 0.2], "g": ["a", "a", "b", "b"]}
+    report = sm.binary(y_true="y", y_score="p", by="g", thresholds=[0.3, 0.5]).update(rows).finalize()
+    for shown in (str(report), page(report)):
+        assert "recall @ 0.3" in shown
+        assert "prevalence @" not in shown
+    assert len([line for line in str(report.rollup()).splitlines() if "prevalence" in line]) == 1
+    assert cards(report.rollup().showing(["prevalence"])).count('<p class="value">') == 1
+    assert report.rollup().get("prevalence", threshold=0.3).value == 0.5
+
+
+def test_tables_without_notes_say_why_values_are_undefined(tmp_path):
+    rows = {"y": [1, 0, 1, 1], "p": [0.9, 0.4, 0.6, 0.2], "g": ["a", "a", "b", "b"]}
+    acc = sm.binary(y_true="y", y_score="p", by="g").update(rows)
+    assert "Undefined values (–): no negatives." in str(acc.finalize(["roc_auc", "rows"]))
+    assert "Undefined" not in str(acc.finalize(["recall", "rows"]))
+    assert "Undefined" not in str(acc.filter(pl.col("g") == "b").rollup().finalize(["roc_auc"]))
+    pytest.importorskip("deltalake")
+    store = sm.MetricStore(tmp_path / "history")
+    for day, thresholds in ((1, [0.5]), (2, [0.3, 0.5])):
+        task = sm.binary(y_true="y", y_score="p", by="day", thresholds=thresholds)
+        store.append(task.update({**rows, "day": [date(2026, 1, day)] * 4}), batch_id=str(day))
+    shown = str(store.query().finalize(["recall", "rows"]))
+    assert "Undefined values (–): not available in windows up to 2026-01-01." in shown

@@ -12,9 +12,10 @@ import polars as pl
 import pytest
 
 import streammetrics as sm
+from streammetrics.rows import batches
 from streammetrics.state import content
 from streammetrics.state.tally import Tally
-from streammetrics.system.interrupts import uninterrupted
+from streammetrics.system.threads import uninterrupted
 
 THREADS = 8
 rng = np.random.default_rng(3)
@@ -133,6 +134,47 @@ def test_an_interrupt_at_the_start_of_a_step_waits_for_its_end_or_prevents_it(st
     with pytest.raises(KeyboardInterrupt):
         uninterrupted(step)
     assert ended == [1] * starts
+
+
+@pytest.mark.parametrize("waits", [0, 1], ids=["of its start", "of its end"])
+def test_an_interrupt_that_breaks_a_lock_is_raised_as_an_interrupt(waits, monkeypatch):
+    wait, ended, calls = threading.Event.wait, [], iter(range(9))
+
+    def broken(event, timeout=None):  # as in Condition.wait, before it has released its lock
+        if next(calls) != waits:
+            return wait(event, timeout)
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise RuntimeError("release unlocked lock")
+
+    monkeypatch.setattr(threading.Event, "wait", broken)
+    with pytest.raises(KeyboardInterrupt):
+        uninterrupted(lambda: ended.append(1))
+    assert len(ended) <= 1
+
+
+def test_a_signal_handler_in_the_middle_of_an_update_is_told_and_does_no_harm(monkeypatch):
+    acc, append, told = task().update(BATCH), batches.append, []
+
+    def handler(*_):
+        for use in (lambda: acc.seen, lambda: acc.update(BATCH), lambda: acc.save("never")):
+            with pytest.raises(sm.StreamMetricsError, match="Set a flag in the handler") as caught:
+                use()
+            told.append(caught.value)
+
+    def interrupted(held, more):
+        signal.raise_signal(signal.SIGINT)
+        return append(held, more)
+
+    monkeypatch.setattr(content, "append", interrupted)
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        acc.update(BATCH)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert len(told) == 3
+    assert acc.seen == 2 * BATCH.height
 
 
 @pytest.mark.parametrize("rows", [10, 3_000], ids=["held", "counted"])

@@ -58,7 +58,7 @@ def test_a_junit_report_fails_what_fails_the_check_and_skips_what_says_nothing()
     messages = [part.get("message") for part in suite.iter() if part.tag in ("failure", "skipped")]
     assert messages == [
         "source a|b, <c>: 100%\\n, 2026-01-05: breached; value 0.5",
-        "2026-01-05: breached: a warning; value 0.5",
+        "2026-01-05: breached (severity warn); value 0.5",
         "2026-01-05: open; value 0.50; interval 0.40 to 0.60",
         "2026-01-05: open; value 0.5; bounds 0.25 to 0.75",
         "2026-01-05: too few rows; value 0.5",
@@ -128,7 +128,10 @@ def test_check_in_every_format(state, tmp_path):
     assert run(*check, "markdown", code=1).count("| holds |") == 5
     assert run(*check, "github", code=1).count("::error title=accuracy >= 0.8::g b") == 1
     assert run(*check[:-1], code=1) == run(*check, "table", code=1)
-    assert run(*check, "junit", "-o", tmp_path / "found.xml", code=1) == ""
+    log = run(*check, "junit", "-o", tmp_path / "found.xml", code=1)
+    assert log == f"Failing: 1 of 6 verdicts, see {tmp_path / 'found.xml'}\n"
+    passing = ["check", state, "--require", "rows >= 1", "-o", tmp_path / "passing"]
+    assert run(*passing) == ""
     assert ElementTree.parse(tmp_path / "found.xml").getroot().get("tests") == "6"
     assert "::" not in run("check", state, "--require", "rows >= 1", "--format", "github")
 

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import streammetrics as sm
+from streammetrics.report.verdicts import verdicts
 from streammetrics.uncertainty.sequences import errors_wide, share_limits
 
 FIRST = date(2026, 1, 1)
@@ -72,14 +73,56 @@ def test_too_few_rows_of_a_class_decide_nothing(positives, constant, verdict, tm
     assert sentence.endswith(", too few rows of a class.") == (verdict == "open")
 
 
+@pytest.mark.parametrize(
+    ("rule", "positives", "verdict"),
+    [
+        ("best_f1 >= 0.99", 60, "open"),
+        ("ks >= 0.99", 60, "open"),
+        ("ks >= 0.99", 400, "breached"),
+        ("average_precision <= 0.2", 30, "open"),
+        ("average_precision <= 0.2", 100, "breached"),
+        ("log_loss_skill >= 0.99", 60, "open"),
+        ("recall <= 0.1", 2, "open"),
+        ("accuracy >= 0.99", 2, "open"),
+    ],
+)
+def test_a_few_rows_of_large_weight_decide_nothing(rule, positives, verdict):
+    """Their weights counted as hundreds of rows, and decided rules although there is no interval."""
+    random, y = np.random.default_rng(1), np.arange(1_000) < positives
+    p = 1 / (1 + np.exp(-random.normal(2 * y - 1, 1)))
+    columns = {"y": y, "p": p, "w": np.where(y, 10.0, 1.0)}
+    report = sm.binary(y_true="y", y_score="p", sample_weight="w").update(columns).finalize(confidence=0.95)
+    row = verdicts(report, [rule], confidence=0.95).row(0, named=True)
+    assert row["verdict"] == verdict
+    assert (row["note"] == "no interval: too few rows of a class") == (verdict == "open")
+
+
+@pytest.mark.parametrize("weight", [8, 1, 3, 30])
+def test_metrics_of_all_labels_are_open_if_few_rows_carry_a_label(weight):
+    random, names = np.random.default_rng(2), ["mcc", "kappa", "f1(average=macro)", "precision(average=weighted)"]
+    y = np.repeat([0, 1, 2], [200, 95, 5])
+    z = np.where(random.random(300) < 0.8, y, random.integers(0, 2, 300))
+    columns = {"y": y, "z": z, "w": np.where(y == 2, float(weight), 1.0)}
+    report = sm.multiclass(y_true="y", y_pred="z", sample_weight="w").update(columns).finalize(confidence=0.95)
+    found = verdicts(report, [f"{name} >= 0.05" for name in names], confidence=0.95)
+    few = (295 + 5 * weight) / weight < 50
+    assert found["verdict"].to_list() == ["open" if few else "holds"] * len(names)
+    notes = found["note"].fill_null("")
+    assert notes.str.ends_with("no interval: too few rows of a class").to_list() == [few] * len(names)
+
+
 def test_where_there_is_no_interval_the_bounds_decide(tmp_path):
     store = store_of(tmp_path, accuracy(), rows(80, 20))
     row = found(store, sm.Rule("rows >= 100"))
-    assert (row["verdict"], row["note"], row["ci_lower"]) == ("holds", "no interval: a count; on these rows", None)
+    assert (row["verdict"], row["note"], row["ci_lower"]) == ("holds", "no interval: a count", None)
     assert found(store, sm.Rule("rows >= 101"))["verdict"] == "breached"
-    weighted = rows(80, 20).with_columns(w=0.5)
-    heavy = store_of(tmp_path / "weighted", accuracy(sample_weight="w"), weighted)
-    assert found(heavy, sm.Rule("accuracy >= 0.79"))["verdict"] == "holds"
+
+
+def test_proportions_of_weighted_rows_of_one_class_are_open(tmp_path):
+    store = store_of(tmp_path, accuracy(sample_weight="w"), rows(80, 20).with_columns(w=0.5))
+    for rule in ("accuracy >= 0.79", "accuracy >= 0.81", "recall >= 0.79"):
+        row = found(store, sm.Rule(rule))
+        assert (row["verdict"], row["note"]) == ("open", "no interval: too few rows of a class")
 
 
 def test_correlated_rows_widen_the_interval(tmp_path):
@@ -145,7 +188,7 @@ def test_findings_name_rules_and_say_what_is_a_warning(tmp_path):
     lines = str(findings).splitlines()
     assert lines[0].split() == ["rule", "windows", "where", "value", "bound", "interval", "verdict"]
     assert lines[2].startswith("quality: accuracy >= 0.99")
-    assert lines[2].endswith("breached: a warning")
+    assert lines[2].endswith("breached (severity warn)")
     assert " to 0." in lines[2]
 
 
@@ -187,7 +230,7 @@ def test_coarse_bins_widen_the_interval_of_a_verdict():
     exact = adverse(200_000, 0, capacity=1 << 20).finalize(["roc_auc"])["roc_auc"].value
     estimate = adverse(200_000, 0).finalize(["roc_auc"])["roc_auc"]
     assert estimate.lower <= exact < estimate.value - 0.01
-    samples = [adverse(2_000, seed).finalize() for seed in range(1, 41)]
+    samples = [adverse(2_000, seed).finalize(["roc_auc"]) for seed in range(1, 41)]
     assert sum(not s.violations(f"roc_auc > {exact}", confidence=0.95) for s in samples) <= 2
     assert not any(s.violations(f"roc_auc >= {estimate.lower - 0.1}", confidence=0.95) for s in samples)
 

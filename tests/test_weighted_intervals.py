@@ -134,6 +134,34 @@ def weighted_mean(values, weights, range=(0, 1)):
     return tuple(low + (high - low) / (1 + np.exp(-odds - side * step)) for side in (-1, 1))
 
 
+@pytest.mark.parametrize(
+    "metric", ["accuracy", "balanced_accuracy", "recall(average=macro)", "precision(average=macro)"]
+)
+def test_a_rare_label_of_large_weight(metric):
+    """Intervals hold the true value in 95% of samples, even if six rows have a third of the weight."""
+    labels, samples, rows, right = 3, 600, 300, 0.7
+    random, shares, weights = np.random.default_rng(0), np.array([0.6, 0.38, 0.02]), np.array([1.0, 1.0, 30.0])
+    y = random.choice(labels, p=shares, size=samples * rows)
+    z = np.where(random.random(y.size) < right, y, random.choice(labels, p=shares, size=y.size))
+    acc = sm.multiclass(y_true="y", y_pred="z", sample_weight="w", by="sample")
+    acc.update({"y": y, "z": z, "w": weights[y], "sample": np.repeat(np.arange(samples), rows)})
+    expected = (shares * weights)[:, None] * (right * np.eye(labels) + (1 - right) * shares)
+    hits = expected.diagonal()
+    precision, recall = ((hits / expected.sum(axis=axis)).mean() for axis in (0, 1))
+    truth = hits.sum() / expected.sum() if metric == "accuracy" else precision if "precision" in metric else recall
+    found = acc.finalize([metric], confidence=0.95).frame
+    assert 0.93 <= found.select(pl.lit(truth).is_between("ci_lower", "ci_upper").mean()).item() <= 0.98
+
+
+def test_accuracy_of_weighted_labels_without_an_error():
+    rows = {"y": [0, 1] * 25, "w": [1.0, 3.0] * 25}
+    accuracy = (
+        sm.multiclass(y_true="y", y_pred="y", sample_weight="w").update(rows).finalize(confidence=0.95)["accuracy"]
+    )
+    effective = 100**2 / 250
+    assert (accuracy.ci_lower, accuracy.ci_upper) == (pytest.approx(1 / (1 + Z**2 / effective)), 1)
+
+
 def class_rows(n=3_000):
     r = np.random.default_rng(8)
     y, p = r.integers(0, 4, n), r.dirichlet(np.ones(4), n)
@@ -239,3 +267,33 @@ def test_what_is_not_available_for_weighted_rows():
     assert found["digest_median"].note == "no interval: not available for weighted rows"
     note = "no interval: not available for weighted rows; pass unit= for a confidence interval"
     assert found["digest_cdf"].note == note
+
+
+def test_one_vs_one_of_weighted_units():
+    """Histograms of pairs have no squared weights; folds do not need them."""
+    r = np.random.default_rng(0)
+    shares = dict(zip("abc", r.dirichlet(np.ones(3), 400).T, strict=True))
+    rows = shares | {"label": r.choice([*"abc"], 400), "w": r.random(400), "unit": np.arange(400) // 4}
+    scores = {label: label for label in shares}
+    acc = sm.multiclass(y_true="label", y_score=scores, sample_weight="w", unit="unit", one_vs_one=True).update(rows)
+    lower, upper = limits(acc.finalize(confidence=0.95), "roc_auc_ovo")
+    assert 0.3 < lower < 0.5 < upper < 0.7
+
+
+@pytest.mark.parametrize("weight", [1 / 3, 0.1, 1.0])
+def test_equal_values_have_no_interval_from_rounding(weight):
+    equal = pl.DataFrame({"y": [0.9] * 60, "p": [0.6] * 60, "label": [1, 0, 0] * 20, "score": [0.3] * 60, "w": weight})
+    for kind, metrics in ((sm.binary, ["mean_score"]), (sm.regression, ["bias", "mae", "rmse", "smape"])):
+        for given in ("w", None):
+            assert report(kind, equal, weight=given, metrics=metrics).frame["ci_lower"].null_count() == len(metrics)
+
+
+def test_as_many_rows_as_needed_are_enough_whatever_their_weight():
+    label = np.repeat([1, 0], [3, 57])
+    rows = pl.DataFrame({"label": label, "score": np.where(label, 0.9, np.arange(60) / 60)})
+    metrics = ["accuracy", "balanced_accuracy", "mcc", "average_precision"]
+    ends = [
+        report(sm.binary, rows.with_columns(w=pl.lit(w)), metrics=metrics).frame.select("note", pl.col(LIMITS).round(6))
+        for w in (1.0, 0.3, 1 / 7)
+    ]
+    assert all(found.equals(ends[0]) for found in ends)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from streammetrics.before_labels.positives import Positives
-from streammetrics.before_labels.rates import Values
+from streammetrics.before_labels.rates import Positives, Values
 from streammetrics.metrics import Metric
 from streammetrics.metrics.ratios import accuracy, balanced_accuracy, f1, precision, recall, specificity
 

@@ -11,7 +11,7 @@ import numpy as np
 from streammetrics.before_labels.decisions import DECISIONS
 from streammetrics.before_labels.losses import LOSSES
 from streammetrics.before_labels.noise import standard_errors
-from streammetrics.before_labels.positives import Positives
+from streammetrics.before_labels.rates import Positives
 from streammetrics.before_labels.values import RANGES, Group, bounds
 from streammetrics.errors import MetricError
 from streammetrics.uncertainty.limits import moved
@@ -25,11 +25,7 @@ ROUNDING = 1e-9
 
 
 def available(metrics: Sequence[str], group: Group, probabilities: bool, *, strict: bool) -> list[Wanted]:
-    """Return the available metrics of a group, with confusion-count metrics at each threshold.
-
-    Raises:
-        MetricError: If a metric is not available and ``strict`` is set.
-    """
+    """Return the available metrics of a group, of confusion counts at each threshold. ``strict`` rejects others."""
     missing = [m for m in metrics if (m in LOSSES and not probabilities) or (m in DECISIONS and not group.predicted)]
     if strict and missing:
         needs = "probabilities" if missing[0] in LOSSES else "thresholds on the score"
@@ -39,14 +35,7 @@ def available(metrics: Sequence[str], group: Group, probabilities: bool, *, stri
 
 
 def estimates(group: Group, wanted: Sequence[Wanted], odds: float, quantile: float | None) -> Iterator[Numbers]:
-    """Yield the value, bounds, interval endpoints, and note of each metric.
-
-    Args:
-        group: The rows without labels, together with their reference.
-        wanted: Metrics and thresholds.
-        odds: The largest factor between the odds of the rows and of the reference.
-        quantile: Quantile of the normal distribution for the interval. If None, there are no intervals.
-    """
+    """Yield the value, bounds, and note of each metric, with a normal ``quantile`` also interval endpoints."""
     if group.undefined:
         yield from ({"note": f"undefined: {group.undefined}"} for _ in wanted)
         return

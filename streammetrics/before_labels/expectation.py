@@ -13,7 +13,7 @@ import polars as pl
 from streammetrics import text
 from streammetrics.accumulator import Accumulator
 from streammetrics.before_labels.estimates import Wanted, available, estimates, needed_odds
-from streammetrics.before_labels.tables import labels_shown, probabilities, side_by_side, weighted
+from streammetrics.before_labels.tables import labels_shown, probabilities, side_by_side
 from streammetrics.before_labels.values import METRICS, Group
 from streammetrics.errors import Argument, MetricError, ReportError, SpecificationError
 from streammetrics.frame import LIMITS, VALUE, noted
@@ -23,8 +23,7 @@ from streammetrics.report.estimate import Estimate, estimate_of
 from streammetrics.report.report import Report
 from streammetrics.rows.roles import several
 from streammetrics.system.public import publish
-from streammetrics.uncertainty import normal_quantile
-from streammetrics.uncertainty.distributions import upper_level
+from streammetrics.uncertainty.distributions import normal_quantile, upper_level
 
 NEEDED = ("value", "expected", "needed_odds")
 OWN = ("threshold", "metric", "note", *VALUE, *LIMITS, *NEEDED)
@@ -57,6 +56,9 @@ def expect(
             and at each threshold of ``scores`` ``"accuracy"``, ``"balanced_accuracy"``, ``"precision"``, ``"recall"``,
             ``"specificity"``, and ``"f1"``. Defaults to all.
         confidence: Confidence level, such as 0.95. Defaults to no intervals.
+
+    Returns:
+        An `Expectation` with the estimates of every group.
 
     Raises:
         ReportError: If scores are missing on either side, the reference has no labels, or the group columns, models, or
@@ -176,10 +178,17 @@ class Expectation:
         sides = (self.scores, self.reference)
         if any(side.unit is not None for side in sides):
             return "the rows of a unit are correlated"
-        return "weights do not give the number of rows" if any(weighted(side.state) for side in sides) else None
+        return "weights do not give the number of rows" if any(side.state.weighted for side in sides) else None
 
     def rows(self, metric: str, **keys: Any) -> pl.DataFrame:
         """Return the rows of `frame` for one metric, for matching groups and thresholds.
+
+        Args:
+            metric: Name of the metric.
+            keys: Values of group columns, and ``threshold``, that select rows.
+
+        Returns:
+            Rows with the columns of `frame`.
 
         Raises:
             MetricError: If the metric was not estimated.
@@ -225,10 +234,20 @@ class Expectation:
         return self.get(metric)
 
     def __str__(self) -> str:
-        return text.render(self.frame, self.scores.by, text.terminal_width())
+        return as_text(self, text.terminal_width())
 
     def __repr__(self) -> str:
         return str(self)
+
+
+def as_text(found: Expectation, width: int | None) -> str:
+    """Return estimates as text. Without intervals, the values of groups are followed by the bounds of the odds."""
+    by = found.scores.by
+    if not by or found.confidence is not None or found.odds == 1:
+        return text.render(found.frame, by, width)
+    shown = text.render(found.frame.with_columns(ci_lower="lower", ci_upper="upper"), by, width)
+    said = f"In brackets: bounds if odds differ by a factor of at most {found.odds:g}."
+    return f"{shown}\n{text.filled(said, width)}"
 
 
 def _known(metrics: Sequence[str]) -> tuple[str, ...]:

@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from streammetrics.before_labels.positives import Positives
-from streammetrics.before_labels.rates import Values
+from streammetrics.before_labels.rates import Positives, Values
 from streammetrics.kernels import CLIP
 
 Loss = Callable[[Values], tuple[Values, Values]]

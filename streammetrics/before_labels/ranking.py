@@ -10,8 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from streammetrics.before_labels.positives import Positives
-from streammetrics.before_labels.rates import Values
+from streammetrics.before_labels.rates import Positives, Values
 
 ROUNDING = 1e-12
 STEPS = 200  # maximum number of steps of the search for the smallest average precision

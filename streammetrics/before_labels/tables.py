@@ -11,7 +11,7 @@ import polars as pl
 from streammetrics import text
 from streammetrics.before_labels.rates import fitted
 from streammetrics.before_labels.values import POSITIVES, Group
-from streammetrics.errors import ReportError
+from streammetrics.errors import Argument, Part, ReportError
 from streammetrics.reading.distributions import ALL, Distribution, distributions, paired
 from streammetrics.report.report import Report
 from streammetrics.rows.roles import LABEL, MODEL
@@ -30,17 +30,13 @@ def probabilities(state: State) -> bool:
 
 
 def side_by_side(reference: State, scores: State) -> Iterator[Group]:
-    """Yield the groups of a state with scores, each with its reference group.
-
-    Raises:
-        ReportError: If scores or labels are missing, or the group columns, models, or score domains do not match.
-    """
-    ours, theirs = _labeled(reference), _scores(scores)
+    """Yield the groups of a state with scores, each with its reference group."""
+    ours, theirs = _labeled(reference, "The reference must have scores and labels"), _scores(scores)
     _require_groups(ours, theirs)
     histogram = next(s for s in reference.statistics if isinstance(s, ScoreHistogram))
     common = Histogram(ALL, ours.lattice.domain, tuple({*ours.lattice.atoms} & {*theirs.lattice.atoms}))
     labels, counts = (_by_group(table) for table in (reference.tables[histogram.name], theirs.bins))
-    (thresholds, reaching), of_weights = _predicted(scores), weighted(scores)
+    thresholds, reaching = _predicted(scores)
     pairs = paired(ours, theirs).filter(pl.col("current").is_not_null())
     for pair in pairs.iter_rows(named=True):
         parts = [
@@ -49,7 +45,7 @@ def side_by_side(reference: State, scores: State) -> Iterator[Group]:
         bins = [pl.DataFrame(schema=BINS), *parts]
         table = common.edges(common.merge(pl.concat(bins, how="diagonal_relaxed").fill_null(0)))
         rows, neg, pos = (table[c].cast(pl.Float64).to_numpy() for c in ("count", "neg", "pos"))
-        hidden = (table["shift"].to_numpy() > 0) & (rows > (0 if of_weights else 1))
+        hidden = (table["shift"].to_numpy() > 0) & (rows > (0 if scores.weighted else 1))
         low, high = (table[c].to_numpy() for c in ("low", "high"))
         keys = tuple(pair[c] for c in theirs.keys)
         predicted = {threshold: reaching.get((pair["current"], threshold), 0.0) for threshold in thresholds}
@@ -63,10 +59,10 @@ def _by_group(table: pl.DataFrame) -> dict[int, pl.DataFrame]:
     return {number: part.with_columns(pl.lit(0, pl.UInt32).alias(GROUP)) for (number,), part in parts.items()}
 
 
-def _labeled(state: State) -> Distribution:
-    """The score distribution of a reference, which must have labels."""
+def _labeled(state: State, *must: Part) -> Distribution:
+    """The score distribution of a side, which must have labels."""
     if not any(isinstance(s, ScoreHistogram) for s in state.statistics):
-        raise ReportError("The reference must have scores and labels, as in sm.binary(y_true=..., y_score=...).")
+        raise ReportError(*must, ", as in sm.binary(y_true=..., y_score=...).")
     return _scores(state)
 
 
@@ -105,12 +101,8 @@ def _predicted(state: State) -> tuple[tuple[float, ...], dict[tuple[int, float],
 
 
 def labels_shown(report: Report, metrics: Sequence[str]) -> dict[tuple[Any, ...], dict[Any, float | None]]:
-    """The metrics of labeled rows, by group, metric, and threshold.
-
-    Raises:
-        ReportError: If scores or labels are missing.
-    """
-    _labeled(report.state)
+    """The metrics of labeled rows, by group, metric, and threshold."""
+    _labeled(report.state, "The scores must have labels for ", Argument("needed", python="needed_odds"))
     found: dict[tuple[Any, ...], dict[Any, float | None]] = {}
     for metric in metrics:
         if metric != POSITIVES and report.readable(metric):
@@ -123,8 +115,3 @@ def labels_shown(report: Report, metrics: Sequence[str]) -> dict[tuple[Any, ...]
     for _, *keys, pos in report.state.groups.join(positives, on=GROUP, how="left").iter_rows():
         found.setdefault(tuple(keys), {})[POSITIVES, None] = pos
     return found
-
-
-def weighted(state: State) -> bool:
-    """Return whether bins contain sums of weights instead of numbers of rows."""
-    return _scores(state).bins.schema["count"].is_float()

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from streammetrics.before_labels.decisions import DECISIONS, corners, counts, share_above
 from streammetrics.before_labels.losses import LOSSES, loss_bounds, mean_loss
-from streammetrics.before_labels.positives import Positives
 from streammetrics.before_labels.ranking import (
     average_precision,
     average_precision_bounds,
     roc_auc,
     roc_auc_bounds,
 )
-from streammetrics.before_labels.rates import Values
+from streammetrics.before_labels.rates import Positives, Values
+from streammetrics.decimals import percentage
 from streammetrics.uncertainty.limits import Range
 
 RANKING = {"roc_auc": roc_auc, "average_precision": average_precision}
@@ -82,7 +82,7 @@ class Group:
         if not self.rows.sum():
             return "no rows"
         missing = [name for name, side in (("positives", self.pos), ("negatives", self.neg)) if not side.sum()]
-        return f"no {' and no '.join(missing)} in the reference" if missing else None
+        return f"no {'rows' if len(missing) > 1 else missing[0]} in the reference" if missing else None
 
     @cached_property
     def scored(self) -> Group:
@@ -105,7 +105,7 @@ class Group:
         known = np.flatnonzero(self.neg + self.pos)
         foreign = self.rows[: known[0]].sum() + self.rows[known[-1] + 1 :].sum()
         share = foreign / self.rows.sum()
-        return f"{share:.1%} of scores are outside the range of the reference" if share > FOREIGN else None
+        return f"{percentage(share)} of scores are outside the range of the reference" if share > FOREIGN else None
 
 
 def bounds(metric: str, threshold: float | None, group: Group, positives: Positives) -> tuple[float, float]:

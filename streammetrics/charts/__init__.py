@@ -1,11 +1,7 @@
-"""Charts of reports and of curve frames, described as data and drawn by Vega-Lite.
+"""Charts of reports, described as data and drawn by Vega-Lite.
 
-Each function takes a report, or a frame from `Report.curve`, and returns a `Picture`. `as_altair` converts it to a
-chart; `Report.plot` does both.
-
->>> import polars as pl
->>> roc(pl.DataFrame({"tp": [0, 1, 1], "fp": [0, 0, 1], "fn": [1, 0, 0], "tn": [1, 1, 0]})).title
-'ROC curve'
+Each function takes a report, or several as `Together`, and returns a `Picture`. `as_altair` converts it to a chart;
+`Report.plot` does both.
 """
 
 from streammetrics.charts.error_curves import error_cdf, errors, rec

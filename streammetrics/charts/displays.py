@@ -9,11 +9,11 @@ import numpy as np
 import polars as pl
 
 from streammetrics.charts.matrix import one_matrix
-from streammetrics.charts.series import Drawn, Source, curve_of, series_of
+from streammetrics.charts.series import Drawn, series_of
 from streammetrics.errors import MetricError, ReportError, SpecificationError
 
 
-def to_display(report: Drawn, kind: str, **keys: Any) -> Any:
+def to_display(report: Drawn, /, kind: str, **keys: Any) -> Any:
     """Return the curve of one group as a scikit-learn display. See `Report.to_display`."""
     if kind not in DISPLAYS:
         raise ReportError(f"Unknown display {kind!r}. Displays: {', '.join(DISPLAYS)}.")
@@ -84,11 +84,11 @@ DISPLAYS: dict[str, Callable[[Drawn, dict[str, Any]], Any]] = {
 }
 
 
-def _one(report: Source, kind: str, keys: dict[str, Any]) -> tuple[pl.DataFrame, str | None]:
+def _one(report: Drawn, kind: str, keys: dict[str, Any]) -> tuple[pl.DataFrame, str | None]:
     """The curve with these keys, and its name."""
-    series = series_of(report, curve_of(report, kind), keys)
+    series = series_of(report, report.curve(kind), keys)
     if series.frame.is_empty():
-        raise ReportError("There is no curve, because the report has no rows.")
+        raise ReportError("No curve: the report has no rows.")
     series.require_one("curves")
     name = series.names[0]
     return series.frame, None if name == "all rows" else name

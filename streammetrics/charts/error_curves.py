@@ -10,38 +10,36 @@ import polars as pl
 
 from streammetrics.charts.histograms import outlines
 from streammetrics.charts.picture import Axis, Layer, Picture, Places, between, extent, line, lines_of
-from streammetrics.charts.series import Series, Source, curve_of, require_columns, series_of
+from streammetrics.charts.series import Drawn, Series, series_of
 from streammetrics.charts.thinning import seen_apart, thinned
 from streammetrics.decimals import alike, without_bounds
 from streammetrics.errors import MetricError
 
 UNIT = "units of the target"
-INSIDE = 0.99  # of the rows are within the ends of the axis
+INSIDE = 0.99  # share of the rows within the ends of the axis
 
 
-def error_cdf(source: Source, **keys: Any) -> Picture:
+def error_cdf(report: Drawn, /, **keys: Any) -> Picture:
     """Return the distribution function of errors per model and group, with certified bounds, and the two best."""
     title, what = "Distribution of errors", f"Error: prediction - true value ({UNIT})"
     caption = "Share of rows with an error of at most x. Steeper at 0 is better."
-    return _steps(source, "error_cdf", "value", title, what, caption, keys)
+    return _steps(report, "error_cdf", "value", title, what, caption, keys)
 
 
-def rec(source: Source, **keys: Any) -> Picture:
+def rec(report: Drawn, /, **keys: Any) -> Picture:
     """Return the regression error characteristic (Bi and Bennett 2003) per model and group, and the two best."""
     title, what = "Regression error characteristic", f"Tolerance: absolute error ({UNIT})"
     caption = "Share of rows whose absolute error is within the tolerance. Higher is better."
-    return _steps(source, "rec", "tolerance", title, what, caption, keys)
+    return _steps(report, "rec", "tolerance", title, what, caption, keys)
 
 
-def errors(source: Source, **keys: Any) -> Picture:
+def errors(report: Drawn, /, **keys: Any) -> Picture:
     """Return the histogram of errors per model and group."""
-    return outlines(source, "errors", keys, "Errors", f"Error: prediction - true value ({UNIT})")
+    return outlines(report, "errors", keys, "Errors", f"Error: prediction - true value ({UNIT})")
 
 
-def _steps(source: Source, kind: str, along: str, title: str, what: str, caption: str, keys: dict[str, Any]) -> Picture:
-    curve = curve_of(source, kind)
-    require_columns(curve, (along, "share", "lower", "upper"), f"report.curve({kind!r})")
-    series = series_of(source, curve, keys)
+def _steps(report: Drawn, kind: str, along: str, title: str, what: str, caption: str, keys: dict[str, Any]) -> Picture:
+    series = series_of(report, report.curve(kind), keys)
     low, high = _ends(series.frame, along, both=kind == "error_cdf")
     x = Axis(what, low, high)
     y = Axis("Rows up to x (share)")
@@ -54,7 +52,7 @@ def _steps(source: Source, kind: str, along: str, title: str, what: str, caption
         layers.insert(0, line((0, 0), (0, 1)))
     if wide:
         caption += " Shaded band: certified bounds."
-    subtitle = "; ".join(filter(None, (_best(source, series), series.note)))
+    subtitle = "; ".join(filter(None, (_best(report, series), series.note)))
     return Picture(title, x, y, layers, series.names, series.legend, subtitle, caption)
 
 
@@ -77,12 +75,12 @@ def _stairs(curve: pl.DataFrame, along: str, side: str, x: Axis) -> tuple[Places
     return across, np.repeat(np.append(shares[first], shares[1:][inside]), 2)
 
 
-def _best(source: Source, series: Series) -> str:
+def _best(report: Drawn, series: Series) -> str:
     """The two series with the lowest median absolute errors, and whether the certified bounds prove which is lower."""
-    if len(series.names) < 2 or isinstance(source, pl.DataFrame):
+    if len(series.names) < 2:
         return ""
     try:
-        rows = series.of(source.rows("median_absolute_error")).drop_nulls("value").sort("value")
+        rows = series.of(report.rows("median_absolute_error")).drop_nulls("value").sort("value")
     except MetricError:
         return ""
     if rows.height < 2:
@@ -92,5 +90,5 @@ def _best(source: Source, series: Series) -> str:
     said = ", ".join(f"{value} ({row['series']})" for value, row in zip(values, (first, second), strict=True))
     which = "lowest median absolute errors"
     return (
-        f"{which}: {said}" if first["upper"] < rows["lower"].tail(-1).min() else f"{which}, too close to call: {said}"
+        f"{which}: {said}" if first["upper"] < rows["lower"].tail(-1).min() else f"{which}, order not certified: {said}"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
@@ -12,9 +13,9 @@ from streammetrics.charts.series import PLACE, SIDES, Drawn, Series, series_of, 
 from streammetrics.decimals import beside, interval
 from streammetrics.errors import ReportError
 from streammetrics.frame import ESTIMATE
-from streammetrics.keys import require_group_columns
+from streammetrics.keys import TEXT_DATES, require_group_columns
 from streammetrics.metrics import Metric
-from streammetrics.metrics.words import better
+from streammetrics.metrics.words import better, words
 from streammetrics.rows.roles import several
 
 MOST_GROUPS = 20
@@ -22,29 +23,21 @@ MOST_DOTS = 120  # maximum; with more, lines of several segments differ in color
 EVERY = 1 << 62
 
 
-def segments(report: Drawn, metric: str | Metric, by: str | None = None, **keys: Any) -> Picture:
+def segments(report: Drawn, /, metric: str | Metric, by: str | None = None, **keys: Any) -> Picture:
     """Return a metric of each group as a dot with its interval, the worst first; numbers and times in their order.
 
     For many groups, only the worst are shown. The interval is the confidence interval if the report has a confidence
     level, else the certified bounds. For the arguments, see `Plot.segments`; models stay separate.
-
-    Raises:
-        ReportError: If there are no groups.
     """
-    found, rows, undefined = _segments(report, metric, by, keys)
-    named = [c for c in _key_columns(rows) if c not in keys]
-    sides = [c for c in named if c in SIDES] if set(named) - set(SIDES) else []  # in color; others have positions
-    own = [c for c in named if c not in sides]
-    places = _series(report, rows, own, most=EVERY)
-    colours = _series(report, rows, sides)
-    frame = colours.of(places.of(rows).rename({"series": PLACE}))
+    found, frame, places, colours, undefined = _segments(report, metric, by, keys)
+    own = places.keys
     order = (
         frame.group_by(PLACE, maintain_order=True)
         .agg(pl.mean("value"))
         .sort("value", descending=found.better == "low", maintain_order=True)[PLACE]
     )
     shown = order.head(MOST_GROUPS)
-    if in_order := len(own) == 1 and len(order) <= MOST_GROUPS and _ordered(rows[own[0]]):
+    if in_order := len(own) == 1 and len(order) <= MOST_GROUPS and _ordered(frame[own[0]]):
         shown = frame.sort(own[0], nulls_last=True)[PLACE].unique(maintain_order=True)
     prefix = shared(shown.to_list())
     frame = frame.filter(pl.col(PLACE).is_in(shown.implode())).with_columns(pl.col(PLACE).str.strip_prefix(prefix))
@@ -57,40 +50,28 @@ def segments(report: Drawn, metric: str | Metric, by: str | None = None, **keys:
     cut = f"the {MOST_GROUPS} {which} of {len(order) + undefined:,}" if len(order) > MOST_GROUPS else ""
     legend = places.legend or "group"
     return Picture(
-        f"{found.name} by {legend}",
+        f"{words(found)} by {legend}",
         x,
-        Axis(
-            f"{legend} ({prefix}…)" if prefix else legend,
-            scale="names",
-            names=tuple(shown.str.strip_prefix(prefix)),
-        ),
+        Axis(f"{legend} ({prefix}…)" if prefix else legend, scale="names", names=tuple(shown.str.strip_prefix(prefix))),
         [Layer("interval", intervals), Layer("dot", dots)],
         colours.names,
         colours.legend,
         "; ".join(filter(None, (cut, how))),
-        " ".join(filter(None, (better(found), "" if in_order else _sorted(found), _undefined(undefined)))),
+        " ".join(filter(None, (better(found), "" if in_order else _sorted(found), *_missing(frame, low, undefined)))),
     )
 
 
-def caterpillar(report: Drawn, metric: str | Metric, by: str | None = None, **keys: Any) -> Picture:
+def caterpillar(report: Drawn, /, metric: str | Metric, by: str | None = None, **keys: Any) -> Picture:
     """Return a metric of all groups in sorted order, with intervals, and a line at the value of all rows.
 
     Names are shown as tooltips. Arguments are as for `segments`.
-
-    Raises:
-        ReportError: If there are no groups, or `segments` shows all of them.
     """
-    found, rows, undefined = _segments(report, metric, by, keys)
-    named = [c for c in _key_columns(rows) if c not in keys]
-    sides = [c for c in named if c in SIDES]
-    own = [c for c in named if c not in sides]
-    if not own:
+    found, frame, places, colours, undefined = _segments(report, metric, by, keys)
+    if set(places.keys) <= set(SIDES):
         raise ReportError("The groups are models, which `segments` shows.")
-    places = _series(report, rows, own, most=EVERY)
     if len(places.names) <= MOST_GROUPS:
         raise ReportError(f"`segments` shows all {len(places.names)} groups.")
-    colours = _series(report, rows, sides)
-    frame = colours.of(places.of(rows).rename({"series": PLACE})).sort("value", descending=found.better == "low")
+    frame = frame.sort("value", descending=found.better == "low")
     frame = frame.with_columns(x=pl.int_range(1, pl.len() + 1).over("series").cast(pl.Float64))
     low, high, how = interval_columns(frame, report.confidence)
     y = Axis(_title(found), *_reach(found, frame["value"], frame[low], frame[high]))
@@ -98,26 +79,29 @@ def caterpillar(report: Drawn, metric: str | Metric, by: str | None = None, **ke
     intervals = frame.select("series", "x", y=from_low, x2="x", y2=to_high).drop_nulls()
     dots = frame.select("series", "x", y="value", text=pl.format("{}: {}", PLACE, _said(low, high)))
     most = float(len(places.names))
-    total = report.rollup(*(c for c in report.by if c in sides)).showing([found.name]).rows(found, **keys)["value"]
+    total = report.rollup(*colours.keys).showing([found.name]).rows(found, **keys)["value"]
     lines = [line((0, most + 1), (v, v)) for v in total.drop_nulls()]
     size = len(places.names)
     groups = f"{size:,} of {size + undefined:,}" if undefined else f"all {size:,}"
     return Picture(
-        f"{found.name} of {groups} groups by {places.legend}",
+        f"{words(found)} of {groups} groups by {places.legend}",
         Axis("Rank, worst first" if found.better else "Rank, lowest first", 0.0, most + 1),
         y,
         [*lines, Layer("interval", intervals), Layer("dot", dots)],
         colours.names,
         colours.legend,
         how,
-        " ".join(filter(None, ("Dotted line: all groups together.", better(found), _undefined(undefined)))),
+        " ".join(filter(None, ("Dotted line: all groups together.", better(found), *_missing(frame, low, undefined)))),
     )
 
 
 def _segments(
     report: Drawn, metric: str | Metric, by: str | None, keys: dict[str, Any]
-) -> tuple[Metric, pl.DataFrame, int]:
-    """The metric, its defined values by segment, and the number of segments in which it is undefined."""
+) -> tuple[Metric, pl.DataFrame, Series, Series, int]:
+    """The metric, its defined values, their places and colors, and the number of segments in which it is undefined.
+
+    Models have colors if there are other groups, which have places.
+    """
     require_group_columns([] if by is None else [by], report.by)
     own = [c for c in report.by if by is None or c in (by, *SIDES)]
     if not own:
@@ -126,7 +110,12 @@ def _segments(
     report = report.rollup(*own).showing([found.name]) if own != report.by else report
     rows = report.rows(metric, **keys)
     defined, segments = rows.drop_nulls("value"), [c for c in own if c not in SIDES] or own
-    return found, defined, rows.n_unique(segments) - defined.n_unique(segments)
+    named = [c for c in _key_columns(defined) if c not in keys]
+    sides = [c for c in named if c in SIDES] if set(named) - set(SIDES) else []
+    places = _series(report, defined, [c for c in named if c not in sides], most=EVERY)
+    colours = _series(report, defined, sides)
+    frame = colours.of(places.of(defined).rename({"series": PLACE}))
+    return found, frame, places, colours, rows.n_unique(segments) - defined.n_unique(segments)
 
 
 def _ordered(values: pl.Series) -> bool:
@@ -138,19 +127,20 @@ def _sorted(metric: Metric) -> str:
     return "Worst first." if metric.better else "Lowest first."
 
 
-def _undefined(groups: int) -> str:
-    return f"Undefined in {groups:,} {'group' if groups == 1 else 'groups'}." if groups else ""
+def _missing(frame: pl.DataFrame, low: str, undefined: int) -> Iterator[str]:
+    """Sentences on groups without an interval, and on those without a value."""
+    if low == "ci_lower" and frame.select("ci_lower", "ci_upper").drop_nulls().height < frame.height:
+        yield "Dots without a line have no confidence interval."
+    if undefined:
+        yield f"Undefined in {undefined:,} {'group' if undefined == 1 else 'groups'}."
 
 
 def over_time(
-    report: Drawn, metric: str | Metric, window: str | None = None, by: str | list[str] | None = None, **keys: Any
+    report: Drawn, /, metric: str | Metric, window: str | None = None, by: str | list[str] | None = None, **keys: Any
 ) -> Picture:
     """Return a metric over time windows, with a line per segment and a band for its interval.
 
     For the arguments, see `Plot.over_time`; models stay separate.
-
-    Raises:
-        ReportError: If not exactly one group column has dates or times, or a time is after the year 9999.
     """
     window = window or _window(report)
     require_group_columns([window], report.by)
@@ -159,7 +149,8 @@ def over_time(
         report = report.rollup(*(c for c in report.by if c in wanted)).showing([report.find(metric).name])
     found, rows = report.find(metric), report.rows(metric, **keys)
     if window not in window_of(report):
-        raise ReportError(f"Column {window!r} must be Date or Datetime for a time axis, got {rows.schema[window]}.")
+        fault = f"Column {window!r} must be Date or Datetime for a time axis, got {rows.schema[window]}."
+        raise ReportError(f"{fault} {TEXT_DATES}")
     if text.beyond_python(rows[window]):
         raise ReportError(f"Charts support the years 1 to 9999, but column {window!r} has other dates.")
     lines = _series(report, rows, [c for c in _key_columns(rows) if c != window])
@@ -171,7 +162,7 @@ def over_time(
     if frame.height <= MOST_DOTS:
         layers.append(Layer("dot", frame.select("series", "x", y="value", text=_said(low, high))))
     return Picture(
-        " ".join([f"{found.name} over time", *([f"by {lines.legend}"] if lines.legend else [])]),
+        f"{words(found)} over time" + (f" by {lines.legend}" if len(lines.names) > 1 and lines.legend else ""),
         Axis(window, *_apart(*extent(frame["x"], room=0.0)), scale="time"),
         y,
         layers,
@@ -208,9 +199,12 @@ def window_of(report: Drawn) -> list[str]:
 
 def _window(report: Drawn) -> str:
     found = window_of(report)
-    if len(found) != 1:
-        known = ", ".join(found) or "none"
-        raise ReportError(f"Pass window= to select the time column. Date and Datetime group columns: {known}.")
+    if not found:
+        raise ReportError(f"A chart over time requires a Date or Datetime group column. {TEXT_DATES}")
+    if len(found) > 1:
+        raise ReportError(
+            f"Pass window= to select the time column. Date and Datetime group columns: {', '.join(found)}."
+        )
     return found[0]
 
 
@@ -244,9 +238,9 @@ def _title(metric: Metric) -> str:
 def _said(low: str, high: str) -> pl.Expr:
     """The value with its interval."""
 
-    def words(row: dict[str, Any]) -> str:
+    def told(row: dict[str, Any]) -> str:
         value = beside(row["value"], row[low], row[high])
         ends = interval(row[low], row[high]) if row[low] != row[high] else ""
         return f"{value} ({ends})" if ends else value
 
-    return pl.struct(*dict.fromkeys(("value", low, high))).map_elements(words, return_dtype=pl.String)
+    return pl.struct(*dict.fromkeys(("value", low, high))).map_elements(told, return_dtype=pl.String)

@@ -10,61 +10,60 @@ import polars as pl
 
 from streammetrics import text
 from streammetrics.charts.picture import MOST, Axis, Layer, Picture, Places, lines_of
-from streammetrics.charts.series import Source, curve_of, require_columns, require_none_called, series_of
+from streammetrics.charts.series import BY_CHARTS, CLASS, SIDES, Drawn, filled, series_of
+from streammetrics.decimals import percentage
+from streammetrics.keys import require_free
 
 BARS = 40
 CLASSES = ("negatives", "positives")
-OUTSIDE = 0.005  # of the rows can be beyond either end of the axis
-DECADES = 2  # powers of ten from which an axis is logarithmic
-CROWDED = 0.1  # start of a linear axis that half of the rows of a series do not fill, so that it can be logarithmic
+OUTSIDE = 0.005  # maximum share of the rows beyond either end of the axis
+DECADES = 2  # minimum range of a logarithmic axis, in powers of ten
+CROWDED = 0.1  # share of a linear axis: if it contains half of the rows of a series, the axis can be logarithmic
+TALLER = 3  # maximum height relative to the tallest bar of a chart: taller bars of other models would flatten it
 ZEROS = 0.2  # share of the rows of a series that a logarithmic axis can lack because they are at 0
 
 
-def outlines(source: Source, kind: str, keys: Mapping[str, Any], title: str, what: str) -> Picture:
+def outlines(report: Drawn, kind: str, keys: Mapping[str, Any], title: str, what: str) -> Picture:
     """Return histograms of the rows by value, one series per group and class, each with a total bar area of 1.
 
     Of many groups, the largest are shown, each with all of its classes. ``kind`` is the curve with the bins, and
     ``what`` describes the values, with their unit.
-
-    Raises:
-        ReportError: If a group column has the name of a column of the chart, or a frame lacks one.
     """
-    require_none_called(source, "count")
-    every = curve_of(source, kind)
-    shown = series_of(source, every, keys, most=MOST // max(1, sum(c in every.columns for c in CLASSES)))
-    series = series_of(source, _by_class(shown.frame.drop("series"), kind), {})
+    require_free(report.by, ["count"], BY_CHARTS)
+    every = report.curve(kind)
+    shown = series_of(report, every, keys, most=MOST // max(1, sum(c in every.columns for c in CLASSES)))
+    series = series_of(report, _by_class(shown.frame.drop("series")), {})
     bins = series.frame
     title = ": ".join([title, *([", ".join(map(text.cell, keys.values()))] if keys else [])])
-    alike = {key: value for key, value in keys.items() if key != "model"}  # charts of models have the same axes
+    alike = {key: value for key, value in keys.items() if key not in SIDES}  # charts of models have the same axes
     if alike != keys:
-        bins = _by_class(every, kind)
-        bins = series_of(source, bins, alike, most=len(bins)).frame
+        bins = _by_class(every)
+        bins = series_of(report, bins, alike, most=len(bins)).frame
     axis, outside = _axis(bins, what)
     bars = _shares(series.frame, axis)
-    high = _shares(bins, axis)["share"].max()
+    peaks, own = (_shares(of, axis).group_by("series").agg(pl.max("share"))["share"] for of in (bins, series.frame))
+    high = peaks.filter(peaks <= TALLER * float(own.max() or 0.0)).max()  # type: ignore[arg-type]
     y = Axis("Rows (share of each series)", 0.0, 1.05 * float(high if isinstance(high, float) else 1.0), percent=True)
     path = lines_of(bars, _outline)
-    layers = [Layer("band", path), Layer("line", path)]
+    layers = [*filled(path, series), Layer("line", path)]
     zeros = ", including those at 0" if axis.scale == "log" and (bins["lowest"] == 0).any() else ""
-    notes = [f"{outside:.1%} of rows lie beyond the ends of the axis{zeros}"] if outside >= 5e-4 else []
+    notes = [f"{percentage(outside)} of rows lie beyond the ends of the axis{zeros}"] if outside >= 5e-4 else []
     coarse = _in_wide_bins(series.frame, axis)
-    notes += (
-        [f"{coarse:.0%} of rows were counted in bins wider than a bar and are spread evenly"] if coarse > 0.05 else []
-    )
+    if coarse > 0.05:
+        notes.append(f"{percentage(coarse)} of rows were counted in bins wider than a bar and are spread evenly")
     subtitle = "; ".join([*notes, *filter(None, [shown.note])])
     scale = " on the logarithmic axis" if axis.scale == "log" else ""
-    caption = f"Each bar is a share of the rows of its series. The {BARS} bars have equal width{scale}."
+    caption = f"Each bar shows a share of the rows of its series. The {BARS} bars have equal width{scale}."
     return Picture(title, axis, y, layers, series.names, series.legend, subtitle, caption)
 
 
-def _by_class(bins: pl.DataFrame, kind: str) -> pl.DataFrame:
+def _by_class(bins: pl.DataFrame) -> pl.DataFrame:
     """The nonempty bins with finite ends, per class: keys, ``lowest``, ``highest``, ``count``."""
     counts = [c for c in ("count", *CLASSES) if c in bins.columns]
-    require_columns(bins, ("lowest", "highest", *(counts or ["count"])), f"report.curve({kind!r})")
     bins = bins.filter(pl.col("lowest").is_finite() & pl.col("highest").is_finite())
     if counts != ["count"]:
         index = [c for c in bins.columns if c not in counts]
-        bins = bins.unpivot(counts, index=index, variable_name="actual class", value_name="count")
+        bins = bins.unpivot(counts, index=index, variable_name=CLASS, value_name="count")
         bins = bins.select(pl.exclude("lowest", "highest", "count"), "lowest", "highest", "count")
     return bins.filter(pl.col("count") > 0)
 

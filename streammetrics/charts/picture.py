@@ -22,6 +22,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#9A6700")
 contrast of 3 to 1 on white that WCAG 2 asks of graphics."""
 DASHES = ((), (8, 3), (2, 2), (8, 3, 2, 3), (12, 3), (4, 4))
 SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross")
+NUMBERED = 10  # labels of a confusion matrix with numbers in its cells
 MOST = len(COLOURS)  # series that are distinguishable, in color and without
 
 
@@ -109,11 +110,7 @@ def numbers(values: pl.Series) -> Places:
 
 
 def line(x: Sequence[float], y: Sequence[float]) -> Layer:
-    """Return a reference line, such as a diagonal.
-
-    >>> line((0, 1), (0, 1)).frame.rows()
-    [(0.0, 0.0), (1.0, 1.0)]
-    """
+    """Return a reference line, such as a diagonal."""
     return Layer("reference", pl.DataFrame({"x": x, "y": y}, {"x": pl.Float64, "y": pl.Float64}))
 
 

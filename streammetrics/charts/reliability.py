@@ -9,52 +9,52 @@ import polars as pl
 import polars.selectors as cs
 
 from streammetrics.charts.picture import Axis, Layer, Picture, Places, Scale, extent, line, lines_of
-from streammetrics.charts.series import Series, Source, count, curve_of, series_of
+from streammetrics.charts.series import Drawn, Series, count, filled, series_of
 from streammetrics.uncertainty.proportions import wilson_interval
 
-RARE = 0.5  # the largest rate, or mean score, of a chart whose axes end before 1, for it to be visible
+RARE = 0.5  # largest rate or mean score of a chart whose axes end before 1
 SCORE, RATE = "Mean score of the bin (probability)", "Observed rate (share of positives)"
+BELOW = "Lower chart: rows of each bin, on a square root axis."
 DIAGONAL = "Dotted diagonal: perfect calibration. Above it, probabilities are too low; below it, too high."
 
 
-def calibration(source: Source, **keys: Any) -> Picture:
+def calibration(report: Drawn, /, **keys: Any) -> Picture:
     """Return the reliability curve: the observed rate over the mean score of each bin, with the rows below.
 
     A report with a confidence level shows the Wilson interval of each rate, for unweighted rows.
     """
-    series, bins = _bins(source, "calibration", keys)
+    series, bins = _bins(report, "calibration", keys)
     high = _end(bins["x"], bins["y"])
     x, y = (Axis(title, 0.0, high) for title in (SCORE, RATE))
     below = _rows_of(bins, x, series)
-    title, caption = "Calibration in bins of equal width", f"{DIAGONAL}{_told(source, bins, high)}"
+    title, caption = "Calibration in bins of equal width", f"{DIAGONAL}{_told(report, bins, high)} {BELOW}"
     return Picture(title, x, y, _layers(bins, high), series.names, series.legend, series.note, caption, below=below)
 
 
-def quantile_calibration(source: Source, **keys: Any) -> Picture:
+def quantile_calibration(report: Drawn, /, **keys: Any) -> Picture:
     """Return the reliability curve in bins of about equal size, with intervals as in `calibration`.
 
     If positives are rare, the axes are square root axes.
     """
-    series, bins = _bins(source, "quantile_calibration", keys)
+    series, bins = _bins(report, "quantile_calibration", keys)
     high = _end(bins["x"], bins["y"], *bins.select(cs.by_name("upper", require_all=False)))
     scale: Scale = "linear" if high == 1 else "root"
     said = "" if high == 1 else "; square root axes"
     x, y = (Axis(title, 0.0, high, scale) for title in (SCORE, RATE))
     title, caption = (
         "Calibration in bins of equal size",
-        f"Each bin has about the same number of rows{said}. {DIAGONAL}{_told(source, bins, high)}",
+        f"Each bin has about the same number of rows{said}. {DIAGONAL}{_told(report, bins, high)}",
     )
     return Picture(title, x, y, _layers(bins, high), series.names, series.legend, series.note, caption)
 
 
-def _bins(source: Source, kind: str, keys: dict[str, Any]) -> tuple[Series, pl.DataFrame]:
+def _bins(report: Drawn, kind: str, keys: dict[str, Any]) -> tuple[Series, pl.DataFrame]:
     """The series, and their bins with rows as points, with ``lower`` and ``upper`` if their intervals are known."""
-    series = series_of(source, curve_of(source, kind), keys)
+    series = series_of(report, report.curve(kind), keys)
     bins = series.frame.filter(pl.col("weight") > 0).with_columns(x="mean_score", y="observed_rate")
-    confidence = None if isinstance(source, pl.DataFrame) else source.confidence
-    if confidence is not None and bins.schema["weight"].is_integer():
+    if report.confidence is not None and bins.schema["weight"].is_integer():
         weight = pl.col("weight").cast(pl.Float64)
-        lower, upper = wilson_interval(pl.col("y") * weight, weight, confidence)
+        lower, upper = wilson_interval(pl.col("y") * weight, weight, report.confidence)
         bins = bins.with_columns(lower=lower, upper=upper)
     return series, bins
 
@@ -67,7 +67,8 @@ def _end(*columns: pl.Series) -> float:
 
 def _layers(bins: pl.DataFrame, high: float) -> list[Layer]:
     """The diagonal, the intervals if they are known, and a line with a dot for each bin."""
-    text = pl.format("{} rows, mean score {}, observed rate {}", count("weight"), _short("x"), _short("y"))
+    rows = pl.when(pl.col("weight") == 1).then(pl.lit("row")).otherwise(pl.lit("rows"))
+    text = pl.format("{} {}, mean score {}, observed rate {}", count("weight"), rows, _short("x"), _short("y"))
     dots = bins.select("series", "x", "y", text=text)
     layers = [line((0, high), (0, high)), Layer("line", dots.select("series", "x", "y")), Layer("dot", dots)]
     if "upper" in bins.columns:
@@ -75,20 +76,21 @@ def _layers(bins: pl.DataFrame, high: float) -> list[Layer]:
     return layers
 
 
-def _told(source: Source, bins: pl.DataFrame, high: float) -> str:
-    """What the vertical lines are, and whether some leave the plot, as that of a bin of few rows can."""
-    if isinstance(source, pl.DataFrame) or source.confidence is None or "upper" not in bins.columns:
+def _told(report: Drawn, bins: pl.DataFrame, high: float) -> str:
+    """The explanation of the vertical lines, and whether some are cut off at the end of an axis."""
+    if report.confidence is None or "upper" not in bins.columns:
         return ""
     cut = ", cut off at the end of the axis" if (bins["upper"] > high).any() else ""
-    return f" Vertical lines: {source.confidence * 100:g}% confidence intervals{cut}."
+    return f" Vertical lines: {report.confidence * 100:g}% confidence intervals{cut}."
 
 
 def _rows_of(bins: pl.DataFrame, x: Axis, series: Series) -> Picture:
     """The number of rows of each bin, on a square root axis, which starts at 0 and shows small counts too."""
     most = float(bins["weight"].max() or 1)  # type: ignore[arg-type]
     path = lines_of(bins, _outline).with_columns(pl.col("x").clip(0, x.high))
-    y = Axis("Rows (square root axis)", 0.0, most * 1.05, "root")
-    return Picture("Rows of each bin", x, y, [Layer("band", path), Layer("line", path)], series.names, series.legend)
+    x, y = Axis("Score", x.low, x.high), Axis("Rows", 0.0, most * 1.05, "root")
+    layers = [*filled(path, series), Layer("line", path)]
+    return Picture("Rows of each bin", x, y, layers, series.names, series.legend)
 
 
 def _outline(bins: pl.DataFrame) -> tuple[Places, Places]:

@@ -5,28 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import polars as pl
 
 from streammetrics import text
-from streammetrics.charts.picture import MOST
+from streammetrics.charts.picture import MOST, Layer
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.frame import hidden
 from streammetrics.keys import matching, require_free
 from streammetrics.metrics import Metric
+from streammetrics.rows.roles import LABEL
 from streammetrics.state.tables import State
 
-KINDS = (
-    *("threshold", "tp", "fp", "fn", "tn", "fpr", "recall", "precision", "fnr", "targeted", "gain", "lift"),
-    *("lowest", "highest", "weight", "mean_score", "observed_rate"),
-    *("negatives", "positives"),
-    *("value", "tolerance", "share", "lower", "upper", "actual", "predicted", "count"),
-)
-"""Columns of curve frames that are not keys."""
-
-
-SIDES = ("model", "report")  # group columns whose values share an axis
+WHICH = "report"  # group column of several reports, whose names need no title
+SIDES = ("model", WHICH)  # group columns whose values share an axis
+CLASS = "actual class"  # column of the histograms of scores
+EMPTY = "(empty)"  # a group whose value is an empty string
 SERIES, BY_CHARTS = "series", "a name that charts use"
 SIZE, POSITIVES, PLACE, SHARED = hidden("rows"), hidden("positives"), hidden("place"), hidden("sides")
 
@@ -39,53 +34,43 @@ class Drawn(Protocol):
     @property
     def by(self) -> list[str]:
         """The group columns."""
-        ...
 
     @property
     def frame(self) -> pl.DataFrame:
         """All estimates."""
-        ...
 
     def find(self, metric: str | Metric) -> Metric:
         """The metric of that name."""
-        ...
 
     def rows(self, metric: str | Metric, **keys: Any) -> pl.DataFrame:
         """The rows of one metric."""
-        ...
 
     def curve(self, kind: str, order: Any = "tied") -> pl.DataFrame:
         """A curve of every group."""
-        ...
 
     def confusion_counts(self) -> pl.DataFrame:
         """The confusion counts."""
-        ...
 
     def confusion_matrix(self) -> pl.DataFrame:
         """The cells of the confusion matrix."""
-        ...
 
     @property
     def state(self) -> State:
         """Groups and tables."""
-        ...
 
     def rollup(self, *columns: str) -> Drawn:
         """The report over fewer groups."""
-        ...
 
     def showing(self, metrics: Sequence[str]) -> Drawn:
         """The report of other metrics."""
-        ...
-
-
-Source: TypeAlias = Drawn | pl.DataFrame
 
 
 @dataclass(frozen=True)
 class Series:
-    """A frame with a column ``series``, the names of its values, and the columns ``keys`` that define it."""
+    """A frame with a column ``series``, the names of its values, and the columns ``keys`` that define it.
+
+    ``legend`` is the title of the names, empty if they are those of several reports.
+    """
 
     frame: pl.DataFrame
     names: tuple[str, ...]
@@ -102,13 +87,9 @@ class Series:
         return frame.join(named, on=self.keys, nulls_equal=True, maintain_order="left_right")
 
     def require_one(self, what: str) -> None:
-        """Reject all but a single series.
-
-        Raises:
-            ReportError: If there are none, or several.
-        """
+        """Reject all but a single series."""
         if (found := len(self.names) + self.left_out) != 1:
-            raise ReportError(f"{found} {what} match. Select one with: {self.legend}.")
+            raise ReportError(f"{found} {what} match. Select one with: {self.legend or WHICH}.")
 
 
 def count(column: str) -> pl.Expr:
@@ -132,60 +113,25 @@ def shared(names: list[str]) -> str:
     return words[0] if words and len(words[0]) > 3 else ""
 
 
-def curve_of(source: Source, kind: str) -> pl.DataFrame:
-    """Return a curve of a report; a frame is returned unchanged."""
-    return source if isinstance(source, pl.DataFrame) else source.curve(kind)
+def filled(path: pl.DataFrame, series: Series) -> list[Layer]:
+    """Return the areas of histograms; of more than two, which would hide each other, only their outlines are drawn."""
+    return [Layer("band", path)] if len(series.names) <= 2 else []
 
 
-def keys_of(source: Source, frame: pl.DataFrame) -> list[str]:
+def keys_of(report: Drawn, frame: pl.DataFrame) -> list[str]:
     """Return the columns of a curve that identify its groups."""
-    own = [] if isinstance(source, pl.DataFrame) else source.by
-    return [c for c in frame.columns if c in own or c not in KINDS]
-
-
-def require_columns(frame: pl.DataFrame, names: Sequence[str], of: str) -> None:
-    """Reject a frame without the columns that a chart requires, which those of ``of`` have.
-
-    Raises:
-        ReportError: If one is missing.
-    """
-    if missing := [name for name in names if name not in frame.columns]:
-        raise ReportError(f"The chart requires the column {missing[0]}, as in {of}.")
-
-
-def require_none_called(source: Source, *names: str) -> None:
-    """Reject group columns of a report with names that a chart uses.
-
-    Raises:
-        ReportError: If there is one.
-    """
-    if not isinstance(source, pl.DataFrame):
-        require_free(source.by, names, BY_CHARTS)
+    return [c for c in frame.columns if c in (*report.by, LABEL, CLASS)]
 
 
 def series_of(
-    source: Source, frame: pl.DataFrame, keys: Mapping[str, Any], most: int = MOST, columns: Sequence[str] | None = None
+    report: Drawn, frame: pl.DataFrame, keys: Mapping[str, Any], most: int = MOST, columns: Sequence[str] | None = None
 ) -> Series:
     """Return the rows of a curve that match some keys, with a name for each group.
 
-    If there are too many groups, the largest are shown, of labels those with the most positives.
-
-    Args:
-        source: The report, which has the sizes of groups, or the frame.
-        frame: The curve.
-        keys: Values of group columns and ``label`` that select rows.
-        most: Maximum number of series.
-        columns: Columns that identify groups. Defaults to all that are not curve columns.
-
-    Raises:
-        ReportError: If a key is not a column, no row matches, or a group column is named ``series``.
-
-    >>> frame = pl.DataFrame({"model": ["a", "b"], "day": [1, 1], "fpr": [0.0, 0.0]})
-    >>> found = series_of(frame, frame, {})
-    >>> found.names, found.legend
-    (('a', 'b'), 'model')
+    If there are too many groups, the largest are shown, of labels those with the most positives. Groups are identified
+    by ``columns``, or by all that are not curve columns.
     """
-    columns = keys_of(source, frame) if columns is None else list(columns)
+    columns = keys_of(report, frame) if columns is None else list(columns)
     require_free(columns, [SERIES], BY_CHARTS)
     frame = matching(frame, columns, keys)
     if keys and frame.is_empty():
@@ -196,14 +142,16 @@ def series_of(
     groups = frame.select(columns).unique(maintain_order=True)
     total, note = groups.height, ""
     if total > most:
-        groups, note = _largest(source, frame, groups, most)
+        groups, note = _largest(report, frame, groups, most)
     varying = [c for c in columns if groups[c].n_unique() > 1] or columns
     groups = groups.with_columns(series=_name(groups.select(varying)))
     joined = frame.join(groups, on=columns, nulls_equal=True, maintain_order="left")
-    return Series(joined, tuple(groups["series"]), " · ".join(varying), columns, total - groups.height, note)
+    of_reports = WHICH not in report.state.keys
+    legend = " · ".join(c for c in varying if not (of_reports and c == WHICH))
+    return Series(joined, tuple(groups["series"]), legend, columns, total - groups.height, note)
 
 
-def _largest(source: Source, frame: pl.DataFrame, groups: pl.DataFrame, most: int) -> tuple[pl.DataFrame, str]:
+def _largest(report: Drawn, frame: pl.DataFrame, groups: pl.DataFrame, most: int) -> tuple[pl.DataFrame, str]:
     """The groups with the most rows, or the labels with the most positives, in order, and a note on which they are.
 
     Each model and each report has as many, and the same ones if all have them, so that they can be compared.
@@ -212,7 +160,7 @@ def _largest(source: Source, frame: pl.DataFrame, groups: pl.DataFrame, most: in
     own = [c for c in groups.columns if c not in sides] or sides
     every, by = groups.select(own).unique(maintain_order=True), dict[str, str]()
     sized = groups.with_row_index(PLACE).with_columns(pl.len().over(own).alias(SHARED))
-    for sizes, what in ((_rows_of(source, every), "rows"), (_positives_of(frame, every), "positives")):
+    for sizes, what in ((_rows_of(report, every), "rows"), (_positives_of(frame, every), "positives")):
         if sizes.width:
             *on, size = sizes.columns
             sized = sized.join(sizes, on=on, how="left", nulls_equal=True, maintain_order="left")
@@ -229,15 +177,13 @@ def _largest(source: Source, frame: pl.DataFrame, groups: pl.DataFrame, most: in
     return shown, f"only {', '.join(map(text.cell, kinds.row(0)))}, the one of {every.height:,} {what} {which}"
 
 
-def _rows_of(source: Source, groups: pl.DataFrame) -> pl.DataFrame:
+def _rows_of(report: Drawn, groups: pl.DataFrame) -> pl.DataFrame:
     """The number of rows of the groups of a report."""
-    if isinstance(source, pl.DataFrame):
-        return pl.DataFrame()
     try:
-        sizes = source.rows("rows")
+        sizes = report.rows("rows")
     except MetricError:
         return pl.DataFrame()
-    shared = [c for c in source.by if c in groups.columns]
+    shared = [c for c in report.by if c in groups.columns]
     return sizes.group_by(shared).agg(pl.sum("value").alias(SIZE)) if shared else pl.DataFrame()
 
 
@@ -256,6 +202,7 @@ def _positives_of(frame: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
 
 def _name(groups: pl.DataFrame) -> pl.Expr:
     """The name of a group; duplicates are numbered."""
-    name = pl.concat_str([text.written(c).fill_null("null") for c in groups.get_columns()], separator=" · ")
+    values = [text.written(c).fill_null("null").replace("", EMPTY) for c in groups.get_columns()]
+    name = pl.concat_str(values, separator=" · ")
     again = pl.int_range(pl.len()).over(name)
     return pl.when(again > 0).then(pl.format("{} ({})", name, again + 1)).otherwise(name)

@@ -37,9 +37,6 @@ def as_svg(picture: Picture, identity: str) -> str:
     """Return the chart without its title, with a name and a description for screen readers.
 
     Attributes for scripts are removed, and marks have tooltips. The identity is that of the chart on its page.
-
-    Raises:
-        SpecificationError: If vl-convert is not installed.
     """
     drawn = _converter().vegalite_to_svg(json.dumps(for_page(picture)))
     root, _, marks = drawn.partition(">")
@@ -71,11 +68,7 @@ def for_page(picture: Picture, explore: bool = False) -> Spec:
 
 
 def script() -> str:
-    """Return Vega, Vega-Lite, and Vega-Embed as one script that requires no network.
-
-    Raises:
-        SpecificationError: If vl-convert is not installed.
-    """
+    """Return Vega, Vega-Lite, and Vega-Embed as one script that requires no network."""
     return str(_converter().javascript_bundle())
 
 

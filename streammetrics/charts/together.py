@@ -7,23 +7,14 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics.charts.series import Drawn
+from streammetrics.charts.series import WHICH, Drawn
 from streammetrics.errors import ReportError
 from streammetrics.metrics import Metric
 from streammetrics.state.tables import State
 
-WHICH = "report"
-
 
 class Together:
-    """Reports by name, with an additional group column ``report``.
-
-    Args:
-        reports: Reports with the same group columns.
-
-    Raises:
-        ReportError: If the group columns differ, or one of them is named ``report``.
-    """
+    """Reports by name, with an additional group column ``report``."""
 
     def __init__(self, reports: Mapping[str, Drawn]) -> None:
         self.reports: dict[str, Drawn] = dict(reports)
@@ -63,7 +54,7 @@ class Together:
         return rows.filter(pl.col(WHICH) == keys[WHICH]) if WHICH in keys else rows
 
     def curve(self, kind: str, order: Any = "tied") -> pl.DataFrame:
-        """A curve of every report and group; scores of all rows alike if a report has no labels."""
+        """A curve of every report and group. If a report has no labels, scores are not divided by class."""
         found = self._all(lambda report: report.curve(kind, order))
         if {"count", "negatives", "positives"} <= {*found.columns}:
             both = pl.col("negatives") + pl.col("positives")
@@ -78,12 +69,12 @@ class Together:
         """The cells of the confusion matrices."""
         return self._all(lambda report: report.confusion_matrix())
 
-    def rollup(self, *columns: str) -> Drawn:
+    def rollup(self, *columns: str) -> Together:
         """The reports for fewer groups."""
         own = [c for c in columns if c != WHICH]
         return Together({name: report.rollup(*own) for name, report in self.reports.items()})
 
-    def showing(self, metrics: Sequence[str]) -> Drawn:
+    def showing(self, metrics: Sequence[str]) -> Together:
         """The reports of other metrics."""
         return Together({name: report.showing(metrics) for name, report in self.reports.items()})
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import polars as pl
 
-from streammetrics.charts.picture import COLOURS, DASHES, SHAPES, Axis, Layer, Picture, numbers
+from streammetrics.charts.picture import COLOURS, DASHES, NUMBERED, SHAPES, Axis, Layer, Picture, numbers
 from streammetrics.system.lazy import of_extra
 from streammetrics.text import escaped
 
@@ -20,11 +20,12 @@ Spec: TypeAlias = dict[str, Any]
 
 WIDTH = 480
 ROW, BOX = 17, 26  # pixels of a name at an axis, and of a cell if there are many
-FEW, ROOMY = 5, 36  # labels whose cells have two lines, and the pixels of these
-SLOPING = 16  # pixels between names that slope without touching
+BESIDE = 8  # pixels from a series to the next one at the same name
+FEW, ROOMY = 5, 36  # maximum number of labels with two lines per cell, and the pixels of such cells
+SLOPING = 16  # minimum pixels between sloped names
 PROBITS = (1e-5, 1e-4, 1e-3, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999, 0.9999)
 ROUNDING = 1e-9  # of a place in the plot, from 0 to 1
-MANY = 130  # marks that would overlap
+MANY = 100  # marks that would overlap
 WIDEST = 8e307  # whose double is finite
 NOT_XML = {0xFFFE: r"\ufffe", 0xFFFF: r"\uffff"}  # characters that are invalid in SVG
 DAY = 86_400_000  # milliseconds
@@ -41,11 +42,7 @@ PAPER = {f"c{i}": colour for i, colour in enumerate(COLOURS)} | {
 
 
 def as_altair(picture: Picture) -> alt.VConcatChart | alt.LayerChart:
-    """Return the chart, which can be shown, combined with others, and saved as JSON, HTML, PNG, or SVG.
-
-    Raises:
-        SpecificationError: If Altair is not installed.
-    """
+    """Return the chart, which can be shown, combined with others, and saved as JSON, HTML, PNG, or SVG."""
     altair = of_extra("plot", "altair", "Charts require")
     kind = altair.VConcatChart if picture.below is not None else altair.LayerChart
     chart: alt.VConcatChart | alt.LayerChart = kind.from_dict(specification(picture), validate=False)
@@ -83,8 +80,9 @@ def _panel(picture: Picture, colours: dict[str, str], width: int, explore: bool)
     height = width * 3 // 4
     if picture.y.names:
         names = len(picture.y.names)
-        cell = max(ROOMY if names <= FEW else min(BOX, width / names), width // 2 // names) if picture.x.names else ROW
-        height = max(round(names * cell), 2 * ROW)
+        row = max(ROW, BESIDE * (len(picture.series) + 1)) if len(picture.series) > 1 else ROW
+        cell = max(ROOMY if names <= FEW else min(BOX, width / names), width // 2 // names) if picture.x.names else row
+        height = max(round(names * cell), 4 * ROW)
     place = {"x": _position("x", picture.x, width), "y": _position("y", picture.y, width)}
     place["y"]["axis"]["grid"] = not picture.x.names
     layers = [m for layer in picture.layers if layer.frame.height for m in _marks(picture, layer, colours, explore)]
@@ -105,6 +103,7 @@ def _marks(picture: Picture, layer: Layer, colours: dict[str, str], explore: boo
     if layer.kind == "cell":
         return [{**data, **mark} for mark in _cells(picture, colours)]
     colour = _by_series(picture, "color", [colours[f"c{i}"] for i in range(len(COLOURS))])
+    apart = _apart(picture)
     if layer.kind == "band":
         mark: Spec = {"type": "line", "filled": True, "strokeWidth": 0, "clip": True}
         mark["fillOpacity"] = 0.2 if len(picture.series) < 4 else 0.1
@@ -118,12 +117,12 @@ def _marks(picture: Picture, layer: Layer, colours: dict[str, str], explore: boo
         return [line, points] if explore else [line]
     many = layer.frame.height > MANY
     if layer.kind == "interval":
-        ends = {"x2": {"field": "x2"}, "y2": {"field": "y2"}}
+        ends = {"x2": {"field": "x2"}} | ({} if apart else {"y2": {"field": "y2"}})
         return [
             {
                 **data,
                 "mark": {"type": "rule", "strokeWidth": 1 if many else 2, "opacity": 0.7, "clip": True},
-                "encoding": {**ends, **colour},
+                "encoding": {**ends, **colour, **apart},
             }
         ]
     mark = {
@@ -137,7 +136,7 @@ def _marks(picture: Picture, layer: Layer, colours: dict[str, str], explore: boo
     shape = {"shape": {"field": "shape", "type": "nominal", "scale": None}}
     shape = shape if _has_lines(picture) else _by_series(picture, "shape", SHAPES)
     # Unclipped, those at an end of an axis are whole. If the plot can be moved, they must not leave it.
-    return [{**data, "mark": mark | {"clip": explore, "aria": True}, "encoding": {**colour, **shape, **TOLD}}]
+    return [{**data, "mark": mark | {"clip": explore, "aria": True}, "encoding": {**colour, **shape, **apart, **TOLD}}]
 
 
 ORDER = {"order": {"field": "order", "type": "quantitative"}}
@@ -158,7 +157,7 @@ def _cells(picture: Picture, colours: dict[str, str]) -> list[Spec]:
         mark = {"type": "text", "fontSize": size, "dy": shift}
         return {"mark": mark, "encoding": {"text": {"field": field, "type": "nominal"}, **ink}}
 
-    if many > 10:
+    if many > NUMBERED:
         return [box]
     return [box, text("text", 10, 0)] if many > FEW else [box, text("text", 13, -7), text("count", 10, 9)]
 
@@ -192,7 +191,7 @@ def _values(picture: Picture, layer: Layer) -> list[dict[str, Any]]:
 
 
 def _position(channel: str, axis: Axis, width: int) -> Spec:
-    look: Spec = {"labelLimit": width // 3, "labelFlush": False}
+    look: Spec = {"labelLimit": width // (3 if channel == "x" else 2), "labelFlush": False}
     if axis.scale == "names":
         longest = max((len(name) for name in axis.names), default=0)
         sloping = -45 if len(axis.names) * SLOPING < width else -90
@@ -255,6 +254,14 @@ def _by_series(picture: Picture, channel: str, values: Any) -> Spec:
     legend |= {"symbolType": "stroke", "symbolSize": 600} if _has_lines(picture) else {}
     scale = {"domain": names, "range": list(values[: len(names)])}
     return {channel: {"field": "series", "type": "nominal", "scale": scale, "legend": legend, "sort": None}}
+
+
+def _apart(picture: Picture) -> Spec:
+    """An encoding that puts several series at the same name below each other."""
+    if not picture.y.names or picture.x.names or len(picture.series) < 2:
+        return {}
+    scale = {"domain": list(picture.series), "paddingOuter": 0.5}
+    return {"yOffset": {"field": "series", "type": "nominal", "sort": None, "scale": scale}}
 
 
 def _has_lines(picture: Picture) -> bool:

@@ -1,4 +1,4 @@
-"""The command that estimates metrics of scores whose labels have not arrived."""
+"""The command that estimates metrics of scores before labels arrive."""
 
 from __future__ import annotations
 
@@ -47,15 +47,22 @@ def expect_command(
     """Estimate metrics of scores whose labels have not arrived.
 
     The bounds hold if, at each score, the odds of a positive differ from those of the reference by at most the factor
-    --odds. The reference is rolled up to the group columns that both states have. If SCORES have labels, --needed shows
-    the required factor.
+    --odds. The reference is rolled up to the group columns that both states have, without a time window in which they
+    have no times in common. If SCORES have labels, --needed shows the required factor.
     """
     report, other = report_of(scores, by, total), report_of(reference)
-    if not set(other.by) <= set(report.by):
-        other = other.rollup([c for c in other.by if c in report.by])
+    other = other.rollup([c for c in other.by if c in report.by and not _at_other_times(c, report, other)])
     found = sm.expect(report, other, odds=odds, metrics=metrics or None, confidence=confidence)
     if needed:
         frame = found.needed_odds(report)
         write(frame, text.plain(frame.with_columns(cs.float().round(4)), width()), form, output)
     else:
-        write(found.frame, text.render(found.frame, report.by, width()), form, output)
+        from streammetrics.before_labels.expectation import as_text  # when it is needed
+
+        write(found.frame, as_text(found, width()), form, output)
+
+
+def _at_other_times(window: str, report: sm.Report, other: sm.Report) -> bool:
+    """Whether two reports by time have no time in common, such as that of new days and that of days with labels."""
+    one, reference = (r.state.keys[window] for r in (report, other))
+    return one.dtype.is_temporal() and not one.is_in(reference.implode()).any()

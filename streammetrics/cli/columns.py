@@ -22,9 +22,10 @@ from streammetrics.system.foreign import reason
 
 QUOTES = ' Put double quotes around names with spaces or symbols, such as "order date".'
 DATES = "a date or time cannot be compared with text. Write DATE('2026-01-31'), or TIMESTAMP '2026-01-31 12:00:00'."
-# name=column; an expression has spaces around its =
+WEEKS = " For weeks, write DATE(STRFTIME(DATE(day), '%G-%V-1'), '%G-%V-%u') AS week."
+# name=column; an expression has spaces around =
 NAMED = re.compile(r"([^=<>!]*[^\s=<>!])=(?![=\s])(.+)", re.DOTALL)
-UNQUOTED = r"(=|<>|\bin\s*\(|,)\s*{}\b"  # a name that is compared with
+UNQUOTED = r"(=|<>|\bin\s*\(|,)\s*\"?{}\b"  # a name after a comparison, optionally in double quotes
 ALIAS = re.compile(r"\sas\s", re.IGNORECASE)
 
 
@@ -51,7 +52,7 @@ class Columns:
             names = [name.strip() for name in text.split(",")]
             if len(names) > 1 and text not in self.schema and set(names) <= set(self.schema):
                 repeated = " ".join(f"{option} {shlex.quote(name)}" for name in names)
-                raise click.UsageError(f"{option} is one column, got {text!r}. Repeat the option: {repeated}")
+                raise click.UsageError(f"{option} accepts one column, got {text!r}. Repeat the option: {repeated}")
         return [self.one(text) for text in texts]
 
     def one(self, text: str) -> Column:
@@ -96,7 +97,12 @@ class Columns:
             return self.one(texts[0])
         if not all(pairs):
             bare = texts[pairs.index(None)]
-            raise click.UsageError(f"Write name=column for each of several columns, such as a={bare}.")
+            raise click.UsageError(
+                f"Write name=column for each of several columns, with the name of the model or label, such as a={bare}."
+            )
+        names = [pair[1] for pair in pairs if pair]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise click.UsageError(f"The name {twice!r} is given {names.count(twice)} times. Pass each name once.")
         return {key(pair[1]): self.one(pair[2]) for pair in pairs if pair}
 
     def value(self, text: str, column: Any) -> Any:
@@ -139,5 +145,5 @@ def expression(text: str) -> pl.Expr:
     try:
         return pl.sql_expr(text)
     except pl.exceptions.PolarsError as error:
-        hint = "" if '"' in text else QUOTES
+        hint = WEEKS if "date_trunc" in text.lower() else "" if '"' in text else QUOTES
         raise click.UsageError(f"Cannot read {text!r} as a column or an SQL expression: {error}.{hint}") from error

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import polars as pl
 
 from streammetrics import demo as demo_data
 from streammetrics.accumulator import Accumulator
@@ -26,11 +27,13 @@ from streammetrics.errors import Argument, SourceError
 from streammetrics.kernels.errors import FAMILIES
 from streammetrics.pipeline import accumulate, require_rows
 from streammetrics.reading.one_class import of_one_class
-from streammetrics.rows.roles import SEVERAL
+from streammetrics.rows.roles import SEVERAL, Column
+from streammetrics.sources.files import Files
 from streammetrics.sources.streams import open_files
 from streammetrics.tasks import binary, multiclass, multilabel, predictions, regression
 from streammetrics.text import few
 
+FIRST_ROWS = 100_000
 TASKS: dict[str, Callable[..., Accumulator]] = {
     "binary": binary,
     "multiclass": multiclass,
@@ -42,7 +45,7 @@ TASKS: dict[str, Callable[..., Accumulator]] = {
 
 @command("evaluate", "streammetrics evaluate 'predictions/*.parquet' --y-true clicked --y-score p_click --by country")
 @click.argument("paths", nargs=-1, required=True)
-@click.option("--task", type=click.Choice(list(TASKS)), default="binary", show_default=True)
+@click.option("--task", type=click.Choice(list(TASKS)), default="binary", show_default=True, help="Task of the model.")
 @click.option("--where", help="SQL condition on the rows to evaluate, such as \"country = 'DE' AND price > 10\".")
 @click.option("--null-value", "null_values", multiple=True, help="Text that stands for null in CSV. Can be repeated.")
 @click.option(
@@ -60,7 +63,11 @@ TASKS: dict[str, Callable[..., Accumulator]] = {
 @click.option("--unit", help="Column that identifies correlated rows, such as a user ID. Intervals account for it.")
 @options.by
 @click.option(
-    "--threshold", "thresholds", type=float, multiple=True, help="Decision threshold on the score. Can be repeated."
+    "--threshold",
+    "thresholds",
+    type=float,
+    multiple=True,
+    help="Decision threshold on the score. Can be repeated. Default: 0.5, or 0 with --domain real.",
 )
 @click.option("--positive", help="Positive label, if labels are not 0/1.")
 @click.option("--negative", help="Negative label. Any third label then raises an error.")
@@ -81,15 +88,25 @@ TASKS: dict[str, Callable[..., Accumulator]] = {
     multiple=True,
     help="Additional loss of a regression, such as log for msle. Can be repeated.",
 )
-@click.option("--capacity", type=int, help="Maximum number of histogram bins per group.")
+@click.option(
+    "--capacity",
+    type=int,
+    help="Maximum number of histogram bins per group. Default: 4,096 with groups or labels, otherwise 16,384.",
+)
 @click.option("--max-groups", type=click.IntRange(min=1), help="Maximum number of groups. Default: 1,000,000.")
-@click.option("--overflow", type=click.Choice(["raise", "other"]), help="What to do with more groups. Default: raise.")
+@click.option(
+    "--overflow",
+    type=click.Choice(["raise", "other"]),
+    help="How to handle more groups: raise an error, or merge them into one. Default: raise.",
+)
 @click.option(
     "--atom", "atoms", type=float, multiple=True, help="Value shared by many rows (point mass). Can be repeated."
 )
 @options.metrics
 @options.sort
-@click.option("--save", type=options.FileToWrite(), help="File to save the state to, for merge, show and check.")
+@click.option(
+    "--save", type=options.FileToWrite(), help="File to save the state to, for merge, show, check, and other commands."
+)
 @click.option("--watch", "watched", is_flag=True, help="Show progress and the metrics of the rows so far.")
 @click.option("--workers", type=click.IntRange(min=1), help="Number of threads. Default: one per CPU core.")
 @options.confidence
@@ -117,8 +134,8 @@ def evaluate_command(
     """Evaluate files of predictions.
 
     Files are Parquet, CSV, NDJSON, or Arrow IPC, by path, folder, or glob. CSV and NDJSON can be compressed (.gz,
-    .zst). Columns are names or SQL expressions, such as "logit / 2" and "lower(country) AS country". Put spaces around
-    an =.
+    .zst). Columns are names or SQL expressions, such as "logit / 2" and "lower(country) AS country". In expressions,
+    put spaces around =.
 
     With --watch and --save, Ctrl-C saves the state of the rows so far.
     """
@@ -139,22 +156,40 @@ def evaluate_command(
             accumulate(files, acc, workers=workers, progress=progress)
         if where is not None and not acc.seen:
             raise SourceError(f"No row meets the condition {where!r}.")
-        require_rows([acc])
+        require_rows([acc], paths)
         if save:
             acc.save(save)
     report = finalize()
+    if task == "binary" and given["positive"] and not given["negative"]:
+        _name_negatives(files, columns.one(given["y_true"][0]), acc.roles.positive)
     if said := of_one_class(report):
         click.echo(f"Warning: {said} {given['positive'] or 1}.", err=True)
+    if not report.rows("rows")["value"].sum():
+        dropped = report.rows("dropped")["value"].sum()
+        click.echo(f"Warning: All {dropped:,.0f} rows were dropped, because of nulls or weights of 0.", err=True)
     show(report, form, output, html, source=", ".join(paths), sort=sort)
+
+
+def _name_negatives(files: Files, true: Column, positive: Any) -> None:
+    """Say which labels count as negative, if the first rows have several."""
+    plan = files.plan if files.where is None else files.plan.filter(files.where)
+    first = plan.select(pl.col(true) if isinstance(true, str) else true).head(FIRST_ROWS)
+    labels = first.collect().to_series().drop_nulls().unique().sort().to_list()
+    negative = [label for label in labels if positive not in (label, str(label))]
+    if len(negative) > 1:
+        said = f"Labels other than {positive!r} count as negative: {few(negative)}."
+        click.echo(f"Note: {said} To reject a third label, pass --negative.", err=True)
 
 
 @command("demo", "streammetrics demo --rows 500000")
 @click.argument("folder", type=click.Path(path_type=Path), default=Path("predictions"))
-@click.option("--rows", type=click.IntRange(min=1000), default=2_000_000, show_default=True, help="Rows to write.")
+@click.option(
+    "--rows", type=click.IntRange(min=1000), default=2_000_000, show_default=True, help="Number of rows to write."
+)
 def demo(folder: Path, rows: int) -> None:
     """Write click predictions to FOLDER and evaluate them.
 
-    They are of thirty days, and evaluated by country.
+    The predictions cover thirty days and are evaluated by country.
     """
     click.echo(f"Writing {rows:,} predictions of {demo_data.DAYS} days to {folder}/ …")
     paths = demo_data.write_predictions(folder, rows)
@@ -192,9 +227,10 @@ def _task(name: str, columns: Columns, options: dict[str, Any]) -> Accumulator:
     if name == "multilabel" and "thresholds" in given:
         given["threshold"], *more = given.pop("thresholds")
         if more:
-            raise click.UsageError(f"--threshold is one number in --task multilabel, got {1 + len(more)}.")
+            raise click.UsageError(f"--threshold accepts one number in --task multilabel, got {1 + len(more)}.")
     if unknown := sorted(set(given) - set(parameters)):
-        raise click.UsageError(f"--task {name} does not accept {main.as_option(Argument(unknown[0]))}.")
+        advice = " Pass --y-pred." if unknown[0] == "y_score" else ""
+        raise click.UsageError(f"--task {name} does not accept {main.as_option(Argument(unknown[0]))}.{advice}")
     if missing := [k for k, p in parameters.items() if p.default is p.empty and k not in given]:
         needed, known = " and ".join(f"--{k.replace('_', '-')}" for k in missing), few(columns.schema)
         raise click.UsageError(f"--task {name} requires {needed}. Columns of the files: {known}.")
@@ -205,7 +241,7 @@ def _task(name: str, columns: Columns, options: dict[str, Any]) -> Accumulator:
     elif "y_true" in given:
         true, *more = given["y_true"]
         if more:
-            raise click.UsageError(f"--y-true is one column in --task {name}, got {1 + len(more)}.")
+            raise click.UsageError(f"--y-true accepts one column in --task {name}, got {1 + len(more)}.")
         given["y_true"] = columns.one(true)
     given |= {k: columns.by_name(given[k], key) for k in named if k in given}
     given |= {k: columns.one(given[k]) for k in ("sample_weight", "unit") if k in given}

@@ -12,13 +12,13 @@ import polars as pl
 from streammetrics import text
 
 SUMMARY = "GITHUB_STEP_SUMMARY"  # path of the summary file
-SPECIAL = re.compile(r"[\\`*\[\]<>|&~#]|(?<![^\W_])_|_(?![^\W_])")  # within a word an underscore is only itself
+SPECIAL = re.compile(r"[\\`*\[\]<>|&~#]|(?<![^\W_])_|_(?![^\W_])")  # an underscore within a word is not markup
 
 
 def markdown(frame: pl.DataFrame) -> str:
     """Return a frame as a Markdown table, without columns of nulls only, with numbers aligned right.
 
-    Nothing is cut to a width: whoever renders the table breaks its lines.
+    Rows are not wrapped, since Markdown renderers wrap them.
 
     >>> print(markdown(pl.DataFrame({"metric": ["roc_auc"], "value": [0.8541234567], "note": [None]})))
     | metric | value |

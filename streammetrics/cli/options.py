@@ -44,27 +44,45 @@ def formats(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]
 
         safe = "Quote text that a spreadsheet would run as a formula, such as =1+1, for --format csv."
         chosen = click.option("--safe-csv", is_flag=True, help=safe)(chosen)
-        wide = "Maximum width of tables, in characters, but not of Markdown. Default: that of the terminal, or 120."
+        wide = "Maximum width of tables, in characters. Does not apply to Markdown. Default: terminal width, or 120."
         chosen = click.option("--width", type=click.IntRange(min=40), help=wide)(chosen)
-        return click.option("--format", "form", type=click.Choice(names), default="table", show_default=True)(chosen)
+        one_of = click.Choice(names)
+        return click.option("--format", "form", type=one_of, default="table", show_default=True, help="Output format.")(
+            chosen
+        )
 
     return with_form
+
+
+def only_one(ctx: click.Context, parameter: click.Parameter, values: tuple[float, ...]) -> float | None:
+    """Return the value of an option.
+
+    Raises:
+        UsageError: If there are several.
+    """
+    if len(values) > 1:
+        raise click.UsageError(f"{parameter.opts[0]} accepts one number in {ctx.info_name}, got {len(values)}.")
+    return values[0] if values else None
 
 
 form: Final = formats(*FORMATS)
 form_of_reports: Final = formats(*FORMATS, PROMETHEUS, METRICS, GITHUB)
 form_of_verdicts: Final = formats(*FORMATS, *VERDICT_FORMATS)
 by: Final = click.option("--by", multiple=True, help="Group column. Can be repeated.")
-model: Final = click.option("--model", help="Model, if the state has several.")
+model: Final = click.option("--model", help="Name of the model, if the state has several.")
 threshold: Final = click.option(
-    "--threshold", type=float, help="Decision threshold on the score, such as 0.3. Default: those of the state."
+    "--threshold",
+    type=float,
+    multiple=True,  # else the last of several would count
+    callback=only_one,
+    help="Decision threshold on the score, such as 0.3. Default: the stored thresholds.",
 )
 metrics: Final = click.option(
     "--metric", "metrics", multiple=True, help="Metric to show, such as 'fbeta(beta=2)'. Can be repeated."
 )
-sort: Final = click.option("--sort", help="Metric to sort groups by, the worst first. It is shown first.")
+sort: Final = click.option("--sort", help="Metric to sort groups by, worst group first. The metric is shown first.")
 confidence: Final = click.option(
-    "--confidence", type=float, help="Confidence level, such as 0.95. Adds confidence intervals to the metrics."
+    "--confidence", type=float, help="Confidence level of intervals, such as 0.95. Default: no intervals."
 )
 always: Final = click.option(
     "--always",

@@ -50,7 +50,8 @@ def show(
     if form == METRICS:
         print_or_save(as_json(report.frame, report.by).rstrip("\n"), output)
         return
-    text = render(report.frame, report.by, width(), with_defaults(report.metrics))
+    more = f"Read all of them with --format csv{'' if sort else ', or the worst first with --sort'}."
+    text = render(report.frame, report.by, width(), with_defaults(report.metrics), more)
     write(report.frame, text, "table" if form == GITHUB else form, output)
     if form == GITHUB:
         add_to_summary(markdown(report.frame))
@@ -84,7 +85,7 @@ def write(frame: pl.DataFrame, text: str, form: str, output: Path | None) -> Non
         text = (frame if form == "csv" else _quoted(frame)).write_csv().rstrip("\n")
     elif form == "markdown":
         text = markdown(frame)
-    terminal = form != "table" and sys.stdout.isatty()  # files and pipes get the data as they are
+    terminal = form != "table" and sys.stdout.isatty()  # files and pipes contain unmodified data
     print_or_save("\n".join(map(escaped, text.split("\n"))) if terminal and output is None else text, output)
 
 

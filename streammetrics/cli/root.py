@@ -31,7 +31,7 @@ class Interrupted(click.ClickException):
         super().__init__("Interrupted.")
 
     def show(self, file: IO[str] | None = None) -> None:
-        """Print a single word."""
+        """Print the message alone."""
         click.echo(self.message, file=file, err=True)
 
 
@@ -42,7 +42,7 @@ class Commands(click.Group):
         """Run a command."""
         try:
             return super().invoke(ctx)
-        except BrokenPipeError:  # by head and its like; click ends quietly
+        except BrokenPipeError:  # by commands such as head; click then exits silently
             raise
         except KeyboardInterrupt:
             raise Interrupted from None

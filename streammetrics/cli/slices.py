@@ -13,6 +13,7 @@ from streammetrics.cli.output import width, write
 from streammetrics.cli.root import command
 from streammetrics.cli.states import report_of
 from streammetrics.slices import explained
+from streammetrics.slices.slices import CONFIDENCE
 
 
 @command("slices", "streammetrics slices week.state log_loss --depth 2 --min-rows 500")
@@ -39,15 +40,22 @@ def slices_command(
     output: Path | None,
     **given: Any,
 ) -> None:
-    """Find the slices of a saved state where a metric is worse.
+    """Find slices of a saved state in which a metric is worse.
 
     A slice is all rows with some values in up to --depth group columns. The list shows slices in which the metric is
-    significantly worse than in the rest and that no other slice explains. With --by, only these group columns are used.
+    significantly worse than in all other rows, and which no other slice explains. With --by, only these group columns
+    are used.
     """
     report = report_of(state, by, model=model, metrics=(metric,), threshold=threshold, confidence=confidence)
     found = report.slices(metric, **{name: value for name, value in given.items() if value is not None})
     if found.height:
-        shown = f"{text.slices(found, width())}\n{text.filled(explained(metric), width())}"
+        meaning = (
+            f"Intervals have a {100 * (confidence or CONFIDENCE):g}% confidence level. "
+            f"On average, at most {100 * given['fdr']:g}% of the slices found are false findings (--fdr)."
+        )
+        shown = "\n".join(
+            [text.slices(found, width()), *(text.filled(s, width()) for s in (meaning, explained(metric)))]
+        )
     else:
         shown = f"No slices in which {metric} is significantly worse than in the rest."
     write(found, shown, form, output)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,14 @@ from streammetrics.cli import options
 from streammetrics.cli.output import show, width, with_colours, write
 from streammetrics.cli.root import command
 from streammetrics.cli.verdicts import write_verdicts
-from streammetrics.report.comparison import as_text
+from streammetrics.metrics.requirement import Requirement
+from streammetrics.reading.estimates import by_view
+from streammetrics.report.comparison import as_text, with_names
 from streammetrics.report.parts import at_only, of_model
 from streammetrics.report.verdicts import verdicts
-from streammetrics.text import drifts, escaped, findings
+from streammetrics.rows.roles import MODEL
+from streammetrics.state.missing import THRESHOLD
+from streammetrics.text import drifts, few, findings
 
 
 @command("merge", "streammetrics merge monday.state tuesday.state -o week.state")
@@ -24,9 +28,6 @@ from streammetrics.text import drifts, escaped, findings
 @click.option("-o", "--output", required=True, type=options.FileToWrite(), help="File to save the merged state to.")
 def merge_command(states: tuple[Path, ...], output: Path) -> None:
     """Merge saved states."""
-    path, times = Counter(map(Path.resolve, states)).most_common(1)[0]
-    if times > 1:
-        raise click.UsageError(f"{str(path)!r} is given {times} times, so its rows would be counted {times} times.")
     total = sm.Accumulator.load(*states)
     total.save(output)
     click.echo(f"{output}: {total}")
@@ -67,7 +68,7 @@ def show_command(state: Path, sort: str | None, html: Path | None, form: str, ou
 @click.option(
     "--confidence",
     type=float,
-    help="Confidence level of each end of the confidence intervals, such as 0.95. They then decide, too.",
+    help="Confidence level of each interval endpoint, such as 0.95. Default: decide by bounds only.",
 )
 @click.option(
     "--open",
@@ -76,7 +77,9 @@ def show_command(state: Path, sort: str | None, html: Path | None, form: str, ou
     show_default=True,
     help="Result of a requirement that is open (inconclusive), or has too few rows.",
 )
-@click.option("--min-rows", type=click.IntRange(min=1), default=1, show_default=True, help="Minimum rows of a group.")
+@click.option(
+    "--min-rows", type=click.IntRange(min=1), default=1, show_default=True, help="Minimum number of rows of a group."
+)
 @options.by
 @options.total
 @options.model
@@ -98,17 +101,21 @@ def check_command(
 ) -> None:
     """Check requirements on a saved state.
 
-    Each must hold in every group and for every model. It holds if the certified bounds lie on the required side of its
-    limit; with --confidence, if the confidence interval, widened by the bounds, lies there. It is breached if they lie
-    on the other side, and otherwise open. The exit code is 1 if a requirement is breached, open, or undefined. --format
-    github prints annotations for GitHub Actions, --format junit a report for CI systems.
+    Each requirement must hold in every group and for every model. It holds if the certified bounds are on the required
+    side of its limit. With --confidence, the confidence interval, widened by the bounds, must be there too. A
+    requirement is breached if they are on the other side, and otherwise open (inconclusive). The exit code is 1 if a
+    requirement is breached, open, or undefined. --format github prints annotations for GitHub Actions, --format junit a
+    report for CI systems.
     """
-    report = report_of(state, **read)
+    metrics = tuple(Requirement.parse(wanted).metric for wanted in requirements)
+    report = report_of(state, metrics=metrics, **read)
     found = verdicts(report, requirements, confidence, open, min_rows)
     shown = with_colours(findings(found, width(), report.by))
     failing = int((~found["passes"]).sum())
     if failing and found.height > 1:
         shown += f"\nFailing: {failing:,} of {found.height:,}"
+        if not (read["by"] or read["total"]) and set(report.by) - {MODEL}:
+            shown += ". To check all groups together, add --total."
     write_verdicts(found, shown, form, output, f"streammetrics check {state}")
     if failing:
         ctx.exit(1)
@@ -141,8 +148,8 @@ def compare_command(
 ) -> None:
     """Compare the metrics of two saved states, or of two models.
 
-    If more than five metrics are compared in groups, the table of groups shows the first of them, and the table of all
-    groups together shows all.
+    If more than five metrics are compared by group, the table of groups shows only the first. A second table shows all
+    metrics for all groups together.
     """
     if (b is None) == (models is None):
         only = "not both" if models else "to compare two models of one state"
@@ -152,12 +159,11 @@ def compare_command(
     require_no_page(html, read["threshold"])
     one, *other = (report_of(state, **read) for state in (a, b) if state is not None)
     found = sm.compare(one, *other, models=models, confidence=confidence, independent=independent)
+    found = found if b is None else replace(found, names=names(a, b))
     if html is not None:
-        found.save_html(html, names=models or names(*filter(None, (a, b))))
-    named = [escaped(str(side)) for side in models or (a, b)]
-    sides = "" if named == ["a", "b"] else "a is {}, b is {}.".format(*named)
+        found.save_html(html)
     more = "Choose them with --metric, or read all of them with --format csv."
-    write(found.frame, as_text(found, width(), more, sides), form, output)
+    write(with_names(found) if form == "markdown" else found.frame, as_text(found, width(), more), form, output)
 
 
 @command("drift", "streammetrics drift january.state may.state --by country")
@@ -167,7 +173,7 @@ def compare_command(
 @options.total
 @options.model
 @click.option("--of", multiple=True, help="Distribution: y_score, y_true, y_pred, or error. Can be repeated.")
-@click.option("--bins", type=int, default=10, show_default=True, help="Number of bins of PSI and JS.")
+@click.option("--bins", type=int, default=10, show_default=True, help="Number of quantile bins of PSI and JS.")
 @options.confidence
 @options.html
 @options.form
@@ -194,11 +200,13 @@ def drift_command(
 def require_no_page(html: Path | None, threshold: float | None) -> None:
     """Reject a page at one threshold."""
     if html is not None and threshold is not None:
-        raise click.UsageError("Pass either --html or --threshold, not both. The page has curves of all thresholds.")
+        raise click.UsageError(
+            "Pass either --html or --threshold, not both. For a page at a threshold, pass it to evaluate."
+        )
 
 
 def names(a: Path, b: Path) -> tuple[str, str]:
-    """Return the names of two files, as short as they differ."""
+    """Return the names of two files, or their paths if the names are equal."""
     return (a.name, b.name) if a.name != b.name else (str(a), str(b))
 
 
@@ -212,7 +220,7 @@ def report_of(
     confidence: float | None = None,
     always: int | None = None,
 ) -> sm.Report:
-    """Return the report of a saved state, read as the options of these names say."""
+    """Return the report of a saved state with these options."""
     if by and total:
         raise click.UsageError("Pass either --by or --total, not both.")
     acc = sm.Accumulator.load(state)
@@ -222,4 +230,12 @@ def report_of(
     report = acc.finalize(metrics or None, confidence=confidence, always=always)
     report = report if model is None else of_model(report, model)
     report = report.rollup(*by) if rolled_up else report
-    return report if threshold is None else at_only(report, threshold)
+    return report if threshold is None else at(report, threshold, metrics)
+
+
+def at(report: sm.Report, threshold: float, metrics: tuple[str, ...]) -> sm.Report:
+    """Return the report at one threshold, which must apply to one of the metrics, if there are any."""
+    report = at_only(report, threshold)
+    if metrics and not any(own and THRESHOLD in view.kept for _, view, own in by_view(report.state, report.metrics)):
+        raise click.UsageError(f"--threshold applies to metrics such as precision, but not to {few(metrics)}. Omit it.")
+    return report

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -15,12 +16,14 @@ import streammetrics as sm
 from streammetrics.cli import options
 from streammetrics.cli.output import show, width, with_colours, write
 from streammetrics.cli.root import Commands, Failure, command, epilog, main
+from streammetrics.cli.states import at
 from streammetrics.cli.verdicts import write_verdicts
 from streammetrics.report.parts import of_model
 from streammetrics.text import findings, plain
 
 STDERR = 2
-since: Final = click.option("--since", help="First window, such as 2026-01-31.")
+KNOWN: Final = "this batch ID is known. For other rows, pass a new --batch-id."
+since: Final = click.option("--since", help="Start of the time range, such as 2026-01-31. Default: no start.")
 until: Final = click.option("--until", help="End of the time range, exclusive. Default: no end.")
 
 
@@ -30,14 +33,14 @@ until: Final = click.option("--until", help="End of the time range, exclusive. D
     epilog=epilog("streammetrics store append history monday.state", "streammetrics store check history rules.toml"),
 )
 def store_commands() -> None:
-    """Keep a history of states in a Delta Lake table."""
+    """Manage a history of states in a Delta Lake table."""
 
 
 @command("append", "streammetrics store append history monday.state tuesday.state", of=store_commands)
 @click.argument("uri")
 @click.argument("states", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--batch-id", help="Unique ID of this append. Default: the file name.")
-@click.option("--source", help="Source of the rows, in order, instead of a batch ID.")
+@click.option("--source", help="Name of the source of the rows, instead of a batch ID. Requires --upto.")
 @click.option(
     "--start", type=int, help="Offset of the first row. If it differs from the stored offset, nothing is appended."
 )
@@ -53,7 +56,7 @@ def store_append(
 ) -> None:
     """Append saved states to a history.
 
-    A batch ID that is already known changes nothing.
+    Appending a batch ID again changes nothing.
     """
     if (batch_id is not None or source is not None) and len(states) > 1:
         raise click.UsageError(
@@ -64,17 +67,23 @@ def store_append(
     store = sm.MetricStore(uri, window=window)
     for path in states:
         name = path.name if batch_id is None and source is None else batch_id
-        added = store.append(sm.Accumulator.load(path), batch_id=name, source=source, **offsets)
-        click.echo(f"{name or source}: {'added' if added else 'nothing to add'}")
+        acc = sm.Accumulator.load(path)
+        if store.append(acc, batch_id=name, source=source, **offsets):
+            result = "added"
+        elif name is None or not acc.seen:
+            result = "nothing to add"
+        else:
+            result = f"nothing added, because {KNOWN}"
+        click.echo(f"{name or source}: {result}")
 
 
 @command("offset", "streammetrics store offset history topic/3", of=store_commands)
 @click.argument("uri")
 @click.argument("source")
 def store_offset(uri: str, source: str) -> None:
-    """Show the offset up to which a history has a source.
+    """Show the stored offset of a source.
 
-    Prints 0 if it has no rows of SOURCE.
+    Prints 0 if the history has no rows of SOURCE.
     """
     click.echo(sm.MetricStore(uri).offset(source) or 0)
 
@@ -86,14 +95,14 @@ def store_offset(uri: str, source: str) -> None:
 )
 @click.argument("uri")
 @click.argument("state", type=click.Path(path_type=Path))
-@click.option("--window", required=True, help="Window to replace, such as 2026-01-31, or the first of several.")
+@click.option("--window", required=True, help="Window to replace, such as 2026-01-31. With --until, the first one.")
 @click.option("--until", help="End of the windows to replace, exclusive. Default: one window.")
-@click.option("--batch-id", required=True, help="Unique ID of this replacement, also among appends.")
+@click.option("--batch-id", required=True, help="Unique ID of this replacement, different from those of appends.")
 def store_replace(uri: str, state: Path, window: str, until: str | None, batch_id: str) -> None:
     """Replace windows of a history in one commit."""
     given = window if until is None else (window, until)
     done = sm.MetricStore(uri).replace(sm.Accumulator.load(state), window=given, batch_id=batch_id)
-    click.echo(f"{batch_id}: {'replaced' if done else 'nothing to replace'}")
+    click.echo(f"{batch_id}: {'replaced' if done else f'nothing replaced, because {KNOWN}'}")
 
 
 @command("report", "streammetrics store report history --since 2026-01-01 --every 1w", of=store_commands)
@@ -103,6 +112,7 @@ def store_replace(uri: str, state: Path, window: str, until: str | None, batch_i
 @options.by
 @options.model
 @click.option("--every", help="Duration of the windows to show, such as 1d, 1w, or 1mo. Default: all in one.")
+@options.threshold
 @options.metrics
 @options.sort
 @options.confidence
@@ -115,6 +125,7 @@ def store_report(
     by: tuple[str, ...],
     model: str | None,
     every: str | None,
+    threshold: float | None,
     metrics: tuple[str, ...],
     sort: str | None,
     confidence: float | None,
@@ -126,8 +137,24 @@ def store_report(
     acc = store.query(since, until, by=by, every=every)
     if not acc.seen and (since or until) and len(starts := store.windows().to_series().drop_nulls()):
         raise Failure(f"The history at {uri} has no windows in this time range. Newest window: {starts[-1]}.")
+    for sentence in _cut(acc, since, until, every):
+        click.echo(sentence, err=True)
     report = acc.finalize(metrics or None, confidence=confidence)
-    show(report if model is None else of_model(report, model), form, output, sort=sort)
+    report = report if model is None else of_model(report, model)
+    show(report if threshold is None else at(report, threshold, metrics), form, output, sort=sort)
+
+
+def _cut(acc: sm.Accumulator, since: str | None, until: str | None, every: str | None) -> Iterator[str]:
+    """A sentence on the first and the last window, if the time range cuts them."""
+    from streammetrics.history.windows import clock, time_of  # when they are needed
+
+    if every is None or not acc.seen:
+        return
+    starts = acc.finalize("rows").frame.to_series().unique().drop_nulls().sort()
+    if since is not None and (clock(starts.head(1)) < time_of(since, starts)).any():
+        yield f"Window {starts[0]} contains only rows since {since}."
+    if until is not None and (clock(starts.tail(1)).dt.offset_by(every) > time_of(until, starts)).any():
+        yield f"Window {starts[-1]} contains only rows before {until}."
 
 
 @command("check", "streammetrics store check history rules.toml", of=store_commands)
@@ -171,9 +198,10 @@ def store_check(
     The exit code is 1 if a rule is breached or undefined, unless its severity is "warn". --format github prints
     annotations for GitHub Actions, --format junit a report for CI systems.
 
-    --on-breach runs a command once for each breach, not at every check: again only after the rule has held, or if a new
-    alarm began. Reported breaches are stored in the table _told beside the history. If the command fails, the exit code
-    is 2 and the next check runs it again.
+    --on-breach runs a command once per breach, not at every check. It runs again only after the rule has held, or when
+    a new alarm begins. Reported breaches are stored in the table _told beside the history. If the command fails, the
+    exit code is 2 and the next check runs it again. It also runs for rules with severity "warn". To skip them, filter
+    the JSON by "severity".
     """
     unlabeled = None if scores is None else sm.MetricStore(scores)
     store = sm.MetricStore(uri)
@@ -230,7 +258,10 @@ def store_page(
 @options.form
 @options.output
 def store_windows(uri: str, form: str, output: Path | None) -> None:
-    """List the windows of a history."""
+    """List the windows of a history.
+
+    Each append adds one part (table row) per group. If a window has many more parts than groups, compact the history.
+    """
     _list(sm.MetricStore(uri).windows(), form, output)
 
 
@@ -251,14 +282,20 @@ def _list(frame: pl.DataFrame, form: str, output: Path | None) -> None:
 @command("compact", "streammetrics store compact history", of=store_commands)
 @click.argument("uri")
 def store_compact(uri: str) -> None:
-    """Compact a history: sum parts, join small files.
+    """Merge the parts and small files of a history.
 
-    Results do not change.
+    Query results do not change.
     """
     store = sm.MetricStore(uri)
-    before = store.windows()["parts"].sum()
+    before = _size(store)
     store.compact()
-    click.echo(f"{uri}: {before:,} parts, now {store.windows()['parts'].sum():,}")
+    now = _size(store)
+    click.echo(f"{uri}: {before[0]:,} parts, now {now[0]:,}; {before[1]:,} files, now {now[1]:,}")
+
+
+def _size(store: sm.MetricStore) -> tuple[int, int]:
+    """Numbers of parts and files of a history, which compaction reduces."""
+    return int(store.windows()["parts"].sum()), len(store._table.find().file_uris())
 
 
 @command("retain", "streammetrics store retain history --since 2025-01-01", of=store_commands)
@@ -266,10 +303,15 @@ def store_compact(uri: str) -> None:
 @click.option("--since", required=True, help="First window to keep, such as 2026-01-31.")
 def store_retain(uri: str, since: str) -> None:
     """Drop old windows of a history."""
+    from streammetrics.history.windows import clock, time_of  # when they are needed
+
     store = sm.MetricStore(uri)
-    before = store.windows().height
+    before = store.windows()
+    starts = before.to_series().drop_nulls()
+    if len(starts) and (clock(starts) < time_of(since, starts).item()).all():
+        raise Failure(f"--since {since} would drop all windows of {uri}. Newest window: {starts[-1]}.")
     store.retain(since)
-    click.echo(f"{uri}: {before:,} windows, now {store.windows().height:,}")
+    click.echo(f"{uri}: {before.height:,} windows, now {store.windows().height:,}")
 
 
 def _run(command: str, verdicts: pl.DataFrame) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import click
 import polars as pl
 
 from streammetrics import text
@@ -25,7 +26,8 @@ NO_XML = str.maketrans({"\ufffe": "\\ufffe", "\uffff": "\\uffff"})
 def write_verdicts(frame: pl.DataFrame, shown: str, form: str, output: Path | None, suite: str) -> None:
     """Write the verdicts of a check in one of the formats, or as text for a terminal, to a file if one is given.
 
-    The frame has at least the columns of `report.verdicts.SCHEMA`. The suite is the name of a JUnit report.
+    The frame has at least the columns of `report.verdicts.SCHEMA`. The suite is the name of a JUnit report. With a
+    file, the number of failing verdicts is printed on standard error, so that a log shows why the exit code is 1.
     """
     if form == "github":
         print_or_save("\n".join([shown, *commands(frame)]), output)
@@ -36,6 +38,8 @@ def write_verdicts(frame: pl.DataFrame, shown: str, form: str, output: Path | No
         print_or_save(table(frame), output)
     else:
         write(frame, shown, form, output)
+    if output is not None and (failing := int((~frame["passes"]).sum())):
+        click.echo(f"Failing: {failing:,} of {frame.height:,} verdicts, see {output}", err=True)
 
 
 def commands(frame: pl.DataFrame) -> Iterator[str]:

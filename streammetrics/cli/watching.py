@@ -1,4 +1,4 @@
-"""A live view of a pass: how far it is, and the metrics of the rows so far."""
+"""A live view of an evaluation: its progress, and the metrics of the rows so far."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from streammetrics.sources.streams import open_stream
 from streammetrics.system.lazy import of_extra
 from streammetrics.text import render
 
-EVERY = 1.0  # seconds between two looks on a terminal,
+EVERY = 1.0  # seconds between two reports on a terminal,
 LOGGED = 60.0  # and in a log
-SHARE = 10  # a look takes at most this part of the time
+SHARE = 10  # a report takes at most one part in this many of the time
 
 
 def watch(files: Files, acc: Accumulator, finalize: Callable[[], Report], workers: int | None) -> None:
-    """Take files into an accumulator as `accumulate` does, and show its report from time to time.
+    """Process files with an accumulator, as `accumulate` does, and show its report periodically.
 
     Raises:
         SpecificationError: If the ``progress`` extra is not installed.
@@ -43,7 +43,7 @@ def watch(files: Files, acc: Accumulator, finalize: Callable[[], Report], worker
 
 
 def _portion(first: Any, others: Iterator[Any], seconds: float) -> Iterator[Any]:
-    """Batches of some seconds."""
+    """The batches of the next seconds."""
     end = time.monotonic() + seconds
     yield first
     while time.monotonic() < end and (batch := next(others, None)) is not None:
@@ -51,7 +51,7 @@ def _portion(first: Any, others: Iterator[Any], seconds: float) -> Iterator[Any]
 
 
 class View:
-    """What the standard error shows: on a terminal the last look alone, elsewhere all looks."""
+    """Output on standard error: a terminal shows only the last report, a log shows all reports."""
 
     def __init__(self, total: int | None) -> None:
         self._meter = of_extra("progress", "tqdm", "--watch requires").tqdm.format_meter
@@ -62,7 +62,7 @@ class View:
         self.every: float = EVERY if self.is_terminal else LOGGED
 
     def show(self, rows: int, report: Report) -> None:
-        """Show how many rows were processed, and their report, as far as the terminal has room."""
+        """Show the number of processed rows and their report, cut to the height of the terminal."""
         width, height = shutil.get_terminal_size()
         elapsed = time.monotonic() - self._start
         meter = self._meter(rows, self._total, elapsed, ncols=width - 1, unit=" rows", unit_scale=True)
@@ -74,7 +74,7 @@ class View:
         click.echo("\n".join(lines), err=True)
 
     def close(self) -> None:
-        """Remove the last look from a terminal."""
+        """Remove the last report from a terminal."""
         if self._lines:
             click.echo(f"\x1b[{self._lines}F\x1b[J", err=True, nl=False)
         self._lines = 0

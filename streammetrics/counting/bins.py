@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from streammetrics import kernels
 from streammetrics.counting.counter import Counter
 from streammetrics.counting.fitting import Cells, fit_cells, sort_order
 from streammetrics.counting.listed import Listed, as_cells, some
@@ -67,7 +68,7 @@ class Bins(Counter):
             self._add(values[block], some(label, block), some(rows.weight, block), runs)
 
     def _add(self, values: Floats, label: Labels | None, weight: Floats | None, runs: Runs) -> None:
-        new: Any = self.tabled.count(values, label, weight, runs)
+        new: Any = kernels.count_bins(values, label, weight, runs, self.lattice, self.tabled.tables)
         if len(new):
             self.waiting += len(new)
             if len(new) == len(values):

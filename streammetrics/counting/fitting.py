@@ -54,14 +54,8 @@ def fit(table: pl.DataFrame, lattice: Lattice, capacity: int, sharing: int = 1) 
     This shift depends only on the rows, not on how they were split, because a part never has more bins than the whole.
     Therefore a part never raises the shift further than the whole requires.
 
-    Args:
-        table: Columns group, shift, bin, and values to sum. Shifts can differ within a group.
-        lattice: Lattice of the bins.
-        capacity: Maximum number of bins per group.
-        sharing: Number of consecutive groups that share one shift and one capacity.
-
-    Returns:
-        The same columns with each bin once, sorted by group and value.
+    The table has the columns group, shift, bin, and values to sum, and is returned sorted by group and value. As many
+    consecutive groups as ``sharing`` says share one shift and one capacity.
     """
     if table.is_empty():
         return table
@@ -102,13 +96,7 @@ def fit_cells(cells: Cells, lattice: Lattice, capacity: int, sharing: int = 1) -
 
 
 def add_up(cells: Cells) -> Cells:
-    """Sum equal cells, in order of group and key.
-
-    >>> cells = Cells(np.array([1, 0, 1, 1]), np.array([5, 9, 3, 5]), np.zeros(4, dtype=np.int64), [np.arange(4)])
-    >>> group, low, _, (count,) = add_up(cells)
-    >>> group.tolist(), low.tolist(), count.tolist()
-    ([0, 1, 1], [9, 3, 5], [1, 2, 3])
-    """
+    """Sum equal cells, in order of group and key."""
     group, low, shift, values = _sorted(cells)
     new = np.ones(len(low), dtype=bool)
     new[1:] = (low[1:] != low[:-1]) | (group[1:] != group[:-1])

@@ -20,16 +20,13 @@ class Squaring(Protocol):
     @property
     def keys(self) -> Mapping[str, Any]:
         """The key columns of a cell."""
-        ...
 
     @property
     def twins(self) -> Mapping[str, str]:
         """Names of the columns with squared weights, by the column with weights."""
-        ...
 
     def merge(self, table: pl.DataFrame) -> pl.DataFrame:
         """Return the merged table."""
-        ...
 
 
 @dataclass

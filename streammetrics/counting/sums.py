@@ -19,15 +19,12 @@ class Summing(Protocol):
 
     def cells(self, rows: Rows) -> tuple[int, ...]:
         """Return the shape of the cells of a group."""
-        ...
 
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
         """Add rows to the cells of their groups: shape (groups, ...)."""
-        ...
 
     def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
         """Return the table of the cells of all groups."""
-        ...
 
 
 @dataclass

@@ -9,20 +9,18 @@ from numpy.typing import NDArray
 
 from streammetrics import kernels
 from streammetrics.counting.fitting import Cells
-from streammetrics.kernels import Codes, Counts, Floats, Labels, Runs
-from streammetrics.kernels.hash_tables import EMPTY, NO_TABLE, HashTables, identify, lowest_keys
+from streammetrics.kernels import Codes, Counts
+from streammetrics.kernels.bins import EMPTY, NO_TABLE, HashTables, Integers, identify, lowest_keys
 from streammetrics.kernels.lattice import Lattice
 
 FEWEST = 4  # minimum number of bins that a table has room for
 FREQUENT = 8  # a bin is frequent if it has more than this multiple of the average rows per bin
 ROOMY = 0.5  # maximum share of occupied slots of a table
 
-Integers = NDArray[np.int64]
-
 
 @dataclass
 class Tabled:
-    """The bins of some groups, each in its own hash table (see `streammetrics.kernels.hash_tables`)."""
+    """The bins of some groups, each in its own hash table (see `streammetrics.kernels.bins`)."""
 
     lattice: Lattice
     sides: int
@@ -50,10 +48,6 @@ class Tabled:
         if more > 0:
             beginning = (np.full(more, first) for first in (0, 0, NO_TABLE.bit_length() - 1))
             self.tables = HashTables(ids, counts, *map(np.append, by_group, beginning))
-
-    def count(self, values: Floats, label: Labels | None, weight: Floats | None, runs: Runs) -> Codes:
-        """Count rows whose bins exist, and return the rows whose bins do not."""
-        return kernels.count_bins(values, label, weight, runs, self.lattice, self.tables)
 
     def sizes(self) -> Integers:
         """The maximum number of bins in the table of each group."""

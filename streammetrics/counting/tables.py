@@ -20,11 +20,9 @@ class Observing(Protocol):
 
     def observe(self, rows: Rows) -> pl.DataFrame:
         """Return the table of the rows, with the group numbers of the block."""
-        ...
 
     def merge(self, table: pl.DataFrame) -> pl.DataFrame:
         """Return the merged table."""
-        ...
 
 
 @dataclass

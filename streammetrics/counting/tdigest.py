@@ -42,14 +42,7 @@ TICKS = 36  # bits of the total weight of a group as an integer
 
 
 def observe(values: Floats, group: Codes | None, groups: int, weight: Floats | None, compression: int) -> DataFrame:
-    """Compute the digest of rows.
-
-    Args:
-        values: Values without NaN.
-        group: Group number of each row, below ``groups``, or None if there is one group.
-        groups: Number of groups.
-        weight: Weight of each row, positive and with a finite sum, or None if every row counts once.
-        compression: Maximum number of centroids of finite values per group.
+    """Compute the digest of rows. Values must not be NaN, and weights must be positive and have a finite sum.
 
     >>> observe(np.array([3.0, 1.0, 2.0, 1.0]), None, 1, None, compression=100).rows()
     [(0, 1.0, 2, 1.0, 1.0), (0, 2.0, 1, 2.0, 2.0), (0, 3.0, 1, 3.0, 3.0)]
@@ -133,14 +126,10 @@ def _ticks(weight: Weights, group: Codes | None) -> NDArray[np.int64]:
 
 
 def _clusters(values: Floats, group: Codes | None, runs: Codes, ends: Codes, compression: int) -> NDArray[np.intp]:
-    """The first row of each cluster.
+    """The first row of each cluster of rows that are sorted by group and value.
 
-    Args:
-        values: Values of the rows, sorted by group and value.
-        group: Groups of the rows.
-        runs: First row of each run of rows that stay together.
-        ends: Cumulative weight before each run, and the total, as integers.
-        compression: Number of cells per group.
+    ``runs`` has the first row of each run of rows that stay together, ``ends`` the cumulative weight before each run
+    and the total, as integers.
     """
     starts = np.searchsorted(runs, _group_starts(group, len(values)))
     stops = np.append(starts, len(runs))[1:]

@@ -4,9 +4,9 @@ Every function takes the table of these bins: ``group``, ``low`` and ``high`` (t
 bin, equal if it is one value), and ``reference`` and ``current``, the rows of each side in it or their weight. Bins
 ascend within each group.
 
-PSI and Jensen-Shannon divergence merge the bins to a few, the same for both sides (see `quantile_bins`). Their edges
-are edges of bins, so both are exact. The bounds of Kolmogorov-Smirnov and Wasserstein distance hold wherever the rows
-lie in their bins.
+PSI and Jensen-Shannon divergence merge the bins to a few quantile bins, the same for both sides (see `quantile_bins`).
+The edges of quantile bins are edges of bins, so both measures are exact. The bounds of Kolmogorov-Smirnov and
+Wasserstein distance hold for any position of the rows in their bins.
 """
 
 from __future__ import annotations
@@ -26,17 +26,8 @@ REFERENCE, CURRENT = pl.col("reference"), pl.col("current")
 def distances(table: pl.DataFrame, bins: int = 10) -> pl.DataFrame:
     """Return all measures of every group.
 
-    Args:
-        table: The bins of both sides.
-        bins: Number of quantile bins of PSI and Jensen-Shannon divergence.
-
     Returns:
         Columns group, measure, value, lower, upper; null if one side has no rows.
-
-    >>> sides = {"reference": [3, 1], "current": [1, 3]}
-    >>> table = pl.DataFrame({"group": 0, "low": [0.2, 0.8], "high": [0.2, 0.8], **sides})
-    >>> distances(table).select("measure", pl.col("value").round(4)).rows()
-    [('psi', 1.0986), ('js', 0.1887), ('ks', 0.5), ('wasserstein', 0.3)]
     """
     wide = _by_shares(quantile_bins(table, bins)).join(_along_the_line(table), on=GROUP)
     return (
@@ -65,7 +56,7 @@ def quantile_bins(table: pl.DataFrame, bins: int) -> pl.DataFrame:
     occupied = REFERENCE > 0
     share = REFERENCE / REFERENCE.sum()
     own = occupied & ((occupied.sum() <= bins) | (share * bins >= 1 - ROUNDING))
-    stretch = own.cum_sum() + own.cum_sum().shift(fill_value=0)  # odd for a bin of its own, even between two
+    stretch = own.cum_sum() + own.cum_sum().shift(fill_value=0)  # odd for a separate bin, even between two
     quantile = (share.cum_sum().shift(fill_value=0.0) * bins + ROUNDING).floor()
     last = pl.col("quantile").filter("occupied").max().over(GROUP, "stretch")
     return (
@@ -121,13 +112,13 @@ def js(reference: Expr, current: Expr) -> Expr:
 def _along_the_line(table: pl.DataFrame) -> pl.DataFrame:
     """Kolmogorov-Smirnov and Wasserstein distance.
 
-    ``before`` and ``after`` are the differences of the distribution functions on both sides of a bin. In it the
-    difference lies between ``least``, where all rows of the current side come first, and ``most``.
+    ``before`` and ``after`` are the differences of the distribution functions on both sides of a bin. Within the bin,
+    the difference is between ``least``, if all rows of the current side come first, and ``most``.
 
     The Kolmogorov-Smirnov distance is the largest difference, which may be larger inside a bin than at its edges. The
     Wasserstein-1 distance is the area between the functions (Vallender 1974); its value has every row in the middle of
-    its bin. Most area comes of all rows of one side at the low end and all of the other at the high end, least of a
-    difference as near to 0 as the bin allows.
+    its bin. The area is largest if all rows of one side are at the low end and all of the other at the high end. It is
+    smallest if the difference is as near to 0 as the bin allows.
     """
     before, after, most, least, farthest = (pl.col(c) for c in ("before", "after", "most", "least", "farthest"))
     reference, current = (side.cum_sum() / side.cum_sum().last() for side in (REFERENCE, CURRENT))

@@ -1,4 +1,4 @@
-"""Drift of distributions and metrics from those of a reference."""
+"""Drift of distributions and metrics from a reference."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ from streammetrics.errors import Argument, ReportError, SpecificationError
 from streammetrics.frame import LIMITS
 from streammetrics.keys import require_free
 from streammetrics.reading.distributions import PAIRED, Distribution, distributions, paired, side_by_side
-from streammetrics.reading.independent_rows import is_weighted
 from streammetrics.report.comparison import Comparison
 from streammetrics.report.report import Report
 from streammetrics.rows.roles import several
-from streammetrics.state.tables import State, combine, for_reports, in_order, roll_up, select
+from streammetrics.state.tables import State, for_reports, in_order, periods, roll_up, select
 from streammetrics.statistics import GROUP
 from streammetrics.system.public import publish
 from streammetrics.system.writing import write_file
@@ -42,7 +41,7 @@ def drift(
     bins: int = 10,
     confidence: float | None = None,
 ) -> Drift:
-    """Measure the drift of distributions and metrics from those of a reference.
+    """Measure the drift of distributions and metrics from a reference.
 
     Distributions must be available on both sides: ``"y_score"`` (from `ScoreHistogram` or `Histogram`, so scores
     without labels can be compared with a labeled reference), ``"y_true"`` (binary labels as 0 and 1, or a `Histogram`
@@ -60,9 +59,10 @@ def drift(
     values. Values below, between, and above these are cut at the quantiles of the reference, or are one bin if the
     reference has no rows there, so values that are new count. The first and the last quantile bin are open.
 
-    Histograms of different resolution are reduced to a common one. PSI and JS are exact for quantile bins whose edges
-    are the nearest edges of the histograms. The bounds of KS and Wasserstein hold wherever the rows lie in their bins.
-    The value of KS is the largest difference at an edge; that of Wasserstein places rows in the middle of their bins.
+    Histograms of different resolutions are merged to a common one. PSI and JS are exact for quantile bins whose edges
+    are the nearest edges of the histograms. The bounds of KS and Wasserstein hold for any position of the rows in their
+    bins. The value of KS is the largest difference at an edge. The value of Wasserstein places rows in the middle of
+    their bins.
 
     Args:
         reference: An accumulator or report, with the same group columns or fewer. With fewer, each of its groups is the
@@ -72,7 +72,10 @@ def drift(
         bins: Number of quantile bins of PSI and JS, at least 2.
         confidence: Confidence level of intervals of PSI, JS, KS, and the changes of metrics, such as 0.95. Defaults to
             no intervals. Intervals of PSI and JS are corrected for bias, and begin at 0 if the drift could be chance.
-            They require independent, unweighted rows.
+            With few rows per bin, they can lie below the value. They require independent, unweighted rows.
+
+    Returns:
+        A `Drift` with the measures of every group, and the changes of metrics.
 
     Raises:
         ReportError: If the reference has other group columns, or a distribution is not available on both sides.
@@ -89,7 +92,10 @@ def drift(
     one, other = (x.finalize() if isinstance(x, Accumulator) else x for x in (reference, current))
     if foreign := [c for c in one.by if c not in other.by]:
         raise ReportError(
-            f"The reference has the group column {foreign[0]!r}, which the current side lacks. Roll it up first."
+            f"The reference has the group column {foreign[0]!r}, which the current side lacks. "
+            "Roll both up to the same ones, such as with ",
+            Argument("total", True, python="rollup()"),
+            ".",
         )
     require_free(other.by, COLUMNS, "a name that drift uses")
     bins = whole(Argument("bins"), bins, least=2)
@@ -119,6 +125,9 @@ def drift_over(
         of: As in `drift`.
         bins: As in `drift`.
         confidence: As in `drift`. Rows of different windows are assumed to be independent, except with a ``unit``.
+
+    Returns:
+        A `Drift` with the measures of every window and group, and the changes of metrics.
 
     Raises:
         SpecificationError: If ``window`` is not a Date or Datetime group column, or ``reference`` is invalid.
@@ -176,9 +185,15 @@ class Drift:
         return self._frame.drop(CENTER, strict=False)
 
     def without_bias(self, measure: str) -> pl.DataFrame:
-        """Return the rows of `frame` for one measure, with value and bounds corrected for the bias of small samples.
+        """Return one measure with value and bounds corrected for the bias of small samples.
 
-        The confidence interval is symmetric.
+        Requires a confidence level. The confidence interval is symmetric.
+
+        Args:
+            measure: ``"psi"``, ``"js"``, ``"ks"``, or ``"wasserstein"``.
+
+        Returns:
+            The rows of `frame` for the measure, with the same columns in another order.
 
         >>> import streammetrics as sm
         >>> a, b = (sm.predictions(y_score="p").update({"p": p * 50}) for p in ([0.1, 0.4], [0.1, 0.8]))
@@ -233,7 +248,7 @@ class Drift:
         sides = (self.metrics.a, self.metrics.b)
         if any(side.unit is not None for side in sides):
             return "rows of a unit are not independent"
-        weighted = any(is_weighted(s, side.state.tables[s.name]) for side in sides for s in side.state.statistics)
+        weighted = any(side.state.weighted for side in sides)
         return "weights do not count rows" if weighted else None
 
     def save_html(
@@ -309,16 +324,7 @@ def _before_each(state: State, window: str, length: str) -> State:
         raise SpecificationError(
             Argument("reference", length), f" is too short for window {window!r}. Use a longer duration, such as '7d'."
         )
-    rest = [c for c in state.keys.columns if c != window]
-    begins = state.keys[window].to_physical()
-    parts = [select(state, state.keys.clear())]
-    for i, (start, end) in enumerate(zip(starts.to_physical(), windows.to_physical(), strict=True)):
-        keys = state.keys.filter((begins >= start) & (begins < end))
-        if keys.height:
-            before = roll_up(select(state, keys), rest)
-            groups = before.groups.with_columns(windows.new_from_index(i, before.groups.height))
-            parts.append(replace(before, groups=groups.select(state.groups.columns)))
-    return combine(parts)
+    return periods(state, window, windows, starts, windows)
 
 
 def _time(given: Any) -> datetime:

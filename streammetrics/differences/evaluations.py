@@ -24,9 +24,9 @@ def compare(
     """Compare two evaluations, such as two models on the same rows or one model on two days.
 
     Confidence intervals of the differences depend on how the rows are related. Two ``models`` of one accumulator have
-    the same rows, so intervals are paired. The same holds if both sides have the same ``unit``. Otherwise there are
-    intervals only for ``independent`` rows. Without an interval, neither side is called better, and the note says which
-    one is better on these rows.
+    the same rows, so intervals are paired. The same holds if both sides have the same ``unit`` and the same number of
+    rows. Otherwise there are intervals only for ``independent`` rows. Without an interval, neither side is called
+    better, and the note names the side that is better on these rows.
 
     Args:
         a: An accumulator, or a report.
@@ -36,6 +36,9 @@ def compare(
         confidence: Confidence level of the intervals. With None, ``better`` follows from the certified bounds only.
         independent: True if the two evaluations have independent rows, such as different users on different days. False
             for two models on the same rows.
+
+    Returns:
+        A `Comparison` with the difference of every metric in every group.
 
     Raises:
         ReportError: If the group columns differ, or one has the name of a column of the comparison.

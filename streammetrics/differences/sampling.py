@@ -17,17 +17,12 @@ JS_OF_PSI = 1 / (8 * log(2))  # both measures are quadratic in small differences
 
 
 def drift_intervals(table: pl.DataFrame, bins: int, confidence: float) -> pl.DataFrame:
-    """Return intervals of PSI, Jensen-Shannon divergence, and Kolmogorov-Smirnov distance, for independent rows.
+    """Return intervals of PSI, JS (Jensen-Shannon divergence), and KS distance, for independent rows without weights.
 
     PSI and JS of finite samples are biased upward: without drift PSI is ``(bins - 1) * (1 / n + 1 / m)`` on average.
     The bias is subtracted. The variance is that of the influence of a row on each side, plus that of a chi-squared
     variable, which remains without drift. The interval of KS uses the Kolmogorov distribution, which is exact without
     drift and conservative with drift.
-
-    Args:
-        table: The bins of both sides (see `streammetrics.differences.distances`), unweighted.
-        bins: Number of quantile bins of PSI and JS.
-        confidence: Confidence level.
 
     Returns:
         The columns ``group``, ``measure``, ``center``, the value without its bias, ``ci_lower``, and ``ci_upper``.

@@ -138,7 +138,7 @@ def _parts(source: Source, columns: Sequence[str]) -> list[Any]:
 
 
 def _apart(table: pa.Table, keys: Sequence[str], buckets: int) -> list[pa.Table]:
-    """The groups of a table by bucket, which depends only on the values of their columns."""
+    """The groups of a table by bucket. The bucket of a group depends only on the values of its columns."""
     frame = pl.DataFrame(pl.from_arrow(table.select(keys))).with_columns(cs.decimal().cast(pl.String))
     bucket = sum(fold(column, buckets).to_numpy().astype(int) for column in frame) % buckets
     return [table.take(np.flatnonzero(bucket == i)) for i in range(buckets)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from streammetrics import pipeline
 from streammetrics.accumulator import Accumulator
-from streammetrics.engines.tables import Metrics, engine, evaluated, require_accumulator
+from streammetrics.engines.tables import Metrics, engine, evaluated, require_accumulator, require_source
 from streammetrics.report.report import Report
 from streammetrics.rows.columns import require_columns
 from streammetrics.sources.streams import Stream, guarded, numbered
@@ -30,6 +30,7 @@ def accumulate(relation: DuckDBPyRelation, acc: Accumulator, *, workers: int | N
         workers: Number of threads. Defaults to one per CPU core.
 
     Raises:
+        SourceError: If ``relation`` is not a relation.
         ColumnError: If a column is missing or has an unsupported type.
         DataError: If a column contains invalid values.
 
@@ -40,6 +41,7 @@ def accumulate(relation: DuckDBPyRelation, acc: Accumulator, *, workers: int | N
     2
     """
     require_accumulator(relation, acc)
+    require_source("relation", relation, "to_arrow_reader", "a DuckDB relation, such as duckdb.sql(query)")
     column = engine("duckdb", extra="duckdb").ColumnExpression
     columns = acc.roles.sources
     require_columns(columns, relation.columns)
@@ -75,7 +77,7 @@ def evaluate(
         workers: As in `accumulate`.
 
     Raises:
-        SourceError: If there are no rows.
+        SourceError: If ``relation`` is not a relation or has no rows.
         MetricError: If a metric is unknown or not available.
 
     >>> import duckdb

@@ -16,6 +16,7 @@ from streammetrics.engines.tables import (
     packed,
     require_accumulator,
     require_groups,
+    require_source,
     restored,
     unpacked,
 )
@@ -27,7 +28,7 @@ from streammetrics.system.lazy import pa
 if TYPE_CHECKING:
     from ray.data import Dataset
 
-BLOCK = "a block"  # in errors: blocks have no numbers that a user knows
+BLOCK = "a block"  # in errors, since users do not know the numbers of blocks
 TASKS = 16  # blocks of the states of many groups
 WHOLE: dict[str, Any] = {"batch_format": "pyarrow", "batch_size": None}  # a block at a time, as Arrow
 
@@ -104,6 +105,9 @@ def merge(states: Dataset, acc: Accumulator, *, tasks: int = TASKS) -> Dataset:
         states: A dataset of `states`, the union of several, or one that was written and read again.
         acc: An accumulator with the specification of the states. To roll up, pass ``acc.rollup("country")``.
         tasks: As in `states`.
+
+    Returns:
+        A dataset as from `states`, with one row per group.
     """
     tasks = whole(Argument("tasks"), tasks, least=1)
     spec = acc.empty()
@@ -112,7 +116,15 @@ def merge(states: Dataset, acc: Accumulator, *, tasks: int = TASKS) -> Dataset:
 
 
 def collect(states: Dataset, acc: Accumulator) -> Accumulator:
-    """Return the accumulator of a dataset of states, for example of a few groups."""
+    """Return the accumulator of a dataset of states, for example of a few groups.
+
+    Args:
+        states: A dataset of `states` or `merge`, or some of its rows.
+        acc: An accumulator with the specification of the states. It stays unchanged.
+
+    Raises:
+        SpecificationError: If the states do not match the specification.
+    """
     with own_errors():
         blocks = states.iter_batches(**WHOLE)
         return absorb(acc.empty(), (restored(block, acc) for block in blocks if block.num_rows))
@@ -120,6 +132,7 @@ def collect(states: Dataset, acc: Accumulator) -> Accumulator:
 
 def _used(dataset: Dataset, acc: Accumulator) -> Dataset:
     """The dataset with the columns in use; unchanged for volume alone, and if columns come from a function."""
+    require_source("dataset", dataset, "map_batches", "a Ray dataset")
     columns, schema = acc.roles.sources, dataset.schema(fetch_if_missing=False)  # which would run the functions
     if schema is None or not columns:
         return dataset

@@ -19,6 +19,7 @@ from streammetrics.engines.tables import (
     plain,
     require_accumulator,
     require_groups,
+    require_source,
     restored,
     unpacked,
 )
@@ -121,6 +122,9 @@ def merge(states: DataFrame, acc: Accumulator, *, tasks: int | None = None) -> D
         states: A data frame of `states`, the union of several, or one that was written and read again.
         acc: An accumulator with the specification of the states. To roll up, pass ``acc.rollup("country")``.
         tasks: As in `states`.
+
+    Returns:
+        A data frame as from `states`, with one row per group.
     """
     _require_tasks(tasks)
     spec = acc.empty()
@@ -131,7 +135,15 @@ def merge(states: DataFrame, acc: Accumulator, *, tasks: int | None = None) -> D
 
 
 def collect(states: DataFrame, acc: Accumulator) -> Accumulator:
-    """Return the accumulator of a data frame of states, for example of a few groups."""
+    """Return the accumulator of a data frame of states, for example of a few groups.
+
+    Args:
+        states: A data frame of `states` or `merge`, or some of its rows.
+        acc: An accumulator with the specification of the states. It stays unchanged.
+
+    Raises:
+        SpecificationError: If the states do not match the specification.
+    """
     with own_errors():
         return absorb(acc.empty(), [restored(states.toArrow(), acc)])
 
@@ -189,6 +201,7 @@ def _described(types: Any, acc: Accumulator) -> Any:
 
 def _used(df: DataFrame, acc: Accumulator) -> list[str]:
     """The columns in use; any one for volume alone, since rows without columns are not sent."""
+    require_source("df", df, "mapInArrow", "a Spark data frame")
     require_columns(acc.roles.sources, df.columns)
     return list(acc.roles.sources) or df.columns[:1]
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from streammetrics import accumulator, errors, pipeline
 from streammetrics.accumulator import Accumulator
-from streammetrics.errors import DataError, SpecificationError
+from streammetrics.errors import Argument, DataError, SourceError, SpecificationError
 from streammetrics.metrics import Metric
 from streammetrics.report.report import Report
 from streammetrics.sources.streams import Source, are_paths, open_stream
@@ -177,27 +177,25 @@ def evaluated(
     require_accumulator(source, acc)
     acc.empty().finalize(metrics, confidence=confidence)  # invalid ones raise before anything is read
     filled = accumulate(source, acc.empty(), **options)
-    pipeline.require_rows([filled])
+    pipeline.require_rows([filled], source)
     return filled.finalize(metrics, confidence=confidence)
 
 
 def require_accumulator(source: Any, acc: Any) -> None:
-    """Reject anything except one accumulator.
-
-    Raises:
-        SpecificationError: If it is not.
-    """
+    """Reject anything except one accumulator."""
     if not isinstance(acc, Accumulator):
         pipeline.accumulators(source, acc)
         raise SpecificationError("Engines accept a single accumulator, got a mapping of several.")
 
 
-def require_groups(acc: Accumulator) -> None:
-    """Reject an accumulator without groups.
+def require_source(name: str, source: Any, method: str, kind: str) -> None:
+    """Reject anything except a source of the engine, which is told by one of its methods."""
+    if not hasattr(source, method):
+        raise SourceError(Argument(name), f" must be {kind}, got {type(source).__name__}.")
 
-    Raises:
-        SpecificationError: If there are no group columns.
-    """
+
+def require_groups(acc: Accumulator) -> None:
+    """Reject an accumulator without groups."""
     if not acc.roles.keys:
         raise SpecificationError("States by group require group columns. Pass by=, or use accumulate.")
 
@@ -216,9 +214,5 @@ def own_errors() -> Iterator[None]:
 
 
 def engine(module: str, extra: str) -> Any:
-    """Import a module of an engine.
-
-    Raises:
-        SpecificationError: If the library is not installed.
-    """
+    """Import a module of an engine."""
     return of_extra(extra, module, f"streammetrics.engines.{extra} requires")

@@ -12,13 +12,13 @@ from streammetrics.version import __version__
 
 
 def to_opentelemetry(report: Report, meter: Any = None) -> None:
-    """Record a report in OpenTelemetry gauges, which the exporter of your application sends on.
+    """Record a report in OpenTelemetry gauges, which the exporter of your application sends.
 
-    The gauges are ``streammetrics.metric.value``, ``.lower``, and ``.upper``, and with a confidence ``.ci_lower`` and
-    ``.ci_upper``. Their attributes are ``metric``, ``average``, the group columns, and keys such as ``threshold``, all
-    as text. Undefined values and ends are not recorded, and null groups have no attribute.
+    The gauges are ``streammetrics.metric.value``, ``.lower``, and ``.upper``, and with a confidence level ``.ci_lower``
+    and ``.ci_upper``. Their attributes are ``metric``, ``average``, the group columns, and keys such as ``threshold``,
+    all as text. Undefined values and missing endpoints are not recorded. Null group values have no attribute.
 
-    Each group is a time series of its own, so roll up windows and large numbers of groups first.
+    Each group is a separate time series, so roll up windows and large numbers of groups first.
 
     Args:
         report: The current report.

@@ -15,14 +15,14 @@ NO_LABEL = re.compile(r"^(?=\d)|^__+|[^a-zA-Z0-9_]")
 
 
 def to_prometheus(report: Report) -> str:
-    """Write a report in the text format of Prometheus, for the textfile collector of the node exporter.
+    """Return a report in the text format of Prometheus, for the textfile collector of the node exporter.
 
-    The gauges are ``streammetrics_metric_value``, ``_lower``, and ``_upper``, and with a confidence ``_ci_lower`` and
-    ``_ci_upper``. Their labels are ``metric``, ``average``, the group columns, and keys such as ``threshold``.
-    Characters of column names that labels cannot have become underscores. Undefined values and ends have no sample,
-    null groups no label.
+    The gauges are ``streammetrics_metric_value``, ``_lower``, and ``_upper``, and with a confidence level ``_ci_lower``
+    and ``_ci_upper``. Their labels are ``metric``, ``average``, the group columns, and keys such as ``threshold``.
+    Characters of column names that are not allowed in labels become underscores. Undefined values and missing endpoints
+    have no sample. Null group values have no label.
 
-    Each group is a time series of its own, so roll up windows and large numbers of groups first.
+    Each group is a separate time series, so roll up windows and large numbers of groups first.
 
     Raises:
         SpecificationError: If the ``prometheus`` extra is not installed.
@@ -67,11 +67,11 @@ class PrometheusCollector:
         self._read = read
 
     def describe(self) -> list[Any]:
-        """The gauges without samples, so that nothing is evaluated before the first scrape."""
+        """Return the gauges without samples, so that no report is read before the first scrape."""
         return list(self._gauges().values())
 
     def collect(self) -> Iterator[Any]:
-        """The gauges of a new report."""
+        """Return the gauges of a new report."""
         gauges = self._gauges()
         for sample in samples(self._read(), _label):
             gauge = gauges[sample.name]
@@ -85,16 +85,12 @@ class PrometheusCollector:
 
 
 def _label(column: str) -> str:
-    """A column's name without characters that labels cannot have."""
+    """A column's name without characters that are not allowed in labels."""
     return NO_LABEL.sub("_", column)
 
 
 def prometheus_client() -> Any:
-    """The official client.
-
-    Raises:
-        SpecificationError: If the library is not installed.
-    """
+    """The official client."""
     return of_extra("prometheus", "prometheus_client", "Gauges for Prometheus require")
 
 

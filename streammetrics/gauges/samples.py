@@ -28,7 +28,7 @@ class Sample(NamedTuple):
 
     Attributes:
         name: One of `NAMES`.
-        labels: What it is of: ``metric``, ``average``, group columns, and keys such as ``threshold``; no empty ones.
+        labels: Nonempty values of ``metric``, ``average``, group columns, and keys such as ``threshold``.
         value: The number.
     """
 
@@ -38,20 +38,7 @@ class Sample(NamedTuple):
 
 
 def samples(report: Report, renamed: Callable[[str], str] = str) -> Iterator[Sample]:
-    """All numbers of a report that are defined.
-
-    Args:
-        report: The report.
-        renamed: Makes the name of a column the name of a label.
-
-    Raises:
-        ReportError: If two columns have the same label, or two groups the same values of labels.
-
-    >>> import streammetrics as sm
-    >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0], "p": [0.8, 0.3]}).finalize(["recall"])
-    >>> next(samples(report))
-    Sample(name='value', labels={'threshold': '0.5', 'metric': 'recall'}, value=1.0)
-    """
+    """All defined numbers of a report. ``renamed`` converts the name of a column to that of a label."""
     frame = report.frame
     for row, labels in zip(frame.iter_rows(named=True), _labels(frame, renamed).iter_rows(named=True), strict=True):
         given = {label: value for label, value in labels.items() if value}
@@ -80,7 +67,7 @@ def _labels(frame: pl.DataFrame, renamed: Callable[[str], str]) -> pl.DataFrame:
 
 
 def _without_average(metric: str) -> tuple[str, str]:
-    """A metric without the option that says how labels are averaged, and that option.
+    """A metric without its option ``average``, and this option.
 
     >>> _without_average("fbeta(average=macro, beta=2)"), _without_average("roc_auc")
     (('fbeta(beta=2)', 'macro'), ('roc_auc', ''))

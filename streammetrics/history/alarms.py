@@ -34,30 +34,20 @@ SOUND, ALARM, SINCE, E_VALUE = hidden("sound"), hidden("alarm"), hidden("since")
 
 @dataclass(frozen=True)
 class Course:
-    """State of a detector for some segments after each window.
+    """State of a detector for some segments."""
 
-    Attributes:
-        alarm: Whether each segment is in alarm: shape (windows, segments).
-        since: Window in which the evidence of each segment began to grow.
-        log_e: Logarithm of the evidence against each segment after the last window.
-    """
-
-    alarm: NDArray[np.bool_]
-    since: NDArray[np.int64]
-    log_e: Values
+    alarm: NDArray[np.bool_]  # whether a segment is in alarm after a window: shape (windows, segments)
+    since: NDArray[np.int64]  # window in which the evidence of each segment began to grow
+    log_e: Values  # logarithm of the evidence against each segment after the last window
 
 
 def detect(breach: Values, recovery: Values, rate: float, fdr: float | None = None) -> Course:
     """Accumulate the evidence of some segments over time.
 
-    An alarm ends when there is as much evidence for the opposite. Until then, no other alarm is raised.
-
-    Args:
-        breach: Logarithms of e-values for a breach of the limit, NaN without a value: shape (windows, segments).
-        recovery: Logarithms of e-values for no breach.
-        rate: Acceptable number of false alarms per window.
-        fdr: Acceptable false discovery rate among segments in alarm, at a look within the first ``1 / rate`` windows.
-            Defaults to a separate alarm for each segment.
+    An alarm ends when the evidence for the opposite is as large. Until then, no other alarm is raised. ``breach`` and
+    ``recovery`` are logarithms of e-values for a breach of the limit and for none, NaN without a value: shape (windows,
+    segments). ``rate`` is the acceptable number of false alarms per window, ``fdr`` the acceptable false discovery rate
+    among segments in alarm at a look within the first ``1 / rate`` windows; without it, segments have separate alarms.
 
     >>> e = np.log([[0.5], [4], [8], [0.5], [0.1]])
     >>> course = detect(e, -e, rate=1 / 30)
@@ -110,20 +100,10 @@ def blocks(windows: pl.Series, over: str, end: datetime) -> tuple[pl.Series, flo
 
 
 def alarms(ask: Ask, rule: Rule, starts: pl.Series, days: float) -> pl.DataFrame:
-    """Return which segments are in alarm after the last of some windows.
+    """Return which segments are in alarm after the last of some windows, which begin ``days`` apart.
 
-    Args:
-        ask: Query of the history: rows of a time range, by segments and by windows of a given length.
-        rule: Rule with an alarm.
-        starts: Starts of the windows, in ascending order.
-        days: Number of days between two windows.
-
-    Returns:
-        Keys, metric, and whether any window has a confidence interval, whether the segment is in alarm, the window in
-        which the evidence began to grow, and the evidence.
-
-    Raises:
-        SpecificationError: If the alarm rate is not below the rate of windows.
+    The columns are those of `courses`, whether the segment is in alarm, the window in which the evidence began to grow,
+    and the evidence.
     """
     groups, course = courses(ask, rule, starts, days)
     return groups.with_columns(
@@ -134,11 +114,7 @@ def alarms(ask: Ask, rule: Rule, starts: pl.Series, days: float) -> pl.DataFrame
 
 
 def courses(ask: Ask, rule: Rule, starts: pl.Series, days: float) -> tuple[pl.DataFrame, Course]:
-    """Accumulate the evidence of all segments, as `alarms`, but with the state after each window.
-
-    Returns:
-        Keys, metric, and whether any window has a confidence interval, for each segment; and their course.
-    """
+    """Return each segment with its metric and whether any window has a confidence interval, and their course."""
     rate = (rule.alarms_per_day or 0) * days
     if rate >= 1:
         raise SpecificationError(

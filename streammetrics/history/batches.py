@@ -60,18 +60,14 @@ class Stretch:
                 raise SpecificationError(Argument(name), f" must be an integer from 0 to 2**63 - 1, got {offset!r}.")
 
     def is_known(self, table: Any, batches: Batches) -> bool:
-        """Return whether this version of the history has it.
-
-        Raises:
-            DataError: If the version has a part of it, or there would be a gap.
-        """
+        """Return whether this version of the history has these rows. Rejects partial overlaps and gaps."""
         stored = offset(table, self.source)
         if stored is None or self.upto <= stored:
             return stored is not None
         if self.start not in (None, stored):
             raise DataError(
-                f"The batch has the offsets {self.start} to {self.upto} of source {self.source!r}, and the history "
-                f"goes up to {stored}. Read the source from there, as offset() says."
+                f"The batch has offsets {self.start} to {self.upto} of source {self.source!r}, but the history ends at "
+                f"offset {stored}. Read the source from offset {stored}."
             )
         return False
 
@@ -85,7 +81,7 @@ Origin: TypeAlias = Named | Stretch
 
 
 def origin_of(batch_id: str | None, source: str | None, start: int | None, upto: int | None) -> Origin:
-    """Where a batch comes from: it has a name of its own, or is a stretch of a source."""
+    """Return the origin of a batch: an ID, or offsets of a source."""
     if (batch_id is None) == (source is None):
         raise SpecificationError("Pass either ", Argument("batch_id"), " or ", Argument("source"), ".")
     if source is not None:
@@ -96,7 +92,7 @@ def origin_of(batch_id: str | None, source: str | None, start: int | None, upto:
 
 
 def offset(table: Any, source: str) -> int | None:
-    """Return the offset up to which a version of the history has the rows of a source; None if it has none."""
+    """Return the stored offset of a source in a version of the history, or None if it has no rows of it."""
     found: int | None = table.transaction_version(SOURCE + source)
     return found
 
@@ -124,7 +120,7 @@ class Batches:
         over = [deltalake().Transaction(app_id=name, version=0, last_updated=OVER) for name in new]
 
         def forget(found: Any) -> None:
-            """Let the transactions expire, from the next version on."""
+            """Let the transactions expire from the next version on."""
             if not RETENTION.items() <= found.metadata().configuration.items():
                 found.alter.set_table_properties(RETENTION)
             write(found, pl.DataFrame(schema=pl.Schema(found.schema())).to_arrow(), transactions=over)
@@ -138,7 +134,7 @@ class Batches:
         history.commit(leave_out)
 
     def _among(self, ids: pl.Series) -> pl.Series:
-        """Return which of some batches are in the table."""
+        """Return which of these batches are in the table."""
         table = self.table.find()
         if table is None:
             return ids.clear()

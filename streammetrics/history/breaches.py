@@ -9,8 +9,8 @@ import polars as pl
 from streammetrics.frame import KEPT, keys_of
 from streammetrics.history.alarms import blocks, courses
 from streammetrics.history.rules import Rule
-from streammetrics.history.verdicts import VERDICT, beginning, judged, require_scores
-from streammetrics.history.windows import Windows, clock
+from streammetrics.history.verdicts import VERDICT, beginning, judged, judged_at_each, require_scores
+from streammetrics.history.windows import AT_ONCE, Windows, clock
 
 RECENT = 8  # cached query results: rules often use the same ones
 
@@ -21,30 +21,35 @@ def breaches(
     """Return the segments and windows in which each rule was breached.
 
     A rule with an alarm is evaluated once over the whole history. Any other rule is checked after each of some windows.
-
-    Returns:
-        A frame for each rule: the columns of its segments, and the window.
     """
     require_scores(rules, scores)
     labels, early = (own.upto(windows.max()).remembering(RECENT) for own in (labels, scores or labels))
     found = []
     for rule in rules:
         own, reference = (side.of_model(rule.model) for side in (early if rule.before_labels else labels, labels))
-        found.append(_breaches(own, rule, windows, reference))
+        window, looks = own.starts.name, own.starts.is_in(windows.implode()).arg_true()
+        none = pl.DataFrame(schema={window: own.starts.dtype})
+        if rule.alarm:
+            parts = _in_alarm(own, rule)
+        elif rule.always or rule.before_labels:
+            parts = _one_by_one(own, rule, looks, reference)
+        else:
+            parts = _at_once(own, rule, looks)
+        frame = pl.concat([none, *parts], how="diagonal_relaxed")  # windows without rows of the model have no keys
+        found.append(frame.select(pl.exclude(*KEPT)).unique().filter(pl.col(window).is_in(windows.implode())))
     return found
 
 
-def _breaches(own: Windows, rule: Rule, windows: pl.Series, labels: Windows) -> pl.DataFrame:
-    found = list(_in_alarm(own, rule) if rule.alarm else _looked_at(own, rule, windows, labels))
-    window = own.starts.name
-    if not found:
-        return pl.DataFrame(schema={window: own.starts.dtype})
-    frame = pl.concat(found, how="diagonal_relaxed")  # windows without rows of the model have no keys
-    return frame.select(pl.exclude(*KEPT)).unique().filter(pl.col(window).is_in(windows.implode()))
+def _at_once(own: Windows, rule: Rule, looks: pl.Series) -> Iterator[pl.DataFrame]:
+    """Check some windows at a time."""
+    for i in range(0, len(looks), AT_ONCE):
+        found = judged_at_each(own, rule, looks[i : i + AT_ONCE])
+        yield found.filter(pl.col(VERDICT) == "breached").select(keys_of(found))
 
 
-def _looked_at(own: Windows, rule: Rule, windows: pl.Series, labels: Windows) -> Iterator[pl.DataFrame]:
-    for i in own.starts.is_in(windows.implode()).arg_true():
+def _one_by_one(own: Windows, rule: Rule, looks: pl.Series, labels: Windows) -> Iterator[pl.DataFrame]:
+    """Check each window by itself, for rules whose period grows and would not fit in memory by window."""
+    for i in looks:
         end = own.times[i : i + 1].dt.offset_by("1us")
         found = judged(own, rule, beginning(own, rule, end), end, labels)
         breached = found.filter(pl.col(VERDICT) == "breached").select(keys_of(found))

@@ -10,7 +10,7 @@ import polars as pl
 
 from streammetrics import text
 from streammetrics.errors import SpecificationError, StateError
-from streammetrics.frame import LIMITS, VALUE, keys_of
+from streammetrics.frame import INCOMPLETE, LIMITS, VALUE, keys_of, noted
 from streammetrics.history.alarms import ALARM, E_VALUE, SINCE, alarms, blocks
 from streammetrics.history.evidence import REFERENCE
 from streammetrics.history.rules import Rule, rules_of
@@ -81,8 +81,11 @@ def check(
         rules: One rule, or several.
         until: End of the checked windows, exclusive: a date, datetime, or ISO 8601 string. The time zone defaults to
             that of the window column. Defaults to the newest windows.
-        scores: History of scores, such as of `predictions`, for rules with ``before_labels``, which check its newest
-            windows. ``store`` then contains the windows with labels.
+        scores: History of scores, such as of `predictions`, for rules with ``before_labels``. They check its newest
+            windows, and ``store`` provides the windows with labels.
+
+    Returns:
+        `Findings` with the verdict of every rule in every segment.
 
     Raises:
         StateError: If the history is empty or unreadable.
@@ -107,7 +110,7 @@ def check(
         require_history("scores", scores)
     given = rules_of(rules)
     if not given:
-        raise SpecificationError("No rules to check.")
+        raise SpecificationError("No rules to check. Pass at least one rule.")
     require_scores(given, scores)
     labels = early = store._windows().remembering(None)
     if scores is not None and any(rule.before_labels for rule in given):
@@ -120,19 +123,13 @@ def check(
     return Findings(pl.concat(found), tuple(by))
 
 
-def _end(windows: Windows, until: date | str | None) -> pl.Series:
-    """The end of the windows that rules check."""
-    if windows.starts.is_empty():
-        raise StateError(f"The history at {windows.uri} has no windows.")
-    if until is not None:
-        return time_of(until, windows.starts)
-    return after(windows.starts)
-
-
 def _finding(windows: Windows, rule: Rule, until: date | str | None, labels: Windows) -> pl.DataFrame:
     """Verdicts of a rule: one row per segment and key. Its reference, if any, is in the history with labels."""
-    starts, times, end = windows.starts, windows.times, _end(windows, until)
-    start, raised = beginning(windows, rule, end), None
+    starts, times = windows.starts, windows.times
+    if starts.is_empty():
+        raise StateError(f"The history at {windows.uri} has no windows.")
+    end = after(starts) if until is None else time_of(until, starts)
+    start, raised, last = beginning(windows, rule, end), None, end.item()
     if rule.alarm:
         if starts.name in rule.by:
             raise SpecificationError(
@@ -149,21 +146,29 @@ def _finding(windows: Windows, rule: Rule, until: date | str | None, labels: Win
     elif rule.alarm:  # no window is complete
         found = found.with_columns(pl.col(VERDICT).replace("breached", "open"))
     seen = starts.filter((times >= start.item()) & (times < end.item()))
+    newer = ((times >= end.item()) & (times < last)).any()
     keys = [key for key in keys_of(found) if key != MODEL or rule.model is None]  # the text of the rule names it
     given = {name: pl.lit(getattr(rule, name), pl.String) for name in ("name", "severity", "description")}
-    columns = {name: pl.col(name) for name in (*VALUE, *LIMITS, "note")} | given
+    columns = {name: pl.col(name) for name in (*VALUE, *LIMITS)} | given
     if raised is not None:
         columns |= {"since": pl.when(ALARM).then(SINCE), "e_value": pl.col(E_VALUE)}
     columns |= {
+        "note": noted("note", pl.lit(INCOMPLETE)) if newer else pl.col("note"),
         "rule": pl.lit(str(rule)),
         "reference": pl.col(REFERENCE),
-        "windows": pl.lit(" to ".join(dict.fromkeys(str(seen[i]) for i in (0, -1))) if len(seen) else "none"),
+        "windows": pl.lit(_period(seen, pl.concat([start, end]).cast(starts.dtype))),
         "where": text.where(found.select(keys), rule.by),
         "rows": pl.col(ROWS),
         "verdict": pl.col(VERDICT),
         "passes": pl.lit(rule.severity == "warn") | pl.col(VERDICT).is_in(PASSING[rule.open]),
     }
     return found.select(columns.get(name, pl.lit(None)).alias(name) for name in SCHEMA).cast(SCHEMA)
+
+
+def _period(seen: pl.Series, wanted: pl.Series) -> str:
+    """The first and the last of some windows, or the period without any."""
+    first, last = map(str, (seen if len(seen) else wanted)[[0, -1]])
+    return f"none from {first} to {last}" if seen.is_empty() else first if first == last else f"{first} to {last}"
 
 
 publish("streammetrics", Findings, check)

@@ -15,8 +15,8 @@ from streammetrics.history.rules import Rule
 from streammetrics.reading.looks import ROWS, TOTAL, widened, with_count, with_total
 from streammetrics.report.comparison import Comparison
 from streammetrics.report.report import Report
-from streammetrics.uncertainty import normal_quantile
 from streammetrics.uncertainty.beta import Values
+from streammetrics.uncertainty.distributions import normal_quantile
 from streammetrics.uncertainty.evalues import log_e_value, log_e_value_of_share
 
 OTHER_ROWS, REFERENCE = hidden("rows of the reference"), hidden("value of the reference")
@@ -25,13 +25,17 @@ COLUMNS = (*BOUNDS, REFERENCE, "note", ROWS, TOTAL)
 NUMBERS = pl.Schema(dict.fromkeys((*BOUNDS, ROWS, TOTAL), pl.Float64()))
 
 
-def estimated(rule: Rule, current: Accumulator, reference: Accumulator | None) -> pl.DataFrame:
+def reported(rule: Rule, acc: Accumulator) -> Report:
+    """The report of the metric of a rule, or of the rows to measure its drift or to estimate it before labels."""
+    metric = "rows" if rule.measure or rule.before_labels else rule.required.metric
+    return acc.finalize([metric], confidence=rule.two_sided)
+
+
+def estimated(rule: Rule, current: Report, reference: Report | None) -> pl.DataFrame:
     """Return the measure of drift, the metric, or its change: keys, metric, and `COLUMNS`, or null.
 
-    Args:
-        rule: The rule. Each endpoint of an interval has its confidence level.
-        current: Rows of its windows.
-        reference: Rows of the reference period, for ``against``; rows with labels, for ``before_labels``.
+    Each endpoint of an interval has the confidence level of the rule. ``reference`` has the rows of the reference
+    period, for ``against``, or those with labels, for ``before_labels``.
     """
     if reference is not None and rule.before_labels:
         metric, confidence = rule.required.metric, rule.two_sided
@@ -40,7 +44,7 @@ def estimated(rule: Rule, current: Accumulator, reference: Accumulator | None) -
         frame = expected.frame.with_columns(pl.when(pl.col("value").is_not_null()).then(end) for end in ends)
         return _whole(with_count(frame, expected.scores.state, "rows", ROWS))
     if reference is None:
-        return of_metric(rule, current.finalize([rule.required.metric], confidence=rule.two_sided))
+        return of_metric(rule, current)
     if rule.measure is None:
         metrics = [rule.required.metric]
         return of_change(compare(reference, current, metrics=metrics, confidence=rule.two_sided, independent=True))
@@ -53,6 +57,8 @@ def estimated(rule: Rule, current: Accumulator, reference: Accumulator | None) -
 def of_metric(rule: Rule, report: Report) -> pl.DataFrame:
     """Return estimates of the metric of a rule, the only one in the report."""
     (metric,) = report.metrics
+    if rule.against is None:
+        rule.required.require_within(*metric.range)
     found = with_count(report.frame, report.state, "rows", ROWS)
     if report.unit is None and (rule.alarm or rule.always):
         found = with_total(found, report.state, metric)
@@ -104,7 +110,7 @@ def log_e_values(rule: Rule, found: pl.DataFrame) -> tuple[Values, Values]:
 
 
 def _with_rows(frame: pl.DataFrame, sides: Comparison) -> pl.DataFrame:
-    """The number of rows of each group, on the smaller side."""
+    """The number of rows of each group on the smaller side."""
     for report, name in ((sides.a, OTHER_ROWS), (sides.b, ROWS)):
         frame = with_count(frame, report.state, "rows", name)
     return frame.with_columns(pl.min_horizontal(ROWS, OTHER_ROWS).alias(ROWS)).drop(OTHER_ROWS)

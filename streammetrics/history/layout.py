@@ -13,8 +13,9 @@ import polars as pl
 import polars.selectors as cs
 
 from streammetrics.accumulator import Accumulator, merge
-from streammetrics.counting import Sums
+from streammetrics.counting.sums import Sums
 from streammetrics.errors import Argument, ColumnError, DataError, MergeError, SpecificationError, StateError
+from streammetrics.keys import TEXT_DATES
 from streammetrics.rows.codes import find
 from streammetrics.system.foreign import translated
 from streammetrics.system.lazy import pa
@@ -31,7 +32,6 @@ STORED: dict[type[pl.DataType], pl.DataType] = {  # for types that Delta Lake do
     pl.Duration: pl.Int64(),
 }
 TIMES = (pl.Date, pl.Datetime)
-NO_TIME = " Convert dates that are text: DATE(day) on the command line, pl.col('day').str.to_date() in Python."
 GROUPS = 1_024  # about this many groups are in memory at once,
 SMALL_GROUPS = 1_048_576  # if each has the same few cells, which take 300 bytes
 TOGETHER = 1_024, 8_192  # rows of a file that are read together, under the same assumption
@@ -53,27 +53,16 @@ class Layout:
 
     @classmethod
     def of(cls, acc: Accumulator, window: str | None, known: Mapping[str, Any] | None = None) -> Layout:
-        """Return the layout of the first append of a version. Types of some columns can be known.
-
-        Raises:
-            SpecificationError: If the window is ambiguous, or a name is reserved.
-            ColumnError: If a column has no type yet.
-            DataError: As in `rows`.
-        """
+        """Return the layout of the first append of a version. Types of some columns can be known."""
         _require_years(acc)
         empty = acc.filter(pl.lit(False))
         made = cls(empty, "", empty.to_arrow()).typed_as(known or {})
         schema = made.schema
         times = [name for name in acc.roles.by if isinstance(schema[name], TIMES)]
         if window is None and len(times) != 1:
-            raise SpecificationError(
-                "MetricStore requires a window, a group column of type Date or Datetime. ",
-                *(
-                    ("Select one of ", ", ".join(times), " with ", Argument("window"), ".")
-                    if times
-                    else ("The accumulator has none.", NO_TIME)
-                ),
-            )
+            choice = ("Select one of ", ", ".join(times), " with ", Argument("window"), ".")
+            fix = choice if times else (f"The accumulator has none. {TEXT_DATES}",)
+            raise SpecificationError("A history requires a window, a group column of type Date or Datetime. ", *fix)
         if window is not None and window not in times:
             raise SpecificationError(f"The window {window!r} must be a group column of type Date or Datetime.")
         require_distinct(acc.roles.by, (*schema, *OWN))
@@ -86,7 +75,7 @@ class Layout:
         return replace(made, window=window or times[0])
 
     def typed_as(self, known: Mapping[str, Any]) -> Layout:
-        """Return the layout with known types of columns."""
+        """Return the layout with the types of columns that are already known."""
         schema = {name: known.get(name, kind) for name, kind in self.schema.items()}
         if schema == dict(self.schema):
             return self
@@ -95,11 +84,7 @@ class Layout:
 
     @classmethod
     def read(cls, state: str, window: str) -> Layout:
-        """Return the layout of a saved state and a window, which must not be updated.
-
-        Raises:
-            StateError: If they are invalid, or of a newer version.
-        """
+        """Return the layout of a saved state and a window, which must not be updated."""
         with translated(StateError, "The table's configuration has no valid state"):
             content = b64decode(state)
             empty, none = Accumulator.from_bytes(content), pa.ipc.open_stream(content).read_all()
@@ -137,13 +122,7 @@ class Layout:
         return TOGETHER[self.is_small]
 
     def rows(self, acc: Accumulator) -> pl.DataFrame:
-        """Return the groups of an accumulator as rows of the table, without its own columns.
-
-        Raises:
-            MergeError: If the specification differs, or some rows were not counted for all statistics.
-            ColumnError: If a column has a type whose values do not fit the column of the table.
-            DataError: If a date or time is outside the range of Python.
-        """
+        """Return the groups of an accumulator as rows of the table, without its own columns."""
         if acc.state.missing.height:
             raise MergeError("Cannot append: some rows of the accumulator were not counted for all of its statistics.")
         acc = self._in_zones(acc)
@@ -152,7 +131,7 @@ class Layout:
         return frame.select(fitted(_within(frame[name], kind), stored(kind)) for name, kind in self.schema.items())
 
     def _in_zones(self, acc: Accumulator) -> Accumulator:
-        """The accumulator with times in the time zones of the table, so that equal instants match."""
+        """The accumulator with times in the time zones of the table, so that equal times match."""
         moved = {}
         for name in acc.roles.by:
             ours, theirs = self.schema.get(name), acc.state.keys.schema[name]
@@ -220,11 +199,7 @@ class Layout:
             yield rows.filter(needed).join(part.lazy(), on=keys.columns, how="semi", nulls_equal=True).collect()
 
     def between(self, since: date | str | None, until: date | str | None) -> list[pl.Expr]:
-        """Return conditions for windows from a time on, and before another.
-
-        Raises:
-            SpecificationError: If a time is invalid.
-        """
+        """Return conditions for windows from a time on, and before another."""
         window = pl.col(self.window)
         lower = [] if since is None else [window >= self.moment(since)]
         return lower if until is None else [*lower, window < self.moment(until)]
@@ -232,9 +207,7 @@ class Layout:
     def only(self, acc: Accumulator, given: Any) -> str:
         """Return the condition for rows of a window, or of windows from a start to an end, as SQL.
 
-        Raises:
-            DataError: If the accumulator has groups of other windows.
-            SpecificationError: If ``given`` is neither a time nor a pair of times.
+        The accumulator must not have groups of other windows.
         """
         ends = given if isinstance(given, tuple) else (given, given)
         if len(ends) != 2:
@@ -244,21 +217,18 @@ class Layout:
             raise SpecificationError(Argument("window"), f" must be a date, as in the store, got {given!r}.")
         window, upper = pl.col(self.window), "<" if isinstance(given, tuple) else "<="
         inside = (window >= start) & ((window < end) if upper == "<" else (window <= end))
-        others = self.rows(acc).filter(~inside.fill_null(False))[self.window]
-        if len(others):
-            found = few(map(str, others.unique().sort()))
-            raise DataError(
-                f"{len(others):,} groups have another window {self.window!r} than the replaced one: {found}."
-            )
+        windows = self.rows(acc).select(window.unique().sort())
+        if others := [str(time) for (time,) in windows.filter(~inside.fill_null(False)).rows()]:
+            given = f"windows are {start} to {end}, end exclusive" if upper == "<" else f"window is {start}"
+            fix = "Filter the state, or extend the range with ", Argument("until", python="window=(start, end)"), "."
+            if windows.height == 1 and not windows[self.window].has_nulls():
+                fix = "Pass ", Argument("window", others[0]), "."
+            raise DataError(f"The state contains {few(others)}, but the {given}. ", *fix)
         column = quoted(self.window)
         return f"{column} >= '{start.isoformat()}' AND {column} {upper} '{end.isoformat()}'"
 
     def truncated(self, every: str) -> pl.Expr:
-        """Return the window, truncated to multiples of a duration.
-
-        Raises:
-            SpecificationError: If ``every`` is not a duration.
-        """
+        """Return the window, truncated to multiples of a duration."""
         require_length(every)
         with translated(
             SpecificationError, Argument("every"), f" must be a duration such as '1d', '1w', or '1mo', got {every!r}"
@@ -267,11 +237,7 @@ class Layout:
         return pl.col(self.window).dt.truncate(every)
 
     def moment(self, time: date | str) -> date:
-        """Return a time in the type of the window column of the table; for dates, rounded up.
-
-        Raises:
-            SpecificationError: If ``time`` is invalid, or has a time zone and the window has none.
-        """
+        """Return a time in the type of the window column of the table; for dates, rounded up."""
         kind = self.schema[self.window]
         found = instant(time, getattr(kind, "time_zone", None))
         if kind != pl.Date():
@@ -281,11 +247,7 @@ class Layout:
 
 
 def require_distinct(by: Iterable[str], columns: Iterable[str]) -> None:
-    """Reject group columns with the name of another column of the table, in any case.
-
-    Raises:
-        SpecificationError: If there is one.
-    """
+    """Reject group columns with the name of another column of the table, in any case."""
     names = [name.lower() for name in columns]
     if taken := [name for name in by if names.count(name.lower()) > 1]:
         raise SpecificationError(

@@ -58,12 +58,14 @@ def course(
     view = View(windows, list(dict.fromkeys([(), *((c,) for c in columns), *(rule.by for rule in rules)])))
     names = _metrics(empty, metrics, rules)
     parts = list(view.estimates(history, list(dict.fromkeys([*names, *VOLUME])), confidence))
-    early = scores or history  # where rows do not wait for labels
+    early = scores or history  # if rows do not wait for labels
     view_of_early = view.within(early.empty.roles.by)
     if scores is not None:
         volume = view_of_early.estimates(scores, [ROWS], None)
         parts += [(cut, frame.with_columns(pl.lit(SCORED).alias(METRIC))) for cut, frame in volume]
-    of, period = _distribution(early.empty, windows), reference or _first(windows)
+    scored = windows.filter(windows.is_in(early.starts.implode()))
+    of = _distribution(early.empty, scored)
+    period = reference or _first(scored if of else windows)
     base: dict[Cut, Accumulator] = {}
     if of is not None:
         base = {} if isinstance(period, str) else view_of_early.reference(early, *period)
@@ -83,7 +85,7 @@ def course(
         scored=measures.get(SCORED),
         dropped=measures[DROPPED] if scores is None and (measures[DROPPED].values[0] > 0).any() else None,
         drift=None if of is None else replace(measures[DRIFT], name=of),
-        reference=_said(period, reference is None, windows),
+        reference=_said(period, reference is None, windows, scored),
         reference_rows=segments.rows(base),
         rules=[segments.watched(*both, windows, empty) for both in zip(rules, breached, strict=True)],
         confidence=confidence,
@@ -120,7 +122,7 @@ class Segments:
         return found
 
     def measures(self, parts: Sequence[Part], windows: pl.Series, meanings: dict[str, str]) -> Iterator[Measure]:
-        """Return each metric of some frames, per threshold and label if there are several."""
+        """Return the measures of some frames: each metric, per threshold and label if there are several."""
         numbered = pl.concat([self._numbered(cut, frame, windows) for cut, frame in parts], how="diagonal_relaxed")
         kept = [c for c in KEPT if c in numbered.columns]
         several_of = numbered.group_by(METRIC).agg(pl.struct(kept or METRIC).n_unique().alias(PLACE))
@@ -152,6 +154,7 @@ class Segments:
         plain = rule.measure is None and rule.against is None and not rule.before_labels
         metric = empty.finalize([rule.required.metric]).metrics[0].name if plain else None
         said = f"{rule.name}: {rule}" if rule.name else str(rule)
+        said += "" if rule.always else f", over {rule.over}"
         own = self.keys[rule.by].filter(pl.lit(True) if rule.model is None else pl.col(MODEL) == rule.model)
         return Watched(said, metric, rule.required.limit, own[PLACE].to_list(), runs)
 
@@ -225,8 +228,11 @@ def _first(windows: pl.Series) -> Period:
     return windows[0], windows[min(size, len(windows) - 1)]
 
 
-def _said(period: Period, usual: bool, windows: pl.Series) -> str:
+def _said(period: Period, usual: bool, windows: pl.Series, scored: pl.Series) -> str:
+    """A reference in words: as it was given, or the first of the windows with scores."""
     if isinstance(period, str):
         return f"the {period} before each window"
-    size = (windows < period[1]).sum() if usual else 0
-    return f"the first {size} windows" if size > 1 else "the first window" if size else f"{period[0]} to {period[1]}"
+    if not usual:
+        return f"{period[0]} to {period[1]}"
+    size, which = (scored < period[1]).sum(), " with scores" if len(scored) < len(windows) else ""
+    return f"the first {f'{size} windows' if size > 1 else 'window'}{which}"

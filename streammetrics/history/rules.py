@@ -235,11 +235,7 @@ class Rule:
 
 
 def rules_of(given: Any) -> list[Rule]:
-    """Return one rule or several as a list.
-
-    Raises:
-        SpecificationError: If one is not a `Rule`.
-    """
+    """Return one rule or several as a list."""
     rules = list(given) if isinstance(given, list | tuple) else [given]
     if wrong := [rule for rule in rules if not isinstance(rule, Rule)]:
         raise SpecificationError(f"rules= must be of type Rule, got {type(wrong[0]).__name__}.")
@@ -288,9 +284,6 @@ def _rule(table: dict[str, Any], path: str | Path) -> Rule:
 
 def before(time: pl.Series, length: str) -> pl.Series:
     """Return times moved back by a positive duration.
-
-    Raises:
-        SpecificationError: If ``length`` is not a positive duration.
 
     >>> before(pl.Series([datetime(2026, 1, 31)]), "7d").item()
     datetime.datetime(2026, 1, 24, 0, 0)

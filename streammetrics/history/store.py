@@ -165,7 +165,7 @@ class MetricStore:
         return self._bring([acc], origin_of(batch_id, source, start, upto), window)
 
     def offset(self, source: str) -> int | None:
-        """Return the offset up to which all rows of a source are stored, or None if there are none yet.
+        """Return the offset up to which all rows of a source are stored, or None if the history has no rows of it.
 
         Raises:
             StateError: If the table cannot be read.
@@ -184,7 +184,7 @@ class MetricStore:
         return None if table is None else offset(table, source)
 
     def _bring(self, accs: Sequence[Accumulator], origin: Origin, replacing: Any = None) -> bool:
-        """Append the states of accumulators once, in one commit, or replace some windows."""
+        """Append states in one commit, unless they are known, or replace some windows."""
         for acc in accs:
             if not isinstance(acc, Accumulator):
                 raise SpecificationError(f"acc= must be an Accumulator, got {type(acc).__name__}.")
@@ -194,10 +194,12 @@ class MetricStore:
         if newest is None:
             if replacing is not None:
                 raise missing(self.uri)
-            self._create(Layout.of(filled[0], self.window))
+            first = Versions((Layout.of(filled[0], self.window),))
+            none = first.stored(1, first.newest.rows(first.newest.empty))
+            self._table.create(none.to_arrow().schema, first.told | RETENTION)
 
         def bring(table: Any, versions: Versions) -> bool | None:
-            """Whether it was appended; None if its specification is a new version, which is now created."""
+            """Return whether it was appended, or None after adding its specification as a new version."""
             if origin.is_known(table, Batches.of(self._table)):
                 return False
             version = table.version() + 1
@@ -323,9 +325,11 @@ class MetricStore:
         write_file(path, history_page(shown, title).encode())
 
     def windows(self) -> pl.DataFrame:
-        """Return all windows: number of groups, rows, and parts (table rows), and the time of the last append.
+        """Return the windows of the history, with their size and last append.
 
-        `compact` reduces the number of parts to the number of groups.
+        Returns:
+            One row per window: the window column, ``groups``, ``rows``, ``parts`` (table rows, which `compact` reduces
+                to the number of groups), and ``ingested`` (the time of the last append, in UTC).
 
         Raises:
             StateError: If there is no table yet, or it cannot be read.
@@ -403,7 +407,8 @@ class MetricStore:
 
         def add_up(table: Any, versions: Versions) -> None:
             rows, window = versions.scanned(self._table.scan(table)), versions.newest.window
-            several = rows.group_by(versions.cell).len("group").filter(pl.col("group") > 1).select(window)
+            cell = [*versions.groups, *versions.own[len(OWN) :]]  # equal in rows that are merged
+            several = rows.group_by(cell).len("group").filter(pl.col("group") > 1).select(window)
             windows = pl.concat([several.collect()[window], in_small_files(table, window)]).unique()
             if windows.is_empty():
                 return
@@ -523,12 +528,6 @@ class MetricStore:
         if self.window not in (None, window):
             raise SpecificationError(f"The window of the table is {window!r}, not {self.window!r}.")
         return versions
-
-    def _create(self, layout: Layout) -> None:
-        """Create an empty table, unless another process has created it."""
-        first = Versions((layout,))
-        none = first.stored(1, layout.rows(layout.empty))
-        self._table.create(none.to_arrow().schema, first.told | RETENTION)
 
     def _commit(self, step: Callable[[Any, Versions], T], newest: Any = None) -> T:
         return self._table.commit(lambda table: step(table, self._versions(table)), newest)

@@ -14,8 +14,15 @@ from urllib.parse import unquote
 import polars as pl
 
 from streammetrics.errors import StateError
-from streammetrics.system.disk import directory, require_whole_commits, require_whole_files, settle
+from streammetrics.system.disk import (
+    directory,
+    require_whole_checkpoints,
+    require_whole_commits,
+    require_whole_files,
+    settle,
+)
 from streammetrics.system.foreign import translated
+from streammetrics.system.forks import require_threads
 from streammetrics.system.lazy import ds, of_extra, pa
 
 ATTEMPTS = 50  # to commit, if other writers are first
@@ -39,14 +46,21 @@ class Table:
 
     def find(self) -> Any:
         """Return the newest version of the table, or None."""
+        require_threads()
         delta = deltalake()
         with self.reading():
             if folder := directory(self.uri):
+                if folder.is_file():
+                    raise StateError(f"Cannot read the table at {self.uri}: a history is a folder, but this is a file.")
                 require_whole_commits(folder)
             try:
                 return delta.DeltaTable(self.uri, storage_options=self.storage_options)
             except delta.exceptions.TableNotFoundError:
                 return None
+            except delta.exceptions.DeltaError:
+                if folder:
+                    require_whole_checkpoints(folder)
+                raise
 
     def create(self, schema: pa.Schema, configuration: Mapping[str, str], parts: Sequence[str] = ()) -> None:
         """Create an empty table, partitioned by some columns, unless another process has created it."""
@@ -91,7 +105,7 @@ class Table:
     def commit(self, step: Callable[[Any], T], newest: Any = None) -> T:
         """Run a step that commits. If another writer was first, run it again on the new version.
 
-        A table that was just opened need not be opened again.
+        A table that was just opened can be passed, to save opening it again.
         """
         delta = deltalake()
         for attempt in range(ATTEMPTS):
@@ -182,9 +196,5 @@ def missing(uri: str | Path) -> StateError:
 
 
 def deltalake() -> Any:
-    """Import the Delta Lake library.
-
-    Raises:
-        SpecificationError: If it is not installed.
-    """
+    """Import the Delta Lake library."""
     return of_extra("store", "deltalake", "MetricStore requires")

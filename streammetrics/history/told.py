@@ -1,7 +1,7 @@
-"""Reported breaches, so that each is reported once and not at every check: a table beside the history.
+"""Reported breaches in a table beside the history, so that each is reported once and not at every check.
 
-A row is a reported breach that has not ended: its rule, its segment, and the newest window at that time. An alarm that
-began after this window is a new one. A rule without alarms is reported again if it has held in between.
+A row is a reported breach that has not ended: its rule, its segment, and the newest window at the time of the report.
+An alarm that began after this window is a new one. A rule without alarms is reported again if it has held in between.
 """
 
 from __future__ import annotations
@@ -24,10 +24,7 @@ SCHEMA = dict.fromkeys((*KEYS, WINDOW), pl.String())
 def tell(store: MetricStore, findings: Findings, report: Callable[[pl.DataFrame], None]) -> None:
     """Report new breaches of a history, and store them. If reporting fails, the next check reports them again.
 
-    Args:
-        store: The history.
-        findings: Verdicts of rules.
-        report: Function called with the rows of ``findings.frame`` to report, if there are any.
+    ``report`` is called with the rows of ``findings.frame`` to report, if there are any.
     """
     place = table_of(store)
     told = reported(place, place.find())
@@ -49,7 +46,7 @@ def tell(store: MetricStore, findings: Findings, report: Callable[[pl.DataFrame]
 
 def table_of(store: MetricStore) -> Table:
     """Return the table of the reported breaches of a history."""
-    return Table(store.uri, store.storage_options).beside(FOLDER)
+    return store._table.beside(FOLDER)
 
 
 def reported(place: Table, table: Any) -> pl.DataFrame:

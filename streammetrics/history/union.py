@@ -1,4 +1,4 @@
-"""Union of rows with different specifications: all statistics of any of them, and what others lack."""
+"""Union of rows with different specifications: all statistics of any of them, and records of what rows lack."""
 
 from __future__ import annotations
 
@@ -23,11 +23,7 @@ MAY = "A history can only add segments, and add or drop models, thresholds, and 
 
 
 def require_alike(ours: Roles, theirs: Roles) -> None:
-    """Reject columns with another meaning.
-
-    Raises:
-        MergeError: If the specifications differ in anything else.
-    """
+    """Reject columns with another meaning."""
     for role in fields(Roles):
         a, b = getattr(ours, role.name), getattr(theirs, role.name)
         if role.name in ADDED:
@@ -54,13 +50,7 @@ def union(kept: Sequence[Accumulator], newest: Accumulator, by: Sequence[str], t
 
 
 def missing(part: Accumulator, whole: Accumulator, last: Any) -> list[dict[str, Any]]:
-    """Return what some rows lack in a result: statistics, thresholds, and group columns.
-
-    Args:
-        part: An accumulator of their specification.
-        whole: An accumulator of the result.
-        last: The last window of the rows.
-    """
+    """Return the statistics, thresholds, and group columns of a result that rows up to a window lack."""
     own = {s.name: s for s in part.statistics}
     found: list[tuple[str | None, float | None, str]] = []
     for statistic in whole.statistics:
@@ -75,7 +65,7 @@ def missing(part: Accumulator, whole: Accumulator, last: Any) -> list[dict[str, 
 
 
 def widened(part: Accumulator, whole: Accumulator, lacks: Sequence[Mapping[str, Any]]) -> Accumulator:
-    """Return rows as part of a result of which they lack something."""
+    """Return rows as part of a result that has more statistics or columns."""
     if part.roles == whole.roles and part.statistics == whole.statistics:
         return part
     frame, none = pl.DataFrame(part.to_arrow()), whole.to_arrow()

@@ -36,11 +36,7 @@ class Versions:
 
     @classmethod
     def read(cls, configuration: Mapping[str, str]) -> Versions:
-        """Return the versions from the configuration of a table.
-
-        Raises:
-            StateError: If it has none, or that of a newer version of the library.
-        """
+        """Return the versions from the configuration of a table."""
         state, window = configuration.get(STATE, configuration.get(ONCE)), configuration.get(WINDOW)
         if state is None or window is None:
             raise StateError("Not a streammetrics history: the table's configuration has no state.")
@@ -57,19 +53,8 @@ class Versions:
     def __getitem__(self, number: int) -> Layout:
         return self.layouts[number - 1]
 
-    def number(self, acc: Accumulator) -> int | None:
-        """Return the number of the version of an accumulator, from 1; None if it has another specification."""
-        for number, layout in reversed([*enumerate(self.layouts, 1)]):
-            if layout.empty.roles == acc.roles and layout.empty.statistics == acc.statistics:
-                return number
-        return None
-
     def require(self, acc: Accumulator) -> None:
-        """Reject an accumulator that cannot be a version.
-
-        Raises:
-            MergeError: If it means other rows, or reads them in another way.
-        """
+        """Reject an accumulator that reads rows differently, or lacks the window or a segment."""
         for layout in self.layouts:
             require_alike(layout.empty.roles, acc.roles)
         if self.newest.window not in acc.roles.by:
@@ -78,27 +63,15 @@ class Versions:
         if lost := [name for name in self.newest.empty.roles.by if name in always and name not in acc.roles.by]:
             raise MergeError(f"The accumulator is not grouped by {lost[0]!r}, a segment of the history. {MAY}")
 
-    def followed_by(self, acc: Accumulator) -> Versions:
-        """Return these versions, followed by that of an accumulator.
-
-        Raises:
-            MergeError: If it means other rows, or reads them in another way.
-            ColumnError: If a new column has no type yet.
-            SpecificationError: If the name of a new column is reserved.
-        """
+    def taking(self, acc: Accumulator) -> tuple[int, Versions]:
+        """Return the version number of an accumulator, and the versions, including it if it is new."""
+        for number, layout in reversed([*enumerate(self.layouts, 1)]):
+            if layout.empty.roles == acc.roles and layout.empty.statistics == acc.statistics:
+                return number, self
         self.require(acc)
         made = Versions((*self.layouts, Layout.of(acc, self.newest.window, self.schema)))
         require_distinct(acc.roles.by, made.columns)
-        return made
-
-    def taking(self, acc: Accumulator) -> tuple[int, Versions]:
-        """The number of the version that an accumulator is of, and these versions with it, if it is a new one.
-
-        Raises:
-            StreamMetricsError: As `followed_by`.
-        """
-        number = self.number(acc)
-        return (len(self.layouts) + 1, self.followed_by(acc)) if number is None else (number, self)
+        return len(made.layouts), made
 
     @property
     def told(self) -> dict[str, str]:
@@ -127,18 +100,13 @@ class Versions:
 
     @cached_property
     def own(self) -> list[str]:
-        """Columns of the table for the commit of a row, and its version."""
+        """Columns of the table that describe the append of a row, and its version."""
         return [*OWN, *([NUMBER] if len(self.layouts) > 1 else [])]
 
     @cached_property
     def columns(self) -> list[str]:
-        """The columns of the table, first those by which files can be skipped."""
+        """The columns of the table, starting with those that are used to skip files."""
         return [*self.groups, *self.own, *(name for name in self.schema if name not in self.groups)]
-
-    @property
-    def cell(self) -> list[str]:
-        """The columns with equal values in merged rows of the table."""
-        return [*self.groups, *self.own[len(OWN) :]]
 
     @property
     def models(self) -> pl.Expr:
@@ -148,7 +116,7 @@ class Versions:
 
     @property
     def names_of_models(self) -> tuple[str, ...]:
-        """The names of the models of all versions; none if models have no names."""
+        """The names of the models of all versions; empty if models have no names."""
         return tuple(dict.fromkeys(name for layout in self.layouts for name in _parts(layout.empty)["model"]))
 
     @property
@@ -205,7 +173,8 @@ class Versions:
         empty, chosen = whole.rollup(*columns), None
         if where is not None:
             whole.filter(where)  # which raises for an invalid one
-            chosen = self._chosen(rows, where)
+            keys = rows.select(self.groups).unique().collect()
+            chosen = keys[self.keys(keys).with_row_index(PLACE).filter(where)[PLACE]]
 
         def parts() -> Iterator[Accumulator]:
             for number, window in last.items():
@@ -237,11 +206,6 @@ class Versions:
         for what in after:
             for sign, more, less in (("+", after[what], before[what]), ("-", before[what], after[what])):
                 yield from (f"{sign} {what} {name}" for name in more if name not in less)
-
-    def _chosen(self, rows: pl.LazyFrame, where: pl.Expr) -> pl.DataFrame:
-        """The groups that an expression selects."""
-        keys = rows.select(self.groups).unique().collect()
-        return keys[self.keys(keys).with_row_index(PLACE).filter(where)[PLACE]]
 
     def _union(self, present: Sequence[int]) -> Accumulator:
         """An empty accumulator with the statistics of the newest version and some others."""

@@ -1,4 +1,4 @@
-"""The windows of a history as rules and pages read them: in order, with the rows from one time to another."""
+"""The windows of a history in order, with access to the rows of a time range, as rules and pages need them."""
 
 from __future__ import annotations
 
@@ -25,12 +25,8 @@ Ask: TypeAlias = Callable[[date | str | None, date | str, tuple[str, ...], str |
 class Windows:
     """The windows of a history, in order.
 
-    Attributes:
-        uri: Where the history is.
-        starts: When each window begins.
-        ask: Gives the rows from one time to another, by segments, and by windows of some length.
-        empty: An accumulator without rows, of what the history keeps.
-        models: Names of all models that the history has ever had.
+    ``ask`` returns the rows of a time range by segment, and optionally by windows of some duration. ``empty`` is an
+    empty accumulator of the history, and ``models`` lists all models that it has ever had.
     """
 
     uri: str
@@ -45,15 +41,11 @@ class Windows:
         return clock(self.starts)
 
     def upto(self, last: Any) -> Windows:
-        """The windows that begin no later than this one."""
+        """The windows up to this one."""
         return replace(self, starts=self.starts.filter(self.starts <= last))
 
     def of_model(self, name: str | None) -> Windows:
-        """The same rows of one model, or of all for None.
-
-        Raises:
-            ReportError: If there is no such model.
-        """
+        """The windows with the rows of one model, or of all models for None."""
         if name is None:
             return self
         require_model(name, self.models)
@@ -64,7 +56,7 @@ class Windows:
         return replace(self, ask=ask)
 
     def remembering(self, answers: int | None) -> Windows:
-        """The same, with the last answers kept, or all: rules often ask the same."""
+        """The windows with a cache of the last query results, or of all: rules often use the same ones."""
         return replace(self, ask=lru_cache(answers)(self.ask))
 
 
@@ -78,20 +70,16 @@ def clock(windows: pl.Series) -> pl.Series:
 
 
 def after(windows: pl.Series) -> pl.Series:
-    """A time just after the last of some windows begins.
-
-    Raises:
-        SpecificationError: If the calendar ends with it.
-    """
+    """A time just after the start of the last window."""
     if str(windows[-1])[:10] == str(date.max):
         raise SpecificationError(
-            f"No time comes after the newest window, {windows[-1]}. Pass ", Argument("until"), " to leave it out."
+            f"No time comes after the newest window, {windows[-1]}. Pass ", Argument("until"), " to exclude it."
         )
     return clock(windows).tail(1).dt.offset_by("1us")
 
 
 def time_of(given: date | str, windows: pl.Series) -> pl.Series:
-    """A time, in the zone of the windows unless it has its own."""
+    """A time. Its time zone defaults to that of the windows."""
     zone = getattr(windows.dtype, "time_zone", None)
     found = pl.Series([instant(given, zone)])
     return found if zone is None else found.dt.convert_time_zone(zone)

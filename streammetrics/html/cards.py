@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from streammetrics.decimals import alike, bound, interval, typical_of
+from streammetrics.decimals import alike, bound, interval, said, typical_of
+from streammetrics.frame import of_labels_once
 from streammetrics.html.tables import Row
 from streammetrics.markup import markup
 from streammetrics.metrics import Metric
@@ -24,27 +25,28 @@ VOLUME = ("rows", "dropped")
 
 def cards(total: Report) -> str:
     """Return cards of the first metrics of all rows, each with its bounds and its interval."""
-    frame, made = total.frame, dict[str, str]()
+    frame, made = of_labels_once(total.frame), dict[str, str]()
     confidence = f"{total.confidence * 100:g}% confidence" if total.confidence else ""
     typical = typical_of(rows(frame))
     for metric in total.metrics:
-        own = frame.filter(pl.col("metric") == metric.name)
-        if metric.name in VOLUME or ("label" in own.columns and own["label"].count()):
+        found = frame.filter(pl.col("metric") == metric.name)
+        if metric.name in VOLUME or ("label" in found.columns and found["label"].count()):
             continue
-        if not own["value"].is_finite().any() or own.height > LINES * total.state.groups.height:
+        if not found["value"].is_finite().any() or found.height > LINES * total.state.groups.height:
             continue
-        keys = [c for c in (*total.by, "threshold") if c in own.columns and own[c].drop_nulls().n_unique() > 1]
-        of_card = list(rows(own))
-        shown = zip(of_card, alike(of_card, typical), strict=True)
+        keys = [c for c in (*total.by, "threshold") if c in found.columns and found[c].drop_nulls().n_unique() > 1]
+        of_card = list(rows(found))
+        own = (said(row) if interval(row.get("ci_lower"), row.get("ci_upper")) else None for row in of_card)
+        shown = [(row, alone or text) for row, alone, text in zip(of_card, own, alike(of_card, typical), strict=True)]
         made[metric.name] = _card(metric, [_value(row, value, keys, confidence) for row, value in shown])
     names = list(made)[:CARDS]
-    said = only_threshold(frame.filter(pl.col("metric").is_in(names)))
-    told = "".join(f"<p>{markup(sentence)}</p>" for sentence in said)
+    thresholds = only_threshold(frame.filter(pl.col("metric").is_in(names)))
+    told = "".join(f"<p>{markup(sentence)}</p>" for sentence in thresholds)
     return f'<div class="cards">{"".join(made[name] for name in names)}</div>{told}' if made else ""
 
 
 def prose(metric: Metric) -> str:
-    """The summary of a metric, without references to other functions, and with the options that it does not name.
+    """The summary of a metric, without references to other functions, and with defaults of the options it mentions.
 
     >>> from streammetrics.metrics import recall_at_fpr
     >>> prose(recall_at_fpr)

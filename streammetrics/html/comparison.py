@@ -1,4 +1,4 @@
-"""The page of a comparison: what differs between two evaluations, such as a reference and the current rows."""
+"""The page of a comparison: differences between two evaluations, such as a reference and the current rows."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from streammetrics import charts
 from streammetrics.decimals import bound, interval, said
 from streammetrics.errors import Argument, ReportError, SpecificationError
 from streammetrics.html import pictures
-from streammetrics.html.differences import differences
+from streammetrics.html.cards import VOLUME
+from streammetrics.html.differences import differences, sides
 from streammetrics.html.evaluated import rows_of
-from streammetrics.html.figures import figures
 from streammetrics.html.sections import Section, filtered, lead, page_of, scrolled
 from streammetrics.html.tables import Cell, key_cell, table
 from streammetrics.markup import markup
+from streammetrics.rows.roles import MODEL
 from streammetrics.text import only_threshold, rows
 
 if TYPE_CHECKING:
@@ -25,7 +26,14 @@ if TYPE_CHECKING:
 
 GROUPS = 1000  # rows of the tables of groups
 ROLLING = "the period before each window"
+MEASURES = {
+    "psi": "population stability index. Below 0.1 counts as stable, above 0.25 as shifted.",
+    "js": "Jensen-Shannon divergence, from 0 to 1.",
+    "ks": "largest difference of the distribution functions.",
+    "wasserstein": "area between the distribution functions, in the units of the values.",
+}
 BETTER = "A side is called better only if the certified bounds prove it"
+UNJUDGED = "Not judged, because neither higher nor lower values are better"
 
 
 def comparison_page(
@@ -37,8 +45,8 @@ def comparison_page(
 ) -> str:
     """Return the page: differences of metrics, drift of distributions, groups that differ, and the curves of both.
 
-    For the arguments, see `Comparison.save_html`; ``moved`` is the drift of all rows, and that of each group. Without
-    the former, the reference of each window is another period, and only groups are shown.
+    For the arguments, see `Comparison.save_html`. ``moved`` is the drift of all rows, and the drift of each group.
+    Without the former, the reference is rolling, and only groups are shown.
 
     Raises:
         SpecificationError: If ``names`` are not two strings, or the ``plot`` extra is not installed.
@@ -55,13 +63,13 @@ def comparison_page(
 
 
 def _is_whole(moved: tuple[pl.DataFrame | None, pl.DataFrame] | None) -> bool:
-    """Whether both sides are rows that can be compared together."""
+    """Whether the rows of both sides can be compared as a whole."""
     return moved is None or moved[0] is not None
 
 
 def _size(report: Report, total: Report) -> str:
     """The number of rows, which models share, and of groups."""
-    size, groups = f"<strong>{rows_of(total):,}</strong> rows", report.state.keys.drop(total.by)
+    size, groups = f"<strong>{rows_of(total)}</strong> rows", report.state.keys.drop(total.by)
     return f"{size} in {groups.n_unique():,} groups" if groups.width else size
 
 
@@ -78,26 +86,32 @@ def _sections(
         yield Section("drift", "Drift of distributions", _drift(*moved, comparison.b.by))
     yield Section("groups", "Groups", _groups(comparison, total, names))
     if whole and comparison.a.by == comparison.b.by:
-        both = charts.Together(dict(zip(names, (total.a, total.b), strict=True)))
+        sides = (side.with_confidence(total.confidence) if total.confidence else side for side in (total.a, total.b))
+        both = charts.Together(dict(zip(names, sides, strict=True)))
         for identity, heading, makers in (
             ("curves", "Curves", pictures.curves(both)),
             ("calibration", "Calibration", pictures.calibration(both)),
         ):
-            yield Section(identity, heading, figures(pictures.drawable(makers), identity, interactive))
+            yield Section(identity, heading, pictures.figures(identity, makers, interactive))
 
 
 def _differences(total: Comparison, names: tuple[str, str]) -> str:
-    """The differences of all rows together, and how many metrics are better on each side."""
+    """The differences of all rows together, and the metrics that are better on each side, of each model."""
     frame, (a, b) = total.frame, names
-    won = (
-        f"<b>{markup(name)}</b> is better in {(frame['better'] == side).sum()}" for name, side in ((a, "a"), (b, "b"))
-    )
+    if total.b.by:
+        parts = frame.partition_by(total.b.by, maintain_order=True)
+        found = [f"Model {markup(str(own[MODEL][0]))}: {sides(own.drop(MODEL), names)}" for own in parts]
+    else:
+        found = [sides(frame, names)]
     level = (
         f", and the {total.confidence * 100:g}% confidence interval, widened by them, excludes 0"
         if total.confidence
         else ""
     )
-    said = f"<p>{' and '.join(won)} of {frame.height} metrics. {BETTER}{level}.</p>"
+    undirected = [m.name for m in total.b.metrics if m.better is None and m.name not in VOLUME]
+    unjudged = [name for name in undirected if name in frame["metric"]]
+    judged = f"{BETTER}{level}" + (f". {UNJUDGED}: {markup(', '.join(unjudged))}" if unjudged else "")
+    said = "".join(f"<p>{sentence}.</p>" for sentence in (*found, judged))
     note = "".join(f"<p>{markup(sentence)}</p>" for sentence in (*only_threshold(frame), total.note) if sentence)
     return said + note + filtered(differences(frame, a, b, f"Differences of {b} from {a}"), "metrics")
 
@@ -120,27 +134,26 @@ def _groups(comparison: Comparison, total: Comparison, names: tuple[str, str]) -
 
 def _drift(total: pl.DataFrame | None, groups: pl.DataFrame, by: list[str]) -> str:
     """The measures of drift of all rows together, if there are any, and of each group, the largest first."""
-    told = (
-        "<p><b>psi</b>: population stability index. Below 0.1 counts as stable, above 0.25 as shifted. <b>js</b>: "
-        "Jensen-Shannon divergence, from 0 to 1. <b>ks</b>: largest difference of the distribution functions. "
-        "<b>wasserstein</b>: area between them, in the units of the values.</p>"
-    )
-    made = "" if total is None else scrolled(_measures(total, [], "Drift of distributions"), "drift")
+    first = groups["measure"][0] if groups.height else None
+    shown = [first] if total is None else [*MEASURES]
+    told = f"<p>{' '.join(f'<b>{name}</b>: {MEASURES[name]}' for name in shown if name in MEASURES)}</p>"
+    models = [] if total is None else [c for c in by if c in total.columns]
+    made = "" if total is None else scrolled(_measures(total, models, "Drift of distributions"), "drift of all rows")
     if total is not None and total.height == groups.height:
         return f"{told}{made}"
-    first = groups["measure"][0] if groups.height else None
     largest = groups.filter(measure=first).sort("value", descending=True, nulls_last=True).head(GROUPS)
     listed = filtered(_measures(largest, by, "Drift of each group"), "drift")
     return f'{told}{made}<h3 class="over">Each group, {first}</h3>{listed}'
 
 
 def _measures(frame: pl.DataFrame, by: list[str], caption: str) -> str:
-    header = [*by, "distribution", "measure", "value", "bounds", "interval", "note"]
+    measure = ["measure"] if frame["measure"].n_unique() > 1 else []
+    header = [*by, "distribution", *measure, "value", "bounds", "interval", "note"]
     listed = [
         [
             *(key_cell(row[k], head=not i) for i, k in enumerate(by)),
             Cell(row["of"], head=not by),
-            Cell(row["measure"]),
+            *(Cell(row[c]) for c in measure),
             Cell(said(row), row["value"]),
             Cell(bound(row["value"], row["lower"], row["upper"])),
             Cell(interval(row.get("ci_lower"), row.get("ci_upper"))),

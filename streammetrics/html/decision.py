@@ -25,7 +25,8 @@ RATES = ("predicted positive", "precision", "recall")
 OF_CURVES, OF_POINTS = ("threshold", "targeted", "gain", "lift"), ("value", "lower", "upper")
 TOPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 COSTS = (1, 3, 10, 30, 100)
-MOST = 60  # rows of a table
+MOST = 200  # rows of a table
+CHOSEN = "The thresholds are chosen on these rows. Check them on other rows, where their cost is usually higher."
 
 
 def at_thresholds(total: Report) -> str:
@@ -37,7 +38,8 @@ def at_thresholds(total: Report) -> str:
     keys = [c for c in counts.columns if c not in COUNTS and counts[c].null_count() < counts.height]
     listed = [[*_keys(row, keys), *_counts(row), *_rates(row)] for row in rows(_rated(counts).head(MOST))]
     header = [*keys, *CALLED, *RATES]
-    return _titled("Decisions at each threshold", header, listed, "Below each count: its share of all rows.")
+    title = "Decisions at each threshold" if "threshold" in keys else "Confusion counts"
+    return _titled(title, header, listed, f"Below each count: its share of all rows.{_cut(counts)}")
 
 
 def highest_scores(total: Report) -> str:
@@ -55,13 +57,14 @@ def highest_scores(total: Report) -> str:
         .select(pl.lit(f"{top:.0%}").alias("highest scores"), pl.all())
         for top in TOPS
     ]
-    found = list(rows(_rated(pl.concat(parts).drop_nulls("threshold").head(MOST))))
+    every = pl.concat(parts).drop_nulls("threshold")
+    found = list(rows(_rated(every.head(MOST))))
     listed = [
         [*_keys(row, ["highest scores", *keys]), threshold, *_rates(row), _lift(row)]
         for row, threshold in zip(found, _column(found, "threshold"), strict=True)
     ]
     header = ["highest scores", *keys, "threshold", *RATES, "lift"]
-    return _titled("Results among the highest scores", header, listed)
+    return _titled("Results among the highest scores", header, listed, _cut(every))
 
 
 def best_thresholds(total: Report) -> str:
@@ -76,10 +79,15 @@ def best_thresholds(total: Report) -> str:
     best = _rated(pl.concat(parts))
     keys = _keys_of(best)
     points = list(rows(best.head(MOST)))
-    numbers = zip(points, _column(points, "threshold"), _column(points, "value"), strict=True)
+    numbers = zip(points, _column(points, "threshold"), _costs(points), strict=True)
     listed = [[*_keys(row, keys), _best(threshold), cost, *_rates(row)] for row, threshold, cost in numbers]
     header = [*keys, "best threshold", "cost per row", *RATES]
-    return _titled("Best thresholds, if a false positive costs 1", header, listed)
+    return _titled("Best thresholds, if a false positive costs 1", header, listed, CHOSEN + _cut(best))
+
+
+def _cut(every: pl.DataFrame) -> str:
+    """A note if a table does not show all rows."""
+    return f" Only the first {MOST} of {every.height:,} rows are listed." if every.height > MOST else ""
 
 
 def _keys_of(points: pl.DataFrame) -> list[str]:
@@ -119,9 +127,16 @@ def _column(found: list[dict[str, Any]], name: str) -> list[Cell]:
     return [Cell(text, number) for text, number in zip(padded(numbers), numbers, strict=True)]
 
 
+def _costs(points: list[dict[str, Any]]) -> list[Cell]:
+    """Costs per row, with four digits of the lowest: more would be chance."""
+    lowest = min((cost for point in points if (cost := abs(point["value"]))), default=1.0)
+    decimals = max(0, min(12, 3 - math.floor(math.log10(lowest))))
+    return [Cell(f"{point['value']:,.{decimals}f}", point["value"]) for point in points]
+
+
 def _titled(title: str, header: Sequence[str], listed: list[list[Cell]], note: str = "") -> str:
     """A table under its title; empty without rows."""
     if not listed:
         return ""
-    told = f"<p>{note}</p>" if note else ""
+    told = f"<p>{note.strip()}</p>" if note else ""
     return f'<h3 class="over">{title}</h3>{told}{scrolled(table(header, listed, title), title.lower())}'

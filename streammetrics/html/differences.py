@@ -5,16 +5,17 @@ from __future__ import annotations
 import polars as pl
 
 from streammetrics.decimals import bound, compared, interval
+from streammetrics.frame import told_apart
 from streammetrics.html.tables import Cell, key_cell, table
-from streammetrics.text import rows
-
-VALUES = ("metric", "a", "b", "difference", "lower", "upper", "ci_lower", "ci_upper", "better", "note")
+from streammetrics.markup import markup
+from streammetrics.text import FEW, named, noted, rows, shown_of
 
 
 def differences(frame: pl.DataFrame, a: str, b: str, caption: str, by: tuple[str, ...] = ()) -> str:
     """Return the frame of a comparison as a table, with the names of both sides; group columns come first."""
-    keys = [c for c in frame.columns if c not in (*VALUES, *by) and frame[c].drop_nulls().n_unique() > 1]
-    header = [*by, "metric", *keys, a, b, f"{b} - {a}", "bounds", "interval", "better", "note"]
+    keys = [c for c in told_apart(frame) if c not in by]
+    metric = [] if by else ["metric"]  # a table of groups shows one metric
+    header = [*by, *metric, *keys, a, b, f"{b} - {a}", "bounds", "interval", "better", "note"]
     names = {"a": a, "b": b}
     listed = []
     for row in rows(frame):
@@ -22,19 +23,33 @@ def differences(frame: pl.DataFrame, a: str, b: str, caption: str, by: tuple[str
         listed.append(
             [
                 *(key_cell(row[k], head=not i) for i, k in enumerate(by)),
-                Cell(row["metric"], head=not by),
+                *(Cell(row[c], head=True) for c in metric),
                 *(Cell("") if row[k] is None else key_cell(row[k]) for k in keys),
                 *(Cell(value, row[c]) for c, value in zip(("a", "b", "difference"), compared(row), strict=True)),
                 Cell(bound(row["difference"], row["lower"], row["upper"])),
                 Cell(interval(*ends)),
                 Cell(names.get(row["better"] or "", row["better"] or "")),
-                Cell(_noted(row.get("note"), names)),
+                Cell(noted(row.get("note"), names)),
             ]
         )
     return table(header, listed, caption, sortable=True)
 
 
-def _noted(note: str | None, names: dict[str, str]) -> str:
-    """A note on a side by its name."""
-    side, _, rest = (note or "").partition(" ")
-    return f"{names[side]} {rest}" if side in names else note or ""
+def sides(frame: pl.DataFrame, names: tuple[str, str]) -> str:
+    """Return the metrics that are better on each side, in words."""
+    if not frame["better"].is_in(["a", "b"]).any():
+        if "ci_lower" in frame and frame["ci_lower"].is_null().all():
+            return "Which side is better is open, because the differences have no confidence intervals"
+        return "Neither side is better in any metric"
+    won = (f"<b>{markup(name)}</b> is better in {_won(frame, side)}" for name, side in zip(names, "ab", strict=True))
+    return ". ".join(won)
+
+
+def _won(frame: pl.DataFrame, side: str) -> str:
+    """The first metrics that are better on a side; of metrics with the same difference, such as recall and fnr, one."""
+    keys = told_apart(frame)
+    found = frame.filter(better=side).unique(pl.col("difference").abs().round_sig_figs(9), maintain_order=True)
+    names = [markup(named(row, keys)) for row in rows(found)]
+    shown = shown_of(len(names), FEW)
+    more = f" and {len(names) - shown} more" if len(names) > shown else ""
+    return ", ".join(names[:shown]) + more or "no metric"

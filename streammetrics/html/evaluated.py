@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
 
 from streammetrics import charts
 from streammetrics.decimals import percentage
@@ -15,29 +17,37 @@ from streammetrics.text import written
 if TYPE_CHECKING:
     from streammetrics.report.report import Report
 
+COUNT = "{:,.0f}".format
+
 
 def evaluated(report: Report, total: Report, source: str | None) -> str:
-    """Return a warning if a class has no rows, facts on the evaluated data, and the specification to unfold."""
+    """Return a warning if a class has no rows, facts on the evaluated data, and the collapsed specification."""
     return f"{_warning(total)}{lead(_facts(report, total, source))}{_specification(report)}"
 
 
-def rows_of(total: Report, count: str = "rows") -> int:
-    """Return the number of rows of a report of all rows, or another count of them: the largest of any model."""
-    return int(total.rows(count)["value"].max() or 0)  # type: ignore[arg-type]
+def rows_of(total: Report) -> str:
+    """Return the number of rows of a report without groups, as text: a range if models differ."""
+    return _range(total.rows("rows")["value"], COUNT)
+
+
+def _range(values: pl.Series, form: Callable[[Any], str]) -> str:
+    ends = [form(end) for end in (values.min(), values.max()) if end is not None] or [form(0)]
+    return " to ".join(dict.fromkeys(ends))
 
 
 def _warning(total: Report) -> str:
-    said = of_one_class(total)
-    if said is None:
-        return ""
-    said = f"{said}. Metrics that compare positives with negatives are undefined."
+    said = "No rows were evaluated."
+    if total.rows("rows")["value"].sum():
+        if (one := of_one_class(total)) is None:
+            return ""
+        said = f"{one}. Metrics that compare positives with negatives are undefined."
     return f'<p class="warning"><strong>Warning:</strong> {said}</p>'
 
 
 def _facts(report: Report, total: Report, source: str | None) -> Iterator[tuple[str, str]]:
-    rows, dropped = rows_of(total), rows_of(total, "dropped")
+    rows, dropped = (total.rows(count)["value"] for count in ("rows", "dropped"))
     by = [c for c in report.by if c not in total.by]
-    yield "Rows evaluated", f"<strong>{rows:,}</strong>"
+    yield "Rows evaluated", f"<strong>{_range(rows, COUNT)}</strong>"
     if source:
         yield "Source", markup(source)
     if total.state.groups.height > 1:
@@ -48,9 +58,10 @@ def _facts(report: Report, total: Report, source: str | None) -> Iterator[tuple[
             yield "Time", " to ".join(markup(t) for t in dict.fromkeys((times[0], times[-1])))
     if by:
         yield "Groups", f"<strong>{report.frame.select(by).n_unique():,}</strong> by {markup(', '.join(by))}"
-    if dropped:
-        share = dropped / (rows + dropped)
-        yield "Rows dropped", f"<strong>{dropped:,}</strong> ({percentage(share)}): null or NaN, or a weight of zero"
+    if dropped.sum():
+        shares = _range(dropped / (rows + dropped), percentage)
+        why = "null or NaN, or a weight of zero" if total.state.weighted else "null or NaN"
+        yield "Rows dropped", f"<strong>{_range(dropped, COUNT)}</strong> ({shares}): {why}"
     else:
         yield "Rows dropped", "none"
 

@@ -1,4 +1,4 @@
-"""The section of the page on slices in which the model fails."""
+"""The section of a page on slices in which the model fails."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from streammetrics.decimals import alike, interval
+from streammetrics.decimals import alike, interval, percentage
 from streammetrics.errors import MetricError, ReportError
+from streammetrics.html.pictures import is_undropped
 from streammetrics.html.sections import scrolled
 from streammetrics.html.tables import Cell, table
 from streammetrics.markup import markup
@@ -18,7 +19,11 @@ from streammetrics.text import rows
 if TYPE_CHECKING:
     from streammetrics.report.report import Report
 
-LOSSES = ("log_loss", "mae", "accuracy")  # preferred metrics, in order
+LOSSES = ("log_loss_skill", "log_loss", "mae", "accuracy")  # preferred metrics, in order
+OTHERWISE = {  # reason why a slice can be worse without a failure of the model
+    "log_loss_skill": "is also lower in slices whose probabilities differ little, even if they are correct.",
+    "log_loss": "is also higher in slices whose labels are more balanced, even if the probabilities are correct.",
+}
 MANY = 10  # groups of a single column
 SHOWN = 20
 
@@ -30,7 +35,7 @@ def failures(report: Report, models: list[str]) -> str:
     if not columns or (len(columns) == 1 and groups[columns[0]].n_unique() < MANY):
         return ""
     keys = groups.select(models).unique(maintain_order=True).to_dicts() if models else [{}]
-    shown = [metric.name for metric in report.metrics if metric.better]
+    shown = [metric.name for metric in report.metrics if metric.better and not is_undropped(report, metric)]
     for metric in dict.fromkeys((*(loss for loss in LOSSES if loss in shown), *shown, *LOSSES)):
         try:
             found = [(key, report.slices(metric, **key)) for key in keys]
@@ -47,12 +52,13 @@ def failures(report: Report, models: list[str]) -> str:
 
 def _section(metric: str, columns: list[str], found: list[tuple[dict[str, Any], pl.DataFrame]]) -> str:
     tables = "".join(_slices(metric, key, columns, frame.head(SHOWN)) for key, frame in found)
-    what = "Slices of up to two group columns" if len(columns) > 1 else f"Values of {markup(columns[0])}"
-    return (
-        f"<p>{what} in which {metric} is significantly worse than in all other rows, at a false discovery rate of 5%."
-        f"{' Slices explained by another slice are omitted.' if len(columns) > 1 else ''} {explained(metric)}</p>"
-        f"{tables}"
-    )
+    what = "slices of up to two group columns" if len(columns) > 1 else f"values of {markup(columns[0])}"
+    which = f"{what} in which {metric} is significantly worse than in all other rows, at a false discovery rate of 5%."
+    if all(frame.is_empty() for _, frame in found):
+        return f"<p>No {which}</p>"
+    omitted = " Slices explained by another slice are omitted." if len(columns) > 1 else ""
+    caution = f"<p>{markup(f'{metric} {OTHERWISE[metric]}')}</p>" if metric in OTHERWISE else ""
+    return f"<p>{which[0].upper()}{which[1:]}{omitted} {explained(metric)}</p>{caution}{tables}"
 
 
 def _slices(metric: str, key: dict[str, Any], columns: list[str], frame: pl.DataFrame) -> str:
@@ -61,7 +67,7 @@ def _slices(metric: str, key: dict[str, Any], columns: list[str], frame: pl.Data
     if frame.is_empty():
         return f"{heading}<p>{markup(f'No slices in which {metric}{of} is significantly worse.')}</p>"
     name = columns[0] if len(columns) == 1 else "slice"
-    if len(columns) == 1:  # whose name the header has
+    if len(columns) == 1:  # its name is the header
         frame = frame.with_columns(pl.col("slice").str.strip_prefix(f"{name} = "))
     header = (name, metric, "rest", "difference", "rows", "share of rows", "excess loss")
     made = table(header, _cells(list(rows(frame))), f"Slices{of} in which {metric} is worse", sortable=True)
@@ -74,7 +80,7 @@ def _cells(found: list[dict[str, Any]]) -> Iterator[list[Cell]]:
         for c in ("value", "rest", "difference")
     )
     for row, value, rest, difference in zip(found, *columns, strict=True):
-        shares = [Cell("" if row[c] is None else f"{row[c]:.1%}", row[c]) for c in ("share_of_rows", "excess_loss")]
+        shares = [Cell("" if row[c] is None else percentage(row[c]), row[c]) for c in ("share_of_rows", "excess_loss")]
         yield [
             Cell(row["slice"], head=True),
             *(Cell(value, row["value"]), Cell(rest, row["rest"])),

@@ -7,14 +7,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from streammetrics import charts
-from streammetrics.decimals import beside, bound, interval, number
+from streammetrics.decimals import beside, interval, number
 from streammetrics.frame import LIMITS
 from streammetrics.html.pictures import Maker
 from streammetrics.html.sections import scrolled
-from streammetrics.html.tables import Cell, key_cell, table
+from streammetrics.html.tables import CERTIFIED, Cell, certified, key_cell, table
 from streammetrics.markup import markup
 from streammetrics.metrics.words import words
-from streammetrics.text import cell, rows
+from streammetrics.text import rows
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report
@@ -31,13 +31,13 @@ def criteria(report: Report, over: str) -> str:
     """
     own = report.rollup(*(c for c in report.by if c in (over, "model")))
     found = own.fairness(over=over)
-    keys = found.columns[: found.columns.index("criterion")]
+    keys = [c for c in found.columns[: found.columns.index("criterion")] if found[c].count()]
     listed = [
         [
             Cell(row["criterion"].replace("_", " "), head=True),
             *map(key_cell, (row[k] for k in keys)),
             Cell(words(report.find(row["metric"])) if row["metric"] else ""),
-            *(Cell(cell(row[end])) for end in ("highest", "lowest")),
+            *(Cell("") if row[end] is None else key_cell(row[end]) for end in ("highest", "lowest")),
             *(_measure(row, measure) for measure in ("difference", "ratio")),
             Cell(row["note"] or ""),
         ]
@@ -45,8 +45,9 @@ def criteria(report: Report, over: str) -> str:
     ]
     header = ["criterion", *keys, "metric", "highest", "lowest", "difference", "ratio", "note"]
     lead = (
-        f"<p>Values of {markup(over)}, the highest compared with the lowest. A difference of 0 and a ratio of 1 are "
-        "fair. Below each: its confidence interval, or its certified bounds (±) if it has none.</p>"
+        f"<p>Each criterion compares the values of {markup(over)} with the highest and the lowest metric. Difference: "
+        "highest minus lowest, 0 if they are equal. Ratio: lowest divided by highest, 1 if they are equal. Below each: "
+        f"its confidence interval, or its certified bounds ({CERTIFIED}) if it has none.</p>"
     )
     return lead + scrolled(table(header, listed, f"Fairness criteria over {over}"), "fairness criteria")
 
@@ -61,4 +62,4 @@ def _measure(row: dict[str, Any], name: str) -> Cell:
     if None not in ends:
         return Cell(beside(row[name], *ends), row[name], interval(*ends))
     bounds = row[f"{name}_lower"], row[f"{name}_upper"]
-    return Cell(number(row[name], *bounds), row[name], bound(row[name], *bounds).replace("exact", ""))
+    return Cell(number(row[name], *bounds), row[name], certified(row[name], *bounds))

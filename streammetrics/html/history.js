@@ -6,6 +6,8 @@ const names = page.segments.flatMap(([, own]) => own);
 const times = page.windows.map((window) => Date.parse(window.length > 10 ? window + "Z" : window));
 const last = times.length - 1;
 const LEFT = 52, RIGHT = 4, INSET = 8, LETTER = 6.6, BINS = 10, DAY = 864e5;
+const GAP = 4; // usual steps between windows, beyond which a line is broken
+const step = times.slice(1).map((time, i) => time - times[i]).sort((a, b) => a - b)[times.length >> 1] ?? DAY;
 const shown = { first: 0, last, at: null };
 const unpacked = new Map();
 
@@ -80,7 +82,7 @@ function timeTicks(start, end, most) {
     const clock = (time) => (time % DAY ? { hour: "2-digit", minute: "2-digit", hour12: false } : { day: "numeric", month: "short" });
     return found.map((time) => [time, written(time, clock(time))]);
   }
-  for (const months of [1, 3, 6, 12, 24, 60, 120]) {
+  for (const months of [1, 2, 3, 6, 12, 24, 60, 120]) {
     if ((end - start) / (30.4 * DAY * months) > most) continue;
     const found = [], year = new Date(start).getUTCFullYear();
     for (let i = 0; Date.UTC(year, i) <= end; i += months) if (Date.UTC(year, i) >= start) found.push(Date.UTC(year, i));
@@ -89,12 +91,12 @@ function timeTicks(start, end, most) {
   return [];
 }
 
-// Pieces of a line, which is broken where there is no number.
+// Pieces of a line, which is broken where there is no number, and at long gaps between windows.
 function pieces(numbers) {
   const found = [];
   for (let i = shown.first, open = false; i <= shown.last; i++) {
     const known = !Number.isNaN(numbers[i]);
-    if (known) open ? found.at(-1).push(i) : found.push([i]);
+    if (known) open && times[i] - times[i - 1] <= GAP * step ? found.at(-1).push(i) : found.push([i]);
     open = known;
   }
   return found;
@@ -118,7 +120,7 @@ function drawing(width) {
     const { found, digits } = ticks(low, high, most);
     for (const tick of found) {
       svg(plot, "line", { x1: LEFT, x2: right, y1: y(tick), y2: y(tick), class: "grid" });
-      const label = Math.abs(tick) >= 1e4 ? new Intl.NumberFormat("en", { notation: "compact" }).format(tick) : tick.toFixed(digits);
+      const label = Math.abs(tick) >= 1e4 ? new Intl.NumberFormat("en", { notation: "compact" }).format(tick) : (tick + 0).toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
       svg(plot, "text", { x: LEFT - 6, y: y(tick) + 4, "text-anchor": "end" }, label);
     }
     top = foot + 14;
@@ -182,11 +184,14 @@ const limited = (measure, place) => page.rules.filter((rule) => rule.segments.in
 const breaches = (rule, place) => rule.runs.filter(([own, first, end]) => own === place && first <= shown.last && end >= shown.first)
   .map(([, first, end]) => [Math.max(first, shown.first), Math.min(end, shown.last)]);
 
-// From the lowest to the highest number; of interval ends, without the widest tenth.
+// From the lowest to the highest number. The widest tenth of the intervals can be cut off, at 1.5 times the width of the others.
 function extent(own, limits) {
-  const ends = own.ends.map((end) => seen(end).sort((a, b) => a - b));
-  const wide = [ends[0][Math.floor(ends[0].length / 10)], ends[1][Math.floor(ends[1].length * 0.9)]];
-  const all = [...seen(own.value), ...limits, ...wide].filter((number) => number !== undefined);
+  const ends = own.ends.flatMap((end) => {
+    const sizes = end.map((number, i) => number - own.value[i]), sorted = seen(sizes.map(Math.abs)).sort((a, b) => a - b);
+    const most = 1.5 * sorted[Math.floor(sorted.length * 0.9)];
+    return seen(sizes.map((size, i) => own.value[i] + Math.max(-most, Math.min(most, size))));
+  });
+  const all = [...seen(own.value), ...limits, ...ends];
   const low = all.reduce((a, b) => Math.min(a, b), Infinity), high = all.reduce((a, b) => Math.max(a, b), -Infinity);
   const room = (high - low) * 0.04;
   return all.length ? [low - room, high + room] : [0, 1];
@@ -214,15 +219,16 @@ async function draw() {
   for (const rule of rules) chart.strip(rule.text, breaches(rule, place));
   const whole = scored ? scored.value : dropped ? rows.value.map((n, i) => n + dropped.value[i]) : rows.value;
   const title = scored ? "rows, dark with labels" : dropped ? "rows, light dropped" : "rows";
-  const volume = chart.panel(title, 56, 0, Math.max(1, ...seen(whole)), 2);
+  const volume = chart.panel(title, 56, 0, Math.max(1, ...seen(whole)), 3);
   if (whole !== rows.value) chart.bars(volume, whole, "waiting");
   chart.bars(volume, rows.value, "bars");
-  let chance = null;
+  let chance = null, raised = false; // above the axis of the chart by 2 pixels
   if (drift) {
     const base = page.reference_rows[place], counted = scored ?? rows;
     if (base) chance = counted.value.map((n) => (n ? (BINS - 1) * (1 / n + 1 / base) : NaN));
     const highest = Math.max(0.3, ...seen(drift.value));
-    const psi = chart.panel("PSI of " + page.drift.name, 76, 0, highest, 3);
+    raised = chance !== null && seen(chance).some((number) => number > highest / 38);
+    const psi = chart.panel(`PSI of ${page.drift.name} against ${page.reference}`, 76, 0, highest, 3);
     if (chance) chart.line(psi, chance, "chance");
     chart.band(psi, drift.lower, drift.upper, "certain");
     chart.line(psi, drift.value, "value");
@@ -231,12 +237,13 @@ async function draw() {
   element("chart").replaceChildren(chart.plot);
   element("chosen").textContent = `${measure.name}: ${segment.selectedOptions[0].dataset.name}`;
   element("what").textContent = measure.what;
-  legend(own, limits, all && place !== total, drift && chance);
+  const breached = rules.some((rule) => breaches(rule, place).length);
+  legend(own, limits, all && place !== total, breached, raised);
   list();
   follow(chart, { measure, own, rows, scored, drift, dropped });
 }
 
-function legend(own, limits, total, chance) {
+function legend(own, limits, total, breached, chance) {
   const list = element("legend"), box = { x: 0, y: 1, width: 26, height: 10 }, mark = { x1: 2, x2: 24, y1: 6, y2: 6 };
   list.replaceChildren();
   const item = (tag, attributes, text) => svg(svg(html(list, "li", ""), "svg", { viewBox: "0 0 26 12" }), tag, attributes).parentNode.after(text);
@@ -245,7 +252,7 @@ function legend(own, limits, total, chance) {
   if (seen(own.ends[0]).length) item("rect", { ...box, class: "sampled" }, `${page.confidence} confidence interval`);
   if (total) item("line", { ...mark, class: "total" }, "all rows");
   if (limits.length) item("line", { ...mark, class: "limit" }, "limit of a rule");
-  if (page.rules.length) item("line", { ...mark, class: "breach" }, "breach");
+  if (breached) item("line", { ...mark, class: "breach" }, "breach");
   if (chance) item("line", { ...mark, class: "chance" }, "PSI by chance");
 }
 
@@ -366,17 +373,21 @@ for (const button of document.querySelectorAll("[data-days]")) {
   button.addEventListener("click", () => choose(first, last));
 }
 element("all").addEventListener("click", () => choose(0, last));
-const lead = [[times.length.toLocaleString("en"), `windows (${page.window}) from ${page.windows[0].replace("T", " ")} to ${page.windows[last].replace("T", " ")}`],
-  [names.length.toLocaleString("en"), names.length === 1 ? "segment" : "segments"]];
-if (page.rules.length) lead.push([page.rules.length, page.rules.length === 1 ? "rule" : "rules"]);
-for (const [count, words] of lead) html(html(element("lead"), "li", ""), "strong", count).after(` ${words}`);
-const notes = ["Certified bounds contain the metric of the evaluated rows for certain. Without a band, the value is exact.",
-  "Drag over the chart to look at a shorter time. With the keyboard, focus the chart and use the arrow keys."];
-if (page.confidence) notes.splice(1, 0, `The confidence interval (${page.confidence}) is where the metric of other rows like these would lie. Values are rounded to a small part of its width.`);
+const lead = [[times.length.toLocaleString("en"), ` windows (${page.window}) from `, page.windows[0].replace("T", " "), " to ", page.windows[last].replace("T", " ")],
+  [names.length.toLocaleString("en"), names.length === 1 ? " segment" : " segments"]];
+if (page.rules.length) lead.push([page.rules.length, page.rules.length === 1 ? " rule" : " rules"]);
+for (const [count, ...words] of lead) {
+  const item = html(element("lead"), "li", "");
+  html(item, "strong", count);
+  words.forEach((word, i) => html(item, "span", word, i % 2 ? { className: "time" } : {}));
+}
+const notes = ["Certified bounds are proven to contain the metric of the evaluated rows. Without a band of certified bounds, the value is exact.",
+  "Drag over the chart to show a shorter time range. With the keyboard, focus the chart and use the arrow keys."];
+if (page.confidence) notes.splice(1, 0, `The confidence interval (${page.confidence}) estimates the metric for all rows of which these are a random sample. Values are rounded to a small part of its width.`);
 if (page.rules.length) notes.push("A rule is breached in a window if a check at the end of the window finds a breach. Breached windows are shaded.");
 if (page.scored) notes.push("Rows without labels are light.");
-if (page.dropped) notes.push("Dropped rows are light: they have a null or NaN where a value is needed, such as a missing label.");
-if (page.drift) notes.push(`PSI compares the distribution of ${page.drift.name} with ${page.reference}. Below 0.1 counts as stable, above 0.25 as shifted; rows that have not shifted lie near the dotted line by chance.`);
+if (page.dropped) notes.push("Dropped rows are light: they have a null or NaN in a required column, such as a missing label.");
+if (page.drift) notes.push(`PSI compares the distribution of ${page.drift.name} with ${page.reference}. Below 0.1 counts as stable, above 0.25 as shifted. Without drift, sampling alone gives values near the dotted line.`);
 for (const note of notes) html(element("notes"), "li", note);
 element("breaches").hidden = !page.rules.length;
 let width = 0;

@@ -1,7 +1,8 @@
 """The page of a history: one chart of any metric, segment, and time range, drawn by a script from data in the page.
 
 Values are rounded to at most a fortieth of the width of their interval, and compressed. Three years of days and 200
-segments take 0.5 MB per metric with its bounds and interval.
+segments take 0.5 MB per metric with its bounds and interval. The script draws the chart itself: with Vega, a page of a
+month would have 1.2 MB instead of 40 kB, and open three times slower.
 """
 
 from __future__ import annotations
@@ -17,13 +18,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.frame import LIMITS, VALUE
-from streammetrics.html.document import document, embedded, resource
-from streammetrics.version import __version__
+from streammetrics.html.document import created, document, embedded, resource
 
 ALL_ROWS = "All rows"
 COLUMNS = (*VALUE, *LIMITS)
-LEVELS = 20  # of rounded values within an interval
-SPREAD = 1000  # levels of values without one, between the lowest and the highest
+LEVELS = 20  # number of rounded values within an interval
+SPREAD = 1000  # number of rounded values without interval, between the lowest and the highest
 DIGITS = 12  # at most
 LARGEST = 2**29  # of an integer of the page
 
@@ -35,7 +35,7 @@ class Measure:
     Attributes:
         name: Its name.
         values: `COLUMNS` of each segment and window, NaN if missing: shape (5, segments, windows).
-        what: Description in a sentence.
+        what: Description in one sentence.
     """
 
     name: str
@@ -135,7 +135,7 @@ def history_page(course: Course, title: str) -> str:
     """The page."""
     style = resource("page.css") + resource("history.css")
     data = embedded(_content(course))
-    return document("history", title, style, resource("history.js"), data=data, version=__version__)
+    return document("history", title, style, resource("history.js"), data=data, created=created())
 
 
 def _content(course: Course) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from streammetrics.html.differences import differences
+from streammetrics.html.cards import VOLUME
+from streammetrics.html.differences import differences, sides
 from streammetrics.html.sections import scrolled
 from streammetrics.markup import markup
 from streammetrics.statistics.paired import pairs_kept
@@ -28,15 +29,20 @@ def compared_models(total: Report) -> str:
     tables = "".join(_pair(total, *pair, confidence) for pair in pairs[:MOST])
     if not tables:
         return ""
+    omitted = f" Only the first {MOST} of {len(pairs)} pairs are listed." if len(pairs) > MOST else ""
     return (
         f"<p>Differences of models on the same rows, with paired {confidence * 100:g}% confidence intervals. A model "
-        f"is called better only if the interval, widened by the certified bounds, excludes 0.</p>{tables}"
+        f"is called better only if the interval, widened by the certified bounds, excludes 0.{omitted}</p>{tables}"
     )
 
 
 def _pair(total: Report, a: str, b: str, confidence: float) -> str:
-    frame = total.compare(a, b, confidence=confidence).frame.filter(pl.col("ci_lower").is_not_null())
+    compared = total.compare(a, b, confidence=confidence)
+    every, heading = compared.frame, f'<h3 class="over">{markup(b)} compared with {markup(a)}</h3>'
+    frame = every.filter(pl.col("ci_lower").is_not_null())
     if frame.is_empty():
-        return ""
+        return f"{heading}<p>{markup(compared.note)}</p>" if compared.note else ""
+    omitted = [name for name in every["metric"].unique(maintain_order=True) if name not in (*VOLUME, *frame["metric"])]
+    note = f"<p>Without a paired interval: {markup(', '.join(omitted))}.</p>" if omitted else ""
     shown = scrolled(differences(frame, a, b, f"Differences of {b} from {a}"), f"differences of {b} from {a}")
-    return f'<h3 class="over">{markup(b)} compared with {markup(a)}</h3>{shown}'
+    return f"{heading}<p>{sides(frame, (a, b))}.</p>{note}{shown}"

@@ -8,7 +8,7 @@ import polars as pl
 
 from streammetrics.html.cards import prose
 from streammetrics.html.sections import filtered
-from streammetrics.html.tables import groups_table, metrics_table, of_all_labels
+from streammetrics.html.tables import CERTIFIED, groups_table, metrics_table, of_all_labels
 from streammetrics.text import only_threshold
 
 if TYPE_CHECKING:
@@ -47,10 +47,17 @@ def groups(report: Report) -> str:
 
 
 def _below(report: Report) -> str:
-    """What stands below the values of a table."""
+    """The explanation of the text below each value of a table."""
     if report.confidence:
-        return "Below each value: its confidence interval, or its certified bounds (±) if it has none."
-    return "Below each value: its certified bounds (±). Values without bounds are exact."
+        below = f"Below each value: its confidence interval, or its certified bounds ({CERTIFIED}) if it has none."
+        return below + _one_sided(report)
+    return f"Below each value: its certified bounds ({CERTIFIED}). Values without bounds are exact."
+
+
+def _one_sided(report: Report) -> str:
+    """The explanation of a question mark in intervals, if there is one."""
+    ends = report.frame.select(pl.col("ci_lower", "ci_upper").is_null())
+    return " ?: the rows do not suffice for this endpoint." if (ends["ci_lower"] != ends["ci_upper"]).any() else ""
 
 
 def _bounded(report: Report) -> str:
@@ -63,8 +70,8 @@ def _bounded(report: Report) -> str:
     if report.confidence:
         points.append(
             f"<b>Confidence interval</b>: sampling uncertainty of the value, at a {report.confidence * 100:g}% "
-            "confidence level. Metrics without a valid method have none."
+            f"confidence level. Metrics without a valid method have none.{_one_sided(report)}"
         )
     points += only_threshold(report.frame)
-    points.append("<b>–</b>: the value is undefined, and the note says why.")
+    points.append("<b>–</b>: the value is undefined. The note gives the reason.")
     return "".join(f"<li>{point}</li>" for point in points)

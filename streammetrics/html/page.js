@@ -1,6 +1,7 @@
 "use strict";
 const AT_ONCE = 200; // rows; of more, those in sight are in the document
 const PROSE = 34; // characters from which a text can be wrapped, as in tables.py
+const FEW = 8; // rows that need no filter
 const AROUND = 40; // rows before and after those in sight
 
 for (const table of document.querySelectorAll("table.sortable")) {
@@ -63,12 +64,18 @@ for (const table of document.querySelectorAll("table.sortable")) {
   }
   if (field) {
     field.addEventListener("input", filter);
-    box.previousElementSibling.hidden = false;
+    box.previousElementSibling.hidden = rows.length < FEW;
   }
   filter();
   box.addEventListener("scroll", () => draw());
   window.addEventListener("beforeprint", () => draw(true));
   window.addEventListener("afterprint", redraw);
+}
+
+// The specification is on paper too.
+for (const folded of document.querySelectorAll("details:not([open])")) {
+  window.addEventListener("beforeprint", () => (folded.open = true));
+  window.addEventListener("afterprint", () => (folded.open = false));
 }
 
 // A cell as [text, number, text below, whether it is a head], as those that are not in the document are written.
@@ -83,7 +90,7 @@ function build(cells) {
   for (const [text, number, below, head] of cells) {
     const cell = document.createElement(head ? "th" : "td");
     if (head) cell.scope = "row";
-    else if (text.length > PROSE) cell.className = "prose";
+    if (text.length > PROSE) cell.className = "prose";
     if (number !== null) cell.dataset.v = number;
     cell.textContent = text;
     if (below) cell.append(Object.assign(document.createElement("small"), { textContent: below }));

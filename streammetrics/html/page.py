@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
-from streammetrics.charts import Picture
 from streammetrics.html import pictures
 from streammetrics.html.cards import cards
 from streammetrics.html.decision import at_thresholds, best_thresholds, highest_scores
 from streammetrics.html.evaluated import evaluated
 from streammetrics.html.failures import failures
 from streammetrics.html.fairness import criteria, metrics_of
-from streammetrics.html.figures import figures
 from streammetrics.html.models import compared_models
 from streammetrics.html.numbers import groups, labels, numbers
 from streammetrics.html.sections import Section, page_of
@@ -21,7 +20,7 @@ from streammetrics.rows.roles import MODEL
 if TYPE_CHECKING:
     from streammetrics.report.report import Report
 
-Draw = Callable[[str, Iterable[Callable[[], Picture]]], str]
+Draw = Callable[[str, Iterable[pictures.Maker]], str]
 
 
 def page(
@@ -37,11 +36,7 @@ def page(
     arguments, see `Report.save_html`.
     """
     total = of_all_rows(report)
-
-    def draw(name: str, makers: Iterable[Callable[[], Picture]]) -> str:
-        return figures(pictures.drawable(makers), name, interactive)
-
-    sections = _sections(report, total, fairness, draw)
+    sections = _sections(report, total, fairness, partial(pictures.figures, interactive=interactive))
     return page_of(title, evaluated(report, total, source), sections, interactive)
 
 
@@ -67,5 +62,5 @@ def _sections(report: Report, total: Report, over: str | None, draw: Draw) -> It
     yield Section("decision", "Decisions", decided)
     yield Section("segments", "Segments", draw("segment", pictures.segments(report, total)))
     yield Section("time", "Over time", draw("time", pictures.over_time(report, total)))
-    yield Section("groups", "Groups", "" if report.by == total.by else groups(report))
+    yield Section("groups", "Groups", "" if report.by == total.by or report.frame.is_empty() else groups(report))
     yield Section("all", "All numbers", numbers(total))

@@ -1,18 +1,23 @@
-"""Charts of a page, by question."""
+"""Charts of a page, by question: as SVG, or as data for a script."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from streammetrics import charts
-from streammetrics.charts import Picture
-from streammetrics.charts.series import Drawn
+from streammetrics.charts import Picture, as_svg, for_page
+from streammetrics.charts.series import WHICH, Drawn
 from streammetrics.errors import MetricError, ReportError
+from streammetrics.html.cards import VOLUME
+from streammetrics.html.document import embedded
+from streammetrics.markup import markup
 from streammetrics.metrics import Metric
+from streammetrics.rows.roles import MODEL
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report
@@ -20,10 +25,35 @@ if TYPE_CHECKING:
 Maker = Callable[[], Picture]
 
 MATRICES = 6
+BANDS = 3  # in one chart
+DROPPED = "dropped_rate"
 CELLS = ("actual", "predicted", "count", "tp", "fp", "fn", "tn")
 
 
-def drawable(makers: Iterable[Maker]) -> Iterator[Picture]:
+def figures(name: str, makers: Iterable[Maker], interactive: bool) -> str:
+    """Return charts side by side, with numbered identities; empty without charts."""
+    drawn = "\n".join(figure(picture, f"{name}{i}", interactive) for i, picture in enumerate(_drawable(makers)))
+    return f'<div class="charts">{drawn}</div>' if drawn else ""
+
+
+def figure(picture: Picture, identity: str, interactive: bool) -> str:
+    """Return a chart with its title and its caption."""
+    subtitle = f'<p class="sub">{markup(picture.subtitle)}</p>' if picture.subtitle else ""
+    drawn = _script(picture) if interactive else as_svg(picture, identity)
+    return (
+        f"<figure><figcaption><h3>{markup(picture.title)}</h3>{subtitle}</figcaption>{drawn}"
+        f'<p class="how">{markup(picture.caption)}</p></figure>'
+    )
+
+
+def _script(picture: Picture) -> str:
+    """An element for the chart, and the chart as JSON that cannot end its element."""
+    named = f'role="img" aria-label="{markup(picture.title)}"'
+    content = embedded(for_page(picture, explore=True))
+    return f'<div class="vega" {named}></div><script type="application/json">{content}</script>'
+
+
+def _drawable(makers: Iterable[Maker]) -> Iterator[Picture]:
     """Charts of the available statistics that are not empty."""
     for make in makers:
         try:
@@ -35,16 +65,33 @@ def drawable(makers: Iterable[Maker]) -> Iterator[Picture]:
 
 
 def curves(total: Drawn) -> Iterator[Maker]:
-    """Return charts of ranking and errors, and distributions per model on a common axis, and per label."""
+    """Return charts of ranking and errors, and distributions per model or report on a common axis, and per label."""
     yield from (partial(chart, total) for chart in (charts.roc, charts.pr, charts.error_cdf, charts.rec))
-    yield from (partial(charts.scores, total, **model, **label) for model in _models(total) for label in _labels(total))
+    sides = [model | report for model in _models(total) for report in _reports(total)]
+    yield from (partial(charts.scores, total, **side, **label) for side in sides for label in _labels(total))
     yield from (partial(charts.errors, total, **model) for model in _models(total))
     yield from (partial(chart, total) for chart in (charts.gain, charts.lift, charts.det))
 
 
 def calibration(total: Drawn) -> Iterator[Maker]:
     """Return the charts of calibration."""
-    yield from (partial(chart, total) for chart in (charts.calibration, charts.quantile_calibration))
+    yield from (partial(chart, total) for chart in (_equal_width, charts.quantile_calibration))
+
+
+def _equal_width(total: Drawn) -> Picture:
+    """The chart in bins of equal width, unless each series has only one, and bins of equal size show more."""
+    picture = charts.calibration(total)
+    try:
+        finer = charts.quantile_calibration(total)
+    except (MetricError, ReportError):
+        return picture
+    if _dots(picture) <= len(picture.series) < _dots(finer):
+        raise ReportError("All rows are in one bin.")
+    return picture
+
+
+def _dots(picture: Picture) -> int:
+    return sum(layer.frame.height for layer in picture.layers if layer.kind == "dot")
 
 
 def matrices(total: Report) -> Iterator[Maker]:
@@ -74,22 +121,57 @@ def over_time(report: Report, total: Report) -> Iterator[Maker]:
         return
     for window in charts.window_of(report):
         yield partial(charts.over_time, report, metric, window, by=[])
-        yield from (partial(charts.over_time, report, metric, window, by=c) for c in _segments(report) if c != "model")
+        for column in _segments(report):
+            if column != MODEL:
+                yield from _small_multiples(partial(charts.over_time, report, metric, window, by=column))
+
+
+def _small_multiples(make: Maker) -> Iterator[Maker]:
+    """A chart, or one chart per series with the same axes if the bands of many would hide each other."""
+    for together in _drawable([make]):
+        if len(together.series) > BANDS:
+            yield from (partial(_alone, together, name) for name in together.series)
+        else:
+            yield partial(replace, together)
+
+
+def _alone(picture: Picture, name: str) -> Picture:
+    layers = [replace(layer, frame=layer.frame.filter(series=name)) for layer in picture.layers]
+    return replace(picture, title=f"{picture.title}: {name}", layers=layers, series=(name,), legend="")
 
 
 def headline(total: Report) -> Metric | None:
-    """Return the first metric with a preferred direction, of all labels, at one threshold."""
-    frame = total.frame
+    """Return the first metric with a preferred direction, of all labels, at one threshold.
+
+    Without one, the first that is not a count. The share of dropped rows is skipped if no rows are dropped.
+    """
+    found, frame = [], total.frame
     for metric in total.metrics:
         rows = frame.filter(pl.col("metric") == metric.name, pl.col("value").is_not_null())
         alone = rows.height == (rows.select(total.by).n_unique() if total.by else 1)
-        if metric.better is not None and rows.height and alone:
-            return metric
-    return None
+        if rows.height and alone and metric.name not in VOLUME and not is_undropped(total, metric):
+            found.append(metric)
+    return next((metric for metric in found if metric.better is not None), found[0] if found else None)
+
+
+def is_undropped(report: Report, metric: Metric) -> bool:
+    """Whether a metric is the share of dropped rows of a report without any."""
+    return metric.name == DROPPED and not report.rows(metric)["value"].sum()
 
 
 def _models(total: Drawn) -> list[dict[str, Any]]:
-    return total.state.keys.select("model").unique(maintain_order=True).to_dicts() if "model" in total.by else [{}]
+    return total.state.keys.select(MODEL).unique(maintain_order=True).to_dicts() if MODEL in total.by else [{}]
+
+
+def _reports(total: Drawn) -> list[dict[str, Any]]:
+    """Several reports, if they have two classes of rows, whose histograms would hide each other in one chart."""
+    if not isinstance(total, charts.Together):
+        return [{}]
+    try:
+        is_crowded = "negatives" in total.curve("scores").columns
+    except MetricError:
+        return [{}]
+    return [{WHICH: name} for name in total.reports] if is_crowded else [{}]
 
 
 def _labels(total: Drawn) -> list[dict[str, Any]]:
@@ -100,4 +182,4 @@ def _labels(total: Drawn) -> list[dict[str, Any]]:
 
 def _segments(report: Report) -> list[str]:
     windows = charts.window_of(report)
-    return [c for c in report.by if c not in windows]
+    return sorted((c for c in report.by if c not in windows), key=lambda c: c != MODEL)  # whose chart is low

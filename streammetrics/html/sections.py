@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from streammetrics import charts
-from streammetrics.html.document import document, resource
+from streammetrics.html.document import created, document, resource
 from streammetrics.markup import markup
-from streammetrics.version import __version__
 
 
 @dataclass(frozen=True)
@@ -53,8 +51,8 @@ def page_of(title: str, facts: str, sections: Iterable[Section], interactive: bo
 
 def lead(facts: Iterable[tuple[str, str]]) -> str:
     """Return facts as HTML by their names, followed by the time of the page."""
-    created = "Page created", f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC by streammetrics {__version__}"
-    shown = "".join(f"<div><dt>{markup(name)}</dt><dd>{fact}</dd></div>" for name, fact in (*facts, created))
+    facts = (*facts, ("Page created", created()))
+    shown = "".join(f"<div><dt>{markup(name)}</dt><dd>{fact}</dd></div>" for name, fact in facts)
     return f'<dl class="lead">{shown}</dl>'
 
 
@@ -66,6 +64,6 @@ def scrolled(made: str, what: str) -> str:
 def filtered(made: str, what: str) -> str:
     """Return a table in a box, with a field that filters its rows."""
     return (
-        f'<div class="filter" hidden><label for="f-{what}">Show {what} with</label> <input id="f-{what}" type="search" '
+        f'<div class="filter" hidden><label for="f-{what}">Filter {what}</label> <input id="f-{what}" type="search" '
         f'autocomplete="off"> <output for="f-{what}" aria-live="polite"></output></div>{scrolled(made, what)}'
     )

@@ -10,15 +10,17 @@ import polars as pl
 
 from streammetrics import text
 from streammetrics.decimals import alike, bound, bounds, interval, typical_of, without_bounds
-from streammetrics.frame import ESTIMATE, KEPT
+from streammetrics.frame import KEPT, of_labels_once, told_apart
 from streammetrics.html.document import embedded
 from streammetrics.markup import markup
 from streammetrics.text import escaped
 
 Row = dict[str, Any]
 
-WIDE = 12  # columns that fit a printed page
-OPTIONAL = ("interval", "note", "what it is")  # columns
+WIDE = 12  # columns that fit a printed page, as in page.css
+LARGEST = 1e300
+OPTIONAL = ("interval", "better", "note", "what it is")  # columns
+CERTIFIED = "± or “certified”"  # marks of bounds below a value
 PROSE = 34  # characters from which a text can be wrapped
 
 
@@ -32,17 +34,22 @@ class Cell:
     head: bool = False
 
     @property
+    def order(self) -> float | None:
+        """The number as scripts read it, in JSON, which has no infinity."""
+        return None if self.number is None else float(f"{max(-LARGEST, min(self.number, LARGEST)):.10g}")
+
+    @property
     def html(self) -> str:
         """The cell as HTML; heads of rows are headers."""
         tag = 'th scope="row"' if self.head else "td"
-        number = "" if self.number is None else f' data-v="{self.number:.10g}"'
-        number += ' class="prose"' if len(self.text) > PROSE and not self.head else ""
+        number = "" if self.number is None else f' data-v="{self.order:.10g}"'
+        number += ' class="prose"' if len(self.text) > PROSE else ""
         small = f"<small>{markup(self.below)}</small>" if self.below else ""
         return f"<{tag}{number}>{markup(self.text)}{small}</{tag.split()[0]}>"
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Cell]], caption: str, sortable: bool = False) -> str:
-    """A table with a caption, without empty `OPTIONAL` columns; headers are buttons if the table can be sorted."""
+    """A table with a caption, without empty `OPTIONAL` columns. If it can be sorted, headers are buttons."""
     whole = list(rows)
     shown = [i for i, name in enumerate(header) if name not in OPTIONAL or any(row[i].text for row in whole)]
     names, listed = [markup(header[i]) for i in shown], [[row[i] for i in shown] for row in whole]
@@ -55,32 +62,28 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Cell]], caption: str, s
     return (
         f"<table{kind}><caption>{markup(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         + (_later(later) if later else "")
+        + (f'<p class="printed">Printed: the first {WIDE} of {len(shown)} columns.</p>' if len(shown) > WIDE else "")
     )
 
 
 def _later(rows: Sequence[Sequence[Cell]]) -> str:
-    """Rows that a script shows in the table when visible, as JSON that cannot end its element."""
-    cells = [
-        [
-            [escaped(c.text), None if c.number is None else float(f"{c.number:.10g}"), escaped(c.below), c.head]
-            for c in row
-        ]
-        for row in rows
-    ]
+    """Rows that a script adds to the table when they become visible, as JSON that cannot end its element."""
+    cells = [[[escaped(c.text), c.order, escaped(c.below), c.head] for c in row] for row in rows]
     return (
         f'<script type="application/json">{embedded(cells)}</script>'
         f"<noscript><p>{len(rows):,} more rows need scripts.</p></noscript>"
     )
 
 
-AT_ONCE = 200  # rows in the document; of more, a script shows the visible ones
+AT_ONCE = 200  # rows in the document; a script shows further ones when visible
 SORT = ' aria-sort="none"'
 
 
 def metrics_table(frame: pl.DataFrame, meaning: dict[str, str], caption: str, sortable: bool = False) -> str:
     """Return one row per metric, with its keys, bounds, and description, if it has a meaning."""
+    frame = of_labels_once(frame)
     keys = told_apart(frame)
-    header = ["metric", *keys, "value", "certified bounds", *OPTIONAL]
+    header = ["metric", *keys, "value", "certified bounds", "interval", "note", "what it is"]
     found, of_metric = list(text.rows(frame)), dict[str, list[Row]]()
     for row in found:
         of_metric.setdefault(row["metric"], []).append(row)
@@ -102,13 +105,14 @@ def metrics_table(frame: pl.DataFrame, meaning: dict[str, str], caption: str, so
 
 def groups_table(frame: pl.DataFrame, by: Sequence[str], caption: str, sortable: bool = False) -> str:
     """Return one row per group and one column per metric, with bounds or interval below the value."""
+    frame = of_labels_once(frame)
     keys = [k for k in told_apart(frame) if k not in by]
-    columns: dict[str, list[Row]] = {}
+    columns, typical = dict[str, list[Row]](), typical_of(text.rows(frame))
     for row in text.rows(frame):
         columns.setdefault(text.named(row, keys), []).append(row)
     groups: dict[tuple[Any, ...], dict[str, Cell]] = {tuple(row[c] for c in by): {} for row in text.rows(frame)}
     for name, of_column in columns.items():
-        for row, value in zip(of_column, alike([*map(without_bounds, of_column)]), strict=True):
+        for row, value in zip(of_column, alike([*map(without_bounds, of_column)], typical), strict=True):
             groups[tuple(row[c] for c in by)][name] = Cell(value, row["value"], uncertainty(row))
     nothing = Cell("–")
     rows = [
@@ -123,12 +127,6 @@ def of_all_labels(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.filter(pl.col("label").is_null()).drop("label") if "label" in frame.columns else frame
 
 
-def told_apart(frame: pl.DataFrame) -> list[str]:
-    """Return the key columns that identify the rows of a metric."""
-    keys = [c for c in frame.columns if c not in ESTIMATE]
-    return [c for c in keys if frame[c].drop_nulls().n_unique() > 1]
-
-
 def key_cell(value: Any, head: bool = False) -> Cell:
     """A value of a key column."""
     number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
@@ -136,7 +134,17 @@ def key_cell(value: Any, head: bool = False) -> Cell:
 
 
 def uncertainty(row: Row) -> str:
-    """Return the confidence interval, else the certified bounds as ±; empty if exact."""
+    """Return the confidence interval, else the certified bounds."""
     if row.get("ci_lower") is not None or row.get("ci_upper") is not None:
         return interval(row["ci_lower"], row["ci_upper"])
-    return bound(row["value"], row["lower"], row["upper"]).replace("exact", "")
+    return certified(row["value"], row["lower"], row["upper"])
+
+
+def certified(value: float | None, lower: float | None, upper: float | None) -> str:
+    """Return certified bounds as text that cannot be mistaken for a confidence interval; empty if exact.
+
+    >>> certified(0.5, 0.4, 0.6), certified(0.4, 0.4, 0.6), certified(0.5, 0.5, 0.5)
+    ('± 0.1', 'certified 0.40 to 0.60', '')
+    """
+    shown = bound(value, lower, upper).replace("exact", "")
+    return f"certified {shown}" if " to " in shown else shown

@@ -41,14 +41,7 @@ class Columns:
         return tuple(name for name in self.roles.sources if name not in (*self.labels, *self.key))
 
     def require(self, taken: Collection[str]) -> None:
-        """Reject an invalid key or invalid labels.
-
-        Args:
-            taken: Reserved column names.
-
-        Raises:
-            SpecificationError: If the key or the labels are invalid.
-        """
+        """Reject an invalid key, invalid labels, and reserved names."""
         if not self.key or not all(isinstance(name, str) for name in self.key):
             raise SpecificationError(Argument("key"), f" must be one or more column names, got {self.key!r}.")
         if not self.labels:
@@ -64,12 +57,7 @@ class Columns:
             raise SpecificationError("Columns {!r} and {!r} differ only in case. Rename one.".format(*alike[0]))
 
     def read(self, batch: Any, columns: Sequence[str]) -> pl.DataFrame:
-        """Select and validate the key and some columns of a batch, because stored rows must not fail later.
-
-        Raises:
-            ColumnError: If a column is missing, or has an unsupported type.
-            DataError: If a column has invalid values, or a key is null or NaN.
-        """
+        """Select and validate the key and some columns of a batch, because stored rows must not fail later."""
         needed = list(dict.fromkeys([*self.key, *columns]))
         frame = to_frame(batch, needed)
         require_columns(needed, frame.columns)
@@ -77,7 +65,7 @@ class Columns:
             _reject_nulls(frame[name])
             _reject_inexact(frame[name])
         if far := suspects(read(frame, _within(self.roles, needed))):
-            raise DataError(too_large(far, "may overflow"))
+            raise too_large(far, "may overflow")
         whole = [name for name in needed if name in self._numbers and _is_whole(frame.schema[name])]
         return frame.select(needed).cast(dict.fromkeys(whole, pl.Float64()))
 
@@ -97,12 +85,7 @@ class Columns:
         return "the row with " + ", ".join(f"{name}={value!r}" for name, value in key.items())
 
     def days(self, scores: pl.DataFrame, window: str | None) -> pl.Series:
-        """Return the day of each score: its window, or the date of its window.
-
-        Raises:
-            SpecificationError: If the scores have no window, or several and the history does not name one.
-            DataError: If a window is null, before the first date of Python, or not before its last date.
-        """
+        """Return the day of each score: its window, or the date of its window."""
         known = _within(self.roles, scores.columns).by
         found = map(Reader(scores, self.roles).column, known)
         times = [column for column in found if isinstance(column.dtype, pl.Date | pl.Datetime)]
@@ -123,25 +106,16 @@ class Columns:
 
 def _within(roles: Roles, columns: Sequence[str]) -> Roles:
     """Return the roles that a batch with only these columns can fill."""
-
-    def known(names: Sequence[str]) -> bool:
-        return {*roles.roots(names)} <= {*columns}
-
-    def models(given: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-        return given if all(map(known, given.values())) else {}
-
-    def single(name: str | None) -> str | None:
-        return name if name is not None and known([name]) else None
-
+    there = {name for name in roles.names if {*roles.roots([name])} <= {*columns}}
     return replace(
         roles,
-        y_true=roles.y_true if known(roles.y_true) else (),
-        y_pred=models(roles.y_pred),
-        y_score=models(roles.y_score),
-        sample_weight=single(roles.sample_weight),
-        unit=single(roles.unit),
-        by=tuple(name for name in roles.by if known([name])),
-        inputs={role: name for role, name in roles.inputs.items() if known([name])},
+        y_true=roles.y_true if there.issuperset(roles.y_true) else (),
+        y_pred=roles.y_pred if all(map(there.issuperset, roles.y_pred.values())) else {},
+        y_score=roles.y_score if all(map(there.issuperset, roles.y_score.values())) else {},
+        sample_weight=roles.sample_weight if roles.sample_weight in there else None,
+        unit=roles.unit if roles.unit in there else None,
+        by=tuple(name for name in roles.by if name in there),
+        inputs={role: name for role, name in roles.inputs.items() if name in there},
     )
 
 

@@ -18,12 +18,8 @@ from streammetrics.rows.roles import Roles
 def evaluators(acc: Accumulator, kept: Sequence[Accumulator], columns: Collection[str]) -> list[Accumulator]:
     """Return the current accumulator and those of earlier versions that need fewer columns.
 
-    Waiting scores lack the columns of a model that was added after them.
-
-    Args:
-        acc: The current accumulator, used for every row that has its columns.
-        kept: The accumulators of all versions of the history, newest first.
-        columns: Names of all columns that rows can have.
+    Waiting scores lack the columns of a model that was added after them. ``kept`` has the accumulators of all versions
+    of the history, newest first, and ``columns`` all that rows can have.
     """
     found = [acc.empty()]
     if acc.roles.nulls == "drop":  # also drops rows that lack the columns of a model
@@ -47,11 +43,7 @@ def shares(rows: pl.LazyFrame, accs: Sequence[Accumulator]) -> Iterator[tuple[Ac
 
 
 def require_complete(rows: pl.DataFrame, acc: Accumulator, named: Callable[[pl.DataFrame, int], str]) -> None:
-    """Reject rows that lack a column of an accumulator because it was not required when they were added.
-
-    Raises:
-        DataError: If a row lacks a column.
-    """
+    """Reject rows that lack a column of an accumulator because it was not required when they were added."""
     for column in rows.select(_made(acc)) if acc.roles.nulls == "raise" else ():
         if column.null_count():
             raise DataError(

@@ -14,7 +14,6 @@ from streammetrics.accumulator import Accumulator
 from streammetrics.errors import Argument, SpecificationError
 from streammetrics.history.store import MetricStore, require_history
 from streammetrics.joining.columns import Columns
-from streammetrics.joining.coverage import coverage
 from streammetrics.joining.log import Log
 from streammetrics.joining.waiting import CORRECTION, LABEL, OWN, SCORE, newest
 from streammetrics.system.public import publish
@@ -151,7 +150,7 @@ class Joiner:
         Raises:
             StateError: If a table cannot be read.
         """
-        return coverage(self._log.waiting)
+        return self._log.waiting.coverage()
 
     def compact(self, *, vacuum: bool = True) -> None:
         """Merge the small files of the waiting rows. Once a day is enough.

@@ -17,7 +17,6 @@ from streammetrics.accumulator import Accumulator
 from streammetrics.errors import DataError, StateError
 from streammetrics.history.batches import Stretch
 from streammetrics.history.store import MetricStore
-from streammetrics.history.table import Table
 from streammetrics.joining.columns import Columns
 from streammetrics.joining.evaluation import evaluators, require_complete, shares
 from streammetrics.joining.pairs import Change, pairs
@@ -49,26 +48,21 @@ class Log:
     @property
     def waiting(self) -> Waiting:
         """The table of the waiting rows."""
-        history = Table(self.store.uri, self.store.storage_options)
-        return Waiting(history.beside(FOLDER), self.columns.key)
+        return Waiting(self.store._table.beside(FOLDER), self.columns.key)
 
     def add(self, rows: pl.DataFrame, kind: str) -> tuple[int, Change | None]:
-        """Add rows in one commit. Return the number of late rows, and the change that the others make.
+        """Add rows in one commit, if they can be evaluated after the join.
 
-        Raises:
-            StreamMetricsError: If rows cannot be evaluated after the join. No rows are added then.
+        Return the number of late rows, and the change that the others make.
         """
         self.store._require(self.acc)
-        return self.waiting.add(self.settle(), rows, kind, self._tried, self._days if kind == SCORE else None)
+        days_of = (lambda scores: self.columns.days(scores, self.store.window)) if kind == SCORE else None
+        return self.waiting.add(self.settle(), rows, kind, self._tried, days_of)
 
     def settle(self, tried: Change | None = None) -> Any:
         """Update the history up to the last commit of the log, and return that version of the log.
 
-        Args:
-            tried: The change of the last commit, if it is known.
-
-        Raises:
-            StateError: If the history is ahead of the log.
+        ``tried`` is the change of the last commit, if it is known.
         """
         while True:
             stored = self.store.offset(FOLDER) or 0  # read before the log, which can only be newer
@@ -100,9 +94,6 @@ class Log:
         if days(table, LABEL, CORRECTION).is_empty():
             return last_commit(table)
         return int(self.waiting.rows(table, LABEL, CORRECTION).select(pl.min(COMMIT)).collect().item()) - 1
-
-    def _days(self, scores: pl.DataFrame) -> pl.Series:
-        return self.columns.days(scores, self.store.window)
 
     def _tried(self, table: Any, rows: pl.DataFrame) -> Change:
         """Return the change that rows would make as the next commit of the log.

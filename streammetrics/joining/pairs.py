@@ -25,21 +25,12 @@ def pairs(scores: pl.LazyFrame, labels: pl.LazyFrame, key: Sequence[str], upto: 
 
 @dataclass(frozen=True)
 class Change:
-    """The change that a range of commits makes.
+    """The change that the commits after ``since``, up to ``upto``, make."""
 
-    Args:
-        new: Pairs that did not exist before.
-        corrected: Pairs whose label was different before.
-        waiting: Number of labels of the last commit that have no score.
-        duplicates: Number of labels of the last commit that are ignored, because their key already has a label.
-        since: The last commit before the range.
-        upto: The last commit of the range.
-    """
-
-    new: pl.DataFrame
-    corrected: pl.DataFrame
-    waiting: int
-    duplicates: int
+    new: pl.DataFrame  # pairs that did not exist before
+    corrected: pl.DataFrame  # pairs whose label was different before
+    waiting: int  # labels of the last commit that have no score
+    duplicates: int  # labels of the last commit that are ignored, because their key already has a label
     since: int
     upto: int
 
@@ -49,13 +40,7 @@ class Change:
     ) -> Change:
         """Return the change from one commit to another, from all scores and labels of the affected keys.
 
-        Args:
-            scores: Scores of the log.
-            labels: Labels and corrections of the log, with the columns of labels only.
-            key: The columns that scores and labels share.
-            truth: The other columns of labels.
-            since: The last commit before the range.
-            upto: The last commit of the range.
+        ``truth`` are the columns of labels without the key.
         """
         before, after = (pairs(scores.lazy(), labels.lazy(), key, commit).collect() for commit in (since, upto))
         both = after.join(before.select(*key, *truth), on=key, suffix=" before")

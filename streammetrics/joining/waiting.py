@@ -51,21 +51,10 @@ class Waiting:
         tried: Callable[[Any, pl.DataFrame], T],
         days_of: Callable[[pl.DataFrame], pl.Series] | None = None,
     ) -> tuple[int, T | None]:
-        """Add rows in one commit. Rows of expired days are dropped.
+        """Add rows in one commit, except those of expired days. Return how many these are, and what ``tried`` returns.
 
-        Args:
-            opened: The version of the table that was just opened, or None without a table.
-            rows: The rows, with the columns to store.
-            kind: Kind of the rows.
-            tried: A function of a version of the table and the rows in their stored types. If it raises, nothing is
-                added.
-            days_of: Returns the days of scores, from the rows in their stored types. Labels get the newest day.
-
-        Returns:
-            The number of dropped rows, and the result of ``tried``, or None if all rows were dropped.
-
-        Raises:
-            ColumnError: If a column has another type than before, or a type that Delta Lake cannot store.
+        ``tried`` gets a version of the table and the rows in their stored types. If it raises, nothing is added; if all
+        rows are of expired days, it is not called. ``days_of`` returns the days of scores; labels get the newest day.
         """
         if opened is None:
             self.table.create(pl.DataFrame(schema=OWN).to_arrow().schema, {}, parts=[KIND, DAY])
@@ -127,6 +116,30 @@ class Waiting:
             self._write(table, rows, mode="overwrite", predicate=where, said=said)
 
         self.table.commit(leave, settled)
+
+    def coverage(self) -> pl.DataFrame:
+        """Return how many scores of each day have labels, with the columns that `Joiner.coverage` lists."""
+        table = self.table.find()
+        if table is None:
+            counts = pl.DataFrame(schema={DAY: pl.Date, **dict.fromkeys((*COUNTS, EXPIRED), pl.Int64)})
+        else:
+            with self.table.reading():
+                scores, labels = self.rows(table, SCORE), self.rows(table, LABEL, CORRECTION)
+                alone = labels.join(scores, on=self.key, how="anti")
+                now = counted(scores, labels, alone, self.key).with_columns(pl.lit(0, pl.Int64).alias(EXPIRED))
+                past = self.rows(table, EXPIRED).select(pl.col("_of").alias(DAY), *COUNTS).collect()
+                gone = past.with_columns((pl.col(COUNTS[0]) - pl.col(COUNTS[1])).alias(EXPIRED))
+                counts = pl.concat([gone, now], how="vertical_relaxed").group_by(DAY).sum()
+        scored, labeled, unscored = (pl.col(name) for name in COUNTS)
+        return counts.sort(DAY).select(
+            day=DAY,
+            scores=scored,
+            labeled=labeled,
+            coverage=pl.when(scored > 0).then(labeled / scored),
+            waiting=scored - labeled - pl.col(EXPIRED),
+            expired=EXPIRED,
+            labels_without_score=unscored,
+        )
 
     def compact(self, vacuum: bool) -> None:
         """Merge small files, and delete files that have not been needed for a week."""
@@ -219,11 +232,7 @@ def _zones(table: Any) -> dict[str, str]:
 
 
 def _storable(rows: pl.DataFrame) -> pl.DataFrame:
-    """Cast categories to strings and times to microseconds.
-
-    Raises:
-        ColumnError: If a column is a time of day, a duration, or a 128-bit integer.
-    """
+    """Cast categories to strings and times to microseconds."""
     for name, kind in rows.schema.items():
         if kind in (pl.Time, pl.Duration, pl.Int128, pl.UInt128):
             raise ColumnError(f"Column {name!r} cannot be stored, because it is of type {kind}. Cast it to Int64.")
@@ -232,11 +241,7 @@ def _storable(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _as_stored(table: Any, rows: pl.DataFrame) -> pl.DataFrame:
-    """Return rows as `Waiting.rows` would return them, except for columns that are null in all rows.
-
-    Raises:
-        ColumnError: If a column has another type than before.
-    """
+    """Return rows as `Waiting.rows` would return them, except for columns that are null in all rows."""
     schema, zones = pl.Schema(table.schema()), _zones(table)
     made = []
     for column in rows:

@@ -11,7 +11,7 @@ from typing import Any, Final, ParamSpec, TypeVar, cast
 P = ParamSpec("P")
 T = TypeVar("T")
 
-COMPILED = ("compiled", "compiled_hash_tables", "compiled_classes", "compiled_pairs", "compiled_resolution")
+COMPILED = ("compiled", "compiled_bins", "compiled_classes", "compiled_pairs")
 LARGE = 262_144  # number of rows from which loading compiled code saves time
 log: Final = logging.getLogger("streammetrics")
 

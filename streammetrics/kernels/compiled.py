@@ -1,7 +1,6 @@
 """Kernels compiled by numba: the functions of ``numpy.py`` and ``errors.py`` as single loops that release the GIL.
 
-Docstrings of public functions only state the CPU time per row. For a description, see the numpy function of the same
-name. Loops are compiled once for each combination of argument types and cached on disk. Counts equal those of the numpy
+Loops are compiled once for each combination of argument types and cached on disk. Counts equal those of the numpy
 functions bit for bit, and sums agree within 1e-12.
 """
 
@@ -51,11 +50,7 @@ def extent(values: NDArray[np.number]) -> Extent:
     """0.2 ns."""
     if values.dtype != np.float64:
         return definition.extent(values)
-    return _extent_of_keys(*_extent(values.view(np.int64)))
-
-
-def _extent_of_keys(low: int, high: int) -> Extent:
-    ends = np.array([low, high])
+    ends = np.array(_extent(values.view(np.int64)))
     low, high = (ends ^ ((ends >> 63) & MAGNITUDE)).view(np.float64).tolist()
     return (low, high) if low == low and high == high else (np.nan, np.nan)
 
@@ -116,14 +111,13 @@ def count_outcomes(
 def sum_errors(
     actual: Floats,
     predicted: Floats,
-    group: Codes | None,
+    runs: Runs,
     groups: int,
     weight: Floats | None,
     families: tuple[str, ...] = (),
     power: float = 1.5,
 ) -> Floats:
     """2.5 ns. Families cost the same as in numpy."""
-    runs = Runs(np.array([0, len(actual)]), np.zeros(1, dtype=np.intp)) if group is None else Runs.of(group)
     reference, sums = np.zeros((groups, 2)), np.zeros((groups, errors.TERMS))
     _find_means(actual, predicted, weight, runs, reference)
     bits = errors.no_extremes(groups).T.copy().view(np.int64)
@@ -132,7 +126,7 @@ def sum_errors(
     extremes = (keys ^ ((keys >> 63) & MAGNITUDE)).view(np.float64)
     moments = errors.centred(reference.T, sums.T, extremes.T)
     means = moments[:, errors.MOMENTS.index("actual_mean")]
-    return np.hstack([moments, errors.sum_families(actual, predicted, group, weight, means, families, power)])
+    return np.hstack([moments, errors.sum_families(actual, predicted, runs, weight, means, families, power)])
 
 
 def fold_of(lattice: Lattice) -> np.int64 | None:
@@ -286,7 +280,7 @@ def _minus(a, b):
 
 
 @exact
-def sum_losses(label, score, weight, runs, out):
+def sum_losses(label: Labels, score: Floats, weight: Floats | None, runs: Runs, out: Floats) -> None:
     """1.7 ns."""
     for run in range(len(runs.groups)):
         cells, last = out[runs.groups[run]], runs.starts[run + 1]
@@ -317,7 +311,9 @@ def _sum_losses_of_block(label, score, weight, out):
 
 
 @exact
-def sum_calibration(label, score, edges, weight, runs, out):
+def sum_calibration(
+    label: Labels, score: Floats, edges: Floats, weight: Floats | None, runs: Runs, out: Floats
+) -> None:
     """2 ns."""
     bins = len(edges) - 1
     sums = np.zeros((LANES, bins, 2, 3))

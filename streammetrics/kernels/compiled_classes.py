@@ -1,9 +1,8 @@
 """Kernels for rows with a score per class, compiled: the functions of ``classes.py``.
 
-Docstrings of public functions only state the CPU time per row and class. For a description, see the numpy function of
-the same name. Each loop processes the scores of one class and updates an array with one entry per row, so that one
-compiled loop works for any number of classes. Rows are processed in pieces: short enough that these arrays fit into the
-cache, and long enough that other threads rarely wait for the GIL.
+Each loop processes the scores of one class and updates an array with one entry per row, so that one compiled loop works
+for any number of classes. Rows are processed in pieces: short enough that these arrays fit into the cache, and long
+enough that other threads rarely wait for the GIL.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Kernels for pairs of models, compiled: the functions of ``pairs.py``.
-
-Docstrings of public functions only state the CPU time per row. For a description, see the numpy function of the same
-name.
-"""
+"""Kernels for pairs of models, compiled: the functions of ``pairs.py``."""
 
 from __future__ import annotations
 
@@ -52,7 +48,9 @@ def _count_pairs(label, one, other, weight, runs, out):
 
 
 @exact
-def sum_loss_differences(label, one, other, weight, runs, out):
+def sum_loss_differences(
+    label: Labels, one: Floats, other: Floats, weight: Floats | None, runs: Runs, out: Floats
+) -> None:
     """2 ns."""
     for run in range(len(runs.groups)):
         cells, last = out[runs.groups[run]], runs.starts[run + 1]
@@ -85,7 +83,9 @@ def _clipped(score):
 
 
 @exact
-def sum_error_differences(actual, one, other, weight, runs, out):
+def sum_error_differences(
+    actual: Floats, one: Floats, other: Floats, weight: Floats | None, runs: Runs, out: Floats
+) -> None:
     """1.5 ns."""
     for run in range(len(runs.groups)):
         cells, last = out[runs.groups[run]], runs.starts[run + 1]

@@ -29,24 +29,15 @@ ONE = 2 * ONE_HALF
 
 @dataclass(frozen=True)
 class Lattice:
-    """Bins of float64 values.
-
-    Args:
-        domain: ``"real"`` for any value except NaN, ``"probability"`` for values in [0, 1]. Probabilities are mirrored
-            at 0.5, so that bins are as narrow near 1 as near 0.
-        atoms: Values that always have their own bin.
+    """Bins of float64 values: any except NaN, or probabilities, which are mirrored at 0.5 so that bins are as narrow
+    near 1 as near 0.
     """
 
     domain: Domain
     atoms: tuple[float, ...] = ()
 
     def keys(self, values: Values) -> Keys:
-        """Ordered integers of values.
-
-        >>> Lattice("real").keys(np.array([-1.0, -0.0, 0.0, 5e-324]))
-        array([-4607182418800017409,                    0,                    0,
-                                 1])
-        """
+        """Ordered integers of values."""
         if self.domain == "real":
             bits = (values + 0.0).view(np.int64)  # adding 0.0 turns -0.0 into 0.0
             return bits ^ ((bits >> 63) & MAGNITUDE)
@@ -61,12 +52,7 @@ class Lattice:
         return bits
 
     def values(self, keys: Keys) -> Values:
-        """Values of keys that correspond to a float64.
-
-        >>> lattice = Lattice("probability")
-        >>> lattice.values(lattice.keys(np.array([0.0, 0.3, 1 - 2**-53, 1.0])))
-        array([0. , 0.3, 1. , 1. ])
-        """
+        """Values of keys that correspond to a float64."""
         if self.domain == "real":
             values: Values = (keys ^ ((keys >> 63) & MAGNITUDE)).view(np.float64)
             return values
@@ -78,7 +64,7 @@ class Lattice:
 
         Above 0.5, not every key corresponds to a float64, so the rounded value can be one float outside of the bin.
         """
-        edge = np.maximum(bins << shifts, self._first)
+        edge = np.maximum(bins << shifts, self.atom_keys[0])
         values = self.values(edge)
         outside = self.keys(values) < edge
         values[outside] = np.nextafter(values[outside], np.inf)
@@ -86,7 +72,7 @@ class Lattice:
 
     def highest(self, bins: Keys, shifts: NDArray[np.integer]) -> Values:
         """Largest float64 in each bin."""
-        edge = np.minimum(((bins + 1) << shifts) - 1, self._last)
+        edge = np.minimum(((bins + 1) << shifts) - 1, self.atom_keys[-1])
         values = self.values(edge)
         outside = self.keys(values) > edge
         values[outside] = np.nextafter(values[outside], -np.inf)
@@ -97,7 +83,7 @@ class Lattice:
         in_range = shifts <= MAX_SHIFT
         shifts = np.where(in_range, shifts, 0).astype(np.int64)
         low, high = bins << shifts, ((bins + 1) << shifts) - 1
-        on_line = (low >> shifts == bins) & (low <= self._last) & (high >= self._first)
+        on_line = (low >> shifts == bins) & (low <= self.atom_keys[-1]) & (high >= self.atom_keys[0])
         found: NDArray[np.bool_] = in_range & on_line & ~self.span_atoms(bins, shifts)
         return found
 
@@ -113,12 +99,7 @@ class Lattice:
         return spanning & (shifts > 0)
 
     def limit_shifts(self, keys: Keys, shifts: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Limit the shifts of keys so that no bin contains an atom and other values.
-
-        >>> lattice = Lattice("probability")
-        >>> lattice.limit_shifts(np.array([0, 5, 2**60]), np.array([40]))
-        array([ 0,  2, 40])
-        """
+        """Limit the shifts of keys so that no bin contains an atom and other values."""
         limited = np.array(np.broadcast_to(shifts, keys.shape), dtype=np.int64)
         near = np.flatnonzero(self.span_atoms(keys >> limited, limited))
         limited[near] = np.minimum(limited[near], np.maximum(self._levels_to_atom(keys[near]) - 1, 0))
@@ -147,21 +128,9 @@ class Lattice:
         ends = (0.0, 1.0) if self.domain == "probability" else (-np.inf, 0.0, np.inf)
         return np.unique(self.keys(np.array([*ends, *self.atoms], dtype=np.float64)))
 
-    @property
-    def _first(self) -> int:
-        return int(self.atom_keys[0])
-
-    @property
-    def _last(self) -> int:
-        return int(self.atom_keys[-1])
-
 
 def bit_length(keys: Keys) -> NDArray[np.int64]:
-    """Number of bits up to the highest set bit of each integer, read as unsigned.
-
-    >>> bit_length(np.array([0, 1, 255, 2**53 - 1, -1]))
-    array([ 0,  1,  8, 53, 64])
-    """
+    """Number of bits up to the highest set bit of each integer, read as unsigned."""
     bits = keys.view(np.uint64)
     bits = bits & ~(bits >> np.uint64(1))  # clears a bit, so that the float is not rounded up
     return np.frexp(bits.astype(np.float64))[1].astype(np.int64)

@@ -29,11 +29,6 @@ def interleave(one: Floats, other: Floats, lattice: Lattice, out: Keys) -> None:
     """Write a joint key for each pair of values, with interleaved bits (Morton 1966); 20 ns.
 
     Pairs whose keys have the same prefix lie in one rectangle of the plane, so bins of keys are cells of the plane.
-
-    >>> keys, line = np.empty(2, dtype=np.int64), Lattice("probability")
-    >>> interleave(np.array([0.0, 0.25]), np.array([0.5, 0.75]), line, keys)
-    >>> [line.values(side << DROPPED).tolist() for side in sides(keys)]
-    [[0.0, 0.25], [0.5, 0.75]]
     """
     for block in blocks(len(one)):
         own = out[block]

@@ -16,14 +16,13 @@ NOT_SMOOTH = "not a smooth function if classes are equally large"
 
 @metric(range=(-1, 1), better="high", aliases=("matthews_corrcoef", "phi", "phi_coefficient"))
 def mcc(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
-    """Matthews correlation coefficient: Pearson's correlation of true and predicted class.
+    """Matthews correlation coefficient: Pearson's correlation of true and predicted class (Matthews 1975).
 
-    Null if a class or a predicted class does not occur (scikit-learn returns 0).
+    1 for perfect predictions, 0 for predictions independent of the labels, -1 if every prediction is wrong. Null if a
+    class or a predicted class does not occur; scikit-learn's ``matthews_corrcoef`` then returns 0.
 
-    >>> mcc(6, 1, 2, 3)
-    0.47809144373375745
-    >>> mcc(3, 1, 0, 0) is None
-    True
+    >>> mcc(6, 1, 2, 3), mcc(3, 1, 0, 0)
+    (0.47809144373375745, None)
     """
 
     def formula(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
@@ -36,16 +35,17 @@ def mcc(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
 
 @metric(range=(-1, 1), better="high", aliases=("cohen_kappa", "cohen_kappa_score"))
 def kappa(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
-    """Cohen's kappa: agreement beyond chance, as a share of the largest possible agreement beyond chance.
+    """Cohen's kappa: agreement beyond chance, as a share of the largest possible agreement beyond chance (Cohen 1960).
 
-    Equal to ``(accuracy - chance_agreement) / (1 - chance_agreement)``. The note names the band of Landis and Koch
-    (1977), in the words of McHugh (2012): below 0 poor, up to 0.2 none to slight, up to 0.4 fair, up to 0.6 moderate,
-    up to 0.8 substantial, below 1 almost perfect, 1 perfect.
+    Equal to ``(accuracy - chance_agreement) / (1 - chance_agreement)``. 1 for perfect predictions, 0 for predictions
+    independent of the labels. Null if only one class occurs in labels and predictions. Equivalent to scikit-learn's
+    ``cohen_kappa_score``.
 
-    >>> round(kappa(25, 10, 15, 20), 4)
-    0.2857
-    >>> kappa(3, 0, 0, 0) is None
-    True
+    The note names the band of Landis and Koch (1977), in the words of McHugh (2012): below 0 poor, up to 0.2 none to
+    slight, up to 0.4 fair, up to 0.6 moderate, up to 0.8 substantial, below 1 almost perfect, 1 perfect.
+
+    >>> round(kappa(25, 10, 15, 20), 4), kappa(3, 0, 0, 0)
+    (0.2857, None)
     """
 
     def formula(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
@@ -62,7 +62,7 @@ def _kappa_note(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
 
 
 def banded(total: Expr, exact: tuple[Expr, Expr], scaled: tuple[Expr, Expr]) -> Expr:
-    """The verbal band of kappa. Exact for integer counts; weights are scaled, so that products do not overflow."""
+    """The verbal band of kappa. Exact for integer counts. Weights are scaled so that products do not overflow."""
     return pl.when(total.is_between(SMALL, LARGE)).then(kappa_band(*exact)).otherwise(kappa_band(*scaled))
 
 
@@ -114,11 +114,7 @@ def chance_agreement(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     return ((tp + fp) * ((tp + fn) / total) + (tn + fn) * ((tn + fp) / total)) / total
 
 
-@metric(
-    range=(0.5, 1),
-    aliases=("majority_class_accuracy", "no_information_rate"),
-    interval=NOT_SMOOTH,
-)
+@metric(range=(0.5, 1), aliases=("majority_class_accuracy", "no_information_rate"), interval=NOT_SMOOTH)
 def majority_accuracy(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     """Accuracy of always predicting the more frequent class.
 
@@ -134,13 +130,11 @@ def majority_accuracy(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
 def normalized_accuracy(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     """Share of errors avoided, relative to always predicting the majority class.
 
-    Equal to ``1 - (1 - accuracy) / (1 - majority_accuracy)``. If only one class occurs, null for no errors, else
-    -infinity.
+    Equal to ``1 - (1 - accuracy) / (1 - majority_accuracy)``. 1 for perfect predictions, 0 for as many errors as the
+    majority class has, below 0 for more. If only one class occurs, null for no errors, else -infinity.
 
-    >>> normalized_accuracy(94, 50, 6, 850)
-    0.43999999999999995
-    >>> normalized_accuracy(3, 0, 0, 0) is None
-    True
+    >>> normalized_accuracy(94, 50, 6, 850), normalized_accuracy(3, 0, 0, 0)
+    (0.43999999999999995, None)
     """
     return 1 - (fp + fn) / pl.min_horizontal(tp + fn, fp + tn)
 

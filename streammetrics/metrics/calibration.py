@@ -16,14 +16,12 @@ from streammetrics.uncertainty import methods
 _BIASED = "upward bias as large as the standard error"
 
 
-@metric(
-    range=(0, 1),
-    better="low",
-    aliases=("expected_calibration_error",),
-    interval=_BIASED,
-)
+@metric(range=(0, 1), better="low", aliases=("expected_calibration_error",), interval=_BIASED)
 def ece(weight: Expr, pos: Expr, score_sum: Expr) -> Expr:
     """Expected calibration error: mean |mean score - observed rate| of the bins, weighted by rows (Naeini et al. 2015).
+
+    0 if mean score and observed rate agree in every bin. It depends on the number of bins, and is biased upward for few
+    rows per bin.
 
     >>> ece([4, 4], [1, 3], [0.5, 3.5])
     0.125
@@ -31,14 +29,11 @@ def ece(weight: Expr, pos: Expr, score_sum: Expr) -> Expr:
     return (score_sum - pos).abs().sum() / weight.sum()
 
 
-@metric(
-    range=(0, 1),
-    better="low",
-    aliases=("maximum_calibration_error",),
-    interval=_BIASED,
-)
+@metric(range=(0, 1), better="low", aliases=("maximum_calibration_error",), interval=_BIASED)
 def mce(weight: Expr, pos: Expr, score_sum: Expr) -> Expr:
     """Maximum calibration error: largest |mean score - observed rate| of a bin (Naeini et al. 2015).
+
+    0 if mean score and observed rate agree in every bin. It depends on the number of bins, and on bins with few rows.
 
     >>> mce([4, 8], [1, 3], [0.5, 4])
     0.125
@@ -46,14 +41,11 @@ def mce(weight: Expr, pos: Expr, score_sum: Expr) -> Expr:
     return ((score_sum - pos) / weight).abs().max()
 
 
-@metric(
-    range=(0, 1),
-    better="low",
-    aliases=("root_mean_square_calibration_error",),
-    interval=_BIASED,
-)
+@metric(range=(0, 1), better="low", aliases=("root_mean_square_calibration_error",), interval=_BIASED)
 def rmsce(weight: Expr, pos: Expr, score_sum: Expr) -> Expr:
     """Root mean square calibration error: like ece, with squares instead of absolute values.
+
+    0 if mean score and observed rate agree in every bin.
 
     >>> rmsce([4, 4], [1, 3], [0.5, 3.5])
     0.125
@@ -72,7 +64,7 @@ def mean_score(weight: Expr, score_sum: Expr) -> Expr:
     return score_sum.sum() / weight.sum()
 
 
-@metric(range=(0, 1), interval=methods.share(pl.sum("pos"), pl.sum("weight")))
+@metric(range=(0, 1), interval=methods.share(pl.sum("pos"), pl.sum("weight"), methods.ROWS))
 def observed_rate(weight: Expr, pos: Expr) -> Expr:
     """Share of rows that are positive.
 
@@ -85,6 +77,8 @@ def observed_rate(weight: Expr, pos: Expr) -> Expr:
 @metric(range=(0, inf), aliases=("expected_observed_ratio",))
 def calibration_ratio(pos: Expr, score_sum: Expr) -> Expr:
     """Expected number of positives divided by the observed number (E/O); above 1 if scores are too high on average.
+
+    1 if the numbers agree, infinite without positives.
 
     >>> calibration_ratio([1, 2], [0.5, 4])
     1.5
@@ -106,7 +100,8 @@ def calibration_in_the_large(weight: Expr, pos: Expr, score_sum: Expr) -> Expr:
 def brier_reliability(weight: Expr, pos: Expr, score_sum: Expr) -> Expr:
     """Mean squared difference between mean score and observed rate of the bins, weighted by rows (Murphy 1973).
 
-    The Brier score is ``brier_reliability - brier_resolution + brier_uncertainty + brier_within_bin``.
+    0 if the two agree in every bin. The Brier score is ``brier_reliability - brier_resolution + brier_uncertainty +
+    brier_within_bin``.
 
     >>> brier_reliability([4, 4], [1, 3], [0.5, 3.5])
     0.015625
@@ -119,6 +114,8 @@ def brier_reliability(weight: Expr, pos: Expr, score_sum: Expr) -> Expr:
 def brier_resolution(weight: Expr, pos: Expr) -> Expr:
     """Mean squared difference between the observed rate of a row's bin and the overall rate (Murphy 1973).
 
+    0 if all bins have the same observed rate, `brier_uncertainty` if each bin contains a single class.
+
     >>> brier_resolution([4, 4], [1, 3])
     0.0625
     """
@@ -126,9 +123,11 @@ def brier_resolution(weight: Expr, pos: Expr) -> Expr:
     return (weight * (pos / weight - rate) ** 2).sum() / weight.sum()
 
 
-@metric(range=(0, 0.25))
+@metric(range=(0, 0.25), interval=methods.AT_MAXIMUM)
 def brier_uncertainty(weight: Expr, pos: Expr) -> Expr:
     """Variance p (1 - p) of the label, where p is the share of positives (Murphy 1973).
+
+    0 if only one class occurs, 0.25 for classes of equal size. Equal to `baseline_brier_score`.
 
     >>> brier_uncertainty([4, 4], [1, 3])
     0.25

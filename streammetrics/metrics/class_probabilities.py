@@ -26,6 +26,9 @@ from streammetrics.uncertainty import methods
 def log_loss(class_weight: Expr, log_loss_sum: Expr) -> Expr:
     """Mean negative logarithm of the predicted probability of the true class, in nats.
 
+    0 for perfect predictions; probabilities are clipped at 1e-15, so it stays finite. Equivalent to scikit-learn's
+    ``log_loss``, which clips at 2.2e-16.
+
     >>> log_loss([3, 1], [0.3, 0.9])
     0.3
     """
@@ -49,7 +52,7 @@ def brier_score(class_weight: Expr, brier_sum: Expr) -> Expr:
 
 @metric(range=(0, inf), better="low")
 def balanced_log_loss(class_weight: Expr, log_loss_sum: Expr) -> Expr:
-    """Unweighted mean of the log losses of the labels that occur.
+    """Mean of the log losses of the labels that occur, with equal weights.
 
     >>> balanced_log_loss([3, 1], [0.75, 0.5])
     0.375
@@ -59,7 +62,7 @@ def balanced_log_loss(class_weight: Expr, log_loss_sum: Expr) -> Expr:
 
 @metric(range=(0, 2), better="low")
 def balanced_brier_score(class_weight: Expr, brier_sum: Expr) -> Expr:
-    """Unweighted mean of the Brier scores of the labels that occur.
+    """Mean of the Brier scores of the labels that occur, with equal weights.
 
     >>> balanced_brier_score([3, 1], [0.75, 0.5])
     0.375
@@ -71,11 +74,11 @@ def _class_mean(class_weight: Expr, loss_sum: Expr) -> Expr:
     return (loss_sum / class_weight).filter(class_weight > 0).mean()
 
 
-@metric(range=(0, inf))
+@metric(range=(0, inf), interval=methods.AT_MAXIMUM)
 def baseline_log_loss(class_weight: Expr) -> Expr:
     """Log loss of the best constant prediction, the class frequencies. Equals the entropy of the classes, in nats.
 
-    0 if only one class occurs.
+    0 if only one class occurs, ln n for n classes of equal size.
 
     >>> baseline_log_loss([2, 2, 0])
     0.6931471805599453
@@ -87,7 +90,7 @@ def baseline_log_loss(class_weight: Expr) -> Expr:
     return (own * (others / own).log1p()).sum() / own.sum()
 
 
-@metric(range=(0, 1))
+@metric(range=(0, 1), interval=methods.AT_MAXIMUM)
 def baseline_brier_score(class_weight: Expr) -> Expr:
     """Brier score of the best constant prediction, the class frequencies: 1 minus the sum of their squares.
 
@@ -98,15 +101,13 @@ def baseline_brier_score(class_weight: Expr) -> Expr:
     return (class_weight * ((rows - class_weight) / rows)).sum() / rows
 
 
-@metric(
-    range=(-inf, 1),
-    better="high",
-    aliases=("d2_log_loss_score", "mcfadden_r2", "relative_information_gain"),
-)
+@metric(range=(-inf, 1), better="high", aliases=("d2_log_loss_score", "mcfadden_r2", "relative_information_gain"))
 def log_loss_skill(class_weight: Expr, log_loss_sum: Expr) -> Expr:
     """Relative reduction of the log loss over the best constant prediction: 1 - log_loss / baseline_log_loss.
 
-    If only one class occurs, the baseline is 0: null if the log loss is 0 too, else -infinity.
+    1 for perfect predictions, 0 for predictions as good as the class frequencies, below 0 for worse ones. If only one
+    class occurs, the baseline is 0: null if the log loss is 0 too, else -infinity. Equivalent to scikit-learn's
+    ``d2_log_loss_score``.
 
     >>> round(log_loss_skill([2, 2], [0.6, 0.6]), 4)
     0.5672
@@ -119,7 +120,9 @@ def log_loss_skill(class_weight: Expr, log_loss_sum: Expr) -> Expr:
 def brier_skill_score(class_weight: Expr, brier_sum: Expr) -> Expr:
     """Relative reduction of the Brier score over the best constant prediction: 1 - brier_score / baseline_brier_score.
 
-    If only one class occurs, the baseline is 0: null if the Brier score is 0 too, else -infinity.
+    1 for perfect predictions, 0 for predictions as good as the class frequencies, below 0 for worse ones. If only one
+    class occurs, the baseline is 0: null if the Brier score is 0 too, else -infinity. Equivalent to scikit-learn's
+    ``d2_brier_score``.
 
     >>> brier_skill_score([2, 2], [0.5, 0.5])
     0.5
@@ -128,7 +131,12 @@ def brier_skill_score(class_weight: Expr, brier_sum: Expr) -> Expr:
     return 1 - brier_sum.sum() / class_weight.sum() / baseline
 
 
-@metric(range=(0, 1), better="high", aliases=("top_k_accuracy_score",), interval=methods.share_of_rows())
+@metric(
+    range=(0, 1),
+    better="high",
+    aliases=("top_k_accuracy_score",),
+    interval=methods.share_of_rows(counted=methods.ROWS),
+)
 def top_k_accuracy(rank: Expr, count: Expr, *, k: int = 1) -> Expr:
     """Share of rows whose true label is among the ``k`` labels with the highest probabilities.
 
@@ -147,11 +155,10 @@ def top_k_accuracy(rank: Expr, count: Expr, *, k: int = 1) -> Expr:
 def roc_auc_ovo(one_rows: Expr, other_rows: Expr, ordered_pairs: Expr, *, average: str = "macro") -> Expr:
     """One-vs-one ROC AUC: mean over all pairs of labels of the ROC AUC within the pair (Hand & Till 2001).
 
-    For a pair of labels, only the rows with one of the two labels count. The result is the mean of two ROC AUCs, one
-    for the score of each label. ``ordered_pairs`` is the number of pairs (a row of the one label, a row of the other)
-    in which the first row has the higher score for the one label; ties count half. With ``average=weighted``, a pair of
-    labels is weighted by its rows. Labels without rows are skipped. Equivalent to scikit-learn's
-    ``roc_auc_score(multi_class="ovo")``.
+    For each pair, only the rows with one of its two labels count. The result is the mean of two ROC AUCs, one for the
+    score of each label. ``ordered_pairs`` is the number of pairs of rows, one of each label, in which the row of the
+    first label has the higher score for it. Ties count half. With ``average=weighted``, a pair of labels is weighted by
+    its rows. Labels without rows are skipped. Equivalent to scikit-learn's ``roc_auc_score(multi_class="ovo")``.
 
     >>> roc_auc_ovo([2, 4], [4, 2], [7, 6])
     0.8125

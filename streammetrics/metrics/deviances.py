@@ -19,7 +19,9 @@ _LOG = methods.sums(squared_log_error_sum="squared_log_error_square_sum")
 
 @metric(range=(0, inf), better="low", aliases=("mean_squared_log_error",), interval=_LOG)
 def msle(weight: Expr, squared_log_error_sum: Expr) -> Expr:
-    """Mean squared difference between ``log1p(predicted)`` and ``log1p(actual)``, for values above -1.
+    """Mean squared log error: mean squared difference between ``log1p(predicted)`` and ``log1p(actual)``.
+
+    Requires values above -1, else null. Equivalent to scikit-learn's ``mean_squared_log_error``.
 
     >>> msle(4, 1)
     0.25
@@ -30,6 +32,8 @@ def msle(weight: Expr, squared_log_error_sum: Expr) -> Expr:
 @metric(range=(0, inf), better="low", aliases=("root_mean_squared_log_error",), interval=_LOG)
 def rmsle(weight: Expr, squared_log_error_sum: Expr) -> Expr:
     """Root mean squared log error. For large values, 0.1 means an error of about 10%.
+
+    Requires values above -1, else null. Equivalent to scikit-learn's ``root_mean_squared_log_error``.
 
     >>> rmsle(4, 1)
     0.5
@@ -44,7 +48,7 @@ def rmsle(weight: Expr, squared_log_error_sum: Expr) -> Expr:
     interval=methods.sums(log_cosh_sum="log_cosh_square_sum"),
 )
 def log_cosh(weight: Expr, log_cosh_sum: Expr) -> Expr:
-    """Mean of ``log(cosh(error))``: about half the squared error if small, the absolute error if large.
+    """Mean log-cosh loss, ``log(cosh(error))``: about half the squared error if small, the absolute error if large.
 
     >>> log_cosh(4, 1)
     0.25
@@ -59,9 +63,10 @@ def log_cosh(weight: Expr, log_cosh_sum: Expr) -> Expr:
     interval=methods.sums(poisson_deviance_sum="poisson_deviance_square_sum"),
 )
 def poisson_deviance(weight: Expr, poisson_deviance_sum: Expr) -> Expr:
-    """Mean of ``2 (actual log(actual / predicted) - actual + predicted)``, for actual >= 0 and predicted > 0.
+    """Mean Poisson deviance: ``2 (actual log(actual / predicted) - actual + predicted)`` per row.
 
-    Suited to counts (Nelder & Wedderburn 1972).
+    0 for perfect predictions. Suited to counts (Nelder & Wedderburn 1972). Requires actual >= 0 and predicted > 0, else
+    null; mae and wape have no such domain. Equivalent to scikit-learn's ``mean_poisson_deviance``.
 
     >>> poisson_deviance(4, 3)
     0.75
@@ -76,10 +81,11 @@ def poisson_deviance(weight: Expr, poisson_deviance_sum: Expr) -> Expr:
     interval=methods.sums(gamma_deviance_sum="gamma_deviance_square_sum"),
 )
 def gamma_deviance(weight: Expr, gamma_deviance_sum: Expr) -> Expr:
-    """Mean of ``2 (log(predicted / actual) + actual / predicted - 1)``, for values above 0.
+    """Mean gamma deviance: ``2 (log(predicted / actual) + actual / predicted - 1)`` per row.
 
-    Suited to amounts whose errors are proportional to them. Scaling true values and predictions by the same factor does
-    not change it (Nelder & Wedderburn 1972).
+    0 for perfect predictions. Suited to amounts whose errors are proportional to them: scaling true values and
+    predictions by the same factor does not change it (Nelder & Wedderburn 1972). Requires values above 0, else null.
+    Equivalent to scikit-learn's ``mean_gamma_deviance``.
 
     >>> gamma_deviance(4, 3)
     0.75
@@ -96,8 +102,9 @@ def gamma_deviance(weight: Expr, gamma_deviance_sum: Expr) -> Expr:
 def tweedie_deviance(weight: Expr, tweedie_deviance_sum: Expr) -> Expr:
     """Mean deviance of the Tweedie distribution with the ``power`` of the statistic (Jørgensen 1987).
 
-    A power between 1 and 2 suits amounts with many zeros and requires actual >= 0 and predicted > 0. From 2 on, both
-    must be above 0.
+    0 for perfect predictions. A power between 1 and 2 suits amounts with many zeros and requires actual >= 0 and
+    predicted > 0. From 2 on, both must be above 0. Null for values outside this domain. Equivalent to scikit-learn's
+    ``mean_tweedie_deviance``.
 
     >>> tweedie_deviance(4, 3)
     0.75
@@ -109,7 +116,9 @@ def tweedie_deviance(weight: Expr, tweedie_deviance_sum: Expr) -> Expr:
 def d2_poisson(weight: Expr, poisson_deviance_sum: Expr, poisson_null_deviance_sum: Expr) -> Expr:
     """Share of the Poisson deviance that the predictions explain: R² with deviance instead of squared error.
 
-    If the true values do not vary, null, or 1 if the deviance is 0 (Hastie, Tibshirani & Wainwright 2015, eq. 3.11).
+    1 for perfect predictions, 0 for predicting the mean, below 0 for worse predictions. If the true values do not vary,
+    null, or 1 if the deviance is 0 (Hastie, Tibshirani & Wainwright 2015, eq. 3.11). Equivalent to scikit-learn's
+    ``d2_tweedie_score(power=1)``.
 
     >>> d2_poisson(4, 3, 4), d2_poisson(4, 0, 0), d2_poisson(4, 3, 0)
     (0.25, 1.0, None)
@@ -121,6 +130,8 @@ def d2_poisson(weight: Expr, poisson_deviance_sum: Expr, poisson_null_deviance_s
 def d2_gamma(weight: Expr, gamma_deviance_sum: Expr, gamma_null_deviance_sum: Expr) -> Expr:
     """Share of the gamma deviance that the predictions explain. See `d2_poisson`.
 
+    Equivalent to scikit-learn's ``d2_tweedie_score(power=2)``.
+
     >>> d2_gamma(4, 3, 4), d2_gamma(4, 0, 0), d2_gamma(4, 3, 0)
     (0.25, 1.0, None)
     """
@@ -130,6 +141,8 @@ def d2_gamma(weight: Expr, gamma_deviance_sum: Expr, gamma_null_deviance_sum: Ex
 @metric(range=(-inf, 1), better="high", aliases=("d2_tweedie_score",), interval=methods.NO_SQUARES)
 def d2_tweedie(weight: Expr, tweedie_deviance_sum: Expr, tweedie_null_deviance_sum: Expr) -> Expr:
     """Share of the Tweedie deviance that the predictions explain. See `d2_poisson`.
+
+    Equivalent to scikit-learn's ``d2_tweedie_score`` with the power of the statistic.
 
     >>> d2_tweedie(4, 3, 4), d2_tweedie(4, 0, 0), d2_tweedie(4, 3, 0)
     (0.25, 1.0, None)
@@ -175,4 +188,4 @@ def _tweedie_or_constant(tweedie_deviance_sum: Expr, actual_min: Expr, actual_ma
 
 def _needs(domain: str, loss_sum: Expr) -> Expr:
     """Note that the loss is undefined for some rows."""
-    return pl.when(loss_sum.is_nan()).then(pl.lit(f"undefined: needs finite {domain}"))
+    return pl.when(loss_sum.is_nan()).then(pl.lit(f"undefined: needs finite {domain}, unlike mae and wape"))

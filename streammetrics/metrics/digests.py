@@ -36,10 +36,10 @@ def digest_quantile(
 ) -> Bounded:
     """The ``q``-quantile: the value that a share ``q`` of the rows does not exceed; 0 is the minimum, 1 the maximum.
 
-    For unweighted rows, numpy's ``quantile``: linear interpolation between the two rows next to ``(n - 1) * q``. For
-    weighted rows, even with integer weights, scikit-learn's averaged weighted quantile (Hyndman and Fan 1996,
-    definition 2). If rounding decides between two rows, the bounds include both. Null halfway between -infinity and
-    infinity.
+    For unweighted rows, numpy's ``quantile``: linear interpolation between the two rows next to ``(n - 1) * q``
+    (Hyndman & Fan 1996, type 7). For weighted rows, even with integer weights, scikit-learn's averaged weighted
+    quantile (type 2). If rounding decides between two rows, the bounds include both. Null if the quantile is halfway
+    between -infinity and infinity.
 
     >>> digest_quantile([1, 2.5, 4], [1, 2, 1], [1, 2, 4], [1, 3, 4], q=0.75)
     3.25
@@ -69,7 +69,7 @@ def digest_median(mean: Expr, weight: Expr, min: Expr, max: Expr, weighted: Expr
 def digest_cdf(mean: Expr, weight: Expr, min: Expr, max: Expr, *, x: float = 0) -> Bounded:
     """Share of the rows whose value is at most ``x``.
 
-    The lower bound counts the centroids that end at or below ``x``, the upper bound those that begin at or below it.
+    The lower bound counts the centroids whose maximum is at most ``x``, the upper bound those whose minimum is.
 
     >>> digest_cdf([1, 2.5, 4], [1, 2, 1], [1, 2, 4], [1, 3, 4], x=2.5)
     0.5
@@ -145,7 +145,7 @@ def _quantile(q: float, values: Expr, centroids: _Centroids, mixed: Mix, average
 
 
 def _stretches(weight: Expr, min: Expr, max: Expr) -> tuple[Expr, Expr]:
-    """Weight up to both ends of the range in which each mean is placed: a point, or all of a single value."""
+    """Cumulative weight at both ends of the range of each mean: a point, or all of a single value."""
     end, single = weight.cum_sum(), pl.when(min == max)
     return single.then(end - weight).otherwise(end - weight / 2), single.then(end).otherwise(end - weight / 2)
 

@@ -24,14 +24,11 @@ _OF_SIZE = methods.sums(  # errors of both signs have the same influence, so eit
 )
 
 
-@metric(
-    range=(0, inf),
-    better="low",
-    aliases=("mean_absolute_error",),
-    interval=_SIZES,
-)
+@metric(range=(0, inf), better="low", aliases=("mean_absolute_error",), interval=_SIZES)
 def mae(weight: Expr, over_sum: Expr, under_sum: Expr) -> Expr:
     """Mean absolute error: the mean distance of predictions from true values, in their units.
+
+    Equivalent to scikit-learn's ``mean_absolute_error``.
 
     >>> mae(4, 3, 5)
     2.0
@@ -48,6 +45,8 @@ def mae(weight: Expr, over_sum: Expr, under_sum: Expr) -> Expr:
 def mse(weight: Expr, square_error_sum: Expr) -> Expr:
     """Mean squared error: the mean of squared errors, in squared units of the true values.
 
+    Equivalent to scikit-learn's ``mean_squared_error``.
+
     >>> mse(4, 36)
     9.0
     """
@@ -63,19 +62,17 @@ def mse(weight: Expr, square_error_sum: Expr) -> Expr:
 def rmse(weight: Expr, square_error_sum: Expr) -> Expr:
     """Root mean squared error, in the units of the true values.
 
+    Equivalent to scikit-learn's ``root_mean_squared_error``.
+
     >>> rmse(4, 36)
     3.0
     """
     return (square_error_sum / weight).sqrt()
 
 
-@metric(
-    range=(-inf, inf),
-    aliases=("mean_error", "mean_bias_error"),
-    interval=_SIZES,
-)
+@metric(range=(-inf, inf), aliases=("mean_error", "mean_bias_error"), interval=_SIZES)
 def bias(weight: Expr, over_sum: Expr, under_sum: Expr) -> Expr:
-    """Mean error; above 0 if predictions are too high on average.
+    """Mean error, in the units of the true values; above 0 if predictions are too high on average.
 
     >>> bias(4, 3, 5)
     -0.5
@@ -93,9 +90,9 @@ def error_sd(
     predicted_m2: Expr,
     comoment: Expr,
 ) -> Expr:
-    """Standard deviation of the errors, divided by n: the part of rmse that is not bias.
+    """Standard deviation of the errors, with denominator n: the part of rmse that is not bias.
 
-    ``rmse**2 == bias**2 + error_sd**2``.
+    ``rmse**2 == bias**2 + error_sd**2``. In the units of the true values. Equivalent to numpy's ``std`` of the errors.
 
     >>> round(error_sd(2, 3, 0, 5, 2, 4.5, 3), 12)
     0.5
@@ -127,7 +124,9 @@ def _error_m2(
 
 @metric(range=(0, inf), better="low", aliases=("max_absolute_error",), interval="an extreme value")
 def max_error(weight: Expr, absolute_error_max: Expr) -> Expr:
-    """Largest absolute error.
+    """Largest absolute error, in the units of the true values.
+
+    Equivalent to scikit-learn's ``max_error``.
 
     >>> max_error(4, 5)
     5.0
@@ -140,7 +139,7 @@ def pinball_loss(weight: Expr, over_sum: Expr, under_sum: Expr, *, q: float = 0.
     """Mean pinball (quantile) loss of predictions of the ``q``-quantile (Koenker & Bassett 1978).
 
     Predicting too high costs ``1 - q`` per unit of error, predicting too low ``q``. At the default of 0.5, it is half
-    the mean absolute error.
+    the mean absolute error. Equivalent to scikit-learn's ``mean_pinball_loss(alpha=q)``.
 
     >>> pinball_loss(4, 3, 5, q=0.75)
     1.125
@@ -157,10 +156,10 @@ def pinball_loss(weight: Expr, over_sum: Expr, under_sum: Expr, *, q: float = 0.
     interval=methods.sums(percentage_sum="percentage_square_sum"),
 )
 def mape(weight: Expr, percentage_sum: Expr) -> Expr:
-    """Mean of ``|error / actual|``, as a share: 0.1 is 10%.
+    """Mean absolute percentage error: mean of ``|error / actual|``, as a share: 0.1 is 10%.
 
-    Infinite if a true value is 0, and null if its prediction is 0 too; scikit-learn divides by 2.2e-16 instead. wape
-    and smape stay finite.
+    Infinite if a true value is 0, and null if its prediction is 0 too; scikit-learn's
+    ``mean_absolute_percentage_error`` divides by 2.2e-16 instead. wape and smape stay finite.
 
     >>> mape(4, 0.5)
     0.125
@@ -177,7 +176,9 @@ def mape(weight: Expr, percentage_sum: Expr) -> Expr:
     interval=methods.sums(percentage_square_sum="percentage_fourth_sum"),
 )
 def rmspe(weight: Expr, percentage_square_sum: Expr) -> Expr:
-    """Root mean square of ``error / actual``, as a share. Null and infinite as for mape.
+    """Root mean squared percentage error: root mean square of ``error / actual``, as a share: 0.1 is 10%.
+
+    Null and infinite as for mape.
 
     >>> rmspe(4, 0.25)
     0.25
@@ -192,9 +193,9 @@ def rmspe(weight: Expr, percentage_square_sum: Expr) -> Expr:
     interval=methods.sums(symmetric_percentage_sum="symmetric_percentage_square_sum"),
 )
 def smape(weight: Expr, symmetric_percentage_sum: Expr) -> Expr:
-    """Mean of the absolute error divided by the mean of ``|actual|`` and ``|predicted|``: at most 2; 0 if both are 0.
+    """Symmetric percentage error: mean of ``2 |error| / (|actual| + |predicted|)``, as a share, at most 2.
 
-    The form of the M3 competition (Makridakis & Hibon 2000), as a share.
+    A row counts as 0 if both values are 0. This is the definition of the M3 competition (Makridakis & Hibon 2000).
 
     >>> smape(4, 0.5)
     0.125
@@ -209,7 +210,10 @@ def smape(weight: Expr, symmetric_percentage_sum: Expr) -> Expr:
     interval=_OF_SIZE,
 )
 def wape(over_sum: Expr, under_sum: Expr, absolute_actual_sum: Expr) -> Expr:
-    """Sum of absolute errors divided by the sum of ``|actual|`` (Kolassa & Schütz 2007); finite if some are 0.
+    """Weighted absolute percentage error: sum of absolute errors divided by the sum of ``|actual|``, as a share.
+
+    Finite even if some true values are 0 (Kolassa & Schütz 2007). If all are 0, infinite, or null if all predictions
+    are 0 too.
 
     >>> wape(3, 5, 80)
     0.1
@@ -217,7 +221,7 @@ def wape(over_sum: Expr, under_sum: Expr, absolute_actual_sum: Expr) -> Expr:
     return (over_sum + under_sum) / absolute_actual_sum
 
 
-@metric(range=(0, inf), better="low", aliases=("residual_sum_of_squares", "rss", "sse"), interval="a count")
+@metric(range=(0, inf), better="low", aliases=("residual_sum_of_squares", "rss", "sse"), interval="a sum")
 def ss_res(square_error_sum: Expr) -> Expr:
     """Residual sum of squares: the sum of squared errors.
 
@@ -227,7 +231,7 @@ def ss_res(square_error_sum: Expr) -> Expr:
     return square_error_sum
 
 
-@metric(range=(0, inf), aliases=("total_sum_of_squares", "tss"), interval="a count")
+@metric(range=(0, inf), aliases=("total_sum_of_squares", "tss"), interval="a sum")
 def ss_tot(actual_m2: Expr) -> Expr:
     """Total sum of squares: squared deviations of the true values from their mean.
 
@@ -247,8 +251,8 @@ def r2(weight: Expr, actual_m2: Expr, square_error_sum: Expr) -> Expr:
     """R²: proportion of the variance of the true values that the predictions explain, ``1 - ss_res / ss_tot``.
 
     1 for perfect predictions, 0 for predicting the mean, below 0 for worse predictions. If the true values do not vary,
-    null, or 1 if every prediction is correct; scikit-learn then returns 0 and 1, or -infinity and NaN with
-    ``force_finite=False``.
+    null, or 1 if every prediction is correct. scikit-learn's ``r2_score`` then returns 0 and 1, or -infinity and NaN
+    with ``force_finite=False``.
 
     >>> r2(4, 48, 36), r2(4, 48, 48), r2(4, 48, 72)
     (0.25, 0.0, -0.5)
@@ -260,15 +264,13 @@ def r2(weight: Expr, actual_m2: Expr, square_error_sum: Expr) -> Expr:
 
 @metric(range=(-inf, 1), better="high", interval=methods.MOMENTS)
 def adjusted_r2(weight: Expr, actual_m2: Expr, square_error_sum: Expr, *, features: float = 1) -> Expr:
-    """R² adjusted for the number of ``features`` of the model, for its training rows (Ezekiel 1930).
+    """R² adjusted for the number of ``features`` of the model (Ezekiel 1930).
 
-    ``1 - (1 - r2) (n - 1) / (n - features - 1)``, with n the number of rows, or the sum of their weights. Null if n is
-    at most ``features + 1``.
+    ``1 - (1 - r2) (n - 1) / (n - features - 1)``, where n is the number of rows, or the sum of their weights.
+    Meaningful for the rows that the model was trained on. Null if n is at most ``features + 1``.
 
-    >>> adjusted_r2(5, 48, 36, features=2)
-    -0.5
-    >>> adjusted_r2(3, 48, 36, features=2) is None
-    True
+    >>> adjusted_r2(5, 48, 36, features=2), adjusted_r2(3, 48, 36, features=2)
+    (-0.5, None)
     """
     if features < 0:
         raise MetricError(f"features= must be at least 0, got {features!r}.")
@@ -289,7 +291,9 @@ def explained_variance(
 ) -> Expr:
     """Explained variance: 1 - var(error) / var(actual). Unlike R², it ignores bias.
 
-    If the true values do not vary, null, or 1 if the errors do not vary either.
+    1 for errors that do not vary, 0 for errors that vary as much as the true values. If the true values do not vary,
+    null, or 1 if the errors do not vary either. Equivalent to scikit-learn's ``explained_variance_score``, except for
+    true values that do not vary.
 
     >>> explained_variance(2, 3, 0, 5, 2, 4.5, 3)
     0.75
@@ -299,7 +303,7 @@ def explained_variance(
 
 
 def explained(weight: Expr, loss: Expr, baseline: Expr) -> Expr:
-    """Relative reduction of a loss over a baseline; if the baseline is 0, 1 if the loss is 0 too, else null."""
+    """Relative reduction of a loss over a baseline. If the baseline is 0: 1 if the loss is 0 too, else null."""
     return pl.when(baseline > 0).then(1 - loss / baseline).when((loss == 0) & (weight > 0)).then(1.0)
 
 
@@ -307,10 +311,10 @@ def explained(weight: Expr, loss: Expr, baseline: Expr) -> Expr:
 def pearson_r(actual_m2: Expr, predicted_m2: Expr, comoment: Expr) -> Expr:
     """Pearson correlation of true and predicted values; null if one of them does not vary.
 
-    >>> pearson_r(4, 9, 3)
-    0.5
-    >>> pearson_r(4, 0, 0) is None
-    True
+    1 or -1 if they lie on a line, 0 if they are uncorrelated. Equivalent to scipy's ``pearsonr``.
+
+    >>> pearson_r(4, 9, 3), pearson_r(4, 0, 0)
+    (0.5, None)
     """
     return (comoment / (actual_m2.sqrt() * predicted_m2.sqrt())).clip(-1, 1)
 
@@ -321,7 +325,8 @@ def concordance(
 ) -> Expr:
     """Lin's concordance correlation (1989): Pearson's, reduced if mean or variance of the predictions differ.
 
-    ``2 cov / (var(actual) + var(predicted) + bias**2)``.
+    ``2 cov / (var(actual) + var(predicted) + bias**2)``. 1 only for perfect predictions. Null if true values and
+    predictions are all equal.
 
     >>> concordance(2, 2, 0, 4, 4, 4)
     0.8
@@ -376,5 +381,8 @@ def _zero_of_rmspe(percentage_square_sum: Expr) -> Expr:
 
 def _true_zero(ratio_sum: Expr) -> Expr:
     """Note that some error is divided by a true value of 0."""
-    undefined = pl.lit("undefined: a true value and its prediction are 0")
-    return pl.when(ratio_sum.is_nan()).then(undefined).when(ratio_sum.is_infinite()).then(pl.lit("a true value is 0"))
+    undefined, infinite = (
+        pl.lit(f"{zero}, which wape and smape allow")
+        for zero in ("undefined: a true value and its prediction are 0", "a true value is 0")
+    )
+    return pl.when(ratio_sum.is_nan()).then(undefined).when(ratio_sum.is_infinite()).then(infinite)

@@ -23,10 +23,11 @@ def log_loss(
     positive_weight: float = 1,
     negative_weight: float = 1,
 ) -> Expr:
-    """Mean negative logarithm of the predicted probability of the true class, in nats; scores are clipped at 1e-15.
+    """Mean negative logarithm of the predicted probability of the true class, in nats.
 
-    ``label=positive`` or ``label=negative`` uses the rows of that class only. ``positive_weight`` and
-    ``negative_weight`` multiply the weights of the rows of a class.
+    0 for perfect predictions; scores are clipped at 1e-15, so it stays finite. ``label=positive`` or ``label=negative``
+    uses the rows of that class only, and is null if there are none. ``positive_weight`` and ``negative_weight``
+    multiply the weights of the rows of a class. Equivalent to scikit-learn's ``log_loss``, which clips at 2.2e-16.
 
     >>> log_loss([0, 1], [3, 1], [0.3, 0.9])
     0.3
@@ -49,10 +50,11 @@ def brier_score(
     positive_weight: float = 1,
     negative_weight: float = 1,
 ) -> Expr:
-    """Mean squared difference between score and label, 0 or 1 (Brier 1950, in the binary form of scikit-learn).
+    """Mean squared difference between score and label, 0 or 1 (Brier 1950).
 
-    ``label=positive`` or ``label=negative`` uses the rows of that class only. ``positive_weight`` and
-    ``negative_weight`` multiply the weights of the rows of a class.
+    0 for perfect predictions, 0.25 for a constant score of 0.5. ``label=positive`` or ``label=negative`` uses the rows
+    of that class only, and is null if there are none. ``positive_weight`` and ``negative_weight`` multiply the weights
+    of the rows of a class. Equivalent to scikit-learn's ``brier_score_loss``.
 
     >>> brier_score([0, 1], [3, 1], [0.25, 0.75])
     0.25
@@ -76,24 +78,24 @@ def _class_weight(actual: Expr, label: str | None, positive_weight: float, negat
 
 @metric(range=(0, inf), better="low")
 def balanced_log_loss(actual: Expr, weight: Expr, log_loss_sum: Expr) -> Expr:
-    """Mean of the log losses of the two classes; null if a class has no rows.
+    """Mean of the log losses of the two classes.
 
-    >>> balanced_log_loss([0, 1], [3, 1], [0.75, 0.5])
-    0.375
-    >>> balanced_log_loss([0], [3], [0.75]) is None
-    True
+    Null if a class has no rows.
+
+    >>> balanced_log_loss([0, 1], [3, 1], [0.75, 0.5]), balanced_log_loss([0], [3], [0.75])
+    (0.375, None)
     """
     return _class_mean(actual, log_loss_sum, weight)
 
 
 @metric(range=(0, 1), better="low")
 def balanced_brier_score(actual: Expr, weight: Expr, brier_sum: Expr) -> Expr:
-    """Mean of the Brier scores of the two classes; null if a class has no rows.
+    """Mean of the Brier scores of the two classes.
 
-    >>> balanced_brier_score([0, 1], [3, 1], [0.75, 0.5])
-    0.375
-    >>> balanced_brier_score([0], [3], [0.75]) is None
-    True
+    Null if a class has no rows.
+
+    >>> balanced_brier_score([0, 1], [3, 1], [0.75, 0.5]), balanced_brier_score([0], [3], [0.75])
+    (0.375, None)
     """
     return _class_mean(actual, brier_sum, weight)
 
@@ -109,11 +111,11 @@ def _by_class(actual: Expr, values: Expr) -> tuple[Expr, Expr]:
     return (actual * values).sum(), ((1 - actual) * values).sum()
 
 
-@metric(range=(0, math.log(2)))
+@metric(range=(0, math.log(2)), interval=methods.AT_MAXIMUM)
 def baseline_log_loss(actual: Expr, weight: Expr) -> Expr:
     """Log loss of the best constant score, the share of positives. Equals the entropy of the classes, in nats.
 
-    0 if only one class occurs.
+    0 if only one class occurs, ln 2 = 0.693 for classes of equal size.
 
     >>> baseline_log_loss([0, 1], [2, 2])
     0.6931471805599453
@@ -129,9 +131,11 @@ def _surprise(own: Expr, other: Expr) -> Expr:
     return pl.when(own > 0).then(own * (other / own).log1p()).otherwise(0)
 
 
-@metric(range=(0, 0.25))
+@metric(range=(0, 0.25), interval=methods.AT_MAXIMUM)
 def baseline_brier_score(actual: Expr, weight: Expr) -> Expr:
     """Brier score of the best constant score, the share p of positives: p (1 - p).
+
+    0 if only one class occurs, 0.25 for classes of equal size.
 
     >>> baseline_brier_score([0, 1], [3, 1])
     0.1875
@@ -141,15 +145,13 @@ def baseline_brier_score(actual: Expr, weight: Expr) -> Expr:
     return positives / total * (negatives / total)
 
 
-@metric(
-    range=(-inf, 1),
-    better="high",
-    aliases=("d2_log_loss_score", "mcfadden_r2", "relative_information_gain"),
-)
+@metric(range=(-inf, 1), better="high", aliases=("d2_log_loss_score", "mcfadden_r2", "relative_information_gain"))
 def log_loss_skill(actual: Expr, weight: Expr, log_loss_sum: Expr) -> Expr:
     """Relative reduction of the log loss over the best constant score: 1 - log_loss / baseline_log_loss.
 
-    If only one class occurs, the baseline is 0: null if the log loss is 0 too, else -infinity.
+    1 for perfect predictions, 0 for predictions as good as the share of positives, below 0 for worse ones. If only one
+    class occurs, the baseline is 0: null if the log loss is 0 too, else -infinity. Equivalent to scikit-learn's
+    ``d2_log_loss_score``.
 
     >>> round(log_loss_skill([0, 1], [2, 2], [0.6, 0.6]), 4)
     0.5672
@@ -162,7 +164,9 @@ def log_loss_skill(actual: Expr, weight: Expr, log_loss_sum: Expr) -> Expr:
 def brier_skill_score(actual: Expr, weight: Expr, brier_sum: Expr) -> Expr:
     """Relative reduction of the Brier score over the best constant score: 1 - brier_score / baseline_brier_score.
 
-    If only one class occurs, the baseline is 0: null if the Brier score is 0 too, else -infinity.
+    1 for perfect predictions, 0 for predictions as good as the share of positives, below 0 for worse ones. If only one
+    class occurs, the baseline is 0: null if the Brier score is 0 too, else -infinity. Equivalent to scikit-learn's
+    ``d2_brier_score``.
 
     >>> brier_skill_score([0, 1], [2, 2], [0.25, 0.25])
     0.5

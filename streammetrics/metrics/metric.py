@@ -17,6 +17,7 @@ from polars import Expr
 from streammetrics.errors import Argument, MetricError, Part
 from streammetrics.uncertainty.limits import Range
 from streammetrics.uncertainty.methods import INFLUENCE, Method, without
+from streammetrics.uncertainty.proportions import CELLS
 
 
 class Bounded(NamedTuple):
@@ -43,7 +44,6 @@ BoundsFormula: TypeAlias = Callable[..., tuple[Expr, Expr]]
 Direction: TypeAlias = Literal["high", "low"] | None
 Option: TypeAlias = float | int | str | bool | None
 
-COUNTS = ("tp", "fp", "fn", "tn")
 AVERAGES = ("macro", "micro", "weighted")
 
 
@@ -51,8 +51,8 @@ class Metric:
     """A number that can be computed from a statistic's table.
 
     The positional parameters of the formula are columns of the table, its keyword-only parameters are options. Called
-    with numbers or arrays, a metric returns its value; with Polars expressions, an expression; with options only, the
-    same metric with these options bound. Columns with a default can be omitted.
+    with numbers or arrays, a metric returns its value. Called with Polars expressions, it returns an expression. Called
+    with options only, it returns the same metric with these options bound. Columns with a default can be omitted.
 
     >>> from streammetrics.metrics import fbeta, precision
     >>> precision(3, 1)
@@ -96,7 +96,7 @@ class Metric:
     def options(self) -> dict[str, Option]:
         """All options with their values, including defaults.
 
-        A trailing underscore in the formula keeps an option apart from a column of the same name.
+        A trailing underscore in the formula distinguishes an option from a column of the same name.
         """
         return {name.rstrip("_"): default for name, default in _parameters(self.formula)[1].items()} | self._bound
 
@@ -111,7 +111,7 @@ class Metric:
 
     @property
     def summary(self) -> str:
-        """First sentence of the docstring."""
+        """First line of the docstring."""
         return (self.__doc__ or "").strip().split("\n")[0]
 
     @cached_property
@@ -146,7 +146,7 @@ class Metric:
 
     def _instead(self, option: str, value: Any) -> tuple[Part, ...]:
         """What to write in place of an unknown option, as parts of a message."""
-        if option == "threshold" and {*self.columns} <= {*COUNTS}:
+        if option == "threshold" and {*self.columns} <= {*CELLS}:
             return "Pass ", Argument(option, value), " separately."
         if (self.__name__, option) == ("roc_auc", "max_fpr"):
             return (f"Write partial_auc(max_fpr={value}).",)
@@ -167,7 +167,7 @@ class Metric:
         return made
 
     def readable(self, columns: Collection[str]) -> bool:
-        """Return whether it can be computed from a table with these columns. An average requires ``label``.
+        """Return whether the metric can be computed from a table with these columns. Averages require ``label``.
 
         >>> from streammetrics.metrics import precision
         >>> precision.readable({"tp", "fp"}), precision.readable({"tp"})
@@ -176,7 +176,7 @@ class Metric:
         return set(self.columns) <= set(columns) and (self.average is None or "label" in columns)
 
     def expression(self) -> Expr:
-        """Return the value as an expression over a table of Float64 numbers.
+        """Return the value as an expression over a table with Float64 columns.
 
         >>> from streammetrics.metrics import precision
         >>> pl.DataFrame({"tp": [3.0], "fp": [1.0]}).select(precision.expression()).item()
@@ -185,7 +185,7 @@ class Metric:
         return self._value([pl.col(c) for c in self.columns])
 
     def bounds_expressions(self) -> tuple[Expr, Expr] | None:
-        """Return lower and upper bound as expressions, for a metric with explicit bounds; else None."""
+        """Return the lower and upper bound as expressions, or None for a metric without explicit bounds."""
         found = self._call(self._bounds or self.formula)
         if isinstance(found, Expr):
             return None
@@ -193,11 +193,11 @@ class Metric:
         return without_nan(lower), without_nan(upper)
 
     def note_expression(self) -> Expr | None:
-        """Return the note on the value as an expression over the table as stored; None for a metric without one."""
+        """Return the note as an expression over the stored table, or None for a metric without a note."""
         return None if self._note is None else self._call(self._note)
 
     def bounds(self, formula: BoundsFormula) -> BoundsFormula:
-        """Set the formula for (lower, upper), if the cases of the table do not certify bounds. A decorator.
+        """Decorator that sets the formula for (lower, upper), if bounds cannot be derived from the table.
 
         It can use further columns of the same table, such as ``shift``.
         """
@@ -205,7 +205,7 @@ class Metric:
         return formula
 
     def note(self, formula: Formula) -> Formula:
-        """Set the formula for the note, a string or null, from columns of the same table. A decorator."""
+        """Decorator that sets the formula for the note, a string or null, from columns of the same table."""
         self._note = formula
         return formula
 
@@ -218,14 +218,14 @@ class Metric:
             return bound
         values = _defaults(self.formula) | dict(zip(self.columns, columns, strict=False)) | named
         if len(columns) > len(self.columns) or set(values) != set(self.columns):
-            raise MetricError(f"{self.__name__} is computed from the columns {', '.join(self.columns)}.")
+            raise MetricError(f"{self.__name__} requires one value for each of its columns: {', '.join(self.columns)}.")
         ordered = [values[c] for c in self.columns]
         if any(isinstance(v, Expr) for v in ordered):
             return bound._value([v if isinstance(v, Expr) else pl.lit(float(v)) for v in ordered])
         return bound._compute(ordered)
 
     def _value(self, columns: list[Expr]) -> Expr:
-        """The value. The one rule for division: 0/0 is null, x/0 is infinite."""
+        """The value. 0/0 is null, x/0 is infinite."""
         found: Expr | Bounded = self._call(self.formula, columns)
         return without_nan(found.value if isinstance(found, Bounded) else found)
 
@@ -254,7 +254,7 @@ class Metric:
 
     @classmethod
     def declared(cls, module: str, name: str, options: Mapping[str, Option], average: str | None) -> Metric:
-        """Return the metric of that name in a module, with options bound. Pickled metrics are loaded by it."""
+        """Return the metric of that name in a module, with options bound. Used to unpickle metrics."""
         found: Metric = getattr(import_module(module), name)
         return found._made(options, average)
 
@@ -262,7 +262,7 @@ class Metric:
         return isinstance(other, Metric) and self._identity == other._identity
 
     def __hash__(self) -> int:
-        return hash((self.formula, self.average))  # without options, whose names only the signature tells
+        return hash((self.formula, self.average))  # without options, which only the signature lists
 
     @property
     def _identity(self) -> tuple[Any, ...]:
@@ -286,17 +286,18 @@ def metric(
 ) -> Callable[[Formula], Metric]:
     """Turn a formula over table columns into a `Metric`, registered by its name and aliases.
 
-    The formula returns the value, or a `Bounded` if the cases of the table do not certify bounds.
+    The formula returns the value, or a `Bounded` if bounds cannot be derived from the table.
 
     Args:
         range: Smallest and largest possible value.
         better: Preferred direction: ``"high"``, ``"low"``, or None.
         aliases: Additional names.
-        interval: Reason for having no confidence interval, such as ``"an extreme value"``. By default, metrics of
-            counts and of losses of rows have one: that of a proportion, or one from the influence of each row.
+        interval: Reason why the metric has no confidence interval, such as ``"an extreme value"``. By default, metrics
+            of counts and of sums over rows have an interval: that of a proportion, or one computed from the influence
+            of each row.
 
     Raises:
-        MetricError: If another metric has the same name over the same columns.
+        MetricError: If another metric has the same name over the same columns, or ``range`` or ``better`` is invalid.
 
     >>> @metric(range=(0, 1), better="high", aliases=("hits",))
     ... def share_of_hits(hit, miss):
@@ -304,6 +305,11 @@ def metric(
     >>> share_of_hits(3, 1), share_of_hits(0, 0)
     (0.75, None)
     """
+
+    if better not in ("high", "low", None):
+        raise MetricError(f"better= must be 'high', 'low', or None, got {better!r}.")
+    if len(range) != 2 or not all(isinstance(end, int | float) for end in range) or not range[0] < range[1]:
+        raise MetricError(f"range= must be two numbers in ascending order, got {range!r}. Pass infinity for no end.")
 
     def declare(formula: Formula) -> Metric:
         method = without(interval) if isinstance(interval, str) else interval
@@ -321,7 +327,7 @@ def metric(
 
 
 def all_metrics() -> list[Metric]:
-    """Return all metrics in the order of declaration. If tasks share a name, only the first metric is listed.
+    """Return all metrics in the order of declaration. If tasks share a name, only the first metric is included.
 
     >>> {"roc_auc", "kappa", "mae"} <= {metric.name for metric in all_metrics()}
     True
@@ -338,14 +344,7 @@ def declared_metrics() -> list[Metric]:
 
 
 def metrics_of_name(metric: str | Metric) -> list[Metric]:
-    """Return the metrics of that name, with options bound: several if tasks share the name.
-
-    Args:
-        metric: A metric, or its name or alias, with options as in ``"fbeta(beta=2)"``.
-
-    Raises:
-        MetricError: If the name or an option is unknown.
-    """
+    """Return the metrics of a name such as ``"fbeta(beta=2)"``, with its options: several if tasks share the name."""
     if isinstance(metric, Metric):
         return [metric]
     if not isinstance(metric, str):
@@ -359,11 +358,7 @@ def metrics_of_name(metric: str | Metric) -> list[Metric]:
 
 
 def find_metric(metric: str | Metric, columns: Collection[str]) -> Metric:
-    """Return the metric of that name that can be computed from a table with these columns.
-
-    Raises:
-        MetricError: If the name or an option is unknown, or the table lacks columns of the metric.
-    """
+    """Return the metric of that name that can be computed from a table with these columns."""
     named = metrics_of_name(metric)
     for found in named:
         if found.readable(columns):
@@ -375,13 +370,8 @@ def find_metric(metric: str | Metric, columns: Collection[str]) -> Metric:
 def parse_metric(text: str) -> tuple[str, dict[str, Option]]:
     """Split ``"fbeta(beta=2)"`` into its name and options.
 
-    Raises:
-        MetricError: If the text is neither a name nor a name with options.
-
     >>> parse_metric("fbeta(beta=2)")
     ('fbeta', {'beta': 2})
-    >>> parse_metric("roc_auc")
-    ('roc_auc', {})
     """
     try:
         tree = ast.parse(text.strip(), mode="eval").body
@@ -393,7 +383,11 @@ def parse_metric(text: str) -> tuple[str, dict[str, Option]]:
                 return tree.func.id, options
     except (SyntaxError, ValueError):
         pass
-    advice = "Write a name, or a name with options, such as fbeta(beta=2)"
+    name, call, _ = text.partition("(")
+    example = f"{name}(of='y_score')" if call and name.isidentifier() and name not in _registry else "fbeta(beta=2)"
+    advice = f"Write a name, or a name with options, such as {example}"
+    if "," in text and "(" not in text:
+        advice = "Pass each metric separately"
     if " @ " in text:  # as in tables
         advice = f"Write {text.partition(' @ ')[0]}, and pass its threshold or label separately"
     raise MetricError(f"Cannot read {text!r} as a metric. {advice}.")
@@ -434,5 +428,9 @@ def _advice(name: str) -> str:
     for suffix, average in SUFFIXES.items():
         if (plain := name.removesuffix(suffix)) != name and plain in _registry:
             return f" Use {plain}(average={average})."
-    near = difflib.get_close_matches(name.lower(), _registry, n=3, cutoff=0.5)
-    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    if (name := name.lower()) in ("psi", "js", "wasserstein"):
+        return " It measures drift: use `streammetrics drift`, or a rule with `against` in `streammetrics store check`."
+    longer = sorted((known for known in _registry if known.startswith(name)), key=len) if len(name) > 2 else []
+    near = [*dict.fromkeys([*longer, *difflib.get_close_matches(name, _registry, n=3, cutoff=0.5)])][:3]
+    advice = f"Did you mean {' or '.join(map(repr, near))}?" if near else "`streammetrics metrics` lists all metrics."
+    return f" {advice}"

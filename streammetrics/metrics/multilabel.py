@@ -21,7 +21,7 @@ from streammetrics.uncertainty import methods
 def subset_accuracy(row_weight: Expr, exact_match: Expr) -> Expr:
     """Share of rows with all labels correct.
 
-    ``exact_match`` is the number of these rows. Equivalent to scikit-learn's ``accuracy_score`` of label indicators.
+    ``exact_match`` is the number of these rows. Equivalent to scikit-learn's ``accuracy_score`` for label indicators.
 
     >>> subset_accuracy(8, 6)
     0.75
@@ -36,6 +36,8 @@ def subset_accuracy(row_weight: Expr, exact_match: Expr) -> Expr:
 )
 def hamming_loss(label_errors: Expr, label_decisions: Expr) -> Expr:
     """Share of wrong decisions, with one decision per row and label.
+
+    Equivalent to scikit-learn's ``hamming_loss``.
 
     >>> hamming_loss(4, 40)
     0.1
@@ -52,7 +54,7 @@ def hamming_loss(label_errors: Expr, label_decisions: Expr) -> Expr:
 def samples_jaccard(row_weight: Expr, jaccard_sum: Expr) -> Expr:
     """Mean Jaccard index of the rows: labels both true and predicted, divided by labels true or predicted.
 
-    ``jaccard_sum`` is the sum of the indices. A row with neither true nor predicted labels counts 0. Equivalent to
+    ``jaccard_sum`` is the sum of the indices. A row with neither true nor predicted labels counts as 0. Equivalent to
     scikit-learn's ``jaccard_score(average="samples", zero_division=0)``.
 
     >>> samples_jaccard(8, 6)

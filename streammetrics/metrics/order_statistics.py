@@ -1,8 +1,8 @@
 """Order statistics of binned values: quantiles, shares, and means, with certified bounds.
 
 Each formula is computed three times: with every row in the middle of its bin, which gives the value, and with every row
-at the low and at the high end, which gives the bounds. All formulas are monotone in every row, so the bounds hold
-wherever the rows lie in their bins. If bins are single values, all three agree.
+at the low and at the high end, which gives the bounds. All formulas are monotone in every row, so the bounds hold for
+any position of the rows in their bins. If bins are single values, all three agree.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from streammetrics.expressions import each
 from streammetrics.metrics.levels import ROUNDING
 from streammetrics.metrics.metric import Bounded
 
-RANK_ROUNDING = 2**-50  # of a rank, the product of a whole number and a level,
-LEAST_PART = 1e-3  # but never so much that interpolation to the next row is lost
-LERP_ROUNDING = 2**-50  # relative to the larger of two rows, in a point between them and in its bound
+RANK_ROUNDING = 2**-50  # relative to a rank, the product of an integer and a level,
+LEAST_PART = 1e-3  # at most, so that interpolation between rows remains
+LERP_ROUNDING = 2**-50  # relative to the larger of the two rows that are interpolated
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def absolute(bins: Bins) -> Bins:
 
 
 def deviations(bins: Bins, center: Bounded) -> Bins:
-    """Bins of the absolute deviations from a center, which may itself be known by bounds only.
+    """Bins of the absolute deviations from a center, which has bounds itself.
 
     The bounds also hold for rounded differences, since rounding is monotone. Infinite values deviate from an infinite
     center by NaN, which sorts last. At least half of the rows then deviate by NaN, and so does the median.
@@ -78,7 +78,7 @@ def maximum(bins: Bins) -> Bounded:
 
 
 def mean(bins: Bins) -> Bounded:
-    """The mean value, without overflow. Null if infinities of both signs occur."""
+    """The mean, computed without overflow. Null if infinities of both signs occur."""
     share = (bins.count / bins.count.sum()).filter(bins.count > 0)
     means = ((share * v.filter(bins.count > 0)).sum() for v in (bins.middle, bins.low, bins.high))
     return Bounded(*(pl.when((bins.count > 0).any()).then(mean) for mean in means))

@@ -4,9 +4,9 @@ The histogram has one row per bin. ``error_low`` and ``error_high``, or ``value_
 smallest and the largest float64 in the bin, equal if it is a single value. ``count`` is the number of rows, or the sum
 of their weights if ``weighted``. An error is the prediction minus the true value.
 
-Every metric has explicit bounds, which hold wherever the rows lie in their bins. If bins are single values, the bounds
-equal the value. Otherwise the value places each row at the middle of its bin, and a share counts half of a bin that
-``x`` cuts.
+Every metric has explicit bounds, which hold for any position of the rows in their bins. If bins are single values, the
+bounds equal the value. Otherwise the value places each row at the middle of its bin, and a share counts half of a bin
+that ``x`` cuts.
 
 Quantiles of unweighted rows follow numpy, those of weighted rows scikit-learn. Both definitions give the same median,
 and other quantiles between the same two rows. Rows with ``sample_weight`` are weighted even if all weights are
@@ -72,8 +72,8 @@ def mad(
     """Median absolute deviation of the errors from their median: a robust measure of their spread.
 
     With ``scaled=True``, it is multiplied by 1.4826 to estimate the standard deviation of normal errors (Rousseeuw and
-    Croux 1993). Null if the median is infinite. The bounds hold for any median and any deviation within their bins, and
-    are not always attained.
+    Croux 1993). Null if the median is infinite. Equivalent to scipy's ``median_abs_deviation``. The bounds hold for any
+    median and any deviation within their bins, and are not always attained.
 
     >>> mad([-1, 0, 2, 9], [-1, 0, 2, 9], [1, 1, 2, 1])
     2.0
@@ -124,7 +124,7 @@ def error_iqr(error_low: Expr, error_high: Expr, count: Expr, weighted: Expr | b
 
 @metric(range=(0, 1), aliases=("error_ecdf",), interval=methods.share_of_rows())
 def error_cdf(error_low: Expr, error_high: Expr, count: Expr, *, x: float = 0) -> Bounded:
-    """Share of rows whose signed error is at most ``x``; with 0, the share not over-predicted.
+    """Share of rows whose signed error is at most ``x``; with 0, the share of rows not predicted too high.
 
     The bounds are attained with rows at the ends of their bins.
 
@@ -156,9 +156,9 @@ def within(error_low: Expr, error_high: Expr, count: Expr, *, x: float = 0.1) ->
 def rec_auc(error_low: Expr, error_high: Expr, count: Expr, *, limit: float = 1) -> Bounded:
     """Area under the REC curve up to a tolerance, divided by it: the mean of `within` from 0 to ``limit``.
 
-    The regression error characteristic (Bi & Bennett 2003) is the share of rows within each tolerance. ``limit`` is in
-    the units of the target; compare areas with the same limit only. The bounds are attained with rows at the ends of
-    their bins.
+    The regression error characteristic (Bi & Bennett 2003) is the share of rows within each tolerance. 1 if all errors
+    are 0. ``limit`` is in the units of the true values; compare only areas with the same limit. The bounds are attained
+    with rows at the ends of their bins.
 
     >>> rec_auc([-1, 0, 2], [-1, 0, 2], [1, 1, 2], limit=4)
     0.6875
@@ -176,9 +176,9 @@ def _rec_auc(low: Expr, high: Expr, count: Expr, limit: float) -> Bounded:
 def quantile(
     value_low: Expr, value_high: Expr, count: Expr, weighted: Expr | bool = False, *, q: float = 0.5
 ) -> Bounded:
-    """The value that the share ``q`` of the rows does not exceed.
+    """The ``q``-quantile: the value that a share ``q`` of the rows does not exceed; 0 is the minimum, 1 the maximum.
 
-    Equivalent to numpy's ``quantile``, with linear interpolation between two rows (type 7 of Hyndman and Fan 1996), but
+    For unweighted rows, numpy's ``quantile``: linear interpolation between two rows (Hyndman & Fan 1996, type 7), but
     correct next to infinite rows and without overflow. For weighted rows, the first row at which the cumulative weight
     exceeds the share, or the mean of two rows if the first reaches it exactly (type 2, numpy's
     ``averaged_inverted_cdf``). Up to rounding, the bounds are attained with rows at the ends of their bins.
@@ -245,7 +245,9 @@ def cdf(value_low: Expr, value_high: Expr, count: Expr, *, x: float = 0) -> Boun
 
 @metric(range=(-inf, inf), aliases=("min",), interval="an extreme value")
 def minimum(value_low: Expr, value_high: Expr, count: Expr) -> Bounded:
-    """Smallest value. The bounds are attained with rows at the ends of their bins.
+    """Smallest value.
+
+    The bounds are attained with rows at the ends of their bins.
 
     >>> minimum([1, 2, 4], [1, 2, 4], [1, 1, 2])
     1.0
@@ -255,7 +257,9 @@ def minimum(value_low: Expr, value_high: Expr, count: Expr) -> Bounded:
 
 @metric(range=(-inf, inf), aliases=("max",), interval="an extreme value")
 def maximum(value_low: Expr, value_high: Expr, count: Expr) -> Bounded:
-    """Largest value. The bounds are attained with rows at the ends of their bins.
+    """Largest value.
+
+    The bounds are attained with rows at the ends of their bins.
 
     >>> maximum([1, 2, 4], [1, 2, 4], [1, 1, 2])
     4.0

@@ -26,13 +26,12 @@ from streammetrics.uncertainty import methods
 def roc_auc(neg: Expr, pos: Expr) -> Expr:
     """Probability that a random positive scores above a random negative, ties counted half.
 
-    Area under the ROC curve. The bounds are attained with the best and the worst order of rows within coarse bins.
-    Equivalent to scikit-learn's ``roc_auc_score``.
+    Area under the ROC curve: 1 for a perfect ranking, 0.5 for a random one. Null if a class has no rows. The bounds are
+    attained with the best and the worst order of rows within coarse bins. Equivalent to scikit-learn's
+    ``roc_auc_score``.
 
-    >>> roc_auc([2, 1, 0], [0, 1, 2])
-    0.9444444444444444
-    >>> roc_auc([2, 1], [0, 0]) is None
-    True
+    >>> roc_auc([2, 1, 0], [0, 1, 2]), roc_auc([2, 1], [0, 0])
+    (0.9444444444444444, None)
     """
     neg, twice_above, positives = near_one(neg.sum() + pos.sum(), neg, 2 * _above(pos) + pos, pos.sum())
     return (neg * twice_above).sum() / (2 * neg.sum() * positives)
@@ -42,24 +41,22 @@ def roc_auc(neg: Expr, pos: Expr) -> Expr:
 def gini(neg: Expr, pos: Expr) -> Expr:
     """Twice the ROC AUC minus one: 0 for a random ranking, 1 for a perfect one.
 
-    Bounds are as for `roc_auc`.
+    Nulls and bounds are as for `roc_auc`.
 
-    >>> gini([2, 1, 0], [0, 1, 2])
-    0.8888888888888888
-    >>> gini([2, 1], [0, 0]) is None
-    True
+    >>> gini([2, 1, 0], [0, 1, 2]), gini([2, 1], [0, 0])
+    (0.8888888888888888, None)
     """
     area: Expr = roc_auc.formula(neg, pos)
     return 2 * area - 1
 
 
-@metric(range=(0, 1), better="high", aliases=("pauc",))
+@metric(range=(0, 1), better="high", aliases=("pauc",), interval=methods.AREA)
 def partial_auc(neg: Expr, pos: Expr, *, max_fpr: float = 0.1, standardized: bool = True) -> Expr:
     """Area under the ROC curve up to the false positive rate ``max_fpr``.
 
-    Standardized after McClish (1989): 0.5 is a random and 1 a perfect ranking. With ``standardized=False``, it is the
-    plain area, at most ``max_fpr``. The bounds come from the best and the worst order of rows within coarse bins.
-    Equivalent to scikit-learn's ``roc_auc_score(max_fpr=)``.
+    Standardized after McClish (1989): 0.5 for a random ranking, 1 for a perfect one. With ``standardized=False``, it is
+    the plain area, at most ``max_fpr``. Null if a class has no rows. The bounds come from the best and the worst order
+    of rows within coarse bins. Equivalent to scikit-learn's ``roc_auc_score(max_fpr=)``.
 
     >>> partial_auc([2, 1, 0], [0, 1, 2], max_fpr=0.5)
     0.9259259259259258
@@ -80,7 +77,7 @@ def partial_auc(neg: Expr, pos: Expr, *, max_fpr: float = 0.1, standardized: boo
 
 
 def _pairs(neg: Expr, pos: Expr, above: Expr, part: Expr) -> Expr:
-    """Pairs of some of the negatives of each bin with the positives above them, ties counted half."""
+    """Number of pairs of a part of the negatives of each bin with the positives above them, ties counted half."""
     return neg * part * (above + pos * part / 2)
 
 
@@ -88,14 +85,12 @@ def _pairs(neg: Expr, pos: Expr, above: Expr, part: Expr) -> Expr:
 def average_precision(neg: Expr, pos: Expr) -> Expr:
     """Mean, over the positives, of the precision at their score, without interpolation.
 
-    It also depends on ties among positives. The upper bound places the positives of a coarse bin tied above its
-    negatives, the lower bound places them below, each with its own score. Equivalent to scikit-learn's
-    ``average_precision_score``.
+    1 for a perfect ranking, about the prevalence for a random one. Null without positives. It also depends on ties
+    among positives. The upper bound places the positives of a coarse bin tied above its negatives, the lower bound
+    places them below, each with its own score. Equivalent to scikit-learn's ``average_precision_score``.
 
-    >>> average_precision([2, 1, 0], [0, 1, 2])
-    0.9166666666666666
-    >>> average_precision([2, 1], [0, 0]) is None
-    True
+    >>> average_precision([2, 1, 0], [0, 1, 2]), average_precision([2, 1], [0, 0])
+    (0.9166666666666666, None)
     """
     tp, rows = pos.cum_sum(reverse=True), (neg + pos).cum_sum(reverse=True)
     return _mean_over_positives(tp / rows, pos)
@@ -119,14 +114,12 @@ def _average_precision_bounds(neg: Expr, pos: Expr, shift: Expr) -> tuple[Expr, 
 def pr_auc(neg: Expr, pos: Expr) -> Expr:
     """Area under the precision-recall curve, interpolated after Davis and Goadrich (2006).
 
-    Between two thresholds, true and false positives grow in proportion, so the curve is not a straight line, and
-    trapezoids would overstate the area. Each segment is integrated in closed form. The bounds come from the best and
-    the worst order of rows within coarse bins.
+    1 for a perfect ranking, about the prevalence for a random one. Null without positives. Between two thresholds, true
+    and false positives grow in proportion, so the curve is not a straight line, and trapezoids would overstate the
+    area. The bounds come from the best and the worst order of rows within coarse bins.
 
-    >>> pr_auc([25, 5], [5, 5])
-    0.41034968672888283
-    >>> pr_auc([2, 1], [0, 0]) is None
-    True
+    >>> pr_auc([25, 5], [5, 5]), pr_auc([2, 1], [0, 0])
+    (0.41034968672888283, None)
     """
     rows = neg + pos
     segment = each(_mean_precision, pos=pos, rows=rows, tp_before=_above(pos), rows_before=_above(rows))
@@ -145,28 +138,26 @@ def _mean_precision(pos: Expr, rows: Expr, tp_before: Expr, rows_before: Expr) -
 def ks(neg: Expr, pos: Expr) -> Expr:
     """Kolmogorov-Smirnov distance between the scores of positives and negatives.
 
-    The largest ``abs(recall - fpr)`` over all thresholds. The lower bound treats coarse bins as ties; the upper bound
-    is the larger of the values in the best and the worst order. Equivalent to the statistic of scipy's ``ks_2samp``.
+    The largest ``abs(recall - fpr)`` over all thresholds: 1 if the classes are separated, 0 if their scores have the
+    same distribution. Null if a class has no rows. The lower bound treats coarse bins as ties; the upper bound is the
+    larger of the values in the best and the worst order. Equivalent to the statistic of scipy's ``ks_2samp``.
 
-    >>> ks([2, 1, 0], [0, 1, 2])
-    0.6666666666666667
-    >>> ks([2, 1], [0, 0]) is None
-    True
+    >>> ks([2, 1, 0], [0, 1, 2]), ks([2, 1], [0, 0])
+    (0.6666666666666667, None)
     """
     return (pos.cum_sum(reverse=True) / pos.sum() - neg.cum_sum(reverse=True) / neg.sum()).abs().max()
 
 
-@metric(range=(0, 1), better="high", aliases=("tpr_at_fpr", "sensitivity_at_fpr"), interval=methods.STEPS)
+@metric(range=(0, 1), better="high", aliases=("tpr_at_fpr", "sensitivity_at_fpr"), interval=methods.LEVEL)
 def recall_at_fpr(neg: Expr, pos: Expr, *, fpr: float = 0.01) -> Expr:
     """Recall at the false positive rate ``fpr`` on the linearly interpolated ROC curve.
 
     If the curve is vertical at this rate, the highest recall. Rates within a relative distance of 1e-12 of ``fpr`` are
-    equal to it. The bounds come from the best and the worst order of rows within coarse bins.
+    equal to it. Null if a class has no rows. The bounds come from the best and the worst order of rows within coarse
+    bins.
 
-    >>> recall_at_fpr([2, 1, 0], [0, 1, 2], fpr=0.1)
-    0.7666666666666666
-    >>> recall_at_fpr([2, 1], [0, 0]) is None
-    True
+    >>> recall_at_fpr([2, 1, 0], [0, 1, 2], fpr=0.1), recall_at_fpr([2, 1], [0, 0])
+    (0.7666666666666666, None)
     """
     _check_share("fpr", fpr)
     return (pos * _reached(neg, fpr)).sum() / pos.sum()
@@ -176,13 +167,12 @@ def recall_at_fpr(neg: Expr, pos: Expr, *, fpr: float = 0.01) -> Expr:
 def precision_at_recall(neg: Expr, pos: Expr, *, recall_: float = 0.9) -> Expr:
     """Largest precision over the thresholds whose recall is at least ``recall``.
 
-    A recall within a relative distance of 1e-12 of ``recall`` is equal to it, to allow for rounding. The lower bound is
-    attained at bin edges; the upper bound comes from the best order of rows within coarse bins.
+    A recall within a relative distance of 1e-12 of ``recall`` is equal to it, to allow for rounding. Null without
+    positives. The lower bound is attained at bin edges; the upper bound comes from the best order of rows within coarse
+    bins.
 
-    >>> precision_at_recall([2, 1, 0], [0, 1, 2], recall=0.8)
-    0.75
-    >>> precision_at_recall([2, 1], [0, 0]) is None
-    True
+    >>> precision_at_recall([2, 1, 0], [0, 1, 2], recall=0.8), precision_at_recall([2, 1], [0, 0])
+    (0.75, None)
     """
     _check_share("recall", recall_)
     counts = confusion_counts(neg, pos)
@@ -194,13 +184,11 @@ def precision_at_recall(neg: Expr, pos: Expr, *, recall_: float = 0.9) -> Expr:
 def equal_error_rate(neg: Expr, pos: Expr) -> Expr:
     """Equal error rate: the false positive rate at which it equals the false negative rate.
 
-    It is found on the linearly interpolated ROC curve. The bounds come from the best and the worst order of rows within
-    coarse bins.
+    0 for a perfect ranking, 0.5 for a random one. Null if a class has no rows. It is found on the linearly interpolated
+    ROC curve. The bounds come from the best and the worst order of rows within coarse bins.
 
-    >>> equal_error_rate([2, 1, 0], [0, 1, 2])
-    0.16666666666666666
-    >>> equal_error_rate([2, 1], [0, 0]) is None
-    True
+    >>> equal_error_rate([2, 1, 0], [0, 1, 2]), equal_error_rate([2, 1], [0, 0])
+    (0.16666666666666666, None)
     """
     part = each(
         _until_equal,
@@ -215,7 +203,7 @@ def equal_error_rate(neg: Expr, pos: Expr) -> Expr:
 def _until_equal(fpr: Expr, fpr_below: Expr, fnr: Expr, fnr_below: Expr) -> Expr:
     """Part of each bin above the point where both rates are equal, given both at its upper and at its lower edge.
 
-    The positives left are counted from below, so that rates are equal, rather than almost, where their counts are 0.
+    The false negatives are counted from below, so that rates of 0 are exactly equal.
     """
     crossed = (fnr - fpr) / (fpr_below - fpr + fnr - fnr_below)
     return pl.when(at_most(fpr_below, fnr_below)).then(1).otherwise(crossed.clip(0, 1))
@@ -225,12 +213,11 @@ def _until_equal(fpr: Expr, fpr_below: Expr, fnr: Expr, fnr_below: Expr) -> Expr
 def gain(neg: Expr, pos: Expr, *, top: float = 0.1) -> Expr:
     """Share of all positives found in the top-scoring fraction ``top`` of rows.
 
-    A tie at the cut counts in proportion. The bounds come from the best and the worst order of rows within coarse bins.
+    About ``top`` for a random ranking. A tie at the cut counts in proportion. Null without positives. The bounds come
+    from the best and the worst order of rows within coarse bins.
 
-    >>> gain([2, 1, 0], [0, 1, 2], top=0.5)
-    0.8333333333333334
-    >>> gain([2, 1], [0, 0]) is None
-    True
+    >>> gain([2, 1, 0], [0, 1, 2], top=0.5), gain([2, 1], [0, 0])
+    (0.8333333333333334, None)
     """
     _check_share("top", top)
     return (pos * _reached(neg + pos, top)).sum() / pos.sum()
@@ -240,12 +227,10 @@ def gain(neg: Expr, pos: Expr, *, top: float = 0.1) -> Expr:
 def lift(neg: Expr, pos: Expr, *, top: float = 0.1) -> Expr:
     """Prevalence in the top-scoring fraction ``top`` of rows, divided by the prevalence in all rows.
 
-    Bounds are as for `gain`.
+    About 1 for a random ranking, at most ``1 / top``. Nulls and bounds are as for `gain`.
 
-    >>> lift([2, 1, 0], [0, 1, 2], top=0.5)
-    1.6666666666666667
-    >>> lift([2, 1], [0, 0]) is None
-    True
+    >>> lift([2, 1, 0], [0, 1, 2], top=0.5), lift([2, 1], [0, 0])
+    (1.6666666666666667, None)
     """
     found: Expr = gain.formula(neg, pos, top=top)
     return found / top

@@ -18,10 +18,10 @@ from streammetrics.uncertainty import methods
 def accuracy(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     """Share of rows predicted correctly.
 
-    >>> accuracy(94, 50, 6, 850)
-    0.944
-    >>> accuracy(0, 0, 0, 0) is None
-    True
+    Equivalent to scikit-learn's ``accuracy_score``.
+
+    >>> accuracy(94, 50, 6, 850), accuracy(0, 0, 0, 0)
+    (0.944, None)
     """
     return (tp + tn) / (tp + fp + fn + tn)
 
@@ -30,10 +30,10 @@ def accuracy(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
 def error_rate(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     """Share of rows predicted incorrectly: 1 - accuracy.
 
-    >>> error_rate(94, 50, 6, 850)
-    0.056
-    >>> error_rate(0, 0, 0, 0) is None
-    True
+    Equivalent to scikit-learn's ``zero_one_loss``.
+
+    >>> error_rate(94, 50, 6, 850), error_rate(0, 0, 0, 0)
+    (0.056, None)
     """
     return (fp + fn) / (tp + fp + fn + tn)
 
@@ -45,12 +45,13 @@ def error_rate(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     interval=methods.sum_of_shares(0.5, 0.0, ("tp", "fn"), ("tn", "fp")),
 )
 def balanced_accuracy(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
-    """Mean of recall and specificity. 0.5 for any constant prediction; null if a class has no rows.
+    """Mean of recall and specificity.
 
-    >>> balanced_accuracy(3, 2, 1, 2)
-    0.625
-    >>> balanced_accuracy(3, 0, 1, 0) is None
-    True
+    1 for perfect predictions, 0.5 for any constant prediction. Null if a class has no rows; scikit-learn's
+    ``balanced_accuracy_score`` then returns the recall of the other class.
+
+    >>> balanced_accuracy(3, 2, 1, 2), balanced_accuracy(3, 0, 1, 0)
+    (0.625, None)
     """
     return (tp / (tp + fn) + tn / (tn + fp)) / 2
 
@@ -59,10 +60,10 @@ def balanced_accuracy(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
 def precision(tp: Expr, fp: Expr) -> Expr:
     """Share of predicted positives that are positive.
 
-    >>> precision(3, 1)
-    0.75
-    >>> precision(0, 0) is None
-    True
+    Null without predicted positives; scikit-learn's ``precision_score`` then returns 0.
+
+    >>> precision(3, 1), precision(0, 0)
+    (0.75, None)
     """
     return tp / (tp + fp)
 
@@ -71,10 +72,10 @@ def precision(tp: Expr, fp: Expr) -> Expr:
 def fdr(tp: Expr, fp: Expr) -> Expr:
     """False discovery rate, the share of predicted positives that are negative: 1 - precision.
 
-    >>> fdr(3, 1)
-    0.25
-    >>> fdr(0, 0) is None
-    True
+    Null without predicted positives.
+
+    >>> fdr(3, 1), fdr(0, 0)
+    (0.25, None)
     """
     return fp / (tp + fp)
 
@@ -83,22 +84,22 @@ def fdr(tp: Expr, fp: Expr) -> Expr:
 def npv(fn: Expr, tn: Expr) -> Expr:
     """Negative predictive value, the share of predicted negatives that are negative: precision of the negative class.
 
-    >>> npv(1, 4)
-    0.8
-    >>> npv(0, 0) is None
-    True
+    Null without predicted negatives.
+
+    >>> npv(1, 4), npv(0, 0)
+    (0.8, None)
     """
     return tn / (tn + fn)
 
 
 @metric(range=(0, 1), better="low")
 def false_omission_rate(fn: Expr, tn: Expr) -> Expr:
-    """Share of predicted negatives that are positive, known as FOR: 1 - npv.
+    """False omission rate, the share of predicted negatives that are positive: 1 - npv.
 
-    >>> false_omission_rate(1, 4)
-    0.2
-    >>> false_omission_rate(0, 0) is None
-    True
+    Null without predicted negatives.
+
+    >>> false_omission_rate(1, 4), false_omission_rate(0, 0)
+    (0.2, None)
     """
     return fn / (tn + fn)
 
@@ -111,10 +112,10 @@ def false_omission_rate(fn: Expr, tn: Expr) -> Expr:
 def recall(tp: Expr, fn: Expr) -> Expr:
     """Share of positives that are predicted positive.
 
-    >>> recall(94, 6)
-    0.94
-    >>> recall(0, 0) is None
-    True
+    Null without positives; scikit-learn's ``recall_score`` then returns 0.
+
+    >>> recall(94, 6), recall(0, 0)
+    (0.94, None)
     """
     return tp / (tp + fn)
 
@@ -123,10 +124,10 @@ def recall(tp: Expr, fn: Expr) -> Expr:
 def fnr(tp: Expr, fn: Expr) -> Expr:
     """False negative rate, the share of positives that are predicted negative: 1 - recall.
 
-    >>> fnr(94, 6)
-    0.06
-    >>> fnr(0, 0) is None
-    True
+    Null without positives.
+
+    >>> fnr(94, 6), fnr(0, 0)
+    (0.06, None)
     """
     return fn / (tp + fn)
 
@@ -135,10 +136,10 @@ def fnr(tp: Expr, fn: Expr) -> Expr:
 def specificity(fp: Expr, tn: Expr) -> Expr:
     """Share of negatives that are predicted negative: recall of the negative class.
 
-    >>> specificity(1, 4)
-    0.8
-    >>> specificity(0, 0) is None
-    True
+    Null without negatives.
+
+    >>> specificity(1, 4), specificity(0, 0)
+    (0.8, None)
     """
     return tn / (tn + fp)
 
@@ -147,10 +148,10 @@ def specificity(fp: Expr, tn: Expr) -> Expr:
 def fpr(fp: Expr, tn: Expr) -> Expr:
     """False positive rate, the share of negatives that are predicted positive: 1 - specificity.
 
-    >>> fpr(1, 4)
-    0.2
-    >>> fpr(0, 0) is None
-    True
+    Null without negatives.
+
+    >>> fpr(1, 4), fpr(0, 0)
+    (0.2, None)
     """
     return fp / (tn + fp)
 
@@ -159,10 +160,10 @@ def fpr(fp: Expr, tn: Expr) -> Expr:
 def f1(tp: Expr, fp: Expr, fn: Expr) -> Expr:
     """Harmonic mean of precision and recall.
 
-    >>> f1(3, 1, 1)
-    0.75
-    >>> f1(0, 0, 0) is None
-    True
+    Null if there are neither positives nor predicted positives; scikit-learn's ``f1_score`` then returns 0.
+
+    >>> f1(3, 1, 1), f1(0, 0, 0)
+    (0.75, None)
     """
     return 2 * tp / (2 * tp + fp + fn)
 
@@ -171,10 +172,10 @@ def f1(tp: Expr, fp: Expr, fn: Expr) -> Expr:
 def negative_f1(fp: Expr, fn: Expr, tn: Expr) -> Expr:
     """F1 of the negative class: harmonic mean of npv and specificity.
 
-    >>> negative_f1(1, 1, 3)
-    0.75
-    >>> negative_f1(0, 0, 0) is None
-    True
+    Null if there are neither negatives nor predicted negatives.
+
+    >>> negative_f1(1, 1, 3), negative_f1(0, 0, 0)
+    (0.75, None)
     """
     return 2 * tn / (2 * tn + fp + fn)
 
@@ -183,22 +184,22 @@ def negative_f1(fp: Expr, fn: Expr, tn: Expr) -> Expr:
 def fbeta(tp: Expr, fp: Expr, fn: Expr, *, beta: float = 1) -> Expr:
     """Weighted harmonic mean of precision and recall. Recall is ``beta`` times as important as precision.
 
-    >>> fbeta(5, 5, 0, beta=2)
-    0.8333333333333334
-    >>> fbeta(0, 0, 0) is None
-    True
+    Null if there are neither positives nor predicted positives; scikit-learn's ``fbeta_score`` then returns 0.
+
+    >>> fbeta(5, 5, 0, beta=2), fbeta(0, 0, 0)
+    (0.8333333333333334, None)
     """
     return (1 + beta**2) * tp / ((1 + beta**2) * tp + beta**2 * fn + fp)
 
 
 @metric(range=(0, 1), better="high", aliases=("fowlkes_mallows_index",))
 def fowlkes_mallows(tp: Expr, fp: Expr, fn: Expr) -> Expr:
-    """Geometric mean of precision and recall.
+    """Geometric mean of precision and recall (Fowlkes & Mallows 1983).
 
-    >>> fowlkes_mallows(4, 12, 0)
-    0.5
-    >>> fowlkes_mallows(0, 3, 0) is None
-    True
+    Null without positives or without predicted positives.
+
+    >>> fowlkes_mallows(4, 12, 0), fowlkes_mallows(0, 3, 0)
+    (0.5, None)
     """
     return (tp / (tp + fp) * (tp / (tp + fn))).sqrt()
 
@@ -211,10 +212,10 @@ def fowlkes_mallows(tp: Expr, fp: Expr, fn: Expr) -> Expr:
 def jaccard(tp: Expr, fp: Expr, fn: Expr) -> Expr:
     """Jaccard index: true positives as a share of the rows that are positive or predicted positive.
 
-    >>> jaccard(3, 1, 2)
-    0.5
-    >>> jaccard(0, 0, 0) is None
-    True
+    Null without such rows; scikit-learn's ``jaccard_score`` then returns 0.
+
+    >>> jaccard(3, 1, 2), jaccard(0, 0, 0)
+    (0.5, None)
     """
     return tp / (tp + fp + fn)
 
@@ -226,12 +227,13 @@ def jaccard(tp: Expr, fp: Expr, fn: Expr) -> Expr:
     interval=methods.sum_of_shares(1.0, -1.0, ("tp", "fn"), ("tn", "fp")),
 )
 def youden_j(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
-    """Youden's J: recall + specificity - 1 (Youden 1950); 0 for any constant prediction.
+    """Youden's J: recall + specificity - 1 (Youden 1950).
 
-    >>> youden_j(3, 2, 1, 2)
-    0.25
-    >>> youden_j(3, 0, 1, 0) is None
-    True
+    1 for perfect predictions, 0 for any constant prediction, -1 if every prediction is wrong. Null if a class has no
+    rows.
+
+    >>> youden_j(3, 2, 1, 2), youden_j(3, 0, 1, 0)
+    (0.25, None)
     """
     return tp / (tp + fn) - fp / (tn + fp)
 
@@ -243,12 +245,13 @@ def youden_j(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     interval=methods.sum_of_shares(1.0, -1.0, ("tp", "fp"), ("tn", "fn")),
 )
 def markedness(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
-    """Precision + npv - 1 (Powers 2011).
+    """Markedness: precision + npv - 1 (Powers 2011).
 
-    >>> markedness(3, 1, 2, 2)
-    0.25
-    >>> markedness(3, 1, 0, 0) is None
-    True
+    1 for perfect predictions, 0 for predictions independent of the labels, -1 if every prediction is wrong. Null
+    without predicted positives or without predicted negatives.
+
+    >>> markedness(3, 1, 2, 2), markedness(3, 1, 0, 0)
+    (0.25, None)
     """
     return tp / (tp + fp) - fn / (tn + fn)
 
@@ -256,6 +259,9 @@ def markedness(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
 @metric(range=(0, inf), better="high", aliases=("plr", "lr_plus"))
 def positive_likelihood_ratio(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     """Positive likelihood ratio, LR+: recall / fpr.
+
+    1 for predictions independent of the labels, infinite without false positives. Null if recall is 0 too, or a class
+    has no rows. Equivalent to the first value of scikit-learn's ``class_likelihood_ratios``.
 
     >>> round(positive_likelihood_ratio(20, 180, 10, 1820), 2)
     7.41
@@ -271,10 +277,11 @@ def positive_likelihood_ratio(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
 def negative_likelihood_ratio(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     """Negative likelihood ratio, LR-: fnr / specificity.
 
-    >>> negative_likelihood_ratio(1, 1, 1, 3)
-    0.6666666666666666
-    >>> negative_likelihood_ratio(2, 4, 0, 0) is None
-    True
+    1 for predictions independent of the labels, 0 without false negatives. Null if a class has no rows. Equivalent to
+    the second value of scikit-learn's ``class_likelihood_ratios``.
+
+    >>> negative_likelihood_ratio(1, 1, 1, 3), negative_likelihood_ratio(2, 4, 0, 0)
+    (0.6666666666666666, None)
     """
     return fn / (tp + fn) / (tn / (tn + fp))
 
@@ -283,10 +290,10 @@ def negative_likelihood_ratio(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
 def diagnostic_odds_ratio(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     """Diagnostic odds ratio: LR+ / LR-, or (tp tn) / (fp fn).
 
-    >>> diagnostic_odds_ratio(20, 180, 10, 1820)
-    20.22222222222222
-    >>> diagnostic_odds_ratio(20, 0, 10, 0) is None
-    True
+    1 for predictions independent of the labels, infinite without false positives or without false negatives.
+
+    >>> diagnostic_odds_ratio(20, 180, 10, 1820), diagnostic_odds_ratio(20, 0, 10, 0)
+    (20.22222222222222, None)
     """
     return tp / fp * (tn / fn)
 
@@ -295,10 +302,8 @@ def diagnostic_odds_ratio(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
 def prevalence(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     """Share of rows that are positive.
 
-    >>> prevalence(94, 50, 6, 850)
-    0.1
-    >>> prevalence(0, 0, 0, 0) is None
-    True
+    >>> prevalence(94, 50, 6, 850), prevalence(0, 0, 0, 0)
+    (0.1, None)
     """
     return (tp + fn) / (tp + fp + fn + tn)
 
@@ -312,10 +317,8 @@ def _prevalence_note(tp: Expr, fn: Expr) -> Expr:
 def predicted_positive_rate(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     """Share of rows that are predicted positive.
 
-    >>> predicted_positive_rate(94, 50, 6, 850)
-    0.144
-    >>> predicted_positive_rate(0, 0, 0, 0) is None
-    True
+    >>> predicted_positive_rate(94, 50, 6, 850), predicted_positive_rate(0, 0, 0, 0)
+    (0.144, None)
     """
     return (tp + fp) / (tp + fp + fn + tn)
 
@@ -324,12 +327,10 @@ def predicted_positive_rate(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
 def prevalence_threshold(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> Expr:
     """Prevalence below which precision falls most steeply (Balayla 2020).
 
-    Equal to ``sqrt(fpr) / (sqrt(recall) + sqrt(fpr))``.
+    Equal to ``sqrt(fpr) / (sqrt(recall) + sqrt(fpr))``. Null if a class has no rows, or without predicted positives.
 
-    >>> prevalence_threshold(4, 1, 0, 3)
-    0.3333333333333333
-    >>> prevalence_threshold(0, 0, 4, 4) is None
-    True
+    >>> prevalence_threshold(4, 1, 0, 3), prevalence_threshold(0, 0, 4, 4)
+    (0.3333333333333333, None)
     """
     recall_root, fpr_root = (tp / (tp + fn)).sqrt(), (fp / (tn + fp)).sqrt()
     return fpr_root / (recall_root + fpr_root)
@@ -341,10 +342,10 @@ def cost(
 ) -> Expr:
     """Mean cost per row, from the costs ``tp``, ``fp``, ``fn``, and ``tn`` of each outcome; gains are negative.
 
-    >>> cost(5, 2, 1, 2, fp=1, fn=10)
-    1.2
-    >>> cost(0, 0, 0, 0) is None
-    True
+    By default, each error costs 1.
+
+    >>> cost(5, 2, 1, 2, fp=1, fn=10), cost(0, 0, 0, 0)
+    (1.2, None)
     """
     return (tp_ * tp + fp_ * fp + fn_ * fn + tn_ * tn) / (tp + fp + fn + tn)
 

@@ -46,6 +46,11 @@ class Requirement:
         parse_metric(metric)
         return cls(metric, comparison, float(limit))
 
+    def require_within(self, low: float, high: float) -> None:
+        """Reject a limit outside the range of the metric, such as a percentage."""
+        if not low <= self.limit <= high:
+            raise MetricError(f"The limit of {self} must be between {low:g} and {high:g}, got {self.limit:g}.")
+
     @property
     def wants_high(self) -> bool:
         """Whether the limit is a minimum."""

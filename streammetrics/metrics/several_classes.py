@@ -1,9 +1,9 @@
 """Agreement of true and predicted labels in multiclass tasks.
 
 The table (`streammetrics.statistics.confusion.overall_view`) has a row for each label, in order. ``actual`` is the
-number of rows with the label, ``predicted`` the number predicted so, and ``correct`` the number of both. ``distance``
-and ``square_distance`` are sums over the rows with the label: the number of steps from true to predicted label, and its
-square.
+number of rows with the true label, ``predicted`` the number of rows with the predicted label, and ``correct`` the
+number of rows with both. ``distance`` and ``square_distance`` are sums over the rows with the label: the number of
+steps from true to predicted label, and its square.
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ from streammetrics.uncertainty import methods
     range=(0, 1),
     better="high",
     aliases=("observed_agreement", "accuracy_score"),
-    interval=methods.share(pl.sum("correct"), pl.sum("actual")),
+    interval=methods.share_of_labels(correct=True),
 )
 def accuracy(correct: Expr, actual: Expr) -> Expr:
     """Share of rows predicted correctly.
+
+    Equivalent to scikit-learn's ``accuracy_score``.
 
     >>> accuracy([3, 2, 1], [4, 4, 2])
     0.6
@@ -37,10 +39,12 @@ def accuracy(correct: Expr, actual: Expr) -> Expr:
     range=(0, 1),
     better="low",
     aliases=("misclassification_rate", "zero_one_loss"),
-    interval=methods.share(pl.sum("actual") - pl.sum("correct"), pl.sum("actual")),
+    interval=methods.share_of_labels(correct=False),
 )
 def error_rate(correct: Expr, actual: Expr) -> Expr:
     """Share of rows predicted incorrectly: 1 - accuracy.
+
+    Equivalent to scikit-learn's ``zero_one_loss``.
 
     >>> error_rate([3, 2, 1], [4, 4, 2])
     0.4
@@ -52,10 +56,13 @@ def error_rate(correct: Expr, actual: Expr) -> Expr:
     range=(0, 1),
     better="high",
     aliases=("balanced_accuracy_score",),
-    interval=methods.mean_of_proportions(pl.col("correct"), pl.col("actual")),
+    interval=methods.mean_of_proportions("correct", "actual"),
 )
 def balanced_accuracy(correct: Expr, actual: Expr) -> Expr:
     """Unweighted mean of the recalls of the labels that occur as true labels.
+
+    1 for perfect predictions, 1 / n for any constant prediction of n labels. Equivalent to scikit-learn's
+    ``balanced_accuracy_score``.
 
     >>> balanced_accuracy([3, 2, 0], [4, 4, 0])
     0.625
@@ -63,11 +70,7 @@ def balanced_accuracy(correct: Expr, actual: Expr) -> Expr:
     return (correct / actual).filter(actual > 0).mean()
 
 
-@metric(
-    range=(0, 1),
-    aliases=("majority_class_accuracy", "no_information_rate"),
-    interval=NOT_SMOOTH,
-)
+@metric(range=(0, 1), aliases=("majority_class_accuracy", "no_information_rate"), interval=NOT_SMOOTH)
 def majority_accuracy(correct: Expr, actual: Expr) -> Expr:
     """Accuracy of the best constant prediction, the most frequent label.
 
@@ -90,20 +93,15 @@ def chance_agreement(actual: Expr, predicted: Expr) -> Expr:
 
 @metric(range=(-1, 1), better="high", aliases=("cohen_kappa", "cohen_kappa_score"))
 def kappa(
-    correct: Expr,
-    actual: Expr,
-    predicted: Expr,
-    distance: Expr,
-    square_distance: Expr,
-    *,
-    weights: str | None = None,
+    correct: Expr, actual: Expr, predicted: Expr, distance: Expr, square_distance: Expr, *, weights: str | None = None
 ) -> Expr:
     """Cohen's kappa: 1 minus the error rate divided by the expected error rate of independent predictions.
 
-    Every error counts 1 (Cohen 1960). For ordered labels, use ``weights=linear`` or ``weights=quadratic``: an error
-    then counts as the number of steps from the true to the predicted label, or its square (Cohen 1968). The independent
-    predictions have the same label frequencies. The note is a verbal band, as in binary tasks. Null if only one label
-    occurs.
+    1 for perfect predictions, 0 for predictions independent of the labels. By default, every error counts 1 (Cohen
+    1960). For ordered labels, use ``weights=linear`` or ``weights=quadratic``: an error then counts as the number of
+    steps from the true to the predicted label, or its square (Cohen 1968). The expected error rate assumes the same
+    label frequencies. The note is a verbal band, as in binary tasks. Null if only one label occurs. Equivalent to
+    scikit-learn's ``cohen_kappa_score``.
 
     >>> rows = {"correct": [46, 32, 10], "actual": [46, 44, 10], "predicted": [52, 32, 16]}
     >>> round(kappa(**rows, distance=[0, 12, 0], square_distance=[0, 12, 0]), 4)
@@ -120,13 +118,7 @@ def kappa(
 
 @kappa.note
 def _kappa_note(
-    correct: Expr,
-    actual: Expr,
-    predicted: Expr,
-    distance: Expr,
-    square_distance: Expr,
-    *,
-    weights: str | None = None,
+    correct: Expr, actual: Expr, predicted: Expr, distance: Expr, square_distance: Expr, *, weights: str | None = None
 ) -> Expr:
     # Exact while 5 * (rows * steps)^2 fits 127 bits, as for 10^18 rows of two labels, 10^15 of a thousand.
     columns, total = (correct, actual, predicted, distance, square_distance), actual.sum()
@@ -140,13 +132,12 @@ def _kappa_note(
 def mcc(correct: Expr, actual: Expr, predicted: Expr) -> Expr:
     """Multiclass Matthews correlation coefficient, R_K (Gorodkin 2004).
 
-    For two classes, Pearson's correlation of true and predicted class. Null if all rows have the same true label or the
-    same predicted label (scikit-learn returns 0).
+    1 for perfect predictions, 0 for predictions independent of the labels. For two classes, Pearson's correlation of
+    true and predicted class. Null if all rows have the same true label or the same predicted label; scikit-learn's
+    ``matthews_corrcoef`` then returns 0.
 
-    >>> round(mcc([46, 32, 10], [46, 44, 10], [52, 32, 16]), 4)
-    0.816
-    >>> mcc([3, 0], [3, 1], [4, 0]) is None
-    True
+    >>> round(mcc([46, 32, 10], [46, 44, 10], [52, 32, 16]), 4), mcc([3, 0], [3, 1], [4, 0])
+    (0.816, None)
     """
     correct, actual, predicted = near_one(actual.sum(), correct, actual, predicted)
     excess = _apart(actual, predicted) - actual.sum() * (actual - correct).sum()
@@ -169,13 +160,13 @@ def _apart(one: Expr, other: Expr, weights: str | None = None) -> Expr:
     """Sum of distances between labels over all pairs of a row of ``one`` and a row of ``other``.
 
     The distance of two labels is 1, the number of steps, or its square. All terms are positive, so nothing cancels,
-    unlike in moments, and no table of labels by labels is needed.
+    unlike with moments, and no table of label pairs is needed.
     """
     return (_reach(one, weights) * _above(other) + _reach(other, weights) * _above(one)).sum()
 
 
 def _reach(rows: Expr, weights: str | None) -> Expr:
-    """What the rows of a label and below contribute to each row above, so that their sum is the distance."""
+    """Contribution of the rows of a label, and of lower labels, to each higher row. The sum is the distance."""
     if weights is None:
         return rows
     at_or_below = rows.cum_sum()

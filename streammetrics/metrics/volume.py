@@ -11,7 +11,7 @@ from streammetrics.uncertainty import methods
 
 @metric(range=(0, float("inf")), aliases=("n",), interval="a count")
 def rows(rows: Expr) -> Expr:
-    """Number of rows evaluated.
+    """Number of evaluated rows.
 
     >>> rows(120)
     120.0
@@ -21,7 +21,7 @@ def rows(rows: Expr) -> Expr:
 
 @metric(range=(0, float("inf")), interval="a count")
 def dropped(dropped: Expr) -> Expr:
-    """Number of dropped rows: rows with a null if ``nulls="drop"``, and rows of zero weight.
+    """Number of dropped rows: rows with a null if ``nulls="drop"``, and rows of weight 0.
 
     >>> dropped(3)
     3.0
@@ -29,7 +29,11 @@ def dropped(dropped: Expr) -> Expr:
     return dropped
 
 
-@metric(range=(0, 1), better="low", interval=methods.share(pl.col("dropped"), pl.col("rows") + pl.col("dropped")))
+@metric(
+    range=(0, 1),
+    better="low",
+    interval=methods.share(pl.col("dropped"), pl.col("rows") + pl.col("dropped"), ("rows", "dropped")),
+)
 def dropped_rate(rows: Expr, dropped: Expr) -> Expr:
     """Share of all rows that were dropped.
 

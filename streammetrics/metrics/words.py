@@ -31,6 +31,8 @@ NAMES = {
     "mad": "Median absolute deviation of errors",
 }
 
+BEST = {"bias": 0, "median_error": 0, "calibration_in_the_large": 0, "calibration_ratio": 1}  # between worse values
+
 
 def words(metric: Metric) -> str:
     """The name of a metric in words, with its options.
@@ -46,12 +48,19 @@ def words(metric: Metric) -> str:
 
 
 def better(metric: Metric) -> str:
-    """Return the preferred direction of a metric as a sentence; empty without one."""
+    """Return the preferred direction, or the best value, of a metric as a sentence; empty without one.
+
+    >>> from streammetrics.metrics import bias, mae, mean_actual
+    >>> better(mae), better(bias), better(mean_actual)
+    ('Lower is better.', 'Nearer 0 is better.', '')
+    """
+    if metric.__name__ in BEST:
+        return f"Nearer {BEST[metric.__name__]} is better."
     return {"high": "Higher is better.", "low": "Lower is better."}.get(metric.better or "", "")
 
 
 def unsaid(metric: Metric) -> str:
-    """The options in the summary of a metric that its name does not have, with their defaults.
+    """The options that the summary of a metric mentions and its name does not have, with their defaults.
 
     >>> from streammetrics.metrics import recall_at_fpr
     >>> unsaid(recall_at_fpr), unsaid(recall_at_fpr.with_options(fpr=0.1))
@@ -62,10 +71,11 @@ def unsaid(metric: Metric) -> str:
 
 
 def with_defaults(metrics: Iterable[Metric]) -> list[str]:
-    """The metrics with options that their names do not have, with these.
+    """The names of metrics whose summary mentions unset options, with the defaults of these options.
 
-    >>> from streammetrics.metrics import recall_at_fpr, roc_auc
-    >>> with_defaults([roc_auc, recall_at_fpr])
-    ['recall_at_fpr(fpr=0.01)']
+    >>> from streammetrics.metrics import cost, recall_at_fpr, roc_auc
+    >>> with_defaults([roc_auc, recall_at_fpr, cost.with_options(fn=20)])
+    ['recall_at_fpr(fpr=0.01)', 'cost(fn=20, tp=0, fp=1, tn=0)']
     """
-    return [f"{metric.name}({options})" for metric in metrics if (options := unsaid(metric))]
+    pairs = [(metric.name, options) for metric in metrics if (options := unsaid(metric))]
+    return [f"{name[:-1]}, {options})" if name.endswith(")") else f"{name}({options})" for name, options in pairs]

@@ -1,4 +1,4 @@
-"""Which metrics the statistics of an accumulator have, and how to get the others."""
+"""Metrics that are available from the statistics of an accumulator, and how to get the others."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from streammetrics.statistics import (
     View,
 )
 
-# Statistics that the function of a task adds by itself once it has their columns.
+# Statistics that the function of a task adds if it has their columns.
 OF_TASK: dict[Kind, tuple[type[Statistic], ...]] = {
     "binary": (ConfusionCounts, ScoreHistogram, ProbabilityLoss, CalibrationBins),
     "multiclass": (ClassLoss, RankCounts, ScoreHistogram, CalibrationBins),
@@ -43,7 +43,7 @@ def find(
     labels: Sequence[Any] = (),
     of_label: bool = False,
 ) -> list[Metric]:
-    """Return metrics as they can be computed from some statistics, each once.
+    """Return metrics that can be computed from these statistics, without duplicates.
 
     Args:
         metrics: Metrics, by name or alias, with options as in ``"fbeta(beta=2)"``; None for all that are available.
@@ -80,7 +80,7 @@ def columns_of_view(statistic: Statistic, view: View, labels: bool) -> frozenset
 
 
 def _remedy(named: Sequence[Metric], statistics: Sequence[Statistic]) -> tuple[Part, ...]:
-    """What metrics of one name require, and how to get it, as parts of a message."""
+    """Requirements of the metrics of a name, and how to meet them, as parts of a message."""
     kind = kind_of(statistics)
     having = _having(named, kind)
     if named[0].average is not None and kind not in SEVERAL:
@@ -114,7 +114,7 @@ def _remedy(named: Sequence[Metric], statistics: Sequence[Statistic]) -> tuple[P
 
 
 def _having(metrics: Sequence[Metric], kind: Kind) -> list[Statistic]:
-    """The statistics that one of the metrics can be computed from, in a task of that kind if they apply to it."""
+    """The statistics that one of the metrics can be computed from, if possible in a task of that kind."""
     return [
         statistic
         for statistic in _all_statistics()
@@ -127,7 +127,7 @@ def _having(metrics: Sequence[Metric], kind: Kind) -> list[Statistic]:
 
 
 def _all_statistics() -> Iterator[Statistic]:
-    """All statistics that can be made without options, and those with options that change their columns or roles."""
+    """All statistics without options, and those with options that change their columns or roles."""
     for made in STATISTICS.values():
         if all(f.default is not MISSING or f.default_factory is not MISSING for f in fields(made)):
             yield made()

@@ -1,13 +1,13 @@
 """A score histogram as confusion counts at every threshold: curves and operating points.
 
-Every function takes the histogram with its bins ascending within each group of ``by``, and with the column
-``low``, the smallest score of the bin: a row is predicted positive when its score is at least the threshold.
+Every function takes the histogram with its bins ascending within each ``group``, and with the column ``low``, the
+smallest score of the bin: a row is predicted positive when its score is at least the threshold.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import polars as pl
 from polars import Expr
@@ -18,38 +18,38 @@ from streammetrics.metrics.metric import Metric, find_metric
 from streammetrics.metrics.ranking import at_thresholds, confusion_counts
 from streammetrics.metrics.ratios import fnr, fpr, precision, predicted_positive_rate, prevalence, recall
 from streammetrics.metrics.requirement import Requirement
+from streammetrics.statistics import GROUP
+from streammetrics.uncertainty.proportions import CELLS
 
-_COUNTS = {c: pl.col(c).cast(pl.Float64) for c in ("tp", "fp", "fn", "tn")}
+_COUNTS = {c: pl.col(c).cast(pl.Float64) for c in CELLS}
 
 
-def threshold_table(table: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
+def threshold_table(table: pl.DataFrame) -> pl.DataFrame:
     """Confusion counts at every bin edge, from the highest threshold down.
 
     The first row of each group predicts no positives; its threshold is infinite.
-
-    >>> threshold_table(pl.DataFrame({"low": [0.2, 0.6], "neg": [3, 1], "pos": [1, 2]})).rows()
-    [(inf, 0, 0, 3, 4), (0.6, 2, 1, 1, 3), (0.2, 3, 4, 0, 0)]
     """
     counts = confusion_counts(pl.col("neg"), pl.col("pos"))
     ascending = {"threshold": pl.col("low").append(pl.lit(math.inf)), **counts}
     descending = {name: column.reverse() for name, column in ascending.items()}
-    return table.group_by(by, maintain_order=True).agg(**descending).explode(*descending)
+    return table.group_by(GROUP, maintain_order=True).agg(**descending).explode(*descending)
 
 
-def counts_at(table: pl.DataFrame, threshold: float, by: Sequence[str] = ()) -> pl.DataFrame:
-    """Confusion counts at any threshold, and the rows ``cut_neg`` and ``cut_pos`` of the bin that it lies inside of.
+def counts_at(table: pl.DataFrame, threshold: float) -> pl.DataFrame:
+    """Confusion counts at any threshold, and the rows ``cut_neg`` and ``cut_pos`` of the bin that the threshold cuts.
 
-    The counts are without these rows, of which the histogram does not know whether they reach the threshold. No bin is
-    cut by a threshold that is the ``low`` of one, or lies between two. The table needs ``high`` too, the largest score
-    of the bin.
+    The counts exclude these rows, since the histogram does not determine whether they reach the threshold. A threshold
+    that is the ``low`` of a bin, or between two bins, cuts no bin. The table also needs ``high``, the largest score of
+    the bin.
 
-    >>> table = pl.DataFrame({"low": [0.2, 0.6, 0.9], "high": [0.2, 0.7, 0.9], "neg": [3, 1, 0], "pos": [1, 2, 4]})
+    >>> bins = {"low": [0.2, 0.6, 0.9], "high": [0.2, 0.7, 0.9], "neg": [3, 1, 0], "pos": [1, 2, 4]}
+    >>> table = pl.DataFrame({"group": [0] * 3, **bins})
     >>> counts_at(table, 0.6).row(0), counts_at(table, 0.61).row(0)
-    ((6, 1, 1, 3, 0, 0), (4, 0, 1, 3, 1, 2))
+    ((0, 6, 1, 1, 3, 0, 0), (0, 4, 0, 1, 3, 1, 2))
     """
     reaching, short = pl.col("low") >= threshold, pl.col("high") < threshold
     neg, pos = pl.col("neg"), pl.col("pos")
-    return table.group_by(by, maintain_order=True).agg(
+    return table.group_by(GROUP, maintain_order=True).agg(
         tp=pos.filter(reaching).sum(),
         fp=neg.filter(reaching).sum(),
         fn=pos.filter(short).sum(),
@@ -59,57 +59,28 @@ def counts_at(table: pl.DataFrame, threshold: float, by: Sequence[str] = ()) -> 
     )
 
 
-def roc_curve(table: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
-    """Receiver operating characteristic: ``fpr`` and ``recall`` at every threshold."""
-    return _curve(table, by, fpr=_value(fpr), recall=_value(recall))
+def curve(kind: str, table: pl.DataFrame) -> pl.DataFrame:
+    """The columns of a curve at every threshold. Kinds are those of `CURVES`."""
+    return threshold_table(table).with_columns(**CURVES[kind])
 
 
-def pr_curve(table: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
-    """Precision-recall curve: ``recall`` and ``precision`` at every threshold.
-
-    Between two thresholds the curve is not straight: see Davis and Goadrich (2006).
-    """
-    return _curve(table, by, recall=_value(recall), precision=_value(precision))
-
-
-def det_curve(table: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
-    """Detection error tradeoff: ``fpr`` and ``fnr`` at every threshold."""
-    return _curve(table, by, fpr=_value(fpr), fnr=_value(fnr))
-
-
-def lift_curve(table: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
-    """Cumulative gain and lift at every threshold.
-
-    ``targeted`` is the share of rows at or above it, ``gain`` the share of positives among them, ``lift`` how
-    many times more frequent positives are there than among all rows.
-    """
-    lift = (_value(precision) / _value(prevalence)).fill_nan(None)
-    return _curve(table, by, targeted=_value(predicted_positive_rate), gain=_value(recall), lift=lift)
-
-
-def quantile_calibration(table: pl.DataFrame, bins: int, by: Sequence[str] = ()) -> pl.DataFrame:
-    """Observed rates in bins of about equal size, from the lowest scores up (Hosmer and Lemeshow 1980).
+def quantile_calibration(table: pl.DataFrame, bins: int) -> pl.DataFrame:
+    """Observed rates in bins of about equal size, in ascending order of score (Hosmer and Lemeshow 1980).
 
     Bins of the histogram are never divided, so rows with the same score stay together, and bins can be larger or fewer.
     ``mean_score`` is known up to the width of these bins: ``lower`` and ``upper`` are its certified bounds. The table
-    needs ``high`` too, the largest score of the bin.
-
-    >>> table = pl.DataFrame({"low": [0.25, 0.5, 0.5], "high": [0.25, 0.5, 0.75], "neg": [3, 1, 1], "pos": [1, 1, 1]})
-    >>> quantile_calibration(table, 2).rows()
-    [(0.25, 0.25, 4, 0.25, 0.25, 0.25, 0.25), (0.5, 0.75, 4, 0.5625, 0.5, 0.625, 0.5)]
+    also needs ``high``, the largest score of the bin.
     """
     rows = pl.col("weight")
-    middle, total = rows.cum_sum() - rows / 2, rows.sum()
-    if by:
-        middle, total = middle.over(by), total.over(by)
-    place = (middle / total * bins).floor().clip(0, bins - 1)
-    scores = pl.col("low").min(), pl.col("high").max()  # rounding never takes a mean out of them
+    middle = rows.cum_sum() - rows / 2
+    place = (middle.over(GROUP) / rows.sum().over(GROUP) * bins).floor().clip(0, bins - 1)
+    scores = pl.col("low").min(), pl.col("high").max()  # so that rounding cannot move a mean outside
     lower, upper = (((pl.col(end) * rows).sum() / rows.sum()).clip(*scores) for end in ("low", "high"))
     return (
         table.with_columns(weight=pl.col("neg") + pl.col("pos"))
         .filter(rows > 0)
         .with_columns(place=place)
-        .group_by(*by, "place", maintain_order=True)
+        .group_by(GROUP, "place", maintain_order=True)
         .agg(
             lowest=pl.col("low").min(),
             highest=pl.col("high").max(),
@@ -119,13 +90,12 @@ def quantile_calibration(table: pl.DataFrame, bins: int, by: Sequence[str] = ())
             observed_rate=pl.col("pos").sum() / rows.sum(),
             weight=rows.sum(),
         )
-        .select(*by, "lowest", "highest", "weight", "mean_score", "lower", "upper", "observed_rate")
+        .select(GROUP, "lowest", "highest", "weight", "mean_score", "lower", "upper", "observed_rate")
     )
 
 
 def operating_point(
     cases: Mapping[str, pl.DataFrame],
-    by: Sequence[str] = (),
     *,
     maximize: str | Metric | None = None,
     minimize: str | Metric | None = None,
@@ -133,28 +103,21 @@ def operating_point(
 ) -> pl.DataFrame:
     """The best threshold of each group for a metric of the confusion counts. See `Report.operating_point`.
 
-    ``threshold`` is the bin edge that attains ``value``, the highest one if several do, with its exact
-    counts. ``lower`` and ``upper`` bound the best value over all thresholds, those inside coarse bins
-    included: one of them is the value attained, the other the best over the order cases. If no edge of a group
-    meets the constraints, all are null.
+    ``threshold`` is the bin edge that attains ``value``, the highest one if several do, with its exact counts.
+    ``lower`` and ``upper`` bound the best value over all thresholds, including those inside coarse bins: one of them is
+    ``value``, the other the best value over the order cases. If no edge of a group meets the constraints, all are null.
 
-    Metrics with a better direction are taken to improve with more true and with fewer false positives; `cost`
-    does so if a false negative costs more than a true positive, and a false positive more than a true
-    negative. Constraints that ask for the better direction then hold for the best order wherever they hold
-    inside a bin, so they narrow the bound too. Others, such as ``"predicted_positive_rate <= 0.1"``, only
-    narrow the choice.
+    Metrics with a preferred direction are assumed to improve with more true positives and with fewer false positives.
+    `cost` does so if a false negative costs more than a true positive, and a false positive more than a true negative.
+    Constraints in the preferred direction that hold inside a bin then also hold for the best order, so they narrow the
+    bound too. Others, such as ``"predicted_positive_rate <= 0.1"``, only narrow the choice.
 
     ``cases`` are the order cases of the histogram (`streammetrics.statistics.cases.order_cases`).
-
-    >>> table = pl.DataFrame({"low": [0.2, 0.6, 0.7], "neg": [3, 1, 0], "pos": [1, 2, 2]})
-    >>> point = operating_point({"tied": table}, maximize="recall", where="precision >= 0.8")
-    >>> point.select("threshold", "tp", "fp", "value").row(0)
-    (0.6, 4, 1, 0.8)
     """
     objective, sign = _objective(maximize, minimize)
     constraints = [Requirement.parse(text) for text in where.split(" and ")] if where else []
     points = pl.concat(
-        threshold_table(case, by).with_columns(edge=pl.lit(name == "tied")) for name, case in cases.items()
+        threshold_table(case).with_columns(edge=pl.lit(name == "tied")) for name, case in cases.items()
     ).with_columns(
         value=_value(objective),
         chosen=pl.all_horizontal("edge", *map(_holds, constraints)),
@@ -168,7 +131,7 @@ def operating_point(
     best = pl.col("threshold", *_COUNTS).filter(attained).sort_by(highest, descending=True).first()
     bound = pl.when(chosen.any()).then(sign * goal.filter("possible").max())
     return (
-        points.group_by(by, maintain_order=True)
+        points.group_by(GROUP, maintain_order=True)
         .agg(best, value=sign * most, bound=bound)
         .with_columns(lower=pl.min_horizontal("value", "bound"), upper=pl.max_horizontal("value", "bound"))
         .drop("bound")
@@ -181,12 +144,12 @@ def _holds(constraint: Requirement) -> Expr:
 
 
 def _eases(constraint: Requirement) -> bool:
-    """Whether a better order of the rows can only make it hold."""
+    """Whether a better order of the rows can only help to meet the constraint."""
     return find_metric(constraint.metric, _COUNTS).better == ("high" if constraint.wants_high else "low")
 
 
 def _objective(maximize: str | Metric | None, minimize: str | Metric | None) -> tuple[Metric, int]:
-    """The metric to optimize, and the sign that makes more of it better."""
+    """The metric to optimize, and its sign: 1 to maximize, -1 to minimize."""
     if maximize is not None and minimize is None:
         metric, wanted, sign = find_metric(maximize, _COUNTS), "high", 1
     elif minimize is not None and maximize is None:
@@ -194,14 +157,25 @@ def _objective(maximize: str | Metric | None, minimize: str | Metric | None) -> 
     else:
         raise MetricError("Pass either maximize= or minimize=.")
     if metric.better != wanted:
-        nature = f"better when {metric.better}" if metric.better else "neither better when high nor when low"
-        raise MetricError(f"{metric.name} is {nature}; so it cannot be the objective.")
+        if metric.better is None:
+            raise MetricError(f"Metric {metric.name!r} has no preferred direction, so it cannot be optimized.")
+        verb = "minimize" if wanted == "high" else "maximize"
+        raise MetricError(f"Metric {metric.name!r} is better when {metric.better}. Pass {verb}=.")
     return metric, sign
-
-
-def _curve(table: pl.DataFrame, by: Sequence[str], **values: Expr) -> pl.DataFrame:
-    return threshold_table(table, by).with_columns(**values)
 
 
 def _value(ratio: Metric) -> Expr:
     return at_thresholds(ratio, _COUNTS)
+
+
+CURVES: dict[str, dict[str, Expr]] = {
+    "roc": {"fpr": _value(fpr), "recall": _value(recall)},
+    "pr": {"recall": _value(recall), "precision": _value(precision)},
+    "det": {"fpr": _value(fpr), "fnr": _value(fnr)},
+    "lift": {
+        "targeted": _value(predicted_positive_rate),
+        "gain": _value(recall),
+        "lift": (_value(precision) / _value(prevalence)).fill_nan(None),
+    },
+}
+"""Columns of the curves. ``lift``: how many times more frequent positives are above a threshold than among all rows."""

@@ -1,4 +1,4 @@
-"""The distributions that a state keeps, of scores, predictions, labels and errors; those of two states side by side."""
+"""Distributions of scores, predictions, labels, and errors in a state, and in pairs of states."""
 
 from __future__ import annotations
 
@@ -8,28 +8,29 @@ from typing import Literal
 
 import polars as pl
 
-from streammetrics.errors import ReportError
+from streammetrics.errors import Argument, ReportError
 from streammetrics.frame import RIGHT
 from streammetrics.kernels.lattice import Lattice
 from streammetrics.rows.frames import joint_types
 from streammetrics.state.tables import State
 from streammetrics.statistics import GROUP, Histogram
 
-CELLS = 2_000_000  # bins that are brought together at once
-ALL = 1 << 30  # bins: no group has as many
+CELLS = 2_000_000  # bins that are merged at once
+ALL = 1 << 30  # more bins than any group has
+FIRST = ("y_score", "y_pred")  # distributions that reports of drift list first
 PAIRED = (
     *("pair", "cells", "rows", "reference", "reference_cells", "reference_rows"),
     *("current", "current_cells", "current_rows"),
 )
-"""Columns of `paired` and on the way to it, which no group column can be called."""
+"""Columns that `paired` uses, whose names group columns cannot have."""
 
 
 @dataclass(frozen=True)
 class Distribution:
-    """How many rows of each group have which value.
+    """Number of rows of each group by value.
 
-    ``groups`` has the number of each group (column ``group``) and its group columns, ``bins`` the columns group, shift,
-    bin and count.
+    ``groups`` has the number of each group (column ``group``) and the group columns. ``bins`` has the columns group,
+    shift, bin, and count.
     """
 
     lattice: Lattice
@@ -48,30 +49,25 @@ class Distribution:
 
 
 def distributions(state: State) -> dict[str, Distribution]:
-    """The distributions of a state by what they are of: ``y_score``, ``y_pred``, ``y_true`` and ``error``.
+    """The distributions of a state by name: ``y_score``, ``y_pred``, ``y_true``, and ``error``.
 
-    Labels are 0 or 1; if there are several, one of them against the rest.
+    Labels are 0 or 1. If there are several, distributions are one-vs-rest.
     """
     found: dict[str, Distribution] = {}
     for statistic in state.statistics:
         table, groups = state.tables[statistic.name], state.groups_of(statistic)
         for of, (lattice, bins) in statistic.distributions(table).items():
             found.setdefault(of, Distribution(lattice, groups, bins.filter(pl.col("count") > 0)))
-    return found
+    return {of: found[of] for of in (*FIRST, *found) if of in found}
 
 
 def paired(reference: Distribution, current: Distribution) -> pl.DataFrame:
-    """Which groups stand side by side: those of equal group columns, as far as the reference has them.
+    """Pair the groups of two distributions that have equal values of the group columns of the reference.
 
     Returns:
-        ``pair``, the group columns of the current distribution, and of both sides the number of the group
-        (``reference``, ``current``), the number of its bins (``cells``) and its rows (``reference_rows``,
-        ``current_rows``). A group that only one side has is there if both have the same group columns, and if
-        it is one of the current side.
-
-    Raises:
-        ReportError: If the reference has group columns that the current distribution has not.
-        ColumnError: If a group column has different types.
+        ``pair``, the group columns of the current distribution, the numbers of both groups (``reference``,
+        ``current``), their rows (``reference_rows``, ``current_rows``), and the number of all their bins (``cells``). A
+        group without a partner is included if it is on the current side, or if both sides have the same group columns.
     """
     if foreign := [c for c in reference.keys if c not in current.keys]:
         raise ReportError(f"The reference has the group column {foreign[0]!r}, which the current side lacks.")
@@ -97,17 +93,19 @@ def paired(reference: Distribution, current: Distribution) -> pl.DataFrame:
 
 
 def side_by_side(reference: Distribution, current: Distribution, pairs: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """The bins of pairs of groups at a resolution that both sides have, some pairs at a time.
+    """The bins of pairs of groups at a common resolution, a few pairs at a time.
 
     Returns:
-        Columns group (the pair), shift, bin, reference, current (rows or their weight), low and high, ascending.
-
-    Raises:
-        ReportError: If the values lie on different lines.
+        Columns group (the pair), shift, bin, reference, current (rows or their weight), low, and high, in ascending
+        order.
     """
     domains = {d.lattice.domain for d in (reference, current)}
     if len(domains) > 1:
-        raise ReportError("Cannot compare values of the domain 'probability' with values of the domain 'real'.")
+        raise ReportError(
+            "Cannot compare values of the domain 'probability' with values of the domain 'real'. Use the same ",
+            Argument("domain"),
+            " for both.",
+        )
     atoms = set(reference.lattice.atoms) & set(current.lattice.atoms)
     common = Histogram(ALL, domains.pop(), tuple(atoms))
     blocks = pairs.with_columns(block=pl.col("cells").cum_sum() // CELLS)
@@ -116,7 +114,7 @@ def side_by_side(reference: Distribution, current: Distribution, pairs: pl.DataF
 
 
 def _both(reference: Distribution, current: Distribution, pairs: pl.DataFrame) -> pl.DataFrame:
-    """The bins of both sides, one below the other, each with 0 rows of the other side."""
+    """The concatenated bins of both sides, each with 0 rows of the other side."""
     parts = []
     for side, d in (("reference", reference), ("current", current)):
         bins = pairs.select(side, "pair").join(d.bins, left_on=side, right_on=GROUP)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 import polars as pl
 
-from streammetrics.errors import MetricError
+from streammetrics.errors import Argument, MetricError
 from streammetrics.frame import ESTIMATE, METRIC, VALUE, noted
 from streammetrics.metrics import Metric
 from streammetrics.reading.available import columns_of_view, find
@@ -18,6 +19,7 @@ from streammetrics.state.missing import NOTE, STATISTIC, THRESHOLD
 from streammetrics.state.tables import State
 from streammetrics.statistics import GROUP, ConfusionCounts, RowCounts, ScoreHistogram, Statistic, View, exact
 from streammetrics.statistics.confusion_counts import CutCounts
+from streammetrics.statistics.view import first_case
 from streammetrics.text import few
 
 WIDE = 1e-3
@@ -30,9 +32,6 @@ def estimate(state: State, metrics: Sequence[Metric]) -> pl.DataFrame:
     Returns:
         The group columns, the kept keys of all statistics, metric, value, lower, upper (Float64) and note (String); by
         group, then in the order of ``metrics``. A value is null if it is undefined, with the reason as its note.
-
-    Raises:
-        MetricError: If no statistic has the columns of a metric.
     """
     parts = [
         _with_missing(_estimate(statistic, view, state, own), statistic, state, own)
@@ -60,7 +59,7 @@ def at_threshold(state: State, threshold: float) -> State | None:
     counts = CutCounts((threshold,))
     bins = histogram.edges(state.tables[histogram.name])
     found = state.groups_of(histogram).select(GROUP, threshold=pl.lit(counts.thresholds[0]))
-    table = found.join(counts_at(bins, threshold, [GROUP]), on=GROUP, how="left", maintain_order="left").fill_null(0)
+    table = found.join(counts_at(bins, threshold), on=GROUP, how="left", maintain_order="left").fill_null(0)
     missing = state.missing.filter(pl.col(STATISTIC) == histogram.name).with_columns(
         pl.lit(counts.name).alias(STATISTIC)
     )
@@ -73,14 +72,16 @@ def at_only(state: State, threshold: float) -> State:
     """Return the state with confusion counts at one threshold only: as stored, or from the score histogram.
 
     Raises:
-        MetricError: If the threshold is not stored, and there is no histogram; or if there are several labels, whose
-            decisions other statistics have too.
+        MetricError: If the threshold is not stored, and there is no histogram; or if there are several labels, since
+            other statistics also depend on their decisions.
     """
     if state.labels:
-        raise MetricError(f"Reading at a threshold requires a binary task, got the labels {few(state.labels)}.")
+        raise MetricError(f"A threshold requires a binary task, got the labels {few(state.labels)}.")
     stored = [s for s in state.statistics if isinstance(s, ConfusionCounts)]
     found = at_threshold(state, threshold)
     if found is not None:
+        if any(s.needs_probabilities() for s in state.statistics) and not 0 <= threshold <= 1 and abs(threshold) != inf:
+            raise MetricError(Argument("threshold"), f" must be between 0 and 1 for probabilities, got {threshold:g}.")
         counts = found.statistics[-1]
         table, missing = found.tables[counts.name], found.missing
     elif any(threshold in s.thresholds for s in stored):
@@ -91,7 +92,7 @@ def at_only(state: State, threshold: float) -> State:
     else:
         known = few(t for s in stored for t in s.thresholds) or "none"
         raise MetricError(
-            f"Threshold {threshold:g} is not stored, and it requires the statistic ScoreHistogram. Thresholds: {known}."
+            f"Threshold {threshold:g} requires the statistic ScoreHistogram, or one of the stored thresholds: {known}."
         )
     rows = tuple(s for s in state.statistics if isinstance(s, RowCounts))
     others = tuple(s for s in state.statistics if s not in (*rows, *stored))
@@ -105,7 +106,7 @@ def at_only(state: State, threshold: float) -> State:
 
 
 def by_view(state: State, metrics: Sequence[Metric]) -> Iterator[tuple[Statistic, View, list[Metric]]]:
-    """Each view with the metrics that are computed from it: the first that has their columns."""
+    """Each view with the metrics that are computed from it, which is the first view with their columns."""
     left = find(metrics, state.statistics, state.labels)
     for statistic in state.statistics:
         for view in statistic.views():
@@ -127,8 +128,11 @@ def _estimate(statistic: Statistic, view: View, state: State, metrics: Sequence[
         of_labels = with_label(_read(view, groups, table, once), labels)
         parts.append(_averaged(of_labels, _support(view, table, labels), averaged, state.groups))
     if micro := [m for m in metrics if m.average == "micro"]:
-        total = statistic.merge(_over_labels(table, labels)) if labels else _sum_over_labels(view, table, state.groups)
-        summed = view if labels else replace(view, kept=tuple(k for k in view.kept if k != LABEL), cases=exact)
+        if labels:
+            total, summed = statistic.merge(table.with_columns(pl.col(GROUP) // len(labels))), view
+        else:
+            total = _sum_over_labels(view, table, state.groups)
+            summed = replace(view, kept=tuple(k for k in view.kept if k != LABEL), cases=exact)
         parts.append(_read(summed, state.groups, total, micro))
     return pl.concat(parts, how="diagonal_relaxed")
 
@@ -155,7 +159,7 @@ def _with_missing(found: pl.DataFrame, statistic: Statistic, state: State, metri
 
 
 def _with_remarks(found: pl.DataFrame, missing: pl.DataFrame) -> pl.DataFrame:
-    """Estimates with what there is to say of their groups."""
+    """Estimates with the remarks on their groups."""
     remarks = missing.filter(pl.col(STATISTIC).is_null())
     if remarks.is_empty():
         return found
@@ -164,14 +168,9 @@ def _with_remarks(found: pl.DataFrame, missing: pl.DataFrame) -> pl.DataFrame:
     return joined.with_columns(note=noted("note", "remark")).drop("remark")
 
 
-def _over_labels(table: pl.DataFrame, labels: Sequence[Any]) -> pl.DataFrame:
-    """A table by label, with the number of the group only."""
-    return table.with_columns(pl.col(GROUP) // len(labels))
-
-
 def _sum_over_labels(view: View, table: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
     """The sum of the rows of all labels, 0 for a group without labels."""
-    first = next(iter(view.cases(table).values()))
+    first = first_case(view, table)
     found = first.group_by(GROUP).agg(pl.exclude(LABEL).sum())
     return groups.select(GROUP).join(found, on=GROUP, how="left", maintain_order="left").fill_null(0)
 
@@ -186,8 +185,8 @@ def with_label(found: pl.DataFrame, labels: Sequence[Any]) -> pl.DataFrame:
 
 def _support(view: View, table: pl.DataFrame, labels: Sequence[Any]) -> pl.DataFrame:
     """Columns group, label, support, which is null without true labels."""
-    support = pl.lit(None, pl.Int64) if view.support is None else view.support  # scores say nothing of true labels
-    first = next(iter(view.cases(table).values()))
+    support = pl.lit(None, pl.Int64) if view.support is None else view.support  # scores do not determine true labels
+    first = first_case(view, table)
     found = first.group_by(GROUP, *(() if labels else (LABEL,)), maintain_order=True).agg(support=support)
     return with_label(found, labels)
 
@@ -195,7 +194,7 @@ def _support(view: View, table: pl.DataFrame, labels: Sequence[Any]) -> pl.DataF
 def _averaged(
     each: pl.DataFrame, support: pl.DataFrame, metrics: Sequence[Metric], groups: pl.DataFrame
 ) -> pl.DataFrame:
-    """Means over the labels with a defined metric: plain, or weighted by their number of rows."""
+    """Means over the labels with a defined metric, unweighted or weighted by their number of rows."""
     keys = [c for c in each.columns if c not in (LABEL, *ESTIMATE)]
     values, weight = pl.col("value", "lower", "upper"), pl.col("weight")
     defined = pl.col("value").is_not_null()
@@ -228,7 +227,7 @@ def _read(view: View, groups: pl.DataFrame, table: pl.DataFrame, metrics: Sequen
     """Metrics of a view: a row for each group, kept key and metric."""
     index = [GROUP, *view.kept]
     if not metrics:
-        keys = table if set(view.kept) <= set(table.columns) else next(iter(view.cases(table).values()))
+        keys = table if set(view.kept) <= set(table.columns) else first_case(view, table)
         types = {"metric": pl.String, "value": pl.Float64, "lower": pl.Float64, "upper": pl.Float64, "note": pl.String}
         return keys.select(index).clear().with_columns(pl.lit(None, t).alias(c) for c, t in types.items())
     kept, *_ = tables = list(view.cases(table).values())

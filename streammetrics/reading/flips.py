@@ -10,18 +10,15 @@ from streammetrics.rows.roles import FOLD
 from streammetrics.state.tables import State, find_groups, roll_up
 from streammetrics.statistics import GROUP, PairedOutcomes
 from streammetrics.statistics.paired_outcomes import CELLS
-from streammetrics.uncertainty import jackknife_interval, wilson_interval
+from streammetrics.uncertainty.jackknife import jackknife_interval
+from streammetrics.uncertainty.proportions import wilson_interval
 
 SAME = ("tn_tn", "fn_fn", "fp_fp", "tp_tp")
 ROWS, FLIPS = pl.col("rows"), pl.col("flips")
 
 
 def flip_rates(pairs: State, statistic: PairedOutcomes, names: tuple[str, str], confidence: float) -> pl.DataFrame:
-    """Return group columns, threshold, rows, flips, value, and limits, from pairs of models, by fold with ``unit``.
-
-    Raises:
-        MetricError: If the two models are not a pair.
-    """
+    """Return group columns, threshold, rows, flips, value, and limits, from pairs of models, by fold with ``unit``."""
     folds = FOLD in pairs.keys.columns
     columns = [c for c in pairs.keys.columns if c != FOLD]
     total = roll_up(pairs, columns) if folds else pairs
@@ -46,7 +43,7 @@ def flip_rates(pairs: State, statistic: PairedOutcomes, names: tuple[str, str], 
             jackknife_interval(without, pl.col("value").first(), confidence, range=(0, 1))
         )
         whole = whole.join(limits, on=[GROUP, "threshold"], how="left", nulls_equal=True, maintain_order="left")
-    elif whole.schema["rows"].is_float():  # weights do not tell how many rows there are
+    elif whole.schema["rows"].is_float():  # weights do not give the number of rows
         whole = whole.with_columns(NO_LIMITS)
     else:
         whole = whole.with_columns(wilson_interval(FLIPS, ROWS, confidence))

@@ -10,17 +10,28 @@ from polars import Expr
 
 from streammetrics.frame import LIMITS, A, B, no_limits
 from streammetrics.metrics import Metric
-from streammetrics.metrics.ratios import recall
-from streammetrics.metrics.several_classes import balanced_accuracy
+from streammetrics.metrics.ratios import precision, recall
 from streammetrics.reading.estimates import as_floats, by_group, by_view, estimate, with_label
-from streammetrics.reading.intervals import PAIRS_OF_LABELS, closed, fewest, influence, of_auc
+from streammetrics.reading.intervals import (
+    PAIRS_OF_LABELS,
+    closed,
+    fewest,
+    influence,
+    of_auc,
+    reader,
+    share_of_negatives,
+)
 from streammetrics.state.tables import State
 from streammetrics.statistics import GROUP, ConfusionMatrix, Statistic, View
 from streammetrics.statistics.confusion import overall_view
-from streammetrics.uncertainty import auc_intervals, influence_intervals, sliced
+from streammetrics.statistics.statistic import is_weighted
+from streammetrics.statistics.view import first_case
+from streammetrics.uncertainty.auc import auc_intervals
+from streammetrics.uncertainty.influence import ROUNDING, influence_intervals, sliced
 from streammetrics.uncertainty.limits import Interval
-from streammetrics.uncertainty.methods import OF_MATRIX, OF_OUTCOMES, Influence
+from streammetrics.uncertainty.methods import FEWEST, OF_MATRIX, OF_OUTCOMES, Influence
 from streammetrics.uncertainty.pairs import difference_interval
+from streammetrics.uncertainty.proportions import in_effective_rows, mean_of_proportions_interval
 
 OF_LABELS = {c: f"{c}_w2" for c in sorted(OF_OUTCOMES.columns)}  # in the view of a confusion matrix
 
@@ -53,23 +64,22 @@ def independent_intervals(frame: pl.DataFrame, a: pl.DataFrame, b: pl.DataFrame)
     return both.select(*keys, *difference_interval(*others, *own))
 
 
-def is_weighted(statistic: Statistic, table: pl.DataFrame) -> bool:
-    """Whether counts of a table are sums of weights."""
-    return any(table.schema[c].is_float() for c in statistic.counts)
-
-
 def known_of(metric: Metric, statistic: Statistic, view: View, table: pl.DataFrame) -> dict[str, bool]:
-    """What `reason` asks of a table."""
-    twins = _twins(statistic, view, weighted := is_weighted(statistic, table))
+    """Facts on a table that `reason` requires."""
+    twins = _twins(statistic, view, is_weighted(statistic, table))
     later = [c for c in (*statistic.twins.values(), *statistic.added) if c in table.columns]
-    expressions = closed(metric, twins) is not None
-    of_auc = _has_auc(metric) and not weighted
-    found = expressions or of_auc or _influence(metric, statistic, view, table) is not None
+    found = _is_direct(metric, statistic, twins) or _influence(metric, statistic, view, table) is not None
     undefined = pl.any_horizontal((cs.float() - cs.by_name(later)).is_nan(), pl.lit(False))  # such as 0/0, in any state
     whole = table.filter(~undefined)
     known = not any(whole[c].is_nan().any() for c in later)
     many = _is_of_pairs(metric, statistic, view) and table.filter(_is_crowded()).height > 0
-    return {"weighted": weighted, "found": found, "known": known, "many_labels": many}
+    return {"weighted": twins is not None, "found": found, "known": known, "many_labels": many}
+
+
+def needed_by(metric: Metric, statistic: Statistic, view: View, table: pl.DataFrame) -> int:
+    """Minimum number of rows of each class for an interval."""
+    way = _influence(metric, statistic, view, table)
+    return FEWEST if way is None else max(FEWEST, fewest(metric, way))
 
 
 def _influence(metric: Metric, statistic: Statistic, view: View, table: pl.DataFrame) -> Influence | None:
@@ -77,23 +87,43 @@ def _influence(metric: Metric, statistic: Statistic, view: View, table: pl.DataF
     twins = _twins(statistic, view, is_weighted(statistic, table))
     if not _is_of_pairs(metric, statistic, view):
         return influence(metric, twins)
-    if metric.interval.without or (twins is None and closed(metric) is not None):
+    if metric.interval.without or _is_direct(metric, statistic, twins):
         return None
     return OF_MATRIX if twins is None else OF_MATRIX.of_weights(statistic.twins)
 
 
 def _is_of_pairs(metric: Metric, statistic: Statistic, view: View) -> bool:
-    """Whether a metric is one of all labels, or an average over labels, which pairs of labels tell."""
+    """Whether a metric is computed from pairs of labels: a metric of all labels, or an average over labels."""
     return isinstance(statistic, ConfusionMatrix) and (metric.average is not None or not view.kept)
 
 
-def is_mean_of_recalls(metric: Metric) -> bool:
-    """Whether a metric is the macro average of the recalls of labels: the balanced accuracy by another name."""
-    return metric.average == "macro" and metric.formula is recall.formula
+def total_of(metric: Metric) -> str | None:
+    """The column of totals if a metric is the mean of proportions of different rows, one per label."""
+    totals = {recall.formula: "actual", precision.formula: "predicted"}
+    return totals.get(metric.formula) if metric.average == "macro" else None
+
+
+def _is_direct(metric: Metric, statistic: Statistic, twins: Mapping[str, str] | None) -> bool:
+    """Whether limits are computed from the table itself, and not from the influence of a row."""
+    own = _is_mean(metric, statistic) or (twins is None and _has_auc(metric))
+    return own or closed(metric, twins) is not None
+
+
+def _is_mean(metric: Metric, statistic: Statistic) -> bool:
+    """Whether a metric is the mean of a proportion of each label."""
+    return isinstance(statistic, ConfusionMatrix) and total_of(metric) is not None
+
+
+def rows_of_heaviest(weight: Expr, squares: Expr) -> Expr:
+    """The number of rows of all labels, if each weighed as much as the rows of the label with the heaviest rows.
+
+    If it is small, the heaviest label has so few rows that a sample can lack its errors.
+    """
+    return weight.sum() / (squares / weight).filter(weight > 0).max()
 
 
 def _is_crowded() -> Expr:
-    """Whether a group has too many pairs of labels to look at one by one."""
+    """Whether a group has too many pairs of labels to process one by one."""
     return pl.len().over(GROUP) > PAIRS_OF_LABELS
 
 
@@ -107,15 +137,18 @@ def intervals_of_view(
 ) -> pl.DataFrame:
     """Group, kept keys, metric and limits."""
     table, groups, index = state.tables[statistic.name], state.groups_of(statistic), [GROUP, *view.kept]
-    first = next(iter(view.cases(table).values()))
+    first = first_case(view, table)
     parts = [no_limits(first.with_columns(metric=pl.lit(None, pl.String)), [*index, "metric"])]
     twins = _twins(statistic, view, is_weighted(statistic, table))
     if twins:
         table = in_rows(statistic, table, [GROUP])
         of_matrix = isinstance(statistic, ConfusionMatrix)
-        first = _with_squares(view, table) if of_matrix else in_rows(statistic, first, index)
+        first = with_squares(statistic, view, table) if of_matrix else in_rows(statistic, first, index)
     elif twins is None:
         parts += _of_auc(first, index, [m for m in metrics if _has_auc(m)], confidence)
+    parts += _of_means(
+        statistic, table, [m for m in metrics if _is_mean(m, statistic)], confidence, weighted=bool(twins)
+    )
     limits = {m: method(m, confidence) for m in metrics if (method := closed(m, twins)) is not None}
     parts += _of_expressions(view, first, groups, limits)
     ways = {m: way for m in metrics if (way := _influence(m, statistic, view, table)) is not None}
@@ -136,9 +169,9 @@ def _twins(statistic: Statistic, view: View, weighted: bool) -> Mapping[str, str
 
 
 def in_rows(statistic: Statistic, table: pl.DataFrame, index: Sequence[str]) -> pl.DataFrame:
-    """The table with weights such that their sum is that of their squares: the rows of equal weight they are worth.
+    """The table with weights scaled so that their sum equals the sum of their squares: the effective number of rows.
 
-    Groups whose squared weights are not known, as in states of earlier versions, or infinite, are left out.
+    Groups with unknown squared weights, as in states of earlier versions, or infinite ones, are dropped.
     """
     held = statistic.held, [statistic.twins[c] for c in statistic.held]
     weight, squares = (pl.sum_horizontal(columns).sum().over(index) for columns in held)
@@ -151,10 +184,12 @@ def in_rows(statistic: Statistic, table: pl.DataFrame, index: Sequence[str]) -> 
     )
 
 
-def _with_squares(view: View, table: pl.DataFrame) -> pl.DataFrame:
-    """The view of a confusion matrix; counts of each label against the rest with those of squared weights."""
-    weights, squares = (next(iter(view.cases(table.with_columns(count=c)).values())) for c in ("count", "count_w2"))
-    return weights.with_columns(squares[c].alias(twin) for c, twin in OF_LABELS.items()) if view.kept else weights
+def with_squares(statistic: Statistic, view: View, table: pl.DataFrame) -> pl.DataFrame:
+    """The table of a view of weighted rows, with squared weights for each count in a column that ends in _w2."""
+    if not isinstance(statistic, ConfusionMatrix):
+        return first_case(view, table)
+    weights, squares = (first_case(view, table.with_columns(count=c)) for c in ("count", "count_w2"))
+    return weights.with_columns(squares.select(pl.exclude(GROUP, *view.kept).name.suffix("_w2")))
 
 
 def _of_expressions(
@@ -172,7 +207,7 @@ def _of_expressions(
 def _of_auc(
     table: pl.DataFrame, index: Sequence[str], metrics: Sequence[Metric], confidence: float
 ) -> Iterator[pl.DataFrame]:
-    """Intervals of the ROC AUC, by other names too."""
+    """Intervals of the ROC AUC, and of linear functions of it."""
     if metrics:
         found = auc_intervals(table, index, confidence)
         for m in metrics:
@@ -183,30 +218,38 @@ def _by_influence(
     view: View, table: pl.DataFrame, metrics: Sequence[Metric], way: Influence, confidence: float
 ) -> pl.DataFrame:
     """Intervals of metrics that are computed from the rows of each group and kept key."""
-    index, expressions = [GROUP, *view.kept], {m.name: m.expression() for m in metrics}
+    index = [GROUP, *view.kept]
     keys = table.select(index).unique(maintain_order=True)
     numbered = as_floats(view, table).select(pl.struct(index).rle_id().alias(GROUP), pl.exclude(index))
-
     if way.prepared is not None:
         numbered = way.prepared(numbered)
-
-    def read(copies: pl.DataFrame) -> pl.DataFrame:
-        if not view.folds:
-            return copies.select(**expressions)
-        return copies.group_by(GROUP, maintain_order=True).agg(**expressions)
-
     found = influence_intervals(
         numbered,
         metrics,
         dict(way.products),
-        read,
+        reader(metrics, by_group=view.folds),
         confidence,
         cells=sliced(numbered, sorted(way.columns), way.squares) if way.sliced else None,
         added=way.added,
         fewest=[fewest(m, way) for m in metrics],
+        shares=[share_of_negatives(m) for m in metrics],
         maxima={m.name for m in metrics if m.interval.maximum},
     )
     return pl.concat([keys[found[GROUP]], found.drop(GROUP)], how="horizontal")
+
+
+def _of_means(
+    matrix: Statistic, table: pl.DataFrame, metrics: Sequence[Metric], confidence: float, *, weighted: bool
+) -> Iterator[pl.DataFrame]:
+    """Intervals of means of a proportion of each label, from a confusion matrix."""
+    if metrics:
+        view = with_squares(matrix, matrix.views()[0], table) if weighted else overall_view(table)
+        for m in metrics:
+            counts = pl.col("correct"), pl.col(str(total_of(m)))
+            if weighted:
+                counts = in_effective_rows(*counts, *(pl.col(f"{c.meta.output_name()}_w2") for c in counts))
+            ends = mean_of_proportions_interval(*counts, confidence)
+            yield view.group_by(GROUP, maintain_order=True).agg(*ends, metric=pl.lit(m.name))
 
 
 def _of_matrix(
@@ -214,6 +257,8 @@ def _of_matrix(
 ) -> pl.DataFrame:
     """Intervals of metrics of all labels, and of averages over labels, from the influence of each pair of labels."""
     small = table.filter(~_is_crowded())
+    if small.is_empty():
+        return no_limits(table.with_columns(metric=pl.lit(None, pl.String)), [GROUP, "metric"])
 
     def read(copies: pl.DataFrame) -> pl.DataFrame:
         groups = copies.select(pl.col(GROUP).unique(maintain_order=True)).with_columns(copy=GROUP)
@@ -221,13 +266,9 @@ def _of_matrix(
         values = found["value"].cast(pl.Float64).to_numpy().reshape(groups.height, len(metrics))
         return pl.DataFrame(values, schema=[m.name for m in metrics])
 
-    if small.is_empty():
-        return no_limits(table.with_columns(metric=pl.lit(None, pl.String)), [GROUP, "metric"])
     found = influence_intervals(small, metrics, dict(way.products), read, confidence)
-    recalls = [m.name for m in metrics if is_mean_of_recalls(m)]
-    closed = balanced_accuracy.interval.closed
-    if not recalls or closed is None or way is not OF_MATRIX:
+    if way is OF_MATRIX:
         return found
-    limits = overall_view(small).group_by(GROUP, maintain_order=True).agg(closed(balanced_accuracy, confidence))
-    limits = limits.join(pl.DataFrame({"metric": recalls}), how="cross")
-    return pl.concat([found.filter(~pl.col("metric").is_in(recalls)), limits.select(found.columns)])
+    by_label = with_squares(matrix, matrix.views()[0], small).group_by(GROUP)
+    rows = by_label.agg(rows=rows_of_heaviest(pl.col("actual"), pl.col("actual_w2")) * (1 + ROUNDING))
+    return found.join(rows.filter(pl.col("rows") >= way.fewest), on=GROUP, how="semi", maintain_order="left")

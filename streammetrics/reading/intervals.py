@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from polars import Expr
 
 from streammetrics.metrics import Metric
-from streammetrics.uncertainty import as_proportion
+from streammetrics.statistics import GROUP
+from streammetrics.uncertainty.influence import Read
 from streammetrics.uncertainty.methods import BY_COLUMNS, OF_OUTCOMES, SEPARATE, Closed, Influence, share
+from streammetrics.uncertainty.proportions import as_proportion
 
 OLD = "the state lacks required sums, like states of earlier versions"
-FEW_OF_A_CLASS = "too few rows of a class"
-OPEN = "they do not vary"  # or rows are too few: tables tell which only at the end of the range of a metric
+ALIKE = "they do not vary"
 NOISE = "the maximum could come from noise"
 AT_END = "the metric does not vary at the end of its range"
 NEEDS_UNITS = "pass unit= for a confidence interval"
-PAIRS_OF_LABELS = 600  # of a group, at most, whose influence is computed one by one
+PAIRS_OF_LABELS = 600  # maximum number of pairs of labels of a group whose influence is computed one by one
 PLACES = {"actual", "rank", *(f"{what}_{end}" for what in ("error", "value") for end in ("low", "high")), "weighted"}
 
 
@@ -51,13 +52,27 @@ def fewest(metric: Metric, way: Influence) -> int:
     return way.fewest if metric.interval.fewest is None else metric.interval.fewest
 
 
+def share_of_negatives(metric: Metric) -> float:
+    """Share of the negatives on which a metric depends."""
+    option = metric.interval.share
+    return float(metric.options[option] or 0) if option else 1.0
+
+
 def _fits(metric: Metric, way: Influence) -> bool:
-    """Whether a metric reads columns that are varied, and besides only columns that are the same for all rows."""
+    """Whether a metric uses columns that are varied, and otherwise only columns that are equal for all rows."""
     return bool(way.columns & {*metric.columns}) and {*metric.columns} <= way.columns | PLACES
 
 
+def reader(metrics: Sequence[Metric], by_group: bool = True) -> Read:
+    """Return a function that computes metrics of each group of some tables, or of each row."""
+    expressions = {m.name: m.expression() for m in metrics}
+    if not by_group:
+        return lambda tables: tables.select(**expressions)
+    return lambda tables: tables.group_by(GROUP, maintain_order=True).agg(**expressions)
+
+
 def of_auc(metric: Metric, limit: Expr) -> Expr:
-    """The limit of a metric that is the ROC AUC moved to its range."""
+    """The limit of a metric that is a linear function of the ROC AUC."""
     low, high = metric.range
     return low + (high - low) * limit
 
@@ -67,22 +82,16 @@ def jackknifed(metric: Metric) -> bool:
     return not (metric.interval.without or metric.interval.without_folds)
 
 
-def reason(metric: Metric, *, units: bool, weighted: bool, found: bool, known: bool, many_labels: bool) -> str:
-    """Return the reason for a missing interval, for the note of a report.
+def reason(metric: Metric, *, units: bool, weighted: bool, found: bool, known: bool, many_labels: bool) -> str | None:
+    """Return why no estimate of a metric has an interval, for notes; None if this depends on the rows.
 
-    Args:
-        metric: Metric without an interval.
-        units: Whether rows belong to units.
-        weighted: Whether rows have weights.
-        found: Whether there is a method for these rows.
-        known: Whether the state has all current sums.
-        many_labels: Whether a group has more pairs of labels than its interval can have.
+    ``found`` is whether there is a method for these rows, and ``known`` whether the state has all current sums.
     """
     own = metric.interval
     if own.without:
         return own.without
     if units:
-        return own.without_folds or f"too few units or rows of a class, or {OPEN}"
+        return own.without_folds or None
     if not found:
         of_labels = SEPARATE.without_units if metric.average is not None else ""
         why = of_labels or own.without_units or ("not available for weighted rows" if weighted else "")
@@ -91,4 +100,11 @@ def reason(metric: Metric, *, units: bool, weighted: bool, found: bool, known: b
         return OLD
     if many_labels:
         return f"more than {PAIRS_OF_LABELS} pairs of labels; {NEEDS_UNITS}"
-    return f"too few rows, or {NOISE if own.maximum else OPEN}"
+    return None
+
+
+def of_rows(metric: Metric, units: bool) -> str:
+    """Return why an estimate has no interval if another one of the same metric can have one."""
+    if units:
+        return f"too few units or rows of a class, or {ALIKE}"
+    return f"too few rows, or {NOISE if metric.interval.maximum else ALIKE}"

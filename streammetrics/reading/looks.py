@@ -12,22 +12,28 @@ from streammetrics.frame import LIMITS, hidden, keys_of, noted
 from streammetrics.metrics import Metric
 from streammetrics.reading.available import find
 from streammetrics.reading.estimates import estimate
-from streammetrics.reading.independent_rows import is_weighted
-from streammetrics.reading.shares import counted_by
 from streammetrics.state.tables import State
 from streammetrics.uncertainty.distributions import normal_quantile, upper_level
 from streammetrics.uncertainty.limits import Range
+from streammetrics.uncertainty.proportions import CELLS, as_proportion
 from streammetrics.uncertainty.sequences import errors_wide, share_limits
 
 ROWS, TOTAL, PLACE = hidden("rows"), hidden("rows of the share"), hidden("place")
 NUMBERS = ["value", *LIMITS, ROWS, TOTAL]
+OF_CELLS: dict[frozenset[str], tuple[str, ...]] = {
+    frozenset(CELLS): ("support",),
+    frozenset({"tp", "fn"}): ("positives",),
+    frozenset({"fp", "tn"}): ("negatives",),
+    frozenset({"tp", "fp"}): ("predicted_positives",),
+    frozenset({"fn", "tn"}): ("predicted_negatives",),
+}
 CONTRACT = "valid at every look at one growing set of rows"
 
 
 def at_every_look(
     frame: pl.DataFrame, state: State, metrics: Sequence[Metric], confidence: float, always: int
 ) -> pl.DataFrame:
-    """The frame of estimates with intervals that hold at every look, instead of one, as their notes say.
+    """The frame of estimates with intervals that hold at every look instead of a single look. Notes state this.
 
     They are tightest at ``always`` rows.
     """
@@ -59,23 +65,36 @@ def widened(
 
 
 def with_total(frame: pl.DataFrame, state: State, metric: Metric) -> pl.DataFrame:
-    """Estimates of a metric with `TOTAL`: of how many rows it is a share, if it is one and rows have no weights."""
+    """Estimates of a metric with `TOTAL`, the denominator in rows if it is a share and rows have no weights."""
     names = counted_by(metric)
-    if not names or any(is_weighted(s, state.tables[s.name]) for s in state.statistics):
+    if not names or state.weighted:
         return frame.with_columns(pl.lit(None, pl.Float64).alias(TOTAL))
     own = [f"{TOTAL}: {name}" for name in names]
     try:
         for name, column in zip(names, own, strict=True):
             frame = with_count(frame, state, name, column)
-    except MetricError:  # nothing that is kept has these counts
+    except MetricError:  # the state does not contain these counts
         return frame.with_columns(pl.lit(None, pl.Float64).alias(TOTAL))
     successes = pl.col("value") * pl.sum_horizontal(own)
-    whole = (successes % 1 - 0.5).abs() > 0.25  # half a row: one of a bin that a threshold cuts
+    whole = (successes % 1 - 0.5).abs() > 0.25  # half a row: a threshold cuts its bin
     return frame.with_columns(pl.when(whole).then(pl.sum_horizontal(own)).alias(TOTAL)).drop(own)
 
 
+def counted_by(metric: Metric) -> tuple[str, ...]:
+    """Return the names of the metrics whose sum is the denominator of a metric; empty if it is not a share.
+
+    >>> from streammetrics.metrics import dropped_rate, f1, recall
+    >>> counted_by(recall), counted_by(dropped_rate), counted_by(f1)
+    (('positives',), ('rows', 'dropped'), ())
+    """
+    if metric.average is not None:
+        return ()
+    share = as_proportion(metric) if set(metric.columns) <= set(CELLS) else None
+    return metric.interval.counted if share is None else OF_CELLS.get(frozenset(share[1].meta.root_names()), ())
+
+
 def with_count(frame: pl.DataFrame, state: State, metric: str, name: str) -> pl.DataFrame:
-    """The frame with a metric that counts rows, as one more column."""
+    """The frame with a metric that counts rows as an additional column."""
     counts = estimate(state, find(metric, state.statistics, state.labels))
     keys = [
         c for c in keys_of(counts) if c in frame.columns and (c in state.keys.columns or not counts[c].null_count())

@@ -1,4 +1,4 @@
-"""Models side by side in a state: the groups of one, and the tables of pairs of models on the same rows."""
+"""Models in a state: the groups of one model, and the tables of pairs of models on the same rows."""
 
 from __future__ import annotations
 
@@ -13,44 +13,33 @@ from streammetrics.rows.roles import MODEL
 from streammetrics.state.tables import State, roll_up, select
 from streammetrics.statistics import GROUP, RowCounts
 from streammetrics.statistics.paired import Paired
+from streammetrics.statistics.statistic import is_weighted
 
 SIDES = ("a", "b")
 
 
 def of_model(state: State, name: str) -> State:
-    """The groups of a model.
-
-    Raises:
-        ReportError: If there is no such model.
-    """
+    """The groups of a model."""
     require_models(state, name)
     return roll_up(select(state, state.keys.filter(pl.col(MODEL) == name)), _without_model(state))
 
 
 def pairs_of(state: State, a: str, b: str) -> State:
-    """What statistics of pairs keep in the groups of two models, which become one."""
+    """The tables of paired statistics for two models, whose groups are merged."""
     of_both = select(state, state.keys.filter(pl.col(MODEL).is_in([a, b])))
     paired = tuple(s for s in of_both.statistics if isinstance(s, Paired))
     return roll_up(replace(of_both, statistics=paired), _without_model(state))
 
 
 def require_models(state: State, *names: str) -> None:
-    """Reject models that a state does not have.
-
-    Raises:
-        ReportError: If there is no such model.
-    """
+    """Reject models that a state does not have."""
     known = state.keys[MODEL].unique(maintain_order=True).to_list() if MODEL in state.keys.columns else []
     for name in names:
         require_model(name, known)
 
 
 def require_model(name: str, known: Sequence[str]) -> None:
-    """Reject a model that is not one of some others.
-
-    Raises:
-        ReportError: If there is no such model.
-    """
+    """Reject an unknown model."""
     if name not in known:
         raise ReportError(f"Unknown model {name!r}. Models: {text.few(known) or 'none'}.")
 
@@ -69,14 +58,14 @@ class SameRows:
     names: tuple[str, str]
 
     def table(self, kind: type[Paired]) -> pl.DataFrame:
-        """What a statistic keeps of the two, in groups if both have predicted the same rows.
+        """The table of a statistic of the two models, for groups in which both predicted the same rows.
 
-        Empty if it is not kept, or in weights, which do not tell how many rows there are.
+        Empty if it is not stored, or consists of weights, which do not give the number of rows.
         """
         for statistic in self.pairs.statistics:
             if isinstance(statistic, kind):
                 table = statistic.between(self.pairs.tables[statistic.name], *self.names)
-                if table is not None and not any(table.schema[c].is_float() for c in statistic.counts):
+                if table is not None and not is_weighted(statistic, table):
                     return self._of_same_rows(table, statistic)
         return pl.DataFrame()
 
@@ -88,7 +77,7 @@ class SameRows:
         return table.join(rows, on=GROUP, how="semi", maintain_order="left")
 
     def totals(self, statistic: str, keys: pl.DataFrame, total: pl.Expr, squares: str) -> pl.DataFrame:
-        """A sum of each model, and that of its squares, for some groups and keys of a statistic."""
+        """A sum of each model, and the sum of its squares, for groups and keys of a statistic."""
         found = keys
         for side, state in zip(SIDES, (self.a, self.b), strict=True):
             sums = state.tables[statistic].select(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from streammetrics.frame import LIMITS, hidden, no_limits
 from streammetrics.metrics import Metric, class_probabilities, errors, losses, several_classes
 from streammetrics.reading.estimates import by_view
-from streammetrics.reading.intervals import fewest, influence, jackknifed
+from streammetrics.reading.intervals import fewest, influence, jackknifed, reader, share_of_negatives
 from streammetrics.reading.models import SameRows
 from streammetrics.statistics import (
     GROUP,
@@ -33,12 +33,11 @@ from streammetrics.statistics import (
 )
 from streammetrics.statistics.paired_outcomes import CELLS
 from streammetrics.statistics.probability_loss import Losses
-from streammetrics.uncertainty import as_proportion
-from streammetrics.uncertainty.influence import Read
 from streammetrics.uncertainty.limits import tidy
 from streammetrics.uncertainty.methods import FEWEST
 from streammetrics.uncertainty.paired_influence import OUTCOMES, of_areas, of_losses, of_outcomes, of_scores
 from streammetrics.uncertainty.paired_proportions import paired_proportion_limits
+from streammetrics.uncertainty.proportions import as_proportion
 
 Values: TypeAlias = NDArray[np.float64]
 Limits: TypeAlias = tuple[Values, Values]
@@ -53,7 +52,7 @@ ERRORS = {  # the loss, the column that holds its total, the total, and that of 
     errors.rmse.formula: ("square", "square_error_sum", pl.col("square_error_sum"), "error_fourth_sum"),
     errors.mape.formula: ("percentage", "percentage_sum", pl.col("percentage_sum"), "percentage_square_sum"),
 }
-FEWEST_OF_LOSSES = {  # rows of each class; few rows of a rare one do not show how heavy the tails of other losses are
+FEWEST_OF_LOSSES = {  # rows of each class: few rows of a class do not show the tails of losses
     losses.log_loss.formula: 2,
     class_probabilities.log_loss.formula: 1,
     class_probabilities.brier_score.formula: 1,
@@ -81,7 +80,7 @@ def same_rows_intervals(
 
 
 def _around(frame: pl.DataFrame, limits: pl.DataFrame) -> pl.DataFrame:
-    """The limits of differences that are defined, which contain them; rows added to empty cells may move them away."""
+    """The limits of defined differences, extended to contain them: rows added to empty cells can move limits."""
     keys, (lower, upper) = limits.columns[: -len(LIMITS)], LIMITS
     seen = frame.select(*keys, (pl.col("b") - pl.col("a")).fill_nan(None).alias(SEEN)).drop_nulls(SEEN)
     known = limits.drop_nulls(LIMITS).join(seen, on=keys, nulls_equal=True, maintain_order="left")
@@ -98,19 +97,19 @@ def _outcomes(found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, 
     others = [m for m in metrics if m not in shares]
     for metric, (counted, among) in shares.items():
         gain = counted[np.newaxis] - counted[:, np.newaxis]  # by decision of a, decision of b, label
-        if not gain.any():  # a proportion of labels, which is the same for both
+        if not gain.any():  # a proportion of labels, equal for both models
             continue
         more, less, total = ((counts * own).sum(axis=(1, 2, 3)) for own in (gain.clip(0), -gain.clip(None, 0), among))
         yield rows, [metric], _columns(paired_proportion_limits(more, less, total, confidence))
     if others:
-        difference = of_outcomes(counts, [m.name for m in others], _row_reader(others))
+        difference = of_outcomes(counts, [m.name for m in others], reader(others, by_group=False))
         yield rows, others, difference.limits(others, confidence)
 
 
 def _of_same_rows(metric: Metric) -> tuple[Values, Values] | None:
-    """Which outcomes a proportion counts, and which it is of, by decision and label; None if it is of other rows.
+    """The outcomes in the numerator and in the denominator of a proportion, by decision and label, or None.
 
-    The rows of both models are the same if they depend on the label alone.
+    None if the denominators of both models can have different rows, because they do not depend on the label alone.
     """
     proportion = as_proportion(metric)
     if proportion is None:
@@ -134,9 +133,9 @@ def _scores(found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, co
     for way in dict.fromkeys(ways.values()):
         own = [m for m in metrics if ways.get(m) == way]
         maxima = {m.name for m in own if m.interval.maximum}
-        needed = [fewest(m, way) for m in own]
+        needed, shares = [fewest(m, way) for m in own], [share_of_negatives(m) for m in own]
         difference = of_scores(
-            cells, _differences(values, rows, own), [m.name for m in own], _reader(own), needed, maxima
+            cells, _differences(values, rows, own), [m.name for m in own], reader(own), needed, shares, maxima
         )
         yield rows, own, difference.limits(own, confidence)
 
@@ -149,7 +148,7 @@ def _losses(
     paired: type[PairedLosses],
     single: type[Losses],
 ) -> Found:
-    """Means of losses of probabilities, and what follows from them and the number of rows of each class."""
+    """Mean losses of probabilities, and metrics of these and of the number of rows of each class."""
     table = found.table(paired)
     if paired is PairedLosses and table.height:  # rows of one class do not show the losses of the other
         table = table.filter(pl.len().over(GROUP) == 2)
@@ -167,7 +166,7 @@ def _losses(
         both = both.hstack(totals.drop(GROUP, "actual")).rename({"weight": weight})
         needed = [FEWEST_OF_LOSSES.get(m.formula, FEWEST) for m in own]
         seen, names = _differences(values, rows, own), [m.name for m in own]
-        yield rows, own, of_losses(both, column, seen, names, _reader(own), needed, weight).limits(own, confidence)
+        yield rows, own, of_losses(both, column, seen, names, reader(own), needed, weight).limits(own, confidence)
 
 
 def _matches(found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, confidence: float) -> Found:
@@ -184,7 +183,7 @@ def _matches(found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, c
 
 
 def _errors(found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, confidence: float) -> Found:
-    """Means of losses of errors, and the root of one."""
+    """Mean losses of errors, and the root of the mean squared error."""
     table = found.table(PairedErrors)
     if table.is_empty():
         return
@@ -195,22 +194,8 @@ def _errors(found: SameRows, metrics: Sequence[Metric], values: pl.DataFrame, co
         both = sums.select(GROUP, "weight", squares=f"{loss}_difference_square_sum").hstack(totals.drop(GROUP))
         both = both.with_columns(pl.lit(0.0).alias(c) for c in metric.columns if c not in ("weight", column))
         seen = _differences(values, rows, [metric])
-        difference = of_losses(both, column, seen, [metric.name], _row_reader([metric]), [2])
+        difference = of_losses(both, column, seen, [metric.name], reader([metric], by_group=False), [2])
         yield rows, [metric], difference.limits([metric], confidence)
-
-
-def _reader(metrics: Sequence[Metric]) -> Read:
-    """Metrics of each group."""
-
-    def read(tables: pl.DataFrame) -> pl.DataFrame:
-        return tables.group_by(GROUP, maintain_order=True).agg(**{m.name: m.expression() for m in metrics})
-
-    return read
-
-
-def _row_reader(metrics: Sequence[Metric]) -> Read:
-    """Metrics of each row."""
-    return lambda tables: tables.select(**{m.name: m.expression() for m in metrics})
 
 
 def _differences(values: pl.DataFrame, rows: pl.DataFrame, metrics: Sequence[Metric]) -> Values:

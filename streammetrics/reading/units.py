@@ -18,12 +18,12 @@ from streammetrics.reading.intervals import jackknifed
 from streammetrics.rows.roles import FOLD
 from streammetrics.state.tables import State, roll_up, select
 from streammetrics.statistics import GROUP
-from streammetrics.uncertainty import jackknife_interval
 from streammetrics.uncertainty.auc import FEW
+from streammetrics.uncertainty.jackknife import jackknife_interval
 from streammetrics.uncertainty.limits import Range
 from streammetrics.uncertainty.methods import FEWEST
 
-AT_ONCE = 1 << 20  # rows of tables, when folds are left out
+AT_ONCE = 1 << 20  # table rows that are processed at once
 TOTAL, ALONE, NUMBER = hidden("total"), hidden("alone"), hidden("number")
 
 
@@ -87,7 +87,7 @@ def _whole(folds: State) -> State:
 def _widened(found: pl.DataFrame, alone: pl.DataFrame) -> pl.DataFrame:
     """Extend limits so that they contain those of independent rows, which are null if there are none.
 
-    ``alone`` has the keys and limits of estimates from few rows of a class. Folds with few of these can be alike by
+    ``alone`` has the keys and limits of estimates from few rows of a class. Folds with few such rows can be similar by
     chance, so their variance is unreliable.
     """
     keys = [c for c in found.columns if c not in LIMITS]
@@ -113,26 +113,26 @@ def _alone(state: State, few: pl.DataFrame, metrics: Sequence[Metric], confidenc
 
 
 def _groups_of(state: State, keys: pl.DataFrame) -> State:
-    """The groups that have some keys, which may be of another type, such as in the other of two states."""
+    """The groups with these keys, which can have other types, for example in another state."""
     numbered = state.keys.cast(keys.schema).with_row_index(NUMBER)
     return select(state, state.keys[numbered.join(keys, on=keys.columns, how="semi", nulls_equal=True)[NUMBER]])
 
 
 def _left_of(without: str, total: str) -> Expr:
-    """The value without a fold: that of all rows, if none of them is in the fold."""
+    """The value without a fold: the value of all rows if the fold has no rows."""
     return (
         pl.when(pl.col(without).is_null()).then(total).otherwise(pl.col(without).struct.field("value")).alias(without)
     )
 
 
 def _by_range(frame: pl.DataFrame, metrics: Sequence[Metric]) -> Iterator[tuple[Range, pl.DataFrame]]:
-    """The rows of metrics that have the same range."""
+    """The rows of metrics with the same range."""
     for range in dict.fromkeys(m.range for m in metrics):
         yield range, frame.filter(pl.col("metric").is_in([m.name for m in metrics if m.range == range]))
 
 
 def _without_each_fold(folds: State, metrics: Sequence[Metric]) -> pl.DataFrame:
-    """The estimates of each group without each of its folds, and the column ``fold``, the one left out."""
+    """The estimates of each group without each of its folds, with the omitted fold in the column ``fold``."""
     by = [c for c in folds.keys.columns if c != FOLD]
     numbers = folds.keys[FOLD].unique().sort().cast(pl.Int64)
     own, at_once = folds.keys.cast({FOLD: pl.Int64}), max(1, AT_ONCE // max(1, folds.cells))
@@ -142,14 +142,14 @@ def _without_each_fold(folds: State, metrics: Sequence[Metric]) -> pl.DataFrame:
         rest = roll_up(_copies_without(folds, some), [*by, FOLD])
         if by or rest.groups.height:
             found = estimate(rest, metrics)
-        else:  # nothing is left without the only fold
+        else:  # no rows without the only fold
             found = estimate(roll_up(rest, []), metrics).with_columns(pl.lit(some[0], pl.Int64).alias(FOLD))
         parts.append(found.join(own, on=[*by, FOLD], how="semi", nulls_equal=True).select(parts[0].columns))
     return pl.concat(parts, how="vertical_relaxed")
 
 
 def _copies_without(folds: State, numbers: pl.Series) -> State:
-    """For each of some folds a copy of the groups that are not in it; their column ``fold`` is the one left out."""
+    """For each of these folds, a copy of the groups without it. The column ``fold`` is the omitted fold."""
     kept = folds.groups[FOLD].to_numpy()[:, None] != numbers.to_numpy()
     group, left_out = np.nonzero(kept)
     place = np.cumsum(kept).reshape(kept.shape) - 1

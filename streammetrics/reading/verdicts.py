@@ -1,27 +1,39 @@
-"""What estimates say of a requirement: whether it holds, is breached, or is open."""
+"""Verdicts of estimates on a requirement: whether it holds, is breached, or is open."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import polars as pl
 
-from streammetrics.frame import LIMITS, VALUE
+from streammetrics.frame import FEW_OF_A_CLASS, LIMITS, ON_THESE_ROWS, VALUE
+from streammetrics.metrics import Metric
 from streammetrics.metrics.requirement import Requirement
-from streammetrics.reading.intervals import FEW_OF_A_CLASS
 from streammetrics.reading.looks import ROWS
 
-OPEN = ("open", "too few rows")  # verdicts that say neither yes nor no
-PASSING = {"fail": ["holds"], "pass": ["holds", *OPEN]}  # by what open verdicts do
+OPEN = ("open", "too few rows")  # undecided verdicts
+PASSING = {"fail": ["holds"], "pass": ["holds", *OPEN]}  # by the result of open verdicts
 TYPES: dict[str, pl.DataType] = {"rows": pl.Int64(), "passes": pl.Boolean()}
 TYPES |= dict.fromkeys((*VALUE, *LIMITS, "reference", "e_value"), pl.Float64())
 NO_INTERVAL = pl.all_horizontal(pl.col(LIMITS).is_null())
-UNDECIDED = NO_INTERVAL & pl.col("note").cast(pl.String).str.contains(FEW_OF_A_CLASS, literal=True).fill_null(False)
-ON_THESE_ROWS = pl.when(NO_INTERVAL & ~UNDECIDED & pl.col("value").is_not_null()).then(pl.lit("on these rows"))
-"""A note on verdicts that ignore sampling, because the metric has no interval."""
+UNDECIDED = pl.col("note").cast(pl.String).str.contains(FEW_OF_A_CLASS, literal=True).fill_null(False)
 
 
 def typed(*columns: str) -> pl.Schema:
     """Return the schema of a frame of verdicts with these columns: strings unless they have other `TYPES`."""
     return pl.Schema({name: TYPES.get(name, pl.String()) for name in columns})
+
+
+def is_total(metric: Metric) -> bool:
+    """Whether a metric is a count or a sum over the rows, which requires no interval."""
+    return metric.interval.without in ("a count", "a sum")
+
+
+def on_these_rows(metrics: Iterable[Metric]) -> pl.Expr:
+    """A note on verdicts that ignore sampling, because the metric has no interval. Totals require none."""
+    if any(map(is_total, metrics)):
+        return pl.lit(None, pl.String)
+    return pl.when(NO_INTERVAL & ~UNDECIDED & pl.col("value").is_not_null()).then(pl.lit(ON_THESE_ROWS))
 
 
 def verdict(required: Requirement, min_rows: int = 1, bounded: bool = False) -> pl.Expr:
@@ -30,17 +42,7 @@ def verdict(required: Requirement, min_rows: int = 1, bounded: bool = False) -> 
     It ``"holds"`` or is ``"breached"`` if the confidence interval, widened by the certified bounds, lies on one side of
     the limit. Otherwise it is ``"open"``, also if a class has too few rows for an interval. Other metrics without one
     are decided by their bounds, those without a value are ``"undefined"``, and groups with fewer than ``min_rows`` rows
-    have ``"too few rows"``.
-
-    Args:
-        required: The requirement.
-        min_rows: Minimum number of rows.
-        bounded: Whether intervals contain the bounds already.
-
-    >>> frame = pl.DataFrame({"value": [0.8, 0.8], "lower": [0.8, 0.75], "upper": 0.8, ROWS: 9})
-    >>> frame = frame.with_columns(ci_lower=0.72, ci_upper=0.88, note=None)
-    >>> frame.select(verdict(Requirement.parse("recall >= 0.7"))).to_series().to_list()
-    ['holds', 'open']
+    have ``"too few rows"``. With ``bounded``, intervals already contain the bounds.
     """
     below, above = (pl.col("value") - pl.col("lower"), pl.col("upper") - pl.col("value")) if not bounded else (0, 0)
     low = [pl.col("lower"), pl.col("ci_lower") - below]

@@ -13,14 +13,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import text
-from streammetrics.errors import ReportError
+from streammetrics.errors import Argument, ReportError
 from streammetrics.frame import LIMITS, METRIC, NO_LIMITS, RIGHT, VALUE, A, B, keys_of
 from streammetrics.keys import require_free
 from streammetrics.metrics import Metric
+from streammetrics.metrics.words import better
 from streammetrics.reading.models import SameRows
 from streammetrics.rows.frames import concat_groups
 from streammetrics.rows.roles import MODEL
-from streammetrics.state.tables import for_reports, roll_up
+from streammetrics.state.tables import State, for_reports, roll_up
 from streammetrics.system.writing import write_file
 
 if TYPE_CHECKING:
@@ -31,15 +32,21 @@ Values = NDArray[np.float64]
 
 COLUMNS = ("a", "b", "difference", "better", "note")
 ROUNDING = 1e-12
-FEW = 5  # metrics that text shows of each group
-REMEDY = "For paired confidence intervals, evaluate only rows that both models have scored: filter out null scores."
-NOTHING_IN_COMMON = "The two have no group in common. Roll them up to columns whose values they share."
-APART = "If their rows are independent, such as those of two days, pass independent=True."
+LONG = 20  # maximum number of characters of a name in a header
+FEW = 5  # maximum number of metrics in the text of each group
+REMEDY = "To compare both models on the same rows, with paired confidence intervals, filter out null scores."
+NOTHING_IN_COMMON = "The two evaluations have no group in common. Roll both up to columns with common values."
+APART = "If their rows are independent, such as rows of different days, pass independent=True."
+NOT_PAIRED = (
+    "Differences have no confidence intervals. For different rows, pass independent=True. For the same rows, evaluate "
+    "both models in one pass, or pass unit= to both evaluations."
+)
+WEIGHTED = "Differences of weighted rows have confidence intervals only by unit: pass unit= to the evaluation."
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Differences between two reports, a and b.
+    """Differences between two reports, a and b, whose ``names`` are in its text and on its page.
 
     >>> import streammetrics as sm
     >>> y = [1, 0, 1, 0]
@@ -53,10 +60,15 @@ class Comparison:
     confidence: float | None = None
     independent: bool = False
     same_rows: SameRows | None = None
+    names: tuple[str, str] = ("a", "b")
 
     def __post_init__(self) -> None:
         if not set(self.a.by) <= set(self.b.by):
-            raise ReportError(f"The group columns differ: {self.a.by} and {self.b.by}.")
+            both = f"{text.few(self.a.by) or 'none'} and {text.few(self.b.by) or 'none'}"
+            total = Argument("total", True, python="rollup()")
+            raise ReportError(
+                f"The group columns differ: {both}. Roll both up to the same ones, such as with ", total, "."
+            )
         require_free([*self.a.by, *self.b.by], COLUMNS, "a name that comparisons use")
         if self.confidence is not None:
             from streammetrics.uncertainty.distributions import upper_level  # when it is needed
@@ -74,7 +86,8 @@ class Comparison:
 
         With a confidence level, ``ci_lower`` and ``ci_upper`` are the confidence interval of the difference, or null if
         there is no valid one. ``better`` then also requires that the interval, widened by the bounds, excludes 0. If it
-        does not, or if there is no interval, ``note`` says which side is better on these rows, or why one is undefined.
+        does not, or if there is no interval, ``note`` gives the side that is better on these rows, or the reason why a
+        value is undefined. For metrics such as ``bias``, it gives the best value.
 
         Raises:
             ColumnError: If a group column has different types.
@@ -122,11 +135,22 @@ class Comparison:
         high = pl.col("ci_upper") + (pl.col("upper") - pl.col("difference"))
         apart = known & ((low > 0) | (high < 0))
         open_ = pl.col("better").is_in(["a", "b"]) & ~apart
-        why = pl.when(known).then(pl.lit("could be chance")).otherwise(pl.lit("no confidence interval"))
+        notes = {m.name: better(m)[:-1].lower() for m in self._metrics if m.better is None and better(m)}
+        best = pl.col("metric").replace_strict(notes, default=None, return_dtype=pl.String)
+        alone = (pl.col("ci_lower") > 0) | (pl.col("ci_upper") < 0)
+        why = (
+            pl.when(known & alone)
+            .then(pl.lit("widened by the bounds, the interval includes 0"))
+            .when(known)
+            .then(pl.lit("could be chance"))
+            .otherwise(pl.lit("no confidence interval"))
+        )
         return with_limits.select(
             pl.exclude("better", "note"),
             better=pl.when(~open_).then("better"),
-            note=pl.when(open_).then(pl.format("{} on these rows; {}", "better", why)).otherwise("note"),
+            note=pl.when(open_)
+            .then(pl.format("{} on these rows; {}", "better", why))
+            .otherwise(pl.coalesce("note", pl.when(pl.col("better").is_null()).then(best))),
         )
 
     @property
@@ -157,39 +181,63 @@ class Comparison:
         from streammetrics.reading.same_rows import same_rows_intervals
         from streammetrics.reading.units import paired_intervals
 
-        alike = self.a.unit == self.b.unit and self.a.by == self.b.by
-        if self.a.folds is not None and self.b.folds is not None and alike:
-            return paired_intervals(values, self.a.folds, self.b.folds, self._metrics, confidence)
+        if (folds := self._folds) is not None:
+            found = paired_intervals(values, *folds, self._metrics, confidence)
+            if self.independent or (apart := self._of_different_rows).is_empty():
+                return found
+            return found.join(apart, on=self.b.by, how="anti", nulls_equal=True) if self.b.by else found.clear()
         if self.same_rows is not None:
             return same_rows_intervals(values, self.same_rows, self._metrics, confidence)
         if self.independent:
             return independent_intervals(values, *self._frames(confidence))
         return values.drop("a", "b").with_columns(NO_LIMITS)
 
+    @property
+    def _folds(self) -> tuple[State, State] | None:
+        """The rows of both sides by the same folds of units, if they have some."""
+        a, b = self.a, self.b
+        alike = a.unit == b.unit and a.by == b.by
+        return (a.folds, b.folds) if a.folds is not None and b.folds is not None and alike else None
+
+    @cached_property
+    def _rows(self) -> pl.DataFrame:
+        """The numbers of rows of both sides, by group."""
+        return Comparison(self.a.showing(["rows"]), self.b.showing(["rows"])).frame
+
+    @property
+    def _of_different_rows(self) -> pl.DataFrame:
+        return self._rows.filter(pl.col("a").ne_missing(pl.col("b")))
+
     @cached_property
     def note(self) -> str | None:
-        """A warning if the two have no group in common, or, without ``independent``, different numbers of rows.
+        """A warning if the evaluations have no group in common, or cannot have confidence intervals; otherwise None.
 
-        It says what to do.
+        Without ``independent``, different numbers of rows are also a reason. The warning includes the fix.
         """
         if self._apart:
             return NOTHING_IN_COMMON
         if self.independent:
             return None
-        one, other = (report.showing(["rows"]) for report in (self.a, self.b))
-        rows = Comparison(one, other).frame
-        differing = rows.filter(pl.col("a").ne_missing(pl.col("b")))
+        differing = self._of_different_rows
         if differing.is_empty():
-            return None
+            return self._without_intervals()
         what = "models" if self.b.by == [MODEL] else "groups"
-        groups = f" in {differing.height:,} of {rows.height:,} {what}"
-        numbers = groups if self.b.by else f": {rows['a'][0] or 0:,.0f} and {rows['b'][0] or 0:,.0f}"
+        groups = f" in {differing.height:,} of {self._rows.height:,} {what}"
+        numbers = groups if self.b.by else f": {differing['a'][0] or 0:,.0f} and {differing['b'][0] or 0:,.0f}"
         remedy = APART if self.same_rows is None else REMEDY
         return f"The two evaluations have different numbers of rows{numbers}. {remedy}"
 
+    def _without_intervals(self) -> str | None:
+        """The fix if the differences of two evaluations with equal numbers of rows cannot have intervals."""
+        if self.confidence is None or self._folds is not None:
+            return None
+        if self.same_rows is None:
+            return NOT_PAIRED
+        return WEIGHTED if self.b.state.weighted else None
+
     @property
     def _apart(self) -> bool:
-        """Whether both sides have groups, but none in common."""
+        """Whether both sides have groups, but no group in common."""
         by = self.a.by
         one, other = (report.state.keys.select(by) for report in (self.a, self.b))
         if not by or one.is_empty() or other.is_empty():
@@ -221,13 +269,13 @@ class Comparison:
         """
         from streammetrics.charts import Plot, Together  # when it is needed
 
-        return Plot(Together({"a": self.a, "b": self.b}))
+        return Plot(Together(dict(zip(self.names, (self.a, self.b), strict=True))))
 
     def save_html(
         self,
         path: str | Path,
         title: str = "Comparison",
-        names: tuple[str, str] = ("a", "b"),
+        names: tuple[str, str] | None = None,
         interactive: bool = False,
     ) -> None:
         """Write the comparison as one HTML page, which needs no network.
@@ -238,7 +286,7 @@ class Comparison:
         Args:
             path: File to write.
             title: Title of the page.
-            names: Names of both sides, such as ``("January", "May")``.
+            names: Names of both sides, such as ``("January", "May")``. Defaults to the names of the models, or a and b.
             interactive: Whether charts have tooltips, panning, and zooming. Adds about 1 MB of script.
 
         Raises:
@@ -255,15 +303,18 @@ class Comparison:
         """
         from streammetrics.html import comparison_page  # when it is needed
 
-        write_file(path, comparison_page(self, names, title, interactive).encode())
+        write_file(path, comparison_page(self, self.names if names is None else names, title, interactive).encode())
 
     def roc(self) -> pl.DataFrame:
         """Return the intervals in which one ROC curve lies above the other.
 
-        Columns: group columns, ``from_fpr``, ``to_fpr``, ``above``. One row per interval of false positive rates.
-        ``above`` is ``"a"``, ``"b"``, or ``"equal"``, or null if a curve is undefined because a class has no rows.
         Curves are interpolated linearly between thresholds. A single row means that one curve dominates, or that both
         are equal.
+
+        Returns:
+            One row per interval of false positive rates, in ascending order: the group columns, ``from_fpr``,
+                ``to_fpr``, and ``above``, which is ``"a"``, ``"b"``, or ``"equal"``, or null if a curve is undefined
+                because a class has no rows.
 
         Raises:
             MetricError: If a report has no score histogram.
@@ -273,10 +324,10 @@ class Comparison:
     def error_cdf(self) -> pl.DataFrame:
         """Return the intervals of tolerances in which one side has more errors within the tolerance.
 
-        Columns: group columns, ``from_tolerance``, ``to_tolerance``, ``above``.
-
-        One row per interval, in ascending order. ``above`` is the side with the larger share of errors up to the
-        tolerance: ``"a"``, ``"b"``, or ``"equal"``, or null if the bins of the error histograms do not decide it.
+        Returns:
+            One row per interval, in ascending order: the group columns, ``from_tolerance``, ``to_tolerance``, and
+                ``above``, the side with the larger share of errors up to the tolerance. It is ``"a"``, ``"b"``, or
+                ``"equal"``, or null if the bins of the error histograms do not decide it.
 
         Raises:
             MetricError: If a report has no error histogram.
@@ -312,21 +363,43 @@ class Comparison:
         return pl.concat([nothing, *parts]).rename(names)
 
 
-def as_text(found: Comparison, width: int | None, more: str, sides: str = "") -> str:
-    """Return a comparison as text. Of many metrics in groups: all for the total, and the first for each group.
+def as_text(found: Comparison, width: int | None, more: str) -> str:
+    """Return a comparison as text. For many metrics by group: all for the total, and the first for each group.
 
-    ``more`` says how to see the other metrics of each group, and ``sides`` describes ``a`` and ``b``.
+    The names of both sides are headers. If they are long, or double the lines, the headers are a and b, and a line
+    below explains them. ``more`` is advice on the other metrics of each group.
     """
-    by, metrics, note = found.b.by, found._metrics, " ".join(filter(None, (sides, found.note)))
+    letters, names = ("a", "b"), found.names
+    named = _tables(found, width, more, names, found.note)
+    sides = "a is {}, b is {}.".format(*map(text.escaped, names)) if names != letters else None
+    lettered = _tables(found, width, more, letters, " ".join(filter(None, (sides, found.note))))
+    fits = max(map(len, names)) <= LONG and named.count("\n") < 2 * lettered.count("\n")
+    return named if fits else lettered
+
+
+def with_names(found: Comparison) -> pl.DataFrame:
+    """Return the frame with the names of both sides, unless these are names of other columns."""
+    frame, sides = found.frame, dict(zip(("a", "b"), found.names, strict=True))
+    headers = {**sides, "difference": "{1} - {0}".format(*found.names)}
+    if {*headers.values()} & ({*frame.columns} - {*headers}):
+        return frame
+    told = [pl.col("better").replace(sides)]
+    if "note" in frame.columns:
+        told.append(pl.col("note").map_elements(lambda note: text.noted(note, sides), return_dtype=pl.String))
+    return frame.with_columns(told).rename(headers)
+
+
+def _tables(found: Comparison, width: int | None, more: str, names: tuple[str, str], note: str | None) -> str:
+    by, metrics = found.b.by, found._metrics
     if found.frame.height <= text.LONGEST or len(metrics) <= FEW or {*by} <= {MODEL}:
-        return text.differences(found.frame, by, note, width)
+        return text.differences(found.frame, by, note, width, names)
     first = next((m for m in metrics if m.better), metrics[0]).name
     others = f"… and {len(metrics) - 1} more metrics of each group. {more}"
     parts = [
         "All groups together:\n",
-        text.differences(found.total.frame, found.total.b.by, None, width),
+        text.differences(found.total.frame, found.total.b.by, None, width, names),
         f"\nEach group, {first}:\n",
-        text.differences(found.frame.filter(metric=first), by, others, width),
+        text.differences(found.frame.filter(metric=first), by, others, width, names),
     ]
     return "\n".join([*parts, *([text.filled(note, width)] if note else [])])
 
@@ -336,7 +409,7 @@ def _estimates(frame: pl.DataFrame) -> list[str]:
 
 
 def _undefined(name: str, side: str) -> pl.Expr:
-    """Why a side has no value; null if it has one."""
+    """The reason why a side has no value; null if it has one."""
     why = pl.col(f"{side}note").str.strip_prefix("undefined: ")
     return pl.when(pl.col(f"{side}value").is_null()).then(pl.format("{} has no value: {}", pl.lit(name), why))
 

@@ -1,4 +1,4 @@
-"""A single value of a report, with its bounds and its interval, which compares as the number it is."""
+"""A single value of a report with its bounds and interval, which can be compared like a number."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Estimate:
 
     def __float__(self) -> float:
         if self.value is None:
-            raise ReportError(f"The estimate has no value ({self.note or 'undefined'}); check whether .value is None.")
+            raise ReportError(f"The estimate has no value ({self.note or 'undefined'}). Check whether .value is None.")
         return self.value
 
     def __format__(self, form: str) -> str:

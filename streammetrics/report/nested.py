@@ -17,12 +17,6 @@ def nested(frame: pl.DataFrame, by: list[str]) -> dict[str, Any]:
 
     Groups have keys such as ``"country=DE"``. Metrics with several thresholds or labels name them, as in
     ``"recall @ 0.5"``. Undefined and infinite numbers are omitted.
-
-    >>> import streammetrics as sm
-    >>> acc = sm.binary(y_true="y", y_score="p", by="g")
-    >>> report = acc.update({"y": [1, 0], "p": [0.8, 0.3], "g": ["a", "a"]}).finalize()
-    >>> nested(report.frame, report.by)["g=a"]["roc_auc"]
-    {'value': 1.0, 'lower': 1.0, 'upper': 1.0}
     """
     groups = frame.n_unique(by) if by else 1
     counted = frame.group_by(METRIC, maintain_order=True).len()

@@ -1,14 +1,15 @@
-"""A report with other parts: of one model, at one threshold, or with its groups sorted."""
+"""A report with replaced parts: of one model, at one threshold, or with its groups sorted."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from streammetrics.metrics import Metric
 from streammetrics.reading import estimates, models
-from streammetrics.state.tables import select
+from streammetrics.state.tables import State, periods, select
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report
@@ -23,23 +24,18 @@ def with_parts(report: Report, **others: Any) -> Report:
 
 
 def of_model(report: Report, name: str) -> Report:
-    """Return the report of one model.
+    """Return the report of one model."""
+    return _with_states(report, lambda state: models.of_model(state, name))
 
-    Raises:
-        ReportError: If there is no such model.
-    """
-    state, folds = (None if s is None else models.of_model(s, name) for s in (report.state, report.folds))
-    return with_parts(report, state=state, folds=folds)
+
+def of_periods(report: Report, names: pl.Series, since: pl.Series, until: pl.Series) -> Report:
+    """Return the report of some periods of a report by windows, the group column that ``names`` is named after."""
+    return _with_states(report, lambda state: periods(state, names.name, names, since, until))
 
 
 def at_only(report: Report, threshold: float) -> Report:
-    """Return the report with confusion counts at one threshold only.
-
-    Raises:
-        MetricError: As in `estimates.at_only`.
-    """
-    state, folds = (None if s is None else estimates.at_only(s, threshold) for s in (report.state, report.folds))
-    return with_parts(report, state=state, folds=folds)
+    """Return the report with confusion counts at one threshold only."""
+    return _with_states(report, lambda state: estimates.at_only(state, threshold))
 
 
 def sorted_by(report: Report, metric: str | Metric) -> Report:
@@ -47,9 +43,6 @@ def sorted_by(report: Report, metric: str | Metric) -> Report:
 
     If it has no preferred direction, the highest value comes first. A group with several values, such as those of
     several thresholds, is placed by the worst. Groups in which the metric is undefined come last.
-
-    Raises:
-        MetricError: If the metric is unknown or not available.
     """
     found = report.find(metric)
     shown = report.showing([found, *report.metrics])
@@ -60,3 +53,9 @@ def sorted_by(report: Report, metric: str | Metric) -> Report:
     groups = report.rows(found).group_by(report.by, maintain_order=True).agg(worst)
     groups = groups.sort("value", descending=descending, nulls_last=True, maintain_order=True)
     return with_parts(shown, state=select(report.state, groups.drop("value")))
+
+
+def _with_states(report: Report, change: Callable[[State], State]) -> Report:
+    """Return the report of another state, with the same change of its folds."""
+    folds = None if report.folds is None else change(report.folds)
+    return with_parts(report, state=change(report.state), folds=folds)

@@ -17,10 +17,11 @@ from streammetrics.frame import keys_of
 from streammetrics.keys import matching, require_free, require_group_columns
 from streammetrics.metrics import Metric
 from streammetrics.metrics.words import with_defaults
-from streammetrics.reading import curves, error_curves, fairness, segments
+from streammetrics.reading import curves, error_curves
 from streammetrics.reading.available import find
 from streammetrics.reading.estimates import at_threshold, estimate
 from streammetrics.reading.models import SameRows, pairs_of, require_models
+from streammetrics.report import fairness, segments
 from streammetrics.report.comparison import Comparison
 from streammetrics.report.estimate import Estimate, estimate_of
 from streammetrics.report.nested import as_json
@@ -52,12 +53,6 @@ S = TypeVar("S")
 
 ORDERS = ("tied", "best", "worst")  # of the rows within a bin
 
-CURVES = {
-    "roc": curves.roc_curve,
-    "pr": curves.pr_curve,
-    "det": curves.det_curve,
-    "lift": curves.lift_curve,
-}
 ERROR_CURVES = {"error_cdf": error_curves.cdf_curve, "rec": error_curves.rec_curve}
 BINS: dict[str, list[type[Binned]]] = {"scores": [ScoreHistogram, Histogram], "errors": [ErrorHistogram]}
 BIN_COLUMNS = {"low": "lowest", "high": "highest", "neg": "negatives", "pos": "positives"}
@@ -110,7 +105,7 @@ class Report:
         vars(self).update(content | states)
 
     def with_confidence(self, confidence: float | None) -> Report:
-        """Return the same report at another confidence level, for a single look, or without intervals.
+        """Return the same report with another confidence level, or without intervals for None.
 
         >>> import streammetrics as sm
         >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.9, 0.2, 0.4]}).finalize()
@@ -208,7 +203,7 @@ class Report:
 
         Args:
             metric: Metric to return.
-            keys: Values of group columns and key columns that select one row.
+            keys: Values of group columns and key columns that select one row. Times can be ISO 8601 strings.
 
         Raises:
             MetricError: If the metric is unknown or not available.
@@ -225,6 +220,13 @@ class Report:
         With a score histogram, confusion-count metrics are available at any ``threshold=``. A threshold that is not in
         the frame is exact if no bin holds scores on both sides of it, and has bounds otherwise. It is compared with the
         64-bit values of scores. For float32 scores, pass ``float(np.float32(0.9))``, not 0.9.
+
+        Args:
+            metric: Metric to return.
+            keys: Values of group columns and key columns that select rows.
+
+        Returns:
+            Rows with the columns of `frame`.
 
         Raises:
             MetricError: If the metric is unknown or not available.
@@ -261,7 +263,7 @@ class Report:
 
         Args:
             metric: Metric to find.
-            of_label: Prefer the one-vs-rest metric to the metric of all labels with the same name.
+            of_label: Whether to prefer the one-vs-rest metric to the metric of all labels with the same name.
 
         Raises:
             MetricError: If the metric is unknown or not available.
@@ -304,9 +306,9 @@ class Report:
         """Return a sentence for each group in which a requirement such as ``"roc_auc >= 0.8"`` is not met.
 
         A requirement holds if the certified bounds lie on the required side of its limit: it holds for the evaluated
-        rows. With ``confidence``, the confidence interval, widened by the bounds, must lie there: it also holds for
-        other rows like them. It is breached if they lie on the other side, and otherwise open (inconclusive).
-        Requirements on undefined metrics never pass.
+        rows. With ``confidence``, the confidence interval, widened by the bounds, must lie there: it also holds for new
+        rows of the same population. A requirement is breached if they lie on the other side, and otherwise open
+        (inconclusive). Requirements on undefined metrics never pass.
 
         Args:
             requirements: One requirement, or several.
@@ -385,7 +387,8 @@ class Report:
         """
         report = self if metrics is None else self.showing(metrics)
         one, other = of_model(report, a), of_model(report, b)
-        return Comparison(one, other, confidence, same_rows=report._same_rows(one, other, (a, b)))
+        names = (a, b) if a != b else ("a", "b")
+        return Comparison(one, other, confidence, same_rows=report._same_rows(one, other, (a, b)), names=names)
 
     def flip_rate(self, a: str, b: str, *, confidence: float = 0.95) -> pl.DataFrame:
         """Return how often the decisions of two models differ, in each group of the other columns.
@@ -399,8 +402,8 @@ class Report:
             confidence: Confidence level of the intervals.
 
         Returns:
-            The group columns, ``threshold`` (null for predicted labels), ``rows``, ``flips``, ``value``, ``ci_lower``
-            and ``ci_upper``.
+            The group columns, ``threshold`` (null for predicted labels), ``rows``, ``flips`` (rows with different
+            decisions), ``value`` (their share of the rows), ``ci_lower``, and ``ci_upper``.
 
         Raises:
             ReportError: If the report has no such model.
@@ -420,15 +423,13 @@ class Report:
         pairs = pairs_of(self.state if self.folds is None else self.folds, a, b)
         return flip_rates(pairs, outcomes, (a, b), confidence)
 
-    def _same_rows(self, one: Report, other: Report, names: tuple[str, str]) -> SameRows | None:
-        """Paired statistics of two models; None with units."""
-        if self.folds is not None:
-            return None
+    def _same_rows(self, one: Report, other: Report, names: tuple[str, str]) -> SameRows:
+        """Paired statistics of two models."""
         pairs = pairs_of(self.state, *names)
         a, b = (select(report.state, pairs.keys) for report in (one, other))
         return SameRows(a, b, pairs, names)
 
-    def curve(self, kind: str, order: Literal["tied", "best", "worst"] = "tied") -> pl.DataFrame:
+    def curve(self, kind: str, order: Literal["tied", "best", "worst"] = "tied", **keys: Any) -> pl.DataFrame:
         """Return a curve of every group as a frame.
 
         ``"roc"``, ``"pr"``, ``"det"``, and ``"lift"`` have one row per threshold, in descending order, with the exact
@@ -447,9 +448,13 @@ class Report:
                 positives, or count without labels) or ``"errors"`` (lowest, highest, count).
             order: Assumed order of the rows within a bin: ``"tied"``, ``"best"`` (positives above negatives), or
                 ``"worst"`` (positives below negatives). The exact curve lies between the best and the worst one.
+            keys: Values of group columns, ``model``, and ``label`` that select curves.
+
+        Returns:
+            The group columns, and the columns that ``kind`` lists.
 
         Raises:
-            ReportError: If the kind is unknown, or a group column has the name of a curve column.
+            ReportError: If the kind or a key is unknown, or a group column has the name of a curve column.
             MetricError: If the statistic of the curve is missing.
 
         >>> import streammetrics as sm
@@ -457,26 +462,29 @@ class Report:
         >>> report.curve("roc").select("fpr", "recall").rows()
         [(0.0, 0.0), (0.0, 0.5), (0.0, 1.0), (1.0, 1.0)]
         """
+        return self._matching(self._curve(kind, order), keys)
+
+    def _curve(self, kind: str, order: str) -> pl.DataFrame:
         if kind == "calibration":
             bins = self._kept(CalibrationBins)
             return self._with_keys(bins, bins.reliability(self.state.tables[bins.name]))
         if kind == "quantile_calibration":
             histogram, groups = self._kept(ScoreHistogram), self._kept(CalibrationBins).bins
             edges = histogram.edges(self.state.tables[histogram.name])
-            return self._with_keys(histogram, curves.quantile_calibration(edges, groups, [GROUP]))
+            return self._with_keys(histogram, curves.quantile_calibration(edges, groups))
         if kind in ERROR_CURVES:
             errors = self._kept(ErrorHistogram)
-            return self._with_keys(errors, ERROR_CURVES[kind](errors.edges(self.state.tables[errors.name]), [GROUP]))
+            return self._with_keys(errors, ERROR_CURVES[kind](errors.edges(self.state.tables[errors.name])))
         if kind in BINS:
             return self._bins(kind)
-        if kind not in CURVES:
-            known = ", ".join([*CURVES, "calibration", "quantile_calibration", *ERROR_CURVES, *BINS])
+        if kind not in curves.CURVES:
+            known = ", ".join([*curves.CURVES, "calibration", "quantile_calibration", *ERROR_CURVES, *BINS])
             raise ReportError(f"Unknown curve {kind!r}. Curves: {known}.")
         histogram = self._kept(ScoreHistogram)
         if order not in ORDERS:
             raise ReportError(f"order= must be one of {', '.join(ORDERS)}, got {order!r}.")
         cases = self._histogram_cases()
-        return self._with_keys(histogram, CURVES[kind](cases.get(order, cases["tied"]), [GROUP]))
+        return self._with_keys(histogram, curves.curve(kind, cases.get(order, cases["tied"])))
 
     def _bins(self, kind: str) -> pl.DataFrame:
         """The bins of a histogram, with the smallest and the largest value of each."""
@@ -488,7 +496,10 @@ class Report:
         return self._with_keys(histogram, bins.select(GROUP, *names).rename(names))
 
     def confusion_counts(self) -> pl.DataFrame:
-        """Return the confusion counts: group columns, threshold (null for predicted labels), tp, fp, fn, tn.
+        """Return the confusion counts of every group and threshold.
+
+        Returns:
+            The group columns, ``threshold`` (null for predicted labels), ``tp``, ``fp``, ``fn``, and ``tn``.
 
         Raises:
             MetricError: If there are no confusion counts.
@@ -505,10 +516,11 @@ class Report:
         """Return the nonempty cells of the multiclass confusion matrix.
 
         Args:
-            normalize: Cells whose shares sum to 1: each ``"actual"`` label, each ``"predicted"`` label, or ``"all"``.
+            normalize: Denominator of shares: the rows of each ``"actual"`` label, of each ``"predicted"`` label, or
+                ``"all"`` rows of the group. Defaults to no shares.
 
         Returns:
-            The group columns, actual, predicted, count, and share with ``normalize``.
+            The group columns, ``actual``, ``predicted``, ``count``, and with ``normalize`` ``share``.
 
         Raises:
             MetricError: If there is no confusion matrix.
@@ -521,7 +533,14 @@ class Report:
         return self._of_matrix(lambda table: confusion.matrix_frame(table, normalize))
 
     def most_confused(self, n: int = 10) -> pl.DataFrame:
-        """Return the most frequent errors of each group: actual, predicted, count, share_of_actual, share_of_errors.
+        """Return the most frequent errors of each group, by descending count.
+
+        Args:
+            n: Maximum number of errors per group.
+
+        Returns:
+            The group columns, ``actual``, ``predicted``, ``count``, ``share_of_actual`` (of the rows with the true
+            label), and ``share_of_errors`` (of all errors of the group).
 
         Raises:
             MetricError: If there is no confusion matrix.
@@ -535,14 +554,18 @@ class Report:
         return self._of_matrix(lambda table: confusion.most_confused(table, n))
 
     def weighted_kappa(self, weights: ArrayLike) -> pl.DataFrame:
-        """Return Cohen's kappa of every group with a weight for each kind of error.
+        """Return Cohen's kappa of every group with a weight for each kind of error (Cohen 1968).
 
         Args:
             weights: Weight of each error, as a square matrix. Rows are predicted labels, columns true labels, in label
                 order.
 
+        Returns:
+            The group columns and ``kappa``, null if all rows have the same label.
+
         Raises:
             MetricError: If there is no confusion matrix.
+            SpecificationError: If ``weights`` is not a square matrix of finite numbers, one row per label.
 
         >>> import streammetrics as sm
         >>> batch = {"y": ["cat", "dog", "emu", "cat"], "y_hat": ["cat", "cat", "emu", "emu"]}
@@ -563,6 +586,7 @@ class Report:
         maximize: str | Metric | None = None,
         minimize: str | Metric | None = None,
         where: str | None = None,
+        **keys: Any,
     ) -> pl.DataFrame:
         """Return the best threshold of every group for a confusion-count metric.
 
@@ -573,23 +597,23 @@ class Report:
             maximize: Metric to maximize, such as ``"youden_j"`` or ``"fbeta(beta=2)"``.
             minimize: Metric to minimize, such as ``"cost(fp=1, fn=10)"``.
             where: Constraints, such as ``"fpr <= 0.01 and precision >= 0.5"``.
+            keys: Values of group columns, ``model``, and ``label`` that select rows.
 
         Returns:
             One row per group: the group columns, threshold, tp, fp, fn, tn, value, lower, upper.
 
         Raises:
             MetricError: If the objective has no preferred direction, or there is no score histogram.
+            ReportError: If a key is unknown.
 
         >>> import streammetrics as sm
         >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.8, 0.3, 0.4]}).finalize()
         >>> report.operating_point(maximize="youden_j").select("threshold", "tp", "fp", "value").row(0)
         (0.4, 2, 0, 1.0)
         """
-        found = curves.operating_point(
-            self._histogram_cases(), [GROUP], maximize=maximize, minimize=minimize, where=where
-        )
+        found = curves.operating_point(self._histogram_cases(), maximize=maximize, minimize=minimize, where=where)
         groups = self.state.groups_of(self._kept(ScoreHistogram))
-        return groups.join(found, on=GROUP, how="left", maintain_order="left").drop(GROUP)
+        return self._matching(groups.join(found, on=GROUP, how="left", maintain_order="left").drop(GROUP), keys)
 
     def _histogram_cases(self) -> dict[str, pl.DataFrame]:
         histogram = self._kept(ScoreHistogram)
@@ -599,12 +623,18 @@ class Report:
         for statistic in self.state.statistics:
             if isinstance(statistic, kind):
                 return statistic
-        raise MetricError(f"{kind.__name__} is required, but not in this accumulator. {otherwise}".rstrip())
+        raise MetricError(
+            f"The statistic {kind.__name__} is required, but not in this accumulator. {otherwise}".rstrip()
+        )
 
     def _with_keys(self, statistic: Statistic, frame: pl.DataFrame) -> pl.DataFrame:
         groups = self.state.groups_of(statistic)
         require_free(groups.columns, {*frame.columns} - {GROUP})
         return groups.join(frame, on=GROUP, maintain_order="right").drop(GROUP)
+
+    def _matching(self, frame: pl.DataFrame, keys: dict[str, Any]) -> pl.DataFrame:
+        """The rows of some groups, models, and labels."""
+        return matching(frame, [c for c in frame.columns if c in (*self.by, LABEL)], keys)
 
     def _advice(self, metric: str | Metric, rows: pl.DataFrame, keys: dict[str, Any]) -> str:
         """Advice if keys do not select one row of a metric."""
@@ -731,7 +761,8 @@ class Report:
         return report_html(self)
 
     def __str__(self) -> str:
-        return text.render(self.frame, self.by, text.terminal_width(), with_defaults(self.metrics))
+        more = "Read all of them in the frame, or the worst with worst()."
+        return text.render(self.frame, self.by, text.terminal_width(), with_defaults(self.metrics), more)
 
     def __repr__(self) -> str:
         return str(self)

@@ -11,10 +11,10 @@ from streammetrics import text
 from streammetrics.arguments import require_level, whole
 from streammetrics.decimals import said
 from streammetrics.errors import Argument, SpecificationError
-from streammetrics.frame import LIMITS, NO_LIMITS, VALUE, keys_of, noted
+from streammetrics.frame import FEW_OF_A_CLASS, LIMITS, NO_LIMITS, VALUE, keys_of, noted
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.reading.looks import ROWS, with_count
-from streammetrics.reading.verdicts import ON_THESE_ROWS, PASSING, typed, verdict
+from streammetrics.reading.verdicts import PASSING, on_these_rows, typed, verdict
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report
@@ -33,24 +33,21 @@ def verdicts(
     """Return the verdict on each requirement, with one row per requirement, group, and key.
 
     Arguments and verdicts are those of `Report.violations`, whose sentences are about the rows that do not pass.
-
-    >>> import streammetrics as sm
-    >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.8, 0.3, 0.4]}).finalize()
-    >>> verdicts(report, ["roc_auc >= 0.8", "recall >= 0.8"]).select("rule", "where", "value", "verdict").rows()
-    [('roc_auc >= 0.8', '', 1.0, 'holds'), ('recall >= 0.8', 'threshold 0.5', 0.5, 'breached')]
     """
     if not isinstance(open, str) or open not in PASSING:
         raise SpecificationError(Argument("open"), f" must be 'pass' or 'fail', got {open!r}.")
     min_rows = whole(Argument("min_rows"), min_rows, least=1)
     if confidence is not None:
         require_level(Argument("confidence"), confidence, above=0.5)
-        confidence = 2 * confidence - 1  # of a two-sided interval, each of whose limits has the given level
+        confidence = 2 * confidence - 1  # level of a two-sided interval whose endpoints each have the given level
     sampled = report.with_confidence(confidence)
     parts = [_of_one(sampled, Requirement.parse(wanted), PASSING[open], min_rows) for wanted in requirements]
     return pl.concat([pl.DataFrame(schema=SCHEMA), *parts])
 
 
 def _of_one(report: Report, required: Requirement, passing: list[str], min_rows: int) -> pl.DataFrame:
+    metric = report.find(required.metric)
+    required.require_within(*metric.range)
     rows = with_count(report.rows(required.metric), report.state, "rows", ROWS)
     where = text.where(rows.select(keys_of(rows)), report.by)
     if rows.is_empty():
@@ -58,7 +55,7 @@ def _of_one(report: Report, required: Requirement, passing: list[str], min_rows:
     if report.confidence is None:
         rows = rows.with_columns(NO_LIMITS)
     else:
-        rows = rows.with_columns(note=noted("note", ON_THESE_ROWS))
+        rows = rows.with_columns(note=noted("note", on_these_rows([metric])))
     rows = rows.with_columns(verdict=verdict(required, min_rows))
     made = {"rule": pl.lit(str(required)), "where": where, "rows": pl.col(ROWS)}
     made["passes"] = pl.col("verdict").is_in(passing)
@@ -77,9 +74,11 @@ def _sentence(row: dict[str, Any]) -> str:
     if row["verdict"] == "too few rows":
         return f"{row['rule']} is not decided{place}: too few rows ({row['rows']:,})."
     if row["value"] is None:
-        return f"{row['rule']} cannot be checked{place}: {metric} is undefined ({row['note']})."
+        why = row["note"].removeprefix("undefined: ")
+        return f"{row['rule']} cannot be checked{place}: {metric} is undefined ({why})."
     told = [f"{metric} is {said(row, ranged=True)}", *text.ranges(row)]
     if text.on_these_rows(row):
         told.append("without an interval, so on these rows only")
-    told += filter(None, [text.too_few(row)])
+    if text.undecided(row):
+        told.append(FEW_OF_A_CLASS)
     return f"{row['rule']} {SAID[row['verdict']]}{place}: {', '.join(told)}."

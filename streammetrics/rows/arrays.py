@@ -157,25 +157,26 @@ def _rows(batch: Batch, part: slice, models: tuple[str, ...], roles: Roles) -> R
         order, runs = kernels.arrange(codes, group_count)
         arrays = {field: kernels.take(a, order) for field, a in arrays.items()}
     weight = arrays.pop(WEIGHT, None)
-    by_role: dict[str, Any] = {
-        role: tuple(a for field, a in arrays.items() if field.role == role) for role in ("truth", "predicted")
-    }
-    scores = [field for field in arrays if field.role == "score"]
-    width = tuple(arrays[field].dtype for field in scores)
-    by_role["score"] = tuple(arrays[field].astype(np.float64, copy=False) for field in scores)
-    rows = Rows(
+    truth, predicted, scores = (
+        tuple(a for field, a in arrays.items() if field.role == role) for role in ("truth", "predicted", "score")
+    )
+    score = tuple(a.astype(np.float64, copy=False) for a in scores)
+    if labels is not None and score and not predicted:
+        predicted = (kernels.likeliest(score),)
+    return Rows(
         groups,
         np.arange(group_count),
         dropped,
         runs.starts,
         runs.groups,
-        **by_role,
-        width=width,
+        truth=truth,
+        predicted=predicted,
+        score=score,
+        width=tuple(a.dtype for a in scores),
         inputs={name: arrays[Field("input", label=i)] for i, name in enumerate(roles.inputs)},
         weight=weight,
         labels=labels,
     )
-    return rows if rows.predicted or not rows.score else replace(rows, predicted=_decided(rows))
 
 
 def _arrays(columns: Mapping[Field, pl.Series], roles: Roles) -> tuple[dict[Field, Array], pl.Series | None]:
@@ -194,13 +195,6 @@ def _arrays(columns: Mapping[Field, pl.Series], roles: Roles) -> tuple[dict[Fiel
     ends = np.cumsum([len(first) for _, first in numbers.values()])
     coded = {f: part[codes] for part, (f, (codes, _)) in zip(np.split(places, ends), numbers.items(), strict=False)}
     return {f: coded[f] if f in coded else _array(s) for f, s in columns.items()}, labels.to_series()
-
-
-def _decided(rows: Rows) -> tuple[Array, ...]:
-    """Predictions from scores: the class with the highest score, the first of equal ones."""
-    if rows.labels is None:
-        return ()
-    return (kernels.likeliest(rows.score),)
 
 
 def _rows_to_keep(columns: Mapping[Field, pl.Series]) -> pl.Series | None:

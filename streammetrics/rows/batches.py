@@ -17,7 +17,8 @@ from streammetrics.rows.codes import encode
 from streammetrics.rows.columns import Reader, require_columns
 from streammetrics.rows.folds import fold
 from streammetrics.rows.frames import decoded, joint_types, to_frame, types_of
-from streammetrics.rows.roles import FOLD, LABEL, SINGLE, Roles
+from streammetrics.rows.roles import FOLD, LABEL, SEVERAL, SINGLE, Roles
+from streammetrics.system.foreign import reason
 
 LARGE = 32  # a group is large if it has more rows than a batch divided by this
 
@@ -112,28 +113,18 @@ class Batch:
 def read(data: Any, roles: Roles) -> Batch:
     """Read and validate one batch.
 
-    Args:
-        data: A Polars DataFrame, anything with the Arrow PyCapsule protocol (pyarrow, pandas, a DuckDB relation), a
-            mapping of names to arrays, or a list of rows, each a mapping of names to values.
-        roles: The columns to read.
-
-    Raises:
-        ColumnError: If a column is missing or has an unsupported type.
-        DataError: If a column contains nulls, NaN, or invalid values.
+    A batch is a Polars DataFrame, anything with the Arrow PyCapsule protocol (pyarrow, pandas, a DuckDB relation), a
+    mapping of names to arrays, or a list of rows, each a mapping of names to values.
     """
     frame = to_frame(data, roles.sources)
     try:
         return _read(Reader(frame, roles))
     except pl.exceptions.PanicException as error:  # which is not an Exception
-        raise ColumnError(f"Cannot read the batch: {error}") from error
+        raise ColumnError(f"Cannot read the batch: {reason(error)}.") from error
 
 
 def faults(frame: pl.DataFrame, roles: Roles) -> list[DataError]:
-    """Return the errors of all rows of a batch, of which `read` raises the first that it finds.
-
-    Raises:
-        ColumnError: If a column is missing or has an unsupported type, and no row before is invalid.
-    """
+    """Return the errors of all rows of a batch, of which `read` raises the first that it finds."""
     found: list[DataError] = []
     try:
         _read(Reader(frame, roles, found))
@@ -153,7 +144,7 @@ def _read(reader: Reader) -> Batch:
         columns |= {Field("score", model, i): s for i, s in enumerate(reader.probabilities(names))}
     columns |= {Field("input", label=i): reader.measured(name) for i, name in enumerate(roles.inputs.values())}
     if roles.sample_weight is not None:
-        columns[WEIGHT] = reader.weights(roles.sample_weight)
+        columns[WEIGHT] = reader.amounts(reader.column(roles.sample_weight), "weights")
     keys = [reader.group(c) for c in roles.by]
     if roles.unit is not None:
         keys.append(fold(reader.column(roles.unit)).cast(pl.Int64).alias(FOLD))
@@ -163,16 +154,13 @@ def _read(reader: Reader) -> Batch:
 
 def no_rows(roles: Roles) -> Batch:
     """Return a batch without rows. The types of its group columns and undeclared labels are unknown."""
-    target = {"regression": pl.Float64(), "multiclass": pl.Int64() if roles.labels else pl.Null()}
-    several = len(roles.labels)
-    targets = several if roles.kind == "multilabel" else 1
-    scores = several if roles.kind in ("multiclass", "multilabel") else 1
-    types = {Field("truth", label=i): target.get(roles.kind, pl.Boolean()) for i in range(targets) if roles.y_true}
-    types |= {
-        Field("predicted", m, i): target.get(roles.kind, pl.Boolean()) for m in roles.y_pred for i in range(targets)
-    }
-    score = [Field("score", m, i) for m in roles.y_score for i in range(scores)]
-    types |= dict.fromkeys(score, pl.Float64())
+    of_kind = {"regression": pl.Float64(), "multiclass": pl.Int64() if roles.labels else pl.Null()}
+    target = of_kind.get(roles.kind, pl.Boolean())
+    targets = range(len(roles.labels) if roles.kind == "multilabel" else 1)
+    scores = range(len(roles.labels) if roles.kind in SEVERAL else 1)
+    types = {Field("truth", label=i): target for i in targets if roles.y_true}
+    types |= {Field("predicted", m, i): target for m in roles.y_pred for i in targets}
+    types |= {Field("score", m, i): pl.Float64() for m in roles.y_score for i in scores}
     types |= {Field("input", label=i): pl.Float64() for i in range(len(roles.inputs))}
     if roles.sample_weight is not None:
         types[WEIGHT] = pl.Float64()
@@ -182,8 +170,9 @@ def no_rows(roles: Roles) -> Batch:
 
 
 def append(held: Batch, more: Batch) -> Batch:
-    """Rows of a batch after those that are held, which is used up. The memory is the result's own: what ``more`` came
-    from may change afterwards.
+    """Append rows of a batch to a held batch, which is used up.
+
+    The result does not share memory with ``more``, which may change later.
     """
     by = held.by.head(held.height) if held.by.height > held.height else held.by
     return Batch(

@@ -7,12 +7,12 @@ from math import isqrt
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from streammetrics import kernels
 from streammetrics.kernels import Codes
 
-DENSE = 4  # numbers for each row of which only some occur: more are sorted
+DENSE = 4  # maximum numbers per row for a dense array; more are sorted
+MOST = 1 << 62  # maximum number of codes in 64-bit integers, with room for one more step
 
 
 def number(column: pl.Series) -> tuple[Codes, Codes]:
@@ -50,17 +50,13 @@ def encode(columns: pl.DataFrame) -> tuple[pl.DataFrame, Codes]:
 
 
 def find(rows: pl.DataFrame, numbered: pl.DataFrame) -> pl.Series:
-    """Return, for each row, its number from the first column of ``numbered``, or null if it is not there."""
+    """Return the number of each row from the first column of ``numbered``, or null if it is not found."""
     index = numbered.columns[0]
     return rows.join(numbered, on=rows.columns, how="left", nulls_equal=True, maintain_order="left")[index]
 
 
 def ascending(rows: pl.DataFrame) -> bool:
-    """Return whether rows are unique, sorted, and without nulls.
-
-    >>> ascending(pl.DataFrame({"x": [1, 1, 2], "y": [3, 4, 0]}))
-    True
-    """
+    """Return whether rows are unique, sorted, and without nulls."""
     below, equal = pl.lit(False), pl.lit(True)
     for name in rows.columns:
         this, before = pl.col(name), pl.col(name).shift()
@@ -70,22 +66,18 @@ def ascending(rows: pl.DataFrame) -> bool:
 
 
 def places(rows: pl.DataFrame) -> tuple[Codes, Codes]:
-    """Return the rank of each row among the distinct ones, sorted as in Polars, and the first row of each.
-
-    >>> places(pl.DataFrame({"x": ["b", "a", "b"]}))
-    (array([1, 0, 1]), array([1, 0]))
-    """
+    """Return the rank of each row among the distinct ones, sorted as in Polars, and the first row of each."""
     code, size = np.zeros(rows.height, dtype=np.int64), 1
     for column in rows.iter_columns():
         ranks, ranked = _rank(column)
-        if size * ranked >= 1 << 62:
-            return _places(rows)
+        if size * ranked >= MOST:  # few of which occur
+            code, ranks = (np.unique(numbers, return_inverse=True)[1] for numbers in (code, ranks))
+            size, ranked = (int(numbers.max()) + 1 for numbers in (code, ranks))
         code = code * ranked + ranks
         size *= ranked
     if size > DENSE * rows.height:
-        order = np.argsort(code, kind="stable")
-        begins = np.append(True, code[order[1:]] != code[order[:-1]])[: rows.height]
-        return _placed(order, begins)
+        _, row, place = np.unique(code, return_index=True, return_inverse=True)
+        return place, row
     present = np.zeros(size, dtype=bool)
     present[code] = True
     place = (np.cumsum(present) - 1)[code]
@@ -114,30 +106,16 @@ def _rank(column: pl.Series) -> tuple[Codes, int]:
     if column.dtype.is_integer() and not column.null_count() and len(column):
         values = column.to_numpy()
         low, high = int(values.min()), int(values.max())
-        return values.astype(np.int64) - low, high - low + 1
+        if high - low < MOST and high < 1 << 63:
+            return values.astype(np.int64) - low, high - low + 1
     distinct = column.unique().sort().to_frame()
     if distinct.height == 1:
         return np.zeros(len(column), dtype=np.int64), 1
     return find(column.to_frame(), distinct.with_row_index("")).to_numpy().astype(np.int64), distinct.height
 
 
-def _places(rows: pl.DataFrame) -> tuple[Codes, Codes]:
-    """The same by comparing rows, which takes longer."""
-    numbered = rows.with_row_index("").sort(rows.columns, maintain_order=True)
-    others = pl.any_horizontal(pl.col(c).ne_missing(pl.col(c).shift()) for c in rows.columns)
-    begins = numbered.select(others | (pl.int_range(pl.len()) == 0)).to_series()
-    return _placed(numbered[""].to_numpy().astype(np.intp), begins.to_numpy())
-
-
-def _placed(order: Codes, begins: NDArray[np.bool_]) -> tuple[Codes, Codes]:
-    """Places of rows in an order, in which those with other values begin at some rows."""
-    place = np.empty(len(order), dtype=np.intp)
-    place[order] = np.cumsum(begins) - 1
-    return place, order[begins]
-
-
 def _added_up(column: pl.Series, place: Codes, size: int) -> pl.Series:
-    """The sum of the values of each place; in several runs, as rounding errors grow with what is added in a row."""
+    """The sum of the values of each place, in several runs, which limits rounding errors."""
     values, runs = column.to_numpy(), isqrt(len(column) // max(size, 1)) + 1
     sums = np.zeros((runs, size), dtype=values.dtype)
     for i, (some, where) in enumerate(zip(np.array_split(values, runs), np.array_split(place, runs), strict=True)):

@@ -18,37 +18,46 @@ from streammetrics import kernels
 from streammetrics.errors import Argument, ColumnError, DataError, Part, StreamMetricsError
 from streammetrics.kernels import NOTHING, Extent
 from streammetrics.rows.codes import number
-from streammetrics.rows.frames import EXACT, group_column, is_coded, limits
+from streammetrics.rows.frames import CODED, EXACT, group_column, limits
 from streammetrics.rows.roles import INTEGERS, Roles
+from streammetrics.system.foreign import reason
 from streammetrics.text import few
 
 TOLERANCE = 1e-4  # tolerance for the sum of the probabilities of a row
-FEW = 0.01  # of the rows are errors in the data, if scores are outside [0, 1]
-MOST_NAMES = 5  # columns named in a message
-DATES = (  # in place of the advice of Polars, which does not say where to define one
-    "the format of the dates is unknown. Pass it, such as DATE(month, '%Y-%m') in SQL or "
-    "str.to_date('%Y-%m') in Polars."
-)
-NAME_LABELS = (  # both, since with the positive label alone all others are negative
+FEW = 0.01  # maximum share of rows with scores outside [0, 1] that counts as errors in the data
+PERCENT = 10  # minimum of the largest score for scores up to 100 to be percentages
+MOST_NAMES = 5  # maximum number of columns in a message
+TEXT = r"'String' datatypes|arithmetic on dtypes .*\bstr\b|from `str` to `f64`"
+ADVICE = {  # by a pattern in the message of Polars, which lacks the fix; {0} is the column, {1} the message
+    "define a format": "the format of the dates is unknown. Pass it, such as DATE(month, '%Y-%m') in SQL or "
+    "str.to_date('%Y-%m') in Polars. For text with a time, write DATE(LEFT(time, 10)).",
+    "from `str` to `date`": "{1}. Dates such as 04/03/2026 are read day first. For other formats, pass the format: "
+    "DATE({0}, '%m/%d/%Y') in SQL or str.to_date('%m/%d/%Y') in Polars.",
+    "expected `String`, got `date": "it is not text. Write CAST(time AS DATE) in SQL or dt.date() in Polars.",
+    "from string to date": "it is text. Write DATE(day) in SQL, or DATE(LEFT(time, 10)) for text with a time.",
+    TEXT: "{0} is text. Write CAST({0} AS DOUBLE) in SQL. For decimal commas, replace them: REPLACE({0}, ',', '.'). "
+    "For percentages: REPLACE({0}, '%', '').",
+}
+NAME_LABELS = (  # both, since with only the positive label all others are negative
     "Pass ",
     Argument("positive"),
     " to set the positive label, and ",
     Argument("negative"),
     " to reject any third label",
 )
+STATES = "row_counts"  # a column of all saved states and histories
+OF_STATES = "Read saved states with Accumulator.load or streammetrics show, and histories with MetricStore."
 DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+(e[+-]?\d+)?\s*", re.IGNORECASE)
 THOUSANDS = r"^\s*[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?\s*$"
 GROUPED = "Remove thousands separators: CAST(REPLACE({}, ',', '') AS DOUBLE) in SQL"
 COMMAS = "Convert decimal commas: CAST(REPLACE({}, ',', '.') AS DOUBLE) in SQL, or polars.scan_csv(decimal_comma=True)"
+PERCENTAGES = "Convert percentages: CAST(REPLACE({}, '%', '') AS DOUBLE) / 100 in SQL"
 BOOLEANS = {"true": True, "false": False}
 SMALLEST, LARGEST = -(2**63), 2**64 - 1  # integers of 64 bits
 
 
 def require_columns(wanted: Sequence[str], present: Sequence[str]) -> None:
     """Reject data with missing columns, and name all of them.
-
-    Raises:
-        ColumnError: If a column is missing.
 
     >>> require_columns(["fraud", "score"], ["is_fraud", "score_v1", "day"])
     Traceback (most recent call last):
@@ -61,7 +70,7 @@ Available columns: 'customer_region', 'day'.
     """
     if missing := [name for name in dict.fromkeys(wanted) if name not in present]:
         near = dict.fromkeys(match for name in missing for match in _near(name, present))
-        advice = f" Did you mean {few(near)}?" if near else ""
+        advice = f" Did you mean {few(near)}?" if near else f" {OF_STATES}" if STATES in present else ""
         noun = "Columns" if len(missing) > 1 else "Column"
         raise ColumnError(f"{noun} {few(missing)} not found.{advice} Available columns: {few(present) or 'none'}.")
 
@@ -74,19 +83,13 @@ def _near(name: str, present: Sequence[str]) -> list[str]:
 
 
 class Reader:
-    """Columns of one batch by role.
-
-    Args:
-        frame: The batch.
-        roles: The columns to read.
-        faults: List that collects the errors of rows. Defaults to raising the first of them.
-    """
+    """Columns of one batch by role. ``faults`` collects the errors of rows; without it, the first of them is raised."""
 
     def __init__(self, frame: pl.DataFrame, roles: Roles, faults: list[DataError] | None = None) -> None:
         self.frame = frame
         self.roles = roles
         self.faults = faults
-        self.declared = True  # whether all labels so far are declared
+        self.declared: bool = True  # whether all labels so far are declared
 
     def column(self, name: str) -> pl.Series:
         """Return a column of the batch, or the result of its expression."""
@@ -98,8 +101,10 @@ class Reader:
         except StreamMetricsError:
             raise
         except (Exception, pl.exceptions.PanicException) as error:
-            advice = DATES if "define a format" in str(error) else error
-            raise ColumnError(f"The expression for column {name!r} fails: {advice}") from error
+            advice = next((advice for part, advice in ADVICE.items() if re.search(part, str(error))), "{1}")
+            roots = expression.meta.root_names()
+            told = advice.format(_sql(roots[0]) if len(roots) == 1 else "column", reason(error))
+            raise ColumnError(f"The expression for column {name!r} fails: {told}") from error
         if expression.meta.is_literal(allow_aliasing=True):
             return made.new_from_index(0, self.frame.height)
         if len(made) != self.frame.height:
@@ -108,8 +113,9 @@ class Reader:
 
     def flags(self, column: pl.Series) -> pl.Series:
         """A binary label column as Boolean."""
-        name = column.name
-        column, given = self._nan_to_null(column), column
+        name, given = column.name, column
+        if column.dtype.is_float() and (total := column.sum()) != total:  # NaN propagates to the sum, which is cheap
+            column = column.fill_nan(None)
         self._refuse_nulls(column, given)
         if self.roles.positive is not None:
             return self._named_labels(column)
@@ -145,7 +151,7 @@ class Reader:
         positive, negative = self.roles.positive, self.roles.negative
         if column.dtype == pl.Null:
             return column.cast(pl.Boolean)
-        if column.dtype in (pl.Categorical, pl.Enum):
+        if column.dtype in CODED:
             column = column.cast(pl.String)
         self._refuse_far_times(column)
         is_positive = equals(column, positive)
@@ -160,7 +166,7 @@ class Reader:
         """A group column in a portable type, or as categories, of which only the groups become strings."""
         column = self.column(name)
         self._refuse_far_times(column)
-        return column if is_coded(column.dtype) else group_column(column)
+        return column if column.dtype in CODED else group_column(column)
 
     def scores(self, column: pl.Series) -> pl.Series:
         """A score column as floats of its own type."""
@@ -175,18 +181,21 @@ class Reader:
         real, of_margins = Argument("domain", "real"), " for margins and other scores"
         binary = self.roles.kind == "binary"
         if int(wrong.sum()) >= FEW * len(column):
-            return ("Pass probabilities", *((", or ", real, of_margins) if binary else ()))
+            low, high = extent(column)
+            percent = self._is_numeric(column.name) and low >= 0 and PERCENT < high <= 100
+            divided = f", such as {_sql(column.name)} / 100 for percentages" if percent else ""
+            return (f"Pass probabilities{divided}", *((", or ", real, of_margins) if binary else ()))
         fix = ("Fix these rows, or drop them with ", self._keeping(column.name, "{0} BETWEEN 0 AND 1 OR {0} IS NULL"))
         return (*fix, *((". Pass ", real, " only", of_margins) if binary else ()))
 
     def _keeping(self, name: str, condition: str) -> Part:
         """The filter that keeps the rows of a condition on a column, written in SQL."""
-        of_file = name in self.frame.columns and self.frame.schema[name].is_numeric()  # not an expression or a list
-        return Argument("where", condition.format(_sql(name)), python="a filter") if of_file else "a filter"
+        written = Argument("where", condition.format(_sql(name)), python="a filter")
+        return written if self._is_numeric(name) else "a filter"
 
-    def weights(self, name: str) -> pl.Series:
-        """A weight column as Float64, finite and nonnegative."""
-        return self._amounts(self.column(name), "weights")
+    def _is_numeric(self, name: str) -> bool:
+        """Whether a name is a column of numbers, and not an expression or a list."""
+        return name in self.frame.columns and self.frame.schema[name].is_numeric()
 
     def targets(self, names: Sequence[str]) -> list[pl.Series]:
         """True or predicted values: one column, or one for each label of a multilabel task."""
@@ -250,7 +259,7 @@ class Reader:
 
     def _renormalized(self, names: Sequence[str]) -> list[pl.Series]:
         """Columns of counts, votes, or probabilities, divided by their sum."""
-        found = [self._amounts(column, "scores") for column in self.each(names)]
+        found = [self.amounts(column, "scores") for column in self.each(names)]
         sums = kernels.row_sums([column.to_numpy() for column in found])
         total = pl.Series(self._sum_of(names), sums).fill_nan(None)
         self._refuse(total, total <= 0, "probabilities that are all 0", "Drop these rows first")
@@ -275,12 +284,13 @@ class Reader:
             wrong = pl.Series(unknown[codes])
             fault = f"labels other than {few(self.roles.labels)}"
             mapped = any(len(names) > 1 for names in self.roles.y_score.values())
-            all_labels = ("Pass ", Argument("y_score"), " for every label") if mapped else ("Declare all labels",)
-            self._refuse(column, wrong, fault, *all_labels, ", or drop these rows first")
+            several = (Argument("labels"), " or ", Argument("order"), " with every label")
+            all_labels = (Argument("y_score"), " for every label") if mapped else several
+            self._refuse(column, wrong, fault, "Pass ", *all_labels, ", or drop these rows first")
         made = pl.Series(column.name, found[codes], pl.Int64)
         return made.set(column.is_null(), None) if column.null_count() else made
 
-    def _amounts(self, column: pl.Series, what: str) -> pl.Series:
+    def amounts(self, column: pl.Series, what: str) -> pl.Series:
         """A column as Float64, finite and nonnegative."""
         column, (low, high) = self._with_extent(column)
         if len(column) and not (low >= 0 and high < np.inf):
@@ -305,7 +315,7 @@ class Reader:
     def _as_floats(self, column: pl.Series) -> pl.Series:
         self._refuse_text(column)
         if not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
-            cast = " Cast it to Float64." if column.dtype == pl.String else ""
+            cast = f" Cast it: CAST({_sql(column.name)} AS DOUBLE) in SQL." if column.dtype == pl.String else ""
             raise ColumnError(f"Column {column.name!r} must be numeric, got {column.dtype}.{cast}")
         return column if column.dtype.is_float() else column.cast(pl.Float64)
 
@@ -322,16 +332,11 @@ class Reader:
                 advice: tuple[Part, ...] = (GROUPED.format(_sql(column.name)),)
             elif DECIMAL_COMMA.fullmatch(first):
                 advice = (COMMAS.format(_sql(column.name)),)
+            elif texts.str.contains(r"^\s*[\d.]+\s*%\s*$").all():
+                advice = (PERCENTAGES.format(_sql(column.name)),)
             else:
                 advice = null_instead_of(first) if few else ("Pass a numeric column",)
             self._refuse(column, wrong, "text that is not a number", *advice)
-
-    @staticmethod
-    def _nan_to_null(column: pl.Series) -> pl.Series:
-        if not column.dtype.is_float():
-            return column
-        total = column.sum()
-        return column.fill_nan(None) if total != total else column  # NaN propagates to the sum, which is cheap
 
     def _refuse_nulls(self, column: pl.Series, given: pl.Series | None = None) -> None:
         """Reject nulls, which are NaN in a given column."""
@@ -380,9 +385,6 @@ def null_instead_of(text: str) -> tuple[Part, ...]:
 def equals(column: pl.Series, label: Any) -> pl.Series:
     """Return which values of a column equal a label. Text of a number or Boolean equals that value too.
 
-    Raises:
-        ColumnError: If the column cannot contain the label.
-
     >>> equals(pl.Series([1, 0, None]), "1").to_list()
     [True, False, None]
     """
@@ -391,10 +393,9 @@ def equals(column: pl.Series, label: Any) -> pl.Series:
     except (pl.exceptions.PolarsError, TypeError, ValueError, ArithmeticError, NotImplementedError):
         found = None
     if found is None:
-        raise ColumnError(
-            f"Column {column.name!r} cannot contain the label {label!r}, because it is {column.dtype}. "
-            "Pass a label of that type."
-        )
+        scores = (", or a column of scores as ", Argument("y_score")) if column.dtype.is_float() else ()
+        fault = f"Column {column.name!r} cannot contain the label {label!r}, because it is {column.dtype}. "
+        raise ColumnError(fault, "Pass a label of that type", *scores, ".")
     return found
 
 
@@ -419,11 +420,7 @@ def _equal(column: pl.Series, label: Any) -> pl.Series | None:
 
 
 def _number(label: Any) -> int | float:
-    """A label as a number.
-
-    Raises:
-        ValueError: If the text is invalid.
-    """
+    """A label as a number, or a ValueError."""
     if isinstance(label, int | float):
         return label
     if not isinstance(label, str):

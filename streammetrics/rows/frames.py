@@ -13,12 +13,14 @@ import polars as pl
 from streammetrics.errors import ColumnError
 from streammetrics.rows.roles import LABEL
 from streammetrics.system.foreign import reason
+from streammetrics.system.forks import require_threads
 from streammetrics.system.lazy import pa
 
 EXACT = 2**53  # up to which a Float64 represents every integer
 MOST = 2**63 - 1
 WIDE = pl.Int128()  # only in types of columns: 64-bit integers that a Float64 cannot represent
 
+CODED = (pl.Categorical, pl.Enum)  # types whose values are codes of strings
 INTEGERS, FLOATS = (int, np.integer), (float, np.floating)  # of Python and numpy
 NUMBERS = (*INTEGERS, *FLOATS)
 
@@ -34,6 +36,7 @@ UNREADABLE = (
 
 def to_frame(data: Any, columns: Sequence[str]) -> pl.DataFrame:
     """Return the columns as a Polars frame. Memory that its owner could still change is copied."""
+    require_threads()
     if isinstance(data, pl.LazyFrame):
         raise ColumnError("A LazyFrame is not a batch. Pass it to evaluate or accumulate.")
     if isinstance(data, pl.DataFrame):
@@ -104,22 +107,15 @@ def types_of(columns: pl.DataFrame) -> pl.Schema:
 
 
 def _type_of(series: pl.Series) -> pl.DataType:
-    if is_coded(series.dtype):
+    if series.dtype in CODED:
         return pl.String()
-    return WIDE if series.dtype == pl.Int64 and _beyond(series, EXACT) else series.dtype
-
-
-def _beyond(integers: pl.Series, limit: int) -> bool:
-    low, high = integers.min(), integers.max()
-    return isinstance(low, int) and isinstance(high, int) and max(-low, high) > limit
+    low, high = (series.min(), series.max()) if series.dtype == pl.Int64 else (None, None)
+    wide = isinstance(low, int) and isinstance(high, int) and max(-low, high) > EXACT
+    return WIDE if wide else series.dtype
 
 
 def joint_types(schemas: Sequence[pl.Schema]) -> pl.Schema:
-    """Return one type per column of the first schema. A column of nulls only has the type of the other schemas.
-
-    Raises:
-        ColumnError: If a column changes its type.
-    """
+    """Return one type per column of the first schema. A column of nulls only has the type of the other schemas."""
     return pl.Schema({name: _joint_type(name, {schema[name] for schema in schemas}) for name in schemas[0]})
 
 
@@ -139,23 +135,14 @@ def _joint_type(name: str, found: set[pl.DataType]) -> pl.DataType:
 
 
 def concat_groups(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Concatenate columns of groups or labels, cast to their `joint_types`.
-
-    Raises:
-        ColumnError: If a column changes its type.
-    """
+    """Concatenate columns of groups or labels, cast to their `joint_types`."""
     joint_types([frame.schema for frame in frames])
     return pl.concat(frames, how="vertical_relaxed", rechunk=True)
 
 
-def is_coded(dtype: pl.DataType) -> bool:
-    """Return whether values are codes of categories."""
-    return isinstance(dtype, (pl.Categorical, pl.Enum))
-
-
 def decoded(columns: pl.DataFrame) -> pl.DataFrame:
     """Return categories as strings, whose type is the same on every shard."""
-    coded = [name for name, dtype in columns.schema.items() if is_coded(dtype)]
+    coded = [name for name, dtype in columns.schema.items() if dtype in CODED]
     return columns.cast(dict.fromkeys(coded, pl.String)) if coded else columns
 
 
@@ -174,14 +161,10 @@ def limits(dtype: pl.DataType) -> tuple[int, int] | None:
 
 
 def group_column(series: pl.Series, advice: str = "Group by plain values") -> pl.Series:
-    """Return a column of groups or class labels in a type that is the same on every shard.
-
-    Raises:
-        ColumnError: If values are nested, Python objects, or 128-bit integers.
-    """
+    """Return a column of groups or class labels in a type that is the same on every shard."""
     if series.dtype.is_extension():
         return group_column(series.ext.storage(), advice)
-    if series.dtype in (pl.Categorical, pl.Enum):
+    if series.dtype in CODED:
         return series.cast(pl.String)
     if series.dtype in (pl.Int8, pl.Int16, pl.Int32, pl.UInt8, pl.UInt16, pl.UInt32):
         return series.cast(pl.Int64)

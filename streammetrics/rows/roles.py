@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, time, timedelta
@@ -75,8 +76,11 @@ class Roles:
             raise SpecificationError(
                 Argument("by"), f" cannot use the name {min(clash)!r}, which reports use. Give it an alias."
             )
-        if len(set(self.by)) < len(self.by):
-            raise SpecificationError(Argument("by"), f" contains a duplicate column: {', '.join(self.by)}.")
+        name, times = Counter(self.by).most_common(1)[0] if self.by else ("", 0)
+        if times > 1:
+            raise SpecificationError(
+                Argument("by"), f" contains the column {name!r} {times:,} times. Pass the name of each column once."
+            )
         object.__setattr__(self, "labels", plain_labels(self.labels))
         if self.labels and self.kind not in SEVERAL:
             raise SpecificationError(
@@ -84,7 +88,11 @@ class Roles:
             )
         if not self.labels and (self.kind == "multilabel" or (self.kind == "multiclass" and self.y_score)):
             raise SpecificationError(
-                "Map each label to a column, or name one list column with ", Argument("labels"), " set."
+                f"Map each label to a column in {self.kind} tasks, such as ",
+                Argument("y_score", "cat=p_cat", python="y_score={'cat': 'p_cat'}"),
+                ", or name one list column with ",
+                Argument("labels"),
+                " set.",
             )
         of_labels = {"multiclass": ("y_score",), "multilabel": ("y_true", "y_pred", "y_score")}.get(self.kind, ())
         truth = {SINGLE: self.y_true} if self.y_true else {}
@@ -147,21 +155,20 @@ class Names:
         self._plain: set[str] = set()
 
     def of(self, column: Any) -> str:
-        """The name of a column.
-
-        Raises:
-            SpecificationError: If a value is not a column, two different columns have the same name, or a name is
-                empty, contains a null character, or is a Polars pattern.
-        """
+        """The name of a column."""
         if isinstance(column, str):
             name, clash = column, column in self.expressions
             self._plain.add(name)
         elif isinstance(column, pl.Expr):
-            name = self._output_name(column)
+            try:
+                name = column.meta.output_name()
+            except pl.exceptions.PolarsError as error:
+                message = f"The expression {column} does not return a single named column. Add .alias(…)."
+                raise SpecificationError(message) from error
             other = self.expressions.setdefault(name, column)
             clash = name in self._plain or not other.meta.eq(column)
         else:
-            raise SpecificationError(f"A column must be a name or a Polars expression, got {column!r}.")
+            raise SpecificationError(f"A column must be a name or a Polars expression, got {_in_short(column)}.")
         if name in ("", "*") or "\0" in name or (name.startswith("^") and name.endswith("$")):
             raise SpecificationError(f"A column cannot be named {name!r}. Rename it, or give it an alias.")
         if clash:
@@ -210,21 +217,19 @@ class Names:
             "labels": found,
         }
 
-    @staticmethod
-    def _output_name(expression: pl.Expr) -> str:
-        try:
-            return expression.meta.output_name()
-        except pl.exceptions.PolarsError as error:
-            message = f"The expression {expression} does not return a single named column. Add .alias(…)."
-            raise SpecificationError(message) from error
+
+def _in_short(column: Any) -> str:
+    """A short form of a value that is not a column, with the fix if it has several values."""
+    listed = isinstance(column, list | tuple)
+    if listed and all(isinstance(one, str | pl.Expr) for one in column):
+        return f"{few(column)}. For several columns, map each label or model to one"
+    if listed or hasattr(column, "__array__"):
+        return f"values of type {type(column).__name__}. Pass the name of the column, and the rows to update"
+    return repr(column)
 
 
 def coarser(roles: Roles, columns: Iterable[Column]) -> tuple[Roles, dict[str, pl.Expr]]:
-    """The same roles with fewer or coarser group columns, and the expressions that make these of the group columns.
-
-    Raises:
-        SpecificationError: If a column is not a group column, or an expression uses other columns.
-    """
+    """The same roles with fewer or coarser group columns, and the expressions that compute these."""
     names = Names()
     by = tuple(names.of(column) for column in columns)
     made, before = names.expressions, roles.expressions
@@ -264,10 +269,6 @@ def several(given: Any) -> tuple[Any, ...]:
 
 def plain_labels(labels: Iterable[Any]) -> tuple[Any, ...]:
     """Return labels as values that can be saved.
-
-    Raises:
-        SpecificationError: If labels are not all strings, all integers, all floats, or all Booleans, contain null or
-            NaN, or repeat.
 
     >>> plain_labels(pl.Series(["cat", "dog"]))
     ('cat', 'dog')

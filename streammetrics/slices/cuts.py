@@ -1,4 +1,4 @@
-"""Slices of the rows of a state, and what a larger slice holds besides them: sums and differences of one table."""
+"""Tables of slices, and of larger slices without them: sums and differences of one table."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from streammetrics.state.tables import State, find_groups
 from streammetrics.statistics import GROUP, ErrorMoments, Statistic, TDigest
 from streammetrics.statistics.binned import Binned
 
-AT_ONCE = 1 << 21  # rows of a table that is copied for each slice
-CELLS = 1 << 18  # of the histograms of all slices, or so, while these are searched
-FEWEST = 1_024  # bins of a histogram
-DENSE = 1 << 22  # cells of all slices, as long as each has a place
+AT_ONCE = 1 << 21  # maximum number of table rows that are copied at once
+CELLS = 1 << 18  # approximate number of cells of the histograms of all slices during the search
+FEWEST = 1_024  # minimum number of bins of a histogram
+DENSE = 1 << 22  # maximum number of cells of all slices in a dense array
 SUMS_OF_ERRORS = {
     *("weight", "over_sum", "under_sum", "square_error_sum", "error_fourth_sum", "absolute_actual_sum"),
     *("percentage_sum", "percentage_square_sum", "symmetric_percentage_sum"),
@@ -32,7 +32,7 @@ Numbers = NDArray[np.integer[Any]]
 
 
 def subtracts(statistic: Statistic, metric: Metric) -> bool:
-    """Whether the columns that a metric reads can be subtracted: moments, extremes and centroids cannot."""
+    """Whether the columns of a metric can be subtracted. Moments, extremes, and centroids cannot."""
     if isinstance(statistic, ErrorMoments):
         return set(metric.columns) <= SUMS_OF_ERRORS
     return not isinstance(statistic, TDigest)
@@ -43,11 +43,11 @@ class Cut:
     """The table of one statistic, from which slices are cut.
 
     Args:
-        statistic: What the table holds.
-        table: Its column ``group`` is the number of the part: of the label, and of the fold.
-        owner: For each row of the table, the group of the report that it belongs to.
-        labels: Labels that the table keeps apart.
-        folds: Numbers of the folds; none if rows are independent.
+        statistic: The statistic.
+        table: The table. Its column ``group`` is the number of the part: of the label and the fold.
+        owner: The group of the report that each row of the table belongs to.
+        labels: Labels with separate tables.
+        folds: Numbers of the folds; empty if rows are independent.
     """
 
     statistic: Statistic
@@ -58,7 +58,7 @@ class Cut:
 
     @classmethod
     def of(cls, state: State, statistic: Statistic, groups: pl.DataFrame) -> Cut:
-        """The table of a state whose groups are those of a report, or these by fold."""
+        """The table of a state whose groups are those of a report, optionally by fold."""
         statistic = statistic.for_reports()
         table, labels = state.tables[statistic.name], state.labels_of(statistic)
         owner = find_groups(state.keys.select(groups.drop(GROUP).columns), groups)
@@ -75,7 +75,7 @@ class Cut:
         return cls(statistic, table, kept.drop_nulls().to_numpy(), labels, folds)
 
     def coarse(self, slices: int) -> Cut:
-        """The same with bins so few that many slices can be searched."""
+        """The same table with so few bins that many slices can be searched."""
         if not isinstance(self.statistic, Binned):
             return self
         least = max(FEWEST, 8 + 64 * len(self.statistic.atoms))
@@ -84,11 +84,11 @@ class Cut:
 
     @property
     def parts(self) -> int:
-        """How many tables a slice has."""
+        """Number of tables of a slice."""
         return (len(self.labels) or 1) * (len(self.folds) or 1)
 
     def slices(self, numbers: Numbers) -> pl.DataFrame:
-        """The tables of slices, each group of the report in the one with its number; none for numbers below 0."""
+        """The tables of slices, given the slice number of each group of the report, below 0 for none."""
         number, count = numbers[self.owner], int(numbers.max(initial=-1)) + 1
         if not isinstance(self.statistic, Binned) and count * len(self._cells) <= DENSE:
             return self._sums(number, count)
@@ -97,7 +97,7 @@ class Cut:
         return self.statistic.merge(self.table.filter(pl.Series(inside)).with_columns(group))
 
     def _sums(self, number: Numbers, count: int) -> pl.DataFrame:
-        """The same by summing all cells of all slices, which is fast if they are few."""
+        """The same as `slices`, in a dense array, which is fast for few cells."""
         cells = len(self._cells)
         code = np.where(number < 0, count, number) * cells + self._codes
         found = np.flatnonzero(np.bincount(code, minlength=count * cells)[: count * cells])
@@ -112,7 +112,7 @@ class Cut:
 
     @cached_property
     def _values(self) -> dict[str, NDArray[np.float64]]:
-        """Columns of the table that are sums, or are not used."""
+        """The value columns of the table."""
         columns = [c for c in self.table.columns if c not in (GROUP, *self.statistic.keys)]
         return {c: self.table[c].cast(pl.Float64).to_numpy() for c in columns}
 
@@ -129,14 +129,14 @@ class Cut:
         return find(self.table.select(self._cells.columns), numbered).to_numpy().astype(np.int64)
 
     def only(self, slices: pl.DataFrame, places: Numbers) -> pl.DataFrame:
-        """The tables of some slices, given the new number of each, in the same order, or below 0."""
+        """The tables of some slices, given the new number of each slice, below 0 for none. The order stays the same."""
         group = slices[GROUP].to_numpy().astype(np.int64)
         place = places[group // self.parts]
         numbers = pl.Series(GROUP, place * self.parts + group % self.parts, pl.Int64)
         return slices.with_columns(numbers).filter(pl.Series(place >= 0)).cast({GROUP: pl.UInt32})
 
     def ranges(self, whole: pl.DataFrame, owner: Numbers) -> Iterator[tuple[int, int]]:
-        """Ranges of slices that can be compared at once, given the number of the whole that holds each slice."""
+        """Ranges of slices that fit into memory together, given the number of the larger slice of each."""
         of_whole = whole[GROUP].to_numpy() // self.parts
         sizes = np.cumsum(np.bincount(of_whole, minlength=int(owner.max(initial=0)) + 1)[owner])
         first = 0
@@ -152,7 +152,7 @@ class Cut:
         return slices[slice(*rows)].with_columns(pl.col(GROUP) - pl.lit(first * self.parts, pl.UInt32))
 
     def without(self, whole: pl.DataFrame, slices: pl.DataFrame, owner: Numbers) -> pl.DataFrame:
-        """The whole of each slice without the slice, given the number of the whole."""
+        """The larger slice of each slice without the slice, given the number of the larger slice."""
         places = pl.DataFrame({"whole": owner}, {"whole": pl.UInt32}).with_row_index(SLICE)
         copies = (
             whole.with_columns(whole=pl.col(GROUP) // self.parts, part=pl.col(GROUP) % self.parts)

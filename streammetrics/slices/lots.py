@@ -21,8 +21,8 @@ Columns: TypeAlias = tuple[str, ...]
 class Lot:
     """The slices by the same columns.
 
-    ``numbers`` has for each group of the report the number of its slice, -1 for none; ``first`` is a group of each
-    slice, ``rows`` its number of rows.
+    ``numbers`` is the slice number of each group of the report, -1 for none. ``first`` is a group of each slice,
+    ``rows`` its number of rows.
     """
 
     columns: Columns
@@ -36,12 +36,12 @@ class Lot:
         return Lot(self.columns, places[self.numbers], self.first[kept], self.rows[kept])
 
     def holds(self, other: Lot) -> bool:
-        """Whether slices of the other lot lie within slices of this one."""
+        """Whether slices of the other lot are within slices of this one."""
         return {*self.columns} <= {*other.columns}
 
 
 def all_lots(keys: pl.DataFrame, rows: Numbers, depth: int, min_rows: int) -> list[Lot]:
-    """Slices with enough rows, and fewer than each larger slice that holds them; those of all rows first."""
+    """Slices with enough rows, and fewer rows than each larger slice that contains them; all rows first."""
     codes = {c: encode(keys.select(c))[1] for c in keys.columns}
     everywhere = Lot((), np.zeros(len(rows), np.int64), np.zeros(min(len(rows), 1), np.int64), rows.sum(keepdims=True))
     found: dict[Columns, Lot] = {(): everywhere}
@@ -56,7 +56,7 @@ def all_lots(keys: pl.DataFrame, rows: Numbers, depth: int, min_rows: int) -> li
 
 
 def _lot(columns: Columns, parents: Sequence[Lot], codes: Numbers, rows: Numbers, min_rows: int) -> Lot:
-    """Slices of a parent, which lacks the last of the columns, by the codes of this column."""
+    """Slices by some columns: those of the first parent, which lacks the last column, divided by its codes."""
     inside = parents[0].numbers.astype(np.int64) + 1
     numbers, first = number(pl.Series(inside * (int(codes.max(initial=0)) + 1) + codes))
     sizes = np.bincount(numbers, rows, len(first)).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Slices compared with what a larger slice holds besides them: values, intervals of the difference, and p-values."""
+"""Comparison of slices with the rest of a larger slice: values, intervals of the difference, and p-values."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from streammetrics.metrics import Metric
 from streammetrics.reading.available import columns_of
 from streammetrics.reading.confidence import with_intervals
 from streammetrics.reading.estimates import at_threshold, by_view, estimate
-from streammetrics.reading.independent_rows import independent_intervals, is_weighted
+from streammetrics.reading.independent_rows import independent_intervals
 from streammetrics.reading.units import paired_intervals
 from streammetrics.rows.roles import LABEL
 from streammetrics.slices import SLICE
 from streammetrics.slices.cuts import Cut, Numbers, subtracts
 from streammetrics.state.tables import State
 from streammetrics.statistics import GROUP
-from streammetrics.uncertainty import as_proportion, normal_quantile, t_quantile
+from streammetrics.statistics.view import first_case
 from streammetrics.uncertainty.discoveries import as_normal, difference_of_shares, upper_tail
-from streammetrics.uncertainty.distributions import upper_level
-from streammetrics.uncertainty.proportions import CELLS
+from streammetrics.uncertainty.distributions import normal_quantile, t_quantile, upper_level
+from streammetrics.uncertainty.proportions import CELLS, as_proportion
 
 RESULT = dict.fromkeys(("value", "rest", "difference", "ci_lower", "ci_upper", "p_value"), pl.Float64())
 CLASSES = ((("tp", "fn"), ("fp", "tn")), (("pos",), ("neg",)))  # counts of positives and of negatives
@@ -40,7 +40,7 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Tables:
-    """Slices: the number of their rows, and their tables, those by fold last."""
+    """Slices: their number of rows, their tables, and their tables by fold."""
 
     rows: Numbers
     of: tuple[pl.DataFrame, ...]
@@ -48,14 +48,14 @@ class Tables:
 
 @dataclass(frozen=True)
 class Remainders:
-    """Compares slices with the rest of the slices that hold them.
+    """Compares slices with the rest of larger slices that contain them.
 
     Args:
-        metric: The metric, which is better high or low.
-        cut: The table that it is computed from.
-        folds: The same table by fold of units; None if rows are independent.
+        metric: The metric, with a preferred direction.
+        cut: The table that the metric is computed from.
+        folds: The same table by fold of units, or None if rows are independent.
         rows: Number of rows of each group.
-        keys: Keys such as ``threshold`` that leave one value.
+        keys: Keys such as ``threshold`` that select one value.
         confidence: Confidence level of the intervals.
     """
 
@@ -76,28 +76,19 @@ class Remainders:
         keys: Mapping[str, Any],
         confidence: float,
     ) -> Remainders:
-        """Comparisons of the slices of a state, given its rows by fold of units if these depend on each other.
-
-        Raises:
-            MetricError: If the metric cannot be computed for the rest of a slice.
-        """
+        """Comparisons of the slices of a state. For correlated rows, its rows by fold of units are also given."""
         cuts = [None if s is None else _cut(s, metric, keys, state.groups) for s in (state, folds)]
         assert cuts[0] is not None
         left = {k: v for k, v in keys.items() if k != LABEL or not state.labels_of(cuts[0].statistic)}
         return cls(metric, cuts[0], cuts[1], rows, left, confidence)
 
     def coarse(self, slices: int) -> Remainders:
-        """The same, fast enough for many slices: histograms have fewer bins, whose bounds are wider."""
+        """The same with fewer bins per histogram, which is fast enough for many slices. Bounds are wider."""
         folds = None if self.folds is None else self.folds.coarse(slices)
         return replace(self, cut=self.cut.coarse(slices), folds=folds)
 
     def overall(self) -> float | None:
-        """The value of all rows.
-
-        Raises:
-            ReportError: If the metric has several values or none.
-            MetricError: If it has no confidence intervals, or rows are weighted and not in folds of units.
-        """
+        """The value of all rows. Rejects keys that do not select exactly one value, and metrics without intervals."""
         if not len(self.rows):
             return None
         numbers = np.zeros(len(self.rows), np.int64)
@@ -117,8 +108,7 @@ class Remainders:
             return None
         value, sampled = found["value"].item(), found["ci_lower"].item()
         low, high = self.metric.range
-        weighted = self.folds is None and is_weighted(self.cut.statistic, state.tables[self.cut.statistic.name])
-        if weighted:
+        if self.folds is None and state.weighted:
             raise MetricError("Slices of weighted rows require units. Evaluate with ", Argument("unit"), ".")
         if sampled is None and value is not None and low < value < high:
             raise MetricError(
@@ -127,7 +117,7 @@ class Remainders:
         return None if value is None else float(value)
 
     def tables(self, numbers: Numbers, count: int) -> Tables:
-        """The tables of so many slices, given for each group the number of its slice, below 0 for none."""
+        """The tables of slices, given the slice number of each group, below 0 for none."""
         inside = numbers >= 0
         rows = np.bincount(numbers[inside], self.rows[inside], count).astype(np.int64)
         return Tables(rows, tuple(cut.slices(numbers) for cut in self._cuts))
@@ -141,12 +131,8 @@ class Remainders:
     def compare(self, slices: Tables, wholes: Tables, owner: Numbers) -> pl.DataFrame:
         """Value, rest, difference with its interval, and p-value of each slice.
 
-        The p-value is that of both directions; a slice that is no worse has 1, one that cannot be compared has null.
-
-        Args:
-            slices: Tables of slices.
-            wholes: Tables of larger slices.
-            owner: For each slice the number of the larger one that holds it.
+        P-values are two-sided. They are 1 for slices that are not worse, and null for slices that cannot be compared.
+        ``owner`` is the number of the larger slice in ``wholes`` that contains each slice.
         """
         held = np.isin(np.arange(len(wholes.rows)), owner)
         wholes, owner = self.only(wholes, held), (np.cumsum(held) - 1)[owner]
@@ -165,7 +151,7 @@ class Remainders:
         return [self.cut] if self.folds is None else [self.cut, self.folds]
 
     def _compared(self, pairs: list[tuple[pl.DataFrame, pl.DataFrame]], least: Numbers) -> pl.DataFrame:
-        """Some slices with their rests, of which the smaller has ``least`` rows."""
+        """Some slices compared with their rests. ``least`` is the number of rows of the smaller of the two."""
         rest, own = pairs[0]
         states = [self.cut.state(table, len(least)) for table in (rest, own)]
         frames = [matching(f, f.columns, self.keys) for f in (estimate(s, [self.metric]) for s in states)]
@@ -175,7 +161,8 @@ class Remainders:
         both = a.join(b, on=keys, nulls_equal=True)
         values = both.select(*keys, a="a_value", b="b_value")
         if self.folds is None:
-            sampled = map(self._with_intervals, frames, states)
+            both_sides = zip(frames, states, strict=True)
+            sampled = (with_intervals(f, s, [self.metric], self.confidence) for f, s in both_sides)
             limits = independent_intervals(values, *sampled)
         else:
             folds = [self.folds.state(table, len(least)) for table in pairs[1]]
@@ -200,16 +187,13 @@ class Remainders:
             p_value=pl.Series(p, nan_to_null=True),
         )
 
-    def _with_intervals(self, frame: pl.DataFrame, state: State) -> pl.DataFrame:
-        return with_intervals(frame, state, [self.metric], self.confidence)
-
     @property
     def _worse(self) -> int:
         """The sign of a difference that is worse."""
         return 1 if self.metric.better == "low" else -1
 
     def _by_interval(self, found: pl.DataFrame, degrees: Values) -> Values:
-        """How much worse each slice is, on the scale of the normal distribution; NaN if unknown."""
+        """How much worse each slice is, as a standard normal value, NaN if unknown."""
         level = upper_level(self.confidence)
         quantile = normal_quantile(level) if self.folds is None else t_quantile(level, len(self.folds.folds) - 1)
         column = {c: found[c].fill_null(np.nan).to_numpy() for c in found.columns if found.schema[c].is_float()}
@@ -223,7 +207,7 @@ class Remainders:
             return as_normal(np.where(half > 0, certain / half * quantile, np.nan), degrees)
 
     def _degrees(self, rest: pl.DataFrame, own: pl.DataFrame, least: Numbers) -> Values:
-        """Degrees of freedom: no more than those of the smaller class of the smaller side, or of the folds."""
+        """Degrees of freedom: at most those of the smaller class on the smaller side, or of the folds."""
         if self.folds is not None:
             return np.full(len(least), len(self.folds.folds) - 1.0)
         degrees = least.astype(np.float64) - 1
@@ -239,7 +223,7 @@ class Remainders:
         return degrees
 
     def _by_counts(self, states: Sequence[State], proportion: tuple[Expr, Expr], z: Values) -> Values:
-        """The same for proportions, by the likelihood ratio of their counts: right for small ones, too."""
+        """The same for proportions, by the likelihood ratio of their counts, which is valid for small counts too."""
         rest, own = (self._counts(state) for state in states)
         counted = [t.select(e.cast(pl.Float64)).to_series().fill_null(0) for t in (own, rest) for e in proportion]
         return np.where(np.isnan(z), np.nan, self._worse * difference_of_shares(*counted))
@@ -247,7 +231,7 @@ class Remainders:
     def _counts(self, state: State) -> pl.DataFrame:
         """The confusion counts of each slice."""
         _, view, _ = next(found for found in by_view(state, [self.metric]) if found[2])
-        first = next(iter(view.cases(state.tables[self.cut.statistic.name]).values()))
+        first = first_case(view, state.tables[self.cut.statistic.name])
         counts = matching(first, view.kept, {k: v for k, v in self.keys.items() if k in view.kept})
         return state.groups.select(GROUP).join(
             counts.select(GROUP, *CELLS), on=GROUP, how="left", maintain_order="left"
@@ -255,14 +239,16 @@ class Remainders:
 
 
 def _cut(state: State, metric: Metric, keys: Mapping[str, Any], groups: pl.DataFrame) -> Cut:
-    """The table that a metric is computed from, of one label or threshold if keys select it."""
+    """The table that a metric is computed from, for the label or threshold that keys select."""
     threshold = keys.get("threshold")
     elsewhere = at_threshold(state, float(threshold)) if isinstance(threshold, Real) else None
     if elsewhere is not None and any(metric.readable(c) for c in columns_of(elsewhere.statistics, state.labels)):
         state = elsewhere
     statistic = next(statistic for statistic, _, own in by_view(state, [metric]) if own)
     if not subtracts(statistic, metric):
-        raise MetricError(f"{metric.name} cannot be computed for the rest of a slice from {type(statistic).__name__}.")
+        raise MetricError(
+            f"Metric {metric.name!r} is not available for slices: {type(statistic).__name__} cannot be subtracted."
+        )
     table, labels = state.tables[statistic.name], state.labels_of(statistic)
     if labels and LABEL in keys:
         if keys[LABEL] not in labels:

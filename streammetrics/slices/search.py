@@ -1,4 +1,4 @@
-"""Search for slices that are worse, but not because of larger or worse ones."""
+"""Search for slices that are worse, and not explained by larger or worse slices."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Finding:
-    """The findings by the same columns: slices, p-values, and by how much they are worse."""
+    """The findings by the same columns: slices, p-values, and how much worse they are."""
 
     lot: Lot
     p: pl.Series
@@ -26,7 +26,7 @@ class Finding:
 
     @property
     def of_groups(self) -> Values:
-        """For each group by how much its slice is worse, 0 outside of slices."""
+        """How much worse the slice of each group is, 0 for groups without a slice."""
         found: Values = np.append(self.effect, 0.0)[self.lot.numbers]
         return found
 
@@ -37,14 +37,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Search:
-    """The slices that are searched, those of all rows first, with their tables.
-
-    Args:
-        remainders: What compares slices.
-        lots: All slices, by their columns.
-        tables: Their tables.
-        fdr: False discovery rate.
-    """
+    """The searched slices with their tables, the slice of all rows first."""
 
     remainders: Remainders
     lots: Sequence[Lot]
@@ -57,12 +50,12 @@ class Search:
         return cls(remainders, lots, {lot.columns: remainders.tables(lot.numbers, len(lot.rows)) for lot in lots}, fdr)
 
     def findings(self) -> list[Finding]:
-        """Slices that are worse than others."""
+        """Slices that are worse, and not explained by other slices."""
         found = _ordered(self._significant())
         return [self._unexplained(finding, found) for finding in found]
 
     def _significant(self) -> list[Finding]:
-        """Slices that are worse than all other rows and than the rest of each larger slice."""
+        """Slices that are worse than all other rows, and worse than the rest of each larger slice."""
         lots = self.lots[1:]
         compared = [self._against(lot, self.lots[0], np.ones(len(lot.rows), bool)) for lot in lots]
         p = [self._with_parents(lot, result["p_value"]) for lot, result in zip(lots, compared, strict=True)]
@@ -77,7 +70,7 @@ class Search:
         ]
 
     def _with_parents(self, lot: Lot, p: pl.Series) -> pl.Series:
-        """The largest p-value of each slice; one that cannot be a finding keeps the p-value it has."""
+        """The largest p-value of each slice. Slices that cannot be findings keep their p-value."""
         largest = p.fill_null(np.nan).to_numpy().copy()
         for parent in self._parents(lot, self.lots[1:]):
             candidates = largest <= self.fdr
@@ -86,7 +79,7 @@ class Search:
         return pl.Series(largest, nan_to_null=True)
 
     def _unexplained(self, finding: Finding, found: Sequence[Finding]) -> Finding:
-        """The findings that are still worse without the rows of worse findings that overlap them."""
+        """The findings that are still worse without the rows that they share with worse findings."""
         lot = finding.lot
         others = [other for other in found if not other.lot.holds(lot)]
         nowhere = np.zeros(len(lot.numbers), bool)
@@ -104,18 +97,18 @@ class Search:
         return finding.only(still | ~touched)
 
     def _against(self, lot: Lot, larger: Lot, kept: NDArray[np.bool_]) -> pl.DataFrame:
-        """Some slices of a lot compared with the rest of those of fewer columns that hold them."""
+        """Slices of a lot compared with the rest of the larger slices of another lot."""
         tables = self.remainders.only(self.tables[lot.columns], kept)
         return self.remainders.compare(tables, self.tables[larger.columns], larger.numbers[lot.first[kept]])
 
     @staticmethod
     def _parents(lot: Lot, lots: Sequence[Lot]) -> list[Lot]:
-        """The lots of all rows and of one column less, which contain the slices of a lot."""
+        """The lot of all rows, and the lots of one column less, whose slices contain those of a lot."""
         return [other for other in lots if other.holds(lot) and len(other.columns) in {0, len(lot.columns) - 1}]
 
 
 def _ordered(found: Sequence[Finding]) -> list[Finding]:
-    """The same with distinct numbers in place of effects; of equal ones that of fewer columns is the worse."""
+    """The findings with distinct ranks instead of effects. Of equal effects, that of fewer columns ranks worse."""
     every = np.concatenate([np.zeros(0), *(finding.effect for finding in found)])
     place = np.empty(len(every))
     place[np.argsort(-every, kind="stable")] = np.arange(len(every), 0, -1)

@@ -72,8 +72,8 @@ def slices(
         One row per finding, by descending excess loss: the group columns (null if the slice has any value),
         ``slice`` (the same as text), ``metric``, ``value``, ``rest`` (the metric of all other rows), ``difference``
         (value - rest) with ``ci_lower`` and ``ci_upper``, ``p_value``, ``rows``, ``share_of_rows``, and
-        ``excess_loss``: the share of the distance of the metric of all rows from its best value that
-        would vanish if the slice were as good as the rest (null if there is no best value).
+        ``excess_loss``: the share of the distance of the metric of all rows from its best value that would disappear if
+        the slice were as good as the rest (null if there is no best value).
 
     Raises:
         MetricError: If the metric is unknown, has no preferred direction or no confidence intervals here, or is
@@ -105,14 +105,12 @@ def slices(
     _require_one_model(state)
     columns = [c for c in state.keys.columns if c not in own and c != MODEL]
     if not columns:
-        raise ReportError(
-            "The report has no group columns to slice by. Name some with ", Argument("by"), " when you evaluate."
-        )
+        raise ReportError("The report has no group columns to slice by. Evaluate with ", Argument("by"), ".")
     rows = _rows(state)
     others = {k: v for k, v in keys.items() if k not in own}
     remainders = Remainders.of(found, state, folds, rows, others, report.confidence or CONFIDENCE)
     if lacking(state.missing, remainders.cut.statistic).len():
-        raise MetricError(f"{found.name} is not available for all of these rows. Query windows that have it.")
+        raise MetricError(f"Metric {found.name!r} is not available for all of these rows. Query windows that have it.")
     overall = remainders.overall()
     everywhere, *_ = lots = all_lots(state.keys.select(columns), rows, depth, min_rows)
     searched = state.keys.select(columns)
@@ -145,7 +143,7 @@ def _rows(state: State) -> Numbers:
 
 
 def _described(keys: pl.DataFrame, finding: Finding, remainders: Remainders, everywhere: Lot) -> pl.DataFrame:
-    """Findings by the same columns: values of these, text, comparison with all other rows, and number of rows."""
+    """Findings by the same columns: their values, text, comparison with all other rows, and number of rows."""
     lot = finding.lot
     values = keys[lot.first]
     unused = [pl.lit(None, dtype).alias(c) for c, dtype in keys.schema.items() if c not in lot.columns]
@@ -157,10 +155,11 @@ def _described(keys: pl.DataFrame, finding: Finding, remainders: Remainders, eve
 
 
 def _ranked(frame: pl.DataFrame, metric: Metric, overall: float | None, rows: int) -> pl.DataFrame:
-    """The findings with their shares, the first of which would gain most if they were as good as the rest."""
+    """The findings with their shares of rows, by descending excess loss."""
     best = metric.range[metric.better == "high"]
     gain = pl.lit(overall, pl.Float64) - pl.col("rest")
     sound = overall is not None and math.isfinite(best) and overall != best
     loss = pl.when(sound).then(gain / (pl.lit(overall, pl.Float64) - best))
     shares = frame.with_columns(share_of_rows=pl.col("rows") / rows, excess_loss=loss)
-    return shares.sort(gain.abs(), descending=True, nulls_last=True, maintain_order=True)
+    descending = metric.better != "high"  # a gain in an AUC is below 0: all rows have less than the rest
+    return shares.sort(gain, descending=descending, nulls_last=True, maintain_order=True)

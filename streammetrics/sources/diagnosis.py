@@ -1,4 +1,4 @@
-"""Why files cannot be read: the first one that is damaged, or that differs from the others."""
+"""Reasons why files cannot be read: the first damaged file, or the first that differs from the others."""
 
 from __future__ import annotations
 
@@ -26,23 +26,32 @@ from streammetrics.sources.files import (
 )
 from streammetrics.text import few
 
-UNREADABLE = (Exception, pl.exceptions.PanicException)  # of readers in Rust, whose panics are no Exception
-MAGIC = {  # last bytes of whole files
+UNREADABLE = (Exception, pl.exceptions.PanicException)  # of readers in Rust, whose panics are not an Exception
+MAGIC: dict[bytes, tuple[str, tuple[str, ...]]] = {  # last bytes of complete files
     b"PAR1": ("Parquet", PARQUET),
     b"ARROW1": ("Arrow IPC", IPC),
 }
 ENCRYPTED = b"PARE"
+CUT = re.compile("unexpected end of file|incomplete frame")  # of gzip and Zstandard, in errors of Polars
 CONSTANTS = ("NaN", "Infinity", "-Infinity")  # that Python writes as JSON
 OF_LINES = re.compile(  # in errors of Polars
-    "malformed|more fields|utf-8|could not parse|parsing line|TapeError|JSON object", re.IGNORECASE
+    "malformed|more fields|utf-8|could not parse|parsing line|TapeError|JSON object|at character|supertype",
+    re.IGNORECASE,
 )
-UNPARSED = re.compile(  # by Polars, in a file that is whole
+UNPARSED = re.compile(  # by Polars, in a complete file
     r"could not parse `(?P<text>.*)` as dtype `[iuf]\d+` at column '(?P<column>.*)' \("
 )
+SAME = "Write all files with the same columns and types."
+MIXED = re.compile(r"'.*' is (U?Int\d+ instead of Float\d+|Float\d+ instead of U?Int\d+)")
+CONCAT = "In Python, pass polars.concat([polars.scan_parquet(path) for path in paths], how='vertical_relaxed')."
+UNLIKE = re.compile(  # earlier values of NDJSON, by Polars
+    r"cannot parse '(?P<text>.*)' \((?P<kind>string|bool|f64)\) as (?P<dtype>\w+)"
+)
+JSON: dict[str, type[object]] = {"string": str, "bool": bool, "f64": float}
 
 
 def diagnosis(files: Files, columns: Sequence[str], error: str) -> str:
-    """The first file that cannot be read, and why; else all of them, and the error."""
+    """Return the first unreadable file with the reason, or all files with the error."""
     try:
         path = files.paths[0] if len(files.paths) == 1 else _unreadable(files, columns)
         found = _difference(files, columns) if path is None else f"{path}: {_damage(path, error) or error}"
@@ -71,7 +80,9 @@ def _damage(path: Path, error: str) -> str | None:
     if not path.stat().st_size:
         return "the file is empty."
     if path.suffix.lower() in COMPRESSED:
-        return None
+        return "the file is truncated. Write or copy it again." if CUT.search(error) else None
+    if (unlike := UNLIKE.search(error)) and kind_of(path) in NDJSON:
+        return _mixed(path, **unlike.groupdict())
     if kind_of(path) in (*CSV, *NDJSON):
         find = _damage_of_csv if kind_of(path) in CSV else _damage_of_ndjson
         return find(path) if OF_LINES.search(error) and not UNPARSED.search(error) else None
@@ -88,7 +99,7 @@ def _ends_with(path: Path, *endings: bytes) -> bool:
 
 
 def _damage_of_csv(path: Path) -> str | None:
-    """The first line of a CSV file that is not UTF-8, has too many fields, or opens a quote that is not closed."""
+    """The first line of a CSV file that is not UTF-8, has too many fields, or has an unclosed quotation mark."""
     with path.open("rb") as file:
         for line, content in enumerate(file, 1):
             try:
@@ -99,7 +110,7 @@ def _damage_of_csv(path: Path) -> str | None:
     with path.open(encoding="utf-8-sig", newline="") as text:
         rows = csv.reader(text, delimiter=separator, strict=True)
         try:
-            width = len(next(rows, []))
+            width = len(next(filter(None, rows), []))
             line = rows.line_num + 1
             for row in rows:
                 if len(row) > width:
@@ -128,6 +139,20 @@ def _damage_of_ndjson(path: Path) -> str | None:
     return None
 
 
+def _mixed(path: Path, text: str, kind: str, dtype: str) -> str | None:
+    """The first line of an NDJSON file with a value of another type than its column."""
+    schema = Files((path,)).plan.collect_schema()
+    columns = [name for name, known in schema.items() if str(known) == dtype]
+    with path.open("rb") as file:
+        for line, content in enumerate(file, 1):
+            row = json.loads(content) if content.strip() else {}
+            for name, value in ((name, row.get(name)) for name in columns):
+                if type(value) is JSON[kind] and str(value).lower() == text.lower():
+                    found = f"line {line} has {value!r} in column {name!r}, which is {dtype} in the first rows"
+                    return f"{found}. Write values of one type."
+    return None
+
+
 def _refuse(constant: str) -> None:
     raise ValueError(constant)
 
@@ -142,7 +167,8 @@ def _difference(files: Files, columns: Sequence[str]) -> str | None:
         every = kind_of(path) in CSV  # whose columns must be equal, even those that are not in use
         names = (list(found), list(wanted)) if every else ([name for name in used if name in found], used)
         if how := _in_names(*names) or _in_types(found, wanted, used, kind_of(path)):
-            return f"{path}: its columns differ from {first} ({how}). Write all files with the same columns and types."
+            fix = CONCAT if MIXED.fullmatch(how) and kind_of(path) in PARQUET else SAME
+            return f"{path}: its columns differ from {first} ({how}). {fix}"
     return None
 
 

@@ -6,25 +6,28 @@ import csv
 import fnmatch
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.util import find_spec
+from itertools import dropwhile
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 import polars as pl
 
 from streammetrics.errors import Argument, SourceError
+from streammetrics.rows.columns import OF_STATES
 from streammetrics.system.lazy import pa
 
 PathLike: TypeAlias = str | Path
 Part = TypeVar("Part")
 
-ROW = "__streammetrics_row__"  # the number of a row in its source, while a bad one is looked for
-TYPED_BY = 100_000  # rows of text that decide on the types of columns
-SMALL = 65_536  # bytes of a CSV file that can have a header alone
+ROW = "__streammetrics_row__"  # number of a row in its source, for the place of an invalid row
+TYPED_BY = 100_000  # rows of text files that determine the types of columns
+SMALL = 65_536  # bytes of a CSV file that can consist of a header only
 SEPARATORS = ",;\t|"
-UNUSED = "\x1f"  # a separator that no line has
-WIDER = pl.ScanCastOptions(integer_cast="upcast", float_cast="upcast")  # where files differ in the width of numbers
+UNUSED = "\x1f"  # a separator that no line contains
+BLANK = 8  # lines before the header, which Polars skips
+WIDER = pl.ScanCastOptions(integer_cast="upcast", float_cast="upcast")  # if files differ in the width of numbers
 WILDCARDS = "*?["
 TABLES = {"_delta_log": "Delta", "metadata/*.metadata.json": "Iceberg", ".hoodie": "Hudi"}  # by what their folders have
 PARQUET = (".parquet", ".pq")
@@ -32,17 +35,12 @@ CSV = (".csv", ".tsv")
 NDJSON = (".ndjson", ".jsonl")
 IPC = (".arrow", ".ipc", ".feather")
 COMPRESSED = (".gz", ".zst")  # CSV or NDJSON
+LINES_BEFORE = {**dict.fromkeys(CSV, 1), **dict.fromkeys(NDJSON, 0)}  # the rows of files in which each row is a line
 
 
 @dataclass(frozen=True)
 class Files:
-    """Files of one kind, or tables, as a source.
-
-    Args:
-        paths: Files, and folders of tables, in order.
-        where: Condition on the rows to read. Defaults to all rows.
-        null_values: Texts that stand for null in CSV files.
-    """
+    """Files of one kind, or folders of tables, as a source. ``null_values`` stand for null in CSV files."""
 
     paths: tuple[Path, ...]
     where: pl.Expr | None = None
@@ -50,7 +48,7 @@ class Files:
 
     @property
     def name(self) -> str:
-        """The first path, and how many more there are."""
+        """The first path, and the number of other paths."""
         first, more = self.paths[0], len(self.paths) - 1
         return f"{first} (and {more} more)" if more else str(first)
 
@@ -62,14 +60,11 @@ class Files:
 
     @cached_property
     def plan(self) -> pl.LazyFrame:
-        """All rows and columns, as a plan. It is made once, since headers or footers of all files are read for it.
-
-        Raises:
-            SourceError: If files are of an unknown kind or of several kinds.
-        """
+        """All rows and columns, as a plan. Cached, since creating it reads headers or footers of all files."""
         kinds = {kind_of(path): path for path in self.paths}
         if unknown := [path for kind, path in kinds.items() if kind not in SCANS]:
-            raise SourceError(f"Unknown file type: {str(unknown[0])!r}. {SUPPORTED}")
+            advice = SUPPORTED if unknown[0].suffix != ".state" else OF_STATES
+            raise SourceError(f"Unknown file type: {str(unknown[0])!r}. {advice}")
         if len(kinds) > 1:
             raise SourceError(f"The files have different types ({', '.join(sorted(kinds))}). Read one type at a time.")
         if not self.null_values:
@@ -80,27 +75,28 @@ class Files:
 
     @property
     def repeated(self) -> set[str]:
-        """Names of several columns of CSV or Arrow IPC files, of which Polars reads only the first."""
+        """Names that several columns of CSV or Arrow IPC files share. Polars reads only the first."""
         names = _names(self.paths[0])
         return {name for name in names if names.count(name) > 1}
 
     def place(self, row: int) -> str:
         """The file of a row, its number in the file, and its line if that is known."""
         row, path = in_parts(row, ((_rows_of(Files((path,)).plan), path) for path in self.paths))
-        line = f" (line {row + 2})" if path.suffix.lower() in CSV and _has_a_line_per_row(path) else ""
+        before = LINES_BEFORE.get(path.suffix.lower())
+        line = f" (line {row + before + 1})" if before is not None and _lines_besides_rows(path) == before else ""
         return f"row {row}{line} of {path}"
 
     def find(self, column: str, text: str) -> str | None:
-        """The place of the first row of CSV files that has some text in a column, if there is one."""
+        """The place of the first row of CSV files with a given text in a column, or None."""
         texts = _scan_csv(list(self.paths), typed_by=0).with_row_index(ROW)
         found = texts.filter(pl.col(column).str.strip_chars('"') == text).select(ROW).head(1).collect()
         return None if found.is_empty() else self.place(found.item())
 
 
-def _has_a_line_per_row(path: Path) -> bool:
-    """Whether a file has no line besides its header and its rows, and thus no line break in a value."""
+def _lines_besides_rows(path: Path) -> int:
+    """Number of lines of a text file that are not one per row: its header, and line breaks in values."""
     with path.open("rb") as file:
-        return sum(1 for _ in file) == _rows_of(Files((path,)).plan) + 1
+        return sum(1 for _ in file) - _rows_of(Files((path,)).plan)
 
 
 def _rows_of(plan: pl.LazyFrame) -> int:
@@ -109,10 +105,7 @@ def _rows_of(plan: pl.LazyFrame) -> int:
 
 
 def in_parts(row: int, parts: Iterable[tuple[int, Part]]) -> tuple[int, Part]:
-    """The number of a row in its part, and the part.
-
-    Raises:
-        IndexError: If the parts have too few rows.
+    """Return the number of a row within its part, and the part.
 
     >>> in_parts(12, [(10, "a.csv"), (5, "b.csv")])
     (2, 'b.csv')
@@ -127,11 +120,8 @@ def in_parts(row: int, parts: Iterable[tuple[int, Part]]) -> tuple[int, Part]:
 def expand(pattern: PathLike) -> list[Path]:
     """Return the files and tables of a path, a folder, or a glob, in order.
 
-    In folders and for wildcards, names that start with ``_`` or ``.`` are skipped, as engines do: they belong to
-    attempts and logs. Partition columns (``_day=3``) and names spelled out in the pattern are read.
-
-    Raises:
-        SourceError: If there is none, or if files are parts of a table, some of whose rows may be deleted.
+    In folders and for wildcards, names that start with ``_`` or ``.`` are skipped, as engines do, except for partition
+    columns (``_day=3``). Names that are written out in the pattern are read.
     """
     if not str(pattern):
         raise SourceError("A path must not be empty. Pass '.' for the current folder.")
@@ -147,7 +137,7 @@ def expand(pattern: PathLike) -> list[Path]:
         raise SourceError(f"{str(pattern)!r} is neither a file nor a folder.")
     elif any(c in str(pattern) for c in WILDCARDS):
         matched = _matching(path)
-        found = [path for path in matched if path.is_file() or _table(path)]
+        found = [path for path in matched if path.is_file() or _table(path) or not path.exists()]
         if matched and not found:
             raise SourceError(
                 f"{str(pattern)!r} matches folders only. Add a pattern for their files, such as '/*.parquet'."
@@ -175,12 +165,12 @@ def _inside(folder: Path) -> Iterator[Path]:
             continue
         if path.is_dir() and not path.is_symlink():
             yield from _inside(path)
-        elif kind_of(path) in SCANS and path.is_file():
+        elif kind_of(path) in SCANS and (path.is_file() or not path.exists()):
             yield path
 
 
 def _matching(pattern: Path) -> list[Path]:
-    """Files and folders that a glob stands for."""
+    """Files and folders that match a glob."""
     anchor = Path(pattern.anchor)
     wanted = pattern.relative_to(anchor).parts
     spelled = [part for part in wanted if _hidden(part)]
@@ -205,7 +195,7 @@ def _table(folder: Path) -> str | None:
 
 
 def kind_of(path: Path) -> str:
-    """The kind of table that a path is, or the suffix of its file, before that of a compressed file.
+    """Return the kind of a table, or the suffix of a file, without the suffix of its compression.
 
     >>> kind_of(Path("a.PARQUET")), kind_of(Path("a.csv.gz")), kind_of(Path("a.parquet.gz"))
     ('.parquet', '.csv', '.gz')
@@ -222,7 +212,7 @@ def _scan_parquet(paths: list[Path]) -> pl.LazyFrame:
 
 
 def _widened(paths: list[Path]) -> pl.Schema | None:
-    """The columns of the first of several Parquet files, if the numbers of another one are wider."""
+    """The columns of the first of several Parquet files, with wider numbers if another file has them."""
     if len(paths) == 1:
         return None
     first, *others = map(pl.read_parquet_schema, paths)
@@ -233,7 +223,7 @@ def _widened(paths: list[Path]) -> pl.Schema | None:
 
 
 def wider(one: pl.DataType, other: pl.DataType) -> pl.DataType:
-    """The type that holds the values of two types of integers, or of floats; of other types the first.
+    """Return the type that holds the values of two integer types, or of two float types; otherwise the first.
 
     >>> wider(pl.Int32(), pl.UInt32()), wider(pl.Float64(), pl.Float32()), wider(pl.Int64(), pl.Float64())
     (Int64, Float64, Int64)
@@ -258,14 +248,12 @@ def _scan_csv(paths: list[Path], null_values: tuple[str, ...] = (), typed_by: in
 
 
 def header_of(path: Path) -> str:
-    """The first line of a CSV file, which can be compressed.
-
-    Raises:
-        SourceError: If the file is UTF-16.
-    """
+    """The first line of a CSV file, which can be compressed, after blank lines."""
     header = "".join(line or "" for line in _lines(path, 1))
     if "\x00" in header:
         raise SourceError(f"{str(path)!r} is UTF-16. Convert it to UTF-8, such as with iconv -f utf-16 -t utf-8.")
+    if "\r" in header:
+        raise SourceError(f"The lines of {str(path)!r} end in \\r. Convert the file, such as with tr '\\r' '\\n'.")
     return header
 
 
@@ -273,16 +261,17 @@ def _lines(path: Path, count: int) -> list[str | None]:
     lines = pl.scan_csv(
         path, glob=False, has_header=False, separator=UNUSED, quote_char=None, infer_schema=False, encoding="utf8-lossy"
     )
-    return lines.head(count).collect().to_series().to_list()
+    found = lines.head(BLANK + count).collect().to_series().to_list()
+    return list(dropwhile(lambda line: line is None, found))[:count]
 
 
 def _has_only(header: str, path: Path) -> bool:
-    """Whether a CSV file has no rows. Its columns would be text, and with them those of all files."""
+    """Whether a CSV file has no rows. Its columns would be text, and so would those of all files."""
     return path.stat().st_size <= SMALL and _lines(path, 2) == [header]
 
 
 def _names(path: Path) -> list[str]:
-    """Names of the columns of a CSV or Arrow IPC file, repeated ones included; of other files none."""
+    """Names of the columns of a CSV or Arrow IPC file, including repeated names. None for other files."""
     kind = kind_of(path)
     if kind in CSV:
         header = header_of(path)
@@ -294,7 +283,7 @@ def _names(path: Path) -> list[str]:
 
 
 def separator_of(header: str) -> str:
-    """The separator of a CSV file: the one that its header has most often."""
+    """The separator of a CSV file: the most frequent one in its header."""
     return max(SEPARATORS, key=header.count)
 
 
@@ -324,14 +313,14 @@ def _require_package(module: str, what: str, install: str) -> None:
 
 
 def _partitioned(paths: list[Path]) -> bool:
-    """Whether folders are called ``day=2026-01-31``: columns by their names, as Hive and Spark write them."""
+    """Whether folders have names such as ``day=2026-01-31``, as Hive and Spark write partition columns."""
     return any("=" in part for part in paths[0].parent.parts)
 
 
 KINDS: dict[str, Callable[[list[Path]], pl.LazyFrame]] = {
     **dict.fromkeys(PARQUET, _scan_parquet),
     **dict.fromkeys(CSV, _scan_csv),
-    **dict.fromkeys(NDJSON, pl.scan_ndjson),
+    **dict.fromkeys(NDJSON, partial(pl.scan_ndjson, infer_schema_length=TYPED_BY)),
     **dict.fromkeys(IPC, _scan_ipc),
 }
 SUPPORTED = f"Supported: {', '.join(KINDS)}. CSV and NDJSON files can be compressed ({', '.join(COMPRESSED)})."

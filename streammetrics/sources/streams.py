@@ -24,17 +24,18 @@ from streammetrics.system.lazy import pa
 from streammetrics.text import few
 
 Source: TypeAlias = Any
-Name: TypeAlias = str | Callable[[str], str]  # of a source, for messages; or the name and the reason, given an error
+Name: TypeAlias = str | Callable[[str], str]  # of a source in messages, or for an error: name and reason
 
-ADVICE = re.compile(r"[.,]? (?:hint:|consider passing)", re.IGNORECASE)  # of Polars, to those who call Polars
+ADVICE = re.compile(r"[.,]? (?:hint:|consider passing)", re.IGNORECASE)  # advice of Polars to its callers
 
 
 @dataclass(frozen=True)
 class Stream:
-    """Batches to come, and how many rows they hold if that is known beforehand.
+    """Batches, and their number of rows if it is known in advance.
 
-    ``again`` gives the same rows once more, in their order and numbered; ``place`` says in words where the row of a
-    number lies, and ``of`` what is counted. Sources that can be read but once have neither.
+    ``again`` returns the same rows again, in order and numbered. ``place`` describes the place of a row by its number,
+    and ``of`` is the unit of row counts in messages. Sources that can be read only once have no ``again`` and
+    ``place``.
     """
 
     batches: Iterator[Any]
@@ -47,15 +48,15 @@ class Stream:
     def naming_rows(self, roles: Sequence[Roles]) -> Iterator[None]:
         """Name the first bad row of the source in an error, rather than a row of a batch.
 
-        Batches come in any order and from anywhere, so the row is looked for once there is an error.
+        Batches are processed in any order, so the row is searched for after an error.
         """
         try:
             yield
         except (ColumnError, DataError) as error:
-            raise self._first_error(roles) or error from error.__cause__
+            raise self._first_error(roles) or self._placed(error) from error.__cause__
 
     def _first_error(self, roles: Sequence[Roles]) -> StreamMetricsError | None:
-        """The first error of the rows in their order, with all rows of the source until then as its number of rows."""
+        """The first error in the order of rows. Its number of rows is that of the source up to there."""
         rows, batches = 0, iter(self.again() if self.again else ())
         try:
             for batch in batches:
@@ -70,6 +71,14 @@ class Stream:
             return None
         return None
 
+    def _placed(self, error: ColumnError | DataError) -> StreamMetricsError:
+        """An error of several rows together, such as an overflow, with the place of the first equal value."""
+        if isinstance(error, DataError) and error.row is not None:
+            for batch in self.again() if self.again else ():
+                if error.column in batch.columns and (same := batch[error.column].eq_missing(error.value)).any():
+                    return error.at(self.place(batch[ROW][same.arg_max() or 0]))
+        return error
+
 
 def _ended(batches: Iterator[pl.DataFrame]) -> bool:
     try:
@@ -79,18 +88,10 @@ def _ended(batches: Iterator[pl.DataFrame]) -> bool:
 
 
 def open_stream(source: Source, columns: Sequence[str], chunk: int) -> Stream:
-    """Open a source.
+    """Open a source as a stream of batches. Batches have ``chunk`` rows, if the source does not determine it.
 
-    Args:
-        source: A path, a glob, or a list of them (Parquet, CSV, NDJSON, Arrow IPC, tables of Delta Lake or Iceberg), a
-            LazyFrame, a pyarrow Dataset or RecordBatchReader, any data frame or table, or an iterable of batches or of
-            rows.
-        columns: The columns in use.
-        chunk: Rows per batch, if the source does not determine it.
-
-    Raises:
-        SourceError: If there are no files.
-        ColumnError: If a file or plan lacks a column.
+    A source is a path, a glob, or a list of them (Parquet, CSV, NDJSON, Arrow IPC, tables of Delta Lake or Iceberg), a
+    LazyFrame, a pyarrow Dataset or RecordBatchReader, any data frame or table, or an iterable of batches or of rows.
     """
     if isinstance(source, (str, Path)):
         return _files(open_files([source]), columns, chunk)
@@ -136,7 +137,7 @@ def are_paths(source: Source) -> bool:
 
 
 def _is_row(item: Any) -> bool:
-    """Whether a mapping is a single row: some value of it is no array."""
+    """Whether a mapping is a single row: one of its values is not an array."""
     values = item.values() if isinstance(item, Mapping) else ()
     return any(isinstance(value, str | bytes) or not hasattr(value, "__len__") for value in values)
 
@@ -150,7 +151,7 @@ def _frame(frame: pl.DataFrame, chunk: int, place: str) -> Stream:
 
 
 def _is_dataset(source: Source) -> bool:
-    """Whoever has a pyarrow Dataset has imported its module, which is too slow to import for everybody."""
+    """Whether a source is a pyarrow Dataset. Its module is slow to import, and imported if there is a Dataset."""
     module = sys.modules.get("pyarrow.dataset")
     return module is not None and isinstance(source, module.Dataset)
 
@@ -165,7 +166,7 @@ def _dataset(dataset: Any, columns: Sequence[str], chunk: int) -> Stream:
     def place(row: int) -> str:
         try:
             row, path = in_parts(row, ((part.count_rows(), part.path) for part in dataset.get_fragments()))
-        except (ValueError, AttributeError, IndexError):  # some rows are filtered out, or parts are no files
+        except (ValueError, AttributeError, IndexError):  # some rows are filtered, or fragments are not files
             path = "the dataset"
         return f"row {row} of {path}"
 
@@ -174,16 +175,14 @@ def _dataset(dataset: Any, columns: Sequence[str], chunk: int) -> Stream:
 
 
 def open_files(patterns: Sequence[PathLike], null_values: Sequence[str] = ()) -> Files:
-    """The files and tables that paths, folders and globs stand for.
-
-    Raises:
-        SourceError: If there is none, or if one is given several times, also by a link.
-    """
+    """The files and tables of paths, folders, and globs. Rejects repeated ones, including through links."""
     with readable(few(map(str, patterns))):
         paths = [path for pattern in patterns for path in expand(pattern)]
         path, times = Counter(map(Path.resolve, paths)).most_common(1)[0]
     if times > 1:
-        raise SourceError(f"{str(path)!r} is given {times} times, so its rows would be counted {times} times.")
+        raise SourceError(
+            f"{str(path)!r} is given {times} times, so its rows would be counted {times} times. Pass it once."
+        )
     return Files(tuple(paths), null_values=tuple(null_values))
 
 
@@ -199,7 +198,7 @@ def _files(files: Files, columns: Sequence[str], chunk: int) -> Stream:
 
 
 def _naming_text(batches: Iterable[Any], files: Files) -> Iterator[Any]:
-    """Batches of files, whose errors name the place of text in a column that begins with numbers, and the fix."""
+    """Batches of files. If a column begins with numbers and then has text, the error names its place and the fix."""
     try:
         yield from batches
     except SourceError as error:
@@ -209,7 +208,9 @@ def _naming_text(batches: Iterable[Any], files: Files) -> Iterator[Any]:
         if found is None or place is None:
             raise
         number = _is_number(text)  # such as a float after integers
-        fault = f"a number unlike those of its first {TYPED_BY:,} rows" if number else "text that is not a number"
+        fault = (
+            f"a number of another type than in its first {TYPED_BY:,} rows" if number else "text that is not a number"
+        )
         typed = f"polars.scan_csv(schema_overrides={{{found['column']!r}: polars.Float64}})"
         fix = (f"In Python, pass {typed}",) if number else null_instead_of(text)
         of = f"Column {found['column']!r} contains {fault} (first: {text!r} at {place}). "
@@ -225,16 +226,23 @@ def _is_number(text: str) -> bool:
     return True
 
 
+def _of_a_plan(reason: str) -> str:
+    """The reason why a plan cannot be read, with advice on values of CSV files after those that set the type."""
+    found = UNPARSED.search(reason)
+    fix = "Pass infer_schema_length=None or schema_overrides={{{!r}: polars.Float64}} to polars.scan_csv."
+    return f"the plan: {reason}" + (f". {fix.format(found['column'])}" if found else "")
+
+
 def _plan(
     plan: pl.LazyFrame,
     columns: Sequence[str],
     chunk: int,
-    name: Name = "the plan",
+    name: Name = _of_a_plan,
     rows: int | None = None,
     place: Callable[[int], str] = "row {} of the plan".format,
     where: pl.Expr | None = None,
 ) -> Stream:
-    """Stream a plan in batches as it makes them, no more than a few of which wait to be taken."""
+    """Stream a plan in batches. Only a few of them wait to be processed."""
     kept = pl.lit(True) if where is None else where
 
     def again() -> Iterator[pl.DataFrame]:
@@ -258,14 +266,14 @@ def numbered(batches: Iterable[Any]) -> Iterator[pl.DataFrame]:
 
 
 def guarded(batches: Iterable[Any], name: Name) -> Iterator[Any]:
-    """Batches of a reader, whose errors are errors of the source."""
+    """Batches of a reader, whose errors are raised as errors of the source."""
     with readable(name):
         yield from batches
 
 
 @contextmanager
 def readable(name: Name) -> Iterator[None]:
-    """Errors of those who read a source, as errors of the source."""
+    """Raise errors of readers as errors of the source."""
     try:
         yield
     except (StreamMetricsError, GeneratorExit):

@@ -26,26 +26,17 @@ def placeholder() -> bytes:
 
 
 def sealed(content: bytes, placeholder: bytes) -> bytes:
-    """Return the content with its checksum in place of the placeholder.
-
-    >>> mark = placeholder()
-    >>> is_sealed(sealed(b"counts, " + mark, mark)), is_sealed(b"counts")
-    (True, False)
-    """
+    """Return the content with its checksum in place of the placeholder."""
     return content.replace(placeholder, _checksum(content, placeholder))
 
 
 def is_sealed(content: bytes) -> bool:
-    """Return whether the content has a checksum, after verifying it.
-
-    Raises:
-        StateError: If the checksum is wrong, because the content changed after it was written.
-    """
+    """Return whether the content has a checksum, after verifying it."""
     seals = list(islice(dict.fromkeys(SEAL.findall(content)), TRIED))
     if not seals and KEY not in content:
         return False
     if not any(seal == _checksum(content, seal) for seal in seals):
-        raise StateError("its checksum does not match, so it was damaged or changed after it was written.")
+        raise StateError("The checksum does not match: the content was damaged or changed after it was written.")
     return True
 
 

@@ -16,15 +16,14 @@ from streammetrics.rows.frames import concat_groups, joint_types, types_of
 from streammetrics.rows.roles import LABEL, Roles
 from streammetrics.state import tables as states
 from streammetrics.state.limit import NO_LIMIT, GroupLimit, require_text
-from streammetrics.state.overflow import may_overflow, refuse_overflow, refuse_overflow_together, suspects
+from streammetrics.state.overflow import may_overflow, overflown, refuse_overflow_together, suspects, too_large
 from streammetrics.state.tables import State
 from streammetrics.state.tally import Tally, no_state
 from streammetrics.statistics import ConfusionMatrix, RowCounts, RowSums
 from streammetrics.statistics.binned import Binned
 from streammetrics.statistics.paired import pairs_kept
 from streammetrics.statistics.row_counts import COUNTABLE
-from streammetrics.system.interrupts import uninterrupted
-from streammetrics.system.threads import in_threads
+from streammetrics.system.threads import in_threads, uninterrupted
 
 BLOCK = 262_144  # minimum number of rows counted at once, since kernels are compiled for no fewer,
 MANY = 1_024  # number of groups from which on it is
@@ -77,19 +76,15 @@ class Content:
         return made
 
     def require(self, rows: Batch) -> None:
-        """Reject rows that cannot be added.
-
-        Raises:
-            ColumnError: If a group column has another type than before.
-            DataError: If there are more groups than ``max_groups``, or a sum exceeds the largest float.
-        """
+        """Reject rows with group columns of another type, too many groups, or sums beyond the largest float."""
         self._require_whole()
         types = self._joint_types(rows.types)
         if far := suspects(rows):
             trial = Content(self.roles, self.state(), NO_LIMIT)
             with np.errstate(over="ignore"):
                 trial._count(rows)
-                refuse_overflow(trial.state(), far)
+                if overflown(trial.state()):
+                    raise too_large(far, "overflow")
             self._large = True
         if checked := [s for s in self.statistics if isinstance(s, RowSums)]:
             for each, statistic in product(rows_by_model(rows, self.roles, 0, rows.height), checked):
@@ -100,9 +95,7 @@ class Content:
     def add(self, rows: Batch, shares: Sequence[Batch] = ()) -> None:
         """Add rows that `require` accepted. Small batches are buffered.
 
-        Args:
-            rows: Any rows.
-            shares: The same rows divided by group, to count them in several threads.
+        ``shares`` are the same rows divided by group, to count them in several threads.
         """
         if self._held is not None and not self._held.fits(rows):
             self.observe()
@@ -116,13 +109,7 @@ class Content:
                 self.observe()
 
     def require_content(self, other: Content) -> None:
-        """Reject other content that cannot be merged.
-
-        Raises:
-            ColumnError: If a group column has different types.
-            DataError: If there are more groups than ``max_groups``.
-            MergeError: If there are too many rows to count, or a sum would exceed the largest float.
-        """
+        """Reject other content for the reasons of `require`, or if there are too many rows to count."""
         types, tables = self._joint_types(other.types), other._tables_of_groups()
         if self._loaded + other._loaded > COUNTABLE:
             raise MergeError(f"Cannot merge states of more than {COUNTABLE:,} rows in total.")
@@ -239,12 +226,7 @@ class Content:
         return [part.groups for part in parts]
 
     def _require_groups(self, types: pl.Schema, *more: pl.DataFrame) -> None:
-        """Reject groups beyond the limit.
-
-        Args:
-            types: Types of the group columns.
-            more: Tables of the additional groups.
-        """
+        """Reject additional groups beyond the limit."""
         by = self.roles.by
         if self.limit.overflow == "other":
             require_text(pl.Schema({name: types[name] for name in by}))

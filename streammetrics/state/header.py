@@ -21,17 +21,13 @@ from streammetrics.version import __version__
 
 FORMAT = 1
 KEY = b"streammetrics"
-UNSAID = ("expressions", "inputs")  # fields that states do not have, or only some of them
+UNSAID = ("expressions", "inputs")  # fields that no state, or only some states, have
 PLAIN = (str, int, float, bool, type(None))  # JSON types
 T = TypeVar("T")
 
 
 def to_json(roles: Roles, statistics: Sequence[Statistic], metrics: Sequence[str] | None, named: int | None) -> bytes:
-    """The header of a state.
-
-    Raises:
-        SpecificationError: If the ``positive`` or the ``negative`` label cannot be written as JSON.
-    """
+    """The header of a state."""
     header = {
         "format": FORMAT,
         "version": __version__,
@@ -61,35 +57,29 @@ def _plain(value: Any) -> Any:
 
 def checked(step: Callable[[], T]) -> T:
     """Run a step on untrusted content. Any failure is an error of the content."""
-    with translated(StateError, "the content cannot be read"):
+    with translated(StateError, "The content cannot be read"):
         return step()
 
 
 def read_header(metadata: Mapping[bytes, bytes]) -> dict[str, Any]:
-    """Return the header from the metadata of a schema.
-
-    Raises:
-        StateError: If there is none, or it has a newer format.
-    """
+    """Return the header from the metadata of a schema."""
     if KEY not in metadata:
-        raise StateError("Not a streammetrics state: the schema metadata has no state header.")
+        raise StateError(
+            "Not a streammetrics state: the schema metadata has no state header. To evaluate rows, use evaluate."
+        )
     header = checked(lambda: json.loads(metadata[KEY]))
     if not isinstance(header, dict) or not isinstance(header.get("format"), int) or header["format"] < 1:
         raise StateError("The state's metadata has no format.")
     if header["format"] > FORMAT:
         raise StateError(
-            f"the state has format {header['format']}, written by streammetrics {header.get('version', '?')}; "
-            f"this is {__version__}, which reads up to format {FORMAT}: upgrade it."
+            f"The state has format {header['format']}, written by streammetrics {header.get('version', '?')}. Version "
+            f"{__version__} reads formats up to {FORMAT}. Upgrade streammetrics."
         )
     return header
 
 
 def specification(header: Mapping[str, Any]) -> tuple[Roles, tuple[Statistic, ...], tuple[str, ...] | None]:
-    """Return the columns, the statistics, and the metrics shown.
-
-    Raises:
-        StateError: If one of them is invalid, or a statistic is unknown.
-    """
+    """Return the columns, the statistics, and the metrics shown."""
     roles = _roles(_field(header, "columns", dict))
     statistics = tuple(_statistic(s) for s in _field(header, "statistics", list))
     metrics = header.get("metrics")
@@ -100,11 +90,7 @@ def specification(header: Mapping[str, Any]) -> tuple[Roles, tuple[Statistic, ..
 
 
 def named_groups(header: Mapping[str, Any]) -> int | None:
-    """The most groups that have names of their own, if others are one group.
-
-    Raises:
-        StateError: If it is not a positive integer.
-    """
+    """The maximum number of groups, if further groups are merged into one."""
     named = header.get("named_groups")
     if named is not None and (type(named) is not int or named < 1):
         raise StateError("The state's field 'named_groups' is not a positive integer.")

@@ -24,11 +24,7 @@ class GroupLimit(NamedTuple):
 
     @classmethod
     def of(cls, most: Any, overflow: Any) -> GroupLimit:
-        """The limit that a user gives.
-
-        Raises:
-            SpecificationError: If it is invalid.
-        """
+        """The limit that a user gives."""
         if overflow not in ("raise", "other"):
             raise SpecificationError(Argument("overflow"), f" must be 'raise' or 'other', got {overflow!r}.")
         return cls(None if most is None else whole(Argument("max_groups"), most, least=1), overflow)
@@ -39,11 +35,7 @@ class GroupLimit(NamedTuple):
         return GroupLimit(min(others), "other") if others else self
 
     def require(self, groups: pl.DataFrame) -> None:
-        """Reject distinct groups that are too many.
-
-        Raises:
-            DataError: If there are more than ``most``.
-        """
+        """Reject distinct groups that are too many."""
         if self.most is not None and groups.height > self.most:
             widest = max(groups, key=pl.Series.n_unique).name
             raise DataError(
@@ -60,11 +52,7 @@ NO_LIMIT = GroupLimit()
 
 
 def require_text(types: pl.Schema) -> None:
-    """Reject group columns that cannot contain the name of the overflow group.
-
-    Raises:
-        DataError: If a column is not of type String.
-    """
+    """Reject group columns that cannot contain the name of the overflow group."""
     for name, dtype in types.items():
         if dtype not in (pl.String, pl.Null):
             raise DataError(

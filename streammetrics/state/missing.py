@@ -58,18 +58,14 @@ def nested(missing: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
 
 
 def unnested(frame: pl.DataFrame, statistics: Sequence[str]) -> pl.DataFrame:
-    """Return what numbered groups lack, from the column that `nested` added.
-
-    Raises:
-        StateError: If the column is invalid, or names a statistic that the state does not have.
-    """
+    """Return what numbered groups lack, from the column that `nested` added."""
     if COLUMN not in frame.columns:
         return NOTHING
     if frame.schema[COLUMN] != pl.List(pl.Struct(FIELDS)):
-        raise StateError(f"the state's column {COLUMN!r} is of type {frame.schema[COLUMN]}, not {pl.Struct(FIELDS)}.")
+        raise StateError(f"The state's column {COLUMN!r} is of type {frame.schema[COLUMN]}, not {pl.Struct(FIELDS)}.")
     found = frame.select(GROUP, COLUMN).filter(pl.col(COLUMN).list.len() > 0).explode(COLUMN).unnest(COLUMN)
     if unknown := set(found[STATISTIC].drop_nulls()) - {*statistics}:
-        raise StateError(f"the state's column {COLUMN!r} names the unknown statistic {min(unknown)!r}.")
+        raise StateError(f"The state's column {COLUMN!r} names the unknown statistic {min(unknown)!r}.")
     return found.drop_nulls(NOTE)
 
 

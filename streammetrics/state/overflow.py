@@ -28,30 +28,27 @@ def _is_suspect(field: Field, column: pl.Series) -> bool:
     return low < -FAR or high > FAR
 
 
-def refuse_overflow(state: State, columns: list[pl.Series]) -> None:
-    """Raise if a state with suspect columns of a batch has sums that are not finite.
-
-    Raises:
-        DataError: If a sum is not finite.
-    """
-    if overflown(state):
-        raise DataError(too_large(columns, "overflow"))
-
-
-def too_large(columns: list[pl.Series], how: str) -> str:
-    """A sentence on the largest value of some columns, whose sums or squares overflow."""
-    largest, name = max((max(map(abs, extent(column))), column.name) for column in columns)
-    return f"Column {name!r} contains values whose sums or squares {how} (largest: {largest!r}). Rescale the column."
+def too_large(columns: list[pl.Series], how: str) -> DataError:
+    """The error of the column with the largest value, whose sums or squares overflow."""
+    column = max(columns, key=lambda column: max(map(abs, extent(column))))
+    wrong = column.abs() > FAR
+    row = int(wrong.fill_null(False).arg_max() or 0)
+    return DataError(
+        column=column.name,
+        fault=f"values beyond ±{FAR:g}, whose sums or squares {how},",
+        count=int(wrong.sum()),
+        height=len(column),
+        row=row,
+        value=column[row],
+        advice=("Rescale the column",),
+    )
 
 
 def may_overflow(state: State) -> bool:
     """Return whether a state, merged with others, could have sums that exceed the largest float; usually False."""
     columns = (column for table in state.tables.values() for column in table.iter_columns() if table.height)
-    return any(_is_large(column) for column in columns if column.dtype == pl.Float64)
-
-
-def _is_large(sums: pl.Series) -> bool:
-    return bool((sums.is_finite() & ~sums.is_between(-HEAVY, HEAVY)).any())
+    sums = (column for column in columns if column.dtype == pl.Float64)
+    return any((own.is_finite() & ~own.is_between(-HEAVY, HEAVY)).any() for own in sums)
 
 
 def overflown(state: State) -> set[str]:
@@ -60,11 +57,7 @@ def overflown(state: State) -> set[str]:
 
 
 def refuse_overflow_together(one: State, other: State) -> None:
-    """Raise if the sums of two states are finite, but not their total.
-
-    Raises:
-        MergeError: If a sum is not finite.
-    """
+    """Raise if the sums of two states are finite, but not their total."""
     if found := overflown(combine([one, other])) - overflown(one) - overflown(other):
         raise MergeError(
             f"Cannot sum all rows: sums of {min(found)!r} would exceed the largest float. Rescale the columns."

@@ -37,11 +37,7 @@ class Saved:
 
 
 def to_arrow(saved: Saved) -> pa.Table:
-    """Return the state as a table, in the order determined by its content.
-
-    Raises:
-        SpecificationError: If a ``positive`` or ``negative`` label cannot be written as JSON.
-    """
+    """Return the state as a table, in the order determined by its content."""
     state = in_order(saved.state)
     frame = state.groups
     for statistic in state.statistics:
@@ -58,11 +54,7 @@ def to_arrow(saved: Saved) -> pa.Table:
 
 
 def from_arrow(table: pa.Table) -> Saved:
-    """Return the state of a table. Rows of the same group are merged.
-
-    Raises:
-        StateError: If the table is not a state, has a newer format, or is invalid.
-    """
+    """Return the state of a table. Rows of the same group are merged."""
     if not isinstance(table, pa.Table):  # which would lose the sizes of its buffers
         table = checked(lambda: pa.table(table))
     checked(lambda: table.validate(full=True))
@@ -165,7 +157,7 @@ def _as_today(table: pl.DataFrame, cell: Mapping[str, Any], statistic: Statistic
         parts = table.filter(whole.cast(pl.Float64()).ne_missing(table[name]))
         if parts.height:
             raise StateError(
-                f"the state's column {statistic.name!r} counts rows without weights, but its field {name!r} has "
+                f"The state's column {statistic.name!r} counts rows without weights, but its field {name!r} has "
                 f"{parts.height} fractional values (first: {parts[name][0]!r})."
             )
         table = table.with_columns(whole)

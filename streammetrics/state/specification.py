@@ -28,11 +28,7 @@ def kind_of(statistics: Sequence[Statistic]) -> Kind:
 
 
 def complete(statistics: Sequence[Statistic], roles: Roles) -> tuple[Statistic, ...]:
-    """Return the statistics with `RowCounts` first.
-
-    Raises:
-        SpecificationError: If they contradict each other or the columns.
-    """
+    """Return the statistics with `RowCounts` first, if they do not contradict each other or the columns."""
     kept = (RowCounts(), *(s for s in statistics if not isinstance(s, RowCounts)))
     names = [s.name for s in kept]
     for statistic in kept:
@@ -48,11 +44,7 @@ def complete(statistics: Sequence[Statistic], roles: Roles) -> tuple[Statistic, 
 
 
 def require_equal(roles: Roles, other: Roles, statistics: Sequence[Statistic], others: Sequence[Statistic]) -> None:
-    """Raise if two specifications differ.
-
-    Raises:
-        MergeError: If they differ.
-    """
+    """Raise if two specifications differ."""
     for role in fields(Roles):
         if role.compare and getattr(roles, role.name) != getattr(other, role.name):
             raise MergeError(difference(role.name, roles, other))

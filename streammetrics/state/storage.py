@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -15,6 +18,8 @@ from streammetrics.state import checksums
 from streammetrics.state.header import KEY, checked, read_header, specification
 from streammetrics.state.saved import Saved, from_arrow, to_arrow
 from streammetrics.state.tally import no_state
+from streammetrics.system.disk import LOG
+from streammetrics.system.foreign import translated
 from streammetrics.system.lazy import pa, pq
 from streammetrics.system.writing import write_file
 from streammetrics.text import few
@@ -23,15 +28,12 @@ FILES = 1_000  # files that are read before they are merged
 SPARK = b"org.apache.spark.sql.parquet.row.metadata"  # the schema of a data frame as JSON
 ROOM = 1 << 28  # bytes of memory allowed for any file,
 EXPANDING = 100  # or this multiple of its size
+URL = re.compile(r"\w{2,}:/")  # a Path has a single slash
 IPC, PARQUET = b"ARROW1", b"PAR1"  # first bytes of files
 
 
 def write(saved: Saved, path: str | Path) -> None:
-    """Write a state: Arrow IPC if the path ends in ``.arrow``, ``.ipc`` or ``.feather``, else Parquet.
-
-    Raises:
-        StateError: If the file cannot be written. An existing file then stays unchanged.
-    """
+    """Write a state: Arrow IPC if the path ends in ``.arrow``, ``.ipc`` or ``.feather``, else Parquet."""
     ipc = str(path).endswith((".arrow", ".ipc", ".feather"))
     form = partial(_to_ipc, pa.ipc.new_file) if ipc else _to_parquet
     write_file(path, _with_checksum(saved, form), StateError)
@@ -61,11 +63,7 @@ def _to_ipc(new: Callable[..., Any], table: pa.Table, mark: bytes, sink: pa.Nati
 
 
 def from_bytes(content: bytes) -> Saved:
-    """Return the state of bytes from `to_bytes`.
-
-    Raises:
-        StateError: If the bytes are truncated, damaged, or not a state.
-    """
+    """Return the state of bytes from `to_bytes`."""
     content = checked(lambda: bytes(memoryview(content)))
     sealed = checksums.is_sealed(content)
     saved = from_arrow(checked(lambda: pa.ipc.open_stream(content).read_all()))
@@ -78,11 +76,15 @@ def read(sources: Sequence[str | Path]) -> Iterator[Saved]:
     """Read states that `write` or Spark wrote: files, folders, and globs.
 
     States with the same specification are merged, a thousand files at a time.
-
-    Raises:
-        StateError: If a file is missing, truncated, damaged, or not a state.
     """
     paths = [path for source in sources for path in _files(source)]
+    with translated(StateError, f"Cannot read {few(map(str, paths))}"):
+        places = Counter(os.path.realpath(path) for path in paths)
+    for place, times in places.most_common(1):
+        if times > 1:
+            raise StateError(
+                f"{place!r} is given {times} times, so its rows would be counted {times} times. Pass it once."
+            )
     with ThreadPoolExecutor() as pool:
         for start in range(0, len(paths), FILES):
             batch = paths[start : start + FILES]
@@ -107,20 +109,36 @@ def _warn(what: str) -> None:
 
 def _files(source: str | Path) -> list[Path]:
     """The files of a path, a folder, or a glob, except names that begin with an underscore or a dot."""
+    if source == "":
+        raise StateError("Cannot read '': a path must not be empty. Pass '.' for the current folder.")
+    if URL.match(str(source)):
+        raise StateError(f"Cannot read {str(source)!r}: it is a URL. Download the file, and pass its path.")
     try:
         path = Path(source).expanduser()
         if path.is_dir():
-            found = path.rglob("*")
+            if (path / LOG).is_dir():
+                raise StateError(
+                    f"{str(source)!r} is a history, not a saved state. Use MetricStore or streammetrics store report."
+                )
+            found = _inside(path)
         elif path.exists() or not any(c in str(source) for c in "*?["):
             return [path]
         else:
             found = Path(path.anchor).glob(str(path.relative_to(path.anchor)))
-        files = sorted(p for p in found if p.is_file() and not _is_hidden(p, path))
+        files = sorted(p for p in found if (p.is_file() or not p.exists()) and not _is_hidden(p, path))
     except (TypeError, ValueError, OSError, NotImplementedError) as error:
         raise StateError(f"Cannot read {source!r}: {error}.") from error
     if not files:
         raise StateError(f"Cannot read {str(source)!r}: no files found.")
     return files
+
+
+def _inside(folder: Path) -> Iterator[Path]:
+    """All paths in a folder, to any depth. A folder that cannot be read raises, so that no state is missed."""
+    for path in folder.iterdir():
+        yield path
+        if path.is_dir() and not path.is_symlink() and not _is_hidden(path, folder):
+            yield from _inside(path)
 
 
 def _is_hidden(path: Path, given: Path) -> bool:
@@ -169,12 +187,7 @@ def _schema(header: bytes) -> pa.Schema:
 
 
 def restored(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return a table of states with the order, types, and metadata of a schema, which an engine can have changed.
-
-    Raises:
-        KeyError: If a column is missing.
-        pyarrow.ArrowException: If a column has values that do not fit its type.
-    """
+    """Return a table of states with the order, types, and metadata of a schema, which an engine can have changed."""
     columns = [table[name].combine_chunks() for name in schema.names]
     typed = [column.cast(_typed(column.type, kind)) for column, kind in zip(columns, schema.types, strict=True)]
     return pa.table(typed, names=schema.names).replace_schema_metadata(schema.metadata)
@@ -195,7 +208,7 @@ def _typed(found: pa.DataType, declared: pa.DataType) -> pa.DataType:
 def _content(path: Path) -> bytes:
     with path.open("rb") as file:
         if not file.read(6).startswith((IPC, PARQUET)):
-            raise StateError("not a Parquet or Arrow IPC file.")
+            raise StateError("not a Parquet or Arrow IPC file, so not a saved state. To evaluate rows, use evaluate.")
         file.seek(0)
         return file.read()
 

@@ -15,6 +15,8 @@ from streammetrics.rows.frames import concat_groups, group_column
 from streammetrics.rows.roles import LABEL, MODEL
 from streammetrics.state.missing import NOTHING, counted, renumbered, together
 from streammetrics.statistics import GROUP, Statistic
+from streammetrics.statistics.statistic import is_weighted
+from streammetrics.system.foreign import reason
 
 Statistics = tuple[Statistic, ...]
 
@@ -64,24 +66,25 @@ class State:
         return self.groups.drop(GROUP)
 
     @property
+    def weighted(self) -> bool:
+        """Whether counts are sums of weights."""
+        return any(is_weighted(s, self.tables[s.name]) for s in self.statistics)
+
+    @property
     def cells(self) -> int:
         """Number of rows of all tables."""
         return sum(t.height for t in self.tables.values())
 
 
 def combine(states: Sequence[State]) -> State:
-    """Merge states, none of which has duplicate groups.
-
-    Raises:
-        ColumnError: If a group column has different types.
-    """
+    """Merge states, none of which has duplicate groups."""
     first = states[0]
     filled = [s for s in states if s.groups.height]
     if len(filled) == 1:
         groups, parts, missing = filled[0].groups, [filled[0].tables], filled[0].missing
     else:
         keys = concat_groups([s.keys for s in states])
-        groups = numbered(keys.unique(maintain_order=True)) if keys.width else ONE_GROUP
+        groups = keys.unique(maintain_order=True).with_row_index(GROUP) if keys.width else ONE_GROUP
         if groups.height == keys.height:  # no state has a group of another
             ends = accumulate((s.groups.height for s in filled or states), initial=0)
             numbers = [groups[GROUP][start:end] for start, end in pairwise(ends)]
@@ -107,8 +110,8 @@ def roll_up(state: State, columns: Sequence[str]) -> State:
     """Return the state for some of the group columns."""
     keys = state.groups.select(columns)
     if columns and ascending(keys):  # all stay unchanged
-        return _merged(replace(state, groups=numbered(keys)))
-    groups = numbered(keys.unique(maintain_order=True)) if columns else ONE_GROUP
+        return _merged(replace(state, groups=keys.with_row_index(GROUP)))
+    groups = keys.unique(maintain_order=True).with_row_index(GROUP) if columns else ONE_GROUP
     numbers = find_groups(keys, groups) if columns else pl.zeros(state.groups.height, pl.UInt32, eager=True)
     missing = together([renumbered(state.missing, numbers)])
     return _merged(replace(state, groups=groups, tables=_renumber(state, numbers), missing=missing))
@@ -126,15 +129,11 @@ def with_other(state: State, by: Sequence[str], most: int) -> State:
     rest = named.slice(most).with_columns(pl.lit(True).alias(GROUP))
     in_rest = find(state.keys.select(by), rest.select(GROUP, *by)).is_not_null()
     keys = state.keys.with_columns(pl.when(in_rest).then(pl.lit(OTHER)).otherwise(pl.col(c)).alias(c) for c in by)
-    return roll_up(replace(state, groups=numbered(keys)), state.keys.columns)
+    return roll_up(replace(state, groups=keys.with_row_index(GROUP)), state.keys.columns)
 
 
 def with_keys(state: State, made: Mapping[str, pl.Expr]) -> State:
-    """Return the state with additional group columns, computed from existing ones.
-
-    Raises:
-        SpecificationError: If an expression cannot be computed, or does not return plain values.
-    """
+    """Return the state with additional group columns, computed from existing ones."""
     if not made:
         return state
     if state.groups.is_empty() and pl.Null in state.keys.dtypes:  # types are unknown before the first row
@@ -143,53 +142,55 @@ def with_keys(state: State, made: Mapping[str, pl.Expr]) -> State:
         keys = state.keys.with_columns(**made)
         keys = keys.with_columns(group_column(keys[name]) for name in made)
     except (pl.exceptions.PolarsError, ColumnError) as error:
-        raise SpecificationError(f"Cannot roll up groups to {', '.join(made)}: {error}") from error
-    return replace(state, groups=numbered(keys))
+        raise SpecificationError(f"Cannot roll up groups to {', '.join(made)}: {reason(error)}.") from error
+    return replace(state, groups=keys.with_row_index(GROUP))
 
 
 def select(state: State, keys: pl.DataFrame) -> State:
     """Return the state of some groups, in the order of ``keys``."""
-    groups = numbered(keys)
+    groups = keys.with_row_index(GROUP)
     numbers = find_groups(state.keys, groups)
     tables = {n: t.sort(GROUP, maintain_order=True) for n, t in _renumber(state, numbers).items()}
     return replace(state, groups=groups, tables=tables, missing=renumbered(state.missing, numbers))
 
 
-def filtered(state: State, predicates: Sequence[pl.Expr]) -> State:
-    """The state of the groups for which predicates hold.
+def periods(state: State, window: str, names: pl.Series, since: pl.Series, until: pl.Series) -> State:
+    """Return the state of some periods: for each, the windows that start from ``since`` to before ``until``, merged.
 
-    Raises:
-        SpecificationError: If a predicate is invalid for the group columns.
+    The column of the window has the names of the periods, which differ. Times have the type of the window, or are
+    datetimes for dates.
     """
+    rest = [c for c in state.keys.columns if c != window]
+    begins = state.keys[window].cast(since.dtype).to_physical()
+    parts = [select(state, state.keys.clear())]
+    for i, (start, end) in enumerate(zip(since.to_physical(), until.to_physical(), strict=True)):
+        keys = state.keys.filter((begins >= start) & (begins < end))
+        if keys.height:
+            period = roll_up(select(state, keys), rest)
+            groups = period.groups.with_columns(names.new_from_index(i, period.groups.height).alias(window))
+            parts.append(replace(period, groups=groups.select(state.groups.columns)))
+    return combine(parts)
+
+
+def filtered(state: State, predicates: Sequence[pl.Expr]) -> State:
+    """The state of the groups for which predicates hold."""
     try:
         keys = state.keys.filter(*predicates)
     except (pl.exceptions.PolarsError, TypeError) as error:
         known = ", ".join(state.keys.columns) or "none"
-        raise SpecificationError(
-            f"Cannot filter groups by these predicates. Group columns: {known}. {error}"
-        ) from error
+        raise SpecificationError(f"Cannot filter groups: {reason(error)}. Group columns: {known}.") from error
     return select(state, keys)
 
 
 def in_order(state: State, models: Sequence[str] = ()) -> State:
-    """Return the same state with sorted groups, so that equal contents have equal tables.
-
-    Args:
-        state: The state.
-        models: Names of the models in their order. Defaults to the order of the names.
-    """
+    """Return the same state with sorted groups, so that equal contents have equal tables; models in their order."""
     keys = ranked = state.keys
     if models and MODEL in keys.columns:
         ranks = {name: rank for rank, name in enumerate(models)}
         ranked = keys.with_columns(pl.col(MODEL).replace_strict(ranks, return_dtype=pl.UInt32))
     if not keys.width or ascending(ranked):
         return replace(state, tables={n: t.sort(GROUP, maintain_order=True) for n, t in state.tables.items()})
-    return select(state, keys[numbered(ranked).sort(ranked.columns, nulls_last=True)[GROUP]])
-
-
-def numbered(keys: pl.DataFrame) -> pl.DataFrame:
-    """Return group columns with the number of each group."""
-    return keys.with_row_index(GROUP)
+    return select(state, keys[ranked.with_row_index(GROUP).sort(ranked.columns, nulls_last=True)[GROUP]])
 
 
 def find_groups(keys: pl.DataFrame, groups: pl.DataFrame) -> pl.Series:

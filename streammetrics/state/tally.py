@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from streammetrics.counting import Counter, WithSquares
+from streammetrics.counting.counter import Counter
+from streammetrics.counting.squares import WithSquares
 from streammetrics.kernels import Codes
 from streammetrics.rows import batches
 from streammetrics.rows.arrays import Rows, rows_by_model
 from streammetrics.rows.roles import Roles
-from streammetrics.state.tables import ONE_GROUP, State, Statistics, find_groups, numbered
+from streammetrics.state.tables import ONE_GROUP, State, Statistics, find_groups
 from streammetrics.statistics import GROUP, Statistic
 from streammetrics.statistics.paired import pairs_kept
 from streammetrics.system.forks import require_threads
@@ -37,7 +38,7 @@ class Tally:
         counters = tuple(
             tuple(_counter(s, weighted) for _ in range(len(labels) if labels and s.of_label else 1)) for s in statistics
         )
-        tally = cls(statistics, labels, numbered(rows[0].groups.clear()), counters)
+        tally = cls(statistics, labels, rows[0].groups.clear().with_row_index(GROUP), counters)
         tally.add(rows)
         return tally
 
@@ -93,7 +94,7 @@ class Tally:
         codes = numbers.fill_null(0).to_numpy().astype(np.intp)
         if new.any():
             codes[new.to_numpy()] = self.groups.height + np.arange(numbers.null_count())
-            self.groups = numbered(pl.concat([self.keys, keys.filter(new)]))
+            self.groups = pl.concat([self.keys, keys.filter(new)]).with_row_index(GROUP)
         return codes
 
 

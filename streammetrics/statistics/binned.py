@@ -23,12 +23,7 @@ LABELS = Lattice("real")  # on which a label is 0 or 1
 
 @dataclass(frozen=True)
 class Binned(Statistic):
-    """A statistic whose keys are the bins of a lattice (see `streammetrics.kernels.lattice`).
-
-    Bins are intervals of the ordered floating-point numbers, so their width is relative to the value. Every distinct
-    value has its own bin until there are more than ``capacity`` values. The table does not depend on how the rows are
-    split. Unweighted counts merge bit for bit.
-    """
+    """A statistic whose keys are the bins of a lattice (see `streammetrics.kernels.lattice`)."""
 
     capacity: int = CAPACITY
     domain: Domain = "real"
@@ -66,9 +61,10 @@ class Binned(Statistic):
         return fit(table, self.lattice, self.capacity)
 
     def for_reports(self) -> Self:
-        """With at least the capacity of an ungrouped histogram, so that a total is as fine as its coarsest group.
+        """The statistic with at least the capacity of an ungrouped histogram.
 
-        Only for states that are not merged again: the shift would depend on the order of merges.
+        Totals are then as fine as their coarsest group. Only for states that are not merged again: their shift would
+        depend on the order of merges.
         """
         return replace(self, capacity=max(self.capacity, CAPACITY))
 

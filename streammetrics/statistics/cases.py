@@ -20,10 +20,7 @@ def order_cases(table: pl.DataFrame, weighted: bool) -> dict[str, pl.DataFrame]:
     In the best order, positives are above negatives. Bins of one class are the same in every case. A bin with one row
     holds a single value, so its shift becomes 0, but only for unweighted counts. If no coarse bin has both classes, the
     only case is the tied one.
-
-    Args:
-        table: Rows in ascending order of score, with at least the columns ``shift``, ``neg``, and ``pos``.
-        weighted: Whether ``neg`` and ``pos`` are sums of weights.
+    The bins must be in ascending order of score. ``weighted`` is whether ``neg`` and ``pos`` are sums of weights.
 
     >>> table = pl.DataFrame({"shift": [0, 9, 9], "neg": [4, 2, 0], "pos": [1, 3, 1]})
     >>> {case: rows.rows() for case, rows in order_cases(table, weighted=False).items()}
@@ -52,8 +49,7 @@ ALL_OR_NONE = (0.0, 1.0)
 def threshold_cases(table: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """Return the confusion counts at a threshold inside a bin: half of its rows reach it, or all or none of a class.
 
-    Args:
-        table: ``tp``, ``fp``, ``fn``, and ``tn`` of all other rows, and ``cut_neg`` and ``cut_pos`` of the bin.
+    ``cut_neg`` and ``cut_pos`` are the rows of the bin; ``tp``, ``fp``, ``fn``, and ``tn`` are all others.
 
     >>> table = pl.DataFrame({"tp": [5], "fp": [1], "fn": [0], "tn": [9], "cut_neg": [4], "cut_pos": [2]})
     >>> cases = threshold_cases(table)

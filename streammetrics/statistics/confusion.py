@@ -26,15 +26,7 @@ _WITHIN = {"actual": ["group", "actual"], "predicted": ["group", "predicted"], "
 
 
 def label_view(table: pl.DataFrame, order: Sequence[Any] | None = None) -> pl.DataFrame:
-    """Return the one-vs-rest confusion counts of each label.
-
-    Returns:
-        ``group``, ``label``, ``tp``, ``fp``, ``fn``, ``tn``: one row for each label that occurs in the group as true or
-        predicted label, in the order of the labels. Counts keep their type.
-
-    Raises:
-        DataError: If the table has a label that is not in ``order``.
-        SpecificationError: If ``order`` has values of another type than the labels, or duplicates.
+    """Return the one-vs-rest confusion counts of each label of a group, in the order of the labels.
 
     >>> cells = {"actual": ["cat", "cat", "dog"], "predicted": ["cat", "dog", "cow"], "count": [5, 2, 3]}
     >>> label_view(pl.DataFrame({"group": [0, 0, 0], **cells})).rows()
@@ -52,14 +44,9 @@ def overall_view(table: pl.DataFrame, order: Sequence[Any] | None = None) -> pl.
     A group has one row for each label that occurs in it as true or predicted label. With an ``order``, it has a row for
     each of its labels, so that adjacent labels are one step apart.
 
-    Returns:
-        ``group``, and counts in the order of the labels: ``actual``, the rows with the label; ``predicted``, the rows
-        predicted so; ``correct``, the rows with both; ``distance`` and ``square_distance``, the sums over rows of the
-        number of steps from true to predicted label, and of its square. Distances of counts are Int128.
-
-    Raises:
-        DataError: If the table has a label that is not in ``order``.
-        SpecificationError: If ``order`` has values of another type than the labels, or duplicates.
+    Its counts are ``actual``, the rows with the label; ``predicted``, the rows predicted so; ``correct``, the rows with
+    both; ``distance`` and ``square_distance``, the sums over rows of the number of steps from true to predicted label,
+    and of its square. Distances of counts are Int128.
 
     >>> cells = {"actual": ["low", "low", "mid"], "predicted": ["low", "high", "mid"], "count": [5, 2, 3]}
     >>> overall_view(pl.DataFrame({"group": [0, 0, 0], **cells}), order=["low", "mid", "high"]).rows()
@@ -209,7 +196,7 @@ def _placed(table: pl.DataFrame, places: pl.DataFrame, on: Sequence[str] = ()) -
 def _by_label(table: pl.DataFrame) -> pl.DataFrame:
     """True and false positives and negatives of each label, unordered.
 
-    Each is a sum of cells, except ``tn``, a difference to all rows. If no cell remains, ``tn`` is exactly 0, however
+    ``tn`` is computed as a difference, the others as sums of cells. If no cell remains, ``tn`` is exactly 0, even if
     sums of weights are rounded.
     """
     correct = pl.col("actual") == pl.col("predicted")

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
-from streammetrics.counting import Tables
+from streammetrics.counting.tables import Tables
 from streammetrics.errors import Part
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import LABEL, Kind, Roles, plain_labels
@@ -30,8 +30,8 @@ class ConfusionMatrix(Statistic):
     for bit if rows have no weights.
 
     Metrics over all labels use the columns ``correct``, ``actual``, ``predicted``, ``distance``, and
-    ``square_distance`` of each label. Confusion-count metrics use ``tp``, ``fp``, ``fn``, and ``tn`` of each label
-    against the rest.
+    ``square_distance`` of each label. Confusion-count metrics use the one-vs-rest counts ``tp``, ``fp``, ``fn``, and
+    ``tn`` of each label.
 
     Args:
         order: All labels from the lowest to the highest, for weighted kappa. If empty, the labels of the data in sort
@@ -66,7 +66,7 @@ class ConfusionMatrix(Statistic):
     def misfit(self, roles: Roles) -> tuple[Part, ...]:
         """The reason if the order differs from the declared labels."""
         if self.order and set(self.order) != set(roles.labels):
-            return (f"orders the labels {few(self.order)}; those declared are {few(roles.labels) or 'none'}",)
+            return (f"orders the labels {few(self.order)}, but the declared labels are {few(roles.labels) or 'none'}",)
         return super().misfit(roles)
 
     def counter(self, weighted: bool) -> Tables:
@@ -106,7 +106,7 @@ class ConfusionMatrix(Statistic):
         return pl.all_horizontal(pl.col("actual", "predicted").is_in(labels)) if labels else pl.lit(True)
 
     def views(self) -> tuple[View, ...]:
-        """Views of all labels together, and of each label against the rest."""
+        """Views of all labels together, and one-vs-rest of each label."""
         overall = frozenset({"correct", "actual", "predicted", "distance", "square_distance"})
         order = self.order or None
         return (

@@ -8,7 +8,8 @@ from typing import ClassVar, Literal, get_args
 import polars as pl
 
 from streammetrics.arguments import whole
-from streammetrics.counting import Tables, tdigest
+from streammetrics.counting import tdigest
+from streammetrics.counting.tables import Tables
 from streammetrics.errors import SpecificationError
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from polars import Expr
 
 from streammetrics import kernels
-from streammetrics.counting import Tables
+from streammetrics.counting.tables import Tables
 from streammetrics.errors import SpecificationError
-from streammetrics.kernels import Floats
+from streammetrics.kernels import Floats, Runs
 from streammetrics.kernels.errors import (
     FAMILIES,
     HIGHER,
@@ -139,12 +139,9 @@ class ErrorMoments(Statistic):
         return Tables(self)
 
     def observe(self, rows: Rows) -> pl.DataFrame:
-        """The table of a chunk, with one row per group.
-
-        A group without rows has minima of infinity, maxima of -infinity, and zeros.
-        """
+        """The table of a chunk, with one row per group."""
         (actual,), (predicted,) = rows.truth, rows.predicted
-        values = (actual, predicted, rows.codes, len(rows.dropped))
+        values = (actual, predicted, Runs(rows.starts, rows.local), len(rows.dropped))
         sums = kernels.sum_errors(*values, rows.weight, self.families, self.power)
         columns = dict(zip(self.columns, sums.T, strict=True))
         if rows.weight is not None:

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.counting import Bins
+from streammetrics.counting.bins import Bins, Read
 from streammetrics.errors import Argument, SpecificationError
 from streammetrics.kernels.lattice import Lattice
 from streammetrics.rows.arrays import Rows
@@ -18,7 +18,6 @@ from streammetrics.statistics.binned import Binned
 from streammetrics.statistics.view import View, exact, with_weighted
 
 Of = Literal["y_score", "y_pred", "y_true"]
-Values = tuple[NDArray[np.float64], None]
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ class ErrorHistogram(Binned):
 
     def counter(self, weighted: bool) -> Bins:
         """Counts by bin."""
-        return Bins(_errors, self.lattice, self.capacity, 1, weighted)
+        return Bins(READ["error"], self.lattice, self.capacity, 1, weighted)
 
     def views(self) -> tuple[View, ...]:
         """Views of the bins with the errors at their ends."""
@@ -127,21 +126,14 @@ def _view(histogram: Binned, what: str) -> View:
     return View(frozenset({low, high, "count", "weighted"}), (), True, with_edges)
 
 
-def _scores(rows: Rows) -> Values:
-    return rows.score[0], None
-
-
-def _predictions(rows: Rows) -> Values:
-    return rows.predicted[0].astype(np.float64, copy=False), None
-
-
-def _targets(rows: Rows) -> Values:
-    return rows.truth[0].astype(np.float64, copy=False), None
-
-
-def _errors(rows: Rows) -> Values:
+def _errors(rows: Rows) -> tuple[NDArray[np.float64], None]:
     with np.errstate(over="ignore"):
         return rows.predicted[0] - rows.truth[0], None
 
 
-READ = {"error": _errors, "y_score": _scores, "y_pred": _predictions, "y_true": _targets}
+READ: dict[str, Read] = {
+    "error": _errors,
+    "y_score": lambda rows: (rows.score[0], None),
+    "y_pred": lambda rows: (rows.predicted[0].astype(np.float64, copy=False), None),
+    "y_true": lambda rows: (rows.truth[0].astype(np.float64, copy=False), None),
+}

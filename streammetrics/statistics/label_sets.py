@@ -57,10 +57,6 @@ class LabelSets(Summed):
         if not isinstance(self.threshold, int | float) or self.threshold != self.threshold:
             raise SpecificationError(f"threshold= must be a number, got {self.threshold!r}.")
 
-    def cells(self, rows: Rows) -> tuple[int, ...]:
-        """Counts and sums."""
-        return (7,)
-
     def count(self, rows: Rows, out: NDArray[np.float64]) -> None:
         """Sums over the rows of each group: shape (groups, 7)."""
         predicted = rows.predicted or tuple(

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import polars as pl
 
-from streammetrics.counting import Bins, Counter
-from streammetrics.counting.bins import MOST
+from streammetrics.counting.bins import MOST, Bins
+from streammetrics.counting.counter import Counter
 from streammetrics.counting.fitting import fit
 from streammetrics.kernels import Codes
 from streammetrics.kernels.lattice import Domain
@@ -28,7 +28,7 @@ TIES = {"tied": 0.5, "best": 1.0, "worst": 0.0}  # how much a pair of rows in th
 class PairHistograms(Binned):
     """Rows by true class in bins of the score of each class, for one-vs-one metrics.
 
-    One-vs-rest histograms do not tell the other classes apart; these do. The classes share the bins of a score. Keys:
+    Unlike one-vs-rest histograms, these distinguish all classes. The classes share the bins of a score. Keys:
     ``scored`` (number of the label with this score), ``actual`` (number of the true label), ``shift``, ``bin``. Values:
     ``count``. The table does not depend on how the rows are split. Unweighted counts merge bit for bit. Its size grows
     with the square of the number of classes.
@@ -40,7 +40,7 @@ class PairHistograms(Binned):
     Args:
         capacity: Maximum number of bins per score. Atoms can add a few more, one for each power of two of distance.
         domain: ``"probability"`` for scores in [0, 1], as fine near 1 as near 0; ``"real"`` for any other score.
-        atoms: Scores shared by many rows (point masses). Each has a bin of its own.
+        atoms: Scores shared by many rows (point masses). Each has its own bin.
 
     Raises:
         SpecificationError: If the capacity is too small, the domain is unknown, or an atom is outside the domain.

@@ -43,12 +43,6 @@ class Paired(Statistic):
     Its table belongs to the groups of the first model of each pair; its first key is the number of the pair. It is not
     used for metrics of a single model, but for confidence intervals of differences, which depend on how the models
     differ row by row.
-
-    Args:
-        pairs: Names of the models of each pair.
-
-    Raises:
-        SpecificationError: If a pair is not two different names, or is given twice.
     """
 
     pairs: tuple[Pair, ...] = ()
@@ -84,7 +78,7 @@ class Paired(Statistic):
         return super().valid() & (pl.col(PAIR) < len(self.pairs))
 
     def between(self, table: pl.DataFrame, one: str, other: str) -> pl.DataFrame | None:
-        """The rows of a table for two models, in this order; None if they are not one of its pairs."""
+        """The rows of a table for two models, in this order, or None if they are not one of its pairs."""
         for number, pair in enumerate(self.pairs):
             if {*pair} == {one, other}:
                 own = table.filter(pl.col(PAIR) == number).drop(PAIR)

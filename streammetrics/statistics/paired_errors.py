@@ -45,10 +45,6 @@ class PairedErrors(PairedSums):
         f"{loss}_difference_square_sum" for loss in ("error", "absolute", "square", "percentage")
     )
 
-    def cells(self, rows: Rows) -> tuple[int, ...]:
-        """The weight and four sums."""
-        return (1 + len(self.sums),)
-
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
         """Sums over rows: shape (groups, 5)."""
         one, other = rows.predicted
@@ -60,10 +56,5 @@ class PairedErrors(PairedSums):
 
     def valid(self) -> pl.Expr:
         """Whether a row of a table read from a file is valid. NaN and infinity are."""
-        weight, pair = pl.col("weight"), pl.col(PAIR)
-        return (
-            (weight >= 0)
-            & weight.is_finite()
-            & (pair < len(self.pairs))
-            & pl.all_horizontal(pl.col(c) >= 0 for c in self.sums)
-        )
+        weight, sums = pl.col("weight"), pl.all_horizontal(pl.col(c) >= 0 for c in self.sums)
+        return (weight >= 0) & weight.is_finite() & (pl.col(PAIR) < len(self.pairs)) & sums

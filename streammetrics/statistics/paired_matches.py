@@ -39,10 +39,6 @@ class PairedMatches(PairedSums):
     roles: ClassVar[tuple[str, ...]] = ("y_true",)
     counts: ClassVar[tuple[str, ...]] = ("both_right", "one_right", "other_right", "none_right")
 
-    def cells(self, rows: Rows) -> tuple[int, ...]:
-        """The four counts."""
-        return (len(self.counts),)
-
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
         """Rows by whether each model is correct: shape (groups, 4)."""
         one, other = (predicted == rows.truth[0] for predicted in rows.predicted)

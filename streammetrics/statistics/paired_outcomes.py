@@ -59,11 +59,8 @@ class PairedOutcomes(PairedSums, Thresholded):
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
         """Rows by both decisions and label: shape (groups, thresholds, 8)."""
         if self.thresholds:
-            limits = [rows.rounded(self.thresholds, score) for score in range(2)]
-            decided = [
-                [score >= limit[i] for score, limit in zip(rows.score, limits, strict=True)]
-                for i in range(len(self.thresholds))
-            ]
+            limits = np.stack([rows.rounded(self.thresholds, score) for score in range(2)], axis=1)
+            decided = [[score >= limit for score, limit in zip(rows.score, both, strict=True)] for both in limits]
         else:
             decided = [[predicted.view(np.bool_) for predicted in rows.predicted]]
         for i, (one, other) in enumerate(decided):

@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics import kernels
-from streammetrics.counting import Bins
+from streammetrics.counting.bins import Bins
 from streammetrics.counting.fitting import fit
 from streammetrics.counting.paired import PAIR
 from streammetrics.counting.paired import Paired as PairedCounter

@@ -28,7 +28,7 @@ class Losses(Summed):
         return True
 
     def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
-        """A row for each class that has rows."""
+        """The table, with a row for each class that has rows."""
         group, actual = np.nonzero(values[..., 0])
         columns = dict(zip((*self.counts, *self.sums), values[group, actual].T, strict=True))
         return self.table(weighted, group=group, actual=actual, **columns)

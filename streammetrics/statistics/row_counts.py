@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.counting import Sums
+from streammetrics.counting.sums import Sums
 from streammetrics.rows.arrays import Rows
 from streammetrics.statistics.summed import Summed
 
@@ -30,10 +30,6 @@ class RowCounts(Summed):
     def counter(self, weighted: bool) -> Sums:
         """Counts of rows and of dropped rows."""
         return Sums(self, weighted, integers=True)
-
-    def cells(self, rows: Rows) -> tuple[int, ...]:
-        """Rows and dropped rows."""
-        return (2,)
 
     def count(self, rows: Rows, out: NDArray[np.int64]) -> None:
         """Rows and dropped rows: shape (groups, 2)."""

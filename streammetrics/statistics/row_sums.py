@@ -93,12 +93,8 @@ class RowSums(Summed):
                     f"{other.__name__} already has a column {min(shared)!r}. Rename the column of {cls.__name__}."
                 )
 
-    def cells(self, rows: Rows) -> tuple[int, ...]:
-        """A cell for each column."""
-        return (len(self.columns),)
-
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
-        """Rows by column: shape (groups, columns)."""
+        """Sums of each column: shape (groups, columns)."""
         values = np.stack([*self.values(rows).values()], dtype=out.dtype, casting="unsafe")
         kernels.add_runs(out, values if rows.weight is None else values * rows.weight, rows.runs)
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from streammetrics.counting import Bins
+from streammetrics.counting.bins import Bins
+from streammetrics.decimals import percentage
 from streammetrics.kernels.lattice import Domain, Lattice, shortest_decimal
-from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
 from streammetrics.statistics.binned import LABELS, Binned, bins_of_labels
 from streammetrics.statistics.cases import order_cases
@@ -31,7 +29,7 @@ class ScoreHistogram(Binned):
     Args:
         capacity: Maximum number of bins per group. Atoms can add a few more, one for each power of two of distance.
         domain: ``"probability"`` for scores in [0, 1], as fine near 1 as near 0; ``"real"`` for any other score.
-        atoms: Scores shared by many rows (point masses), such as a fallback score. Each has a bin of its own.
+        atoms: Scores shared by many rows (point masses), such as a fallback score. Each has its own bin.
 
     Raises:
         SpecificationError: If the capacity is too small, the domain is unknown, or an atom is outside the domain.
@@ -52,7 +50,7 @@ class ScoreHistogram(Binned):
 
     def counter(self, weighted: bool) -> Bins:
         """Counts by bin."""
-        return Bins(_scores, self.lattice, self.capacity, 2, weighted)
+        return Bins(lambda rows: (rows.score[0], rows.truth[0]), self.lattice, self.capacity, 2, weighted)
 
     def cases(self, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
         """The table with the rows of coarse bins tied, positives first, and negatives first."""
@@ -70,7 +68,11 @@ class ScoreHistogram(Binned):
             .sort("hidden", descending=True, maintain_order=True)
             .unique(GROUP, keep="first", maintain_order=True)
         )
-        words = [self._word(r["share"], r["low"], r["high"]) for r in self.edges(heavy).iter_rows(named=True)]
+        words = [
+            f"{percentage(share)} of rows score {low:.6g} to {high:.6g}; "
+            f"if they share one score, pass atoms=({shortest_decimal(low, high)},)"
+            for share, low, high in self.edges(heavy).select("share", "low", "high").iter_rows()
+        ]
         return heavy.select(GROUP, pl.Series("wide", words, dtype=pl.String))
 
     def distributions(self, table: pl.DataFrame) -> dict[str, tuple[Lattice, pl.DataFrame]]:
@@ -78,12 +80,3 @@ class ScoreHistogram(Binned):
         scores = table.select(GROUP, "shift", "bin", count=pl.col("neg") + pl.col("pos"))
         labels = bins_of_labels(table, pl.sum("neg"), pl.sum("pos"))
         return {"y_score": (self.lattice, scores), "y_true": (LABELS, labels)}
-
-    @staticmethod
-    def _word(share: float, low: float, high: float) -> str:
-        atom = shortest_decimal(low, high)
-        return f"{share:.1%} of rows score {low:.6g} to {high:.6g}; if they share one score, pass atoms=({atom},)"
-
-
-def _scores(rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
-    return rows.score[0], rows.truth[0]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 import polars as pl
 
-from streammetrics.counting import Counter
+from streammetrics.counting.counter import Counter
 from streammetrics.errors import Argument, Part, SpecificationError
 from streammetrics.kernels.lattice import Lattice
 from streammetrics.rows.codes import ascending, summed
@@ -47,8 +47,8 @@ class Statistic(ABC):
     - ``keys``, and ``kept``, the keys that reports show; metrics aggregate over the others;
     - ``support``: an expression for the number of rows with the label, for tables by label;
     - ``counts`` (integers, or sums of weights) and ``sums`` (Float64);
-    - ``held``: the counts that sum to the rows of a group, or their weight, over all cells with the same values of the
-      keys ``again``;
+    - ``held``: the counts whose sum over all cells of a group is its number of rows, or their weight. If rows are
+      counted several times, such as once per threshold, this holds for each value of the keys ``again``;
     - ``limits``: the largest value that a row of weight 1 adds to a count or a nonnegative sum;
     - ``added``: columns that states of earlier versions lack, with the values used instead;
     - ``squared``: the counts and sums that tables of weighted rows also hold with squared weights, in columns whose
@@ -152,9 +152,9 @@ class Statistic(ABC):
         return self
 
     def rows_held(self, table: pl.DataFrame) -> pl.DataFrame:
-        """Columns group, fewest, and most: the number of rows in the cells of a group, for each value of ``again``.
+        """Columns group, fewest, and most: the range of the number of rows of a group over the values of ``again``.
 
-        As floats, since integers of a file could overflow.
+        Numbers are floats, since the sum of integers of a file could overflow.
         """
         if table.is_empty():
             return table.select(GROUP, fewest=pl.lit(0.0), most=pl.lit(0.0))
@@ -183,11 +183,11 @@ class Statistic(ABC):
         return ~pl.all_horizontal(pl.lit(True), *(total.is_finite() for total in totals))
 
     def valid_for(self, labels: Sequence[Any]) -> pl.Expr:
-        """Whether a row is valid in a task with these labels; without labels, in a task that declares none."""
+        """Whether a row is valid in a task with these labels, or without declared labels."""
         return pl.lit(True)
 
     def cases(self, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
-        """Tables that bracket the exact metric; the first one gives the value. One table if nothing is coarse."""
+        """Tables whose metrics bracket the exact one; the first gives the value. One table if no bin is coarse."""
         return exact(table)
 
     def wide(self, table: pl.DataFrame) -> pl.DataFrame:
@@ -208,7 +208,7 @@ class Statistic(ABC):
         return {}
 
     def typed(self, schema: Mapping[str, pl.DataType], found: Mapping[str, pl.DataType]) -> dict[str, pl.DataType]:
-        """The schema, with types that depend on the data taken from the types found."""
+        """The schema, with the types that depend on the data taken from ``found``."""
         return dict(schema)
 
     @property
@@ -226,3 +226,8 @@ class Statistic(ABC):
             | dict.fromkeys(self.sums, pl.Float64())
             | (dict.fromkeys(self.twins.values(), pl.Float64()) if weighted else {})
         )
+
+
+def is_weighted(statistic: Statistic, table: pl.DataFrame) -> bool:
+    """Whether counts of a table are sums of weights."""
+    return any(table.schema[c].is_float() for c in statistic.counts)

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.counting import Sums
 from streammetrics.counting.counter import Counter
+from streammetrics.counting.sums import Sums
 from streammetrics.rows.arrays import Rows
 from streammetrics.statistics.statistic import Statistic
 
@@ -22,9 +22,9 @@ class Summed(Statistic):
         """Counter of the cells: integers if all cells count rows."""
         return Sums(self, weighted, integers=not weighted and not self.sums)
 
-    @abstractmethod
     def cells(self, rows: Rows) -> tuple[int, ...]:
-        """The shape of the cells of a group."""
+        """The shape of the cells of a group. By default, its counts and sums."""
+        return (len(self.counts) + len(self.sums),)
 
     @abstractmethod
     def count(self, rows: Rows, out: NDArray[Any]) -> None:

@@ -21,15 +21,7 @@ from streammetrics.statistics.summed import Summed
 
 @dataclass(frozen=True)
 class Thresholded(Summed):
-    """Common base of statistics with thresholds.
-
-    Args:
-        thresholds: Thresholds on ``y_score``, one or several, stored in ascending order. If empty, ``y_pred`` is
-            counted.
-
-    Raises:
-        SpecificationError: If a threshold is not a number, or is repeated.
-    """
+    """Common base of statistics with thresholds on ``y_score``, in ascending order. If empty, ``y_pred`` is counted."""
 
     thresholds: tuple[float, ...] = (0.5,)
 
@@ -67,7 +59,7 @@ class Thresholded(Summed):
     def at_thresholds(self, weighted: bool, by_rank: NDArray[Any], *names: tuple[str, str]) -> pl.DataFrame:
         """Return the table of rows at or above and below each threshold, from counts by rank."""
         reached = np.flip(np.cumsum(np.flip(by_rank, axis=1), axis=1), axis=1)  # rows of each rank or above
-        above, below = reached[:, 1:], reached[:, :1] - reached[:, 1:]
+        above, below = reached[:, 1:], np.cumsum(by_rank, axis=1)[:, :-1]  # a difference of weights would round
         groups, thresholds = above.shape[:2]
         return self.table(
             weighted,

@@ -49,3 +49,8 @@ class View:
     cases: Callable[[pl.DataFrame], dict[str, pl.DataFrame]]
     support: pl.Expr | None = None
     wide: Callable[[pl.DataFrame], pl.DataFrame] = nothing_wide
+
+
+def first_case(view: View, table: pl.DataFrame) -> pl.DataFrame:
+    """The table that gives the values of metrics."""
+    return next(iter(view.cases(table).values()))

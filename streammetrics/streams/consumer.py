@@ -96,12 +96,12 @@ class Consumer:
         self._stopped = threading.Event()
 
     def run(self) -> None:
-        """Add batches until `stop` is called.
+        """Read batches into the history until `stop` is called.
 
         If this method runs in the main thread, SIGTERM and SIGINT call `stop`.
 
         Raises:
-            ColumnError: If a batch lacks a column or has one of an unusable type.
+            ColumnError: If a column is missing or has an unsupported type.
             DataError: If a batch contains values that are invalid for their role, or another consumer reads the same
                 source.
             MergeError: If the specification differs from that of the history.

@@ -131,21 +131,18 @@ class RedisStream:
             )
         if _offset(newest) > start:
             following = f"the next entry is {found[0][0].decode()}" if found else "the stream is empty"
-            self._tell(
+            message = (
                 f"Entries of the Redis stream {self.key!r} may be lost: {last}, the last entry in the history, is "
                 f"missing, and {following}. {_removed(info)}"
             )
+            if self.lost == "raise":
+                raise SourceError(f"{message} To continue, pass ", Argument("lost", "warn"), ".")
+            warnings.warn(message, stacklevel=2)
         return list(found)
-
-    def _tell(self, message: str) -> None:
-        """Raise an error or warn that entries may be lost."""
-        if self.lost == "raise":
-            raise SourceError(f"{message} To continue, pass ", Argument("lost", "warn"), ".")
-        warnings.warn(message, stacklevel=2)
 
 
 def _removed(info: Mapping[str, Any]) -> str:
-    """The reason why entries of a stream are missing, as far as the server knows."""
+    """The reason why entries of a stream are missing, as reported by the server."""
     if "entries-added" not in info:  # before Redis 7
         return "The stream was trimmed or created again."
     removed = info["entries-added"] - info["length"]

@@ -10,6 +10,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -19,6 +20,7 @@ import polars as pl
 from streammetrics.errors import SpecificationError, StateError
 
 LOG = "_delta_log"
+PARQUET = b"PAR1"  # last bytes of a file
 UNUSABLE = re.compile(r"[\[\]^|\x00-\x1f\x7f]|%[0-9A-Fa-f]{2}" + (r"|\\" if os.sep == "/" else ""))
 COUNTED = {  # fields of a commit for the number of added and removed files, by operation
     "add": ("num_added_files", "numFilesAdded"),
@@ -28,9 +30,6 @@ COUNTED = {  # fields of a commit for the number of added and removed files, by 
 
 def directory(uri: str | Path) -> Path | None:
     """Return the local directory of a URI, or None for an object store.
-
-    Raises:
-        SpecificationError: If the path has a character that Delta Lake cannot open.
 
     >>> directory("file:///srv/my%20history"), directory("s3://bucket/history")
     (PosixPath('/srv/my history'), None)
@@ -50,9 +49,6 @@ def require_whole_commits(folder: Path) -> None:
     """Reject a table with an empty or truncated commit, which would be read as a smaller one.
 
     Only commits since the last checkpoint are checked, since Delta Lake reads only these.
-
-    Raises:
-        StateError: If there is such a commit. The message includes the repair.
     """
     files = {path.name: path for path in (folder / LOG).glob("*.*")}
     checkpoints = [n for n, path in files.items() if re.match(r"\d{20}\.checkpoint\b", n) and path.stat().st_size]
@@ -65,6 +61,16 @@ def require_whole_commits(folder: Path) -> None:
                 else f"It has the table's metadata: restore it, or delete {folder} and append all batches again."
             )
             raise StateError(f"{files[name]} is empty or truncated, for example after a power loss. {advice}")
+
+
+def require_whole_checkpoints(folder: Path) -> None:
+    """Reject a table that Delta Lake cannot open because a checkpoint is empty or truncated."""
+    for path in sorted((folder / LOG).glob("*.checkpoint.parquet")):
+        if not path.read_bytes().endswith(PARQUET):
+            raise StateError(
+                f"{path} is empty or truncated, for example after a power loss. Delete it and the file "
+                "_last_checkpoint beside it. The commits are then read instead."
+            )
 
 
 def _is_whole(commit: bytes) -> bool:
@@ -81,11 +87,7 @@ def _is_whole(commit: bytes) -> bool:
 
 
 def require_whole_files(folder: Path, table: Any) -> None:
-    """Reject a table with a data file of the wrong size, which would terminate the reading threads.
-
-    Raises:
-        StateError: If there is such a file.
-    """
+    """Reject a table with a data file of the wrong size, which would terminate the reading threads."""
     for path, size in pl.DataFrame(table.get_add_actions()).select("path", "size_bytes").iter_rows():
         file = folder / unquote(path)
         if file.exists() and file.stat().st_size != size:
@@ -99,8 +101,7 @@ def settle(folder: Path, versions: Iterable[int]) -> None:
             if path.suffix == ".json":
                 actions = map(json.loads, path.read_bytes().splitlines())
                 for file in [folder / unquote(action["add"]["path"]) for action in actions if "add" in action]:
-                    if file.exists():  # it was deleted since
-                        _sync(file)
+                    _sync(file)
             _sync(path)
     if hasattr(os, "O_DIRECTORY"):  # other systems cannot open directories
         for path in (folder, folder / LOG):
@@ -108,8 +109,10 @@ def settle(folder: Path, versions: Iterable[int]) -> None:
 
 
 def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY if path.is_dir() or os.sep == "/" else os.O_RDWR)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    """Wait until a file is on disk, unless it was deleted, such as the attempt of another writer at the same commit."""
+    with suppress(FileNotFoundError):
+        descriptor = os.open(path, os.O_RDONLY if path.is_dir() or os.sep == "/" else os.O_RDWR)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,4 +1,8 @@
-"""Forked processes: free locks, and detection of missing Polars threads."""
+"""Forked processes: free locks, and detection of missing Polars threads.
+
+The package imports this module at once, since it must know of forks that come before its first use. So it imports
+nothing large.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,6 @@ from functools import cache
 from io import BytesIO
 from typing import TYPE_CHECKING
 from weakref import WeakSet
-
-import polars as pl
-
-from streammetrics.errors import StreamMetricsError
 
 if TYPE_CHECKING:
     from _thread import RLock
@@ -30,12 +30,10 @@ def new_lock() -> RLock:
 
 
 def require_threads() -> None:
-    """Reject a forked process in which Polars would wait forever for missing threads.
-
-    Raises:
-        StreamMetricsError: If Polars was used before the fork.
-    """
+    """Reject a forked process in which Polars would wait forever for missing threads."""
     if _forked and not _polars_answers():
+        from streammetrics.errors import StreamMetricsError
+
         raise StreamMetricsError(
             "This process was forked after Polars had started its threads, which do not survive a fork. "
             "Start processes with multiprocessing.get_context('spawn')."
@@ -48,6 +46,8 @@ def _polars_answers() -> bool:
     answered = threading.Event()
 
     def ask() -> None:
+        import polars as pl
+
         frame, file = pl.DataFrame({"x": [1, 2]}), BytesIO()
         frame.unique()
         frame.write_parquet(file)

@@ -1,15 +1,13 @@
-"""Modules and names that are imported at first use, so that importing the library stays quick."""
+"""Modules that are imported at first use."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from streammetrics.errors import SpecificationError
 
-__all__ = ["Lazy", "ds", "late_names", "of_extra", "pa", "pq"]
+__all__ = ["Lazy", "ds", "of_extra", "pa", "pq"]
 
 
 class Lazy:
@@ -27,33 +25,8 @@ class Lazy:
         return getattr(import_module(self._name), attribute)
 
 
-def late_names(package: str, modules: Mapping[str, tuple[str, ...]]) -> Callable[[str], Any]:
-    """Return a ``__getattr__`` for a package that imports names at first use.
-
-    Args:
-        package: Name of the package.
-        modules: Names by the module of the package that defines them.
-
-    >>> late_names("json", {"decoder": ("JSONDecoder",)})("JSONDecoder")
-    <class 'json.decoder.JSONDecoder'>
-    """
-    places = {name: f"{package}.{module}" for module, names in modules.items() for name in names}
-
-    def find(name: str) -> Any:
-        if name not in places:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        found = getattr(import_module(places[name]), name)
-        setattr(sys.modules[package], name, found)  # the next use finds it there
-        return found
-
-    return find
-
-
 def of_extra(extra: str, module: str, what: str) -> Any:
     """Import a module of an extra.
-
-    Raises:
-        SpecificationError: If the extra is not installed.
 
     >>> of_extra("plot", "no_such_module", "Charts require")
     Traceback (most recent call last):

@@ -15,15 +15,6 @@ def write_file(path: str | Path, content: bytes, error: type[StreamMetricsError]
 
     The content is written to a hidden file in the same folder, which replaces the old one when it is on disk. Special
     files, such as ``/dev/stdout``, are written directly.
-
-    Raises:
-        StreamMetricsError: If the file cannot be written, of the type ``error``.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     write_file(f"{folder}/a.txt", b"hello")
-    ...     os.listdir(folder)
-    ['a.txt']
     """
     try:
         target = Path(os.path.realpath(path))  # a link keeps pointing to the file

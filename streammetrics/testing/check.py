@@ -34,21 +34,13 @@ class Check:
 
 
 def require(law: bool, broken: str) -> None:
-    """Assert a condition, even if Python runs without assertions.
-
-    Raises:
-        AssertionError: If the condition is false.
-    """
+    """Assert a condition, even if Python runs without assertions."""
     if not law:
         raise AssertionError(broken)
 
 
 def with_gaps(checks: Iterable[Check], gaps: Mapping[str, str]) -> list[Check]:
-    """Return the checks with those of known gaps inverted: they pass as long as the check fails.
-
-    Raises:
-        SpecificationError: If a gap is not the name of a check.
-    """
+    """Return the checks with those of known gaps inverted: they pass as long as the check fails."""
     found = list(checks)
     if unknown := [name for name in gaps if name not in {check.name for check in found}]:
         raise SpecificationError(f"Unknown check {unknown[0]!r}. Checks: {few([c.name for c in found])}.")
@@ -67,11 +59,7 @@ def _gap(check: Check, reason: str) -> Check:
 
 
 def run_all(checks: Iterable[Check]) -> None:
-    """Run every check.
-
-    Raises:
-        AssertionError: If checks fail. The message names all of them and describes the first failure.
-    """
+    """Run every check. The error names all that fail, and describes the first failure."""
     failed = list(_failed(checks))
     if failed:
         names = "; ".join(name for name, _ in failed)

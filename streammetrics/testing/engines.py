@@ -136,7 +136,7 @@ def a_source_without_rows_has_no_report(engine: Engine) -> None:
     with TemporaryDirectory() as folder:
         rows(0, 0).write_parquet(Path(folder, "0.parquet"))
         source = engine.source(Path(folder))
-        _require_error(SourceError, "no rows", lambda: engine.module.evaluate(source, EXACT["binary"](BY)))
+        _require_error(SourceError, "No rows in", lambda: engine.module.evaluate(source, EXACT["binary"](BY)))
 
 
 def a_bad_row_is_named(engine: Engine) -> None:

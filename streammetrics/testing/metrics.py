@@ -69,11 +69,7 @@ def of_metric(
 
 
 def statistic_of(metric: Metric) -> Statistic:
-    """Return the first statistic with the columns of a metric.
-
-    Raises:
-        SpecificationError: If no statistic has them with its default options.
-    """
+    """Return the first statistic with the columns of a metric."""
     kept: list[Statistic] = [kind() for kind in STATISTICS.values()]
     for statistic in (*kept, ErrorMoments(tuple(FAMILIES))):
         if any(metric.with_average(None).readable(view.columns) for view in statistic.views()):
@@ -131,7 +127,7 @@ def the_better_end_is_the_better_one(case: Case) -> None:
 
 
 def bounds_hold_whatever_bins_hide(case: Case) -> None:
-    """Bounds of coarse bins contain the value of fine bins; for scores, those of all orders and ties of a few rows."""
+    """Bounds of coarse bins contain the value of fine bins; for scores, the values of all orders of a few rows."""
     if hasattr(case.statistic, "capacity"):
         coarse, fine = (replace(case.statistic, capacity=capacity) for capacity in (COARSE, FINE))  # type: ignore[call-arg]
         for seed in range(SEEDS):

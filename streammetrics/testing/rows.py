@@ -35,11 +35,7 @@ def task_of(statistic: Statistic, **options: Any) -> Accumulator:
 
 
 def rows_of(acc: Accumulator) -> MakeRows:
-    """Return a function of rows for an accumulator: scores of all kinds, weights including 0, groups including null.
-
-    Raises:
-        SpecificationError: If its columns are expressions, or its labels are declared.
-    """
+    """Return a function of rows for an accumulator: scores of all kinds, weights including 0, groups including null."""
     if acc.roles.expressions or acc.roles.positive is not None:
         raise SpecificationError("Pass rows=, a function of a number of rows and a generator.")
     return lambda count, rng: _rows(acc.roles, count, rng)
@@ -120,7 +116,7 @@ def splits(data: pl.DataFrame, rng: np.random.Generator) -> Iterator[list[pl.Dat
 
 
 def merged_as_a_tree(parts: Iterable[Accumulator], rng: np.random.Generator) -> Accumulator:
-    """Merge two random ones until one is left."""
+    """Merge two random accumulators at a time until one is left."""
     left = list(parts)
     while len(left) > 1:
         one, other = (left.pop(rng.integers(len(left))) for _ in range(2))

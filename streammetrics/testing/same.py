@@ -21,9 +21,6 @@ def require_same(found: Accumulator, expected: Accumulator) -> None:
 
     Groups, keys, and integers must be equal bit for bit, float sums within 1e-12. Other floats, such as moments, and
     tables that depend on the order of rows are compared by their metrics. See `require_same_metrics`.
-
-    Raises:
-        AssertionError: If they differ.
     """
     one, other = in_order(found.state), in_order(expected.state)
     assert_frame_equal(one.groups, other.groups)
@@ -46,9 +43,6 @@ def require_same_metrics(found: Accumulator, expected: Accumulator) -> None:
     """Require equal metrics: values, bounds, and notes. If the order of rows matters, only bounds that overlap.
 
     Both bounds then contain the exact metric.
-
-    Raises:
-        AssertionError: If they differ.
     """
     one, other = found.finalize().frame, expected.finalize().frame
     if not any(statistic.depends_on_order for statistic in expected.statistics):

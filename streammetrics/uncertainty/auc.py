@@ -29,17 +29,8 @@ def auc_intervals(table: pl.DataFrame, by: Sequence[str] = (), confidence: float
     If a class has fewer than 30 rows, or the AUC is 0 or 1, the interval also contains the interval of Newcombe's
     method 5 (2006), whose variance depends only on the AUC.
 
-    Args:
-        table: ``neg`` and ``pos``, the unweighted rows of each bin, in ascending order of score, and the columns
-            ``by``.
-        by: Group columns. The rows of a group must be adjacent.
-        confidence: Confidence level.
-
-    Returns:
-        The columns ``by``, ``ci_lower``, and ``ci_upper``. Limits are null if a class has fewer than two rows.
-
-    Raises:
-        SpecificationError: If ``confidence`` is not between 0 and 1.
+    The table has ``neg`` and ``pos``, the unweighted rows of each bin, in ascending order of score. The rows of a group
+    must be adjacent. Limits are null if a class has fewer than two rows.
 
     >>> table = pl.DataFrame({"neg": [33, 6, 6, 11, 2], "pos": [3, 2, 2, 11, 33]})
     >>> auc_intervals(table).select(pl.all().round(4)).row(0)

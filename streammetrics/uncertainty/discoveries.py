@@ -25,9 +25,7 @@ def upper_tail(z: ArrayLike) -> Values:
 def as_normal(t: ArrayLike, degrees: ArrayLike) -> Values:
     """Return the standard normal value with about the same tail probability as a value of Student's t (Wallace 1959).
 
-    Args:
-        t: Values of Student's t.
-        degrees: Degrees of freedom. Below 1, the result is 0.
+    Below 1 degree of freedom, the result is 0.
 
     >>> as_normal([2.093, 2.093], [19, 1e9]).round(3)
     array([1.96 , 2.093])

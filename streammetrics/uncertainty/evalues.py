@@ -28,9 +28,8 @@ def log_e_value(z: ArrayLike, scale: float = SCALE) -> Values:
     It is the likelihood ratio, averaged over true values beyond the limit with half-normal distances. Asymptotically,
     this is an e-value (Robbins 1970).
 
-    Args:
-        z: Distance of the estimate beyond the limit, in standard errors, negative if it is not beyond the limit.
-        scale: Typical distance of true values beyond the limit, in standard errors. Choose it before seeing data.
+    ``z`` is the distance of the estimate beyond the limit, in standard errors, negative if it is not beyond the limit.
+    The scale must be chosen before seeing data.
 
     >>> log_e_value([-2, 0, 2, 4]).round(2).tolist()
     [-1.2, -0.35, 1.26, 4.34]
@@ -53,13 +52,8 @@ def log_e_value_of_share(
     It is the likelihood ratio, averaged over proportions beyond the limit with a beta distribution truncated at the
     limit.
 
-    Args:
-        successes: Number of successes, such as correct rows.
-        rows: Number of rows.
-        limit: Proportion, between 0 and 1.
-        above: Whether "beyond" means above the limit.
-        weight: Weight of the beta distribution, in rows. Choose it before the successes are known. Defaults to the
-            number of rows divided by the square of `SCALE`, as in `log_e_value`.
+    ``weight`` is that of the beta distribution, in rows. It must be chosen before the successes are known, and defaults
+    to the number of rows divided by the square of `SCALE`, as in `log_e_value`.
 
     >>> log_e_value_of_share([80, 78, 60], 100, 0.8, above=False).round(2).tolist()
     [-0.34, -0.04, 5.88]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -12,10 +11,8 @@ from polars import Expr
 
 from streammetrics.kernels import ranges
 from streammetrics.uncertainty.distributions import t_quantiles, upper_level
-from streammetrics.uncertainty.limits import limits, tidy
-
-if TYPE_CHECKING:
-    from streammetrics.metrics.metric import Metric
+from streammetrics.uncertainty.limits import Range, limits, tidy
+from streammetrics.uncertainty.quantity import Quantity
 
 Values = NDArray[np.float64]
 Integers = NDArray[np.intp]
@@ -29,6 +26,7 @@ LEAST_STEP = 0.01  # minimum change of a cell, in rows
 STEP_OF_SUMS = 2**-20  # relative change of a sum, small because influences nearly cancel for correlations near 1
 ROWS = 1 << 21  # maximum number of table rows computed at once, to limit memory use
 ROUNDING = 1e-9
+CANCELED = 1e-12  # of terms of both signs, whose sum comes from rounding
 POSITIVES = {"pos", "tp", "fn"}  # counts of positives; all other counts are negatives
 DRAWS = 50  # number of resampled tables to estimate the bias
 MOST_BIAS = 0.75  # maximum bias, in standard errors
@@ -46,7 +44,7 @@ def counted(*counts: str) -> dict[tuple[str, str], str]:
 
 def influence_intervals(
     table: pl.DataFrame,
-    metrics: Sequence[Metric],
+    metrics: Sequence[Quantity],
     products: Products,
     read: Read,
     confidence: float = 0.95,
@@ -54,6 +52,7 @@ def influence_intervals(
     cells: pl.DataFrame | None = None,
     added: float = 0.0,
     fewest: int | Sequence[int] = 2,
+    shares: float | Sequence[float] = 1.0,
     maxima: Collection[str] = (),
 ) -> pl.DataFrame:
     """Return intervals of metrics from the influence of one more row in each cell.
@@ -81,14 +80,12 @@ def influence_intervals(
         added: Rows added to each cell first, so that an empty cell does not count as impossible.
         fewest: Minimum number of rows of each class, for each metric or for all metrics. If columns contain sums, the
             minimum count in each row of the table.
+        shares: Share of the negatives on which each metric depends. Others do not count for the minimum.
         maxima: Names of the metrics that are maxima over thresholds.
 
     Returns:
         ``group``, ``metric``, ``ci_lower``, and ``ci_upper``, by group and then in the order of the metrics. Limits are
         null if a metric is undefined, if a class has too few rows, and as described in `limits`.
-
-    Raises:
-        SpecificationError: If ``confidence`` is not between 0 and 1.
 
     >>> from streammetrics.metrics import average_precision
     >>> table = pl.DataFrame({"group": [0] * 4, "neg": [40, 30, 20, 10], "pos": [5, 10, 15, 20]})
@@ -109,23 +106,34 @@ def influence_intervals(
     values = matrix_of(read(table.with_columns(filled)), names) if added else seen.copy()
     cells = (table if cells is None else cells).with_columns(filled)
     slopes = slopes_of(cells, columns, _counts(columns, products), names, read)
-    errors, degrees, rows = spread_of(cells, slopes, columns, products)
+    errors, degrees, rows = spread_of(cells, slopes, columns, products, shares)
     if biased := [name for name in names if name in maxima]:
         own = [names.index(name) for name in biased]
         bias = bias_of(cells, columns, biased, read)
         values[:, own] -= bias
-        clear = (np.abs(bias) <= MOST_BIAS * errors[:, own]) & (values[:, own] > CLEAR * errors[:, own])
-        errors[:, own] = np.where(clear, errors[:, own], np.nan)
-    errors = np.where(rows[:, np.newaxis] < np.asarray(fewest), np.nan, errors)
+        errors[:, own] = np.where(is_clear(values[:, own], bias, errors[:, own]), errors[:, own], np.nan)
+    errors = np.where(rows < np.asarray(fewest), np.nan, errors)
     errors[np.isnan(seen)] = np.nan
-    steps = errors * t_quantiles(level, degrees)
-    found = np.empty((2, *values.shape))
-    for i, metric in enumerate(metrics):
-        frame = pl.DataFrame({"value": values[:, i], "step": steps[:, i]})
-        found[..., i] = frame.select(limits(pl.col("value"), pl.col("step"), 1.0, metric.range)).to_numpy().T
-    lower, upper = found
+    lower, upper = limits_within(values, errors * t_quantiles(level, degrees), [m.range for m in metrics])
     lower, upper = np.where(seen < lower, seen, lower), np.where(seen > upper, seen, upper)
     return tidy(groups, [GROUP], names, lower, upper)
+
+
+def limits_within(values: Values, steps: Values, ranges: Sequence[Range]) -> tuple[Values, Values]:
+    """Return values moved down and up by steps, within ranges (see `limits`), NaN if there are no limits.
+
+    Values and steps have the shape (rows, metrics), and each metric has a range.
+    """
+    found = np.empty((2, *values.shape))
+    for i, range in enumerate(ranges):
+        frame = pl.DataFrame({"value": values[:, i], "step": steps[:, i]})
+        found[..., i] = frame.select(limits(pl.col("value"), pl.col("step"), 1.0, range)).to_numpy().T
+    return found[0], found[1]
+
+
+def is_clear(maximum: Values, bias: Values, errors: Values) -> NDArray[np.bool_]:
+    """Return whether a maximum without its bias is no noise, and the bias is small relative to the standard error."""
+    return (np.abs(bias) <= MOST_BIAS * errors) & (maximum > CLEAR * errors)
 
 
 def sliced(table: pl.DataFrame, counts: Sequence[str], others: Sequence[str] = ()) -> pl.DataFrame:
@@ -133,10 +141,7 @@ def sliced(table: pl.DataFrame, counts: Sequence[str], others: Sequence[str] = (
 
     The highest negatives and the lowest positives have ever smaller slices, in which almost separate classes overlap.
 
-    Args:
-        table: The column ``group``, counts, and the edges of bins.
-        counts: Counts that define the slices.
-        others: Additional columns to sum.
+    The table has the column ``group``, counts, ``others`` to sum, and the edges of bins.
 
     >>> table = pl.DataFrame({"group": 0, "count": [1] * 1_000})
     >>> sliced(table, ["count"])["count"].to_list()[:3]
@@ -214,9 +219,15 @@ def _read_slopes(
 
 
 def spread_of(
-    table: pl.DataFrame, slopes: Values, columns: Sequence[str], products: Products
+    table: pl.DataFrame,
+    slopes: Values,
+    columns: Sequence[str],
+    products: Products,
+    shares: float | Sequence[float] = 1.0,
 ) -> tuple[Values, Values, Values]:
-    """Return standard errors and degrees of freedom, of shape (groups, metrics), and the rows of the smaller class.
+    """Return standard errors, degrees of freedom, and the rows of the smaller class, of shape (groups, metrics).
+
+    Of the negatives, only ``shares`` of them count for the smaller class, one for each metric.
 
     A row of weight w has w times the influence of its cell. Means over rows are weighted, with the effective number of
     rows: the squared sum of weights divided by the sum of squared weights (Kish 1965).
@@ -234,7 +245,7 @@ def spread_of(
     def column(name: str) -> Values:
         return table[name].to_numpy()[:, np.newaxis]
 
-    total, total_of_squares, square = (np.zeros((len(classes), len(starts), slopes.shape[2])) for _ in range(3))
+    total, total_of_squares, square, terms = np.zeros((4, len(classes), len(starts), slopes.shape[2]))
     weight, weight_of_squares = np.zeros((2, len(classes), len(starts), 1))
     for i, own in enumerate(classes):
         for c in own:
@@ -246,12 +257,14 @@ def spread_of(
                 weight_of_squares[i] += added_up(column(squares[c]))
         for (a, b), c in products.items():
             if a in own and b in own:
-                both = slopes[:, columns.index(a)] * slopes[:, columns.index(b)] * column(c)
-                square[i] += added_up(both) * (1 if a == b else 2)
+                both = slopes[:, columns.index(a)] * slopes[:, columns.index(b)] * column(c) * (1 if a == b else 2)
+                square[i] += added_up(both)
+                terms[i] += added_up(np.abs(both))
     with np.errstate(all="ignore"):
         size, mean = weight**2 / weight_of_squares, total / weight
         within = square - 2 * mean * total_of_squares + mean**2 * weight_of_squares
-        within = np.where(within > ROUNDING * square, within, 0) * size / (size - 1)
+        varies = within > np.maximum(ROUNDING * square, CANCELED * terms)
+        within = np.where(varies, within, 0) * size / (size - 1)
         whole = total.sum(axis=0) / weight.sum(axis=0)
         between = (weight_of_squares * (mean - whole) ** 2).sum(axis=0, keepdims=True)
         parts = np.concatenate([within, between])
@@ -259,8 +272,14 @@ def spread_of(
         variance = parts.sum(axis=0)
         degrees = variance**2 / (parts**2 / freedom).sum(axis=0)
     errors = np.sqrt(np.where(variance > 0, variance, np.nan))
-    smallest = size.min(axis=0) if counts is columns else np.minimum.reduceat(column(columns[0]), starts)
-    return errors, degrees, smallest[:, 0]
+    if counts is not columns:
+        rows = column(columns[0])
+        with np.errstate(all="ignore"):
+            smallest = np.minimum.reduceat(rows / (column(squares[columns[0]]) / rows), starts)
+    else:
+        of_negatives = np.array([not POSITIVES & {*own} for own in classes])[:, np.newaxis, np.newaxis]
+        smallest = np.where(of_negatives, size * np.asarray(shares), size).min(axis=0)
+    return errors, degrees, smallest * (1 + ROUNDING)
 
 
 def bias_of(table: pl.DataFrame, counts: Sequence[str], names: Sequence[str], read: Read) -> Values:

@@ -23,20 +23,8 @@ def jackknife_interval(left_out: Expr, value: Expr, confidence: float = 0.95, ra
     Folds must consist of whole units, so that they are independent (see `streammetrics.rows.folds`). To compare two
     models on the same rows, pass the differences of their metrics, so that common variation cancels.
 
-    The jackknife is not valid for quantiles.
-
-    Args:
-        left_out: The metric without each fold, one row per fold.
-        value: The metric over all folds, one number.
-        confidence: Confidence level.
-        range: Smallest and largest possible value of the metric, which also limit the interval (see `limits`).
-
-    Returns:
-        ``ci_lower`` and ``ci_upper``. They are null for fewer than five folds, and if the metric is undefined without
-        one of the folds.
-
-    Raises:
-        SpecificationError: If ``confidence`` is not between 0 and 1.
+    The jackknife is not valid for quantiles. Limits are within the range of the metric, and null for fewer than five
+    folds, and if the metric is undefined without one of the folds. ``left_out`` has a row per fold.
 
     >>> table = pl.DataFrame({"a": [0.80, 0.82, 0.81, 0.83, 0.82], "b": [0.70, 0.73, 0.71, 0.74, 0.73]})
     >>> auc = jackknife_interval(pl.col("a"), pl.lit(0.815), range=(0, 1))

@@ -21,6 +21,7 @@ Range: TypeAlias = tuple[float, float]
 
 EVERYWHERE: Range = (-inf, inf)
 FARTHEST = 5.0
+ROUNDING = 1e-12  # of a standard error, as a share of the distance to the nearer of two ends
 
 
 def limits(value: Expr, error: Expr, quantile: float | Expr, range: Range = EVERYWHERE) -> Interval:
@@ -38,7 +39,7 @@ def limits(value: Expr, error: Expr, quantile: float | Expr, range: Range = EVER
 
     Returns:
         ``ci_lower`` and ``ci_upper``. They are null if the value is at an end of its range or not finite, and if the
-        error is 0, because the true variation is then unknown.
+        error is 0 or comes from rounding, because the true variation is then unknown.
 
     >>> table = pl.DataFrame({"value": [0.9, 1.0], "error": [0.05, 0.05]})
     >>> table.select(x.round(4) for x in limits(pl.col("value"), pl.col("error"), 1.96)).rows()
@@ -58,17 +59,10 @@ def named(lower: Expr, upper: Expr) -> Interval:
 
 
 def tidy(table: pl.DataFrame, by: Sequence[str], metrics: Sequence[str], lower: Values, upper: Values) -> pl.DataFrame:
-    """Return limits of several metrics in long format.
+    """Return limits of shape (rows, metrics), NaN if there are none, in long format.
 
-    Args:
-        table: One row per row of ``lower`` and ``upper``, with the columns ``by``.
-        by: Columns to include.
-        metrics: Names, one per column of ``lower`` and ``upper``.
-        lower: Lower limits, NaN if there are none: shape (rows, metrics).
-        upper: Upper limits.
-
-    Returns:
-        The columns ``by``, ``metric``, ``ci_lower``, and ``ci_upper``, by row and then by metric.
+    The columns are ``by``, from the rows of a table, ``metric``, ``ci_lower``, and ``ci_upper``, by row and then by
+    metric.
     """
     rows = table[np.repeat(np.arange(table.height), len(metrics))]
     return rows.select(
@@ -80,10 +74,13 @@ def tidy(table: pl.DataFrame, by: Sequence[str], metrics: Sequence[str], lower: 
 
 
 def _limit(value: Expr, error: Expr, quantile: Expr, side: int, range: Range) -> Expr:
-    sound = (error > 0) & error.is_finite() & value.is_between(*range, closed="none")
-    if (range[0] == -inf) != (range[1] == inf):  # steps of many times the distance to the end are meaningless
-        distance = value - range[0] if range[1] == inf else range[1] - value
-        sound &= quantile * error <= FARTHEST * distance
+    low, high = range
+    sound = (error > 0) & error.is_finite() & value.is_between(low, high, closed="none")
+    ends = [distance for distance, end in ((value - low, low), (high - value, high)) if abs(end) != inf]
+    if len(ends) == 1:  # steps of many times the distance to the end are meaningless
+        sound &= quantile * error <= FARTHEST * ends[0]
+    elif ends:
+        sound &= error > ROUNDING * pl.min_horizontal(ends)
     return pl.when(sound).then(moved(value, side * quantile * error, *range))
 
 

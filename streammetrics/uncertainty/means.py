@@ -23,19 +23,8 @@ def mean_interval(
     The scale matters because losses and their sums are skewed. For the mean loss of 2,000 rows with four positives, the
     interval on the log scale contains the true value in 94% of samples, and the untransformed interval in 89%.
 
-    Args:
-        total: Sum of the losses of all rows.
-        square_total: Sum of the squared losses.
-        weight: Number of rows.
-        confidence: Confidence level.
-        range: Smallest and largest possible loss.
-
-    Returns:
-        ``ci_lower`` and ``ci_upper``. They are null for fewer than two rows, and if all losses are equal up to rounding
-        errors of the sums.
-
-    Raises:
-        SpecificationError: If ``confidence`` is not between 0 and 1.
+    ``weight`` is the number of rows. Limits are null for fewer than two rows, and if all losses are equal up to
+    rounding errors of the sums.
 
     >>> losses = pl.DataFrame({"loss": [1.0, 2.0, 3.0]})
     >>> mean = mean_interval(pl.col("loss").sum(), (pl.col("loss") ** 2).sum(), pl.len())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import polars as pl
 from polars import Expr
@@ -15,19 +15,25 @@ from streammetrics.uncertainty.influence import counted
 from streammetrics.uncertainty.limits import Interval, limits
 from streammetrics.uncertainty.means import ROUNDING, mean_interval
 from streammetrics.uncertainty.moments import PRODUCTS, with_products
-from streammetrics.uncertainty.proportions import mean_of_proportions_interval, sum_interval, wilson_interval
+from streammetrics.uncertainty.proportions import (
+    in_effective_rows,
+    mean_of_proportions_interval,
+    sum_interval,
+    wilson_interval,
+)
 from streammetrics.uncertainty.quantiles import quantile_interval
+from streammetrics.uncertainty.quantity import Quantity
 from streammetrics.uncertainty.spread import iqr_interval, mad_interval
 
-if TYPE_CHECKING:
-    from streammetrics.metrics.metric import Metric
+Closed: TypeAlias = Callable[[Quantity, float], Interval]
 
-Closed: TypeAlias = Callable[["Metric", float], Interval]
-
+ROWS = ("rows",)
 COUNT, SQUARES = pl.col("count"), pl.col("count_w2")
 FEWEST = 20  # minimum number of rows per class
 FEWEST_OF_STEPS = 100
+FEWEST_AT_LEVEL = 50
 FEWEST_OF_LOSSES = 50
+FEWEST_OF_LABELS = 25  # of all labels together, if rows have weights, which double it
 
 
 @dataclass(frozen=True)
@@ -77,7 +83,10 @@ class Method:
         influence: How to compute the influence of a row. Defaults to the influence for the columns of the metric.
         fewest: Minimum number of rows of each class. Defaults to the minimum of the influence.
         maximum: Whether the metric is a maximum over thresholds, whose bias is subtracted.
+        share: Option with the share of the negatives on which the metric depends. Others do not count for the minimum.
         of_auc: Whether the metric is a linear function of the ROC AUC.
+        counted: Metrics whose sum is the number of rows that the metric is a proportion of, if it is one. Not for
+            proportions of confusion counts, whose formulas tell it.
         without: Reason why the metric never has an interval.
         without_units: Reason why the metric has an interval only if rows belong to units.
         without_folds: Reason why the jackknife over units is not valid.
@@ -88,21 +97,33 @@ class Method:
     influence: Influence | None = None
     fewest: int | None = None
     maximum: bool = False
+    share: str = ""
     of_auc: bool = False
+    counted: tuple[str, ...] = ()
     without: str = ""
     without_units: str = ""
     without_folds: str = ""
 
 
-def share(count: Expr, total: Expr) -> Method:
+def share(count: Expr, total: Expr, counted: tuple[str, ...] = ()) -> Method:
     """A proportion of rows."""
-    return Method(lambda _, confidence: wilson_interval(count, total, confidence))
+    return Method(lambda _, confidence: wilson_interval(count, total, confidence), counted=counted)
 
 
-def share_of_rows(count: Expr = COUNT) -> Method:
-    """A proportion of all rows."""
+def share_of_labels(*, correct: bool) -> Method:
+    """The proportion of rows predicted correctly, or incorrectly, from a table with a row for each label."""
+    (hits, hits_w2), (rows, rows_w2) = ([pl.sum(f"{c}{end}") for end in ("", "_w2")] for c in ("correct", "actual"))
+    count, count_w2 = (hits, hits_w2) if correct else (rows - hits, rows_w2 - hits_w2)
+    effective = in_effective_rows(count, rows, count_w2, rows_w2)
+    return replace(share(count, rows, ROWS), weighted=lambda _, confidence: wilson_interval(*effective, confidence))
+
+
+def share_of_rows(count: Expr = COUNT, counted: tuple[str, ...] = ()) -> Method:
+    """A proportion of all rows, which bins can hide."""
     rows = count.sum()
-    return Method(lambda metric, confidence: wilson_interval(metric.expression() * rows, rows, confidence))
+    return Method(
+        lambda metric, confidence: wilson_interval(metric.expression() * rows, rows, confidence), counted=counted
+    )
 
 
 def sum_of_shares(factor: float, shift: float, *shares: tuple[str, str]) -> Method:
@@ -111,15 +132,20 @@ def sum_of_shares(factor: float, shift: float, *shares: tuple[str, str]) -> Meth
     return Method(lambda _, confidence: sum_interval(parts, factor, shift, confidence))
 
 
-def mean_of_proportions(count: Expr, total: Expr) -> Method:
+def mean_of_proportions(count: str, total: str) -> Method:
     """The mean of proportions of different rows, one in each row of the table."""
-    return Method(lambda _, confidence: mean_of_proportions_interval(count, total, confidence))
+    (hits, hits_w2), (rows, rows_w2) = ([pl.col(f"{c}{end}") for end in ("", "_w2")] for c in (count, total))
+    effective = in_effective_rows(hits, rows, hits_w2, rows_w2)
+    return Method(
+        lambda _, confidence: mean_of_proportions_interval(hits, rows, confidence),
+        lambda _, confidence: mean_of_proportions_interval(*effective, confidence),
+    )
 
 
 def quantile(low: Expr, high: Expr, q: float | None = None, count: Expr = COUNT) -> Method:
     """A quantile of binned values. ``q`` defaults to the option of the metric."""
 
-    def closed(metric: Metric, confidence: float, squares: Expr | None = None) -> Interval:
+    def closed(metric: Quantity, confidence: float, squares: Expr | None = None) -> Interval:
         level = float(metric.options["q"] or 0) if q is None else q
         return quantile_interval(low, high, count, level, confidence, squares)
 
@@ -129,7 +155,7 @@ def quantile(low: Expr, high: Expr, q: float | None = None, count: Expr = COUNT)
 def mad(low: Expr, high: Expr, normal_scale: float) -> Method:
     """The median absolute deviation of binned values, with the option ``scaled``."""
 
-    def closed(metric: Metric, confidence: float, squares: Expr | None = None) -> Interval:
+    def closed(metric: Quantity, confidence: float, squares: Expr | None = None) -> Interval:
         scale = normal_scale if metric.options["scaled"] else 1.0
         lower, upper = mad_interval(metric.expression() / scale, low, high, COUNT, confidence, squares)
         return lower * scale, upper * scale
@@ -140,7 +166,7 @@ def mad(low: Expr, high: Expr, normal_scale: float) -> Method:
 def iqr(low: Expr, high: Expr) -> Method:
     """The interquartile range of binned values."""
 
-    def closed(metric: Metric, confidence: float, squares: Expr | None = None) -> Interval:
+    def closed(metric: Quantity, confidence: float, squares: Expr | None = None) -> Interval:
         return iqr_interval(metric.expression(), low, high, COUNT, confidence, squares)
 
     return _of_quantiles(closed)
@@ -150,10 +176,10 @@ def _of_quantiles(closed: Callable[..., Interval]) -> Method:
     return Method(closed, partial(closed, squares=SQUARES), without_folds="the jackknife is not valid for quantiles")
 
 
-def mean_of_bins(value: Callable[[Metric], Expr]) -> Method:
+def mean_of_bins(value: Callable[[Quantity], Expr]) -> Method:
     """The mean of a value that is the same for all rows of a bin."""
 
-    def closed(metric: Metric, confidence: float) -> Interval:
+    def closed(metric: Quantity, confidence: float) -> Interval:
         each = value(metric)
         return mean_interval((each * COUNT).sum(), (each**2 * COUNT).sum(), COUNT.sum(), confidence, range=metric.range)
 
@@ -163,7 +189,7 @@ def mean_of_bins(value: Callable[[Metric], Expr]) -> Method:
 def mean(side: str) -> Method:
     """The mean of the true values or predictions, from stored moments. ``side`` is ``actual`` or ``predicted``."""
 
-    def closed(metric: Metric, confidence: float, end: str = "") -> Interval:
+    def closed(metric: Quantity, confidence: float, end: str = "") -> Interval:
         weight, middle = pl.col("weight"), pl.col(f"{side}_mean")
         spread = pl.col(f"{side}_m2{end}")
         if end:  # moments with squared weights are about another mean
@@ -177,7 +203,7 @@ def mean(side: str) -> Method:
 def mean_of_shares(total: str, squares: str, parts: str, rows: str) -> Method:
     """The mean over rows of a share of parts, from a sum and a sum of squares. All rows must have as many parts."""
 
-    def closed(metric: Metric, confidence: float, end: str = "") -> Interval:
+    def closed(metric: Quantity, confidence: float, end: str = "") -> Interval:
         weight, each = pl.col(rows), pl.col(parts) / pl.col(rows)
         middle = pl.col(total) / pl.col(parts)
         square = pl.col(squares + end) / each**2
@@ -191,7 +217,7 @@ def mean_of_shares(total: str, squares: str, parts: str, rows: str) -> Method:
 def share_of_sets(count: str, rows: str) -> Method:
     """A proportion of rows, from a table of sums over rows."""
     weighted = mean_of_shares(count, count, rows, rows).weighted
-    return replace(share(pl.col(count), pl.col(rows)), weighted=weighted)
+    return replace(share(pl.col(count), pl.col(rows), ROWS), weighted=weighted)
 
 
 def sums(*products: tuple[str, str, str], **squares: str) -> Method:
@@ -224,14 +250,17 @@ def of_units(reason: str) -> Method:
 
 INFLUENCE = Method()
 AUC = Method(of_auc=True, fewest=FEWEST)
+AREA = Method(share="max_fpr")
 STEPS = Method(fewest=FEWEST_OF_STEPS)
+LEVEL = Method(fewest=FEWEST_AT_LEVEL, share="fpr")
 MAXIMUM = Method(fewest=FEWEST_OF_STEPS, maximum=True)
+AT_MAXIMUM = "at its maximum if classes are equally large"
 SEPARATE = of_units("labels are counted separately")
 NO_SQUARES = of_units("the state does not hold the squares of its terms")
 MOMENTS = Method(influence=Influence(tuple(PRODUCTS.items()), prepared=with_products))
 
 OF_OUTCOMES = Influence(tuple(counted("tp", "fp", "fn", "tn").items()), added=0.5)
-OF_MATRIX = Influence(tuple(counted("count").items()))
+OF_MATRIX = Influence(tuple(counted("count").items()), fewest=FEWEST_OF_LABELS)
 
 
 def _of_losses(weight: str, name: str) -> Influence:

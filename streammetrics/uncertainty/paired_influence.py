@@ -1,13 +1,13 @@
 """Confidence intervals of differences between two models on the same rows, from differences of influences.
 
-The effect of rows that are difficult for both models cancels.
+The effect of rows that are difficult for both models cancels. Functions take the names of metrics, and a function
+``read`` that returns a frame with a column for each, and a row for each row or group of a table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -15,21 +15,18 @@ from numpy.typing import NDArray
 
 from streammetrics.uncertainty.distributions import t_quantiles, upper_level
 from streammetrics.uncertainty.influence import (
-    CLEAR,
-    MOST_BIAS,
     Products,
     Read,
     bias_of,
     counted,
+    is_clear,
+    limits_within,
     matrix_of,
     sliced,
     slopes_of,
     spread_of,
 )
-from streammetrics.uncertainty.limits import limits
-
-if TYPE_CHECKING:
-    from streammetrics.metrics.metric import Metric
+from streammetrics.uncertainty.quantity import Quantity
 
 Values = NDArray[np.float64]
 Integers = NDArray[np.intp]
@@ -49,24 +46,16 @@ class Difference:
     errors: Values
     degrees: Values
 
-    def limits(self, metrics: Sequence[Metric], confidence: float) -> tuple[Values, Values]:
+    def limits(self, metrics: Sequence[Quantity], confidence: float) -> tuple[Values, Values]:
         """Return lower and upper limits of b - a, within its range, or NaN for metrics without an interval."""
         steps = self.errors * t_quantiles(upper_level(confidence), self.degrees)
-        found = np.empty((2, *self.values.shape))
-        for i, metric in enumerate(metrics):
-            (low, high), ends = metric.range, {"value": self.values[:, i], "step": steps[:, i]}
-            side = limits(pl.col("value"), pl.col("step"), 1.0, (low - high, high - low))
-            found[..., i] = pl.DataFrame(ends).select(x.cast(pl.Float64).fill_null(np.nan) for x in side).to_numpy().T
-        return found[0], found[1]
+        return limits_within(self.values, steps, [(low - high, high - low) for low, high in (m.range for m in metrics)])
 
 
 def of_outcomes(counts: Values, names: Sequence[str], read: Read) -> Difference:
     """Return differences of confusion-count metrics.
 
-    Args:
-        counts: Rows by decision of a, decision of b, and label: shape (groups, 2, 2, 2).
-        names: Names of the metrics.
-        read: Function that returns a frame with a column for each metric, one row per row of a frame of outcomes.
+    ``counts`` are rows by decision of a, decision of b, and label: shape (groups, 2, 2, 2).
     """
     counts = counts + ADDED
     tables = [_table(counts.sum(axis=axis).reshape(-1, 4), OUTCOMES) for axis in (2, 1)]
@@ -81,10 +70,8 @@ def of_outcomes(counts: Values, names: Sequence[str], read: Read) -> Difference:
 def of_areas(cells: pl.DataFrame, differences: Values, factors: Sequence[float]) -> Difference:
     """Return differences of linear functions of the ROC AUC, from placements (DeLong, DeLong & Clarke-Pearson 1988).
 
-    Args:
-        cells: ``group``, ``one`` and ``other`` (the order of cells along the scores of a and b), ``neg``, and ``pos``.
-        differences: Differences of the metrics: shape (groups, metrics).
-        factors: Slope of each metric as a function of the AUC.
+    ``cells`` has the columns ``group``, ``one`` and ``other`` (the order of cells along the scores of a and b),
+    ``neg``, and ``pos``. ``factors`` are the slopes of the metrics as functions of the AUC.
     """
     sides = [Side.of(cells, name) for name in ("one", "other")]
     of_a, of_b = (_placements(side.table)[side.row] for side in sides)
@@ -99,32 +86,27 @@ def of_scores(
     names: Sequence[str],
     read: Read,
     fewest: Sequence[int],
+    shares: Sequence[float],
     maxima: Collection[str] = (),
 ) -> Difference:
     """Return differences of other ranking metrics.
 
     Maxima over thresholds are biased upward. The difference has no interval if the bias of either model is large, or if
-    either maximum could be noise.
-
-    Args:
-        cells: As in `of_areas`.
-        differences: Differences of the metrics: shape (groups, metrics).
-        names: Names of the metrics.
-        read: Function that returns a frame with a column for each metric, one row per group of a histogram.
-        fewest: Minimum number of rows of each class, for each metric.
-        maxima: Names of the metrics that are maxima over thresholds.
+    either maximum could be noise. ``cells`` are as in `of_areas`, and ``fewest``, ``shares``, and ``maxima`` as in
+    `influence_intervals`.
     """
     sides = [Side.of(cells, name).sliced() for name in ("one", "other")]
     slopes = [slopes_of(side.table, CLASSES, CLASSES, names, read) for side in sides]
     products = counted(*CLASSES)
-    errors, degrees, rows = spread_of(cells, slopes[1][sides[1].row] - slopes[0][sides[0].row], CLASSES, products)
-    errors = np.where(rows[:, np.newaxis] < fewest, np.nan, errors)
+    apart = slopes[1][sides[1].row] - slopes[0][sides[0].row]
+    errors, degrees, rows = spread_of(cells, apart, CLASSES, products, shares)
+    errors = np.where(rows < fewest, np.nan, errors)
     if biased := [i for i, name in enumerate(names) if name in maxima]:
         own = [names[i] for i in biased]
         for side, slope in zip(sides, slopes, strict=True):
             alone, _, _ = spread_of(side.table, slope[..., biased], CLASSES, products)
             bias = bias_of(side.table, CLASSES, own, read)
-            clear = (np.abs(bias) <= MOST_BIAS * alone) & (matrix_of(read(side.table), own) - bias > CLEAR * alone)
+            clear = is_clear(matrix_of(read(side.table), own) - bias, bias, alone)
             errors[:, biased] = np.where(clear, errors[:, biased], np.nan)
     return Difference(differences, errors, degrees)
 
@@ -145,16 +127,9 @@ def of_losses(
     computed from them and from the squares of both losses. Each class has its part of the variance, which gives the
     degrees of freedom.
 
-    Args:
-        sums: ``group``, the number of rows, other columns that metrics need, the sums ``total_a`` and ``total_b`` of
-            losses, the sums ``squares_a`` and ``squares_b`` of squared losses, and the sum ``squares`` of squared
-            differences, for each class. Rows of a group must be adjacent.
-        column: Name of the total in the table of the metrics.
-        differences: Differences of the metrics: shape (groups, metrics).
-        names: Names of the metrics.
-        read: Function that returns a frame with a column for each metric, one row per group.
-        fewest: Minimum number of rows of each class, for each metric.
-        weight: Column of the number of rows.
+    ``sums`` has, for each class, ``group``, the number of rows ``weight``, other columns that metrics need, the sums
+    ``total_a`` and ``total_b`` of losses, the sums ``squares_a`` and ``squares_b`` of squared losses, and the sum
+    ``squares`` of squared differences. Rows of a group must be adjacent. Metrics read the total in ``column``.
     """
     parts = sums.select(
         GROUP,
@@ -182,7 +157,7 @@ def of_losses(
     products = {("w", "w"): "w", ("w", "d"): "d", ("w", "m"): "m", ("d", "d"): "dd", ("d", "m"): "dm", ("m", "m"): "mm"}
     errors, _, rows = spread_of(parts, slopes, ["w", "d", "m"], products)
     degrees = _degrees_of_classes(parts, slopes, products)
-    return Difference(differences, np.where(rows[:, np.newaxis] < fewest, np.nan, errors), degrees)
+    return Difference(differences, np.where(rows < fewest, np.nan, errors), degrees)
 
 
 def _degrees_of_classes(parts: pl.DataFrame, slopes: Values, products: Products) -> Values:

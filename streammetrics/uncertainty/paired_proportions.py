@@ -22,17 +22,8 @@ def paired_proportion_limits(
     At a difference of 0, the score test is McNemar's test (1947). If fewer than 30 rows are counted by only one of the
     proportions, the interval also contains the interval of the exact test, conditional on the number of these rows.
 
-    Args:
-        more: Number of rows counted only by the second proportion.
-        less: Number of rows counted only by the first proportion.
-        rows: Number of all rows.
-        confidence: Confidence level.
-
-    Returns:
-        Lower and upper limits, NaN if there are no rows.
-
-    Raises:
-        SpecificationError: If ``confidence`` is not between 0 and 1.
+    ``more`` rows are counted only by the second proportion, ``less`` only by the first. Limits are NaN if there are no
+    ``rows``.
 
     >>> more, less, rows = np.array([2.0, 80.0]), np.array([9.0, 40.0]), np.array([44.0, 1000.0])
     >>> [limits.round(4).tolist() for limits in paired_proportion_limits(more, less, rows)]

@@ -11,14 +11,8 @@ from streammetrics.uncertainty.limits import Interval, named
 def difference_interval(a: Expr, a_limits: Interval, b: Expr, b_limits: Interval) -> Interval:
     """Return the interval of ``a - b`` (MOVER: Newcombe 1998 for proportions, Zou & Donner 2008).
 
-    Args:
-        a: An estimate.
-        a_limits: Confidence interval of ``a``.
-        b: An estimate from other rows.
-        b_limits: Confidence interval of ``b``, at the same confidence level.
-
-    Returns:
-        ``ci_lower`` and ``ci_upper``, null if an endpoint of either interval is null.
+    The estimates are of different rows, with intervals at the same confidence level. Limits are null if an endpoint of
+    either interval is null.
 
     >>> a, b = (pl.lit(56 / 70), (pl.lit(0.6916), pl.lit(0.8769))), (pl.lit(48 / 80), (pl.lit(0.4904), pl.lit(0.7003)))
     >>> pl.select(x.round(3) for x in difference_interval(*a, *b)).row(0)  # Newcombe's method 10
@@ -32,11 +26,7 @@ def difference_interval(a: Expr, a_limits: Interval, b: Expr, b_limits: Interval
 def ratio_interval(a: Expr, a_limits: Interval, b: Expr, b_limits: Interval) -> Interval:
     """Return the interval of ``a / b`` for nonnegative estimates (MOVER-R: Donner & Zou 2012, Newcombe 2016).
 
-    Arguments are as in `difference_interval`.
-
-    Returns:
-        ``ci_lower`` and ``ci_upper``, null if an endpoint of either interval is null. ``ci_upper`` is infinite if the
-        interval of ``b`` contains 0.
+    As in `difference_interval`. ``ci_upper`` is infinite if the interval of ``b`` contains 0.
 
     >>> a, b = (pl.lit(0.8), (pl.lit(0.69), pl.lit(0.88))), (pl.lit(0.6), (pl.lit(0.49), pl.lit(0.70)))
     >>> pl.select(x.round(3) for x in ratio_interval(*a, *b)).row(0)

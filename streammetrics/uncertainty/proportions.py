@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
-from typing import TYPE_CHECKING
+from functools import cache, partial
 
 import polars as pl
 from polars import Expr
 
+from streammetrics.expressions import each
 from streammetrics.uncertainty.distributions import normal_quantile, upper_level
 from streammetrics.uncertainty.limits import Interval, named
-
-if TYPE_CHECKING:
-    from streammetrics.metrics.metric import Metric
+from streammetrics.uncertainty.quantity import Quantity
 
 CELLS = ("tp", "fp", "fn", "tn")
 PROBES = ((3, 5, 7, 13), (17, 2, 11, 4))  # tables on which other metrics do not equal a proportion by chance
@@ -22,16 +20,7 @@ PROBES = ((3, 5, 7, 13), (17, 2, 11, 4))  # tables on which other metrics do not
 def wilson_interval(count: Expr, total: Expr, confidence: float = 0.95) -> Interval:
     """Return the score interval of ``count / total`` (Wilson 1927), which is within [0, 1] and valid at 0 and 1.
 
-    Args:
-        count: Number of successes.
-        total: Number of all rows.
-        confidence: Confidence level.
-
-    Returns:
-        ``ci_lower`` and ``ci_upper``, null if there are no rows.
-
-    Raises:
-        SpecificationError: If ``confidence`` is not between 0 and 1.
+    Limits are null if there are no rows.
 
     >>> table = pl.DataFrame({"tp": [81, 0], "fn": [182, 20]})
     >>> table.select(x.round(4) for x in wilson_interval(pl.col("tp"), pl.col("tp") + pl.col("fn"))).rows()
@@ -70,19 +59,42 @@ def sum_interval(shares: Sequence[tuple[Expr, Expr]], factor: float, shift: floa
 def mean_of_proportions_interval(count: Expr, total: Expr, confidence: float) -> Interval:
     """Return the interval of the mean of independent proportions, one in each row of a table (Zou & Donner 2008).
 
-    It is computed as in `sum_interval`. Proportions of no rows are skipped.
+    It is computed as in `sum_interval`. Proportions of no rows are skipped. Counts of weighted rows are those of
+    `in_effective_rows`.
 
     >>> table = pl.DataFrame({"correct": [2, 90], "actual": [2, 100]})
     >>> table.select(x.round(4) for x in mean_of_proportions_interval(pl.col("correct"), pl.col("actual"), 0.95)).row(0)
     (0.6191, 0.9724)
     """
-    share, some = _share(count, total), total > 0
+
+    def squares(count: Expr, total: Expr, side: int) -> Expr:
+        return (_share(count, total) - wilson_interval(count, total, confidence)[side]) ** 2
+
+    some, columns = total > 0, {"count": count, "total": total}
     below, above = (
-        ((share - limit) ** 2).filter(some).sum().sqrt() / some.sum()
-        for limit in wilson_interval(count, total, confidence)
+        each(partial(squares, side=side), **columns).filter(some).sum().sqrt() / some.sum() for side in (0, 1)
     )
-    value = share.filter(some).mean()
+    value = each(_share, **columns).filter(some).mean()
     return named(value - below, value + above)
+
+
+def in_effective_rows(count: Expr, total: Expr, count_squares: Expr, total_squares: Expr) -> tuple[Expr, Expr]:
+    """Return the count and total of rows of equal weight whose proportion is as uncertain as that of weighted rows.
+
+    The total is the squared sum of weights divided by the sum of their squares (Kish 1965), or the number of rows whose
+    proportion has the variance of the weighted one (Korn & Graubard 1998) if this is smaller.
+
+    The arguments are sums of weights, of successes and of all rows, and those of squared weights.
+
+    >>> table = pl.DataFrame({"w": [90.0], "all": [100.0], "w2": [90.0], "all2": [190.0]})
+    >>> table.select(x.round(2) for x in in_effective_rows(*(pl.col(c) for c in table.columns))).row(0)
+    (9.89, 10.99)
+    """
+    share, scale = count / total, total_squares / total
+    spread = (1 - share) ** 2 * count_squares + share**2 * (total_squares - count_squares).clip(0)
+    same_variance = pl.when(spread > 0).then(share * (1 - share) / (spread / total / total))
+    rows = pl.when(total > 0).then(pl.min_horizontal(total / scale, same_variance)).otherwise(0.0)
+    return (rows * share).fill_nan(0.0).alias("count"), rows.alias("total")
 
 
 def _share(count: Expr, total: Expr) -> Expr:
@@ -90,7 +102,7 @@ def _share(count: Expr, total: Expr) -> Expr:
 
 
 @cache
-def as_proportion(metric: Metric) -> tuple[Expr, Expr] | None:
+def as_proportion(metric: Quantity) -> tuple[Expr, Expr] | None:
     """Return the count and total of a confusion-count metric that is a proportion, or None for other metrics.
 
     On a table with a single row, a proportion is 1 if the row is counted, 0 if it is only in the total, and undefined

@@ -26,20 +26,10 @@ def quantile_interval(
 
     For weighted rows, the share of weight below the quantile has the standard error of a weighted mean (Woodruff 1952).
 
-    Args:
-        low: Smallest value of each bin. For the lower limit, all rows are placed at this end of their bin.
-        high: Largest value of each bin, used for the upper limit. Bins can overlap, and can be in any order.
-        count: Number of rows of each bin. If rows are weighted, their weight, scaled so that the sum of the weights
-            equals the sum of the squared weights.
-        q: Share of values below the quantile.
-        confidence: Confidence level.
-        squares: Squared weights of the rows of each bin, if rows are weighted.
+    Their weights are scaled so that their sum equals the sum of their squares, ``squares``.
 
-    Returns:
-        ``ci_lower`` and ``ci_upper``, each null if there are too few rows for its rank.
-
-    Raises:
-        SpecificationError: If ``confidence`` is not between 0 and 1.
+    For the lower limit, all rows are placed at the low end of their bin, for the upper limit at the high end. Bins can
+    overlap, and can be in any order. A limit is null if there are too few rows for its rank.
 
     >>> table = pl.DataFrame({"low": range(1, 101), "high": range(1, 101), "count": 1})
     >>> columns = pl.col("low"), pl.col("high"), pl.col("count")

@@ -30,12 +30,12 @@ def require_rows(always: object) -> None:
 
     >>> require_rows(True)
     Traceback (most recent call last):
-    streammetrics.errors.SpecificationError: 'always' must be the number of rows at which the interval is tightest, ...
+    streammetrics.errors.SpecificationError: 'always' must be a positive integer, such as 100_000, got True. ...
     """
     if isinstance(always, bool) or not isinstance(always, Integral) or always < 1:
         raise SpecificationError(
-            "'always' must be the number of rows at which the interval is tightest, such as 100_000, "
-            f"fixed before seeing data, got {always!r}."
+            f"'always' must be a positive integer, such as 100_000, got {always!r}. It is the number of rows at which "
+            "the interval is tightest, chosen before seeing data."
         )
 
 
@@ -44,11 +44,7 @@ def errors_wide(rows: ArrayLike, always: int, alpha: float, *, one_sided: bool =
 
     The asymptotic confidence sequence of Waudby-Smith, Arbour, Sinha, Kennedy & Ramdas (2021).
 
-    Args:
-        rows: Rows so far.
-        always: Number of rows at which the interval is tightest.
-        alpha: Probability of missing the true value at any look.
-        one_sided: Whether the interval is one-sided.
+    It is tightest at ``always`` rows. ``alpha`` is the probability of missing the true value at any look.
 
     >>> errors_wide([1_000, 10_000, 100_000], 10_000, 0.05).round(2).tolist()
     [3.86, 3.04, 3.24]
@@ -67,14 +63,8 @@ def share_limits(
 ) -> tuple[Values, Values]:
     """Return exact limits of a proportion that hold at every look, from the beta-binomial mixture (Robbins 1970).
 
-    The interval contains all proportions against which the evidence is below ``1 / alpha``.
-
-    Args:
-        successes: Number of successes so far.
-        rows: Number of rows so far.
-        always: Number of rows at which the interval is tightest.
-        alpha: Probability of missing the true value at any look.
-        one_sided: Whether each limit is used alone.
+    The interval contains all proportions against which the evidence is below ``1 / alpha``. With ``one_sided``, each
+    limit is used alone. Other arguments are as in `errors_wide`.
 
     >>> [x.round(4).tolist() for x in share_limits([80, 8_000], [100, 10_000], 10_000, 0.05)]
     [[0.36, 0.7877], [0.9697, 0.812]]

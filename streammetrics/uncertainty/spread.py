@@ -29,20 +29,8 @@ def mad_interval(
     to be spread evenly over their bin. A density is the share of rows between two quantiles divided by their distance,
     with the bandwidth of Hall and Sheather (1988).
 
-    Args:
-        value: The median absolute deviation.
-        low: Smallest value of each bin, in ascending order.
-        high: Largest value of each bin. Bins must not overlap.
-        count: Number of rows in each bin, or their weight.
-        confidence: Confidence level.
-        squares: Squared weights of the rows of each bin, if rows are weighted.
-
-    Returns:
-        ``ci_lower`` and ``ci_upper``. They are null if the deviation is 0 or infinite, and if so many rows share a
-        value that a density does not exist.
-
-    Raises:
-        SpecificationError: If ``confidence`` is not between 0 and 1.
+    ``value`` is the deviation. Bins must be in ascending order and not overlap. Limits are null if the deviation is 0
+    or infinite, and if so many rows share a value that a density does not exist.
 
     >>> table = pl.DataFrame({"value": [float(x) for x in range(101)]})
     >>> found = mad_interval(pl.lit(25.0), pl.col("value"), pl.col("value"), pl.ones(pl.len()))

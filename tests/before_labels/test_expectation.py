@@ -165,7 +165,7 @@ def test_groups_without_what_is_needed_say_why():
         "a": "no interval: too few rows",
         "b": "undefined: no positives in the reference",
         "c": "undefined: no negatives in the reference",
-        "d": "undefined: no positives and no negatives in the reference",
+        "d": "undefined: no rows in the reference",
     }
     assert sm.expect(unlabeled(rows.clear()), labeled(rows))["recall"].note == "undefined: no rows"
 
@@ -191,7 +191,7 @@ def test_intervals_at_many_thresholds_need_little_memory():
 def test_scores_outside_the_range_of_the_reference_are_noted():
     reference = labeled({"y": [0, 1] * 100, "p": [0.4, 0.5] * 100})
     found = sm.expect(unlabeled({"p": [0.45, 0.9, 0.2, 0.42]}), reference)
-    assert found["recall"].note == "50.0% of scores are outside the range of the reference"
+    assert found["recall"].note == "50.00% of scores are outside the range of the reference"
 
 
 def test_no_interval_for_weights_and_units():
@@ -230,6 +230,13 @@ def test_errors_are_one_clear_sentence(scores, reference, options, error, senten
     }
     with pytest.raises(error, match=sentence):
         sm.expect(sides[scores], sides[reference], **options)
+
+
+def test_scores_without_labels_have_no_needed_odds():
+    rows = drawn(14, 100)
+    found = sm.expect(unlabeled(rows), labeled(rows))
+    with pytest.raises(sm.ReportError, match=r"^The scores must have labels for needed_odds, as in sm\.binary"):
+        found.needed_odds(unlabeled(rows))
 
 
 def test_states_that_were_saved_or_merged_expect_the_same(tmp_path):

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import sklearn.metrics as sk
 
-from streammetrics.before_labels.positives import Positives
-from streammetrics.before_labels.rates import within_odds
+from streammetrics.before_labels.rates import Positives, within_odds
 from streammetrics.before_labels.values import METRICS, Group, bounds
 
 PIECES = 6  # that the rows of a bin are split into

@@ -75,10 +75,10 @@ def hard_scores(rows: int = 2_000_000) -> dict[str, tuple[np.ndarray, tuple[floa
     rng = np.random.default_rng(1)
     fallback = np.where(rng.random(rows) < 0.3, 0.05, rng.beta(2, 8, rows))
     return {
-        "click rates": (rng.beta(2, 2_000, rows), ()),
-        "saturated": (1 - rng.beta(2, 2_000, rows), ()),
-        "within 1e-6 of 1": (1 - 1e-6 * rng.random(rows), ()),
-        "beta(2, 8)": (rng.beta(2, 8, rows), ()),
-        "beta(0.5, 8)": (rng.beta(0.5, 8, rows), ()),
-        "30 % at a declared atom": (fallback, (0.05,)),
+        "click rates near 0.001": (rng.beta(2, 2_000, rows), ()),
+        "scores saturated near 0.999": (1 - rng.beta(2, 2_000, rows), ()),
+        "scores within 1e-6 of 1": (1 - 1e-6 * rng.random(rows), ()),
+        "beta(2, 8) scores": (rng.beta(2, 8, rows), ()),
+        "beta(0.5, 8) scores": (rng.beta(0.5, 8, rows), ()),
+        "30% of scores at a declared atom": (fallback, (0.05,)),
     }

@@ -23,7 +23,9 @@ from streammetrics.engines.tables import packed
 FILES = 8
 ROUNDS = 3
 STATES = 64  # that are merged at once
-GROUPS = {"no group": None, "50 groups": "few", "10,000 groups": "many"}
+RUN_TIME = "Engines: run time of `sm.binary` relative to a scan and sum by the engine (lower is better)"
+SIZES = "Size of the state of a million rows, and time to merge it (lower is better)"
+GROUPS = {"none": None, "50 groups": "few", "10,000 groups": "many"}
 
 
 def task(by: str | None = None) -> sm.Accumulator:
@@ -49,8 +51,9 @@ def compared(name: str, path: Path, own: Callable[[], float], ours: Callable[[],
     table = times["ours"].result.state.tables["score_histogram"]
     assert table["pos"].sum() == times["own"].result
     assert times["ours"].result.seen == data.height(path)
-    yield Figure(f"{name}: the suite over its own scan and sum, wall", times["ours"].wall / times["own"].wall)
-    yield Figure(f"{name}: its own scan and sum", times["own"].wall, unit="s")
+    own_wall = times["own"].wall
+    yield Figure(RUN_TIME, name, own_wall, unit="s", column="Scan and sum by the engine")
+    yield Figure(RUN_TIME, name, times["ours"].wall / own_wall, column="Run time relative to it")
 
 
 def duckdb_engine(path: Path) -> Iterator[Figure]:
@@ -60,7 +63,9 @@ def duckdb_engine(path: Path) -> Iterator[Figure]:
     engine.sql("SET threads = 2")
     rows = engine.read_parquet(str(files(path) / "*.parquet"))
     own = rows.aggregate("sum(label::int), sum(score)")
-    yield from compared("DuckDB", path, lambda: own.fetchall()[0][0], lambda: duckdb.accumulate(rows, task()))
+    yield from compared(
+        "DuckDB, two threads", path, lambda: own.fetchall()[0][0], lambda: duckdb.accumulate(rows, task())
+    )
 
 
 def dask_engine(path: Path) -> Iterator[Figure]:
@@ -71,9 +76,19 @@ def dask_engine(path: Path) -> Iterator[Figure]:
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
         rows = dd.read_parquet(str(files(path)))
         own = rows[["label", "score"]].sum()
-        yield from compared("Dask", path, lambda: own.compute()["label"], lambda: dask.accumulate(rows, task()))
+        yield from compared(
+            "Dask, two processes, `dask.dataframe`",
+            path,
+            lambda: own.compute()["label"],
+            lambda: dask.accumulate(rows, task()),
+        )
         paths = str(files(path) / "*.parquet")
-        yield from compared("Dask, files", path, lambda: own.compute()["label"], lambda: dask.accumulate(paths, task()))
+        yield from compared(
+            "Dask, files read by the library",
+            path,
+            lambda: own.compute()["label"],
+            lambda: dask.accumulate(paths, task()),
+        )
 
 
 def spark_engine(path: Path) -> Iterator[Figure]:
@@ -93,8 +108,10 @@ def spark_engine(path: Path) -> Iterator[Figure]:
         given = rows.select("label", "score").mapInArrow(_sums, "label long, score double")
         return given.select(first, second).collect()[0][0]
 
-    yield from compared("Spark", path, own, lambda: spark.accumulate(rows, task()))
-    yield from compared("Spark, sums in Python", path, in_python, lambda: spark.accumulate(rows, task()))
+    yield from compared("Spark, two threads, sums in the JVM", path, own, lambda: spark.accumulate(rows, task()))
+    yield from compared(
+        "Spark, sums in Python by `mapInArrow`", path, in_python, lambda: spark.accumulate(rows, task())
+    )
     session.stop()
 
 
@@ -111,8 +128,9 @@ def spark_groups(path: Path) -> Iterator[Figure]:
     runs = {"own": own.count, "ours": lambda: spark.states(rows, few).selectExpr("max(most)", "count(*)").collect()}
     times = side_by_side(runs, rounds=1)
     assert times["ours"].result[0][1] == rows.select("most").distinct().count()
-    yield Figure("Spark: states of a million groups", times["ours"].wall, unit="s")
-    yield Figure("Spark: its own counts and sums of them", times["own"].wall, unit="s")
+    table = "Engines: run time of confusion counts and losses by a million groups (lower is better)"
+    yield Figure(table, "Spark", times["own"].wall, unit="s", column="Counts and sums by the engine")
+    yield Figure(table, "Spark", times["ours"].wall, unit="s", column="States of streammetrics")
     session.stop()
 
 
@@ -128,7 +146,7 @@ def ray_engine(path: Path) -> Iterator[Figure]:
         whole = rows.select_columns(["label", "score"]).map_batches(_sum, batch_format="pyarrow", batch_size=None)
         return sum(block["label"].to_numpy().sum() for block in whole.iter_batches(batch_format="pyarrow"))
 
-    yield from compared("Ray", path, own, lambda: ray.accumulate(rows, task()))
+    yield from compared("Ray, two workers, sums by `map_batches`", path, own, lambda: ray.accumulate(rows, task()))
     engine.shutdown()
 
 
@@ -149,17 +167,14 @@ def sizes_and_merges(path: Path) -> Iterator[Figure]:
     for name, by in GROUPS.items():
         parts = [partial(frame.slice(i * 1_000_000, 1_000_000), task(by)) for i in range(4)]
         weight = sum(len(packed(part)) for part in parts) / len(parts)
-        yield Figure(f"{name}: state of a million rows", weight / 1e6, unit="MB")
+        yield Figure(SIZES, name, weight / 1e6, unit="MB", column="`sm.binary`")
         several = parts * (STATES // 4 if by != "many" else 1)
         time = side_by_side({"merge": lambda several=several: merge(several)}, rounds=ROUNDS)["merge"].wall
-        yield Figure(f"{name}: merge of one such state", 1e3 * time / len(several), unit="ms")
+        yield Figure(SIZES, name, 1e3 * time / len(several), unit="ms", column="Merge")
         assert sm.Accumulator.from_arrow(merge(parts)).seen == 4_000_000
         few = sm.Accumulator(sm.ConfusionCounts(), sm.ProbabilityLoss(), y_true="label", y_score="score", by=by or ())
-        yield Figure(
-            f"{name}: the same of counts and losses alone",
-            len(packed(partial(frame[:1_000_000], few))) / 1e6,
-            unit="MB",
-        )
+        size = len(packed(partial(frame[:1_000_000], few))) / 1e6
+        yield Figure(SIZES, name, size, unit="MB", column="Counts and losses only")
 
 
 CASES = (duckdb_engine, dask_engine, spark_engine, spark_groups, ray_engine, sizes_and_merges)

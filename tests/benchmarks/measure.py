@@ -7,7 +7,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import median
@@ -34,19 +34,67 @@ class Timing:
 
 @dataclass(frozen=True)
 class Figure:
-    """One line of the table. ``sense`` says which side of the target, if there is one, is good."""
+    """One value of a table. ``sense`` says which side of the target, if there is one, is good."""
 
-    what: str
+    table: str
+    row: str
     value: float
     sense: str = "<="
     target: float | None = None
-    unit: str = "x"
+    unit: str = "×"
+    column: str = "Measured"
 
     @property
     def met(self) -> bool:
         if self.target is None:
             return True
         return self.value <= self.target if self.sense == "<=" else self.value >= self.target
+
+    def __str__(self) -> str:
+        return f"{number(self.value, self.unit)}{'' if self.met else ' (missed)'}"
+
+
+FAST, PLAIN = "With `fast`", "Without"
+
+
+def both(
+    table: str, row: str, fast: float, plain: float, *targets: float, sense: str = "<=", unit: str = "×"
+) -> Iterator[Figure]:
+    """A row with compiled kernels and without them, which have one target or two."""
+    first, second = (targets or (None,))[0], (targets or (None,))[-1]
+    yield Figure(table, row, fast, sense, first, unit, FAST)
+    yield Figure(table, row, plain, sense, second, unit, PLAIN)
+
+
+def number(value: float, unit: str) -> str:
+    """Three digits and the unit, such as 2,610/s or 1.03e-4."""
+    mantissa, exponent = f"{value:.2e}".split("e")
+    text = f"{float(mantissa):g}e{int(exponent)}" if 0 < value < 1e-3 else f"{float(f'{value:.3g}'):,.10g}"
+    return text + (f" {unit}" if unit.isalpha() else unit)
+
+
+def tables(figures: Sequence[Figure]) -> str:
+    """The figures as Markdown, in the form of docs/performance.md."""
+    lines: list[str] = []
+    for title in dict.fromkeys(figure.table for figure in figures):
+        found = [figure for figure in figures if figure.table == title]
+        cells = {(figure.row, figure.column): figure for figure in found}
+        columns = list(dict.fromkeys(figure.column for figure in found))
+        with_targets = any(figure.target is not None for figure in found)
+        head = [*columns, "Target"] if with_targets else columns
+        lines += [f"**{title}**", "", f"| | {' | '.join(head)} |", "|---" * (len(head) + 1) + "|"]
+        for row in dict.fromkeys(figure.row for figure in found):
+            line = [str(cells.get((row, column), "–")) for column in columns]
+            if with_targets:
+                goals = (target(f) for f in found if f.row == row and f.target is not None)
+                line.append(" / ".join(dict.fromkeys(goals)))
+            lines.append(f"| {row} | {' | '.join(line)} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def target(figure: Figure) -> str:
+    return f"{'≤' if figure.sense == '<=' else '≥'} {number(figure.target, figure.unit)}"
 
 
 def side_by_side(runs: dict[str, Callable[[], Any]], rounds: int = ROUNDS) -> dict[str, Timing]:

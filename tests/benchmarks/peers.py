@@ -20,6 +20,7 @@ from measure import Figure, close, either, peak, side_by_side, within
 import streammetrics as sm
 from streammetrics.statistics import CAPACITY_OF_A_GROUP
 
+JOB = "of AUC, log loss, Brier score, and counts at 0.5 (lower is better)"
 WANTED = ["roc_auc", "log_loss", "brier_score", "tp", "fp"]
 SQL = """
     with scores as (
@@ -133,18 +134,18 @@ def installed() -> dict[str, Callable[[Any, str | None], pl.DataFrame]]:
 def peers(path: Path) -> Iterator[Figure]:
     """Time of each, wall and CPU, from a file and from memory."""
     frame = pl.read_parquet(path, columns=["label", "score", "country"])
-    for where, source in (("from Parquet", path), ("in memory", frame)):
-        for name, by in (("one group", None), ("by country", "country")):
+    for where, source in (("Parquet", path), ("In memory", frame)):
+        for name, by in (("", None), (", by country", "country")):
             runs: dict[str, Callable[[], Any]] = {
-                "ours, fast": either(lambda s=source, by=by: streammetrics(s, by), fast=True),
-                "ours, without fast": either(lambda s=source, by=by: streammetrics(s, by), fast=False),
+                "streammetrics, with `fast`": either(lambda s=source, by=by: streammetrics(s, by), fast=True),
+                "streammetrics, without `fast`": either(lambda s=source, by=by: streammetrics(s, by), fast=False),
             }
             runs |= {peer: lambda run=run, s=source, by=by: run(s, by) for peer, run in installed().items()}
             times = side_by_side(runs, rounds=3)
             compare({peer: timing.result for peer, timing in times.items()}, by)
             for peer, timing in times.items():
-                yield Figure(f"{where}, {name}: {peer}, wall", timing.wall, unit="s")
-                yield Figure(f"{where}, {name}: {peer}, CPU", timing.cpu, unit="s")
+                yield Figure(f"CPU time {JOB}", peer, timing.cpu, unit="s", column=where + name)
+                yield Figure(f"Run time {JOB}", peer, timing.wall, unit="s", column=where + name)
 
 
 def compare(results: dict[str, Any], by: str | None) -> None:
@@ -167,10 +168,10 @@ run(pathlib.Path(sys.argv[3]), sys.argv[4] or None)"
 
 def memory_of_peers(path: Path) -> Iterator[Figure]:
     """Most memory of a process that computes the job from the file."""
-    for name, by in (("one group", ""), ("by country", "country")):
-        for peer, run in {"ours": streammetrics, **installed()}.items():
+    for name, by in (("", ""), (", by country", "country")):
+        for peer, run in {"streammetrics, with `fast`": streammetrics, **installed()}.items():
             found = peak(MEMORY, str(Path(__file__).parent), run.__name__, str(path), by)
-            yield Figure(f"from Parquet, {name}: {peer}, peak memory", found, unit="GB")
+            yield Figure(f"Peak memory {JOB}", peer, found, unit="GB", column="Parquet" + name)
 
 
 CASES = (peers, memory_of_peers)

@@ -1,4 +1,4 @@
-"""Measure the library against its targets and its peers: prints a table, and writes it as JSON.
+"""Measure the library against its targets and its peers: prints the tables of docs/performance.md, and writes JSON.
 
 A wrong answer fails the benchmark: every case compares results before it reports a ratio.
 """
@@ -25,9 +25,9 @@ import regression
 
 CASES = (
     *cases.CASES,
+    *per_row.CASES,
     *regression.CASES,
     *multiclass.CASES,
-    *per_row.CASES,
     *groups.CASES,
     *histories.CASES,
     *peers.CASES,
@@ -48,18 +48,16 @@ def main(rows: int, only: tuple[str, ...], folder: Path | None, output: Path, ro
     folder.mkdir(parents=True, exist_ok=True)
     path = data.write(folder, rows)
     figures = []
-    click.echo("| what | measured | target |\n|---|---|---|")
     for case in CASES:
         if only and case.__name__ not in only:
             continue
         try:
             for figure in case(path):
                 figures.append(figure)
-                verdict = "" if figure.met else " (missed)"
-                target = "" if figure.target is None else f"{figure.sense} {figure.target:,g}"
-                click.echo(f"| {figure.what} | {figure.value:,.3g} {figure.unit}{verdict} | {target} |")
+                click.echo(f"{figure.table}: {figure.row}: {figure.column}: {figure}", err=True)
         except ModuleNotFoundError as error:
             click.echo(f"{case.__name__} is left out: {error.name} is not installed", err=True)
+    click.echo(measure.tables(figures))
     machine = {"python": platform.python_version(), "machine": platform.machine(), "rows": rows}
     output.write_text(json.dumps(machine | {"figures": [asdict(f) | {"met": f.met} for f in figures]}, indent=1))
 

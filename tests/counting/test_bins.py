@@ -12,7 +12,8 @@ from streammetrics.counting.bins import Bins
 from streammetrics.counting.fitting import Cells, add_up, fit, sort_order
 from streammetrics.counting.listed import Listed
 from streammetrics.counting.tabled import Tabled
-from streammetrics.kernels import Runs, choice, hash_tables
+from streammetrics.kernels import Runs, choice
+from streammetrics.kernels import bins as tables
 from streammetrics.kernels.lattice import Lattice
 from streammetrics.rows.arrays import Rows
 
@@ -148,25 +149,25 @@ def test_both_kernels_find_each_others_bins(kind, monkeypatch):
 @pytest.mark.parametrize("bits", [1, 2, 6, 11])
 def test_a_bin_is_looked_for_in_every_slot(bits):
     last, id = np.uint64((1 << bits) - 1), np.random.default_rng(bits).integers(-(1 << 62), 1 << 62, 1)
-    place = hash_tables.home(id, np.array([bits]))
+    place = tables.home(id, np.array([bits]))
     tried = set()
     for _ in range(1 << bits):
         tried.add(int(place[0]))
-        place = hash_tables.following(place, id) & last
+        place = tables.following(place, id) & last
     assert tried == set(range(1 << bits))
 
 
 def test_bins_beside_many_others_are_found_soon():
     """Steps of a fixed length would go through a row of neighbours one by one."""
     bits, ids = 12, np.arange(1 << 11) << 17 | 1 << 40
-    homes = hash_tables.home(ids, np.full(len(ids), bits))
+    homes = tables.home(ids, np.full(len(ids), bits))
     taken = np.zeros(1 << bits, dtype=bool)
     taken[: 1 << 11] = True
     tries = 0
     while len(ids):
         left = taken[homes]
         homes, ids = homes[left], ids[left]
-        homes, tries = hash_tables.following(homes, ids) & np.uint64((1 << bits) - 1), tries + 1
+        homes, tries = tables.following(homes, ids) & np.uint64((1 << bits) - 1), tries + 1
     assert tries < 40
 
 
@@ -247,7 +248,7 @@ def test_ids_stand_for_bins(lattice):
     for shift in (0, 1, 40, 52, 62, 63):
         shifts = np.full(len(keys), shift)
         limited = lattice.limit_shifts(keys, shifts)
-        low, own = hash_tables.lowest_keys(hash_tables.identify(keys, shifts, lattice), shifts, lattice)
+        low, own = tables.lowest_keys(tables.identify(keys, shifts, lattice), shifts, lattice)
         np.testing.assert_array_equal(own, limited)
         np.testing.assert_array_equal(low, (keys >> limited) << limited)
 

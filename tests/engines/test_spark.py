@@ -198,7 +198,7 @@ def test_a_history_older_than_the_checkpoint_is_noticed(session, tmp_path):
     add = engine.into_history(sm.MetricStore(tmp_path / "history"), acc, source="files")
     df = session.sql("select true clicked, date'2026-01-01' day")
     add(df, 0)
-    with pytest.raises(sm.DataError, match="offsets 5 to 6 of source 'files', and the history goes up to 1"):
+    with pytest.raises(sm.DataError, match="offsets 5 to 6 of source 'files', but the history ends at offset 1"):
         add(df, 5)
 
 

@@ -95,6 +95,12 @@ def test_keys_of_another_type_are_refused_or_mean_the_same(keys, others, message
     assert add_labels(joiner, keys).matched == len(keys)
 
 
+def test_keys_of_another_type_are_converted_exactly(tmp_path):
+    joiner = made(tmp_path)
+    add_scores(joiner, ["1", "02"])
+    assert add_labels(joiner, [1, 2]) == sm.Joined(matched=1, waiting=1)
+
+
 def test_batches_without_rows(tmp_path):
     joiner = made(tmp_path)
     assert add_scores(joiner, []) == sm.Joined() == add_labels(joiner, [])

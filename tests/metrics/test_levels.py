@@ -87,7 +87,7 @@ def test_constraints_of_operating_points(constraint, weight):
     goal = "precision" if "recall" in constraint else "recall"
     for percent in (10, 20, 29, 30, 55, 57, 60, 70, 80, 90):
         where = constraint.format(percent / 100)
-        found = operating_point({"tied": rows}, ["group"], maximize=goal, where=where)["value"]
+        found = operating_point({"tied": rows}, maximize=goal, where=where)["value"]
         for value, label in zip(found, RANKED.values(), strict=True):
             fp, tp = along(label ^ 1)
             rate, total = (tp, tp[-1]) if "recall" in constraint else (fp, fp[-1])

@@ -287,3 +287,10 @@ def test_found_by_name_beside_metrics_of_two_classes():
 def test_other_weights_are_refused():
     with pytest.raises(sm.MetricError, match="weights= must be linear, quadratic, or None, got 'cubic'"):
         m.kappa(weights="cubic").expression()
+
+
+def test_rows_of_one_label_give_kappa_no_interval_of_rounding():
+    counts = {"loss": 200, "tie": 32, "win": 8}
+    rows = {"y": ["loss"] * 240, "z": [label for label, n in counts.items() for _ in range(n)]}
+    report = sm.multiclass(y_true="y", y_pred="z", labels=[*counts]).update(rows).finalize(["kappa"], confidence=0.95)
+    assert (report["kappa"].value, report["kappa"].ci_lower) == (0, None)

@@ -15,6 +15,7 @@ COLUMNS = {
     "unsigned": lambda n: pl.Series(RANDOM.integers(0, 9, n), dtype=pl.UInt64),
     "zeros": lambda n: pl.Series(RANDOM.choice([0.1, -0.0, 0.0, np.inf, -1e300], n), dtype=pl.Float64),
     "texts": lambda n: pl.Series(RANDOM.choice(["b", "a", "a text of more than twelve"], n), dtype=pl.String),
+    "beyond": lambda n: pl.Series(RANDOM.integers(2**63, 2**63 + 9, n, dtype=np.uint64), dtype=pl.UInt64),
     "far": lambda n: pl.Series(RANDOM.choice([-(2**63), 2**63 - 1, 0], n), dtype=pl.Int64),
     "wide": lambda n: pl.Series(RANDOM.integers(0, 2**40, n)),
     "nulls": lambda n: pl.Series([None if v < 0.3 else v < 0.6 for v in RANDOM.random(n)], dtype=pl.Boolean),
@@ -24,7 +25,8 @@ COLUMNS = {
 
 @pytest.mark.parametrize("height", [50, 0, 1, 2, 5_000])
 @pytest.mark.parametrize(
-    "names", [("texts", "zeros", "nulls"), ("bytes",), ("unsigned", "days"), ("far", "wide"), ("wide", "wide")]
+    "names",
+    [("texts", "zeros", "nulls"), ("bytes",), ("unsigned", "days"), ("far", "wide"), ("wide", "wide"), ("beyond",)],
 )
 def test_the_order_is_that_of_polars(names, height):
     rows = pl.DataFrame([COLUMNS[name](height).rename(f"{i}") for i, name in enumerate(names)])

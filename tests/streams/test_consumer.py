@@ -100,7 +100,7 @@ def test_another_consumer_of_the_source_is_noticed(tmp_path):
     reader.step()
     other = consumer(tmp_path, Numbers(100), rows=10)
     source.read = lambda start, seconds: (other.step(), Numbers(100, 20).read(start, seconds))[1]
-    with pytest.raises(sm.DataError, match="history goes up to 20"):
+    with pytest.raises(sm.DataError, match="history ends at offset 20"):
         reader.step()
     assert reader.store.query().seen == 20
 

@@ -12,8 +12,7 @@ from sklearn.metrics import roc_auc_score
 
 from streammetrics.errors import SpecificationError
 from streammetrics.metrics.ranking import roc_auc
-from streammetrics.uncertainty import auc_intervals
-from streammetrics.uncertainty.auc import FEW, newcombe_limit
+from streammetrics.uncertainty.auc import FEW, auc_intervals, newcombe_limit
 
 Z = 1.959963984540054
 

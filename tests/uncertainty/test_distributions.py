@@ -7,17 +7,12 @@ from scipy import stats
 from scipy.special import expit, logit
 
 from streammetrics.errors import SpecificationError
-from streammetrics.uncertainty import (
-    jackknife_interval,
-    limits,
-    mean_interval,
-    normal_quantile,
-    quantile_interval,
-    t_quantile,
-    wilson_interval,
-)
-from streammetrics.uncertainty.distributions import t_quantiles
-from streammetrics.uncertainty.limits import FARTHEST
+from streammetrics.uncertainty.distributions import normal_quantile, t_quantile, t_quantiles
+from streammetrics.uncertainty.jackknife import jackknife_interval
+from streammetrics.uncertainty.limits import FARTHEST, limits
+from streammetrics.uncertainty.means import mean_interval
+from streammetrics.uncertainty.proportions import wilson_interval
+from streammetrics.uncertainty.quantiles import quantile_interval
 
 PROBABILITIES = [1e-6, 0.005, 0.025, 0.3, 0.5, 0.7, 0.9, 0.95, 0.975, 0.99, 0.995, 0.9995]
 
@@ -38,6 +33,7 @@ def test_t_quantiles_of_any_degrees(p):
     few, many = np.arange(1.0, 30), np.geomspace(30, 1e9, 40)
     assert t_quantiles(p, few) == pytest.approx(stats.t.ppf(p, few), rel=1e-12)
     assert t_quantiles(p, few + 0.9) == pytest.approx(t_quantiles(p, few))  # rounded down: never narrower
+    assert t_quantiles(p, few[1:] * (1 - 1e-12)) == pytest.approx(t_quantiles(p, few[1:]))  # but not by rounding errors
     assert t_quantiles(p, many) == pytest.approx(stats.t.ppf(p, many), rel=1e-6)
     assert t_quantiles(p, np.array([np.inf])).item() == normal_quantile(p)
     assert np.isnan(t_quantiles(p, np.array([0.0, 0.99, np.nan]))).all()

@@ -18,7 +18,7 @@ from streammetrics.metrics.ratios import (
     positive_likelihood_ratio,
 )
 from streammetrics.reading.intervals import influence
-from streammetrics.uncertainty import counted, influence_intervals
+from streammetrics.uncertainty.influence import counted, influence_intervals
 
 Z = 1.959963984540054
 CELLS = ("tp", "fp", "fn", "tn")

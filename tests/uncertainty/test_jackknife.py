@@ -6,7 +6,7 @@ from scipy.special import expit, logit
 
 from streammetrics.metrics.ratios import f1, recall
 from streammetrics.rows.folds import fold
-from streammetrics.uncertainty import jackknife_interval
+from streammetrics.uncertainty.jackknife import jackknife_interval
 
 CELLS = ("tp", "fp", "fn", "tn")
 

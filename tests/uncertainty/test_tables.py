@@ -6,12 +6,9 @@ import pytest
 from scipy import stats
 from scipy.special import expit, logit
 
-from streammetrics.uncertainty import (
-    iqr_interval,
-    mad_interval,
-    mean_interval,
-    quantile_interval,
-)
+from streammetrics.uncertainty.means import mean_interval
+from streammetrics.uncertainty.quantiles import quantile_interval
+from streammetrics.uncertainty.spread import iqr_interval, mad_interval
 
 Z = 1.959963984540054
 LOSS = pl.col("loss")

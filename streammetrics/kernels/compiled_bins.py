@@ -1,19 +1,54 @@
-"""Hash tables of bins, compiled: the functions of ``hash_tables.py``.
-
-Docstrings of public functions only state the CPU time per row or bin. For a description, see the numpy function of the
-same name.
-"""
+"""Bins, compiled: the functions of ``bins.py``."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from streammetrics.kernels.bins import EMPTY, FACTOR, LEVELS, MIX, NEAR, NEW, STEP_BITS, WIDE, HashTables, Integers
 from streammetrics.kernels.compiled import _key, exact, fold_of
-from streammetrics.kernels.hash_tables import EMPTY, FACTOR, LEVELS, MIX, NEAR, STEP_BITS, WIDE, HashTables
-from streammetrics.kernels.lattice import Lattice
-from streammetrics.kernels.numpy import Codes, Floats, Labels, Runs
+from streammetrics.kernels.lattice import MAX_SHIFT, Keys, Lattice
+from streammetrics.kernels.numpy import Codes, Counts, Floats, Labels, Runs
 
 AT_ONCE = 512  # rows whose bins are computed before they are looked up
+
+
+def find_bins(low: Keys, runs: Runs, least: Integers, lattice: Lattice, capacity: int) -> tuple[Codes, Integers]:
+    """4 ns."""
+    first, shifts = np.empty(len(low), dtype=np.intp), least.copy()
+    return first[: _find_bins(low, runs.starts, lattice.atom_keys, capacity, first, shifts)], shifts
+
+
+@exact
+def _find_bins(low, starts, atoms, capacity, first, shifts):
+    levels, merging, found = np.empty(len(low), np.uint8), np.empty(NEW + 1, np.int64), 0
+    for run in range(len(shifts)):
+        start, end = starts[run], starts[run + 1]
+        _find_levels(low[start:end], atoms, levels[start:end])
+        merging[:] = 0
+        for cell in range(start, end):
+            merging[levels[cell]] += 1
+        left, shift = end - start - merging[: shifts[run] + 1].sum(), shifts[run]
+        while left > capacity and shift < MAX_SHIFT:
+            shift += 1
+            left -= merging[shift]
+        for cell in range(start, end):
+            first[found] = cell
+            found += levels[cell] > shift
+        shifts[run] = shift
+    return found
+
+
+@exact
+def _find_levels(low, atoms, levels):
+    levels[0] = NEW
+    for cell in range(1, len(low)):
+        bits = low[cell] ^ low[cell - 1]
+        top = np.float64(bits & ~(bits >> 1)).view(np.int64)  # keeps the float from rounding up
+        level = min((top >> 52) - 1022 if bits > 0 else 0, MAX_SHIFT)
+        near = False
+        for i in range(len(atoms)):
+            near |= (low[cell] ^ atoms[i]) >> level == 0
+        levels[cell] = MAX_SHIFT + 1 if bits < 0 or (near and level > 0) else level
 
 
 def count_bins(
@@ -74,7 +109,7 @@ def _find(id, ids, first, bits):
 
 
 @exact
-def place_bins(ids, groups, counts, tables):
+def place_bins(ids: Integers, groups: Codes, counts: Counts, tables: HashTables) -> None:
     """20 ns."""
     for i in range(len(ids)):
         group = groups[i]

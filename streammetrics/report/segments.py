@@ -14,6 +14,7 @@ from streammetrics.errors import Argument, MetricError, ReportError
 from streammetrics.frame import METRIC, keys_of
 from streammetrics.keys import require_free
 from streammetrics.metrics import Metric
+from streammetrics.reading.looks import with_count
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report
@@ -68,7 +69,12 @@ def best(
     by_bound: bool = False,
     **keys: Any,
 ) -> pl.DataFrame:
-    """Return the groups in which a metric is best, the best first. Arguments are as for `worst`.
+    """Return the groups in which a metric is best, the best first; ties are broken by size.
+
+    Arguments and errors are as in `worst`.
+
+    Returns:
+        The columns of `Report.frame`, with ``rows`` after the metric, without groups in which it is undefined.
 
     >>> import streammetrics as sm
     >>> batch = {"y": [1, 0, 1, 0, 1, 0], "p": [0.9, 0.1, 0.2, 0.7, 0.4, 0.4], "g": ["a", "a", "b", "b", "c", "c"]}
@@ -80,13 +86,7 @@ def best(
 
 
 def _ranked(
-    report: Report,
-    metric: str | Metric,
-    n: int,
-    min_rows: int,
-    by_bound: bool,
-    keys: dict[str, Any],
-    worst_first: bool,
+    report: Report, metric: str | Metric, n: int, min_rows: int, by_bound: bool, keys: dict[str, Any], worst_first: bool
 ) -> pl.DataFrame:
     n, min_rows = whole(Argument("n"), n, least=0), whole(Argument("min_rows"), min_rows, least=0)
     found = report.find(metric)
@@ -114,7 +114,4 @@ def _ranked(
 def with_rows(report: Report, frame: pl.DataFrame) -> pl.DataFrame:
     """Return the frame with the number of rows of each group."""
     require_free(report.by, ["rows"])
-    counts = report.rows("rows").select(*report.by, rows=pl.col("value").cast(pl.Int64))
-    if not report.by:
-        return frame.join(counts, how="cross")
-    return frame.join(counts, on=report.by, how="left", nulls_equal=True, maintain_order="left")
+    return with_count(frame, report.state, "rows", "rows").with_columns(pl.col("rows").cast(pl.Int64))

@@ -17,7 +17,7 @@ from streammetrics.errors import Argument, MetricError, ReportError
 from streammetrics.frame import LIMITS, METRIC, VALUE, keys_of
 from streammetrics.keys import matching, require_free, require_group_columns
 from streammetrics.metrics import Metric
-from streammetrics.reading.segments import with_rows
+from streammetrics.report.segments import with_rows
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report
@@ -59,7 +59,7 @@ def gaps(
         metric: Metric to compare.
         over: The group column whose values are compared, such as ``"gender"``.
         reference: The value of this column that all others are compared with. Defaults to none.
-        min_rows: Minimum number of rows of a group that takes part.
+        min_rows: Minimum number of rows of a compared group. Smaller groups are dropped.
         keys: Values of group columns and key columns that select rows.
 
     Returns:
@@ -112,12 +112,12 @@ def gaps(
 def fairness(report: Report, *, over: str, reference: Any = None, min_rows: int = 1, **keys: Any) -> pl.DataFrame:
     """Return fairness criteria over the values of a group column, in each group of the other columns.
 
-    One row per criterion whose metrics are available:
+    The criteria whose metrics are available, with a row for each metric:
 
     - ``demographic_parity``: equal predicted-positive rates (Dwork et al. 2012), without labels;
     - ``equal_opportunity``: equal recalls (Hardt, Price and Srebro 2016);
-    - ``equalized_odds``: equal recalls and equal false positive rates (the same paper), with the larger of both
-      differences and the smaller of both ratios, as in fairlearn;
+    - ``equalized_odds``: equal recalls and equal false positive rates (the same paper). The criterion of fairlearn is
+      the larger of both differences, or the smaller of both ratios;
     - ``predictive_parity``: equal precisions (Chouldechova 2017).
 
     They cannot all hold if the values of the column differ in prevalence, except for a perfect classifier (Kleinberg,
@@ -128,17 +128,12 @@ def fairness(report: Report, *, over: str, reference: Any = None, min_rows: int 
         over: The group column whose values are compared, such as ``"gender"``.
         reference: The value of this column that all others are compared with. Defaults to none: the highest value is
             compared with the lowest.
-        min_rows: Minimum number of rows of a group that takes part.
+        min_rows: Minimum number of rows of a compared group. Smaller groups are dropped.
         keys: Values of group columns and key columns, such as ``threshold=0.5``, that select rows.
 
     Returns:
-        Without a reference: the other group columns and key columns, ``criterion``, ``metric`` (the one that differs
-        most), ``highest`` and ``lowest``, ``difference`` (0 is fair) and ``ratio`` (1 is fair), each with certified
-        bounds and, if the report has a confidence level, the endpoints of its confidence interval, and a note: the
-        columns of `gaps`. A result that is undefined for one of two metrics is null.
-
-        With a reference: the columns of `gaps` with ``criterion``, a row for each other group and each metric of each
-        criterion.
+        The columns of `gaps`, with ``criterion`` before ``metric``. A difference of 0 and a ratio of 1 are fair. With a
+        reference, one row for each other group.
 
     Raises:
         MetricError: If none of the metrics can be computed from the state.
@@ -150,6 +145,7 @@ def fairness(report: Report, *, over: str, reference: Any = None, min_rows: int 
     >>> report.fairness(over="gender").select("criterion", "metric", "difference", "ratio").rows()
     [('demographic_parity', 'predicted_positive_rate', 0.75, 0.25),
      ('equal_opportunity', 'recall', 0.5, 0.5),
+     ('equalized_odds', 'recall', 0.5, 0.5),
      ('equalized_odds', 'fpr', 1.0, 0.0),
      ('predictive_parity', 'precision', 0.5, 0.5)]
     """
@@ -167,27 +163,11 @@ def fairness(report: Report, *, over: str, reference: Any = None, min_rows: int 
         for m in needed
     )
     index = keys_of(table)
-    table = table.select(*index, "criterion", pl.exclude(*index, "criterion"))
-    found = table if reference is not None else _widest(table, index)
+    found = table.select(*index, "criterion", pl.exclude(*index, "criterion"))
     if not index:
         return found
     groups = table.select(index).unique(maintain_order=True)
     return groups.join(found, on=index, nulls_equal=True, maintain_order="left_right")
-
-
-def _widest(table: pl.DataFrame, index: list[str]) -> pl.DataFrame:
-    """The metric of a criterion that differs most, with the largest difference and the smallest ratio."""
-    ends = pl.col("metric", *ENDS).sort_by("difference", descending=True, nulls_last=True, maintain_order=True).first()
-    measures = []
-    for name in (c for c in (*MEASURES, *SAMPLED) if c in table.columns):
-        measure, largest = name.partition("_")[0], name.startswith("difference")
-        if name in SAMPLED:
-            value = pl.col(name).sort_by(measure, descending=largest, nulls_last=True, maintain_order=True).first()
-        else:
-            value = pl.col(name).max() if largest else pl.col(name).min()
-        measures.append(pl.when(pl.col(name).is_not_null().all()).then(value).alias(name))
-    note = pl.col("note").drop_nulls().first()
-    return table.group_by(*index, "criterion", maintain_order=True).agg(ends, *measures, note)
 
 
 def _from_reference(rows: pl.DataFrame, over: str, reference: Any) -> pl.DataFrame:

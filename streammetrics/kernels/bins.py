@@ -1,4 +1,6 @@
-"""Hash tables of bins, one table per group, stored one after the other in the same arrays.
+"""Bins: the finest resolution at which those of a group fit its capacity, and hash tables that count them.
+
+There is one hash table per group, stored one after the other in the same arrays.
 
 The hash function maps neighboring bins to neighboring slots, both for distant bins (single values) and for dense bins
 (a coarse histogram). If a slot is occupied, the next slot to try depends on the bin.
@@ -14,12 +16,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.kernels.lattice import Keys, Lattice, bit_length
+from streammetrics.kernels.lattice import MAX_SHIFT, Keys, Lattice, bit_length
 from streammetrics.kernels.numpy import Codes, Counts, Floats, Labels, Runs
 
 Integers = NDArray[np.int64]
 Slots = NDArray[np.intp]
 
+NEW = MAX_SHIFT + 2  # above all levels, for the first cell of a run
 NO_TABLE = 2  # empty slots at the beginning, the table of all groups without a table
 EMPTY = np.int64(np.iinfo(np.int64).min)
 NEAR = np.int64(1 << 62)
@@ -29,6 +32,33 @@ STEP_BITS = np.uint64(40)
 WIDE = 4  # ids that agree in all bits above bits + WIDE keep their distance as slots
 FACTOR = np.uint64(5)  # a multiple of four plus one, so that the sequence visits all slots before it repeats
 PROBED = 16_384  # rows per lookup
+
+
+def find_bins(low: Keys, runs: Runs, least: Integers, lattice: Lattice, capacity: int) -> tuple[Codes, Integers]:
+    """The first cell of each bin, and the smallest shift of each run at which its bins fit the capacity; 30 ns.
+
+    A run contains the lowest keys of the cells of a group in ascending order. Its shift is at least ``least``, the
+    largest shift of its cells. At shift s, it has one bin plus one for each pair of neighbors that merge only above s.
+    """
+    sizes = np.diff(runs.starts)
+    levels = np.append(NEW, lattice.merge_levels(low))
+    levels[runs.starts[:-1]] = NEW
+    shifts, full = least.copy(), np.flatnonzero(sizes > capacity)
+    if len(full):
+        place = np.full(len(sizes), len(full))
+        place[full] = np.arange(len(full))
+        cells = np.repeat(place * (NEW + 1), sizes)
+        cells += levels
+        merging = np.bincount(cells, minlength=(len(full) + 1) * (NEW + 1)).reshape(-1, NEW + 1)[: len(full)]
+        left = sizes[full, np.newaxis] - np.cumsum(merging, axis=1)  # number of bins at each shift
+        shifts[full] = np.minimum(np.maximum(shifts[full], np.argmax(left <= capacity, axis=1)), MAX_SHIFT)
+    return np.flatnonzero(levels > np.repeat(shifts, sizes)), shifts
+
+
+def sum_bins(values: NDArray[np.integer], first: Codes) -> Integers:
+    """Sums of integers from each index in ``first`` to the next, exclusive; 3 ns."""
+    before = np.append(0, np.cumsum(values, dtype=np.int64))  # exact for integers, and faster than many short sums
+    return np.diff(before[first], append=before[-1])
 
 
 class HashTables(NamedTuple):
@@ -57,12 +87,7 @@ def identify(keys: Keys, shifts: Integers, lattice: Lattice) -> Integers:
 
 
 def lowest_keys(ids: Integers, shifts: Integers, lattice: Lattice) -> tuple[Keys, Integers]:
-    """The lowest keys of bins and their shifts, which are smaller than the shift of their group near an atom.
-
-    >>> lattice, keys, shifts = Lattice("probability"), np.array([0, 5, 2**60]), np.array([40, 40, 40])
-    >>> lowest_keys(identify(keys, shifts, lattice), shifts, lattice)[0].tolist() == [0, 4, 2**60]
-    True
-    """
+    """The lowest keys of bins and their shifts, which are smaller than the shift of their group near an atom."""
     low, own = ids << shifts, shifts.copy()
     near = np.flatnonzero((shifts > 0) & (ids >= NEAR))
     if len(near):
