@@ -94,8 +94,8 @@ def test_text_in_expressions(folder):
     write(dict.fromkeys(range(ROWS), "10,9"))
     for wrong in ("model_score / 100", "1 - model_score", "CAST(model_score AS DOUBLE) / 100"):
         message = evaluate("--y-true", "churned", "--y-score", wrong, code=2)
-        assert "model_score is text. Write CAST(model_score AS DOUBLE) in SQL." in message
-        assert "REPLACE(model_score, ',', '.')" in message
+        assert "fails: 'model_score' is text (first: '10,9'). Convert the text: " in message
+        assert "CAST(REPLACE(model_score, ',', '.') AS DOUBLE) in SQL" in message
     evaluate("--y-true", "churned", "--y-score", "CAST(REPLACE(model_score, ',', '.') AS DOUBLE) / 100")
 
 
@@ -248,7 +248,7 @@ def test_decimal_commas_are_told_with_the_conversion(name, folder):
     pl.DataFrame({"y": [1, 0], name: ["0,3", "0,2"]}).write_csv("semi.csv", separator=";")
     message = evaluate("--y-true", "y", "--y-score", name, file="semi.csv", code=2)
     assert "text that is not a number in 2 of 2 rows (first: '0,3' at row 0 (line 2) of semi.csv)" in message
-    converted = message.partition("commas: ")[2].partition(" in SQL")[0]
+    converted = message.partition("text: ")[2].partition(" in SQL")[0]
     assert evaluate("--y-true", "y", "--y-score", converted, "--metric", "rows", file="semi.csv").startswith("rows")
 
 
@@ -256,16 +256,37 @@ def test_percentages_as_text(folder):
     write({row: f"{row % 100}%" for row in range(ROWS)})
     message = evaluate(*EVALUATE, code=2)
     score = "CAST(REPLACE(model_score, '%', '') AS DOUBLE) / 100"
-    assert message.endswith(f"(first: '0%' at row 0 (line 2) of churn.csv). Convert percentages: {score} in SQL.")
+    assert message.endswith(f"(first: '0%' at row 0 (line 2) of churn.csv). Convert the text: {score} in SQL.")
     evaluate(*EVALUATE[:2], "--y-score", score)
+
+
+@pytest.mark.parametrize("texts", [("15,94 %", "7,5 %"), ("15.94%", "7 %"), (" 15,9", "7 "), ("1,500 %", "7,500 %")])
+def test_the_conversion_of_text_reads_every_row(texts, folder):
+    pl.DataFrame({"y": [0, 1, 0], "p": [*texts, None]}).write_csv("text.csv", separator=";")
+    rows = ("--task", "regression", "--y-true", "y", "--y-pred")
+    told = []
+    for tried in ("p", "REPLACE(p, 'x', '')", "CAST(REPLACE(p, 'x', '') AS DOUBLE)", "p / 100 AS share"):
+        message = evaluate(*rows, tried, file="text.csv", code=2)
+        told.append(message.partition("text: ")[2].partition(" in SQL")[0])
+    assert len(set(told)) == 1
+    assert evaluate(*rows, told[0], "--nulls", "drop", "--metric", "rows", file="text.csv").split()[:2] == ["rows", "2"]
+
+
+def test_text_of_numbers_and_of_nulls(folder):
+    pl.DataFrame({"y": [0, 1, 0], "p": ["n/a", "15,9", "7,5"]}).write_csv("text.csv", separator=";")
+    rows = ("--task", "regression", "--y-true", "y", "--metric", "rows", "--y-pred")
+    message = evaluate(*rows, "p", file="text.csv", code=2)
+    assert "(first: 'n/a' at row 0 (line 2) of text.csv)" in message
+    assert "Convert the text: CAST(REPLACE(p, ',', '.') AS DOUBLE) in SQL" in message
+    assert message.endswith("Fix the values, or read the CSV files with --null-value n/a if it stands for null.")
 
 
 def test_thousands_separators_are_no_decimal_commas(folder):
     pl.DataFrame({"y": ["1,000", "12,345,678.5", "7"], "z": [1, 2, 3]}).write_csv("amounts.csv")
     task = ("--task", "regression", "--y-pred", "z", "--metric", "rows", "--y-true")
     message = evaluate(*task, "y", file="amounts.csv", code=2)
-    assert "in 2 of 3 rows (first: '1,000' at row 0 (line 2) of amounts.csv). Remove thousands separators" in message
-    converted = message.partition("separators: ")[2].partition(" in SQL")[0]
+    assert "in 2 of 3 rows (first: '1,000' at row 0 (line 2) of amounts.csv). Convert the text: " in message
+    converted = message.partition("text: ")[2].partition(" in SQL")[0]
     assert evaluate(*task, converted, file="amounts.csv").startswith("rows")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import re
 from collections.abc import Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
@@ -18,26 +17,15 @@ from streammetrics import kernels
 from streammetrics.errors import Argument, ColumnError, DataError, Part, StreamMetricsError
 from streammetrics.kernels import NOTHING, Extent
 from streammetrics.rows.codes import number
+from streammetrics.rows.conversions import quoted, to_fix, to_number
 from streammetrics.rows.frames import CODED, EXACT, group_column, limits
 from streammetrics.rows.roles import INTEGERS, Roles
-from streammetrics.system.foreign import reason
 from streammetrics.text import few
 
 TOLERANCE = 1e-4  # tolerance for the sum of the probabilities of a row
 FEW = 0.01  # maximum share of rows with scores outside [0, 1] that counts as errors in the data
 PERCENT = 10  # minimum of the largest score for scores up to 100 to be percentages
 MOST_NAMES = 5  # maximum number of columns in a message
-TEXT = r"'String' datatypes|arithmetic on dtypes .*\bstr\b|from `str` to `f64`"
-ADVICE = {  # by a pattern in the message of Polars, which lacks the fix; {0} is the column, {1} the message
-    "define a format": "the format of the dates is unknown. Pass it, such as DATE(month, '%Y-%m') in SQL or "
-    "str.to_date('%Y-%m') in Polars. For text with a time, write DATE(LEFT(time, 10)).",
-    "from `str` to `date`": "{1}. Dates such as 04/03/2026 are read day first. For other formats, pass the format: "
-    "DATE({0}, '%m/%d/%Y') in SQL or str.to_date('%m/%d/%Y') in Polars.",
-    "expected `String`, got `date": "it is not text. Write CAST(time AS DATE) in SQL or dt.date() in Polars.",
-    "from string to date": "it is text. Write DATE(day) in SQL, or DATE(LEFT(time, 10)) for text with a time.",
-    TEXT: "{0} is text. Write CAST({0} AS DOUBLE) in SQL. For decimal commas, replace them: REPLACE({0}, ',', '.'). "
-    "For percentages: REPLACE({0}, '%', '').",
-}
 NAME_LABELS = (  # both, since with only the positive label all others are negative
     "Pass ",
     Argument("positive"),
@@ -47,11 +35,6 @@ NAME_LABELS = (  # both, since with only the positive label all others are negat
 )
 STATES = "row_counts"  # a column of all saved states and histories
 OF_STATES = "Read saved states with Accumulator.load or streammetrics show, and histories with MetricStore."
-DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+(e[+-]?\d+)?\s*", re.IGNORECASE)
-THOUSANDS = r"^\s*[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?\s*$"
-GROUPED = "Remove thousands separators: CAST(REPLACE({}, ',', '') AS DOUBLE) in SQL"
-COMMAS = "Convert decimal commas: CAST(REPLACE({}, ',', '.') AS DOUBLE) in SQL, or polars.scan_csv(decimal_comma=True)"
-PERCENTAGES = "Convert percentages: CAST(REPLACE({}, '%', '') AS DOUBLE) / 100 in SQL"
 BOOLEANS = {"true": True, "false": False}
 SMALLEST, LARGEST = -(2**63), 2**64 - 1  # integers of 64 bits
 
@@ -101,15 +84,19 @@ class Reader:
         except StreamMetricsError:
             raise
         except (Exception, pl.exceptions.PanicException) as error:
-            advice = next((advice for part, advice in ADVICE.items() if re.search(part, str(error))), "{1}")
-            roots = expression.meta.root_names()
-            told = advice.format(_sql(roots[0]) if len(roots) == 1 else "column", reason(error))
-            raise ColumnError(f"The expression for column {name!r} fails: {told}") from error
+            fix = to_fix(error, self._used(name))
+            raise ColumnError(f"The expression for column {name!r} fails: ", *fix, ".") from error
         if expression.meta.is_literal(allow_aliasing=True):
             return made.new_from_index(0, self.frame.height)
         if len(made) != self.frame.height:
             raise ColumnError(f"The expression for column {name!r} returns {len(made)} rows for {self.frame.height}.")
         return made
+
+    def _used(self, name: str) -> pl.DataFrame:
+        """The column of this name, or those that its expression uses."""
+        expression = self.roles.expressions.get(name)
+        names = [name] if expression is None else expression.meta.root_names()
+        return self.frame.select(column for column in dict.fromkeys(names) if column in self.frame.columns)
 
     def flags(self, column: pl.Series) -> pl.Series:
         """A binary label column as Boolean."""
@@ -183,14 +170,14 @@ class Reader:
         if int(wrong.sum()) >= FEW * len(column):
             low, high = extent(column)
             percent = self._is_numeric(column.name) and low >= 0 and PERCENT < high <= 100
-            divided = f", such as {_sql(column.name)} / 100 for percentages" if percent else ""
+            divided = f", such as {quoted(column.name)} / 100 for percentages" if percent else ""
             return (f"Pass probabilities{divided}", *((", or ", real, of_margins) if binary else ()))
         fix = ("Fix these rows, or drop them with ", self._keeping(column.name, "{0} BETWEEN 0 AND 1 OR {0} IS NULL"))
         return (*fix, *((". Pass ", real, " only", of_margins) if binary else ()))
 
     def _keeping(self, name: str, condition: str) -> Part:
         """The filter that keeps the rows of a condition on a column, written in SQL."""
-        written = Argument("where", condition.format(_sql(name)), python="a filter")
+        written = Argument("where", condition.format(quoted(name)), python="a filter")
         return written if self._is_numeric(name) else "a filter"
 
     def _is_numeric(self, name: str) -> bool:
@@ -315,8 +302,8 @@ class Reader:
     def _as_floats(self, column: pl.Series) -> pl.Series:
         self._refuse_text(column)
         if not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
-            cast = f" Cast it: CAST({_sql(column.name)} AS DOUBLE) in SQL." if column.dtype == pl.String else ""
-            raise ColumnError(f"Column {column.name!r} must be numeric, got {column.dtype}.{cast}")
+            fix = (" ", *self._to_number(column), ".") if column.dtype == pl.String else ()
+            raise ColumnError(f"Column {column.name!r} must be numeric, got {column.dtype}.", *fix)
         return column if column.dtype.is_float() else column.cast(pl.Float64)
 
     def _refuse_text(self, column: pl.Series, labels: bool = False) -> None:
@@ -326,17 +313,12 @@ class Reader:
         wrong = column.is_not_null() & column.cast(pl.Float64, strict=False).is_null()
         few = 2 * int(wrong.sum()) < len(column)
         if wrong.any() and (few or not labels):
-            texts = column.filter(wrong)
-            first = texts[0]
-            if texts.str.contains(THOUSANDS).all():
-                advice: tuple[Part, ...] = (GROUPED.format(_sql(column.name)),)
-            elif DECIMAL_COMMA.fullmatch(first):
-                advice = (COMMAS.format(_sql(column.name)),)
-            elif texts.str.contains(r"^\s*[\d.]+\s*%\s*$").all():
-                advice = (PERCENTAGES.format(_sql(column.name)),)
-            else:
-                advice = null_instead_of(first) if few else ("Pass a numeric column",)
-            self._refuse(column, wrong, "text that is not a number", *advice)
+            self._refuse(column, wrong, "text that is not a number", *self._to_number(column))
+
+    def _to_number(self, column: pl.Series) -> tuple[Part, ...]:
+        """The fix of text, for the only column of text that its expression uses, if any."""
+        text = [used for used in self._used(column.name) if used.dtype == pl.String]
+        return to_number(text[0] if len(text) == 1 else column)
 
     def _refuse_nulls(self, column: pl.Series, given: pl.Series | None = None) -> None:
         """Reject nulls, which are NaN in a given column."""
@@ -370,16 +352,6 @@ class Reader:
         if self.faults is None:
             raise error
         self.faults.append(error)
-
-
-def _sql(name: str) -> str:
-    return name if name.isidentifier() else '"{}"'.format(name.replace('"', '""'))
-
-
-def null_instead_of(text: str) -> tuple[Part, ...]:
-    """The fix of text among numbers, without the full stop."""
-    option = Argument("null_values", text, python=f"polars.scan_csv(null_values={text!r})")
-    return ("Fix the values, or read the CSV files with ", option, " if it stands for null")
 
 
 def equals(column: pl.Series, label: Any) -> pl.Series:

@@ -16,7 +16,8 @@ import polars as pl
 
 from streammetrics.errors import ColumnError, DataError, SourceError, StreamMetricsError
 from streammetrics.rows.batches import faults
-from streammetrics.rows.columns import null_instead_of, require_columns
+from streammetrics.rows.columns import require_columns
+from streammetrics.rows.conversions import null_instead_of
 from streammetrics.rows.roles import Roles
 from streammetrics.sources.diagnosis import UNPARSED, UNREADABLE, diagnosis
 from streammetrics.sources.files import ROW, TYPED_BY, Files, PathLike, expand, in_parts
