@@ -524,7 +524,9 @@ def test_groups_and_folds_in_one_only():
     rows = data(11)
     a, b = pair(rows, unit="u", by="g")
     few = b.empty().update(rows.filter((pl.col("g") != "x") & (pl.col("u") % 3 > 0)))
-    found = sm.compare(a, few, confidence=0.9, metrics=["mae"]).frame
+    assert sm.compare(a, few, confidence=0.9, metrics=["mae"]).frame.select(LIMITS).null_count().row(0) == (3, 3)
+    other = b.empty().update(rows.filter(pl.col("g").ne_missing("x")).with_columns(pl.col("u").clip(3)))
+    found = sm.compare(a, other, confidence=0.9, metrics=["mae"]).frame
     assert found.filter(pl.col("g") == "x").select(*LIMITS, "b").row(0) == (None, None, None)
     row = found.filter(pl.col("g") == "y").row(0, named=True)
     assert row["ci_lower"] < row["difference"] < row["ci_upper"]
