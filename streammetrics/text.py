@@ -309,7 +309,15 @@ def findings(frame: pl.DataFrame, width: int | None = None, by: Collection[str] 
             lines.append(f"… and {every.height - part.height:,} more that {what}")
     if frame["note"].str.contains(INCOMPLETE, literal=True).any():
         lines.append(filled(COMPLETE, width))
-    return "\n".join(lines)
+    return "\n".join([*lines, *_counts(frame)])
+
+
+def _counts(frame: pl.DataFrame) -> Iterator[str]:
+    """The number of verdicts that fail, and of those that pass although they do not hold."""
+    failing, passing = ~frame["passes"], frame["passes"] & (frame["verdict"] != "holds")
+    for what, found in (("Failing", failing), ("Passing without holding", passing)):
+        if found.any() and frame.height > 1:
+            yield f"{what}: {found.sum():,} of {frame.height:,}"
 
 
 def _only_column(places: Sequence[str], by: Collection[str]) -> str | None:

@@ -260,9 +260,9 @@ def test_check_decides_in_every_group(folder):
     lines = run("check", folder / "state", *both, "--total").splitlines()
     assert lines[0].split() == ["rule", "value", "bound", "verdict"]
     assert [line.split()[-1] for line in lines[2:]] == ["holds", "holds"]
-    _, _, *failing, last = run("check", folder / "state", "--require", "roc_auc>=0.99", code=1).splitlines()
+    _, _, *failing, count, advice = run("check", folder / "state", "--require", "roc_auc>=0.99", code=1).splitlines()
     assert len(failing) == 6
-    assert last == "Failing: 6 of 6. To check all groups together, add --total."
+    assert (count, advice) == ("Failing: 6 of 6", "To check all groups together, add --total.")
     both = ["--require", "roc_auc>=0.99", "--require", "ece<=0"]
     assert run("check", folder / "state", *both, "--total", code=1).splitlines()[-1] == "Failing: 2 of 2"
     assert run("check", folder / "state", *both, "--by", "country", code=1).splitlines()[-1] == "Failing: 12 of 12"
@@ -281,9 +281,9 @@ def test_check_of_many_groups_shows_those_that_do_not_hold(tmp_path):
     assert shown.endswith("… and 20 more groups. Read all of them with --format csv, or the worst first with --sort.\n")
     check = ["check", tmp_path / "many.state", "--require"]
     assert run(*check, "rows >= 2") == "All 60 hold.\n"
-    _, _, failing, others, last = run(*check, "roc_auc >= 0.5", code=1).splitlines()
+    _, _, failing, others, count, _ = run(*check, "roc_auc >= 0.5", code=1).splitlines()
     assert failing.split() == ["roc_auc", ">=", "0.5", "59", "0", "exact", "breached"]
-    assert (others, last) == ("… and 59 more that hold", "Failing: 1 of 60. To check all groups together, add --total.")
+    assert (others, count) == ("… and 59 more that hold", "Failing: 1 of 60")
 
 
 def test_check_with_a_confidence_level_is_open_where_rows_do_not_suffice(folder):
@@ -310,7 +310,9 @@ def test_check_of_small_groups(tmp_path):
     check = ["check", tmp_path / "some.state", "--require", "roc_auc >= 0.9", "--open", "pass"]
     assert "undefined: no negatives" in run(*check, code=1)
     small = run(*check, "--min-rows", 10, "--confidence", 0.95)
-    assert [line.split("  ")[-1].strip() for line in small.splitlines()[2:]] == ["holds", "too few rows: no negatives"]
+    *verdicts, count = small.splitlines()[2:]
+    assert [line.split("  ")[-1].strip() for line in verdicts] == ["holds", "too few rows: no negatives"]
+    assert count == "Passing without holding: 1 of 2"
     (said,) = sm.Accumulator.load(tmp_path / "some.state").finalize().violations("roc_auc >= 0.9", min_rows=2)
     assert said == "roc_auc >= 0.9 is not decided for g null: too few rows (1)."
 
@@ -622,7 +624,8 @@ def test_verdicts_are_coloured_where_colours_are_wanted(tmp_path):
 
 
 def test_check_until(history):
-    lines = run("store", "check", "history", "breached.toml", "--until", "2026-01-06", code=1).splitlines()
+    *lines, count = run("store", "check", "history", "breached.toml", "--until", "2026-01-06", code=1).splitlines()
+    assert count == "Failing: 6 of 6"
     assert len(lines) == 2 + 6
     assert all("2026-01-05" in line for line in lines[2:])
     assert run("store", "check", "history", "rules.toml", "--until", "2027-01-01", code=1).count("undefined") == 1

@@ -111,11 +111,9 @@ def check_command(
     report = report_of(state, metrics=metrics, **read)
     found = verdicts(report, requirements, confidence, open, min_rows)
     shown = with_colours(findings(found, width(), report.by))
-    failing = int((~found["passes"]).sum())
-    if failing and found.height > 1:
-        shown += f"\nFailing: {failing:,} of {found.height:,}"
-        if not (read["by"] or read["total"]) and set(report.by) - {MODEL}:
-            shown += ". To check all groups together, add --total."
+    failing = not found["passes"].all()
+    if failing and found.height > 1 and not (read["by"] or read["total"]) and set(report.by) - {MODEL}:
+        shown += "\nTo check all groups together, add --total."
     write_verdicts(found, shown, form, output, f"streammetrics check {state}")
     if failing:
         ctx.exit(1)

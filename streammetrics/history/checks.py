@@ -104,6 +104,7 @@ def check(
     ───────────────────────────────────────  ──────────  ─────  ─────  ────────────────────────────────────────
     rows >= 1                                2026-01-02      1  exact  holds
     change of mean <= 0.1 against 7d before  2026-01-02    0.3  exact  breached: from 0.4 to 0.7, on these rows
+    Failing: 1 of 2
     """
     require_history("store", store)
     if scores is not None:
