@@ -57,6 +57,15 @@ def test_look_ups(report):
     assert report.rows("precision", g="DE")["threshold"].to_list() == [0.2, 0.5]
 
 
+def test_metrics_that_do_not_depend_on_the_threshold_need_none():
+    rows = {"y": [1, 0, 1], "p": [0.9, 0.2, 0.4], "g": ["a", "b", "b"]}
+    report = sm.binary(y_true="y", y_score="p", thresholds=[0.3, 0.5], by="g").update(rows).finalize()
+    assert report.get("prevalence", g="b") == report.get("prevalence", g="b", threshold=0.3)
+    assert report.rollup()["prevalence"].value == pytest.approx(2 / 3)
+    with pytest.raises(sm.ReportError, match=r"^recall has 2 values. Select one, for example with threshold=0.3.$"):
+        report.get("recall", g="b")
+
+
 @pytest.mark.parametrize(
     ("metric", "keys", "message"),
     [
@@ -248,12 +257,12 @@ def test_no_line_says_that_one_more_row_follows():
         text.render(groups, ["g"]),
         text.differences(sides, ["g"]),
         text.drifts(drift),
-        text.findings(checked),
+        text.findings(checked).removesuffix("\nFailing: 41 of 41"),
     ):
         assert len(shown.splitlines()) == 2 + 41
-    *lines, last = text.findings(pl.concat([checked, *[checked.tail(1)] * 9])).splitlines()
-    assert lines[-1].endswith("holds")
-    assert last == "… and 9 more that do not hold"
+    *_, held, more, count = text.findings(pl.concat([checked, *[checked.tail(1)] * 9])).splitlines()
+    assert held.endswith("holds")
+    assert (more, count) == ("… and 9 more that do not hold", "Failing: 50 of 50")
     wide = pl.concat([groups.with_columns(metric=pl.lit(name)) for name in ("a" * 40, "b")])
     assert text.render(wide, ["g"], width=44).splitlines()[-1] == "… and 1 more metric: b"
 

@@ -72,7 +72,7 @@ def kappa_band(excess: Expr, possible: Expr) -> Expr:
 
 
 def _band(excess: Expr, possible: Expr) -> Expr:
-    return (
+    degree = (
         pl.when(possible == 0)
         .then(None)
         .when(excess < 0)
@@ -89,6 +89,7 @@ def _band(excess: Expr, possible: Expr) -> Expr:
         .then(pl.lit("almost perfect"))
         .otherwise(pl.lit("perfect"))
     )
+    return degree + " agreement"
 
 
 def _beyond_chance(tp: Expr, fp: Expr, fn: Expr, tn: Expr) -> tuple[Expr, Expr]:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from streammetrics import text
 from streammetrics.errors import MetricError, ReportError
-from streammetrics.frame import keys_of
+from streammetrics.frame import keys_of, of_labels_once
 from streammetrics.keys import matching, require_free, require_group_columns
 from streammetrics.metrics import Metric
 from streammetrics.metrics.words import with_defaults
@@ -199,7 +199,8 @@ class Report:
     def get(self, metric: str | Metric, **keys: Any) -> Estimate:
         """Return the estimate of a metric by name, alias or with options: ``get("fbeta(beta=2)", country="DE")``.
 
-        With a score histogram, ``threshold=`` can be any number (see `rows`).
+        With a score histogram, ``threshold=`` can be any number (see `rows`). Metrics of the labels alone, such as
+        ``"prevalence"``, need none.
 
         Args:
             metric: Metric to return.
@@ -210,6 +211,8 @@ class Report:
             ReportError: If the keys do not select exactly one row.
         """
         rows = self.rows(metric, **keys)
+        if "threshold" not in keys:
+            rows = of_labels_once(rows)
         if rows.height != 1:
             raise ReportError(self._advice(metric, rows, keys))
         return estimate_of(rows)

@@ -152,10 +152,11 @@ def exact_kappa(matrix, weights):
 
 def band(kappa):
     """As the docstring of the binary metric words it."""
-    if kappa is None or kappa < 0 or kappa == 1:
-        return {None: None, 1: "perfect"}.get(kappa, "poor")
+    if kappa is None:
+        return None
     edges = {"none to slight": 1, "fair": 2, "moderate": 3, "substantial": 4, "almost perfect": 5}
-    return next(word for word, fifths in edges.items() if kappa <= Fraction(fifths, 5))
+    inner = next((word for word, fifths in edges.items() if kappa <= Fraction(fifths, 5)), None)
+    return f"{'poor' if kappa < 0 else 'perfect' if kappa == 1 else inner} agreement"
 
 
 def uniform(size, agreed, confused):
@@ -179,7 +180,8 @@ def uniform(size, agreed, confused):
 @pytest.mark.parametrize("times", [1, 10**8, 10**15 + 37])
 def test_band_of_kappa_is_exact_at_the_edges(matrix, word, times):
     cells = of_matrix(matrix).with_columns(pl.col("count") * times)
-    assert read([m.kappa], cells)["note of kappa"].item() == word == band(exact_kappa(matrix, None))
+    note = f"{word} agreement"
+    assert read([m.kappa], cells)["note of kappa"].item() == note == band(exact_kappa(matrix, None))
 
 
 @pytest.mark.thorough
