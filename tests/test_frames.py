@@ -208,7 +208,7 @@ BAD = {
         pd.DataFrame({"y": [1, 0], "p": [0.1, 0.2], "g": pd.cut([1, 2], 2)}),
         {"by": "g"},
         sm.ColumnError,
-        "Group by plain values",
+        r"Convert the intervals to text: \.astype\(str\)",
     ),
     "weights that are no numbers": (
         {"y": [1, 0], "p": [0.1] * 2, "w": [1, None]},

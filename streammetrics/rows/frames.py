@@ -21,6 +21,10 @@ MOST = 2**63 - 1
 WIDE = pl.Int128()  # only in types of columns: 64-bit integers that a Float64 cannot represent
 
 CODED = (pl.Categorical, pl.Enum)  # types whose values are codes of strings
+PANDAS = {  # types of pandas that Arrow stores as numbers, with the fix
+    "pandas.period": "Convert the periods to their start: .dt.start_time in pandas",
+    "pandas.interval": "Convert the intervals to text: .astype(str) in pandas",
+}
 INTEGERS, FLOATS = (int, np.integer), (float, np.floating)  # of Python and numpy
 NUMBERS = (*INTEGERS, *FLOATS)
 
@@ -162,7 +166,10 @@ def limits(dtype: pl.DataType) -> tuple[int, int] | None:
 
 def group_column(series: pl.Series, advice: str = "Group by plain values") -> pl.Series:
     """Return a column of groups or class labels in a type that is the same on every shard."""
-    if series.dtype.is_extension():
+    if isinstance(series.dtype, pl.BaseExtension):
+        kind = series.dtype.ext_name()
+        if kind in PANDAS:
+            raise ColumnError(f"Column {series.name!r} has the unsupported type {kind}. {PANDAS[kind]}.")
         return group_column(series.ext.storage(), advice)
     if series.dtype in CODED:
         return series.cast(pl.String)
