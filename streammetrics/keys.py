@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from datetime import date
 from typing import Any
 
 import polars as pl
@@ -27,8 +28,8 @@ def matching(frame: pl.DataFrame, columns: Sequence[str], keys: Mapping[str, Any
 
 
 def _literal(value: Any, dtype: pl.DataType) -> pl.Expr:
-    """A value to compare with a column; for times, also from ISO 8601 text."""
-    if isinstance(value, str) and isinstance(dtype, (pl.Date, pl.Datetime)):
+    """A value to compare with a column; for times, also from a date or ISO 8601 text."""
+    if (isinstance(value, str) or type(value) is date) and isinstance(dtype, (pl.Date, pl.Datetime)):
         zone = getattr(dtype, "time_zone", None)
         found = pl.lit(moment(value, zone) or value)
         return found.dt.convert_time_zone(zone) if zone else found

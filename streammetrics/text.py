@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import polars as pl
-import polars.selectors as cs
 
 from streammetrics.aligned import aligned
 from streammetrics.decimals import beside, bound, bounds, compared, interval, listed, percentage, said
 from streammetrics.frame import FEW_OF_A_CLASS, INCOMPLETE, KEPT, ON_THESE_ROWS, keys_of, of_labels_once, told_apart
+from streammetrics.values import NO_TEXT, dates, supported
 
 LONGEST = 40  # groups, or rows of a metric
 BESIDE = 4  # groups that can be columns
@@ -42,35 +42,21 @@ def terminal_width() -> int | None:
 
 
 def rows(frame: pl.DataFrame) -> Iterator[dict[str, Any]]:
-    """Return the rows of a frame to show, with text for times that Python does not support, beyond the year 9999.
+    """Return the rows of a frame to show, with dates instead of datetimes if all of a column are at midnight.
 
-    >>> list(rows(pl.select(day=pl.lit(4_000_000).cast(pl.Date))))
-    [{'day': '+12921-08-18'}]
+    >>> list(rows(pl.select(day=pl.datetime(2026, 4, 1))))
+    [{'day': datetime.date(2026, 4, 1)}]
     """
-    foreign = [_times(c) for c in frame.get_columns() if c.dtype in (pl.Date, pl.Datetime) and beyond_python(c)]
-    return frame.with_columns(foreign).iter_rows(named=True)
-
-
-def beyond_python(times: pl.Series) -> bool:
-    """Return whether a date or time is outside the years 1 to 9999, in its time zone or in UTC."""
-    zone = getattr(times.dtype, "time_zone", None)
-    known = [t.dt.year().is_between(1, 9999) for t in (times, times.dt.convert_time_zone("UTC") if zone else times)]
-    return any((~year.fill_null(False) & times.is_not_null()).any() for year in known)
-
-
-def _times(times: pl.Series) -> pl.Series:
-    """Times as text; those that Polars cannot format, as numbers."""
-    writable = times.zip_with(times.dt.year().is_not_null(), pl.Series([None], dtype=times.dtype))
-    return writable.dt.to_string().fill_null(times.to_physical().cast(pl.String))
+    return supported(frame.with_columns(map(dates, frame.get_columns()))).iter_rows(named=True)
 
 
 def cell(value: object) -> str:
     """Return a value as text for a table.
 
-    >>> cell(None), cell(0.5), cell("a\\tb")
-    ('null', '0.5', 'a\\\\tb')
+    >>> cell(None), cell(0.5), cell("a\\tb"), cell("")
+    ('null', '0.5', 'a\\\\tb', "''")
     """
-    return "null" if value is None else escaped(str(value))
+    return "null" if value is None else escaped(str(value)) or NO_TEXT
 
 
 def few(values: Iterable[object]) -> str:
@@ -91,40 +77,6 @@ def shown_of(size: int, most: int = LONGEST) -> int:
     (40, 41, 40)
     """
     return size if size <= most + 1 else most
-
-
-def without_awkward(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with text instead of bytes and durations, which CSV and JSON cannot represent.
-
-    >>> without_awkward(pl.DataFrame({"country": [b"DE"], "rows": [2]})).row(0)
-    ("b'DE'", 2)
-    """
-    return frame.with_columns(written(frame[name]) for name in cs.expand_selector(frame, cs.binary() | cs.duration()))
-
-
-def written(values: pl.Series) -> pl.Series:
-    """Return values as text, including types that Polars does not cast.
-
-    >>> written(pl.Series([b"DE", None])).to_list()
-    ["b'DE'", None]
-    """
-    if isinstance(values.dtype, (pl.Date, pl.Datetime)):
-        return _times(values)
-    if isinstance(values.dtype, (pl.Duration, pl.Binary)):
-        return pl.Series(values.name, [None if value is None else str(value) for value in values], pl.String)
-    return values.cast(pl.String)
-
-
-def where(keys: pl.DataFrame, by: Sequence[str]) -> pl.Expr:
-    """Return the group of each row, and keys such as the threshold, in words.
-
-    >>> frame = pl.DataFrame({"source": ["app", None], "threshold": [0.5, None]})
-    >>> frame.select(where(frame, by=["source"])).to_series().to_list()
-    ['source app, threshold 0.5', 'source null']
-    """
-    values = {k: written(keys[k]) for k in keys.columns}
-    texts = [pl.lit(f"{k} ") + (v.fill_null("null") if k in by else v) for k, v in values.items()]
-    return pl.concat_str(texts, separator=", ", ignore_nulls=True) if texts else pl.lit("")
 
 
 def render(

@@ -222,7 +222,7 @@ def test_a_day_counts_once_all_of_its_hours_are_there(tmp_path):
     store = history(tmp_path, rows, sm.binary(y_true="y", y_score="p", by="time"))
     found = sm.check(store, sm.Rule("accuracy >= 0.8", alarm="1 per year")).frame.row(0, named=True)
     assert found["windows"] == "2026-04-01 00:00:00+02:00 to 2026-04-01 23:00:00+02:00"
-    assert (found["verdict"], found["since"]) == ("breached", "2026-03-27 00:00:00+01:00")
+    assert (found["verdict"], found["since"]) == ("breached", "2026-03-27")
 
 
 def test_without_a_whole_window_there_is_no_alarm(tmp_path):

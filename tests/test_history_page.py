@@ -281,6 +281,14 @@ def test_hours_models_and_thresholds(tmp_path):
     assert {place for place, *_ in found["rules"][0]["runs"]} == {0, 1}
 
 
+def test_windows_at_midnight_are_dates(tmp_path):
+    batch = {"t": [datetime(2026, 1, n) for n in range(1, 7)] * 20, "y": [0, 1] * 60, "p": [0.1, 0.8, 0.4] * 40}
+    store = sm.MetricStore(tmp_path / "history")
+    store.append(sm.binary(y_true="y", y_score="p", by="t").update(batch), batch_id="all")
+    store.save_html(tmp_path / "a.html")
+    assert content(tmp_path / "a.html")["windows"][0] == "2026-01-01"
+
+
 def test_a_rule_of_one_model_has_its_segments_and_windows_only(tmp_path):
     frame = pl.DataFrame({"y": [0, 1] * 60, "a": [0.1, 0.8, 0.4] * 40, "b": [0.6] * 120, "day": DAYS[:6] * 20})
     old = sm.binary(y_true="y", y_score={"old": "a"}, by="day").update(frame.filter(day=DAYS[0]))

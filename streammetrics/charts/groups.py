@@ -7,7 +7,6 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics import text
 from streammetrics.charts.picture import MOST, Axis, Layer, Picture, between, extent, line
 from streammetrics.charts.series import PLACE, SIDES, Drawn, Series, series_of, shared
 from streammetrics.decimals import beside, interval
@@ -17,6 +16,7 @@ from streammetrics.keys import TEXT_DATES, require_group_columns
 from streammetrics.metrics import Metric
 from streammetrics.metrics.words import better, words
 from streammetrics.rows.roles import several
+from streammetrics.values import beyond_python
 
 MOST_GROUPS = 20
 MOST_DOTS = 120  # maximum; with more, lines of several segments differ in color and dashes only
@@ -151,7 +151,7 @@ def over_time(
     if window not in window_of(report):
         fault = f"Column {window!r} must be Date or Datetime for a time axis, got {rows.schema[window]}."
         raise ReportError(f"{fault} {TEXT_DATES}")
-    if text.beyond_python(rows[window]):
+    if beyond_python(rows[window]):
         raise ReportError(f"Charts support the years 1 to 9999, but column {window!r} has other dates.")
     lines = _series(report, rows, [c for c in _key_columns(rows) if c != window])
     time = pl.col(window).cast(pl.Datetime("ms"))

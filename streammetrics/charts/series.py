@@ -17,11 +17,11 @@ from streammetrics.keys import matching, require_free
 from streammetrics.metrics import Metric
 from streammetrics.rows.roles import LABEL
 from streammetrics.state.tables import State
+from streammetrics.values import readable
 
 WHICH = "report"  # group column of several reports, whose names need no title
 SIDES = ("model", WHICH)  # group columns whose values share an axis
 CLASS = "actual class"  # column of the histograms of scores
-EMPTY = "(empty)"  # a group whose value is an empty string
 SERIES, BY_CHARTS = "series", "a name that charts use"
 SIZE, POSITIVES, PLACE, SHARED = hidden("rows"), hidden("positives"), hidden("place"), hidden("sides")
 
@@ -202,7 +202,7 @@ def _positives_of(frame: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
 
 def _name(groups: pl.DataFrame) -> pl.Expr:
     """The name of a group; duplicates are numbered."""
-    values = [text.written(c).fill_null("null").replace("", EMPTY) for c in groups.get_columns()]
+    values = [readable(c).fill_null("null") for c in groups.get_columns()]
     name = pl.concat_str(values, separator=" · ")
     again = pl.int_range(pl.len()).over(name)
     return pl.when(again > 0).then(pl.format("{} ({})", name, again + 1)).otherwise(name)

@@ -44,4 +44,4 @@ def _cell(value: Any) -> str:
         return ""
     if isinstance(value, float):
         return f"{value:.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:.6g}"
-    return SPECIAL.sub(r"\\\g<0>", text.escaped(str(value)))
+    return SPECIAL.sub(r"\\\g<0>", text.cell(value))

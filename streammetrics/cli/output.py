@@ -19,7 +19,8 @@ from streammetrics.metrics.words import with_defaults
 from streammetrics.report.nested import as_json
 from streammetrics.report.parts import sorted_by
 from streammetrics.system.writing import write_file
-from streammetrics.text import PIPED, escaped, render, terminal_width, without_awkward
+from streammetrics.text import PIPED, escaped, render, terminal_width
+from streammetrics.values import without_awkward
 
 FORMATS = ("table", "json", "csv", "parquet", "markdown")
 PROMETHEUS = "prometheus"

@@ -275,8 +275,9 @@ def store_describe(uri: str, form: str, output: Path | None) -> None:
 
 
 def _list(frame: pl.DataFrame, form: str, output: Path | None) -> None:
-    """Print a frame, as a table with times to the second."""
-    write(frame, plain(frame.with_columns(cs.datetime().dt.truncate("1s")), width()), form, output)
+    """Print a frame, as a table with times to the second, and "none" instead of no changes."""
+    shown = frame.with_columns(cs.datetime().dt.truncate("1s"), cs.string().replace("", "none"))
+    write(frame, plain(shown, width()), form, output)
 
 
 @command("compact", "streammetrics store compact history", of=store_commands)

@@ -88,7 +88,7 @@ def table(frame: pl.DataFrame) -> str:
             "windows": row.get("windows"),
             "where": row["where"] or None,
             "value": row["value"],
-            "bound": bound(row["value"], row["lower"], row["upper"]),
+            "bound": bound(row["value"], row["lower"], row["upper"]) or None,
             "interval": interval(row.get("ci_lower"), row.get("ci_upper")) or None,
             "verdict": text.verdict(row),
         }

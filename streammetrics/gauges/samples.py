@@ -12,6 +12,7 @@ from streammetrics.errors import ReportError
 from streammetrics.frame import LIMITS, METRIC, VALUE, keys_of
 from streammetrics.metrics import parse_metric
 from streammetrics.report.report import Report
+from streammetrics.values import written
 
 AVERAGE = "average"
 NAMES = {
@@ -52,7 +53,7 @@ def _labels(frame: pl.DataFrame, renamed: Callable[[str], str]) -> pl.DataFrame:
     keys = keys_of(frame)
     metrics = {name: _without_average(name) for name in frame[METRIC].unique()}
     averages = [metrics[name][1] for name in frame[METRIC]]
-    columns = [(key, text.written(frame[key]).fill_null("")) for key in keys]
+    columns = [(key, written(frame[key]).fill_null("")) for key in keys]
     columns += [(METRIC, pl.Series([metrics[name][0] for name in frame[METRIC]], dtype=pl.String))]
     columns += [(AVERAGE, pl.Series(averages, dtype=pl.String))] if any(averages) else []
     names = [renamed(name) for name, _ in columns]

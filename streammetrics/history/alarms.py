@@ -25,6 +25,7 @@ from streammetrics.history.windows import AT_ONCE, Ask, clock
 from streammetrics.reading.looks import ROWS
 from streammetrics.uncertainty.beta import Values
 from streammetrics.uncertainty.evalues import discoveries
+from streammetrics.values import dates
 
 LARGEST = 700.0  # largest logarithm of an e-value that fits a float
 DAY = 86_400e6  # in microseconds
@@ -106,9 +107,10 @@ def alarms(ask: Ask, rule: Rule, starts: pl.Series, days: float) -> pl.DataFrame
     and the evidence.
     """
     groups, course = courses(ask, rule, starts, days)
+    named = dates(starts)
     return groups.with_columns(
         pl.Series(ALARM, course.alarm[-1]),
-        pl.Series(SINCE, [str(starts[i]) for i in course.since.tolist()], dtype=pl.String),
+        pl.Series(SINCE, [str(named[i]) for i in course.since.tolist()], dtype=pl.String),
         pl.Series(E_VALUE, np.exp(np.minimum(course.log_e, LARGEST))),
     )
 

@@ -21,6 +21,7 @@ from streammetrics.reading.looks import ROWS
 from streammetrics.reading.verdicts import PASSING, typed
 from streammetrics.rows.roles import MODEL
 from streammetrics.system.public import publish
+from streammetrics.values import dates, where
 
 SCHEMA = typed(
     *("rule", "name", "severity", "windows", "where", "rows", *VALUE, *LIMITS, "reference"),
@@ -146,7 +147,7 @@ def _finding(windows: Windows, rule: Rule, until: date | str | None, labels: Win
         found = with_alarms(found, raised)
     elif rule.alarm:  # no window is complete
         found = found.with_columns(pl.col(VERDICT).replace("breached", "open"))
-    seen = starts.filter((times >= start.item()) & (times < end.item()))
+    seen = dates(starts).filter((times >= start.item()) & (times < end.item()))
     newer = ((times >= end.item()) & (times < last)).any()
     keys = [key for key in keys_of(found) if key != MODEL or rule.model is None]  # the text of the rule names it
     given = {name: pl.lit(getattr(rule, name), pl.String) for name in ("name", "severity", "description")}
@@ -157,8 +158,8 @@ def _finding(windows: Windows, rule: Rule, until: date | str | None, labels: Win
         "note": noted("note", pl.lit(INCOMPLETE)) if newer else pl.col("note"),
         "rule": pl.lit(str(rule)),
         "reference": pl.col(REFERENCE),
-        "windows": pl.lit(_period(seen, pl.concat([start, end]).cast(starts.dtype))),
-        "where": text.where(found.select(keys), rule.by),
+        "windows": pl.lit(_period(seen, dates(pl.concat([start, end]).cast(starts.dtype)))),
+        "where": where(found.select(keys), rule.by),
         "rows": pl.col(ROWS),
         "verdict": pl.col(VERDICT),
         "passes": pl.lit(rule.severity == "warn") | pl.col(VERDICT).is_in(PASSING[rule.open]),

@@ -22,6 +22,7 @@ from streammetrics.html.history import ALL_ROWS, Course, Measure, Watched
 from streammetrics.reading.available import columns_of
 from streammetrics.reading.distributions import distributions
 from streammetrics.rows.roles import MODEL, several
+from streammetrics.values import readable
 
 ROWS, DROPPED, SCORED, DRIFT = "rows", "dropped", "rows with or without labels", "psi"
 VOLUME = (ROWS, DROPPED)
@@ -116,7 +117,7 @@ class Segments:
         """Return the columns of each cut in words, and the names of its segments."""
         found = []
         for keys in self.keys.values():
-            columns = [text.written(keys[c]).fill_null("null") for c in keys.columns if c != PLACE]
+            columns = [readable(keys[c]).fill_null("null") for c in keys.columns if c != PLACE]
             names = keys.select(pl.concat_str(columns, separator=" · ")) if columns else pl.DataFrame([ALL_ROWS])
             found.append((", ".join(c.name for c in columns), names.to_series().to_list()))
         return found

@@ -12,7 +12,7 @@ from streammetrics.decimals import percentage
 from streammetrics.html.sections import lead
 from streammetrics.markup import markup
 from streammetrics.reading.one_class import of_one_class
-from streammetrics.text import written
+from streammetrics.values import readable
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report
@@ -53,7 +53,7 @@ def _facts(report: Report, total: Report, source: str | None) -> Iterator[tuple[
     if total.state.groups.height > 1:
         yield "Models", f"<strong>{total.state.groups.height}</strong>"
     for window in charts.window_of(report):
-        times = written(report.state.keys[window].drop_nulls().unique().sort())
+        times = readable(report.state.keys[window].drop_nulls().unique().sort())
         if len(times):
             yield "Time", " to ".join(markup(t) for t in dict.fromkeys((times[0], times[-1])))
     if by:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from streammetrics.frame import LIMITS, VALUE
 from streammetrics.html.document import created, document, embedded, resource
+from streammetrics.values import dates
 
 ALL_ROWS = "All rows"
 COLUMNS = (*VALUE, *LIMITS)
@@ -156,6 +157,7 @@ def _content(course: Course) -> dict[str, Any]:
 
 def _times(windows: pl.Series) -> list[str]:
     """Windows as ISO 8601 strings, in local time of their time zone."""
+    windows = dates(windows)
     if windows.dtype == pl.Date:
         return windows.dt.strftime("%Y-%m-%d").to_list()
     return windows.dt.replace_time_zone(None).dt.strftime("%Y-%m-%dT%H:%M:%S").to_list()

@@ -130,7 +130,7 @@ def of_all_labels(frame: pl.DataFrame) -> pl.DataFrame:
 def key_cell(value: Any, head: bool = False) -> Cell:
     """A value of a key column."""
     number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-    return Cell(text.cell(value) or "(empty)", number, head=head)
+    return Cell(text.cell(value), number, head=head)
 
 
 def uncertainty(row: Row) -> str:

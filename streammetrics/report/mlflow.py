@@ -10,6 +10,7 @@ from streammetrics.errors import ReportError
 from streammetrics.html.page import of_all_rows, page
 from streammetrics.report.nested import flat, nested
 from streammetrics.system.lazy import of_extra
+from streammetrics.values import without_awkward
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report
@@ -30,6 +31,6 @@ def log(report: Report, run_id: str | None, step: int | None = None) -> dict[str
             raise ReportError(f"The metrics {text.few(same)} would have the same name in MLflow, {name!r}.")
         numbers[name] = numbers.pop(path)
     mlflow.log_metrics(numbers, step=step, run_id=run_id)
-    mlflow.log_text(text.without_awkward(report.frame).write_csv(), f"{FOLDER}/metrics.csv", run_id=run_id)
+    mlflow.log_text(without_awkward(report.frame).write_csv(), f"{FOLDER}/metrics.csv", run_id=run_id)
     mlflow.log_text(page(report), f"{FOLDER}/report.html", run_id=run_id)
     return numbers

@@ -10,6 +10,7 @@ import polars as pl
 
 from streammetrics import text
 from streammetrics.frame import LIMITS, METRIC, VALUE, keys_of
+from streammetrics.values import supported
 
 
 def nested(frame: pl.DataFrame, by: list[str]) -> dict[str, Any]:
@@ -23,7 +24,7 @@ def nested(frame: pl.DataFrame, by: list[str]) -> dict[str, Any]:
     several = set(counted.filter(pl.col("len") > groups)[METRIC])
     found: dict[str, Any] = {}
     keys = [key for key in keys_of(frame) if key not in by]
-    for row in text.rows(frame):
+    for row in supported(frame).iter_rows(named=True):  # names do not depend on other groups
         place = found
         for column in by:
             place = place.setdefault(f"{column}={text.cell(row[column])}", {})

@@ -15,6 +15,7 @@ from streammetrics.frame import FEW_OF_A_CLASS, LIMITS, NO_LIMITS, VALUE, keys_o
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.reading.looks import ROWS, with_count
 from streammetrics.reading.verdicts import PASSING, on_these_rows, typed, verdict
+from streammetrics.values import where
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report
@@ -49,15 +50,15 @@ def _of_one(report: Report, required: Requirement, passing: list[str], min_rows:
     metric = report.find(required.metric)
     required.require_within(*metric.range)
     rows = with_count(report.rows(required.metric), report.state, "rows", ROWS)
-    where = text.where(rows.select(keys_of(rows)), report.by)
+    places = where(rows.select(keys_of(rows)), report.by)
     if rows.is_empty():
-        rows, where = rows.clear(1).with_columns(note=pl.lit("no rows")), pl.lit("")
+        rows, places = rows.clear(1).with_columns(note=pl.lit("no rows")), pl.lit("")
     if report.confidence is None:
         rows = rows.with_columns(NO_LIMITS)
     else:
         rows = rows.with_columns(note=noted("note", on_these_rows([metric])))
     rows = rows.with_columns(verdict=verdict(required, min_rows))
-    made = {"rule": pl.lit(str(required)), "where": where, "rows": pl.col(ROWS)}
+    made = {"rule": pl.lit(str(required)), "where": places, "rows": pl.col(ROWS)}
     made["passes"] = pl.col("verdict").is_in(passing)
     return rows.select(made.get(name, pl.col(name)).alias(name) for name in SCHEMA).cast(SCHEMA)
 

@@ -23,6 +23,7 @@ from streammetrics.slices import SLICE
 from streammetrics.state.missing import lacking
 from streammetrics.state.tables import State, select
 from streammetrics.statistics import GROUP, RowCounts
+from streammetrics.values import readable
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report
@@ -147,7 +148,7 @@ def _described(keys: pl.DataFrame, finding: Finding, remainders: Remainders, eve
     lot = finding.lot
     values = keys[lot.first]
     unused = [pl.lit(None, dtype).alias(c) for c, dtype in keys.schema.items() if c not in lot.columns]
-    names = [pl.lit(f"{c} = ") + text.written(values[c]).fill_null("null") for c in lot.columns]
+    names = [pl.lit(f"{c} = ") + readable(keys[c], lot.first).fill_null("null") for c in lot.columns]
     name = pl.concat_str(names, separator=" and ")
     slices, whole = (remainders.tables(of.numbers, len(of.rows)) for of in (lot, everywhere))
     result = remainders.compare(slices, whole, np.zeros_like(lot.first)).with_columns(p_value=finding.p)
