@@ -116,6 +116,16 @@ def test_american_dates(folder):
     assert evaluate(*by_day, "DATE(d, '%m/%d/%Y') AS day", file="us.csv").split() == ["2026-04-13", "1"]
 
 
+@pytest.mark.parametrize(
+    "days", [("31/03/2026", "01/04/2026", "02/04/2026"), ("2026-03-31", "2026-04-01", "2026-04-02")]
+)
+def test_conditions_on_dates(days, folder):
+    pl.DataFrame({"y": [0, 1, 1], "p": [0.1, 0.8, 0.9], "day": days}).write_csv("days.csv")
+    columns = ("--y-true", "y", "--y-score", "p", "--metric", "rows")
+    found = evaluate(*columns, "--where", "DATE(day) >= DATE('2026-04-01')", file="days.csv")
+    assert found.split() == ["rows", "2", "exact"]
+
+
 def test_metrics_that_the_command_line_cannot_add(folder):
     write()
     regression = ("--task", "regression", "--y-true", "churned", "--y-pred", "model_score", "--metric", "quantile")
