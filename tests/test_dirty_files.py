@@ -230,6 +230,48 @@ def test_other_labels_are_named_both_so_that_a_third_is_found(labels, folder):
     assert "Pass --positive to set the positive label, and --negative to reject any third label." in message
 
 
+NULLS = "read the CSV files with --null-value {} if it stands for null, and pass --nulls drop."
+NORMALIZED = "Normalize the labels: LOWER(TRIM(y)) in SQL"
+THIRD = {  # a third label beside yes and no: its fix, the options that apply it, and the number of rows then
+    "maybe": (
+        "Drop these rows with --where \"y IN ('yes', 'no') OR y IS NULL\", or",
+        ("--y-true", "y", "--where", "y IN ('yes', 'no') OR y IS NULL"),
+        "2",
+    ),
+    "Yes": (NORMALIZED, ("--y-true", "LOWER(TRIM(y))"), "3"),
+    " yes": (NORMALIZED, ("--y-true", "LOWER(TRIM(y))"), "3"),
+    "n/a": (NULLS.format("n/a"), ("--y-true", "y", "--null-value", "n/a", "--nulls", "drop"), "2"),
+    "-": (NULLS.format("-"), ("--y-true", "y", "--null-value", "-", "--nulls", "drop"), "2"),
+    "": (NULLS.format("''"), ("--y-true", "y", "--null-value", "", "--nulls", "drop"), "2"),
+}
+
+
+@pytest.mark.parametrize(("label", "case"), THIRD.items(), ids=THIRD)
+def test_a_third_label(label, case, folder):
+    fix, options, rows = case
+    Path("three.csv").write_text(f'y,p\nyes,0.9\nno,0.1\n"{label}",0.5\n', encoding="utf-8")
+    columns = ("--y-score", "p", "--positive", "yes", "--negative", "no", "--metric", "rows")
+    assert fix in evaluate("--y-true", "y", *columns, file="three.csv", code=2)
+    assert evaluate(*options, *columns, file="three.csv").split() == ["rows", rows, "exact"]
+
+
+def test_a_third_label_of_other_columns(folder):
+    labels = pl.Series("Has paid", ["Yes", "No", "yes"])
+    pl.DataFrame({"a": labels.cast(pl.Categorical), "Has paid": [1, 2, 3], "p": 0.5}).write_parquet("three.parquet")
+    columns = ("--y-score", "p", "--metric", "rows")
+    named = (*columns, "--positive", "Yes", "--negative", "No")
+    message = evaluate("--y-true", "a", *named, file="three.parquet", code=2)
+    assert "LOWER(TRIM(CAST(a AS VARCHAR))) in SQL or cast(pl.String).str.strip_chars()" in message
+    assert message.endswith("in Polars, and pass --positive and --negative in lower case.")
+    message = evaluate("--y-true", "Has paid", *columns, "--positive", 1, "--negative", 2, file="three.parquet", code=2)
+    assert """--where '"Has paid" IN (1, 2) OR "Has paid" IS NULL', or pass only""" in message
+    twice = ('"Has paid" * 2 AS twice', *columns, "--positive", 2, "--negative", 4)
+    assert "Drop these rows with a filter, or" in evaluate("--y-true", *twice, file="three.parquet", code=2)
+    task = sm.binary(y_true="y", y_score="p", positive="a", negative="b", nulls="drop")
+    with pytest.raises(sm.DataError, match=r"polars.scan_csv\(null_values='NA'\) if it stands for null\.$"):
+        task.update({"y": ["a", "NA"], "p": [0.1, 0.2]})
+
+
 def test_scores_in_place_of_labels(folder):
     pl.DataFrame({"y": [0, 1] * 500, "p": [0.2, 0.7] * 500}).write_csv("swapped.csv")
     message = evaluate("--y-true", "p", "--y-score", "y", file="swapped.csv", code=2)

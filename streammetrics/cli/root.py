@@ -14,6 +14,7 @@ from streammetrics.text import escaped
 from streammetrics.version import __version__
 
 ADVISED = re.compile(r"\b([Pp]ass\s+)([a-z_]+)=(?:(True)\b|\(([^\s(),]+),\))?")  # by a note
+UNQUOTED = frozenset('"$`\\!')  # characters with a meaning within double quotes
 
 
 class Failure(click.ClickException):
@@ -58,7 +59,12 @@ class Commands(click.Group):
         if argument.name not in options:
             return str(argument)
         flag = argument.value is None or argument.value is True
-        return options[argument.name] if flag else f"{options[argument.name]} {shlex.quote(str(argument.value))}"
+        return options[argument.name] if flag else f"{options[argument.name]} {_quoted(str(argument.value))}"
+
+
+def _quoted(value: str) -> str:
+    """A value for a shell, in double quotes if it contains single quotes, such as those of SQL."""
+    return f'"{value}"' if "'" in value and UNQUOTED.isdisjoint(value) else shlex.quote(value)
 
 
 def with_options(text: str) -> str:

@@ -19,6 +19,7 @@ from streammetrics.kernels import NOTHING, Extent
 from streammetrics.rows.codes import number
 from streammetrics.rows.conversions import quoted, to_fix, to_number
 from streammetrics.rows.frames import CODED, EXACT, group_column, limits
+from streammetrics.rows.labels import instead_of_third
 from streammetrics.rows.roles import INTEGERS, Roles
 from streammetrics.text import few
 
@@ -138,15 +139,15 @@ class Reader:
         positive, negative = self.roles.positive, self.roles.negative
         if column.dtype == pl.Null:
             return column.cast(pl.Boolean)
-        if column.dtype in CODED:
+        dtype = column.dtype
+        if dtype in CODED:
             column = column.cast(pl.String)
         self._refuse_far_times(column)
         is_positive = equals(column, positive)
-        if negative is not None:
-            wrong = ~(is_positive | equals(column, negative))
-            fault = f"labels other than {positive!r} and {negative!r}"
-            only = (Argument("positive"), " to count them as negative")
-            self._refuse(column, wrong, fault, "Drop these rows first, or pass only ", *only)
+        if negative is not None and (wrong := ~(is_positive | equals(column, negative))).any():
+            name = column.name if column.name in self.frame.columns else None
+            fix = instead_of_third(column.filter(wrong)[0], self.roles, name, dtype)
+            self._refuse(column, wrong, f"labels other than {positive!r} and {negative!r}", *fix)
         return is_positive
 
     def group(self, name: str) -> pl.Series:
