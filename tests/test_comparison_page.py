@@ -10,6 +10,7 @@ from click.testing import CliRunner
 import streammetrics as sm
 from streammetrics.cli import main
 from streammetrics.html import comparison_page, page
+from streammetrics.markup import markup
 
 pytest.importorskip("vl_convert", reason="vl-convert is not installed")
 
@@ -214,7 +215,7 @@ def test_models_of_different_rows_are_open_on_every_page():
     assert "<p>Which side is better is open, because the differences have no confidence intervals.</p>" in text
     assert "Neither side" not in text
     text = page(report)
-    assert f'<h3 class="over">new compared with old</h3><p>{found.note}</p>' in text
+    assert f'<h3 class="over">new compared with old</h3><p>{markup(found.note)}</p>' in text
     assert "<dd><strong>79 to 80</strong></dd>" in text
     assert "<dd><strong>0 to 1</strong> (0% to 1.25%): null or NaN</dd>" in text
 

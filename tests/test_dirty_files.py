@@ -272,6 +272,20 @@ def test_a_third_label_of_other_columns(folder):
         task.update({"y": ["a", "NA"], "p": [0.1, 0.2]})
 
 
+def test_scores_that_only_one_model_has(folder):
+    scores = {"score_a": [0.9, 0.3, 0.6, 0.7] * 20, "score_b": [None] + [0.2, 0.8, 0.4] * 26 + [0.5]}
+    pl.DataFrame({"y": [1, 0] * 40} | scores).write_csv("rows.csv")
+    columns = ("--y-true", "y", "--y-score", "a=score_a", "--y-score", "b=score_b", "--nulls", "drop")
+    compare = "compare a.state --models a b --metric accuracy --confidence 0.95"
+
+    def compared(*condition):
+        evaluate(*columns, *condition, "--save", "a.state", file="rows.csv")
+        return " ".join(CliRunner().invoke(main, compare, catch_exceptions=False).output.split())
+
+    _, fix = compared().split(" with a condition such as ")
+    assert " interval " in compared(*shlex.split(fix.removesuffix(".")))
+
+
 def test_scores_in_place_of_labels(folder):
     pl.DataFrame({"y": [0, 1] * 500, "p": [0.2, 0.7] * 500}).write_csv("swapped.csv")
     message = evaluate("--y-true", "p", "--y-score", "y", file="swapped.csv", code=2)
