@@ -14,14 +14,26 @@ import polars as pl
 
 from streammetrics.aligned import aligned
 from streammetrics.decimals import beside, bound, bounds, compared, interval, listed, percentage, said
-from streammetrics.frame import FEW_OF_A_CLASS, INCOMPLETE, KEPT, ON_THESE_ROWS, keys_of, of_labels_once, told_apart
+from streammetrics.frame import (
+    FEW_OF_A_CLASS,
+    INCOMPLETE,
+    KEPT,
+    ON_THESE_ROWS,
+    TOO_SHORT,
+    keys_of,
+    of_labels_once,
+    told_apart,
+)
 from streammetrics.values import NO_TEXT, dates, supported
 
 LONGEST = 40  # groups, or rows of a metric
 BESIDE = 4  # groups that can be columns
 PIPED = 120  # characters of a line in files and pipes
 FEW = 5  # values in a sentence
-COMPLETE = "Rules with an alarm check complete periods. Newer windows count once their period is complete."
+REMARKS = {  # below verdicts, by the note of one of them
+    INCOMPLETE: "Rules with an alarm check complete periods. Newer windows count once their period is complete.",
+    TOO_SHORT: "The windows of the history are longer than the period of a rule. Set over, such as over = '1mo'.",
+}
 WHOLE = "\u00a0to\u00a0"  # between the ends of an interval that is not broken
 UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that control a terminal, change the direction of text, or cannot be encoded."""
@@ -259,8 +271,8 @@ def findings(frame: pl.DataFrame, width: int | None = None, by: Collection[str] 
     for every, part, what in zip((failing, holding), parts, ("do not hold", "hold"), strict=True):
         if every.height > part.height:
             lines.append(f"… and {every.height - part.height:,} more that {what}")
-    if frame["note"].str.contains(INCOMPLETE, literal=True).any():
-        lines.append(filled(COMPLETE, width))
+    notes = frame["note"].str
+    lines += [filled(remark, width) for note, remark in REMARKS.items() if notes.contains(note, literal=True).any()]
     return "\n".join([*lines, *_counts(frame)])
 
 

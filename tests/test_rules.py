@@ -206,12 +206,25 @@ def test_the_change_between_infinities_is_undefined(tmp_path):
     assert checked(store, sm.Rule("median > 1"))[0]["verdict"] == "holds"
 
 
+def test_windows_longer_than_the_period_of_a_rule(tmp_path):
+    frame = pl.DataFrame({"month": [date(2026, m, 1) for m in (1, 2, 3)], "p": [0.5] * 3})
+    store = history(tmp_path, sm.predictions(y_score="p", by="month"), frame)
+    rules = [sm.Rule("rows >= 1"), sm.Rule("median <= 1"), sm.Rule("rows >= 1", over="1mo")]
+    remark = "The windows of the history are longer than the period of a rule. Set over, such as over = '1mo'."
+    found = sm.check(store, rules, until="2026-04-01")
+    assert found.frame["verdict"].to_list() == ["breached", "undefined", "holds"]
+    assert found.frame["windows"].to_list() == [*["none from 2026-03-31 until 2026-04-01"] * 2, "2026-03-01"]
+    assert remark in str(found)
+    for given, until in ((rules[2:], "2026-04-01"), (rules[2:], "2026-06-01"), (rules, None)):
+        assert remark not in str(sm.check(store, given, until=until))
+
+
 def test_without_rows(store):
     late = {"until": "2027-01-01"}
     rules = ["rows >= 1", "rows <= 1", "roc_auc >= 0.5"]
     found = checked(store, *map(sm.Rule, rules), **late)
     assert [row["verdict"] for row in found] == ["breached", "holds", "undefined"]
-    assert {row["windows"] for row in found} == {"none from 2026-12-31 to 2027-01-01"}
+    assert {row["windows"] for row in found} == {"none from 2026-12-31 until 2027-01-01"}
     assert found[2]["note"] == "no rows"
     segments = sm.check(store, [sm.Rule("rows >= 1", by=("country",))], **late)
     assert segments.frame.select("where", "value", "verdict", "note").rows() == [("", None, "undefined", "no rows")]

@@ -10,7 +10,7 @@ import polars as pl
 
 from streammetrics import text
 from streammetrics.errors import SpecificationError, StateError
-from streammetrics.frame import INCOMPLETE, LIMITS, VALUE, keys_of, noted
+from streammetrics.frame import INCOMPLETE, LIMITS, TOO_SHORT, VALUE, keys_of, noted
 from streammetrics.history.alarms import ALARM, E_VALUE, SINCE, alarms, blocks
 from streammetrics.history.evidence import REFERENCE
 from streammetrics.history.rules import Rule, rules_of
@@ -38,8 +38,8 @@ class Findings:
     the rule, null without an interval), ``reference`` (the metric in the reference period if ``value`` is its change),
     ``verdict``, ``passes``, ``since`` and ``e_value`` (of a rule with an alarm), ``note``, and ``description``.
 
-    The verdict is ``"holds"`` or ``"breached"`` if the confidence interval, widened by the certified bounds, is on one
-    side of the limit, ``"open"`` (inconclusive) if it is not, ``"too few rows"`` if a segment has fewer than
+    The verdict is ``"holds"`` or ``"breached"`` if the certified bounds and the confidence interval, widened by them,
+    are on one side of the limit, ``"open"`` (inconclusive) if not, ``"too few rows"`` if a segment has fewer than
     ``min_rows``, and ``"undefined"`` without a value. If there are more than forty rows, printing shows only rules that
     do not hold.
 
@@ -149,13 +149,14 @@ def _finding(windows: Windows, rule: Rule, until: date | str | None, labels: Win
         found = found.with_columns(pl.col(VERDICT).replace("breached", "open"))
     seen = dates(starts).filter((times >= start.item()) & (times < end.item()))
     newer = ((times >= end.item()) & (times < last)).any()
+    short = seen.is_empty() and len(times) > 1 and times.diff().min() > (end - start).item()
     keys = [key for key in keys_of(found) if key != MODEL or rule.model is None]  # the text of the rule names it
     given = {name: pl.lit(getattr(rule, name), pl.String) for name in ("name", "severity", "description")}
     columns = {name: pl.col(name) for name in (*VALUE, *LIMITS)} | given
     if raised is not None:
         columns |= {"since": pl.when(ALARM).then(SINCE), "e_value": pl.col(E_VALUE)}
     columns |= {
-        "note": noted("note", pl.lit(INCOMPLETE)) if newer else pl.col("note"),
+        "note": noted("note", *[pl.lit(note) for note, known in ((INCOMPLETE, newer), (TOO_SHORT, short)) if known]),
         "rule": pl.lit(str(rule)),
         "reference": pl.col(REFERENCE),
         "windows": pl.lit(_period(seen, dates(pl.concat([start, end]).cast(starts.dtype)))),
@@ -170,7 +171,7 @@ def _finding(windows: Windows, rule: Rule, until: date | str | None, labels: Win
 def _period(seen: pl.Series, wanted: pl.Series) -> str:
     """The first and the last of some windows, or the period without any."""
     first, last = map(str, (seen if len(seen) else wanted)[[0, -1]])
-    return f"none from {first} to {last}" if seen.is_empty() else first if first == last else f"{first} to {last}"
+    return f"none from {first} until {last}" if seen.is_empty() else first if first == last else f"{first} to {last}"
 
 
 publish("streammetrics", Findings, check)

@@ -48,7 +48,7 @@ class Rule:
         description: Purpose of the rule, or what to do about a breach.
         severity: ``"page"``, or ``"warn"`` for a rule that is reported but never fails the check.
         confidence: Confidence level of a verdict, between 0.5 and 1. The rule holds or is breached only if the
-            one-sided confidence interval, widened by the certified bounds, is on one side of the limit.
+            certified bounds and the one-sided confidence interval, widened by them, are on one side of the limit.
         min_rows: Minimum number of rows of a segment for a verdict, and of the reference with ``against``.
         open: ``"pass"`` or ``"fail"``: result of the check if the verdict is open (inconclusive) or there are too few
             rows.

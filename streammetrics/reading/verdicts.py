@@ -39,7 +39,7 @@ def on_these_rows(metrics: Iterable[Metric]) -> pl.Expr:
 def verdict(required: Requirement, min_rows: int = 1, bounded: bool = False) -> pl.Expr:
     """Return the verdict on a requirement, from the bounds, the confidence limits, and the `ROWS` of estimates.
 
-    It ``"holds"`` or is ``"breached"`` if the confidence interval, widened by the certified bounds, lies on one side of
+    It ``"holds"`` or is ``"breached"`` if the bounds and the confidence interval, widened by them, lie on one side of
     the limit. Otherwise it is ``"open"``, also if a class has too few rows for an interval. Other metrics without one
     are decided by their bounds, those without a value are ``"undefined"``, and groups with fewer than ``min_rows`` rows
     have ``"too few rows"``. With ``bounded``, intervals already contain the bounds.
