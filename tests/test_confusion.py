@@ -191,6 +191,16 @@ def test_cells_equal_scikit_learn(normalize, sk_normalize, weighted):
     assert frame.select("actual", "predicted").rows() == sorted(frame.select("actual", "predicted").rows())
 
 
+@pytest.mark.parametrize("labels", [["minor", "medium", "severe"], [3, 1, 2]])
+def test_cells_are_in_the_order_of_the_declared_labels(labels):
+    rows = {"y": labels * 3, "z": sorted(labels) * 2 + labels, "g": [0, 1, 2] * 3}
+    declared = sm.multiclass(y_true="y", y_pred="z", order=labels, by="g").update(rows).finalize()
+    cells = declared.confusion_matrix().select("g", "actual", "predicted").rows()
+    assert cells == sorted(cells, key=lambda cell: (cell[0], *map(labels.index, cell[1:])))
+    without = sm.multiclass(y_true="y", y_pred="z").update(rows).finalize().confusion_matrix()
+    assert without["actual"].to_list() == sorted(without["actual"])
+
+
 def test_another_normalization_is_refused():
     with pytest.raises(sm.SpecificationError, match="normalize= must be actual, predicted, all, or None, got 'true'"):
         matrix_frame(confusion_cells([1], [1]), "true")

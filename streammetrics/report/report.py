@@ -523,7 +523,8 @@ class Report:
                 ``"all"`` rows of the group. Defaults to no shares.
 
         Returns:
-            The group columns, ``actual``, ``predicted``, ``count``, and with ``normalize`` ``share``.
+            The group columns, ``actual``, ``predicted``, ``count``, and with ``normalize`` ``share``, in the order of
+            the declared labels, or sorted.
 
         Raises:
             MetricError: If there is no confusion matrix.
@@ -533,7 +534,7 @@ class Report:
         >>> acc.finalize().confusion_matrix(normalize="actual").rows()
         [('a', 'a', 1, 1.0), ('b', 'a', 1, 0.5), ('b', 'b', 1, 0.5)]
         """
-        return self._of_matrix(lambda table: confusion.matrix_frame(table, normalize))
+        return self._of_matrix(lambda table: confusion.matrix_frame(table, normalize, self.state.labels))
 
     def most_confused(self, n: int = 10) -> pl.DataFrame:
         """Return the most frequent errors of each group, by descending count.

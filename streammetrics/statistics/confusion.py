@@ -76,14 +76,18 @@ def overall_view(table: pl.DataFrame, order: Sequence[Any] | None = None) -> pl.
     )
 
 
-def matrix_frame(table: pl.DataFrame, normalize: Normalization | None = None) -> pl.DataFrame:
-    """Return the nonempty cells, sorted, optionally with shares. See `Report.confusion_matrix`.
+def matrix_frame(
+    table: pl.DataFrame, normalize: Normalization | None = None, labels: Sequence[Any] = ()
+) -> pl.DataFrame:
+    """Return the nonempty cells in the order of the labels, optionally with shares. See `Report.confusion_matrix`.
 
     >>> cells = {"actual": ["cat", "cat", "dog"], "predicted": ["dog", "cat", "dog"], "count": [1, 3, 4]}
     >>> matrix_frame(pl.DataFrame({"group": [0, 0, 0], **cells}), normalize="actual").rows()
     [(0, 'cat', 'cat', 3, 0.75), (0, 'cat', 'dog', 1, 0.25), (0, 'dog', 'dog', 4, 1.0)]
     """
-    frame = table.select("group", *_SIDES, "count").sort("group", *_SIDES)
+    places = {label: i for i, label in enumerate(labels)}
+    order = [pl.col(side).replace_strict(places, default=None, return_dtype=pl.UInt32) for side in _SIDES if places]
+    frame = table.select("group", *_SIDES, "count").sort("group", *order, *_SIDES)
     if normalize is None:
         return frame
     if normalize not in _WITHIN:
