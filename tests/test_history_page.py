@@ -296,12 +296,13 @@ def test_a_rule_of_one_model_has_its_segments_and_windows_only(tmp_path):
     store = sm.MetricStore(tmp_path / "history")
     store.append(old, batch_id="old")
     store.append(both.update(frame.filter(pl.col("day") > DAYS[0])), batch_id="both")
-    rules = [sm.Rule("rows >= 99", over="1d", model=model) for model in ("new", "old")]
+    severity = {"new": "warn", "old": "page"}
+    rules = [sm.Rule("rows >= 99", over="1d", model=model, severity=severity[model]) for model in ("new", "old")]
     store.save_html(tmp_path / "a.html", rules=rules, confidence=None)
     found = content(tmp_path / "a.html")
     place = {name: i for i, name in enumerate(found["segments"][0][1])}
     assert [rule["text"] for rule in found["rules"]] == [
-        *("rows >= 99, model new, over 1d", "rows >= 99, model old, over 1d")
+        *("rows >= 99, model new, over 1d, severity warn", "rows >= 99, model old, over 1d")
     ]
     assert [rule["segments"] for rule in found["rules"]] == [[place["new"]], [place["old"]]]
     assert [rule["runs"] for rule in found["rules"]] == [[[place["new"], 1, 5]], [[place["old"], 0, 5]]]

@@ -156,6 +156,7 @@ class Segments:
         metric = empty.finalize([rule.required.metric]).metrics[0].name if plain else None
         said = f"{rule.name}: {rule}" if rule.name else str(rule)
         said += "" if rule.always else f", over {rule.over}"
+        said += ", severity warn" if rule.severity == "warn" else ""
         own = self.keys[rule.by].filter(pl.lit(True) if rule.model is None else pl.col(MODEL) == rule.model)
         return Watched(said, metric, rule.required.limit, own[PLACE].to_list(), runs)
 
