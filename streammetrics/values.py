@@ -10,6 +10,7 @@ import polars as pl
 import polars.selectors as cs
 from numpy.typing import NDArray
 
+WHOLE_SECOND = r"\.0+(\D|$)"
 NO_TEXT = "''"  # an empty string, which would be invisible
 
 
@@ -31,9 +32,12 @@ def readable(values: pl.Series, places: NDArray[np.integer] | None = None) -> pl
 
     >>> readable(pl.Series(["app", "", None])).to_list()
     ['app', "''", None]
+    >>> readable(pl.select(pl.datetime(2026, 4, 1, 6)).to_series()).to_list()
+    ['2026-04-01 06:00:00']
     """
     shown = dates(values)
-    return written(shown if places is None else shown[places]).replace("", NO_TEXT)
+    texts = written(shown if places is None else shown[places]).replace("", NO_TEXT)
+    return texts.str.replace(WHOLE_SECOND, "$1") if isinstance(shown.dtype, pl.Datetime) else texts
 
 
 def dates(values: pl.Series) -> pl.Series:
