@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from statistics import median_high
@@ -39,25 +40,24 @@ def number(value: float | None, lower: float | None, upper: float | None) -> str
     return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
 
-def said(row: Row, ranged: bool = False) -> str:
+def said(row: Row) -> str:
     """A value as text, with the decimals of its interval, or else those that its bounds justify.
 
-    More decimals are added if the rounded value would be outside its bounds. If the value has an interval and its
-    bounds are shown as ±, none are added, unless ``ranged``, which means that bounds are always shown as a range.
+    Without an interval, decimals are added if the rounded value would be outside its bounds.
 
-    >>> said({"value": 0.8541234, "lower": 0.8540, "upper": 0.8548, "ci_lower": 0.84, "ci_upper": 0.86})
+    >>> said({"value": 0.8541234, "lower": 0.85412, "upper": 0.85452, "ci_lower": 0.84, "ci_upper": 0.86})
     '0.854'
-    >>> centered = {"value": 0.8541234, "lower": 0.8541, "upper": 0.85415, "ci_lower": 0.84, "ci_upper": 0.86}
-    >>> said(centered), said(centered, ranged=True), said({**centered, "upper": 0.85436})
-    ('0.854', '0.8541', '0.8541')
     >>> said({"value": 0.8541234, "lower": 0.8540, "upper": 0.8543})
     '0.8541'
+    >>> said({"value": 0.8541234, "lower": 0.85412, "upper": 0.85452})
+    '0.85412'
     """
     value, lower, upper, ends = row["value"], row["lower"], row["upper"], (row.get("ci_lower"), row.get("ci_upper"))
-    shown = number(value, lower, upper) if None in ends else beside(value, *ends)
-    if value is None or _is_bounded(row, _decimals(shown), ranged):
+    if value is None or None not in ends:
+        return beside(value, *ends)
+    shown, most = number(value, lower, upper), digits(half_width(lower, upper))
+    if _is_within(value, _decimals(shown), lower, upper):
         return shown
-    most = digits(half_width(lower, upper))
     within = (some for some in range(_decimals(shown), most) if _is_within(value, some, lower, upper))
     return f"{value:z,.{next(within, most)}f}"
 
@@ -84,8 +84,10 @@ def half_width(lower: float | None, upper: float | None) -> float:
     return (upper - lower) / 2
 
 
-def bound(value: float | None, lower: float | None, upper: float | None) -> str:
+def bound(value: float | None, lower: float | None, upper: float | None, shown: str = "") -> str:
     """Return the certified bounds as text: ± half their width, rounded up, or as a range if the value is off center.
+
+    ``shown`` is the text of the value, as for `bounds`.
 
     >>> bound(0.85415, 0.8540, 0.8543), bound(0.5, 0.5, 0.5), bound(1790.0, 1530.0, 2050.0), bound(None, None, None)
     ('± 0.00015', 'exact', '± 260', '')
@@ -99,18 +101,22 @@ def bound(value: float | None, lower: float | None, upper: float | None) -> str:
         return "exact"
     reach = math.inf if value is None else max(value - lower, upper - value) * (1 - ROUNDING)
     if not reach < OFF_CENTER * half:
-        return bounds(lower, upper)
+        return bounds(lower, upper, shown)
     up = float(Decimal(reach).quantize(Decimal(1).scaleb(math.floor(math.log10(reach)) - 1), ROUND_CEILING))
     if 10 <= up < 1e15:
         return f"± {up:,.0f}"
     return f"± {up:.{digits(up)}f}" if 1e-7 <= up < 1e-4 else f"± {up:.2g}"
 
 
-def bounds(lower: float | None, upper: float | None) -> str:
+def bounds(lower: float | None, upper: float | None, shown: str = "") -> str:
     """Return the certified bounds as a range, rounded outward to two digits of half their width.
+
+    If the text of the value, ``shown``, is rounded to fewer decimals and so is outside, they have its decimals.
 
     >>> bounds(2672.0, 2688.5), bounds(0.854018, 0.854301), bounds(0.5, 0.5), bounds(0.5, math.inf)
     ('2,672.0 to 2,688.5', '0.85401 to 0.85431', 'exact', '0.5 to ∞')
+    >>> bounds(0.30603, 0.30711, "0.307"), bounds(0.30603, 0.30711, "0.306")
+    ('0.30603 to 0.30711', '0.306 to 0.308')
     """
     if lower is None or upper is None:
         return ""
@@ -119,6 +125,8 @@ def bounds(lower: float | None, upper: float | None) -> str:
     if not math.isfinite(half):
         return f"{number(lower, None, None)} to {number(upper, None, None)}"
     decimals = digits(half)
+    if re.fullmatch(r"-?[\d,]+(\.\d+)?", shown) and not lower <= float(shown.replace(",", "")) <= upper:
+        decimals = min(decimals, _decimals(shown))
     return f"{_rounded(lower, decimals, ROUND_FLOOR)} to {_rounded(upper, decimals, ROUND_CEILING)}"
 
 
@@ -180,13 +188,12 @@ def padded(values: Sequence[float | None]) -> list[str]:
     return [_shown(value, text, most) for value, text in zip(values, shown, strict=True)]
 
 
-def alike(rows: Sequence[Row], typical: int | None = None, ranged: bool = False) -> list[str]:
+def alike(rows: Sequence[Row], typical: int | None = None) -> list[str]:
     """Return the values of a metric as text, with the usual number of decimals that their bounds and intervals justify.
 
     Args:
         rows: The rows of a metric.
         typical: Decimals of shares without bounds and intervals, from `typical_of`. Defaults to as many as needed.
-        ranged: As in `said`.
 
     >>> alike([{"value": 0.8541234, "lower": 0.8540, "upper": 0.8543}, {"value": 0.5, "lower": 0.5, "upper": 0.5}])
     ['0.8541', '0.5000']
@@ -200,12 +207,12 @@ def alike(rows: Sequence[Row], typical: int | None = None, ranged: bool = False)
     >>> alike([{"value": value, **none} for value in (0.474074, 0.003593, -3.2)], typical=2)
     ['0.47', '0.004', '-3.20']
     """
-    shown, values = [said(row, ranged) for row in rows], [row["value"] for row in rows]
+    shown, values = [said(row) for row in rows], [row["value"] for row in rows]
     counts = _is_sampled if any(map(_is_sampled, rows)) else _is_uncertain  # whose decimals count
     justified = [(row, _decimals(text)) for row, text in zip(rows, shown, strict=True) if counts(row)]
     if justified:
         usual = median_high(needed for _, needed in justified)
-        decimals = max([usual, *(needed for row, needed in justified if not _is_bounded(row, usual, ranged))])
+        decimals = max([usual, *(needed for row, needed in justified if not _is_bounded(row, usual))])
     elif typical is None or 2 * sum(map(_is_large, values)) > len(values):
         return padded(values)
     else:
@@ -213,7 +220,7 @@ def alike(rows: Sequence[Row], typical: int | None = None, ranged: bool = False)
         shown = [f"{v:.1g}" if v and not round(v, decimals) else s for v, s in zip(values, shown, strict=True)]
     return [
         _shown(row["value"], text, decimals)
-        if _is_bounded(row, decimals, ranged) and (not _is_sampled(row) or _is_inside(row, decimals))
+        if _is_bounded(row, decimals) and (not _is_sampled(row) or _is_inside(row, decimals))
         else text
         for row, text in zip(rows, shown, strict=True)
     ]
@@ -229,17 +236,8 @@ def listed(rows: Sequence[Row]) -> list[str]:
     ends = [interval(row.get("ci_lower"), row.get("ci_upper")) for row in rows]
     if not any(ends):
         return alike([_centered(row) for row in rows])
-    values = [said(without_bounds(row)) for row in rows]
+    values = [said(row) for row in rows]
     return [f"{value} ({sampled})" if sampled else value for value, sampled in zip(values, ends, strict=True)]
-
-
-def without_bounds(row: Row) -> Row:
-    """Return a row of which only the interval is shown, if it has one.
-
-    >>> without_bounds({"value": 0.5, "lower": 0.49, "upper": 0.51, "ci_lower": 0.4, "ci_upper": 0.6})
-    {'value': 0.5, 'lower': None, 'upper': None, 'ci_lower': 0.4, 'ci_upper': 0.6}
-    """
-    return {**row, "lower": None, "upper": None} if _is_sampled(row) else row
 
 
 def _centered(row: Row) -> Row:
@@ -311,12 +309,9 @@ def _is_inside(row: Row, decimals: int) -> bool:
     return _is_within(row["value"], decimals, row["ci_lower"], row["ci_upper"])
 
 
-def _is_bounded(row: Row, decimals: int, ranged: bool) -> bool:
-    """Whether a value with some decimals does not contradict its bounds as they are shown."""
-    value, lower, upper = row["value"], row["lower"], row["upper"]
-    if value is None or (_is_sampled(row) and not ranged and bound(value, lower, upper).startswith("±")):
-        return True
-    return _is_within(value, decimals, lower, upper)
+def _is_bounded(row: Row, decimals: int) -> bool:
+    """Whether a value with some decimals is within its bounds, or has an interval, whose decimals it then has."""
+    return row["value"] is None or _is_sampled(row) or _is_within(row["value"], decimals, row["lower"], row["upper"])
 
 
 def _is_within(value: float, decimals: int, lower: float | None, upper: float | None) -> bool:

@@ -154,8 +154,8 @@ def differences(
         (
             *("" if r[k] is None and k not in by else cell(r[k]) for k in keys),
             r["metric"],
-            *compared(r),
-            bound(r["difference"], r["lower"], r["upper"]),
+            *(values := compared(r)),
+            bound(r["difference"], r["lower"], r["upper"], values[-1]),
             interval(r.get("ci_lower"), r.get("ci_upper")),
             sides.get(r["better"], r["better"] or ""),
             noted(r.get("note"), sides),
@@ -252,7 +252,7 @@ def findings(frame: pl.DataFrame, width: int | None = None, by: Collection[str] 
         (
             rule(r),
             *(r.get("windows") or "", r["where"]),
-            *(said(r), bound(r["value"], r["lower"], r["upper"]), interval(r["ci_lower"], r["ci_upper"])),
+            *(said(r), bound(r["value"], r["lower"], r["upper"], said(r)), interval(r["ci_lower"], r["ci_upper"])),
             verdict(r),
         )
         for r in rows(pl.concat(parts))
@@ -307,7 +307,8 @@ def ranges(row: Mapping[str, Any]) -> Iterator[str]:
     ['bounds 0.25 to 0.75', 'interval 0.20 to 0.80']
     """
     if row["lower"] != row["upper"]:
-        yield f"bounds {bounds(row['lower'], row['upper'])}"
+        shown = said(row) if row.get("value") is not None else ""
+        yield f"bounds {bounds(row['lower'], row['upper'], shown)}"
     if sampled := interval(row.get("ci_lower"), row.get("ci_upper")):
         yield f"interval {sampled}"
 
@@ -373,7 +374,8 @@ def _list(frame: pl.DataFrame, width: int | None) -> str:
     columns = [column for column in header if column != "interval" or "ci_lower" in frame.columns]
     cells = []
     for r in rows(frame):
-        told = {"metric": r["metric"], "value": said(r), "bound": bound(r["value"], r["lower"], r["upper"])}
+        told = {"metric": r["metric"], "value": (value := said(r))}
+        told |= {"bound": bound(r["value"], r["lower"], r["upper"], value)}
         told |= {"interval": interval(r.get("ci_lower"), r.get("ci_upper")), "note": r["note"] or ""}
         cells.append(tuple(told[column] for column in columns))
     return "\n".join(_align(tuple(columns), cells, (0, *range(2, len(columns))), width))

@@ -179,6 +179,22 @@ def test_the_values_of_cards_and_of_all_numbers_are_within_their_certified_bound
     assert all(float(lower) <= float(value) <= float(upper) for value, lower, upper in found)
 
 
+def test_a_value_has_the_decimals_of_its_interval_wherever_it_is_shown():
+    """Also if it is at one end of its certified bounds, as that of ks often is."""
+    seeded = np.random.default_rng(0)
+    p = seeded.random(10_000)
+    acc = sm.binary(y_true="y", y_score="p", capacity=2_000).update({"y": seeded.random(10_000) < p, "p": p})
+    report = acc.finalize(["ks"], confidence=0.95)
+    row = report.frame.row(0, named=True)
+    value = f"{row['value']:.3f}"
+    assert not row["lower"] <= float(value) <= row["upper"]
+    cards, numbers = page(report).split('id="all"')
+    assert f"<b>{value}</b>" in cards
+    assert re.search(rf"<td data-v=[^>]*>{value}</td>", numbers)
+    assert f" {value} " in str(report)
+    assert f"ks is {value}, bounds " in report.violations("ks >= 0.9", confidence=0.95)[0]
+
+
 def test_each_label_has_a_row_with_its_metrics():
     acc = sm.multiclass(y_true="y", y_pred="z").update({"y": ["a", "a", "b"], "z": ["a", "b", "b"]})
     found = re.search('<h2 id="labels">Labels</h2>(.*?)</section>', page(acc.finalize()), re.DOTALL).group(1)

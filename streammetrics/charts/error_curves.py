@@ -12,7 +12,7 @@ from streammetrics.charts.histograms import outlines
 from streammetrics.charts.picture import Axis, Layer, Picture, Places, between, extent, line, lines_of
 from streammetrics.charts.series import Drawn, Series, series_of
 from streammetrics.charts.thinning import seen_apart, thinned
-from streammetrics.decimals import alike, without_bounds
+from streammetrics.decimals import alike
 from streammetrics.errors import MetricError
 
 UNIT = "units of the target"
@@ -86,7 +86,7 @@ def _best(report: Drawn, series: Series) -> str:
     if rows.height < 2:
         return ""
     first, second = (rows.row(i, named=True) for i in range(2))
-    values = alike([without_bounds(first), without_bounds(second)])
+    values = alike([first, second])
     said = ", ".join(f"{value} ({row['series']})" for value, row in zip(values, (first, second), strict=True))
     which = "lowest median absolute errors"
     return (

@@ -12,7 +12,7 @@ from streammetrics.charts.histograms import outlines
 from streammetrics.charts.picture import Axis, Layer, Picture, between, line
 from streammetrics.charts.series import Drawn, Series, series_of
 from streammetrics.charts.thinning import seen_apart, thinned
-from streammetrics.decimals import alike, bound, interval, without_bounds
+from streammetrics.decimals import alike, bound, interval
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.metrics.ratios import fnr, fpr, precision, predicted_positive_rate, prevalence, recall
 from streammetrics.uncertainty.proportions import CELLS
@@ -197,7 +197,7 @@ def _area(report: Drawn, series: Series, metric: str, called: str, keys: dict[st
     if series.left_out:
         return ""
     rows = series.of(report.rows(metric, **keys)).drop_nulls("value").to_dicts()
-    values = alike([*map(without_bounds, rows)])
+    values = alike(rows)
     if len(series.names) == len(rows) == 1:
         [row] = rows
         sampled = interval(row.get("ci_lower"), row.get("ci_upper"))

@@ -102,7 +102,7 @@ def _sentence(row: dict[str, Any]) -> str:
     """Group, verdict, and numbers."""
     told = [text.verdict(row)]
     if row["value"] is not None:
-        told.append(f"value {said(row, ranged=True)}")
+        told.append(f"value {said(row)}")
         told += text.ranges(row)
     if row.get("description"):
         told.append(row["description"])

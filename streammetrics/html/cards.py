@@ -74,7 +74,7 @@ def _value(row: Row, value: str, keys: list[str], confidence: str) -> str:
     of = ", ".join(str(row[k]) for k in keys if row[k] is not None)
     name = f'<span class="of">{markup(of)}</span> ' if of else ""
     sampled = interval(row.get("ci_lower"), row.get("ci_upper"))
-    certain = bound(row["value"], row["lower"], row["upper"])
+    certain = bound(row["value"], row["lower"], row["upper"], value)
     certain = f"{'' if certain == 'exact' else 'certified '}{certain} for these rows"
     told = [f"{sampled} ({confidence})"] if sampled else []
     told += [certain] if row["value"] is not None else []

@@ -155,7 +155,7 @@ def _measures(frame: pl.DataFrame, by: list[str], caption: str) -> str:
             Cell(row["of"], head=not by),
             *(Cell(row[c]) for c in measure),
             Cell(said(row), row["value"]),
-            Cell(bound(row["value"], row["lower"], row["upper"])),
+            Cell(bound(row["value"], row["lower"], row["upper"], said(row))),
             Cell(interval(row.get("ci_lower"), row.get("ci_upper"))),
             Cell(row["note"] or ""),
         ]

@@ -19,14 +19,14 @@ def differences(frame: pl.DataFrame, a: str, b: str, caption: str, by: tuple[str
     names = {"a": a, "b": b}
     listed = []
     for row in rows(frame):
-        ends = row.get("ci_lower"), row.get("ci_upper")
+        ends, shown = (row.get("ci_lower"), row.get("ci_upper")), compared(row)
         listed.append(
             [
                 *(key_cell(row[k], head=not i) for i, k in enumerate(by)),
                 *(Cell(row[c], head=True) for c in metric),
                 *(Cell("") if row[k] is None else key_cell(row[k]) for k in keys),
-                *(Cell(value, row[c]) for c, value in zip(("a", "b", "difference"), compared(row), strict=True)),
-                Cell(bound(row["difference"], row["lower"], row["upper"])),
+                *(Cell(value, row[c]) for c, value in zip(("a", "b", "difference"), shown, strict=True)),
+                Cell(bound(row["difference"], row["lower"], row["upper"], shown[-1])),
                 Cell(interval(*ends)),
                 Cell(names.get(row["better"] or "", row["better"] or "")),
                 Cell(noted(row.get("note"), names)),

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from streammetrics import text
-from streammetrics.decimals import alike, bound, bounds, interval, typical_of, without_bounds
+from streammetrics.decimals import alike, bound, bounds, interval, typical_of
 from streammetrics.frame import KEPT, of_labels_once, told_apart
 from streammetrics.html.document import embedded
 from streammetrics.markup import markup
@@ -88,15 +88,16 @@ def metrics_table(frame: pl.DataFrame, meaning: dict[str, str], caption: str, so
     for row in found:
         of_metric.setdefault(row["metric"], []).append(row)
     typical = typical_of(found)
-    values = {metric: iter(alike(own, typical, ranged=True)) for metric, own in of_metric.items()}
+    values = {metric: iter(alike(own, typical)) for metric, own in of_metric.items()}
     rows = []
     for row in found:
         name, sampled = row["metric"], interval(row.get("ci_lower"), row.get("ci_upper"))
+        value = next(values[name])
         rows.append(
             [
                 Cell(name, head=True),
                 *(Cell("") if row[k] is None and k in KEPT else key_cell(row[k]) for k in keys),
-                *(Cell(next(values[name]), row["value"]), Cell(bounds(row["lower"], row["upper"]))),
+                *(Cell(value, row["value"]), Cell(bounds(row["lower"], row["upper"], value))),
                 *map(Cell, (sampled, row["note"] or "", meaning.get(name, ""))),
             ]
         )
@@ -112,7 +113,7 @@ def groups_table(frame: pl.DataFrame, by: Sequence[str], caption: str, sortable:
         columns.setdefault(text.named(row, keys), []).append(row)
     groups: dict[tuple[Any, ...], dict[str, Cell]] = {tuple(row[c] for c in by): {} for row in text.rows(frame)}
     for name, of_column in columns.items():
-        for row, value in zip(of_column, alike([*map(without_bounds, of_column)], typical), strict=True):
+        for row, value in zip(of_column, alike(of_column, typical), strict=True):
             groups[tuple(row[c] for c in by)][name] = Cell(value, row["value"], uncertainty(row))
     nothing = Cell("–")
     rows = [

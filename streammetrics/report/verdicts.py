@@ -77,7 +77,7 @@ def _sentence(row: dict[str, Any]) -> str:
     if row["value"] is None:
         why = row["note"].removeprefix("undefined: ")
         return f"{row['rule']} cannot be checked{place}: {metric} is undefined ({why})."
-    told = [f"{metric} is {said(row, ranged=True)}", *text.ranges(row)]
+    told = [f"{metric} is {said(row)}", *text.ranges(row)]
     if text.on_these_rows(row):
         told.append("without an interval, so on these rows only")
     if text.undecided(row):
