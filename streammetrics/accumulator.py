@@ -371,7 +371,8 @@ class Accumulator:
         total, folds = self.state, None
         if self.roles.unit is not None:
             total, folds = self._rolled_up(total, replace(self.roles, unit=None)), total
-        return Report(states.in_order(total, self.roles.models), found, confidence, folds, self.roles.unit, always)
+        unit, weight, total = self.roles.unit, self.roles.sample_weight, states.in_order(total, self.roles.models)
+        return Report(total, found, confidence, folds, unit, always, weight)
 
     def to_arrow(self) -> pa.Table:
         """Return the state as an Arrow table: one row per group, a nested column per statistic.

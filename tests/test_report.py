@@ -370,6 +370,11 @@ def test_curves_of_the_best_and_worst_order_bracket_the_curve():
         coarse.curve("roc", "random")
 
 
+def test_confusion_counts_of_weights_have_the_columns_of_counts():
+    acc = sm.binary(y_true="y", y_score="p", sample_weight="w").update({"y": [1, 0], "p": [0.9, 0.7], "w": [0.5, 2.0]})
+    assert acc.finalize().confusion_counts().to_dicts() == [{"threshold": 0.5, "tp": 0.5, "fp": 2, "fn": 0, "tn": 0}]
+
+
 def test_confusion_counts_are_those_of_the_rows(report):
     for g, t, tp, fp, fn, tn in report.confusion_counts().iter_rows():
         y, z = Y[g == G], P[g == G] >= t

@@ -22,6 +22,7 @@ from streammetrics.frame import LIMITS
 from streammetrics.keys import require_free
 from streammetrics.reading.distributions import PAIRED, Distribution, distributions, paired, side_by_side
 from streammetrics.report.comparison import Comparison
+from streammetrics.report.parts import with_parts
 from streammetrics.report.report import Report
 from streammetrics.rows.roles import several
 from streammetrics.state.tables import State, for_reports, in_order, periods, roll_up, select
@@ -150,7 +151,7 @@ def drift_over(
         raise SpecificationError(f"Column {window!r} is not a Date or Datetime group column. Group columns: {known}.")
     folds = None if report.folds is None else _referred(report.folds, window, reference)
     state = in_order(_referred(for_reports(report.state), window, reference))
-    before = Report(state, report.metrics, report.confidence, folds, report.unit)
+    before = with_parts(report, state=state, folds=folds, always=None)
     moved = drift(before, report, of=of, bins=bins, confidence=confidence)
     return replace(moved, rolling=isinstance(reference, str))
 

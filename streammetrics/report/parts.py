@@ -14,7 +14,7 @@ from streammetrics.state.tables import State, periods, select
 if TYPE_CHECKING:
     from streammetrics.report.report import Report
 
-PARTS = ("state", "metrics", "confidence", "folds", "unit", "always")
+PARTS = ("state", "metrics", "confidence", "folds", "unit", "always", "sample_weight")
 
 
 def with_parts(report: Report, **others: Any) -> Report:

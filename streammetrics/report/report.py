@@ -86,11 +86,13 @@ class Report:
         folds: State | None = None,
         unit: str | None = None,
         always: int | None = None,
+        sample_weight: str | None = None,
     ) -> None:
         self._state = state
         self.always = always
         self.folds = folds
         self.unit = unit
+        self.sample_weight = sample_weight
         self.metrics: tuple[Metric, ...] = tuple(metrics)
         self.confidence = confidence
         self._elsewhere: tuple[Any, Report | None] = (None, None)  # the last requested threshold
@@ -502,7 +504,8 @@ class Report:
         """Return the confusion counts of every group and threshold.
 
         Returns:
-            The group columns, ``threshold`` (null for predicted labels), ``tp``, ``fp``, ``fn``, and ``tn``.
+            The group columns, ``threshold`` (null for predicted labels), ``tp``, ``fp``, ``fn``, and ``tn``. With
+            weights, counts are sums of weights.
 
         Raises:
             MetricError: If there are no confusion counts.
@@ -513,7 +516,7 @@ class Report:
         [(0.5, 1, 0, 1, 1)]
         """
         counts = self._kept(ConfusionCounts)
-        return self._with_keys(counts, self.state.tables[counts.name])
+        return self._with_keys(counts, self.state.tables[counts.name].select(GROUP, *counts.keys, *counts.counts))
 
     def confusion_matrix(self, normalize: confusion.Normalization | None = None) -> pl.DataFrame:
         """Return the nonempty cells of the multiclass confusion matrix.
