@@ -167,6 +167,15 @@ def digits(width: float) -> int:
     return max(0, min(12, 1 - math.floor(math.log10(width)))) if 0 < width < math.inf else MODEST
 
 
+def amount(count: float) -> str:
+    """Return a number of rows, or a sum of weights, as text.
+
+    >>> amount(1234), amount(6782189.38), amount(0.123456)
+    ('1,234', '6,782,189', '0.1235')
+    """
+    return f"{count:,.0f}" if count >= 100 else f"{count:,.4g}"
+
+
 def percentage(share: float) -> str:
     """Return a share as a percentage with two decimals, or more if it is close to 0% or 100%. Only 0 is shown as 0%.
 

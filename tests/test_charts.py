@@ -267,6 +267,48 @@ def test_calibration_in_bins_of_equal_size(report):
         sm.binary(y_true="y", y_score="p", domain="real").update(rare).finalize().curve("quantile_calibration")
 
 
+def test_charts_of_weights_say_so():
+    rows = {"y": Y, "z": Y, "w": np.linspace(1e4, 1e5, SIZE), "p": P}
+    report = sm.binary(y_true="y", y_score="p", sample_weight="w").update(rows).finalize(confidence=0.95)
+    below = charts.calibration(report).below
+    assert (below.title, below.y.title) == ("Weight of each bin", "Weight")
+    assert charts.scores(report).y.title == "Weight (share of each series)"
+    assert charts.gain(report).x.title == "Weight targeted, highest scores first (share of weight)"
+    errors = sm.regression(y_true="p", y_pred="w", sample_weight="w").update(rows).finalize()
+    assert charts.error_cdf(errors).caption.startswith("Share of the weight with an error")
+    assert charts.rec(errors).y.title == "Weight up to x (share)"
+    picture = charts.confusion(report)
+    assert layer(picture, "cell")["count"].to_list()[0] == f"{report.confusion_counts()['tn'].item():,.0f}"
+    shown = json.dumps(specification(picture))
+    assert "actual negative, predicted negative: weight " in shown
+    assert "rows" not in shown
+    both = charts.Together({"weights": report, "rows": binary()})
+    assert charts.calibration(both).below.y.title == "Weight"
+
+
+def test_captions_name_intervals_only_if_lines_are_drawn_beyond_the_dots():
+    few, many = (
+        sm.binary(y_true="y", y_score="p").update({"y": np.tile(Y, n), "p": np.tile(P, n)}).finalize(confidence=0.95)
+        for n in (1, 100)
+    )
+    for chart in (charts.calibration, charts.quantile_calibration):
+        assert "Vertical lines: 95% confidence intervals" in chart(few).caption
+    assert charts.quantile_calibration(many).caption.endswith(
+        "The 95% confidence intervals are shorter than the marks."
+    )
+    weights = {"y": Y, "p": P, "w": P}
+    weighted = sm.binary(y_true="y", y_score="p", sample_weight="w").update(weights).finalize(confidence=0.95)
+    picture = charts.quantile_calibration(weighted)
+    assert "intervals" not in picture.caption
+    assert {mark.kind for mark in picture.layers} == {"reference", "line", "dot"}
+
+
+def test_captions_of_confusion_matrices_name_their_diagonal():
+    assert "Diagonal: specificity (negative) and recall (positive)." in charts.confusion(binary()).caption
+    classes = sm.multiclass(y_true="y", y_pred="z").update({"y": ["a", "b"], "z": ["a", "a"]}).finalize()
+    assert "Diagonal: recall of each label." in charts.confusion(classes).caption
+
+
 def test_only_none_and_all_rows_are_0_and_100_percent():
     rows = {"y": ["n"] * 200_000 + ["p"] * 129, "z": ["n"] * 199_944 + ["p"] * (56 + 129)}
     found = charts.confusion(sm.multiclass(y_true="y", y_pred="z").update(rows).finalize())
@@ -361,7 +403,7 @@ def test_confusion_matrices():
 
 def test_the_best_models_are_named(forecasts):
     for kind in (charts.error_cdf, charts.rec):
-        said = r"lowest median absolute errors: [\d.]+ \(near\), [\d.]+ \(far\)"
+        said = r"median absolute error: [\d.]+ \(near\), [\d.]+ \(far\)"
         assert re.fullmatch(said, kind(forecasts).subtitle)
     same = rng.normal(0, 1, 2_000)
     assert "order not certified" in charts.rec(regression(a=same, b=same)).subtitle

@@ -179,6 +179,29 @@ def test_the_values_of_cards_and_of_all_numbers_are_within_their_certified_bound
     assert all(float(lower) <= float(value) <= float(upper) for value, lower, upper in found)
 
 
+@pytest.mark.parametrize("weight", [None, "sum_insured"])
+def test_a_weighted_page_says_so_wherever_it_shows_sums_of_weights(weight):
+    seeded = np.random.default_rng(0)
+    rows = {"y": seeded.random(500) < 0.4, "p": seeded.random(500), "sum_insured": seeded.gamma(2, 5e4, 500)}
+    text = page(sm.binary(y_true="y", y_score="p", sample_weight=weight).update(rows).finalize(confidence=0.95))
+    for sentence in (
+        "<dt>Weighted by</dt><dd><code>sum_insured</code>: metrics are weighted",
+        "Sums of the weights in <code>sum_insured</code>. Below each: its share of the total weight.",
+        "All shares are weighted by <code>sum_insured</code>.",
+        ">weighted mean cost<",
+        "Lower chart: weight of each bin",
+        "Each bin has about the same weight.",
+        "Shares and sums of the weights of each actual label.",
+    ):
+        assert (sentence in text) == (weight is not None)
+    for sentence in ("share of all rows", "cost per row", "number of rows", "Vertical lines", "of the rows"):
+        assert (sentence in text) == (weight is None)
+    assert "_w2" not in text
+    assert text.count("<h3>Confusion matrix</h3>") == 1
+    classes = sm.multiclass(y_true="y", y_pred="y", sample_weight=weight).update(rows).finalize()
+    assert ("Positives are sums of the weights" in page(classes)) == (weight is not None)
+
+
 def test_a_value_has_the_decimals_of_its_interval_wherever_it_is_shown():
     """Also if it is at one end of its certified bounds, as that of ks often is."""
     seeded = np.random.default_rng(0)

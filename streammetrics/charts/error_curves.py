@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from streammetrics.charts.amounts import rows_or_weight
 from streammetrics.charts.histograms import outlines
 from streammetrics.charts.picture import Axis, Layer, Picture, Places, between, extent, line, lines_of
 from streammetrics.charts.series import Drawn, Series, series_of
@@ -22,14 +23,14 @@ INSIDE = 0.99  # share of the rows within the ends of the axis
 def error_cdf(report: Drawn, /, **keys: Any) -> Picture:
     """Return the distribution function of errors per model and group, with certified bounds, and the two best."""
     title, what = "Distribution of errors", f"Error: prediction - true value ({UNIT})"
-    caption = "Share of rows with an error of at most x. Steeper at 0 is better."
+    caption = f"Share of the {rows_or_weight(report)} with an error of at most x. Steeper at 0 is better."
     return _steps(report, "error_cdf", "value", title, what, caption, keys)
 
 
 def rec(report: Drawn, /, **keys: Any) -> Picture:
     """Return the regression error characteristic (Bi and Bennett 2003) per model and group, and the two best."""
     title, what = "Regression error characteristic", f"Tolerance: absolute error ({UNIT})"
-    caption = "Share of rows whose absolute error is within the tolerance. Higher is better."
+    caption = f"Share of the {rows_or_weight(report)} with an absolute error within the tolerance. Higher is better."
     return _steps(report, "rec", "tolerance", title, what, caption, keys)
 
 
@@ -42,7 +43,7 @@ def _steps(report: Drawn, kind: str, along: str, title: str, what: str, caption:
     series = series_of(report, report.curve(kind), keys)
     low, high = _ends(series.frame, along, both=kind == "error_cdf")
     x = Axis(what, low, high)
-    y = Axis("Rows up to x (share)")
+    y = Axis(f"{rows_or_weight(report).capitalize()} up to x (share)")
     steps = (partial(_stairs, along=along, side=side, x=x) for side in ("share", "lower", "upper"))
     shares, lower, upper = (thinned(lines_of(series.frame, step), x, y) for step in steps)
     wide = seen_apart(lower, upper, x, y)
@@ -88,7 +89,6 @@ def _best(report: Drawn, series: Series) -> str:
     first, second = (rows.row(i, named=True) for i in range(2))
     values = alike([first, second])
     said = ", ".join(f"{value} ({row['series']})" for value, row in zip(values, (first, second), strict=True))
-    which = "lowest median absolute errors"
-    return (
-        f"{which}: {said}" if first["upper"] < rows["lower"].tail(-1).min() else f"{which}, order not certified: {said}"
-    )
+    which = "" if rows.height == 2 else ", the two lowest"
+    order = "" if first["upper"] < rows["lower"].tail(-1).min() else ", order not certified"
+    return f"median absolute error{which}{order}: {said}"

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from streammetrics import text
+from streammetrics.charts.amounts import rows_or_weight
 from streammetrics.charts.picture import MOST, Axis, Layer, Picture, Places, lines_of
 from streammetrics.charts.series import BY_CHARTS, CLASS, SIDES, Drawn, filled, series_of
 from streammetrics.decimals import percentage
@@ -34,6 +35,7 @@ def outlines(report: Drawn, kind: str, keys: Mapping[str, Any], title: str, what
     shown = series_of(report, every, keys, most=MOST // max(1, sum(c in every.columns for c in CLASSES)))
     series = series_of(report, _by_class(shown.frame.drop("series")), {})
     bins = series.frame
+    counted = rows_or_weight(report)
     title = ": ".join([title, *([", ".join(map(text.cell, keys.values()))] if keys else [])])
     alike = {key: value for key, value in keys.items() if key not in SIDES}  # charts of models have the same axes
     if alike != keys:
@@ -43,17 +45,19 @@ def outlines(report: Drawn, kind: str, keys: Mapping[str, Any], title: str, what
     bars = _shares(series.frame, axis)
     peaks, own = (_shares(of, axis).group_by("series").agg(pl.max("share"))["share"] for of in (bins, series.frame))
     high = peaks.filter(peaks <= TALLER * float(own.max() or 0.0)).max()  # type: ignore[arg-type]
-    y = Axis("Rows (share of each series)", 0.0, 1.05 * float(high if isinstance(high, float) else 1.0), percent=True)
+    top = 1.05 * float(high if isinstance(high, float) else 1.0)
+    y = Axis(f"{counted.capitalize()} (share of each series)", 0.0, top, percent=True)
     path = lines_of(bars, _outline)
     layers = [*filled(path, series), Layer("line", path)]
     zeros = ", including those at 0" if axis.scale == "log" and (bins["lowest"] == 0).any() else ""
-    notes = [f"{percentage(outside)} of rows lie beyond the ends of the axis{zeros}"] if outside >= 5e-4 else []
+    beyond = f"beyond the ends of the axis{zeros}: {percentage(outside)} of the {counted}"
+    notes = [beyond] if outside >= 5e-4 else []
     coarse = _in_wide_bins(series.frame, axis)
     if coarse > 0.05:
-        notes.append(f"{percentage(coarse)} of rows were counted in bins wider than a bar and are spread evenly")
+        notes.append(f"in bins wider than a bar, spread evenly: {percentage(coarse)} of the {counted}")
     subtitle = "; ".join([*notes, *filter(None, [shown.note])])
     scale = " on the logarithmic axis" if axis.scale == "log" else ""
-    caption = f"Each bar shows a share of the rows of its series. The {BARS} bars have equal width{scale}."
+    caption = f"Each bar shows a share of the {counted} of its series. The {BARS} bars have equal width{scale}."
     return Picture(title, axis, y, layers, series.names, series.legend, subtitle, caption)
 
 

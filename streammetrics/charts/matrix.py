@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from streammetrics.charts.amounts import is_weighted, sized
 from streammetrics.charts.picture import NUMBERED, Axis, Layer, Picture
 from streammetrics.charts.series import BY_CHARTS, Drawn, Series, count, series_of, shared
 from streammetrics.decimals import percentage
@@ -43,7 +44,8 @@ def confusion(report: Drawn, /, **keys: Any) -> Picture:
     prefix = shared(shown)
     labels = [pl.col(c).str.strip_prefix(prefix) for c in ("x", "y")]
     said = pl.Series([percentage(share) for share in joined["share"]], dtype=pl.String)
-    frame = joined.select(*labels, "share", text=said, count=count("count"))
+    weighted = is_weighted(report)
+    frame = joined.select(*labels, "share", text=said, count=count("count"), size=sized("count", weighted))
     x, y = (
         Axis(f"{title} ({prefix}…)" if prefix else title, scale="names", names=tuple(n[len(prefix) :] for n in shown))
         for title in ("Predicted", "Actual")
@@ -52,13 +54,16 @@ def confusion(report: Drawn, /, **keys: Any) -> Picture:
     shade = ", darker if larger" if len(shown) > NUMBERED else ""
     where = ", ".join(n for n in series.names if n != "all rows")
     at_threshold = f"threshold {cells['threshold'][0]:g}" if _one_threshold(cells) else ""
+    is_binary = "threshold" in cells.columns
+    diagonal = "specificity (negative) and recall (positive)" if is_binary else "recall of each label"
+    shares = "Shares and sums of the weights of each" if weighted else "Shares of the rows with each"
     return Picture(
         "Confusion matrix",
         x,
         y,
         [Layer("cell", frame)],
         subtitle="; ".join(filter(None, (where, at_threshold, note))),
-        caption=f"Shares of the rows with each actual label{shade}. Diagonal: recall. Off the diagonal: errors.",
+        caption=f"{shares} actual label{shade}. Diagonal: {diagonal}. Off the diagonal: errors.",
     )
 
 

@@ -71,7 +71,8 @@ class Layer:
 
     Columns of ``frame``: ``x``, ``y``, and ``series`` except for references and cells. Lines and references connect
     points in the order of rows. A band is the area inside such a line. An interval is a straight line to ``x2``,
-    ``y2``. A dot has a ``text`` as its tooltip. A cell has a ``share`` between 0 and 1 and a ``text``.
+    ``y2``. A dot has a ``text`` as its tooltip. A cell has a ``share`` between 0 and 1, and as texts its
+    ``text``, its ``count``, and its ``size`` in words.
     """
 
     kind: Kind

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 from polars import Expr
 
+from streammetrics.charts.amounts import rows_or_weight
 from streammetrics.charts.histograms import outlines
 from streammetrics.charts.picture import Axis, Layer, Picture, between, line
 from streammetrics.charts.series import Drawn, Series, series_of
@@ -73,7 +74,7 @@ def det(report: Drawn, /, *, points: pl.DataFrame | None = None, **keys: Any) ->
 def gain(report: Drawn, /, *, points: pl.DataFrame | None = None, **keys: Any) -> Picture:
     """Return the cumulative gain: the share of positives found in the rows with the highest scores."""
     series = _series(report, "lift", keys)
-    x, y = Axis("Rows targeted, highest scores first (share of rows)"), Axis("Gain (share of positives)")
+    x, y = _targeted(report), Axis("Gain (share of positives)")
     layers = [line((0, 1), (0, 1)), *_layers(report, "lift", series, x, y, TARGETED, RECALL, points)]
     return _picture("Cumulative gain", series, x, y, layers, "dotted diagonal: random choice")
 
@@ -81,7 +82,7 @@ def gain(report: Drawn, /, *, points: pl.DataFrame | None = None, **keys: Any) -
 def lift(report: Drawn, /, *, points: pl.DataFrame | None = None, **keys: Any) -> Picture:
     """Return the lift: prevalence in the rows with the highest scores, divided by that in all rows."""
     series = _series(report, "lift", keys)
-    x = Axis("Rows targeted, highest scores first (share of rows)")
+    x = _targeted(report)
     y = Axis("Lift (relative to the prevalence in all rows)", 0.0, max(2.0, 1.1 * _highest(series, LIFT)))
     layers = [line((0, 1), (1, 1)), *_layers(report, "lift", series, x, y, TARGETED, LIFT, points)]
     return _picture("Lift", series, x, y, layers, "dotted line: random choice")
@@ -94,6 +95,11 @@ def scores(report: Drawn, /, **keys: Any) -> Picture:
     is 1, so that rare classes are visible.
     """
     return outlines(report, "scores", keys, "Distribution of scores", "Score")
+
+
+def _targeted(report: Drawn) -> Axis:
+    counted = rows_or_weight(report)
+    return Axis(f"{counted.capitalize()} targeted, highest scores first (share of {counted})")
 
 
 def _series(report: Drawn, kind: str, keys: dict[str, Any]) -> Series:

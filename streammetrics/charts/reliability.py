@@ -8,13 +8,14 @@ import numpy as np
 import polars as pl
 import polars.selectors as cs
 
+from streammetrics.charts.amounts import is_weighted, rows_or_weight, sized
 from streammetrics.charts.picture import Axis, Layer, Picture, Places, Scale, extent, line, lines_of
-from streammetrics.charts.series import Drawn, Series, count, filled, series_of
+from streammetrics.charts.series import Drawn, Series, filled, series_of
 from streammetrics.uncertainty.proportions import wilson_interval
 
+DOT = 0.02  # radius of a dot, as a share of the height of a chart
 RARE = 0.5  # largest rate or mean score of a chart whose axes end before 1
 SCORE, RATE = "Mean score of the bin (probability)", "Observed rate (share of positives)"
-BELOW = "Lower chart: rows of each bin, on a square root axis."
 DIAGONAL = "Dotted diagonal: perfect calibration. Above it, probabilities are too low; below it, too high."
 
 
@@ -26,8 +27,10 @@ def calibration(report: Drawn, /, **keys: Any) -> Picture:
     series, bins = _bins(report, "calibration", keys)
     high = _end(bins["x"], bins["y"])
     x, y = (Axis(title, 0.0, high) for title in (SCORE, RATE))
-    below = _rows_of(bins, x, series)
-    title, caption = "Calibration in bins of equal width", f"{DIAGONAL}{_told(report, bins, high)} {BELOW}"
+    counted = rows_or_weight(report)
+    below = _below(bins, x, series, counted)
+    told = f"Lower chart: {counted} of each bin, on a square root axis."
+    title, caption = "Calibration in bins of equal width", f"{DIAGONAL}{_told(report, bins, y)} {told}"
     return Picture(title, x, y, _layers(bins, high), series.names, series.legend, series.note, caption, below=below)
 
 
@@ -40,10 +43,11 @@ def quantile_calibration(report: Drawn, /, **keys: Any) -> Picture:
     high = _end(bins["x"], bins["y"], *bins.select(cs.by_name("upper", require_all=False)))
     scale: Scale = "linear" if high == 1 else "root"
     said = "" if high == 1 else "; square root axes"
+    size = "weight" if is_weighted(report) else "number of rows"
     x, y = (Axis(title, 0.0, high, scale) for title in (SCORE, RATE))
     title, caption = (
         "Calibration in bins of equal size",
-        f"Each bin has about the same number of rows{said}. {DIAGONAL}{_told(report, bins, high)}",
+        f"Each bin has about the same {size}{said}. {DIAGONAL}{_told(report, bins, y)}",
     )
     return Picture(title, x, y, _layers(bins, high), series.names, series.legend, series.note, caption)
 
@@ -51,7 +55,8 @@ def quantile_calibration(report: Drawn, /, **keys: Any) -> Picture:
 def _bins(report: Drawn, kind: str, keys: dict[str, Any]) -> tuple[Series, pl.DataFrame]:
     """The series, and their bins with rows as points, with ``lower`` and ``upper`` if their intervals are known."""
     series = series_of(report, report.curve(kind), keys)
-    bins = series.frame.filter(pl.col("weight") > 0).with_columns(x="mean_score", y="observed_rate")
+    bins = series.frame.filter(pl.col("weight") > 0)
+    bins = bins.select(cs.exclude("lower", "upper"), x="mean_score", y="observed_rate")  # those are bounds of x
     if report.confidence is not None and bins.schema["weight"].is_integer():
         weight = pl.col("weight").cast(pl.Float64)
         lower, upper = wilson_interval(pl.col("y") * weight, weight, report.confidence)
@@ -67,8 +72,8 @@ def _end(*columns: pl.Series) -> float:
 
 def _layers(bins: pl.DataFrame, high: float) -> list[Layer]:
     """The diagonal, the intervals if they are known, and a line with a dot for each bin."""
-    rows = pl.when(pl.col("weight") == 1).then(pl.lit("row")).otherwise(pl.lit("rows"))
-    text = pl.format("{} {}, mean score {}, observed rate {}", count("weight"), rows, _short("x"), _short("y"))
+    size = sized("weight", weighted=bins.schema["weight"].is_float())
+    text = pl.format("{}, mean score {}, observed rate {}", size, _short("x"), _short("y"))
     dots = bins.select("series", "x", "y", text=text)
     layers = [line((0, high), (0, high)), Layer("line", dots.select("series", "x", "y")), Layer("dot", dots)]
     if "upper" in bins.columns:
@@ -76,21 +81,25 @@ def _layers(bins: pl.DataFrame, high: float) -> list[Layer]:
     return layers
 
 
-def _told(report: Drawn, bins: pl.DataFrame, high: float) -> str:
-    """The explanation of the vertical lines, and whether some are cut off at the end of an axis."""
+def _told(report: Drawn, bins: pl.DataFrame, y: Axis) -> str:
+    """The explanation of the vertical lines: whether some are cut off, or all are hidden by their dots."""
     if report.confidence is None or "upper" not in bins.columns:
         return ""
-    cut = ", cut off at the end of the axis" if (bins["upper"] > high).any() else ""
-    return f" Vertical lines: {report.confidence * 100:g}% confidence intervals{cut}."
+    what = f"{report.confidence * 100:g}% confidence intervals"
+    rate, *ends = (y.place(bins[c]) for c in ("y", "lower", "upper"))
+    if not any((np.abs(end - rate) > DOT).any() for end in ends):
+        return f" The {what} are shorter than the marks."
+    cut = ", cut off at the end of the axis" if (bins["upper"] > y.high).any() else ""
+    return f" Vertical lines: {what}{cut}."
 
 
-def _rows_of(bins: pl.DataFrame, x: Axis, series: Series) -> Picture:
-    """The number of rows of each bin, on a square root axis, which starts at 0 and shows small counts too."""
+def _below(bins: pl.DataFrame, x: Axis, series: Series, counted: str) -> Picture:
+    """The rows or the weight of each bin, on a square root axis, which starts at 0 and shows small counts too."""
     most = float(bins["weight"].max() or 1)  # type: ignore[arg-type]
     path = lines_of(bins, _outline).with_columns(pl.col("x").clip(0, x.high))
-    x, y = Axis("Score", x.low, x.high), Axis("Rows", 0.0, most * 1.05, "root")
+    x, y = Axis("Score", x.low, x.high), Axis(counted.capitalize(), 0.0, most * 1.05, "root")
     layers = [*filled(path, series), Layer("line", path)]
-    return Picture("Rows of each bin", x, y, layers, series.names, series.legend)
+    return Picture(f"{counted.capitalize()} of each bin", x, y, layers, series.names, series.legend)
 
 
 def _outline(bins: pl.DataFrame) -> tuple[Places, Places]:

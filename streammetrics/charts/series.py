@@ -11,6 +11,7 @@ import polars as pl
 
 from streammetrics import text
 from streammetrics.charts.picture import MOST, Layer
+from streammetrics.decimals import amount
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.frame import hidden
 from streammetrics.keys import matching, require_free
@@ -98,7 +99,7 @@ def count(column: str) -> pl.Expr:
     >>> pl.DataFrame({"n": [1234.0, 0.123456]}).select(count("n")).to_series().to_list()
     ['1,234', '0.1235']
     """
-    return pl.col(column).map_elements(lambda n: f"{n:,.0f}" if n >= 100 else f"{n:,.4g}", return_dtype=pl.String)
+    return pl.col(column).map_elements(amount, return_dtype=pl.String)
 
 
 def shared(names: list[str]) -> str:

@@ -184,9 +184,9 @@ def _values(picture: Picture, layer: Layer) -> list[dict[str, Any]]:
         shapes = dict(zip(picture.series, SHAPES, strict=False))
         columns.append(frame["series"].replace_strict(shapes, default=SHAPES[0], return_dtype=pl.String).alias("shape"))
     if layer.kind == "cell":
-        said = pl.format("actual {}, predicted {}: {} rows, {}", "y", "x", "count", "text")
+        said = pl.format("actual {}, predicted {}: {}, {}", "y", "x", "size", "text")
         columns.append(frame.select(told=said).to_series())
-    shown = frame.with_columns(columns).drop("text" if layer.kind == "dot" else [])
+    shown = frame.with_columns(columns).drop({"dot": ["text"], "cell": ["size"]}.get(layer.kind, []))
     return (shown.with_row_index("order") if layer.kind in ("reference", "band", "line") else shown).to_dicts()
 
 
@@ -220,7 +220,7 @@ def _position(channel: str, axis: Axis, width: int) -> Spec:
         low, high = max(low, -WIDEST), min(high, WIDEST)
         size = max(abs(low), abs(high))
         form = "~s" if 1e4 <= size < 1e15 else "~g"
-        look |= {} if 1e-4 < size < 1e4 else {"labelExpr": f"format(datum.value, '{form}')"}
+        look |= {} if 1e-4 < size < 1e4 else {"labelExpr": f"replace(format(datum.value, '{form}'), 'G', 'B')"}
     scale = {"domain": [low, high], "type": kind, "nice": False} | ({} if kind == "log" else {"zero": False})
     type_ = "temporal" if kind == "utc" else "quantitative"
     return {"field": channel, "type": type_, "title": axis.title, "scale": scale, "axis": look}

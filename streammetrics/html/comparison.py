@@ -13,7 +13,7 @@ from streammetrics.errors import Argument, ReportError, SpecificationError
 from streammetrics.html import pictures
 from streammetrics.html.cards import VOLUME
 from streammetrics.html.differences import differences, sides
-from streammetrics.html.evaluated import rows_of
+from streammetrics.html.evaluated import rows_of, weight_of
 from streammetrics.html.sections import Section, filtered, lead, page_of, scrolled
 from streammetrics.html.tables import Cell, key_cell, table
 from streammetrics.markup import markup
@@ -70,7 +70,8 @@ def _is_whole(moved: tuple[pl.DataFrame | None, pl.DataFrame] | None) -> bool:
 def _size(report: Report, total: Report) -> str:
     """The number of rows, which models share, and of groups."""
     size, groups = f"<strong>{rows_of(total)}</strong> rows", report.state.keys.drop(total.by)
-    return f"{size} in {groups.n_unique():,} groups" if groups.width else size
+    size += f" in {groups.n_unique():,} groups" if groups.width else ""
+    return f"{size}, weighted by {weight_of(report)}" if report.state.weighted else size
 
 
 def _sections(

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from streammetrics.decimals import padded, percentage
+from streammetrics.decimals import amount, padded, percentage
 from streammetrics.errors import MetricError
+from streammetrics.html.evaluated import weight_of
 from streammetrics.html.sections import scrolled
 from streammetrics.html.tables import Cell, key_cell, table
 from streammetrics.metrics.levels import at_most
@@ -39,7 +40,10 @@ def at_thresholds(total: Report) -> str:
     listed = [[*_keys(row, keys), *_counts(row), *_rates(row)] for row in rows(_rated(counts).head(MOST))]
     header = [*keys, *CALLED, *RATES]
     title = "Decisions at each threshold" if "threshold" in keys else "Confusion counts"
-    return _titled(title, header, listed, f"Below each count: its share of all rows.{_cut(counts)}")
+    note = "Below each count: its share of all rows."
+    if total.state.weighted:
+        note = f"Sums of the weights in {weight_of(total)}. Below each: its share of the total weight."
+    return _titled(title, header, listed, f"{note}{_cut(counts)}")
 
 
 def highest_scores(total: Report) -> str:
@@ -64,7 +68,8 @@ def highest_scores(total: Report) -> str:
         for row, threshold in zip(found, _column(found, "threshold"), strict=True)
     ]
     header = ["highest scores", *keys, "threshold", *RATES, "lift"]
-    return _titled("Results among the highest scores", header, listed, _cut(every))
+    note = f"All shares are weighted by {weight_of(total)}." if total.state.weighted else ""
+    return _titled("Results among the highest scores", header, listed, f"{note}{_cut(every)}")
 
 
 def best_thresholds(total: Report) -> str:
@@ -80,8 +85,9 @@ def best_thresholds(total: Report) -> str:
     keys = _keys_of(best)
     points = list(rows(best.head(MOST)))
     numbers = zip(points, _column(points, "threshold"), _costs(points), strict=True)
-    listed = [[*_keys(row, keys), _best(threshold), cost, *_rates(row)] for row, threshold, cost in numbers]
-    header = [*keys, "best threshold", "cost per row", *RATES]
+    listed = [[*_keys(row, keys), _best(threshold), own, *_rates(row)] for row, threshold, own in numbers]
+    cost = "weighted mean cost" if total.state.weighted else "cost per row"
+    header = [*keys, "best threshold", cost, *RATES]
     return _titled("Best thresholds, if a false positive costs 1", header, listed, CHOSEN + _cut(best))
 
 
@@ -106,7 +112,7 @@ def _keys(row: dict[str, Any], keys: list[str]) -> list[Cell]:
 
 def _counts(row: dict[str, Any]) -> list[Cell]:
     every = sum(row[c] for c in COUNTS)
-    return [Cell(f"{row[c]:,.10g}", row[c], percentage(row[c] / every) if every else "") for c in COUNTS]
+    return [Cell(amount(row[c]), row[c], percentage(row[c] / every) if every else "") for c in COUNTS]
 
 
 def _rates(row: dict[str, Any]) -> list[Cell]:

@@ -30,6 +30,11 @@ def rows_of(total: Report) -> str:
     return _range(total.rows("rows")["value"], COUNT)
 
 
+def weight_of(report: Report) -> str:
+    """Return the column of the weights, as markup."""
+    return f"<code>{markup(report.sample_weight or 'weights')}</code>"
+
+
 def _range(values: pl.Series, form: Callable[[Any], str]) -> str:
     ends = [form(end) for end in (values.min(), values.max()) if end is not None] or [form(0)]
     return " to ".join(dict.fromkeys(ends))
@@ -48,6 +53,8 @@ def _facts(report: Report, total: Report, source: str | None) -> Iterator[tuple[
     rows, dropped = (total.rows(count)["value"] for count in ("rows", "dropped"))
     by = [c for c in report.by if c not in total.by]
     yield "Rows evaluated", f"<strong>{_range(rows, COUNT)}</strong>"
+    if report.state.weighted:
+        yield "Weighted by", f"{weight_of(report)}: metrics are weighted, and counts are sums of weights"
     if source:
         yield "Source", markup(source)
     if total.state.groups.height > 1:

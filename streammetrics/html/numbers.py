@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from streammetrics.html.cards import prose
+from streammetrics.html.evaluated import weight_of
 from streammetrics.html.sections import filtered
 from streammetrics.html.tables import CERTIFIED, groups_table, metrics_table, of_all_labels
 from streammetrics.text import only_threshold
@@ -30,7 +31,8 @@ def labels(total: Report) -> str:
     if frame.is_empty():
         return ""
     made = groups_table(frame, [*total.by, "label"], "Metrics of each label", sortable=True)
-    return f"<p>{_below(total)} Click a column header to sort.</p>{filtered(made, 'labels')}"
+    sums = f" Positives are sums of the weights in {weight_of(total)}." if total.state.weighted else ""
+    return f"<p>{_below(total)}{sums} Click a column header to sort.</p>{filtered(made, 'labels')}"
 
 
 def groups(report: Report) -> str:
