@@ -202,6 +202,14 @@ def test_a_weighted_page_says_so_wherever_it_shows_sums_of_weights(weight):
     assert ("Positives are sums of the weights" in page(classes)) == (weight is not None)
 
 
+def test_a_page_of_models_without_groups_has_no_segments():
+    rows = {"y": [1.0, 2, 4], "a": [1.0, 2, 3], "b": [2.0, 2, 4], "g": ["x", "x", "z"]}
+    models = {"y_true": "y", "y_pred": {"a": "a", "b": "b"}}
+    for by, title in (([], "By model"), (["g"], "Segments")):
+        text = page(sm.regression(**models, by=by).update(rows).finalize())
+        assert f'<h2 id="segments">{title}</h2>' in text
+
+
 def test_a_value_has_the_decimals_of_its_interval_wherever_it_is_shown():
     """Also if it is at one end of its certified bounds, as that of ks often is."""
     seeded = np.random.default_rng(0)

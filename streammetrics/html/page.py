@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
+from streammetrics import charts
 from streammetrics.html import pictures
 from streammetrics.html.cards import cards
 from streammetrics.html.decision import at_thresholds, best_thresholds, highest_scores
@@ -60,7 +61,8 @@ def _sections(report: Report, total: Report, over: str | None, draw: Draw) -> It
     tables = (make(total) for make in (at_thresholds, highest_scores, best_thresholds))
     decided = draw("matrix", pictures.matrices(total)) + "".join(tables)
     yield Section("decision", "Decisions", decided)
-    yield Section("segments", "Segments", draw("segment", pictures.segments(report, total)))
+    title = "By model" if {*report.by} - {*charts.window_of(report)} == {MODEL} else "Segments"
+    yield Section("segments", title, draw("segment", pictures.segments(report, total)))
     yield Section("time", "Over time", draw("time", pictures.over_time(report, total)))
     yield Section("groups", "Groups", "" if report.by == total.by or report.frame.is_empty() else groups(report))
     yield Section("all", "All numbers", numbers(total))
