@@ -46,8 +46,9 @@ def dates(values: pl.Series) -> pl.Series:
     >>> dates(pl.select(pl.datetime(2026, 4, 1)).to_series()).to_list()
     [datetime.date(2026, 4, 1)]
     """
-    midnight = isinstance(values.dtype, pl.Datetime) and (values.dt.time() == time()).all()
-    return values.dt.date() if midnight else values
+    if not isinstance(values.dtype, pl.Datetime) or beyond_python(values):
+        return values
+    return values.dt.date() if (values.dt.time() == time()).all() else values
 
 
 def where(keys: pl.DataFrame, by: Sequence[str]) -> pl.Expr:
