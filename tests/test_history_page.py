@@ -459,16 +459,48 @@ def test_intervals_after_a_sharp_drop_are_in_the_chart(opened):
     assert 0.85 <= high < 1  # without the whole of one very wide interval
 
 
-@pytest.mark.browser
-def test_weeks_are_marked_at_their_first_day(browser, tmp_path):
-    mondays = [date(2026, 8, 31) + timedelta(weeks=n) for n in range(12)]
+def of_weeks(size, tmp_path, start=date(2026, 8, 31)):
+    """The page of a history of weeks."""
+    weeks = [start + timedelta(weeks=n) for n in range(size)]
     acc = sm.binary(y_true="y", y_score="p", by="week")
     store = sm.MetricStore(tmp_path / "history")
-    store.append(acc.update({"week": mondays * 2, "y": [0, 1] * 12, "p": [0.4] * 24}), batch_id="all")
+    store.append(acc.update({"week": weeks * 2, "y": [0] * size + [1] * size, "p": [0.4] * 2 * size}), batch_id="all")
     store.save_html(tmp_path / "a.html", confidence=None)
-    with opening(browser, tmp_path / "a.html", ready="#chart svg") as open_page:
+    return weeks, tmp_path / "a.html"
+
+
+@pytest.mark.browser
+def test_weeks_are_marked_at_their_first_day(browser, tmp_path):
+    mondays, path = of_weeks(12, tmp_path)
+    with opening(browser, path, ready="#chart svg") as open_page:
         marked = open_page(1280).locator("#chart text").all_text_contents()
     assert {f"{day:%b} {day.day}" for day in mondays} <= set(marked)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize("start", [date(2023, 1, 2), datetime(2023, 1, 5, 6)])
+def test_years_of_weeks_are_marked_at_weeks(browser, tmp_path, width, start):
+    path = of_weeks(156, tmp_path, start)[1]
+    with opening(browser, path, ready="#chart svg") as open_page:
+        drawn = open_page(width)
+        line = drawn.locator("#chart path.value").first.get_attribute("d")
+        marks = drawn.evaluate(
+            "[...document.querySelectorAll('#chart .grid')].map(m => [m.getAttribute('x1'), m.getAttribute('x2')])"
+        )
+        labels = drawn.locator("#chart text").all_text_contents()
+    places = np.array([float(place) for place in re.findall(r"[ML](\S+)", line)])
+    across = [float(x1) for x1, x2 in marks if x1 == x2]
+    assert len(across) >= 3
+    assert max(np.abs(places - x).min() for x in across) < 0.06
+    assert {"Jan 2023", "Apr 2024"} < set(labels) if width > 360 else {"2023", "2024", "2025"} < set(labels)
+
+
+@pytest.mark.browser
+def test_two_windows_are_connected(browser, tmp_path):
+    path = of_weeks(2, tmp_path)[1]
+    with opening(browser, path, ready="#chart svg") as open_page:
+        assert "L" in open_page(1280).locator("#chart path.value").first.get_attribute("d")
 
 
 @pytest.mark.browser

@@ -7,7 +7,7 @@ const times = page.windows.map((window) => Date.parse(window.length > 10 ? windo
 const last = times.length - 1;
 const LEFT = 52, RIGHT = 4, INSET = 8, LETTER = 6.6, BINS = 10, DAY = 864e5;
 const GAP = 4; // usual steps between windows, beyond which a line is broken
-const step = times.slice(1).map((time, i) => time - times[i]).sort((a, b) => a - b)[times.length >> 1] ?? DAY;
+const step = times.slice(1).map((time, i) => time - times[i]).sort((a, b) => a - b)[(times.length - 1) >> 1] ?? DAY;
 const shown = { first: 0, last, at: null };
 const unpacked = new Map();
 
@@ -73,22 +73,27 @@ function ticks(low, high, most) {
 
 const written = (time, form) => new Intl.DateTimeFormat("en", { timeZone: "UTC", ...form }).format(time);
 
-// Round times between two others, with their names. Days are counted from the first one, with which weeks begin.
-function timeTicks(start, end, most) {
-  for (const hours of [1, 3, 6, 12, 24, 48, 168, 336]) {
-    const step = hours * 36e5, found = [], zero = Math.floor(start / DAY) * DAY;
-    if ((end - start) / step > most) continue;
-    for (let time = zero + Math.ceil((start - zero) / step) * step; time <= end; time += step) found.push(time);
-    const clock = (time) => (time % DAY ? { hour: "2-digit", minute: "2-digit", hour12: false } : { day: "numeric", month: "short" });
-    return found.map((time) => [time, written(time, clock(time))]);
+const CLOCK = { hour: "2-digit", minute: "2-digit", hour12: false }, DATE = { day: "numeric", month: "short" };
+const UNITS = [
+  ...[1 / 60, 1 / 12, 0.25, 0.5, 1, 3, 6, 12].map((hours) => ({ length: hours * 36e5, form: CLOCK })),
+  ...[1, 2, 7, 14].map((days) => ({ length: days * DAY, form: DATE })),
+  ...[1, 2, 3, 6, 12, 24, 60, 120].map((months) => ({ length: months * 30.44 * DAY, months, form: { year: "numeric", ...(months < 12 && { month: "short" }) } })),
+];
+
+// The first shown window of each unit of time, the shortest with room for labels. Days are counted from the first window, with which weeks begin.
+function timeTicks(most) {
+  const start = times[shown.first], room = (times[shown.last] - start) / most, midnight = Math.floor(start / DAY) * DAY;
+  const shortest = UNITS.findLastIndex(({ length }) => length * 0.9 <= step), found = [];
+  const { length, months, form } = UNITS.find((unit, i) => i >= shortest && unit.length >= room) ?? UNITS.at(-1);
+  const calendar = (date) => Math.floor((date.getUTCFullYear() * 12 + date.getUTCMonth()) / months);
+  const number = (time) => (months ? calendar(new Date(time)) : Math.floor((time - midnight) / length));
+  for (let i = shown.first; i <= shown.last; i++) {
+    const before = i > shown.first ? times[i - 1] : months ? start - step : -Infinity; // a month is named only from its beginning
+    if (number(times[i]) === number(before)) continue;
+    if (found.length && times[i] - found.at(-1) < 0.7 * room) found.pop(); // beside which the label of this one has no room
+    found.push(times[i]);
   }
-  for (const months of [1, 2, 3, 6, 12, 24, 60, 120]) {
-    if ((end - start) / (30.4 * DAY * months) > most) continue;
-    const found = [], year = new Date(start).getUTCFullYear();
-    for (let i = 0; Date.UTC(year, i) <= end; i += months) if (Date.UTC(year, i) >= start) found.push(Date.UTC(year, i));
-    return found.map((time) => [time, written(time, months < 12 ? { month: "short", year: "numeric" } : { year: "numeric" })]);
-  }
-  return [];
+  return found.map((time) => [time, written(time, form === CLOCK && time % DAY === 0 ? DATE : form)]);
 }
 
 // Pieces of a line, which is broken where there is no number, and at long gaps between windows.
@@ -165,7 +170,7 @@ function drawing(width) {
   }
 
   function axis() {
-    for (const [moment, label] of timeTicks(start, start + time, Math.max(2, (right - LEFT) / 85))) {
+    for (const [moment, label] of timeTicks(Math.max(2, (right - LEFT) / 85))) {
       const place = along(moment);
       plot.prepend(svg(plot, "line", { x1: place, x2: place, y1: 20, y2: top, class: "grid" }));
       svg(plot, "text", { x: Math.min(place, right - 22), y: top + 13, "text-anchor": "middle" }, label);
