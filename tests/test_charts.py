@@ -595,7 +595,7 @@ def test_over_time(segmented):
     rows = segmented.rollup("day").rows("roc_auc")
     assert layer(picture, "line")["y"].to_list() == rows["value"].to_list()
     assert charts.over_time(segmented, "roc_auc").series == ("DE", "FR", "US")
-    assert labels(picture)[:5] == ["28 Jan", "29 Jan", "30 Jan", "31 Jan", "01 Feb"]
+    assert labels(picture)[:5] == ["Jan 28", "Jan 29", "Jan 30", "Jan 31", "Feb 1"]
     fix = r"Convert dates that are text: .*pl\.col\('day'\)\.str\.to_date\(\)"
     with pytest.raises(sm.ReportError, match=f"requires a Date or Datetime group column. {fix}"):
         charts.over_time(segmented.rollup("g"), "roc_auc")

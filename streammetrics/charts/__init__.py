@@ -5,7 +5,7 @@ Each function takes a report, or several as `Together`, and returns a `Picture`.
 """
 
 from streammetrics.charts.error_curves import error_cdf, errors, rec
-from streammetrics.charts.groups import caterpillar, over_time, segments, window_of
+from streammetrics.charts.groups import caterpillar, segments
 from streammetrics.charts.matrix import confusion
 from streammetrics.charts.picture import Axis, Layer, Picture
 from streammetrics.charts.plot import Plot
@@ -14,6 +14,7 @@ from streammetrics.charts.reliability import calibration, quantile_calibration
 from streammetrics.charts.svg import as_svg, for_page, script
 from streammetrics.charts.together import Together
 from streammetrics.charts.vega import as_altair
+from streammetrics.charts.windows import over_time, window_of
 
 __all__ = [
     "Axis",

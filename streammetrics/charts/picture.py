@@ -30,8 +30,8 @@ MOST = len(COLOURS)  # series that are distinguishable, in color and without
 class Axis:
     """An axis of a chart.
 
-    ``low`` and ``high`` are its ends; times are in milliseconds since 1970. An axis of names has one position per name,
-    from the left or from the top.
+    ``low`` and ``high`` are its ends. Times are in milliseconds since 1970, with ticks at some of the ``windows``. An
+    axis of names has one position per name, from the left or from the top.
     """
 
     title: str
@@ -40,6 +40,7 @@ class Axis:
     scale: Scale = "linear"
     percent: bool = False
     names: tuple[str, ...] = ()
+    windows: tuple[int, ...] = ()
 
     def place(self, values: pl.Series) -> Places:
         """Return positions of values: 0 at the low end, 1 at the high end.

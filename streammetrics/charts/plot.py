@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 
-from streammetrics.charts import error_curves, groups, matrix, ranking, reliability
+from streammetrics.charts import error_curves, groups, matrix, ranking, reliability, windows
 from streammetrics.charts.picture import Picture
 from streammetrics.charts.series import Drawn
 from streammetrics.charts.vega import as_altair
@@ -110,7 +110,7 @@ class Plot:
             by: Group columns of the lines, or ``[]`` for a single line. Defaults to all.
             keys: Values of group columns and key columns, such as ``threshold=0.5``.
         """
-        return self._drawn(groups.over_time, metric, window, by, **keys)
+        return self._drawn(windows.over_time, metric, window, by, **keys)
 
     def _drawn(self, picture: Callable[..., Picture], *arguments: Any, **options: Any) -> Chart:
         return as_altair(picture(self._report, *arguments, **options))

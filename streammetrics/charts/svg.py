@@ -42,12 +42,16 @@ def as_svg(picture: Picture, identity: str) -> str:
     root, _, marks = drawn.partition(">")
     box = root.partition('viewBox="')[2].partition('"')[0]
     marks = TAG.sub(lambda found: _tidy(found[0], identity), marks)
-    described = " ".join(filter(None, (picture.subtitle and f"{picture.subtitle}.", picture.caption)))
     return (
         f'<svg viewBox="{box}" role="img" aria-labelledby="{identity}t {identity}d">'
-        f'<title id="{identity}t">{markup(picture.title)}</title><desc id="{identity}d">{markup(described)}</desc>'
-        f"{marks}"
+        f'<title id="{identity}t">{markup(picture.title)}</title>'
+        f'<desc id="{identity}d">{markup(described(picture))}</desc>{marks}'
     )
+
+
+def described(picture: Picture) -> str:
+    """Return the subtitle and the caption as sentences."""
+    return " ".join(filter(None, (picture.subtitle and f"{picture.subtitle}.", picture.caption)))
 
 
 def _tidy(tag: str, identity: str) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import polars as pl
 
 from streammetrics.charts.picture import COLOURS, DASHES, NUMBERED, SHAPES, Axis, Layer, Picture, numbers
+from streammetrics.charts.times import DATE, DAY, Ticks, ticks
 from streammetrics.system.lazy import of_extra
 from streammetrics.text import escaped
 
@@ -28,9 +29,6 @@ ROUNDING = 1e-9  # of a place in the plot, from 0 to 1
 MANY = 100  # marks that would overlap
 WIDEST = 8e307  # whose double is finite
 NOT_XML = {0xFFFE: r"\ufffe", 0xFFFF: r"\uffff"}  # characters that are invalid in SVG
-DAY = 86_400_000  # milliseconds
-DATES = ((1100, "%Y"), (300, "%b %Y"), (2, "%d %b"), (1 / 12, "%H:%M"), (0, "%H:%M:%S"))
-"""Formats of times, by the days that an axis spans."""
 PAPER = {f"c{i}": colour for i, colour in enumerate(COLOURS)} | {
     "paper": "#ffffff",
     "text": "#16191d",
@@ -83,7 +81,7 @@ def _panel(picture: Picture, colours: dict[str, str], width: int, explore: bool)
         row = max(ROW, BESIDE * (len(picture.series) + 1)) if len(picture.series) > 1 else ROW
         cell = max(ROOMY if names <= FEW else min(BOX, width / names), width // 2 // names) if picture.x.names else row
         height = max(round(names * cell), 4 * ROW)
-    place = {"x": _position("x", picture.x, width), "y": _position("y", picture.y, width)}
+    place = {"x": _position("x", picture.x, width, explore), "y": _position("y", picture.y, width, explore)}
     place["y"]["axis"]["grid"] = not picture.x.names
     layers = [m for layer in picture.layers if layer.frame.height for m in _marks(picture, layer, colours, explore)]
     if explore and layers and not (picture.x.names or picture.y.names):
@@ -112,7 +110,7 @@ def _marks(picture: Picture, layer: Layer, colours: dict[str, str], explore: boo
         mark = {"type": "line", "strokeWidth": 2, "strokeJoin": "round", "clip": True}
         dash = _by_series(picture, "strokeDash", [list(d) or [1, 0] for d in DASHES])
         line = {**data, "mark": mark, "encoding": {**ORDER, **colour, **dash}}
-        told = {"tooltip": [{"field": c, "title": a.title} for c, a in (("x", picture.x), ("y", picture.y))]}
+        told = {"tooltip": [_named(c, axis) for c, axis in (("x", picture.x), ("y", picture.y))]}
         points = {**data, "mark": {"type": "point", "size": 90, "opacity": 0}, "encoding": told}
         return [line, points] if explore else [line]
     many = layer.frame.height > MANY
@@ -137,6 +135,12 @@ def _marks(picture: Picture, layer: Layer, colours: dict[str, str], explore: boo
     shape = shape if _has_lines(picture) else _by_series(picture, "shape", SHAPES)
     # Unclipped, those at an end of an axis are whole. If the plot can be moved, they must not leave it.
     return [{**data, "mark": mark | {"clip": explore, "aria": True}, "encoding": {**colour, **shape, **apart, **TOLD}}]
+
+
+def _named(channel: str, axis: Axis) -> Spec:
+    """A coordinate in a tooltip."""
+    time = {"timeUnit": "utcyearmonthdatehoursminutes", "format": "%Y-%m-%d %H:%M"} if axis.scale == "time" else {}
+    return {"field": channel, "title": axis.title, **time}
 
 
 ORDER = {"order": {"field": "order", "type": "quantitative"}}
@@ -190,7 +194,7 @@ def _values(picture: Picture, layer: Layer) -> list[dict[str, Any]]:
     return (shown.with_row_index("order") if layer.kind in ("reference", "band", "line") else shown).to_dicts()
 
 
-def _position(channel: str, axis: Axis, width: int) -> Spec:
+def _position(channel: str, axis: Axis, width: int, explore: bool) -> Spec:
     look: Spec = {"labelLimit": width // (3 if channel == "x" else 2), "labelFlush": False}
     if axis.scale == "names":
         longest = max((len(name) for name in axis.names), default=0)
@@ -199,10 +203,10 @@ def _position(channel: str, axis: Axis, width: int) -> Spec:
         scale: Spec = {"domain": list(axis.names)}
         return {"field": channel, "type": "nominal", "title": axis.title, "sort": None, "scale": scale, "axis": look}
     low, high, kind = axis.low, axis.high, "linear"
-    look |= {"tickCount": 5, "labelOverlap": "greedy", "labelSeparation": 6}
+    look |= {"labelOverlap": "greedy", "labelSeparation": 6} | ({} if axis.windows else {"tickCount": 5})
     if axis.scale == "time":
         kind = "utc"
-        look["format"] = next(form for days, form in DATES if high - low >= days * DAY)
+        look |= _dated(ticks(axis.windows, width), explore)
     elif axis.scale == "probit":
         shown = [p for p in PROBITS if low <= p <= high]
         places = axis.transformed(np.array(shown)).tolist()
@@ -221,9 +225,30 @@ def _position(channel: str, axis: Axis, width: int) -> Spec:
         size = max(abs(low), abs(high))
         form = "~s" if 1e4 <= size < 1e15 else "~g"
         look |= {} if 1e-4 < size < 1e4 else {"labelExpr": f"replace(format(datum.value, '{form}'), 'G', 'B')"}
-    scale = {"domain": [low, high], "type": kind, "nice": False} | ({} if kind == "log" else {"zero": False})
+    # The interpreter of the page has no `datetime` of milliseconds, with which Vega-Lite would write the ends of times.
+    ends: Any = {"expr": f"[{low:.0f}, {high:.0f}]"} if kind == "utc" and explore else [low, high]
+    scale = {"domain": ends, "type": kind, "nice": False} | ({"zero": False} if kind in ("linear", "sqrt") else {})
     type_ = "temporal" if kind == "utc" else "quantitative"
     return {"field": channel, "type": type_, "title": axis.title, "scale": scale, "axis": look}
+
+
+def _dated(found: Sequence[Ticks], explore: bool) -> Spec:
+    """Ticks of a time axis, with more of them in a part of it if it can be zoomed."""
+    values, labels = [list(each.times) for each in found], [_label(each.form) for each in found]
+    if not explore:
+        return {"values": values[-1], "labelExpr": labels[-1]}
+
+    def shown(parts: Sequence[Any]) -> str:
+        by_span = [f"span(domain('x')) < {t.span:.0f} ? {part} : " for t, part in zip(found[:-1], parts, strict=False)]
+        return "".join(by_span) + str(parts[-1])
+
+    return {"values": {"expr": shown(values)}, "labelExpr": shown(labels)}
+
+
+def _label(form: str) -> str:
+    """The label of a tick: the time of day, which is a date at midnight, or another format."""
+    label = f"utcFormat(datum.value, '{form}')"
+    return f"(datum.value % {DAY} ? {label} : utcFormat(datum.value, '{DATE}'))" if "%H" in form else label
 
 
 def _powers(low: float, high: float) -> list[float]:

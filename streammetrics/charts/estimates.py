@@ -1,0 +1,59 @@
+"""Estimates of a metric in charts: their groups, their intervals, and their axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from streammetrics.charts.picture import MOST, extent
+from streammetrics.charts.series import Drawn, Series, series_of
+from streammetrics.decimals import beside, interval
+from streammetrics.frame import ESTIMATE
+from streammetrics.metrics import Metric
+
+
+def key_columns(rows: pl.DataFrame) -> list[str]:
+    """The columns that identify the rows of a metric."""
+    return [c for c in rows.columns if c not in ESTIMATE and rows[c].null_count() != rows.height]
+
+
+def groups_of(report: Drawn, rows: pl.DataFrame, keys: list[str], most: int = MOST) -> Series:
+    """The series of some keys."""
+    every = rows.select(keys).unique(maintain_order=True) if keys else pl.DataFrame()
+    return series_of(report, every, {}, most, columns=keys)
+
+
+def interval_columns(frame: pl.DataFrame, confidence: float | None) -> tuple[str, str, str]:
+    """Return the columns of the interval to draw, and its name."""
+    if confidence is not None and "ci_lower" in frame.columns and frame["ci_lower"].count():
+        return "ci_lower", "ci_upper", f"{confidence * 100:g}% confidence interval"
+    return "lower", "upper", "certified bounds" if (frame["lower"] != frame["upper"]).any() else ""
+
+
+def reach(metric: Metric, *columns: pl.Series) -> tuple[float, float]:
+    """The ends of an axis: the values, within the range of the metric."""
+    low, high = extent(*columns)
+    least, most = metric.range
+    return max(low, least), min(high, most) if min(high, most) > max(low, least) else high
+
+
+def axis_title(metric: Metric) -> str:
+    """The name with its range."""
+    low, high = metric.range
+    if (low, high) == (0, 1):
+        return f"{metric.name} (0 to 1)"
+    if (low, high) == (-1, 1):
+        return f"{metric.name} (-1 to 1)"
+    return metric.name
+
+
+def said(low: str, high: str) -> pl.Expr:
+    """The value with its interval."""
+
+    def told(row: dict[str, Any]) -> str:
+        value = beside(row["value"], row[low], row[high])
+        ends = interval(row[low], row[high]) if row[low] != row[high] else ""
+        return f"{value} ({ends})" if ends else value
+
+    return pl.struct(*dict.fromkeys(("value", low, high))).map_elements(told, return_dtype=pl.String)

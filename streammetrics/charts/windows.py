@@ -1,0 +1,112 @@
+"""Charts of a metric over time windows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from streammetrics.charts.estimates import axis_title, groups_of, interval_columns, key_columns, reach, said
+from streammetrics.charts.picture import Axis, Layer, Picture, between, extent
+from streammetrics.charts.series import SIDES, Drawn, Series
+from streammetrics.errors import ReportError
+from streammetrics.frame import hidden
+from streammetrics.keys import TEXT_DATES, require_group_columns
+from streammetrics.metrics import Metric
+from streammetrics.metrics.words import better, words
+from streammetrics.rows.roles import several
+from streammetrics.values import beyond_python, dates
+
+TIME = hidden("time")
+MOST_DOTS = 120  # in a chart; with more, lines of several segments differ in color and dashes only
+
+
+def over_time(
+    report: Drawn, /, metric: str | Metric, window: str | None = None, by: str | list[str] | None = None, **keys: Any
+) -> Picture:
+    """Return a metric over time windows, with a line per segment and a band for its interval.
+
+    For the arguments, see `Plot.over_time`; models stay separate.
+    """
+    window = window or _window(report)
+    report, found, rows = _rows(report, metric, window, by, keys)
+    lines = groups_of(report, rows, [c for c in key_columns(rows) if c != window])
+    title = f"{words(found)} over time" + (f" by {lines.legend}" if len(lines.names) > 1 and lines.legend else "")
+    [picture] = _pictures(report, found, window, {title: lines.of(rows)}, lines, lines.note)
+    return picture
+
+
+def _rows(
+    report: Drawn, metric: str | Metric, window: str, by: str | list[str] | None, keys: dict[str, Any]
+) -> tuple[Drawn, Metric, pl.DataFrame]:
+    """The report by window, segment, and model, and its rows of a metric."""
+    require_group_columns([window], report.by)
+    if by is not None:
+        wanted = {window, *several(by), *SIDES}
+        report = report.rollup(*(c for c in report.by if c in wanted)).showing([report.find(metric).name])
+    rows = report.rows(metric, **keys)
+    if window not in window_of(report):
+        fault = f"Column {window!r} must be Date or Datetime for a time axis, got {rows.schema[window]}."
+        raise ReportError(f"{fault} {TEXT_DATES}")
+    if beyond_python(rows[window]):
+        raise ReportError(f"Charts support the years 1 to 9999, but column {window!r} has other dates.")
+    return report, report.find(metric), rows
+
+
+def _pictures(
+    report: Drawn, metric: Metric, window: str, parts: Mapping[str, pl.DataFrame], lines: Series, note: str
+) -> list[Picture]:
+    """A picture for each part of the rows, by its title, all with the same axes."""
+    parts = {title: _timed(part, window) for title, part in parts.items()}
+    frame = pl.concat(parts.values())
+    low, high, how = interval_columns(frame, report.confidence)
+    times = tuple(frame["x"].unique().sort().to_physical())
+    x = Axis(window, *_apart(*extent(frame["x"], room=0.0)), scale="time", windows=times)
+    y = Axis(axis_title(metric), *reach(metric, frame["value"], frame[low], frame[high]))
+    subtitle = "; ".join(filter(None, (note, how and f"band: {how}")))
+    dots = frame.height <= MOST_DOTS * len(parts)
+    return [
+        Picture(title, x, y, _layers(part, low, high, y, dots), lines.names, lines.legend, subtitle, better(metric))
+        for title, part in parts.items()
+    ]
+
+
+def _timed(rows: pl.DataFrame, window: str) -> pl.DataFrame:
+    """The defined rows in order of local time, also as text."""
+    time = pl.col(window)
+    if getattr(rows.schema[window], "time_zone", None):
+        time = time.dt.replace_time_zone(None)
+    timed = rows.drop_nulls(["value", window]).with_columns(x=time.cast(pl.Datetime("ms"))).sort("x")
+    shown = dates(timed["x"])
+    return timed.with_columns(shown.dt.strftime("%Y-%m-%d" if shown.dtype == pl.Date else "%Y-%m-%d %H:%M").alias(TIME))
+
+
+def _layers(frame: pl.DataFrame, low: str, high: str, y: Axis, dots: bool) -> list[Layer]:
+    """A band and a line of each series, with dots unless there are too many."""
+    ends = (frame.select("series", "x", y=pl.col(c).clip(y.low, y.high)).drop_nulls() for c in (high, low))
+    layers = [between(*ends), Layer("line", frame.select("series", "x", y="value").sort("series"))]
+    told = pl.format("{}: {}", TIME, said(low, high))
+    return [*layers, Layer("dot", frame.select("series", "x", y="value", text=told))] if dots else layers
+
+
+def window_of(report: Drawn) -> list[str]:
+    """Return the group columns of dates or times."""
+    types = report.state.groups.schema
+    return [c for c in report.by if c in types and isinstance(types[c], (pl.Date, pl.Datetime))]
+
+
+def _window(report: Drawn) -> str:
+    found = window_of(report)
+    if not found:
+        raise ReportError(f"A chart over time requires a Date or Datetime group column. {TEXT_DATES}")
+    if len(found) > 1:
+        raise ReportError(
+            f"Pass window= to select the time column. Date and Datetime group columns: {', '.join(found)}."
+        )
+    return found[0]
+
+
+def _apart(low: float, high: float) -> tuple[float, float]:
+    """The ends of a time axis, a day for a single window."""
+    return (low, high) if high > low else (low - 43_200_000, high + 43_200_000)

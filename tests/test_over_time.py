@@ -1,0 +1,124 @@
+"""Charts over time: ticks at windows."""
+
+import re
+from datetime import date, datetime, timedelta
+
+import numpy as np
+import polars as pl
+import pytest
+from test_html import browser as browser
+from test_html import opening, until
+
+import streammetrics as sm
+from streammetrics import charts
+from streammetrics.charts.times import ticks
+from streammetrics.charts.vega import specification
+from streammetrics.html import page
+
+MONDAYS = [date(2026, 3, 2) + timedelta(weeks=n) for n in range(12)]
+MODELS = {"a": "p", "b": "q"}
+
+
+def rows(windows, groups=(None,), repeated=12):
+    """Rows of each window and group, in which model a is wrong in the first group, and b in all others."""
+    frame = pl.DataFrame({"window": windows}).join(pl.DataFrame({"region": groups}), how="cross")
+    frame = frame.select(pl.all().repeat_by(repeated).explode()).with_columns(y=pl.int_range(pl.len()) % 2 == 1)
+    right, wrong = (pl.when("y").then(p).otherwise(1 - p) for p in (0.8, 0.4))
+    first = pl.col("region").eq_missing(groups[0])
+    return frame.with_columns(
+        p=pl.when(first).then(wrong).otherwise(right), q=pl.when(first).then(right).otherwise(wrong)
+    )
+
+
+def report(windows, groups=(None,), y_score="p", **options):
+    by = ["window", "region"] if len(groups) > 1 else "window"
+    acc = sm.binary(y_true="y", y_score=y_score, by=by, metrics=["accuracy", "rows"], **options)
+    return acc.update(rows(windows, groups)).finalize()
+
+
+def axis(picture):
+    """The ticks of the axis of time, and their labels."""
+    values = specification(picture, width=300)["encoding"]["x"]["axis"]["values"]
+    texts = re.findall(">([^<>]+)</text>", charts.as_svg(picture, "c"))
+    return values, texts[: texts.index("window")]
+
+
+def milliseconds(times):
+    return pl.Series(times).cast(pl.Datetime("ms")).to_physical().to_list()
+
+
+WINDOWS = {
+    "days": ([date(2026, 1, 15) + timedelta(days=n) for n in range(60)], "Jan 15, Jan 29, Feb 12, Feb 26, Mar 12"),
+    "few days": ([date(2026, 1, 29) + timedelta(days=n) for n in range(5)], "Jan 29, Jan 30, Jan 31, Feb 1, Feb 2"),
+    "weeks": (MONDAYS, "Mar 2, Mar 16, Mar 30, Apr 13, Apr 27, May 11"),
+    "weeks of a gap": (MONDAYS[:5] + MONDAYS[7:], "Mar 2, Mar 16, Mar 30, Apr 27, May 11"),
+    "weeks of three years": ([date(2023, 1, 2) + timedelta(weeks=n) for n in range(156)], "2023, 2024, 2025"),
+    "months": (
+        [date(2024 + (10 + n) // 12, (10 + n) % 12 + 1, 1) for n in range(18)],
+        "Jan 2025, Apr 2025, Jul 2025, Oct 2025, Jan 2026, Apr 2026",
+    ),
+    "two months": ([date(2026, 7, 1), date(2026, 8, 1)], "Jul 2026, Aug 2026"),
+    "years": ([date(year, 1, 1) for year in (2023, 2024, 2025)], "2023, 2024, 2025"),
+    "hours": ([datetime(2026, 3, 2, 5) + timedelta(hours=n) for n in range(48)], "05:00, 12:00, Mar 3, 12:00, Mar 4"),
+    "one day": ([date(2026, 3, 2)], "Mar 2"),
+}
+
+
+@pytest.mark.parametrize(("windows", "labels"), WINDOWS.values(), ids=WINDOWS)
+def test_each_tick_lies_at_a_window(windows, labels):
+    values, shown = axis(charts.over_time(report(windows), "accuracy"))
+    assert ", ".join(shown) == labels
+    assert set(values) <= set(milliseconds(windows))
+    assert len(values) == len(shown)
+
+
+def test_a_month_that_began_before_the_first_window_has_no_tick():
+    days = [date(2026, 1, 20) + timedelta(days=n) for n in range(150)]
+    assert axis(charts.over_time(report(days), "accuracy"))[1] == [
+        f"{month} 2026" for month in "Feb Mar Apr May Jun".split()
+    ]
+
+
+@pytest.mark.parametrize("every", ["1s", "1m", "15m", "1h", "6h", "1d", "3d", "1w", "2w", "1mo", "1q", "1y"])
+@pytest.mark.parametrize("width", [300, 480])
+def test_labels_have_room_and_ticks_are_some(every, width):
+    first = pl.lit(datetime(2023, 8, 16, 22, 7)).dt.truncate(every)
+    for size in (2, 3, 5, 8, 13, 21, 34, 55, 144, 377):
+        windows = milliseconds(pl.select(first.dt.offset_by(pl.format("{}" + every, pl.int_range(size)))).to_series())
+        found = ticks(windows, width)[-1].times
+        assert set(found) <= set(windows)
+        assert min(size, 2) <= len(found) <= 14
+        assert (np.diff(found) * width > 32 * (windows[-1] - windows[0])).all()
+
+
+def test_windows_of_a_time_zone_have_the_labels_of_its_clock():
+    days = pl.Series(MONDAYS[:4]).cast(pl.Datetime).dt.replace_time_zone("Europe/Berlin")
+    picture = charts.over_time(report(days), "accuracy")
+    assert axis(picture) == (milliseconds(MONDAYS[:4]), ["Mar 2", "Mar 9", "Mar 16", "Mar 23"])
+    assert picture.layers[2].frame["text"][1] == "2026-03-09: 0"
+
+
+@pytest.mark.browser
+@pytest.mark.thorough
+def test_an_interactive_chart_has_more_ticks_in_a_part_of_its_time(browser, tmp_path):
+    """The interpreter of expressions must read its dates, which also are those of another time zone."""
+    path = tmp_path / "a.html"
+    path.write_text(page(report(MONDAYS, y_score=MODELS), interactive=True), encoding="utf-8")
+    with opening(browser, path, ready=".vega svg.marks") as open_page:
+        window = open_page(timezone_id="America/New_York")
+        drawn = window.locator("section[aria-labelledby=time] svg.marks")
+        drawn.scroll_into_view_if_needed()
+        assert drawn.locator("text").all_text_contents()[:6] == axis(charts.over_time(report(MONDAYS), "accuracy"))[1]
+        places = [dot.bounding_box()["x"] for dot in drawn.locator("path[aria-label^='a:']").all()]
+        box = drawn.bounding_box()
+        assert len(places) == 12
+        assert max(places) - min(places) > 0.7 * box["width"]
+        window.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        window.keyboard.down("Shift")
+        for _ in range(3):
+            window.mouse.wheel(0, -300)
+        until(
+            window,
+            "['Apr 6', 'Apr 13'].every(day => "
+            "[...document.querySelectorAll('#time ~ * svg.marks text')].some(text => text.textContent === day))",
+        )
