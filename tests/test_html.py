@@ -5,7 +5,6 @@ import importlib.util
 import math
 import re
 from contextlib import contextmanager
-from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +19,6 @@ from streammetrics.decimals import percentage
 from streammetrics.html import comparison_page, page
 from streammetrics.html.decision import at_thresholds, best_thresholds, highest_scores
 from streammetrics.html.numbers import groups
-from streammetrics.html.pictures import over_time
 from streammetrics.html.sections import Section, filtered, page_of
 from streammetrics.html.tables import Cell, table
 
@@ -450,14 +448,6 @@ def test_every_kind_of_report_has_a_page(tmp_path):
         assert 'id="groups"' not in empty
 
 
-def test_time_has_a_line_for_each_segment():
-    rows = {"y": [1, 0] * 8, "p": [0.9, 0.2, 0.4, 0.6] * 4, "g": ["a"] * 8 + ["b"] * 8}
-    days = [date(2026, 1, 1 + i // 2 % 4) for i in range(16)]
-    text = page(sm.binary(y_true="y", y_score="p", by=["day", "g"]).update(rows | {"day": days}).finalize())
-    assert "ROC AUC over time</h3>" in text
-    assert "ROC AUC over time by g</h3>" in text
-
-
 def test_notebooks_show_tables(report):
     found = Elements(report._repr_html_())
     assert found.tags.count("tr") == 41
@@ -763,25 +753,3 @@ def test_charts_of_predictions_show_a_share_that_varies():
     assert "Predicted positive rate by g</h3>" in none_dropped
     many = {"p": np.arange(900) % 10 / 10, "g": np.arange(900) % 30}
     assert "Where it fails" not in page(acc.empty().update(many).finalize())
-
-
-def test_a_page_omits_charts_over_time_that_a_group_column_rules_out():
-    days = [date(2026, 1, day) for day in range(1, 6)]
-    rows = {"day": days * 12, "series": [f"g{i % 6}" for i in range(60)], "y": [0, 1] * 30, "p": [0.2, 0.7, 0.4] * 20}
-    report = sm.binary(y_true="y", y_score="p", by=["day", "series"]).update(rows).finalize(["accuracy"])
-    text = page(report)
-    assert "Accuracy over time</h3>" in text
-    assert "over time by series" not in text
-
-
-def test_bands_over_time_do_not_hide_each_other():
-    days = [date(2026, 1, day) for day in range(1, 6)]
-    for size in (3, 6):
-        g = [f"g{i % size}" for i in range(240)]
-        rows = {"day": sorted(days * 48), "g": g, "y": [0, 1, 1] * 80, "p": [0.2, 0.9, 0.4, 0.6] * 60}
-        report = sm.binary(y_true="y", y_score="p", by=["day", "g"]).update(rows).finalize(["accuracy"])
-        _, *drawn = (make() for make in over_time(report, report.rollup()))
-        assert [picture.series for picture in drawn] == ([(f"g{i}",) for i in range(6)] if size > 3 else [(*g[:3],)])
-        assert len({(picture.y.low, picture.y.high) for picture in drawn}) == 1
-    assert drawn[5].title == "Accuracy over time by g: g5"
-    assert drawn[5].layers[1].frame["series"].unique().to_list() == ["g5"]

@@ -1,4 +1,4 @@
-"""Charts over time: ticks at windows."""
+"""Charts over time: ticks at windows, and segments side by side with all models on the same axes."""
 
 import re
 from datetime import date, datetime, timedelta
@@ -96,6 +96,52 @@ def test_windows_of_a_time_zone_have_the_labels_of_its_clock():
     picture = charts.over_time(report(days), "accuracy")
     assert axis(picture) == (milliseconds(MONDAYS[:4]), ["Mar 2", "Mar 9", "Mar 16", "Mar 23"])
     assert picture.layers[2].frame["text"][1] == "2026-03-09: 0"
+
+
+def of_regions(size, y_score=MODELS, **options):
+    made = report(MONDAYS, [f"R{i}" for i in range(size)], y_score, **options)
+    return re.search(r'<section aria-labelledby="time">.*?</section>', page(made, **options), re.DOTALL)[0]
+
+
+def test_segments_of_several_models_have_one_chart_each():
+    found = of_regions(5)
+    head, cards = found.split('<h3 class="over">Accuracy over time by region</h3>')
+    assert head.count("<figure>") == 1
+    assert re.findall("<h4>(.*?)</h4>", cards) == [f"R{i}" for i in range(5)]
+    for i, card in enumerate(cards.split("</figure>")[:5]):
+        assert f'<title id="time0of{i}t">Accuracy over time by region: R{i}</title>' in card
+        assert {"a", "b", "model"} <= set(re.findall(">([^<>]+)</text>", card))
+        right, wrong = ("b", "a") if i == 0 else ("a", "b")
+        assert f"<title>{right}: 2026-03-02: 1</title>" in card
+        assert f"<title>{wrong}: 2026-03-02: 0</title>" in card
+    assert "groups, those" not in found
+
+
+def test_what_holds_for_all_segments_is_told_once():
+    found = of_regions(9)
+    assert found.count("<h4>") == 6
+    assert found.count("6 of 9 groups, those with the most rows.") == 1 + 6  # and to screen readers in each chart
+    assert (
+        len(re.findall(r'<p class="sub">6 of 9 groups, those with the most rows\. Higher is better\.</p>', found)) == 1
+    )
+
+
+def test_few_lines_share_a_chart_and_many_share_axes():
+    shown = of_regions(3, "p")
+    assert "<h4>" not in shown
+    assert "<h3>Accuracy over time by region</h3>" in shown
+    drawn = charts.each_over_time(report(MONDAYS, ["x", "y", None, ""], "p"), "accuracy", "window", "region")
+    assert list(drawn) == ["''", "x", "y", "null"]
+    assert len({(picture.x, picture.y) for picture in drawn.values()}) == 1
+    assert {picture.series for picture in drawn.values()} == {("all rows",)}
+
+
+def test_a_page_omits_charts_over_time_that_a_group_column_rules_out():
+    named = rows(MONDAYS, [f"g{i}" for i in range(6)]).rename({"region": "series"})
+    acc = sm.binary(y_true="y", y_score="p", by=["window", "series"], metrics=["accuracy"])
+    text = page(acc.update(named).finalize())
+    assert "Accuracy over time</h3>" in text
+    assert "over time by series" not in text
 
 
 @pytest.mark.browser

@@ -11,10 +11,10 @@ from streammetrics.charts.picture import Axis, Layer, Picture
 from streammetrics.charts.plot import Plot
 from streammetrics.charts.ranking import det, gain, lift, pr, roc, scores
 from streammetrics.charts.reliability import calibration, quantile_calibration
-from streammetrics.charts.svg import as_svg, for_page, script
+from streammetrics.charts.svg import as_svg, described, for_page, script
 from streammetrics.charts.together import Together
 from streammetrics.charts.vega import as_altair
-from streammetrics.charts.windows import over_time, window_of
+from streammetrics.charts.windows import each_over_time, over_time, window_of
 
 __all__ = [
     "Axis",
@@ -27,7 +27,9 @@ __all__ = [
     "calibration",
     "caterpillar",
     "confusion",
+    "described",
     "det",
+    "each_over_time",
     "error_cdf",
     "errors",
     "for_page",

@@ -9,7 +9,7 @@ import polars as pl
 
 from streammetrics.charts.estimates import axis_title, groups_of, interval_columns, key_columns, reach, said
 from streammetrics.charts.picture import Axis, Layer, Picture, between, extent
-from streammetrics.charts.series import SIDES, Drawn, Series
+from streammetrics.charts.series import PLACE, SIDES, Drawn, Series
 from streammetrics.errors import ReportError
 from streammetrics.frame import hidden
 from streammetrics.keys import TEXT_DATES, require_group_columns
@@ -35,6 +35,18 @@ def over_time(
     title = f"{words(found)} over time" + (f" by {lines.legend}" if len(lines.names) > 1 and lines.legend else "")
     [picture] = _pictures(report, found, window, {title: lines.of(rows)}, lines, lines.note)
     return picture
+
+
+def each_over_time(report: Drawn, /, metric: str | Metric, window: str, by: str) -> dict[str, Picture]:
+    """Return a metric over time windows as a picture per segment, all with the same axes, with a line per model."""
+    report, found, rows = _rows(report, metric, window, by, {})
+    keys = [c for c in key_columns(rows) if c != window]
+    segments = groups_of(report, rows, [c for c in keys if c not in SIDES])
+    lines = groups_of(report, rows, [c for c in keys if c in SIDES])
+    frame = lines.of(segments.of(rows).rename({"series": PLACE}))
+    title, note = f"{words(found)} over time by {segments.legend}", "; ".join(filter(None, (segments.note, lines.note)))
+    parts = {f"{title}: {name}": frame.filter(pl.col(PLACE) == name) for name in segments.names}
+    return dict(zip(segments.names, _pictures(report, found, window, parts, lines, note), strict=True))
 
 
 def _rows(

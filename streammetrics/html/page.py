@@ -37,7 +37,7 @@ def page(
     arguments, see `Report.save_html`.
     """
     total = of_all_rows(report)
-    sections = _sections(report, total, fairness, partial(pictures.figures, interactive=interactive))
+    sections = _sections(report, total, fairness, interactive)
     return page_of(title, evaluated(report, total, source), sections, interactive)
 
 
@@ -47,8 +47,9 @@ def of_all_rows(report: Report) -> Report:
     return report if report.by == models else report.rollup(*models)
 
 
-def _sections(report: Report, total: Report, over: str | None, draw: Draw) -> Iterator[Section]:
+def _sections(report: Report, total: Report, over: str | None, interactive: bool) -> Iterator[Section]:
     """Sections, from the most important to all numbers."""
+    draw: Draw = partial(pictures.figures, interactive=interactive)
     yield Section("models", "Models compared", compared_models(total))
     yield Section("results", "Results of all rows", cards(total))
     yield Section("labels", "Labels", labels(total))
@@ -63,6 +64,7 @@ def _sections(report: Report, total: Report, over: str | None, draw: Draw) -> It
     yield Section("decision", "Decisions", decided)
     title = "By model" if {*report.by} - {*charts.window_of(report)} == {MODEL} else "Segments"
     yield Section("segments", title, draw("segment", pictures.segments(report, total)))
-    yield Section("time", "Over time", draw("time", pictures.over_time(report, total)))
+    timed = draw("time", pictures.over_time(report, total)) + pictures.each_over_time(report, total, interactive)
+    yield Section("time", "Over time", timed)
     yield Section("groups", "Groups", "" if report.by == total.by or report.frame.is_empty() else groups(report))
     yield Section("all", "All numbers", numbers(total))

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from streammetrics import charts
-from streammetrics.charts import Picture, as_svg, for_page
+from streammetrics.charts import Picture, as_svg, described, for_page
 from streammetrics.charts.series import WHICH, Drawn
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.html.cards import VOLUME
 from streammetrics.html.document import embedded
 from streammetrics.markup import markup
 from streammetrics.metrics import Metric
+from streammetrics.metrics.words import words
 from streammetrics.rows.roles import MODEL
 
 if TYPE_CHECKING:
@@ -36,10 +36,12 @@ def figures(name: str, makers: Iterable[Maker], interactive: bool) -> str:
     return f'<div class="charts">{drawn}</div>' if drawn else ""
 
 
-def figure(picture: Picture, identity: str, interactive: bool) -> str:
-    """Return a chart with its title and its caption."""
+def figure(picture: Picture, identity: str, interactive: bool, name: str | None = None) -> str:
+    """Return a chart with its title and its caption, or with a name if they are above several charts."""
     subtitle = f'<p class="sub">{markup(picture.subtitle)}</p>' if picture.subtitle else ""
     drawn = _script(picture) if interactive else as_svg(picture, identity)
+    if name is not None:
+        return f"<figure><figcaption><h4>{markup(name)}</h4></figcaption>{drawn}</figure>"
     return (
         f"<figure><figcaption><h3>{markup(picture.title)}</h3>{subtitle}</figcaption>{drawn}"
         f'<p class="how">{markup(picture.caption)}</p></figure>'
@@ -116,28 +118,47 @@ def segments(report: Report, total: Report) -> Iterator[Maker]:
 
 
 def over_time(report: Report, total: Report) -> Iterator[Maker]:
-    """Return charts of the first metric over time: of all rows, and by segment."""
+    """Return charts of the first metric over time: of all rows, and by segment if they have few lines."""
     if (metric := headline(total)) is None:
         return
     for window in charts.window_of(report):
         yield partial(charts.over_time, report, metric, window, by=[])
+    for window, column in _timed(report, crowded=False):
+        yield partial(charts.over_time, report, metric, window, by=column)
+
+
+def each_over_time(report: Report, total: Report, interactive: bool) -> str:
+    """Return charts of the first metric over time for each segment, if one chart would have many lines."""
+    if (metric := headline(total)) is None:
+        return ""
+    title, made = f"{words(metric)} over time by", list[str]()
+    for window, column in _timed(report, crowded=True):
+        try:
+            drawn = charts.each_over_time(report, metric, window, column)
+        except (MetricError, ReportError):
+            continue
+        made.append(_small_multiples(f"{title} {column}", drawn, f"time{len(made)}of", interactive))
+    return "".join(made)
+
+
+def _small_multiples(title: str, drawn: Mapping[str, Picture], identity: str, interactive: bool) -> str:
+    """Charts with names below a title, a subtitle, and a caption, which are the same for all."""
+    shown = {name: picture for name, picture in drawn.items() if not picture.empty}
+    if not shown:
+        return ""
+    told = described(next(iter(shown.values())))
+    cards = (figure(picture, f"{identity}{i}", interactive, name) for i, (name, picture) in enumerate(shown.items()))
+    head = f'<h3 class="over">{markup(title)}</h3><p class="sub">{markup(told[:1].upper() + told[1:])}</p>'
+    return f'{head}<div class="charts">{"".join(cards)}</div>'
+
+
+def _timed(report: Report, crowded: bool) -> Iterator[tuple[str, str]]:
+    """Windows with group columns that have more lines than bands are visible in a chart, or as few."""
+    models = [MODEL] if MODEL in report.by else []
+    for window in charts.window_of(report):
         for column in _segments(report):
-            if column != MODEL:
-                yield from _small_multiples(partial(charts.over_time, report, metric, window, by=column))
-
-
-def _small_multiples(make: Maker) -> Iterator[Maker]:
-    """A chart, or one chart per series with the same axes if the bands of many would hide each other."""
-    for together in _drawable([make]):
-        if len(together.series) > BANDS:
-            yield from (partial(_alone, together, name) for name in together.series)
-        else:
-            yield partial(replace, together)
-
-
-def _alone(picture: Picture, name: str) -> Picture:
-    layers = [replace(layer, frame=layer.frame.filter(series=name)) for layer in picture.layers]
-    return replace(picture, title=f"{picture.title}: {name}", layers=layers, series=(name,), legend="")
+            if column != MODEL and (report.state.keys.n_unique([column, *models]) > BANDS) == crowded:
+                yield window, column
 
 
 def headline(total: Report) -> Metric | None:
