@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 
 from streammetrics import text
-from streammetrics.aligned import aligned
-from streammetrics.decimals import bound, bounds, interval
+from streammetrics.text.aligned import aligned
+from streammetrics.text.decimals import bound, bounds, interval
 
 HEADER = ("rule", "windows", "value", "verdict")
 ROWS = [

@@ -17,7 +17,7 @@ from strategies import shards, use_small_chunks
 import streammetrics as sm
 from streammetrics import kernels
 from streammetrics.testing.rows import merged_as_a_tree
-from streammetrics.values import dates
+from streammetrics.text.values import dates
 
 LABELS = ["cow", "ant", "cat", "dog"]
 SCORES = {label: f"p_{label}" for label in LABELS}

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 import streammetrics as sm
 from streammetrics.cli import main
 from streammetrics.html import comparison_page, page
-from streammetrics.markup import markup
+from streammetrics.text.markup import markup
 
 pytest.importorskip("vl_convert", reason="vl-convert is not installed")
 

@@ -15,12 +15,12 @@ from click.testing import CliRunner
 import streammetrics as sm
 from streammetrics import charts
 from streammetrics.cli import main
-from streammetrics.decimals import percentage
 from streammetrics.html import comparison_page, page
 from streammetrics.html.decision import at_thresholds, best_thresholds, highest_scores
 from streammetrics.html.numbers import groups
 from streammetrics.html.sections import Section, filtered, page_of
 from streammetrics.html.tables import Cell, table
+from streammetrics.text.decimals import percentage
 
 CHROMIUM = Path("/usr/bin/chromium")
 HOSTILE = "<script>alert(1)</script>"

@@ -13,9 +13,9 @@ from streammetrics.cli import main
 from streammetrics.cli.output import write
 from streammetrics.html import page
 from streammetrics.html.cards import cards
-from streammetrics.markup import markup
 from streammetrics.text import UNSAFE, cell, escaped
-from streammetrics.values import written
+from streammetrics.text.markup import markup
+from streammetrics.text.values import written
 
 ACTING = "a\x1b]0;title\x07\x1b[2J\r\b\x7f\x9b\x85\u2028\u202e\u2066\u200f\x00b\nc\td"
 SHOWN = r"a\x1b]0;title\x07\x1b[2J\r\x08\x7f\x9b\x85\u2028\u202e\u2066\u200f\x00b\nc\td"

@@ -20,7 +20,7 @@ from streammetrics.before_labels.ranking import (
     roc_auc_bounds,
 )
 from streammetrics.before_labels.rates import Positives, Values
-from streammetrics.decimals import percentage
+from streammetrics.text.decimals import percentage
 from streammetrics.uncertainty.limits import Range
 
 RANKING = {"roc_auc": roc_auc, "average_precision": average_precision}

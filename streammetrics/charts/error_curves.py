@@ -13,8 +13,8 @@ from streammetrics.charts.histograms import outlines
 from streammetrics.charts.picture import Axis, Layer, Picture, Places, between, extent, line, lines_of
 from streammetrics.charts.series import Drawn, Series, series_of
 from streammetrics.charts.thinning import seen_apart, thinned
-from streammetrics.decimals import alike
 from streammetrics.errors import MetricError
+from streammetrics.text.decimals import alike
 
 UNIT = "units of the target"
 INSIDE = 0.99  # share of the rows within the ends of the axis

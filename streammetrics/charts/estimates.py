@@ -8,9 +8,9 @@ import polars as pl
 
 from streammetrics.charts.picture import MOST, extent
 from streammetrics.charts.series import Drawn, Series, series_of
-from streammetrics.decimals import beside, interval
 from streammetrics.frame import ESTIMATE
 from streammetrics.metrics import Metric
+from streammetrics.text.decimals import beside, interval
 
 
 def key_columns(rows: pl.DataFrame) -> list[str]:

@@ -12,8 +12,8 @@ from streammetrics import text
 from streammetrics.charts.amounts import rows_or_weight
 from streammetrics.charts.picture import MOST, Axis, Layer, Picture, Places, lines_of
 from streammetrics.charts.series import BY_CHARTS, CLASS, SIDES, Drawn, filled, series_of
-from streammetrics.decimals import percentage
 from streammetrics.keys import require_free
+from streammetrics.text.decimals import percentage
 
 BARS = 40
 CLASSES = ("negatives", "positives")

@@ -10,9 +10,9 @@ import polars as pl
 from streammetrics.charts.amounts import is_weighted, sized
 from streammetrics.charts.picture import NUMBERED, Axis, Layer, Picture
 from streammetrics.charts.series import BY_CHARTS, Drawn, Series, count, series_of, shared
-from streammetrics.decimals import percentage
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.keys import matching, require_free
+from streammetrics.text.decimals import percentage
 from streammetrics.uncertainty.proportions import CELLS
 
 LABELS = 24  # of a legible confusion matrix

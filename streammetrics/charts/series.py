@@ -11,14 +11,14 @@ import polars as pl
 
 from streammetrics import text
 from streammetrics.charts.picture import MOST, Layer
-from streammetrics.decimals import amount
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.frame import hidden
 from streammetrics.keys import matching, require_free
 from streammetrics.metrics import Metric
 from streammetrics.rows.roles import LABEL
 from streammetrics.state.tables import State
-from streammetrics.values import readable
+from streammetrics.text.decimals import amount
+from streammetrics.text.values import readable
 
 WHICH = "report"  # group column of several reports, whose names need no title
 SIDES = ("model", WHICH)  # group columns whose values share an axis

@@ -8,8 +8,8 @@ from typing import Any
 
 from streammetrics.charts.picture import Picture
 from streammetrics.charts.vega import PAPER, Spec, specification
-from streammetrics.markup import markup
 from streammetrics.system.lazy import of_extra
+from streammetrics.text.markup import markup
 
 WIDTH = 300  # of a plot on the page, without its labels
 OF_PAGE = {name: f"var(--{name})" for name in PAPER}

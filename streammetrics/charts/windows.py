@@ -16,7 +16,7 @@ from streammetrics.keys import TEXT_DATES, require_group_columns
 from streammetrics.metrics import Metric
 from streammetrics.metrics.words import better, words
 from streammetrics.rows.roles import several
-from streammetrics.values import beyond_python, dates
+from streammetrics.text.values import beyond_python, dates
 
 TIME = hidden("time")
 MOST_DOTS = 120  # in a chart; with more, lines of several segments differ in color and dashes only

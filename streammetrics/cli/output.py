@@ -20,7 +20,7 @@ from streammetrics.report.nested import as_json
 from streammetrics.report.parts import sorted_by
 from streammetrics.system.writing import write_file
 from streammetrics.text import PIPED, escaped, render, terminal_width
-from streammetrics.values import without_awkward
+from streammetrics.text.values import without_awkward
 
 FORMATS = ("table", "json", "csv", "parquet", "markdown")
 PROMETHEUS = "prometheus"

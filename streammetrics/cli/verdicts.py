@@ -13,8 +13,8 @@ import polars as pl
 from streammetrics import text
 from streammetrics.cli.markdown import add_to_summary, markdown
 from streammetrics.cli.output import print_or_save, write
-from streammetrics.decimals import bound, interval, said
 from streammetrics.reading.verdicts import OPEN
+from streammetrics.text.decimals import bound, interval, said
 
 FORMATS = ("github", "junit")
 ANNOTATIONS = 10  # of a level that GitHub shows for each step

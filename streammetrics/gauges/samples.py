@@ -12,7 +12,7 @@ from streammetrics.errors import ReportError
 from streammetrics.frame import LIMITS, METRIC, VALUE, keys_of
 from streammetrics.metrics import parse_metric
 from streammetrics.report.report import Report
-from streammetrics.values import written
+from streammetrics.text.values import written
 
 AVERAGE = "average"
 NAMES = {

@@ -23,9 +23,9 @@ from streammetrics.history.evidence import COLUMNS, log_e_values, of_change, of_
 from streammetrics.history.rules import Rule, before
 from streammetrics.history.windows import AT_ONCE, Ask, clock
 from streammetrics.reading.looks import ROWS
+from streammetrics.text.values import dates
 from streammetrics.uncertainty.beta import Values
 from streammetrics.uncertainty.evalues import discoveries
-from streammetrics.values import dates
 
 LARGEST = 700.0  # largest logarithm of an e-value that fits a float
 DAY = 86_400e6  # in microseconds

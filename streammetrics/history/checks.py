@@ -21,7 +21,7 @@ from streammetrics.reading.looks import ROWS
 from streammetrics.reading.verdicts import PASSING, typed
 from streammetrics.rows.roles import MODEL
 from streammetrics.system.public import publish
-from streammetrics.values import dates, where
+from streammetrics.text.values import dates, where
 
 SCHEMA = typed(
     *("rule", "name", "severity", "windows", "where", "rows", *VALUE, *LIMITS, "reference"),

@@ -22,7 +22,7 @@ from streammetrics.html.history import ALL_ROWS, Course, Measure, Watched
 from streammetrics.reading.available import columns_of
 from streammetrics.reading.distributions import distributions
 from streammetrics.rows.roles import MODEL, several
-from streammetrics.values import readable
+from streammetrics.text.values import readable
 
 ROWS, DROPPED, SCORED, DRIFT = "rows", "dropped", "rows with or without labels", "psi"
 VOLUME = (ROWS, DROPPED)

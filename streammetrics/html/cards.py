@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from streammetrics.decimals import alike, bound, interval, said, typical_of
 from streammetrics.frame import of_labels_once
 from streammetrics.html.tables import Row
-from streammetrics.markup import markup
 from streammetrics.metrics import Metric
 from streammetrics.metrics.words import better, unsaid, words
 from streammetrics.text import only_threshold, rows
+from streammetrics.text.decimals import alike, bound, interval, said, typical_of
+from streammetrics.text.markup import markup
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report

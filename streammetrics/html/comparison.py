@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from streammetrics import charts
-from streammetrics.decimals import bound, interval, said
 from streammetrics.errors import Argument, ReportError, SpecificationError
 from streammetrics.html import pictures
 from streammetrics.html.cards import VOLUME
@@ -16,9 +15,10 @@ from streammetrics.html.differences import differences, sides
 from streammetrics.html.evaluated import rows_of, weight_of
 from streammetrics.html.sections import Section, filtered, lead, page_of, scrolled
 from streammetrics.html.tables import Cell, key_cell, table
-from streammetrics.markup import markup
 from streammetrics.rows.roles import MODEL
 from streammetrics.text import only_threshold, rows
+from streammetrics.text.decimals import bound, interval, said
+from streammetrics.text.markup import markup
 
 if TYPE_CHECKING:
     from streammetrics.report.comparison import Comparison

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from streammetrics.decimals import amount, padded, percentage
 from streammetrics.errors import MetricError
 from streammetrics.html.evaluated import weight_of
 from streammetrics.html.sections import scrolled
@@ -16,6 +15,7 @@ from streammetrics.html.tables import Cell, key_cell, table
 from streammetrics.metrics.levels import at_most
 from streammetrics.metrics.ratios import precision, predicted_positive_rate, recall
 from streammetrics.text import rows
+from streammetrics.text.decimals import amount, padded, percentage
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report

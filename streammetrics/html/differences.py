@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import polars as pl
 
-from streammetrics.decimals import bound, compared, interval
 from streammetrics.frame import told_apart
 from streammetrics.html.tables import Cell, key_cell, table
-from streammetrics.markup import markup
 from streammetrics.text import FEW, named, noted, rows, shown_of
+from streammetrics.text.decimals import bound, compared, interval
+from streammetrics.text.markup import markup
 
 
 def differences(frame: pl.DataFrame, a: str, b: str, caption: str, by: tuple[str, ...] = ()) -> str:

@@ -10,7 +10,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from streammetrics.markup import markup
+from streammetrics.text.markup import markup
 from streammetrics.version import __version__
 
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from streammetrics import charts
-from streammetrics.decimals import percentage
 from streammetrics.html.sections import lead
-from streammetrics.markup import markup
 from streammetrics.reading.one_class import of_one_class
-from streammetrics.values import readable
+from streammetrics.text.decimals import percentage
+from streammetrics.text.markup import markup
+from streammetrics.text.values import readable
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report

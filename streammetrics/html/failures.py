@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from streammetrics.decimals import alike, interval, percentage
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.html.pictures import is_undropped
 from streammetrics.html.sections import scrolled
 from streammetrics.html.tables import Cell, table
-from streammetrics.markup import markup
 from streammetrics.slices import explained
 from streammetrics.text import rows
+from streammetrics.text.decimals import alike, interval, percentage
+from streammetrics.text.markup import markup
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report

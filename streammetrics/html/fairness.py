@@ -7,14 +7,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from streammetrics import charts
-from streammetrics.decimals import beside, interval, number
 from streammetrics.frame import LIMITS
 from streammetrics.html.pictures import Maker
 from streammetrics.html.sections import scrolled
 from streammetrics.html.tables import CERTIFIED, Cell, certified, key_cell, table
-from streammetrics.markup import markup
 from streammetrics.metrics.words import words
 from streammetrics.text import rows
+from streammetrics.text.decimals import beside, interval, number
+from streammetrics.text.markup import markup
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report

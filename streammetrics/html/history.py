@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from streammetrics.frame import LIMITS, VALUE
 from streammetrics.html.document import created, document, embedded, resource
-from streammetrics.values import dates
+from streammetrics.text.values import dates
 
 ALL_ROWS = "All rows"
 COLUMNS = (*VALUE, *LIMITS)

@@ -10,8 +10,8 @@ import polars as pl
 from streammetrics.html.cards import VOLUME
 from streammetrics.html.differences import differences, sides
 from streammetrics.html.sections import scrolled
-from streammetrics.markup import markup
 from streammetrics.statistics.paired import pairs_kept
+from streammetrics.text.markup import markup
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report

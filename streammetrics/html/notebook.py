@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from streammetrics.html.tables import Cell, groups_table, metrics_table, of_all_labels, table
-from streammetrics.markup import markup
+from streammetrics.text.markup import markup
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report

@@ -14,10 +14,10 @@ from streammetrics.charts.series import WHICH, Drawn
 from streammetrics.errors import MetricError, ReportError
 from streammetrics.html.cards import VOLUME
 from streammetrics.html.document import embedded
-from streammetrics.markup import markup
 from streammetrics.metrics import Metric
 from streammetrics.metrics.words import words
 from streammetrics.rows.roles import MODEL
+from streammetrics.text.markup import markup
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report

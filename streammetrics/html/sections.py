@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from streammetrics import charts
 from streammetrics.html.document import created, document, resource
-from streammetrics.markup import markup
+from streammetrics.text.markup import markup
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from typing import Any
 import polars as pl
 
 from streammetrics import text
-from streammetrics.decimals import alike, bound, bounds, interval, typical_of
 from streammetrics.frame import KEPT, of_labels_once, told_apart
 from streammetrics.html.document import embedded
-from streammetrics.markup import markup
 from streammetrics.text import escaped
+from streammetrics.text.decimals import alike, bound, bounds, interval, typical_of
+from streammetrics.text.markup import markup
 
 Row = dict[str, Any]
 

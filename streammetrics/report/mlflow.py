@@ -10,7 +10,7 @@ from streammetrics.errors import ReportError
 from streammetrics.html.page import of_all_rows, page
 from streammetrics.report.nested import flat, nested
 from streammetrics.system.lazy import of_extra
-from streammetrics.values import without_awkward
+from streammetrics.text.values import without_awkward
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report

@@ -10,7 +10,7 @@ import polars as pl
 
 from streammetrics import text
 from streammetrics.frame import LIMITS, METRIC, VALUE, keys_of
-from streammetrics.values import supported
+from streammetrics.text.values import supported
 
 
 def nested(frame: pl.DataFrame, by: list[str]) -> dict[str, Any]:

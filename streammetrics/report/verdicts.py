@@ -9,13 +9,13 @@ import polars as pl
 
 from streammetrics import text
 from streammetrics.arguments import require_level, whole
-from streammetrics.decimals import said
 from streammetrics.errors import Argument, SpecificationError
 from streammetrics.frame import FEW_OF_A_CLASS, LIMITS, NO_LIMITS, VALUE, keys_of, noted
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.reading.looks import ROWS, with_count
 from streammetrics.reading.verdicts import PASSING, on_these_rows, typed, verdict
-from streammetrics.values import where
+from streammetrics.text.decimals import said
+from streammetrics.text.values import where
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report

@@ -23,7 +23,7 @@ from streammetrics.slices import SLICE
 from streammetrics.state.missing import lacking
 from streammetrics.state.tables import State, select
 from streammetrics.statistics import GROUP, RowCounts
-from streammetrics.values import readable
+from streammetrics.text.values import readable
 
 if TYPE_CHECKING:
     from streammetrics.report.report import Report

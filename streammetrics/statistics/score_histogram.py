@@ -8,12 +8,12 @@ from typing import ClassVar
 import polars as pl
 
 from streammetrics.counting.bins import Bins
-from streammetrics.decimals import percentage
 from streammetrics.kernels.lattice import Domain, Lattice, shortest_decimal
 from streammetrics.rows.roles import Kind
 from streammetrics.statistics.binned import LABELS, Binned, bins_of_labels
 from streammetrics.statistics.cases import order_cases
 from streammetrics.statistics.view import GROUP
+from streammetrics.text.decimals import percentage
 
 HEAVY = 1e-3
 

@@ -1,0 +1,72 @@
+"""Values and names as they stand in tables and sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from streammetrics.text.values import NO_TEXT, dates, supported
+
+LONGEST = 40  # groups, or rows of a metric
+FEW = 5  # values in a sentence
+UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Characters that control a terminal, change the direction of text, or cannot be encoded."""
+
+
+def escaped(text: str) -> str:
+    r"""Return a text with control characters escaped.
+
+    >>> print(escaped("a\x1b[2Jb\r\u202ec"))
+    a\x1b[2Jb\r\u202ec
+    """
+    return UNSAFE.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+def rows(frame: pl.DataFrame) -> Iterator[dict[str, Any]]:
+    """Return the rows of a frame to show, with dates instead of datetimes if all of a column are at midnight.
+
+    >>> list(rows(pl.select(day=pl.datetime(2026, 4, 1))))
+    [{'day': datetime.date(2026, 4, 1)}]
+    """
+    return supported(frame.with_columns(map(dates, frame.get_columns()))).iter_rows(named=True)
+
+
+def cell(value: object) -> str:
+    """Return a value as text for a table.
+
+    >>> cell(None), cell(0.5), cell("a\\tb"), cell("")
+    ('null', '0.5', 'a\\\\tb', "''")
+    """
+    return "null" if value is None else escaped(str(value)) or NO_TEXT
+
+
+def named(row: Mapping[str, object], keys: Sequence[str]) -> str:
+    """Return the name of a metric with the values of its keys.
+
+    >>> named({"metric": "recall", "threshold": 0.5, "label": None}, ["threshold", "label"])
+    'recall @ 0.5'
+    """
+    return str(row["metric"]) + "".join(f" @ {cell(row[key])}" for key in keys if row[key] is not None)
+
+
+def few(values: Iterable[object]) -> str:
+    """Return the first of some values, and the number of further ones.
+
+    >>> few("abc"), few(range(100)), few(range(6))
+    ("'a', 'b', 'c'", '0, 1, 2, 3, 4 and 95 more', '0, 1, 2, 3, 4, 5')
+    """
+    shown = [repr(value) for value in values]
+    most = shown_of(len(shown), FEW)
+    return ", ".join(shown[:most]) + (f" and {len(shown) - most:,} more" if len(shown) > most else "")
+
+
+def shown_of(size: int, most: int = LONGEST) -> int:
+    """Return how many of some rows to show: never all but one, since that row takes no more room than a note.
+
+    >>> shown_of(40), shown_of(41), shown_of(42)
+    (40, 41, 40)
+    """
+    return size if size <= most + 1 else most

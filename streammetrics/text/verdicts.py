@@ -1,0 +1,141 @@
+"""Verdicts as text."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from streammetrics.frame import FEW_OF_A_CLASS, INCOMPLETE, KEPT, ON_THESE_ROWS, TOO_SHORT
+from streammetrics.text.cells import rows, shown_of
+from streammetrics.text.decimals import beside, bound, bounds, interval, said
+from streammetrics.text.lines import filled, table
+
+REMARKS = {  # below verdicts, by the note of one of them
+    INCOMPLETE: "Rules with an alarm check complete periods. Newer windows count once their period is complete.",
+    TOO_SHORT: "The windows of the history are longer than the period of a rule. Set over, such as over = '1mo'.",
+}
+
+
+def findings(frame: pl.DataFrame, width: int | None = None, by: Collection[str] = ()) -> str:
+    """Return verdicts as text: one row per requirement and group; of many, only those that do not hold, failures first.
+
+    The frame is that of `streammetrics.check`, or the verdicts on the requirements of a report. If all rows have the
+    same single group column of ``by``, its name is the header of their places.
+    """
+    header = ("rule", "windows", "where", "value", "bound", "interval", "verdict")
+    failing, holding = frame, frame.clear()  # if all rows fit
+    if shown_of(frame.height) < frame.height:
+        failing, holding = frame.filter(pl.col("verdict") != "holds"), frame.filter(verdict="holds")
+        failing = failing.sort("passes", maintain_order=True)
+    parts = [failing.head(shown_of(failing.height)), holding.head(shown_of(holding.height, most=0))]
+    told = [
+        (
+            rule(r),
+            *(r.get("windows") or "", r["where"]),
+            *(said(r), bound(r["value"], r["lower"], r["upper"], said(r)), interval(r["ci_lower"], r["ci_upper"])),
+            verdict(r),
+        )
+        for r in rows(pl.concat(parts))
+    ]
+    empty = {"where": not frame["where"].str.len_chars().sum(), "interval": not any(row[5] for row in told)}
+    empty["windows"] = "windows" not in frame.columns
+    shown = [i for i, name in enumerate(header) if not empty.get(name)]
+    left = tuple(place for place, i in enumerate(shown) if header[i] != "value")
+    if not told:
+        return f"All {frame.height:,} hold."
+    column = _only_column([row[2] for row in told], by)
+    named_header = (*header[:2], column or "where", *header[3:])
+    told = [(*row[:2], row[2].removeprefix(f"{column} ") if column else row[2], *row[3:]) for row in told]
+    cells = [tuple(row[i] for i in shown) for row in (named_header, *told)]
+    lines = table(cells[0], cells[1:], left, width)
+    for every, part, what in zip((failing, holding), parts, ("do not hold", "hold"), strict=True):
+        if every.height > part.height:
+            lines.append(f"… and {every.height - part.height:,} more that {what}")
+    notes = frame["note"].str
+    lines += [filled(remark, width) for note, remark in REMARKS.items() if notes.contains(note, literal=True).any()]
+    return "\n".join([*lines, *_counts(frame)])
+
+
+def _counts(frame: pl.DataFrame) -> Iterator[str]:
+    """The number of verdicts that fail, and of those that pass although they do not hold."""
+    failing, passing = ~frame["passes"], frame["passes"] & (frame["verdict"] != "holds")
+    for what, found in (("Failing", failing), ("Passing without holding", passing)):
+        if found.any() and frame.height > 1:
+            yield f"{what}: {found.sum():,} of {frame.height:,}"
+
+
+def _only_column(places: Sequence[str], by: Collection[str]) -> str | None:
+    """The group column of all places, if they have the same one and no other key.
+
+    >>> _only_column(["day 3", "day 4"], ["day"]), _only_column(["day 3", "day 4, threshold 0.5"], ["day"])
+    ('day', None)
+    """
+    others = tuple(f", {key} " for key in (*by, *KEPT))
+    alone = not any(other in place for place in places for other in others)
+    return next((c for c in by if alone and all(place.startswith(f"{c} ") for place in places)), None)
+
+
+def rule(row: Mapping[str, Any]) -> str:
+    """Return the rule of a verdict, after its name if it has one."""
+    return f"{row['name']}: {row['rule']}" if row.get("name") else str(row["rule"])
+
+
+def ranges(row: Mapping[str, Any]) -> Iterator[str]:
+    """Return the certified bounds and the confidence interval of a verdict in words, if it has any.
+
+    >>> list(ranges({"lower": 0.25, "upper": 0.75, "ci_lower": 0.2, "ci_upper": 0.8}))
+    ['bounds 0.25 to 0.75', 'interval 0.20 to 0.80']
+    """
+    if row["lower"] != row["upper"]:
+        shown = said(row) if row.get("value") is not None else ""
+        yield f"bounds {bounds(row['lower'], row['upper'], shown)}"
+    if sampled := interval(row.get("ci_lower"), row.get("ci_upper")):
+        yield f"interval {sampled}"
+
+
+def verdict(row: Mapping[str, Any]) -> str:
+    """Return a verdict with its severity, if it is only a warning, and its remarks.
+
+    >>> verdict({"verdict": "undefined", "value": None, "note": "undefined: no rows"})
+    'undefined: no rows'
+    >>> verdict({"verdict": "too few rows", "value": 0.5, "note": "no interval: biased; on these rows"})
+    'too few rows'
+    """
+    warns = " (severity warn)" * (row.get("severity") == "warn" and row["verdict"] != "holds")
+    return ": ".join([row["verdict"] + warns, *filter(None, [", ".join(_remarks(row))])])
+
+
+def _remarks(row: Mapping[str, Any]) -> Iterator[str]:
+    """Remarks after a verdict: both ends of a change, start and evidence of an alarm, the note."""
+    if row.get("reference") is not None and row["value"] is not None:
+        ends = row.get("ci_lower"), row.get("ci_upper")
+        yield "from " + " to ".join(beside(x, *ends) for x in (row["reference"], row["reference"] + row["value"]))
+    if row.get("since") is not None:
+        yield f"evidence since {row['since']}, e-value {evidence(row['e_value'])}"
+    if row["note"] and (row["value"] is None or row["verdict"] == "undefined"):
+        yield row["note"].removeprefix("undefined: ")
+    if on_these_rows(row) and row["verdict"] != "too few rows":
+        yield ON_THESE_ROWS
+    if undecided(row):
+        yield FEW_OF_A_CLASS
+
+
+def on_these_rows(row: Mapping[str, Any]) -> bool:
+    """Whether a verdict ignores sampling, because its metric has no interval."""
+    return ON_THESE_ROWS in (row["note"] or "")
+
+
+def undecided(row: Mapping[str, Any]) -> bool:
+    """Whether a verdict is open because a class has too few rows for an interval."""
+    return row["verdict"] == "open" and FEW_OF_A_CLASS in (row["note"] or "")
+
+
+def evidence(e_value: float) -> str:
+    """Return an e-value with two digits.
+
+    >>> evidence(4123.4), evidence(0.123), evidence(1.2e30)
+    ('4,100', '0.12', '1.2e+30')
+    """
+    return f"{float(f'{e_value:.2g}'):,.0f}" if 10 <= e_value < 1e7 else f"{e_value:.2g}"
