@@ -14,7 +14,7 @@ NO_LIMITS = [pl.lit(None, pl.Float64).alias(limit) for limit in LIMITS]
 ESTIMATE = (METRIC, *VALUE, *LIMITS, "note")
 FEW_OF_A_CLASS = "too few rows of a class"  # in the note of an estimate on which verdicts are open
 ON_THESE_ROWS = "on these rows"  # in the note of a verdict that ignores sampling
-TOO_SHORT = "the rule checks less than a window"  # in the note of a verdict without windows
+BETWEEN = "no window starts in this period"  # in the note of a verdict on a period within a window
 INCOMPLETE = "newer windows are in an incomplete period"  # in the note of a verdict with an alarm
 OF_LABELS = ("prevalence", "majority_accuracy", "class_imbalance", "support", "positives", "negatives")
 """Metrics of confusion counts that do not depend on predictions, and so not on the threshold."""

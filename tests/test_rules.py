@@ -206,17 +206,28 @@ def test_the_change_between_infinities_is_undefined(tmp_path):
     assert checked(store, sm.Rule("median > 1"))[0]["verdict"] == "holds"
 
 
-def test_windows_longer_than_the_period_of_a_rule(tmp_path):
-    frame = pl.DataFrame({"month": [date(2026, m, 1) for m in (1, 2, 3)], "p": [0.5] * 3})
-    store = history(tmp_path, sm.predictions(y_score="p", by="month"), frame)
+def test_periods_within_a_window_are_told(tmp_path):
+    remark = "no window starts in this period"
+    fix = "To include a window, set over to at least its length, and end the period where a window ends."
+    months = pl.DataFrame({"month": [date(2026, m, 1) for m in (1, 2, 3)], "p": [0.5] * 3})
+    store = history(tmp_path / "months", sm.predictions(y_score="p", by="month"), months)
     rules = [sm.Rule("rows >= 1"), sm.Rule("median <= 1"), sm.Rule("rows >= 1", over="1mo")]
-    remark = "The windows of the history are longer than the period of a rule. Set over, such as over = '1mo'."
     found = sm.check(store, rules, until="2026-04-01")
     assert found.frame["verdict"].to_list() == ["breached", "undefined", "holds"]
     assert found.frame["windows"].to_list() == [*["none from 2026-03-31 until 2026-04-01"] * 2, "2026-03-01"]
-    assert remark in str(found)
-    for given, until in ((rules[2:], "2026-04-01"), (rules[2:], "2026-06-01"), (rules, None)):
+    said = " ".join(str(found).split())
+    assert f"breached: {remark}, on" not in said
+    assert f"breached: {remark}" in said
+    assert f"undefined: no rows; {remark}" in said
+    assert fix in said
+    for given, until in ((rules[2:], "2026-04-01"), (rules[2:], "2026-06-01"), (rules, None), (rules, "2026-05-20")):
         assert remark not in str(sm.check(store, given, until=until))
+    weeks = pl.DataFrame({"week": [date(2026, 5, d) for d in (4, 11, 18)], "p": [0.5] * 3})
+    store = history(tmp_path / "weeks", sm.predictions(y_score="p", by="week"), weeks)
+    weekly = sm.Rule("rows >= 1", over="1w")
+    assert remark in " ".join(str(sm.check(store, weekly, until="2026-05-26")).split())
+    for until in ("2026-05-25", "2026-06-01", "2026-06-03"):  # the last two after the pipeline has stopped
+        assert remark not in str(sm.check(store, weekly, until=until))
 
 
 def test_without_rows(store):

@@ -399,9 +399,9 @@ def test_the_command_equals_the_library(saved, tmp_path):
     unused = run(saved, "log_loss", "--model", "one", "--threshold", "0.61", code=2)  # as in the other commands
     assert "--threshold applies to metrics such as precision, but not to 'log_loss'. Omit it." in unused
     options = ["--by", "c", "--depth", 1, "--min-rows", 100, "--fdr", 0.01, "--confidence", 0.9]
-    assert run(saved, "log_loss", "--model", "one", *options) == (
-        "No slices in which log_loss is significantly worse than in the rest.\n"
-    )
+    none = "No slices of at least 100 rows in which log_loss is significantly worse than in the rest."
+    found = run(saved, "log_loss", "--model", "one", *options)
+    assert found.split() == f"{none} For smaller slices, pass --min-rows.".split()
     assert "Select one with --model: 'one', 'two'" in run(saved, "log_loss", code=2)
     assert "--depth must be an integer of at least 1, got 0." in run(saved, "log_loss", "--depth", 0, code=2)
 
@@ -416,7 +416,7 @@ def test_the_page_has_a_section_if_there_is_something_to_search(saved):
     assert "Slices are sorted by it." in made
     assert "Where it fails" not in page(report.rollup("a"))  # three groups
     wide = report_of(rows_of().with_columns(d=pl.int_range(pl.len()) % 12), ["d"])
-    assert "in which log_loss_skill is significantly worse than in all other rows" in page(wide)
+    assert " with at least 500 rows in which log_loss_skill is significantly worse than in all other rows" in page(wide)
     classes = sm.multiclass(y_true="y", y_pred="z", by=["a", "c"])
     data = rows_of(failing=pl.col("a") == 1).with_columns(z=(pl.col("p") > 0.5).cast(pl.String))
     assert "in which accuracy is worse" in page(
@@ -443,7 +443,7 @@ def test_the_page_heads_the_slices_of_each_model_and_names_the_only_column_once(
     assert re.findall('<h3 class="over">(.*?)</h3>', text) == ["old", "new"]
     assert text.count('<button type="button">place</button>') == 2
     assert re.findall('<th scope="row">(.*?)</th>', text) == ["5", "3"] * 2
-    assert "Values of place in which log_loss_skill" in text
+    assert "Values of place with at least 500 rows in which log_loss_skill" in text
 
 
 def test_the_page_finds_noise_scores_and_not_many_positives():

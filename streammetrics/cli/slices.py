@@ -13,7 +13,7 @@ from streammetrics.cli.output import width, write
 from streammetrics.cli.root import command
 from streammetrics.cli.states import report_of
 from streammetrics.slices import explained
-from streammetrics.slices.slices import CONFIDENCE
+from streammetrics.slices.slices import CONFIDENCE, MIN_ROWS
 
 
 @command("slices", "streammetrics slices week.state log_loss --depth 2 --min-rows 500")
@@ -21,7 +21,7 @@ from streammetrics.slices.slices import CONFIDENCE
 @click.argument("metric")
 @options.by
 @click.option("--depth", type=int, default=2, show_default=True, help="Maximum number of group columns of a slice.")
-@click.option("--min-rows", type=int, default=500, show_default=True, help="Minimum number of rows of a slice.")
+@click.option("--min-rows", type=int, default=MIN_ROWS, show_default=True, help="Minimum number of rows of a slice.")
 @click.option("--fdr", type=float, default=0.05, show_default=True, help="False discovery rate.")
 @options.model
 @options.threshold
@@ -57,5 +57,7 @@ def slices_command(
             [text.slices(found, width()), *(text.filled(s, width()) for s in (meaning, explained(metric)))]
         )
     else:
-        shown = f"No slices in which {metric} is significantly worse than in the rest."
+        least = f"at least {given['min_rows']:,} rows"
+        none = f"No slices of {least} in which {metric} is significantly worse than in the rest."
+        shown = text.filled(f"{none} For smaller slices, pass --min-rows.", width())
     write(found, shown, form, output)

@@ -10,7 +10,7 @@ import polars as pl
 
 from streammetrics import text
 from streammetrics.errors import SpecificationError, StateError
-from streammetrics.frame import INCOMPLETE, LIMITS, TOO_SHORT, VALUE, keys_of, noted
+from streammetrics.frame import BETWEEN, INCOMPLETE, LIMITS, VALUE, keys_of, noted
 from streammetrics.history.alarms import ALARM, E_VALUE, SINCE, alarms, blocks
 from streammetrics.history.evidence import REFERENCE
 from streammetrics.history.rules import Rule, rules_of
@@ -149,14 +149,15 @@ def _finding(windows: Windows, rule: Rule, until: date | str | None, labels: Win
         found = found.with_columns(pl.col(VERDICT).replace("breached", "open"))
     seen = dates(starts).filter((times >= start.item()) & (times < end.item()))
     newer = ((times >= end.item()) & (times < last)).any()
-    short = seen.is_empty() and len(times) > 1 and times.diff().min() > (end - start).item()
+    before = times.filter(times < start.item())
+    between = seen.is_empty() and len(before) > 1 and start.item() - before[-1] < times.diff().quantile(0.75, "higher")
     keys = [key for key in keys_of(found) if key != MODEL or rule.model is None]  # the text of the rule names it
     given = {name: pl.lit(getattr(rule, name), pl.String) for name in ("name", "severity", "description")}
     columns = {name: pl.col(name) for name in (*VALUE, *LIMITS)} | given
     if raised is not None:
         columns |= {"since": pl.when(ALARM).then(SINCE), "e_value": pl.col(E_VALUE)}
     columns |= {
-        "note": noted("note", *[pl.lit(note) for note, known in ((INCOMPLETE, newer), (TOO_SHORT, short)) if known]),
+        "note": noted("note", *[pl.lit(note) for note, known in ((INCOMPLETE, newer), (BETWEEN, between)) if known]),
         "rule": pl.lit(str(rule)),
         "reference": pl.col(REFERENCE),
         "windows": pl.lit(_period(seen, dates(pl.concat([start, end]).cast(starts.dtype)))),

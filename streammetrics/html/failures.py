@@ -12,6 +12,7 @@ from streammetrics.html.pictures import is_undropped
 from streammetrics.html.sections import scrolled
 from streammetrics.html.tables import Cell, table
 from streammetrics.slices import explained
+from streammetrics.slices.slices import MIN_ROWS
 from streammetrics.text import rows
 from streammetrics.text.decimals import alike, interval, percentage
 from streammetrics.text.markup import markup
@@ -53,6 +54,7 @@ def failures(report: Report, models: list[str]) -> str:
 def _section(metric: str, columns: list[str], found: list[tuple[dict[str, Any], pl.DataFrame]]) -> str:
     tables = "".join(_slices(metric, key, columns, frame.head(SHOWN)) for key, frame in found)
     what = "slices of up to two group columns" if len(columns) > 1 else f"values of {markup(columns[0])}"
+    what = f"{what} with at least {MIN_ROWS} rows"
     which = f"{what} in which {metric} is significantly worse than in all other rows, at a false discovery rate of 5%."
     if all(frame.is_empty() for _, frame in found):
         return f"<p>No {which}</p>"

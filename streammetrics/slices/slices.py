@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from streammetrics.slices.search import Finding
 
 CONFIDENCE = 0.95  # of intervals, if a report has none
+MIN_ROWS = 500  # of a slice, by default
 COLUMNS = (
     *(SLICE, "metric", "value", "rest", "difference", "ci_lower", "ci_upper", "p_value"),
     *("rows", "share_of_rows", "excess_loss"),
@@ -44,7 +45,7 @@ def slices(
     metric: str | Metric,
     *,
     depth: int = 2,
-    min_rows: int = 500,
+    min_rows: int = MIN_ROWS,
     fdr: float = 0.05,
     **keys: Any,
 ) -> pl.DataFrame:

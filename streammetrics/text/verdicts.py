@@ -7,14 +7,14 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics.frame import FEW_OF_A_CLASS, INCOMPLETE, KEPT, ON_THESE_ROWS, TOO_SHORT
+from streammetrics.frame import BETWEEN, FEW_OF_A_CLASS, INCOMPLETE, KEPT, ON_THESE_ROWS
 from streammetrics.text.cells import rows, shown_of
 from streammetrics.text.decimals import beside, bound, bounds, interval, said
 from streammetrics.text.lines import filled, table
 
 REMARKS = {  # below verdicts, by the note of one of them
     INCOMPLETE: "Rules with an alarm check complete periods. Newer windows count once their period is complete.",
-    TOO_SHORT: "The windows of the history are longer than the period of a rule. Set over, such as over = '1mo'.",
+    BETWEEN: "To include a window, set over to at least its length, and end the period where a window ends.",
 }
 
 
@@ -116,6 +116,8 @@ def _remarks(row: Mapping[str, Any]) -> Iterator[str]:
         yield f"evidence since {row['since']}, e-value {evidence(row['e_value'])}"
     if row["note"] and (row["value"] is None or row["verdict"] == "undefined"):
         yield row["note"].removeprefix("undefined: ")
+    elif BETWEEN in (row["note"] or ""):
+        yield BETWEEN
     if on_these_rows(row) and row["verdict"] != "too few rows":
         yield ON_THESE_ROWS
     if undecided(row):
