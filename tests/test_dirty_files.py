@@ -75,13 +75,13 @@ def test_scores_that_are_passed_as_labels(folder):
 
 def test_days_of_times(folder):
     times = pl.datetime_range(pl.datetime(2026, 1, 5), pl.datetime(2026, 1, 6), "1h", closed="left", eager=True)
-    rows = pl.DataFrame({"y": [0, 1] * 12, "p": [0.2, 0.7] * 12, "time": times})
+    rows = pl.DataFrame({"y": [0, 1] * 12, "p": [0.2, 0.7] * 12, "sent": times})
     rows.write_parquet("times.parquet")
-    rows.with_columns(pl.col("time").dt.to_string("iso:strict")).write_csv("times.csv")
+    rows.with_columns(pl.col("sent").dt.to_string("iso:strict")).write_csv("times.csv")
     by_day = ("--y-true", "y", "--y-score", "p", "--metric", "rows", "--by")
     for file, works, failing in (
-        ("times.parquet", "CAST(time AS DATE)", ("DATE(time)",)),
-        ("times.csv", "DATE(LEFT(time, 10))", ("DATE(time)", "CAST(time AS DATE)", "CAST(time AS TIMESTAMP)")),
+        ("times.parquet", "CAST(sent AS DATE)", ("DATE(sent)",)),
+        ("times.csv", "DATE(LEFT(sent, 10))", ("DATE(sent)", "CAST(sent AS DATE)", "CAST(sent AS TIMESTAMP)")),
     ):
         assert evaluate(*by_day, f"{works} AS day", file=file).split() == ["2026-01-05", "24"]
         for wrong in failing:

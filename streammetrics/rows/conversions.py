@@ -10,12 +10,12 @@ from streammetrics.errors import Argument, Part
 from streammetrics.system.foreign import reason
 
 DATES = {  # by a pattern in the message of Polars, which lacks the fix; {0} is the column, {1} the message
-    "define a format": "the format of the dates is unknown. Pass it, such as DATE(month, '%Y-%m') in SQL or "
-    "str.to_date('%Y-%m') in Polars. For text with a time, write DATE(LEFT(time, 10)).",
+    "define a format": "the format of the dates is unknown. Pass it, such as DATE({0}, '%Y-%m') in SQL or "
+    "str.to_date('%Y-%m') in Polars. For text with a time, write DATE(LEFT({0}, 10)).",
     "from `str` to `date`": "{1}. Dates such as 04/03/2026 are read day first. For other formats, pass the format: "
     "DATE({0}, '%m/%d/%Y') in SQL or str.to_date('%m/%d/%Y') in Polars.",
-    "expected `String`, got `date": "it is not text. Write CAST(time AS DATE) in SQL or dt.date() in Polars.",
-    "from string to date": "it is text. Write DATE(day) in SQL, or DATE(LEFT(time, 10)) for text with a time.",
+    "expected `String`, got `date": "{0} is not text. Write CAST({0} AS DATE) in SQL or dt.date() in Polars.",
+    "from string to date": "{0} is text. Write DATE({0}) in SQL, or DATE(LEFT({0}, 10)) for text with a time.",
 }
 TEXT = re.compile(r"'String' datatypes|arithmetic on dtypes .*\bstr\b|from `str` to `f64`")
 THOUSANDS = r"^\s*[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?\s*%?\s*$"
