@@ -21,7 +21,7 @@ def ece(weight: Expr, pos: Expr, score_sum: Expr) -> Expr:
     """Expected calibration error: mean |mean score - observed rate| of the bins, weighted by rows (Naeini et al. 2015).
 
     0 if mean score and observed rate agree in every bin. It depends on the number of bins, and is biased upward for few
-    rows per bin.
+    rows per bin. Bins include their upper edge.
 
     >>> ece([4, 4], [1, 3], [0.5, 3.5])
     0.125
