@@ -382,6 +382,16 @@ def test_fairness_names_thresholds_and_empty_groups():
     assert charts.segments(report, "recall").y.names == ("''", "f")
 
 
+def test_fairness_names_the_null_group_but_none_if_no_value_is_defined():
+    rows = {"y": [1, 0, 1, 0], "p": [0.9, 0.6, 0.8, 0.1], "gender": ["f", "f", None, None]}
+    report = sm.binary(y_true="y", y_score="p", by="gender").update(rows).finalize()
+    rates = page(report, fairness="gender").split('id="fairness"')[1].split("<tr>")[2]
+    assert "<td>f</td><td>null</td>" in rates.replace("\n", "")
+    report = sm.binary(y_true="y", y_score="p", by="gender").update({**rows, "y": [0] * 4}).finalize()
+    recalls = page(report, fairness="gender").split('id="fairness"')[1].split("<tr>")[3]
+    assert "null" not in recalls
+
+
 def test_each_model_has_a_histogram_of_scores_of_its_own(report):
     text = page(report.rollup("model"))
     assert "<h3>Distribution of scores: old</h3>" in text

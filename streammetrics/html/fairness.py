@@ -19,6 +19,7 @@ from streammetrics.text.markup import markup
 if TYPE_CHECKING:
     from streammetrics.report.report import Report
 
+ENDS = {"highest": "max", "lowest": "min"}  # a value of the column, which can be null, and its metric
 METRICS = ("predicted_positive_rate", "recall", "fpr", "precision")
 
 
@@ -37,7 +38,7 @@ def criteria(report: Report, over: str) -> str:
             Cell(row["criterion"].replace("_", " "), head=True),
             *map(key_cell, (row[k] for k in keys)),
             Cell(words(report.find(row["metric"])) if row["metric"] else ""),
-            *(Cell("") if row[end] is None else key_cell(row[end]) for end in ("highest", "lowest")),
+            *(Cell("") if row[value] is None else key_cell(row[end]) for end, value in ENDS.items()),
             *(_measure(row, measure) for measure in ("difference", "ratio")),
             Cell(row["note"] or ""),
         ]
