@@ -13,7 +13,7 @@ from streammetrics.cli import main
 from streammetrics.cli.output import write
 from streammetrics.html import page
 from streammetrics.html.cards import cards
-from streammetrics.text import UNSAFE, cell, escaped
+from streammetrics.text import UNSAFE, cell, escaped, render
 from streammetrics.text.markup import markup
 from streammetrics.text.values import written
 
@@ -179,6 +179,19 @@ def test_metrics_of_labels_alone_are_shown_once_for_several_thresholds():
     assert len([line for line in str(report.rollup()).splitlines() if "prevalence" in line]) == 1
     assert cards(report.rollup().showing(["prevalence"])).count('<p class="value">') == 1
     assert report.rollup().get("prevalence", threshold=0.3).value == 0.5
+
+
+def test_only_values_that_a_table_shows_are_explained():
+    rows = {"y": [1, 0, 1, 1], "p": [0.9, 0.4, 0.6, 0.2], "g": ["a", "a", "b", "b"]}
+    report = sm.binary(y_true="y", y_score="p", by="g").update(rows).finalize(["recall", "f1", "accuracy", "roc_auc"])
+    assert "Undefined values (–): no negatives." in render(report.frame, ["g"], width=80)
+    narrow = render(report.frame, ["g"], width=24)
+    assert "… and 2 more metrics:" in narrow
+    assert "Undefined" not in narrow
+    groups = {"y": [1, 0] * 45 + [1], "p": [0.5] * 91, "g": [i // 2 for i in range(91)]}
+    many = str(sm.binary(y_true="y", y_score="p", by="g").update(groups).finalize(["roc_auc"]))
+    assert "… and 6 more groups" in many
+    assert "Undefined" not in many
 
 
 def test_tables_without_notes_say_why_values_are_undefined(tmp_path):

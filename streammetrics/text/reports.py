@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import polars as pl
 
@@ -15,6 +15,7 @@ from streammetrics.text.cells import FEW, cell, escaped, named, rows, shown_of
 from streammetrics.text.decimals import bound, interval, listed, said
 from streammetrics.text.lines import PIPED, columns_within, filled, table
 
+Shown: TypeAlias = tuple[str, list[str]]  # a text, and the notes of undefined values in its tables
 BESIDE = 4  # groups that can be columns
 
 
@@ -33,16 +34,14 @@ def render(
     """
     frame = of_labels_once(frame)
     several = [c for c in told_apart(frame) if c not in by]
-    shown = _segments(frame, by, several, width, more) if by else "\n\n".join(_by_key(frame, several, width))
+    shown, notes = _segments(frame, by, several, width, more) if by else _by_key(frame, several, width)
     options = [filled(f"Default options: {', '.join(defaults)}.", width)] if defaults else []
-    return "\n".join([shown, *_undefined(frame, several, by, width), *only_threshold(frame, width), *options])
+    return "\n".join([shown, *_undefined(notes, width), *only_threshold(frame, width), *options])
 
 
-def _undefined(frame: pl.DataFrame, several: Sequence[str], by: Sequence[str], width: int | None) -> Iterator[str]:
+def _undefined(notes: Sequence[str], width: int | None) -> Iterator[str]:
     """A sentence on why values of tables without notes are undefined."""
-    tables = frame if by else frame.filter(pl.any_horizontal(pl.col(several).is_not_null()) if several else False)
-    notes = tables.filter(pl.col("value").is_null())["note"].cast(pl.String).str.strip_prefix("undefined: ")
-    reasons = notes.drop_nulls().str.split("; ").explode().unique(maintain_order=True).to_list()
+    reasons = list(dict.fromkeys(why for note in notes for why in note.removeprefix("undefined: ").split("; ")))
     if reasons:
         most = shown_of(len(reasons), FEW)
         more = [f"and {len(reasons) - most:,} more reasons"] if len(reasons) > most else []
@@ -56,14 +55,15 @@ def only_threshold(frame: pl.DataFrame, width: int | None = None) -> list[str]:
     return [filled(f"Scores of at least {t:g} count as positive.", width) for t in thresholds if len(thresholds) == 1]
 
 
-def _by_key(frame: pl.DataFrame, keys: list[str], width: int | None) -> Iterator[str]:
+def _by_key(frame: pl.DataFrame, keys: list[str], width: int | None) -> Shown:
     """A list of the metrics that have one value, and a table of those that have one per threshold or label."""
     if not keys:
-        yield _list(frame, width)
-        return
+        return _list(frame, width), []
+    parts: list[Shown] = []
     for known, part in frame.group_by([pl.col(key).is_not_null() for key in keys], maintain_order=True):
         of_part = [key for key, own in zip(keys, known, strict=True) if own]
-        yield _segments(part, of_part, [], width) if of_part else _list(part, width)
+        parts.append(_segments(part, of_part, [], width) if of_part else (_list(part, width), []))
+    return "\n\n".join(text for text, _ in parts), [note for _, notes in parts for note in notes]
 
 
 def _list(frame: pl.DataFrame, width: int | None) -> str:
@@ -78,7 +78,7 @@ def _list(frame: pl.DataFrame, width: int | None) -> str:
     return "\n".join(table(tuple(columns), cells, (0, *range(2, len(columns))), width))
 
 
-def _segments(frame: pl.DataFrame, by: list[str], keys: list[str], width: int | None, more: str | None = None) -> str:
+def _segments(frame: pl.DataFrame, by: list[str], keys: list[str], width: int | None, more: str | None = None) -> Shown:
     """The frame as a table of groups, or of thresholds or labels if ``more`` is None."""
     groups = more is not None
     metrics: dict[str, dict[str, list[dict[str, Any]]]] = {}  # rows by keys, which can differ between groups
@@ -97,7 +97,7 @@ def _segments(frame: pl.DataFrame, by: list[str], keys: list[str], width: int | 
     ]
     header = (*map(escaped, by), *columns)
     if groups and (beside := _beside(header, cells, len(by), width)):
-        return "\n".join(beside)
+        return "\n".join(beside), _notes(columns.values())
     left = tuple(range(len(by)))
     tables: list[str] = []
     start = len(by)
@@ -116,7 +116,12 @@ def _segments(frame: pl.DataFrame, by: list[str], keys: list[str], width: int | 
         lines.append(
             filled(f"… and {len(names)} more metric{'s' if len(names) > 1 else ''}: {', '.join(names)}", width)
         )
-    return "\n".join(lines)
+    return "\n".join(lines), _notes(columns[name] for name in header[len(by) : start])
+
+
+def _notes(columns: Iterable[Sequence[Mapping[str, Any]]]) -> list[str]:
+    """The notes of the undefined values of some columns."""
+    return [r["note"] for column in columns for r in column if r["value"] is None and r["note"]]
 
 
 def _beside(header: tuple[str, ...], cells: list[tuple[str, ...]], by: int, width: int | None) -> list[str]:
