@@ -349,7 +349,9 @@ def test_check_of_one_model(folder, tmp_path):
     check = ["check", tmp_path / "two.state", "--require", "roc_auc>=0.6"]
     assert "  model  " in run(*check, code=1)
     assert run(*check, "--model", "good").splitlines()[-1].endswith("holds")
-    assert "model" not in run(*check, "--model", "bad", code=1)
+    for form in ("table", "github", "junit", "markdown", "json"):
+        found = run(*check, "--model", "bad", "--format", form, code=1)
+        assert re.search(r"roc_auc (>|&gt;|\\>)= 0\.6(,|%2C) model bad", found)
     assert "Unknown model 'best'. Models: 'good', 'bad'." in run(*check, "--model", "best", code=2)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import polars as pl
 
 import streammetrics as sm
 from streammetrics.cli import options
@@ -104,12 +105,14 @@ def check_command(
     Each requirement must hold in every group and for every model. It holds if the certified bounds are on the required
     side of its limit. With --confidence, the confidence interval, widened by the bounds, must be there too. A
     requirement is breached if they are on the other side, and otherwise open (inconclusive). The exit code is 1 if a
-    requirement is breached, open, or undefined. --format github prints annotations for GitHub Actions, --format junit a
-    report for CI systems.
+    requirement is breached, open, or undefined, or if a group has too few rows. --format github prints annotations for
+    GitHub Actions, --format junit a report for CI systems.
     """
     metrics = tuple(Requirement.parse(wanted).metric for wanted in requirements)
     report = report_of(state, metrics=metrics, **read)
     found = verdicts(report, requirements, confidence, open, min_rows)
+    if (model := read["model"]) is not None:
+        found = found.with_columns(rule=pl.format("{}, model {}", "rule", pl.lit(model)))
     shown = with_colours(findings(found, width(), report.by))
     failing = not found["passes"].all()
     if failing and found.height > 1 and not (read["by"] or read["total"]) and set(report.by) - {MODEL}:
