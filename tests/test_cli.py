@@ -397,6 +397,17 @@ def test_metrics_are_read_at_any_threshold(folder, tmp_path):
     assert [row["threshold"] for row in json.loads(compared)] == [0.12, None]
 
 
+def test_a_comparison_says_which_threshold_to_evaluate_for_intervals(folder, tmp_path):
+    scores = ["--y-score", "good=p_click", "--y-score", "bad=1 - p_click", "--threshold", "0.5", "--threshold", "0.3"]
+    run("evaluate", folder / "days", "--y-true", "clicked", *scores, "--save", tmp_path / "two.state")
+    compare = ["compare", tmp_path / "two.state", "--models", "good", "bad", "--metric"]
+    assert "Differences at threshold 0.12 have" in run(*compare, "recall", "--threshold", 0.12)
+    assert "evaluate with threshold 0.12." in " ".join(run(*compare, "recall", "--threshold", 0.12).split())
+    assert "Differences" not in run(*compare, "recall", "--threshold", 0.3)
+    assert "Differences" not in run(*compare, "recall")
+    assert "Differences" not in run(*compare, "roc_auc")
+
+
 def test_errors_about_thresholds_say_what_to_type(folder, tmp_path):
     check = ["check", folder / "state", "--require"]
     assert "of precision. Pass --threshold 0.3 separately." in run(*check, "precision(threshold=0.3)>=0.1", code=2)

@@ -22,6 +22,7 @@ from streammetrics.reading.models import SameRows
 from streammetrics.rows.frames import concat_groups
 from streammetrics.rows.roles import MODEL
 from streammetrics.state.tables import State, for_reports, roll_up
+from streammetrics.statistics.paired_outcomes import PairedOutcomes
 from streammetrics.system.writing import write_file
 
 if TYPE_CHECKING:
@@ -45,6 +46,10 @@ NOT_PAIRED = (
     "both models in one pass, or pass unit= to both evaluations."
 )
 WEIGHTED = "Differences of weighted rows have confidence intervals only by unit: pass unit= to the evaluation."
+NOT_COUNTED = (
+    "Differences at threshold {0} have no confidence intervals, because the evaluation did not include it. For "
+    "intervals, evaluate with threshold {0}."
+)
 
 
 @dataclass(frozen=True)
@@ -236,7 +241,15 @@ class Comparison:
             return None
         if self.same_rows is None:
             return NOT_PAIRED
-        return WEIGHTED if self.b.state.weighted else None
+        return WEIGHTED if self.b.state.weighted else self._at_other_thresholds(self.same_rows)
+
+    def _at_other_thresholds(self, same_rows: SameRows) -> str | None:
+        """The fix if joint outcomes were not counted at a threshold: single histograms do not show them."""
+        counted = {t for s in same_rows.pairs.statistics if isinstance(s, PairedOutcomes) for t in s.thresholds}
+        if not counted or "threshold" not in self.frame.columns:
+            return None
+        others = set(self.frame["threshold"].drop_nulls()) - counted
+        return NOT_COUNTED.format(text.few(sorted(others))) if others else None
 
     @property
     def _apart(self) -> bool:
