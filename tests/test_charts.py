@@ -312,7 +312,7 @@ def test_captions_of_confusion_matrices_name_their_diagonal():
 def test_only_none_and_all_rows_are_0_and_100_percent():
     rows = {"y": ["n"] * 200_000 + ["p"] * 129, "z": ["n"] * 199_944 + ["p"] * (56 + 129)}
     found = charts.confusion(sm.multiclass(y_true="y", y_pred="z").update(rows).finalize())
-    assert layer(found, "cell")["text"].to_list() == ["99.972%", "0.028%", "0%", "100%"]
+    assert layer(found, "cell")["text"].to_list() == ["99.97%", "0.03%", "0%", "100%"]
     assert found.x.names == ("n", "p")
 
 

@@ -177,13 +177,16 @@ def amount(count: float) -> str:
 
 
 def percentage(share: float) -> str:
-    """Return a share as a percentage with two decimals, or more if it is close to 0% or 100%. Only 0 is shown as 0%.
+    """Return a share as a percentage with two decimals, or more within 0.01% of 0% or 100%. Only 0 is shown as 0%.
 
-    >>> percentage(0.27958), percentage(8 / 600_000), percentage(1 - 8 / 600_000), percentage(-1e-17), percentage(1.0)
-    ('27.96%', '0.0013%', '99.9987%', '0%', '100%')
+    >>> percentage(0.27958), percentage(0.9999), percentage(8 / 600_000), percentage(1 - 8 / 600_000)
+    ('27.96%', '99.99%', '0.0013%', '99.9987%')
+    >>> percentage(-1e-17), percentage(1.0)
+    ('0%', '100%')
     """
     distance = 100 * min(abs(share), abs(1 - share))
-    return f"{100 * share:.{max(2, digits(distance))}f}%" if distance > ROUNDING else f"{share:z.0%}"
+    decimals = 2 if distance >= 0.01 * (1 - ROUNDING) else digits(distance)
+    return f"{100 * share:.{decimals}f}%" if distance > ROUNDING else f"{share:z.0%}"
 
 
 def padded(values: Sequence[float | None]) -> list[str]:
