@@ -416,7 +416,7 @@ def test_the_page_has_a_section_if_there_is_something_to_search(saved):
     assert "Slices are sorted by it." in made
     assert "Where it fails" not in page(report.rollup("a"))  # three groups
     wide = report_of(rows_of().with_columns(d=pl.int_range(pl.len()) % 12), ["d"])
-    assert " with at least 500 rows in which log_loss_skill is significantly worse than in all other rows" in page(wide)
+    assert " with at least 100 rows in which log_loss_skill is significantly worse than in all other rows" in page(wide)
     classes = sm.multiclass(y_true="y", y_pred="z", by=["a", "c"])
     data = rows_of(failing=pl.col("a") == 1).with_columns(z=(pl.col("p") > 0.5).cast(pl.String))
     assert "in which accuracy is worse" in page(
@@ -443,7 +443,7 @@ def test_the_page_heads_the_slices_of_each_model_and_names_the_only_column_once(
     assert re.findall('<h3 class="over">(.*?)</h3>', text) == ["old", "new"]
     assert text.count('<button type="button">place</button>') == 2
     assert re.findall('<th scope="row">(.*?)</th>', text) == ["5", "3"] * 2
-    assert "Values of place with at least 500 rows in which log_loss_skill" in text
+    assert "Values of place with at least 100 rows in which log_loss_skill" in text
 
 
 def test_the_page_finds_noise_scores_and_not_many_positives():

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from streammetrics.slices.search import Finding
 
 CONFIDENCE = 0.95  # of intervals, if a report has none
-MIN_ROWS = 500  # of a slice, by default
+MIN_ROWS = 100  # of a slice, by default; the false discovery rate is simulated with so many
 COLUMNS = (
     *(SLICE, "metric", "value", "rest", "difference", "ci_lower", "ci_upper", "p_value"),
     *("rows", "share_of_rows", "excess_loss"),
