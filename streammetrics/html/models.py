@@ -31,8 +31,9 @@ def compared_models(total: Report) -> str:
         return ""
     omitted = f" Only the first {MOST} of {len(pairs)} pairs are listed." if len(pairs) > MOST else ""
     return (
-        f"<p>Differences of models on the same rows, with paired {confidence * 100:g}% confidence intervals. A model "
-        f"is called better only if the interval, widened by the certified bounds, excludes 0.{omitted}</p>{tables}"
+        f"<p>Differences of models on the same rows, all groups together, with paired {confidence * 100:g}% confidence "
+        "intervals. A model is called better only if the interval, widened by the certified bounds, excludes 0."
+        f"{omitted}</p>{tables}"
     )
 
 

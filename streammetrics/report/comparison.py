@@ -37,7 +37,7 @@ LONG = 20  # maximum number of characters of a name in a header
 FEW = 5  # maximum number of metrics in the text of each group
 REMEDY = (
     "To compare both models on the same rows, with paired confidence intervals, filter out null scores. "
-    'On the command line, evaluate with a condition such as --where "score_b IS NOT NULL".'
+    'On the command line, evaluate with a condition such as --where "score_a IS NOT NULL AND score_b IS NOT NULL".'
 )
 NOTHING_IN_COMMON = "The two evaluations have no group in common. Roll both up to columns with common values."
 APART = "If their rows are independent, such as rows of different days, pass independent=True."
