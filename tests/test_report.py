@@ -168,6 +168,26 @@ def test_violations_with_confidence_are_decided_on_the_interval_too(metric, sign
             report.violations(f"{metric} {sign} 0.5", confidence=level)
 
 
+def test_violations_of_selected_rows():
+    rows = {
+        "y": [1, 0, 1, 0] * 5,
+        "old": [0.9, 0.2, 0.4, 0.5] * 5,
+        "new": [0.1, 0.2, 0.3, 0.4] * 5,
+        "g": ["a", "b"] * 10,
+    }
+    task = sm.binary(y_true="y", y_score={"old": "old", "new": "new"}, by="g")
+    report = task.update(rows).finalize()
+    every = report.violations(["accuracy >= 0.99", "rows >= 11"])
+    found = report.violations(["accuracy >= 0.99", "rows >= 11"], model="new", g="a")
+    assert found == [sentence for sentence in every if "g a, model new" in sentence]
+    assert len(found) == 2
+    assert report.violations("recall >= 0.6", model="new", g="a", threshold=0.2) == [
+        "recall >= 0.6 does not hold for g a, model new, threshold 0.2: recall is 0.5."
+    ]
+    with pytest.raises(sm.ReportError, match=r"^Unknown key 'modell'. Keys: g, model, threshold.$"):
+        report.violations("rows >= 11", modell="new")
+
+
 def test_violations_of_a_metric_without_an_interval_are_decided_on_the_bounds():
     report = evaluated()
     assert report.violations(["rows >= 1", "rows <= 1"], confidence=0.95) == report.violations("rows <= 1")

@@ -307,6 +307,7 @@ class Report:
         confidence: float | None = None,
         open: Literal["fail", "pass"] = "fail",
         min_rows: int = 1,
+        **keys: Any,
     ) -> list[str]:
         """Return a sentence for each group in which a requirement such as ``"roc_auc >= 0.8"`` is not met.
 
@@ -321,9 +322,11 @@ class Report:
                 without intervals are decided by their bounds, unless a class has too few rows for one.
             open: ``"fail"`` or ``"pass"``: result of an open requirement, and of a group with too few rows.
             min_rows: Minimum number of rows of a group.
+            keys: Values of group columns and key columns that select rows, such as ``model="new"``.
 
         Raises:
             MetricError: If a requirement is invalid or its metric is unknown.
+            ReportError: If a key is not a column of the frame.
             SpecificationError: If ``confidence``, ``open``, or ``min_rows`` is invalid.
 
         >>> import streammetrics as sm
@@ -333,7 +336,7 @@ class Report:
         >>> report.violations("recall >= 0.4", confidence=0.95)
         ['recall >= 0.4 is inconclusive for threshold 0.5: recall is 0.50, interval 0.12 to 0.88.']
         """
-        return violations(self, several(requirements), confidence=confidence, open=open, min_rows=min_rows)
+        return violations(self, several(requirements), confidence=confidence, open=open, min_rows=min_rows, **keys)
 
     def rollup(self, *columns: str | Sequence[str]) -> Report:
         """Return the report for fewer groups, as if the rows had been grouped by these columns only.

@@ -30,6 +30,7 @@ def verdicts(
     confidence: float | None = None,
     open: str = "fail",
     min_rows: int = 1,
+    **keys: Any,
 ) -> pl.DataFrame:
     """Return the verdict on each requirement, with one row per requirement, group, and key.
 
@@ -42,14 +43,16 @@ def verdicts(
         require_level(Argument("confidence"), confidence, above=0.5)
         confidence = 2 * confidence - 1  # level of a two-sided interval whose endpoints each have the given level
     sampled = report.with_confidence(confidence)
-    parts = [_of_one(sampled, Requirement.parse(wanted), PASSING[open], min_rows) for wanted in requirements]
+    parts = [_of_one(sampled, Requirement.parse(wanted), PASSING[open], min_rows, keys) for wanted in requirements]
     return pl.concat([pl.DataFrame(schema=SCHEMA), *parts])
 
 
-def _of_one(report: Report, required: Requirement, passing: list[str], min_rows: int) -> pl.DataFrame:
+def _of_one(
+    report: Report, required: Requirement, passing: list[str], min_rows: int, keys: dict[str, Any]
+) -> pl.DataFrame:
     metric = report.find(required.metric)
     required.require_within(*metric.range)
-    rows = with_count(report.rows(required.metric), report.state, "rows", ROWS)
+    rows = with_count(report.rows(required.metric, **keys), report.state, "rows", ROWS)
     places = where(rows.select(keys_of(rows)), report.by)
     if rows.is_empty():
         rows, places = rows.clear(1).with_columns(note=pl.lit("no rows")), pl.lit("")
