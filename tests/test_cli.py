@@ -781,7 +781,8 @@ def test_demo(tmp_path):
     output = run("demo", tmp_path / "clicks", "--rows", 20_000)
     assert len(list((tmp_path / "clicks").glob("*.parquet"))) == 30
     assert "Evaluated 20,000 rows" in output
-    assert "roc_auc" in output
+    assert "\n… and 16 more metrics: brier_skill_score, ece, " in output  # as in the README
+    assert max(map(len, output.splitlines())) <= 120
 
 
 def test_as_a_program(folder):

@@ -196,9 +196,11 @@ def demo(folder: Path, rows: int) -> None:
     start = time.perf_counter()
     acc = accumulate(paths, binary(y_true="clicked", y_score="p_click", by="country"))
     report = acc.finalize()
-    click.echo(f"Evaluated {rows:,} rows in {time.perf_counter() - start:.1f} s, in one pass.\n\n{report}\n")
-    click.echo(f"All countries together, from the same state:\n\n{report.rollup()}\n")
-    click.echo("To run this evaluation yourself:")
+    click.echo(f"Evaluated {rows:,} rows in {time.perf_counter() - start:.1f} s, in one pass.\n")
+    show(report, "table", None)
+    click.echo("\nAll countries together, from the same state:\n")
+    show(report.rollup(), "table", None)
+    click.echo("\nTo run this evaluation yourself:")
     click.echo(
         f"  streammetrics evaluate '{folder}/*.parquet' \\\n"
         "    --y-true clicked --y-score p_click --by country --save clicks.state"
