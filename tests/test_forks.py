@@ -37,6 +37,14 @@ doors = [
     lambda: report["roc_auc"], lambda: str(report), lambda: report.curve("roc"),
 ]
 """
+IN_A_FORK = """
+if os.fork():
+    os.wait()
+else:
+    for door in doors:
+        print(run(door), flush=True)
+    os._exit(0)
+"""
 
 
 def output(code):
@@ -52,18 +60,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def test_a_fork_after_use_is_told():
-    code = (
-        USED
-        + """
-if os.fork():
-    os.wait()
-else:
-    for door in doors:
-        print(run(door), flush=True)
-    os._exit(0)
-"""
-    )
-    found = output(code)
+    found = output(USED + IN_A_FORK)
     assert len(found) == 16
     for line in found:
         assert line.startswith("StreamMetricsError: This process was forked after Polars")
@@ -101,14 +98,8 @@ doors = [
     store.query, store.windows, store.describe, store.compact, lambda: store.offset("s"), lambda: sm.check(store, rule),
     lambda: sm.Rule("rows >= 1"), joiner.coverage, lambda: joiner.add_labels({{"id": [1], "y": [1]}}),
 ]
-if os.fork():
-    os.wait()
-else:
-    for door in doors:
-        print(run(door), flush=True)
-    os._exit(0)
 """
-    found = output(code)
+    found = output(code + IN_A_FORK)
     assert len(found) == 9
     for line in found:
         assert line.startswith("StreamMetricsError: This process was forked after Polars")

@@ -17,7 +17,7 @@ from streammetrics import kernels
 from streammetrics.errors import Argument, ColumnError, DataError, Part, StreamMetricsError
 from streammetrics.kernels import NOTHING, Extent
 from streammetrics.rows.codes import number
-from streammetrics.rows.conversions import quoted, to_fix, to_number
+from streammetrics.rows.conversions import not_numbers, quoted, to_fix, to_number
 from streammetrics.rows.frames import CODED, EXACT, group_column, limits
 from streammetrics.rows.labels import instead_of_third
 from streammetrics.rows.roles import INTEGERS, Roles
@@ -311,7 +311,7 @@ class Reader:
         """Reject text among numbers, which makes a column of a file a column of strings. Labels can be mostly text."""
         if column.dtype != pl.String:
             return
-        wrong = column.is_not_null() & column.cast(pl.Float64, strict=False).is_null()
+        wrong = not_numbers(column)
         few = 2 * int(wrong.sum()) < len(column)
         if wrong.any() and (few or not labels):
             self._refuse(column, wrong, "text that is not a number", *self._to_number(column))

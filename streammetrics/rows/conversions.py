@@ -42,7 +42,7 @@ def to_number(column: pl.Series) -> tuple[Part, ...]:
     >>> "".join(map(str, to_number(pl.Series("p", ["15,9 %", "7 %"]))))
     "Convert the text: CAST(TRIM(REPLACE(REPLACE(p, '%', ''), ',', '.')) AS DOUBLE) / 100 in SQL"
     """
-    wrong = column.filter(column.is_not_null() & _numbers(column).is_null())
+    wrong = column.filter(not_numbers(column))
     has_digits = wrong.str.contains(r"\d")
     numbers, others = wrong.filter(has_digits), wrong.filter(~has_digits)
     sql = _conversion(quoted(column.name), numbers) if len(others) <= len(numbers) else None
@@ -66,7 +66,7 @@ def _conversion(sql: str, texts: pl.Series) -> str | None:
             sql, texts = f"REPLACE({sql}, '{old}', '{new}')", texts.str.replace_all(old, new, literal=True)
     if (texts != texts.str.strip_chars()).any():
         sql, texts = f"TRIM({sql})", texts.str.strip_chars()
-    return None if _numbers(texts).null_count() else f"CAST({sql} AS DOUBLE){' / 100' if percent else ''}"
+    return None if not_numbers(texts).any() else f"CAST({sql} AS DOUBLE){' / 100' if percent else ''}"
 
 
 def null_instead_of(text: str) -> tuple[Part, ...]:
@@ -75,5 +75,10 @@ def null_instead_of(text: str) -> tuple[Part, ...]:
     return ("Fix the values, or read the CSV files with ", option, " if it stands for null")
 
 
-def _numbers(texts: pl.Series) -> pl.Series:
-    return texts.cast(pl.Float64, strict=False)
+def not_numbers(texts: pl.Series) -> pl.Series:
+    """Return which texts are not numbers. Nulls are not such texts.
+
+    >>> not_numbers(pl.Series(["1e3", "1,5", None])).to_list()
+    [False, True, False]
+    """
+    return texts.is_not_null() & texts.cast(pl.Float64, strict=False).is_null()
