@@ -12,6 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
+from streammetrics.sources.delimited import header_of, separator_of
 from streammetrics.sources.files import (
     COMPRESSED,
     CSV,
@@ -19,9 +20,7 @@ from streammetrics.sources.files import (
     NDJSON,
     PARQUET,
     Files,
-    header_of,
     kind_of,
-    separator_of,
     wider,
 )
 from streammetrics.text import few
@@ -32,7 +31,7 @@ MAGIC: dict[bytes, tuple[str, tuple[str, ...]]] = {  # last bytes of complete fi
     b"ARROW1": ("Arrow IPC", IPC),
 }
 ENCRYPTED = b"PARE"
-CUT = re.compile("unexpected end of file|incomplete frame")  # of gzip and Zstandard, in errors of Polars
+CUT = re.compile("unexpected end of file|incomplete frame|Truncated")  # of gzip and Zstandard, in errors of readers
 CONSTANTS = ("NaN", "Infinity", "-Infinity")  # that Python writes as JSON
 OF_LINES = re.compile(  # in errors of Polars
     "malformed|more fields|utf-8|could not parse|parsing line|TapeError|JSON object|at character|supertype",

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import fnmatch
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib.util import find_spec
-from itertools import dropwhile
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
@@ -16,17 +14,13 @@ import polars as pl
 
 from streammetrics.errors import Argument, SourceError
 from streammetrics.rows.columns import OF_STATES
+from streammetrics.sources.delimited import TYPED_BY, names_of, scan_csv
 from streammetrics.system.lazy import pa
 
 PathLike: TypeAlias = str | Path
 Part = TypeVar("Part")
 
 ROW = "__streammetrics_row__"  # number of a row in its source, for the place of an invalid row
-TYPED_BY = 100_000  # rows of text files that determine the types of columns
-SMALL = 65_536  # bytes of a CSV file that can consist of a header only
-SEPARATORS = ",;\t|"
-UNUSED = "\x1f"  # a separator that no line contains
-BLANK = 8  # lines before the header, which Polars skips
 WIDER = pl.ScanCastOptions(integer_cast="upcast", float_cast="upcast")  # if files differ in the width of numbers
 WILDCARDS = "*?["
 TABLES = {"_delta_log": "Delta", "metadata/*.metadata.json": "Iceberg", ".hoodie": "Hudi"}  # by what their folders have
@@ -71,7 +65,7 @@ class Files:
             return SCANS[min(kinds)](list(self.paths))
         if min(kinds) not in CSV:
             raise SourceError(Argument("null_values"), f" applies to CSV files, not to {str(self.paths[0])!r}.")
-        return _scan_csv(list(self.paths), self.null_values)
+        return scan_csv(list(self.paths), self.null_values)
 
     @property
     def repeated(self) -> set[str]:
@@ -88,7 +82,7 @@ class Files:
 
     def find(self, column: str, text: str) -> str | None:
         """The place of the first row of CSV files with a given text in a column, or None."""
-        texts = _scan_csv(list(self.paths), typed_by=0).with_row_index(ROW)
+        texts = scan_csv(list(self.paths), typed_by=0).with_row_index(ROW)
         found = texts.filter(pl.col(column).str.strip_chars('"') == text).select(ROW).head(1).collect()
         return None if found.is_empty() else self.place(found.item())
 
@@ -239,52 +233,15 @@ def _scan_ipc(paths: list[Path]) -> pl.LazyFrame:
     return pl.scan_ipc(paths, glob=False, hive_partitioning=_partitioned(paths))
 
 
-def _scan_csv(paths: list[Path], null_values: tuple[str, ...] = (), typed_by: int = TYPED_BY) -> pl.LazyFrame:
-    header = header_of(paths[0])
-    separator = separator_of(header)
-    nulls = list(null_values) or None
-    paths = [path for path in paths if not _has_only(header, path)] or paths[:1]
-    return pl.scan_csv(paths, glob=False, infer_schema_length=typed_by, separator=separator, null_values=nulls)
-
-
-def header_of(path: Path) -> str:
-    """The first line of a CSV file, which can be compressed, after blank lines."""
-    header = "".join(line or "" for line in _lines(path, 1))
-    if "\x00" in header:
-        raise SourceError(f"{str(path)!r} is UTF-16. Convert it to UTF-8, such as with iconv -f utf-16 -t utf-8.")
-    if "\r" in header:
-        raise SourceError(f"The lines of {str(path)!r} end in \\r. Convert the file, such as with tr '\\r' '\\n'.")
-    return header
-
-
-def _lines(path: Path, count: int) -> list[str | None]:
-    lines = pl.scan_csv(
-        path, glob=False, has_header=False, separator=UNUSED, quote_char=None, infer_schema=False, encoding="utf8-lossy"
-    )
-    found = lines.head(BLANK + count).collect().to_series().to_list()
-    return list(dropwhile(lambda line: line is None, found))[:count]
-
-
-def _has_only(header: str, path: Path) -> bool:
-    """Whether a CSV file has no rows. Its columns would be text, and so would those of all files."""
-    return path.stat().st_size <= SMALL and _lines(path, 2) == [header]
-
-
 def _names(path: Path) -> list[str]:
     """Names of the columns of a CSV or Arrow IPC file, including repeated names. None for other files."""
     kind = kind_of(path)
     if kind in CSV:
-        header = header_of(path)
-        return next(csv.reader([header], delimiter=separator_of(header)), [])
+        return names_of(path)
     if kind in IPC:
         with pa.OSFile(str(path)) as file:
             return list(pa.ipc.open_file(file).schema.names)
     return []
-
-
-def separator_of(header: str) -> str:
-    """The separator of a CSV file: the most frequent one in its header."""
-    return max(SEPARATORS, key=header.count)
 
 
 def _scan_delta(tables: list[Path]) -> pl.LazyFrame:
@@ -319,7 +276,7 @@ def _partitioned(paths: list[Path]) -> bool:
 
 KINDS: dict[str, Callable[[list[Path]], pl.LazyFrame]] = {
     **dict.fromkeys(PARQUET, _scan_parquet),
-    **dict.fromkeys(CSV, _scan_csv),
+    **dict.fromkeys(CSV, scan_csv),
     **dict.fromkeys(NDJSON, partial(pl.scan_ndjson, infer_schema_length=TYPED_BY)),
     **dict.fromkeys(IPC, _scan_ipc),
 }

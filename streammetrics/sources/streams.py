@@ -19,8 +19,9 @@ from streammetrics.rows.batches import faults
 from streammetrics.rows.columns import require_columns
 from streammetrics.rows.conversions import null_instead_of
 from streammetrics.rows.roles import Roles
+from streammetrics.sources.delimited import TYPED_BY, require_rows_of
 from streammetrics.sources.diagnosis import UNPARSED, UNREADABLE, diagnosis
-from streammetrics.sources.files import ROW, TYPED_BY, Files, PathLike, expand, in_parts
+from streammetrics.sources.files import ROW, Files, PathLike, expand, in_parts
 from streammetrics.system.lazy import pa
 from streammetrics.text import few
 
@@ -101,6 +102,8 @@ def open_stream(source: Source, columns: Sequence[str], chunk: int) -> Stream:
     if isinstance(source, Stream):
         return source
     if isinstance(source, pl.LazyFrame):
+        with readable("the plan"):
+            require_rows_of(source)
         return _plan(source, columns, chunk)
     if isinstance(source, pl.DataFrame):
         return _frame(source, chunk, "row {} of the frame")

@@ -1,0 +1,187 @@
+"""CSV files: their header and separator, and the quote marks and blank lines that decide where rows end."""
+
+from __future__ import annotations
+
+import csv
+import json
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from glob import glob
+from itertools import dropwhile, groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from streammetrics.errors import SourceError
+from streammetrics.system.lazy import pa
+
+TYPED_BY = 100_000  # rows of text files that determine the types of columns
+SMALL = 65_536  # bytes of a file that can consist of a header only
+SEPARATORS = ",;\t|"
+UNUSED = "\x1f"  # a separator that no line contains
+BLANK = 8  # lines before the header, which Polars skips
+BLOCK = 1 << 20  # bytes that are searched for quote marks at a time
+NEWLINE, RETURN, QUOTE = b'\n\r"'
+FIX = "Quote each field that contains quote marks, and double these marks (RFC 4180)."
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Quote marks of a CSV file as RFC 4180 reads them, and whether the file has blank lines.
+
+    ``quoted`` tells whether a field begins with a quote mark. ``stray`` is the line of the first mark that does not
+    belong to a quoted field; the marks of files without quoted fields are part of the text.
+    """
+
+    quoted: bool = False
+    stray: int | None = None
+    blank: bool = False
+
+
+def marks_of(path: Path, separator: int, quote: int = QUOTE) -> Marks:
+    """Search a file for quote marks and blank lines."""
+    quoted = blank = inside = False
+    stray, line, opened = None, 1, 1
+    for block in _blocks(path):
+        padded = np.frombuffer(b"\n%b\n" % block, np.uint8)
+        newline = padded == NEWLINE
+        lines = newline[1:-1]
+        blank = blank or bool((lines[1:] & lines[:-1]).any()) or (line > 1 and block[:1] in b"\r\n")
+        if not blank and RETURN in block:
+            blank = bool((lines[2:] & (padded[2:-2] == RETURN) & lines[:-2]).any())
+        if quote in block:
+            marks = padded == quote
+            edge = newline | (padded == separator)
+            at = marks[1:-1]
+            quoted = quoted or bool((at & edge[:-2]).any())
+            if stray is None:
+                within = np.bitwise_xor.accumulate(at.view(np.uint8)).view(np.bool_) ^ inside
+                begun, ended = (edge | marks)[:-2], (edge | marks | (padded == RETURN))[2:]
+                wrong = np.flatnonzero(at & ~np.where(within, begun, ended))[:1]
+                inside = bool(within[-1])
+                if wrong.size or inside:
+                    opening = np.flatnonzero((at & within)[: wrong[0] + 1 if wrong.size else None])
+                    opened = line + int(np.count_nonzero(lines[: opening[-1]])) if opening.size else opened
+                stray = opened if wrong.size else None
+        line += int(np.count_nonzero(lines))
+    return Marks(quoted, opened if inside and stray is None else stray, blank)
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    """The content of a file, decompressed, in blocks of whole lines."""
+    with pa.input_stream(str(path)) as file:
+        rest = file.read(3).removeprefix(b"\xef\xbb\xbf")
+        while read := file.read(BLOCK):
+            end = read.rfind(b"\n") + 1
+            if end:
+                yield rest + read[:end]
+            rest = read[end:] if end else rest + read
+        if rest:
+            yield rest
+
+
+def scan_csv(paths: list[Path], null_values: Sequence[str] = (), typed_by: int = TYPED_BY) -> pl.LazyFrame:
+    """Scan CSV files with the separator and the quote marks of each. Blank lines are skipped."""
+    header = header_of(paths[0])
+    paths = [path for path in paths if not _has_only(header, path)] or paths[:1]
+    plans = []
+    for (separator, quoted, blank), alike in groupby(paths, _form_of):
+        plan = pl.scan_csv(
+            list(alike),
+            glob=False,
+            infer_schema_length=typed_by,
+            separator=separator,
+            quote_char='"' if quoted else None,
+            null_values=list(null_values) or None,
+        )
+        plans.append(plan.filter(~pl.all_horizontal(pl.all().is_null())) if blank else plan)
+    return plans[0] if len(plans) == 1 else pl.concat(plans, how="vertical_relaxed")
+
+
+def _form_of(path: Path) -> tuple[str, bool, bool]:
+    """The separator of a file, and whether it has quoted fields and blank lines."""
+    header = header_of(path)
+    separator = separator_of(header)
+    marks = marks_of(path, ord(separator))
+    if marks.quoted and marks.stray:
+        raise SourceError(f"{_unclear(path, marks)} {FIX}")
+    several = separator in header  # in a file of one column, a blank line is a null
+    return separator, marks.quoted, marks.blank and several
+
+
+def require_rows_of(plan: pl.LazyFrame) -> None:
+    """Raise an error if stray quote marks hide rows of the CSV files of a plan, which Polars does not tell."""
+    if "Csv SCAN" not in plan.explain(optimized=False):
+        return
+    with warnings.catch_warnings(action="ignore"):
+        try:
+            nodes = json.loads(plan.serialize(format="json"))
+        except pl.exceptions.PolarsError as error:
+            raise SourceError("Cannot check the rows of an open CSV file. Pass its path to polars.scan_csv.") from error
+    for scan in _scans(nodes):
+        options = scan["scan_type"]["Csv"]["options"]["parse_options"]
+        if options["quote_char"] is None:
+            continue
+        for path in (path for source in scan["sources"].get("Paths", ()) for path in _local(source["inner"])):
+            marks = marks_of(path, options["separator"], options["quote_char"])
+            if marks.stray:
+                without = "No field begins with one: pass quote_char=None to polars.scan_csv."
+                raise SourceError(f"{_unclear(path, marks)} {FIX if marks.quoted else without}")
+
+
+def _unclear(path: Path, marks: Marks) -> str:
+    fault = "neither closed nor doubled in a quoted field" if marks.quoted else "not part of a quoted field"
+    return f"Cannot tell where rows of {str(path)!r} end: line {marks.stray} has a quote mark that is {fault}."
+
+
+def _scans(node: Any) -> Iterator[Any]:
+    """Scans of CSV files in a serialized plan."""
+    if isinstance(node, dict):
+        if "Csv" in (node.get("scan_type") or ()):
+            yield node
+        node = list(node.values())
+    for part in node if isinstance(node, list) else ():
+        yield from _scans(part)
+
+
+def _local(source: str) -> Iterator[Path]:
+    """The files of a path, a folder, or a glob. None of a URL."""
+    for path in map(Path, glob(source, recursive=True)):  # noqa: PTH207, since the pattern can be absolute
+        yield from filter(Path.is_file, path.rglob("*") if path.is_dir() else [path])
+
+
+def header_of(path: Path) -> str:
+    """The first line of a CSV file, which can be compressed, after blank lines."""
+    header = "".join(line or "" for line in _lines(path, 1))
+    if "\x00" in header:
+        raise SourceError(f"{str(path)!r} is UTF-16. Convert it to UTF-8, such as with iconv -f utf-16 -t utf-8.")
+    if "\r" in header:
+        raise SourceError(f"The lines of {str(path)!r} end in \\r. Convert the file, such as with tr '\\r' '\\n'.")
+    return header
+
+
+def names_of(path: Path) -> list[str]:
+    """Names of the columns, including repeated names."""
+    header = header_of(path)
+    return next(csv.reader([header], delimiter=separator_of(header)), [])
+
+
+def separator_of(header: str) -> str:
+    """The separator of a CSV file: the most frequent one in its header."""
+    return max(SEPARATORS, key=header.count)
+
+
+def _lines(path: Path, count: int) -> list[str | None]:
+    lines = pl.scan_csv(
+        path, glob=False, has_header=False, separator=UNUSED, quote_char=None, infer_schema=False, encoding="utf8-lossy"
+    )
+    found = lines.head(BLANK + count).collect().to_series().to_list()
+    return list(dropwhile(lambda line: line is None, found))[:count]
+
+
+def _has_only(header: str, path: Path) -> bool:
+    """Whether a CSV file has no rows. Its columns would be text, and so would those of all files."""
+    return path.stat().st_size <= SMALL and _lines(path, 2) == [header]

@@ -1,0 +1,96 @@
+"""CSV files: no row is lost to a quote mark, a blank line, or the separator of another file."""
+
+import csv
+import io
+import random
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import streammetrics as sm
+from streammetrics.sources import delimited
+
+ROWS = 1_000
+FIX = "Quote each field that contains quote marks, and double these marks"
+
+
+@pytest.fixture(autouse=True)
+def empty_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def write(notes, name="a.csv", separator=",", line="\n"):
+    """A file with a column of notes that is not used, and its path."""
+    lines = [f"{i},{i % 2},0.{i % 10},{notes.get(i, 'fine')}" for i in range(ROWS)]
+    text = line.join(["id,y,p,note", *lines, ""]).replace(",", separator)
+    Path(name).write_text(text, encoding="utf-8", newline="")
+    return name
+
+
+def rows(source):
+    return sm.evaluate(source, sm.binary(y_true="y", y_score="p"))["rows"].value
+
+
+@pytest.mark.parametrize("note", ['5" pipe', 'say \\"hi\\"', '6"', 'a "b" c'])
+@pytest.mark.parametrize("line", ["\n", "\r\n"])
+def test_marks_of_files_without_quoted_fields_are_text(note, line):
+    source = write({100: note, 110: note, 990: note}, line=line)
+    assert rows(source) == ROWS
+    with pytest.raises(
+        sm.SourceError, match=r"'a.csv' end: line 102 has .*: pass quote_char=None to polars.scan_csv\."
+    ):
+        rows(pl.scan_csv(source).filter(pl.col("y") >= 0))
+    assert rows(pl.scan_csv(source, quote_char=None)) == ROWS
+
+
+@pytest.mark.parametrize("note", ['5" pipe', '"say \\"hi\\""', '"open', '"a" b', 'a "b"'])
+def test_stray_marks_beside_quoted_fields_are_told_with_their_line(note):
+    source = write({50: '"a, ""b"""', 100: note, 200: '"c"'})
+    for tried in (source, pl.scan_csv(source), pl.scan_csv("*.csv"), pl.scan_csv(Path.cwd())):
+        with pytest.raises(sm.SourceError, match=rf"a.csv' end: line 102 has a quote mark that is .*{FIX}"):
+            rows(tried)
+
+
+def test_fields_quoted_by_rfc_4180_are_read():
+    source = write({1: '"two\nlines, ""quoted"""', 2: '""', 3: '""""', ROWS - 1: '"\n\n"'}, line="\r\n")
+    assert rows(source) == rows(pl.scan_csv(source)) == ROWS
+
+
+def test_an_open_file_cannot_be_checked():
+    with Path(write({100: '5"', 110: '5"'})).open("rb") as file, pytest.raises(sm.SourceError, match="Pass its path"):
+        rows(pl.scan_csv(file))
+
+
+@pytest.mark.parametrize("line", ["\n", "\r\n"])
+def test_blank_lines_are_no_rows(line):
+    Path("a.csv").write_text(line.join(["y,p", "1,0.9", "", "0,0.1", "", "", ""]), encoding="utf-8", newline="")
+    assert rows("a.csv") == 2
+    Path("a.csv").write_text("y\n1\n\n0\n", encoding="utf-8")  # the null of a single column
+    acc = sm.multiclass(y_true="y", y_pred="y", nulls="drop")
+    assert sm.evaluate("a.csv", acc)["dropped"].value == 1
+
+
+def test_files_can_differ_in_separators_and_quotes():
+    names = [
+        write({3: '"a,b"'}, "a.csv"),
+        write({3: '5"'}, "b.csv"),
+        write({3: '"a"'}, "c.csv", ";"),
+        write({}, "d.csv", "\t"),
+    ]
+    assert rows(names) == 4 * ROWS
+
+
+def test_rows_of_written_files_are_found_again(monkeypatch):
+    """Any texts, written by RFC 4180, and cut anywhere into blocks."""
+    draw = random.Random(0)
+    for case in range(300):
+        monkeypatch.setattr(delimited, "BLOCK", draw.choice([3, 7, 64]))
+        texts = ["".join(draw.choices('ab", \n', k=draw.randrange(5))) for _ in range(draw.randrange(1, 6))]
+        file = io.StringIO()
+        line = draw.choice(["\n", "\r\n"])
+        csv.writer(file, lineterminator=line).writerows([("n", "text"), *((1, text) for text in texts)])
+        path = Path(f"{case}.csv")
+        path.write_text(file.getvalue(), encoding="utf-8", newline="")
+        found = delimited.scan_csv([path]).collect()["text"]
+        assert found.fill_null("").to_list() == texts, file.getvalue()
