@@ -21,6 +21,7 @@ from streammetrics.rows.conversions import not_numbers, quoted, to_fix, to_numbe
 from streammetrics.rows.frames import CODED, EXACT, group_column, limits
 from streammetrics.rows.labels import instead_of_third
 from streammetrics.rows.roles import INTEGERS, Roles
+from streammetrics.rows.row_by_row import differs_in_parts, looks_at_other_rows
 from streammetrics.text import few
 
 TOLERANCE = 1e-4  # tolerance for the sum of the probabilities of a row
@@ -82,6 +83,8 @@ class Reader:
             return self.frame.get_column(name)
         try:
             made = self.frame.select(expression).to_series()
+            if name in self.roles.undecided and differs_in_parts(expression, self.frame, made):
+                raise looks_at_other_rows(name)
         except StreamMetricsError:
             raise
         except (Exception, pl.exceptions.PanicException) as error:

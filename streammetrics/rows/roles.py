@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from streammetrics.errors import Argument, SpecificationError
+from streammetrics.rows.row_by_row import is_undecided, require_row_by_row
 from streammetrics.text import few
 
 Column: TypeAlias = str | pl.Expr
@@ -130,6 +131,11 @@ class Roles:
         return tuple(dict.fromkeys([*targets, *single, *self.by]))
 
     @cached_property
+    def undecided(self) -> frozenset[str]:
+        """Names of expressions of which only values tell whether they look at other rows."""
+        return frozenset(name for name, expression in self.expressions.items() if is_undecided(expression))
+
+    @cached_property
     def sources(self) -> tuple[str, ...]:
         """Columns of a batch that the columns in use are computed from."""
         return self.roots(self.names)
@@ -165,6 +171,7 @@ class Names:
             except pl.exceptions.PolarsError as error:
                 message = f"The expression {column} does not return a single named column. Add .alias(…)."
                 raise SpecificationError(message) from error
+            require_row_by_row(name, column)
             other = self.expressions.setdefault(name, column)
             clash = name in self._plain or not other.meta.eq(column)
         else:

@@ -1,0 +1,75 @@
+"""Expressions that read one row at a time, as batches require, and those that look at other rows."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator
+
+import polars as pl
+
+from streammetrics.errors import SpecificationError
+
+TRIED = 32  # rows at each end of a batch that an undecided expression is computed for again
+UNDECIDED = ("AnonymousFunction", "callback", "Strptime")  # functions in Python, and dates whose format is inferred
+RENAMED = ("Alias", "RenameAlias", "Cast")
+ADVICE = "Compute the column over all rows first, in Python with polars.scan_parquet(…).with_columns(…)."
+
+
+def require_row_by_row(name: str, expression: pl.Expr) -> None:
+    """Reject an expression that looks at other rows, since its values would depend on batches.
+
+    >>> require_row_by_row("p", pl.col("p") / pl.col("p").max())
+    Traceback (most recent call last):
+    streammetrics.errors.SpecificationError: The expression for column 'p' looks at other rows, so its values would \
+depend on batches. Compute the column over all rows first, in Python with polars.scan_parquet(…).with_columns(…).
+    """
+    if any(_own_row(node) is False for node in _nodes(expression)):
+        raise looks_at_other_rows(name)
+
+
+def looks_at_other_rows(name: str) -> SpecificationError:
+    """The error of an expression that looks at other rows."""
+    return SpecificationError(
+        f"The expression for column {name!r} looks at other rows, so its values would depend on batches. {ADVICE}"
+    )
+
+
+def is_undecided(expression: pl.Expr) -> bool:
+    """Whether only its values can tell that an expression looks at other rows, such as that of a Python function."""
+    return any(_own_row(node) is None for node in _nodes(expression))
+
+
+def differs_in_parts(expression: pl.Expr, frame: pl.DataFrame, made: pl.Series) -> bool:
+    """Whether an expression has other values if it is computed for the ends of a batch alone."""
+    few = min(TRIED, frame.height // 2)
+    ends = ((frame.head(few), made.head(few)), (frame.tail(few), made.tail(few)))
+    return any(not part.select(expression).to_series().equals(found, null_equal=True) for part, found in ends if few)
+
+
+def _nodes(expression: pl.Expr) -> Iterator[pl.Expr]:
+    """An expression and all its parts, except those that read the items of a list."""
+    yield expression
+    for part in expression.meta.pop():
+        if '"Element"' not in _json(part):
+            yield from _nodes(part)
+
+
+def _own_row(node: pl.Expr) -> bool | None:
+    """Whether the last step of an expression returns for each row a value of this row. None if this is undecided."""
+    try:
+        if node.meta.is_row_separable():
+            return node.meta.is_length_preserving() or node.meta.is_scalar()
+    except pl.exceptions.PolarsError:  # the types of columns decide
+        return None
+    tree = json.loads(_json(node))
+    kind, content = next(iter(tree.items())) if isinstance(tree, dict) else (tree, tree)
+    if kind in RENAMED:  # which is as its part
+        return True
+    step = str(content["function"]) if kind == "Function" else str(kind)
+    return None if any(name in step for name in UNDECIDED) or node.meta.is_literal() else False
+
+
+def _json(node: pl.Expr) -> str:
+    with warnings.catch_warnings(action="ignore"):
+        return node.meta.serialize(format="json")
