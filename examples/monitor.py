@@ -36,11 +36,11 @@ labeled = sm.binary(y_true="bought", y_score="score", by=["day", "source"], null
 known: set[tuple[str, str]] = set()  # rules breached yesterday
 for today, before in zip(DAYS, [None] * 3 + DAYS, strict=False):
     requests(today).drop("bought").write_parquet(f"predictions/{today}.parquet", mkdir=True)
-    scores.append(sm.accumulate(f"predictions/{today}.parquet", unlabeled.empty()), batch_id=str(today))
+    scores.append(sm.accumulate(f"predictions/{today}.parquet", unlabeled), batch_id=str(today))
     if before:  # labels of that day arrive
         requests(before).select("id", "bought").write_parquet(f"labels/{before}.parquet", mkdir=True)
         kept, come = (pl.scan_parquet(f"{folder}/{before}.parquet") for folder in ("predictions", "labels"))
-        quality.append(sm.accumulate(kept.join(come, on="id"), labeled.empty()), batch_id=str(before))
+        quality.append(sm.accumulate(kept.join(come, on="id"), labeled), batch_id=str(before))
     if today >= DAYS[14]:  # two weeks of reference data exist
         found = [sm.check(store, sm.read_rules(f"{store.uri}.toml")) for store in (scores, quality)]
         breached = pl.concat(each.frame for each in found).filter(verdict="breached").rows(named=True)

@@ -13,7 +13,7 @@ task = sm.binary(y_true="clicked", y_score="p_click", by=["day", "country"], met
 with tempfile.TemporaryDirectory() as name:
     folder = Path(name)
     for day in write_predictions(folder, rows=300_000):  # each could be a separate job
-        sm.accumulate(day, task.empty()).save(day.with_suffix(".state"))
+        sm.accumulate(day, task).save(day.with_suffix(".state"))
     total = sm.Accumulator.load(*sorted(folder.glob("*.state")))
 
 print(total)

@@ -43,24 +43,36 @@ def accumulate(
 def accumulate(
     source: Source, acc: Mapping[str, Accumulator], *, workers: int | None = None, progress: bool = False
 ) -> Mapping[str, Accumulator]: ...
+@overload
+def accumulate(
+    source: Source, *, into: Accumulator, workers: int | None = None, progress: bool = False
+) -> Accumulator: ...
+@overload
+def accumulate(
+    source: Source, *, into: Mapping[str, Accumulator], workers: int | None = None, progress: bool = False
+) -> Mapping[str, Accumulator]: ...
 def accumulate(
     source: Source,
-    acc: Accumulator | Mapping[str, Accumulator],
+    acc: Accumulator | Mapping[str, Accumulator] | None = None,
     *,
+    into: Accumulator | Mapping[str, Accumulator] | None = None,
     workers: int | None = None,
     progress: bool = False,
 ) -> Accumulator | Mapping[str, Accumulator]:
-    """Process a whole source with an accumulator, and return the accumulator.
+    """Process a whole source, and return a new accumulator with its rows.
 
-    The source is streamed, so memory does not grow with its size. If the pass fails or is interrupted, the accumulator
-    contains the batches processed until then, except those of a thread whose memory ran out. Several accumulators
-    always contain the same batches: a batch that one of them rejects is in none.
+    The source is streamed, so memory does not grow with its size. To add the rows to an existing accumulator, pass it
+    as ``into``. If the pass fails or is interrupted, this accumulator contains the batches processed until then, except
+    those of a thread whose memory ran out. Several accumulators always contain the same batches: a batch that one of
+    them rejects is in none.
 
     Args:
         source: Paths, folders, or globs (Parquet, CSV, NDJSON, Arrow IPC; folders of Delta Lake and Iceberg tables), a
             LazyFrame, a pyarrow Dataset or RecordBatchReader, any data frame or table, or an iterable of batches or of
             rows as dictionaries.
-        acc: An accumulator, or a mapping of names to accumulators, which share the pass.
+        acc: An accumulator with the specification, or a mapping of names to accumulators, which share the pass. They
+            stay unchanged.
+        into: The same, instead of ``acc``, to add the rows to the accumulators and return them.
         workers: Number of threads. Defaults to one per CPU core.
         progress: Whether to show a progress bar. Requires the ``progress`` extra.
 
@@ -68,17 +80,24 @@ def accumulate(
         SourceError: If the source is missing or unreadable.
         ColumnError: If a column is missing or has an unsupported type.
         DataError: If a column contains invalid values.
-        SpecificationError: If ``workers`` is not an integer of at least 1, or ``acc`` is not an accumulator.
+        SpecificationError: If ``workers`` is not an integer of at least 1, ``acc`` or ``into`` is not an accumulator,
+            or both are passed.
 
     >>> import streammetrics as sm
     >>> batches = ({"y": [1, 0], "p": [0.9, p]} for p in (0.2, 0.3))
-    >>> sm.accumulate(batches, sm.binary(y_true="y", y_score="p")).finalize()["rows"].value
-    4.0
+    >>> task = sm.binary(y_true="y", y_score="p")
+    >>> total = sm.accumulate(batches, task)
+    >>> sm.accumulate([{"y": [1], "p": [0.8]}], into=total).seen, task.seen
+    (5, 0)
     """
     if workers is not None:
         workers = whole(Argument("workers"), workers, least=1)
     require_threads()
-    targets = list(accumulators(source, acc).values())
+    if acc is not None and into is not None:
+        raise SpecificationError("Pass either acc= for a new accumulator, or into= to add rows to one, not both.")
+    given = accumulators(source, acc if into is None else into)
+    filled = given if into is not None else {name: each.empty() for name, each in given.items()}
+    targets = list(filled.values())
     columns = tuple(dict.fromkeys(c for target in targets for c in target.roles.sources))
     stream = open_stream(source, columns, BATCH)
     feed = _Feed(stream.batches)
@@ -90,7 +109,7 @@ def accumulate(
             _run(feed, list(map(_Worker, parts, cycle(common or [None]))), bar)
     finally:
         uninterrupted(lambda: _absorb(targets, [*parts, *common]))
-    return acc
+    return filled[""] if isinstance(acc, Accumulator) else filled if into is None else into
 
 
 @overload
@@ -145,10 +164,10 @@ def evaluate(
     >>> sm.evaluate(rows, sm.binary(y_true="y", y_score="p"), metrics=["accuracy"])["accuracy"].value
     0.6666666666666666
     """
-    empty = {name: each.empty() for name, each in accumulators(source, acc).items()}
-    for each in empty.values():
-        each.finalize(metrics, confidence=confidence)  # invalid ones raise before anything is read
-    filled = accumulate(source, empty, workers=workers, progress=progress)
+    given = accumulators(source, acc)
+    for each in given.values():
+        each.empty().finalize(metrics, confidence=confidence)  # invalid ones raise before anything is read
+    filled = accumulate(source, given, workers=workers, progress=progress)
     require_rows(filled.values(), source)
     reports = {name: each.finalize(metrics, confidence=confidence) for name, each in filled.items()}
     return reports[""] if isinstance(acc, Accumulator) else reports

@@ -103,7 +103,7 @@ def test_without_groups_there_is_no_limit():
 def test_a_pass_over_too_many_groups_ends(workers):
     acc, plain = task(), sm.binary(y_true="y", y_score="p")
     with pytest.raises(sm.DataError, match=MANY):
-        sm.accumulate([batch(g) for g in "abcdefghij" * 5], {"a": acc, "b": plain}, workers=workers)
+        sm.accumulate([batch(g) for g in "abcdefghij" * 5], into={"a": acc, "b": plain}, workers=workers)
     assert acc.seen == plain.seen
     assert acc.state.groups.height <= 3
 
@@ -185,5 +185,5 @@ def test_groups_of_a_pass_that_another_accumulator_rejects_do_not_count():
     for acc in (roomy, full):
         acc.update(batch("a")).update(batch("b"))
     with pytest.raises(sm.DataError, match="more than 2 groups"):
-        sm.accumulate([batch("c")], {"roomy": roomy, "full": full}, workers=1)
+        sm.accumulate([batch("c")], into={"roomy": roomy, "full": full}, workers=1)
     assert roomy.update(batch("d")).seen == 6

@@ -27,7 +27,7 @@ def batches():
 
 acc = sm.binary(y_true="y", y_score="p")
 try:
-    sm.accumulate(batches(), acc, workers=WORKERS)
+    sm.accumulate(batches(), into=acc, workers=WORKERS)
 except KeyboardInterrupt:
     print("kept", acc.seen, "of", 2 * drawn)
 """
@@ -70,7 +70,7 @@ def slow():
         yield {{"y": [1, 0], "p": [0.9, 0.1]}}
 
 accumulate = commands.accumulate
-commands.accumulate = lambda paths, acc, **options: accumulate(slow(), acc, **options)
+commands.accumulate = lambda paths, **options: accumulate(slow(), **options)
 main(["evaluate", {str(tmp_path / "a.csv")!r}, "--y-true", "y", "--y-score", "p"])
 """
     code, _, err, seconds = interrupted([sys.executable, "-c", code], ready=1)
@@ -89,5 +89,5 @@ def test_an_interrupt_of_the_merge_at_the_end_is_raised_after_it(monkeypatch):
 
     monkeypatch.setattr(Content, "absorb", interrupted_once)
     with pytest.raises(KeyboardInterrupt):
-        sm.accumulate([{"y": [1, 0], "p": [0.9, 0.1]}], accumulators, workers=2)
+        sm.accumulate([{"y": [1, 0], "p": [0.9, 0.1]}], into=accumulators, workers=2)
     assert [acc.seen for acc in accumulators.values()] == [2, 2]

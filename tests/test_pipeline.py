@@ -97,15 +97,32 @@ def test_an_interrupt_keeps_what_was_taken_in(interrupt, workers):
 
     acc = task()
     with pytest.raises(interrupt):
-        sm.accumulate(batches(), acc, workers=workers)
+        sm.accumulate(batches(), into=acc, workers=workers)
     assert_frame_equal(acc.finalize().frame, task().update(DATA[:500]).finalize().frame, rel_tol=1e-12)
+
+
+def test_a_source_is_counted_in_a_new_accumulator_unless_into_is_passed():
+    acc = task()
+    for _ in range(2):  # a notebook cell that runs twice
+        assert sm.accumulate(DATA, acc).seen == SIZE
+    assert acc.seen == 0
+    assert sm.accumulate(DATA, acc.update(DATA)).seen == SIZE
+    assert sm.accumulate(DATA, into=acc) is acc
+    assert acc.seen == 2 * SIZE
+    both = {"a": task(), "b": task()}
+    assert [one.seen for one in sm.accumulate(DATA, both).values()] == [SIZE, SIZE]
+    assert sm.accumulate(DATA, into=both) is both
+    with pytest.raises(sm.SpecificationError, match=r"^Pass either acc= for a new accumulator, or into="):
+        sm.accumulate(DATA, acc, into=acc)
+    with pytest.raises(sm.SpecificationError, match=r"^acc= must be an accumulator"):
+        sm.accumulate(DATA)
 
 
 def test_a_bad_batch_is_the_users_error():
     bad = DATA[:10].with_columns(p=pl.lit(2.0))
     acc = task()
     with pytest.raises(sm.DataError, match=r"scores outside \[0, 1\]"):
-        sm.accumulate([DATA[:100], bad, DATA[100:]], acc, workers=1)
+        sm.accumulate([DATA[:100], bad, DATA[100:]], into=acc, workers=1)
     assert acc.seen == 100
 
 
@@ -118,7 +135,7 @@ def test_a_batch_that_one_accumulator_rejects_is_in_none(workers, strict_first):
         accumulators = dict(reversed(accumulators.items()))
     bad = DATA[:100].with_columns(p=pl.lit(2.0))
     with pytest.raises(sm.DataError, match=r"scores outside \[0, 1\]"):
-        sm.accumulate((*(DATA[n : n + 100] for n in range(0, 1000, 100)), bad), accumulators, workers=workers)
+        sm.accumulate((*(DATA[n : n + 100] for n in range(0, 1000, 100)), bad), into=accumulators, workers=workers)
     assert strict.seen == lenient.seen == 1000
 
 
@@ -126,7 +143,7 @@ def test_threads_that_find_different_types_of_groups_are_told():
     batches = [DATA[:100], *[DATA[:100].with_columns(g=pl.lit(1))] * 5]
     one, other = task(), sm.binary(y_true="y", y_score="p")
     with pytest.raises(sm.ColumnError, match="'g' has different types"):
-        sm.accumulate(batches, {"a": one, "b": other}, workers=2)
+        sm.accumulate(batches, into={"a": one, "b": other}, workers=2)
     assert one.seen == other.seen > 0
 
 
@@ -320,7 +337,7 @@ def test_parts_that_one_accumulator_rejects_at_the_end_are_in_none():
     few = sm.binary(y_true="y", y_score="p", by="g", max_groups=30)
     many = sm.binary(y_true="y", y_score="p", by="g")
     with pytest.raises(sm.DataError, match="more than 30 groups"):
-        sm.accumulate(batches, {"many": many, "few": few}, workers=4)
+        sm.accumulate(batches, into={"many": many, "few": few}, workers=4)
     assert many.seen == few.seen > 0
 
 
@@ -330,7 +347,7 @@ def test_rows_that_do_not_fit_what_one_accumulator_contains_are_in_none(workers)
     accumulators = {"other": sm.binary(y_true="y", y_score="p"), "full": full}
     rows = full.seen
     with pytest.raises(sm.DataError, match="more than 1 groups"):
-        sm.accumulate([DATA.filter(g="FR")], accumulators, workers=workers)
+        sm.accumulate([DATA.filter(g="FR")], into=accumulators, workers=workers)
     assert [acc.seen for acc in accumulators.values()] == [0, rows]
 
 
@@ -349,7 +366,7 @@ def test_a_thread_whose_memory_ran_out_leaves_nothing(workers, buffer, last, mon
     with monkeypatch.context() as patch:
         patch.setattr(Tally, "add", fails)
         with pytest.raises(MemoryError):
-            sm.accumulate([DATA[n : n + 100] for n in range(0, SIZE, 100)], accumulators, workers=workers)
+            sm.accumulate([DATA[n : n + 100] for n in range(0, SIZE, 100)], into=accumulators, workers=workers)
     groups, everything = (acc.seen for acc in accumulators.values())
     assert groups == everything
     assert groups % 100 == 0

@@ -73,7 +73,7 @@ def test_governors_with_missing_outcomes():
     source = pl.scan_csv(path, infer_schema=False)
     numbers = {c: pl.col(c).cast(pl.Float64, strict=False) for c in ("probwin", "probwin_outcome")}
     acc = sm.binary(y_true=numbers["probwin_outcome"], y_score=numbers["probwin"], by="party", nulls="drop")
-    sm.accumulate(source, acc)
+    acc = sm.accumulate(source, acc)
     rows = source.with_columns(**numbers).collect().drop_nulls(["probwin", "probwin_outcome"])
     total = acc.rollup().finalize()
     assert total["rows"].value == rows.height

@@ -118,7 +118,7 @@ def test_a_batch_that_one_accumulator_rejects_is_in_none(strict_first):
     accumulators = {"few": few, "many": many} if strict_first else {"many": many, "few": few}
     bad = DATA.with_columns(g=pl.when(pl.col("g") == "7").then(pl.lit("new")).otherwise(pl.col("g")))
     with pytest.raises(sm.DataError, match="more than 60 groups"):
-        sm.accumulate([DATA, DATA, DATA, bad], accumulators, workers=2)
+        sm.accumulate([DATA, DATA, DATA, bad], into=accumulators, workers=2)
     assert few.seen == many.seen == 3 * SIZE
     assert "new" not in many.state.groups["g"]
 
@@ -130,7 +130,7 @@ def test_groups_can_become_floats_and_cannot_become_text(divided):
     assert found.state.groups["g"].dtype == pl.Float64
     assert found.state.groups.height == 120
     with pytest.raises(sm.ColumnError, match="'g' has different types"):
-        sm.accumulate([DATA], found, workers=2)
+        sm.accumulate([DATA], into=found, workers=2)
     assert found.seen == 3 * SIZE
     assert len(divided) == 4
 
@@ -148,7 +148,7 @@ def test_groups_beyond_the_limit_are_one_group():
 def test_what_a_thread_counts_alone_and_with_its_team_adds_up():
     batches = [DATA[:900], DATA[900:], DATA[:50]]
     accumulators = {"groups": TASKS["binary"](), "all": sm.binary(y_true="y", y_score="p")}
-    sm.accumulate(batches, accumulators, workers=2)
+    sm.accumulate(batches, into=accumulators, workers=2)
     assert [acc.seen for acc in accumulators.values()] == [SIZE + 50] * 2
     expected = TASKS["binary"]().update(pl.concat(batches))
     assert accumulators["groups"].to_arrow()["score_histogram"].equals(expected.to_arrow()["score_histogram"])
@@ -169,7 +169,7 @@ def test_a_batch_that_is_counted_partially_is_in_none(failing, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(Tally, "add", fails)
         with pytest.raises(MemoryError):
-            sm.accumulate([DATA] * 3, accumulators, workers=2)
+            sm.accumulate([DATA] * 3, into=accumulators, workers=2)
     assert [acc.seen for acc in accumulators.values()] == [0, 0]
 
 
@@ -184,6 +184,6 @@ def test_huge_values_that_cancel_out_are_not_divided(divided):
     """Divided, all positive values of a large group would be in one share, and all negative ones in the other."""
     rows = DATA.with_columns(g=pl.lit("large"), step=pl.when(pl.int_range(SIZE) % 2 == 0).then(1e306).otherwise(-1e306))
     acc = sm.Accumulator(AlternatingSteps(), sm.ScoreHistogram(), y_true="y", y_score="p", step="step", by="g")
-    sm.accumulate([rows], acc, workers=2)
+    sm.accumulate([rows], into=acc, workers=2)
     assert acc.state.tables["alternating_steps"]["steps"].to_list() == [0]
     assert not divided

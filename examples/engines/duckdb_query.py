@@ -14,7 +14,7 @@ task = sm.binary(y_true="clicked", y_score="p_click", by=["country"], metrics=["
 with tempfile.TemporaryDirectory() as name:
     folder = Path(name)
     for day in write_predictions(folder, rows=300_000):
-        engine.accumulate(duckdb.read_parquet(str(day)), task.empty()).save(day.with_suffix(".state"))
+        engine.accumulate(duckdb.read_parquet(str(day)), task).save(day.with_suffix(".state"))
     weekends = duckdb.sql(f"FROM '{folder}/*.parquet' WHERE isodow(day) >= 6")
     print(engine.evaluate(weekends, task), end="\n\n")
     print(

@@ -153,7 +153,7 @@ def evaluate_command(
             watch(files, acc, finalize, workers)
         else:
             progress = sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None
-            accumulate(files, acc, workers=workers, progress=progress)
+            accumulate(files, into=acc, workers=workers, progress=progress)
         if where is not None and not acc.seen:
             raise SourceError(f"No row meets the condition {where!r}.")
         require_rows([acc], paths)

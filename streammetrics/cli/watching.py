@@ -35,7 +35,7 @@ def watch(files: Files, acc: Accumulator, finalize: Callable[[], Report], worker
     view = View(stream.rows)
     pause = view.every
     for batch in stream.batches:
-        accumulate(replace(stream, batches=_portion(batch, stream.batches, pause)), acc, workers=workers)
+        accumulate(replace(stream, batches=_portion(batch, stream.batches, pause)), into=acc, workers=workers)
         start = time.monotonic()
         view.show(acc.seen // len(acc.roles.models), finalize())
         pause = max(view.every, SHARE * (time.monotonic() - start))

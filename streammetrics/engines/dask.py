@@ -38,7 +38,7 @@ BUCKETS = 64  # tables that many groups are distributed to
 
 
 def accumulate(source: Source, acc: Accumulator, *, split_every: int = SPLIT_EVERY) -> Accumulator:
-    """Process the rows of a source with an accumulator, and return the accumulator.
+    """Process the rows of a source, and return a new accumulator with them.
 
     Each partition becomes a state on its worker. Tasks merge several states at a time, and the client receives one
     state. The current scheduler is used, for example that of a ``distributed.Client``.
@@ -46,7 +46,7 @@ def accumulate(source: Source, acc: Accumulator, *, split_every: int = SPLIT_EVE
     Args:
         source: A ``dask.dataframe``, a bag of frames or batches, or paths, globs, or folders of files that workers can
             read. Each file or table is one task.
-        acc: An accumulator.
+        acc: An accumulator with the specification, which stays unchanged.
         split_every: Number of states that one task merges, at least 2.
 
     Raises:
@@ -63,7 +63,7 @@ def accumulate(source: Source, acc: Accumulator, *, split_every: int = SPLIT_EVE
         together = (states[i : i + split_every] for i in range(0, len(states), split_every))
         states = [delayed(merge)(some) for some in together]
     with own_errors():
-        return absorb(acc, (state.compute() for state in states))
+        return absorb(acc.empty(), (state.compute() for state in states))
 
 
 def evaluate(

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 def accumulate(relation: DuckDBPyRelation, acc: Accumulator, *, workers: int | None = None) -> Accumulator:
-    """Process the rows of a relation with an accumulator, and return the accumulator.
+    """Process the rows of a relation, and return a new accumulator with them.
 
     The relation is streamed, so memory does not grow with its size.
 
     Args:
         relation: A relation, such as the result of ``duckdb.sql``: a table, files, or a query.
-        acc: An accumulator.
+        acc: An accumulator with the specification, which stays unchanged.
         workers: Number of threads. Defaults to one per CPU core.
 
     Raises:

@@ -34,13 +34,13 @@ WHOLE: dict[str, Any] = {"batch_format": "pyarrow", "batch_size": None}  # a blo
 
 
 def accumulate(dataset: Dataset, acc: Accumulator) -> Accumulator:
-    """Process the rows of a dataset with an accumulator, and return the accumulator.
+    """Process the rows of a dataset, and return a new accumulator with them.
 
     Each block becomes a state. The driver merges the states as they arrive.
 
     Args:
         dataset: A Ray dataset.
-        acc: An accumulator.
+        acc: An accumulator with the specification, which stays unchanged.
 
     Raises:
         ColumnError: If a column is missing or has an unsupported type.
@@ -50,7 +50,7 @@ def accumulate(dataset: Dataset, acc: Accumulator) -> Accumulator:
     spec = acc.empty()
     with own_errors():
         found = _used(dataset, acc).map_batches(lambda block: _partial_state(block, spec), **WHOLE)
-        return absorb(acc, _states(found))
+        return absorb(acc.empty(), _states(found))
 
 
 def evaluate(

@@ -41,13 +41,13 @@ PIECE = 10_000  # groups of a batch that a worker returns
 
 
 def accumulate(df: DataFrame, acc: Accumulator, *, tasks: int | None = None) -> Accumulator:
-    """Process the rows of a data frame with an accumulator, and return the accumulator.
+    """Process the rows of a data frame, and return a new accumulator with them.
 
     Each partition becomes a state, and the driver merges the states. With Spark Connect, the driver is the client.
 
     Args:
         df: A data frame, of a classic session or of Spark Connect.
-        acc: An accumulator.
+        acc: An accumulator with the specification, which stays unchanged.
         tasks: Number of tasks that merge states before the driver does, for thousands of partitions. Defaults to none.
 
     Raises:
@@ -63,7 +63,7 @@ def accumulate(df: DataFrame, acc: Accumulator, *, tasks: int | None = None) -> 
         states = states.repartition(tasks).mapInArrow(_merged_state, STATE)
     with own_errors():
         found = states.toArrow()["state"]
-    return absorb(acc, map(unpacked, found))
+    return absorb(acc.empty(), map(unpacked, found))
 
 
 def evaluate(
@@ -182,7 +182,7 @@ def into_history(
 
     def add(df: DataFrame, batch: int) -> None:
         if batch >= (store.offset(source) or 0):
-            found = accumulate(df, spec.empty(), tasks=tasks)
+            found = accumulate(df, spec, tasks=tasks)
             store.append(found, source=source, start=batch, upto=batch + 1)
 
     return add

@@ -57,7 +57,7 @@ def partial(source: Source, acc: Accumulator, part: str | None = None) -> pa.Tab
     own = part is not None and not (are_paths(source) or isinstance(source, str | Path))
     named = replace(stream, batches=counted(), place=f"row {{}} of {part}".format) if own else stream
     try:
-        return pipeline.accumulate(named, acc.empty(), workers=1).to_arrow()
+        return pipeline.accumulate(named, acc, workers=1).to_arrow()
     except DataError as error:
         raise error.at(named.place(before + (error.row or 0))) if own else error from None
 
@@ -157,7 +157,7 @@ def evaluated(
     """Return the report of an engine that accumulates a source.
 
     Args:
-        accumulate: Function of the engine that processes a source with an accumulator, and returns the accumulator.
+        accumulate: Function of the engine that processes a source and returns a new accumulator.
         source: The source.
         acc: An accumulator, which stays unchanged.
         metrics: Metrics of the report, as in `Accumulator.finalize`. Defaults to those of the task.
@@ -176,7 +176,7 @@ def evaluated(
     """
     require_accumulator(source, acc)
     acc.empty().finalize(metrics, confidence=confidence)  # invalid ones raise before anything is read
-    filled = accumulate(source, acc.empty(), **options)
+    filled = accumulate(source, acc, **options)
     pipeline.require_rows([filled], source)
     return filled.finalize(metrics, confidence=confidence)
 

@@ -132,7 +132,7 @@ class Log:
         found = []
         for acc, share in shares(rows, self._evaluators()):
             acc.max_groups = None
-            found.append(accumulate(share.select(acc.roles.sources), acc))
+            found.append(accumulate(share.select(acc.roles.sources), into=acc))
         return found
 
     def _evaluators(self) -> list[Accumulator]:
