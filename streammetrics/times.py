@@ -48,15 +48,62 @@ def instant(given: date | str, zone: str | None) -> datetime:
 
 
 def earlier(times: pl.Series, length: str) -> pl.Series:
-    """Return dates or times moved back by a duration.
+    """Return dates or times moved back by a duration, in the calendar of their time zone.
 
     >>> earlier(pl.Series([date(2026, 1, 31)]), "1w").item()
     datetime.date(2026, 1, 24)
     """
+    return _moved(times, length, "-")
+
+
+def later(times: pl.Series, length: str) -> pl.Series:
+    """Return dates or times moved on by a duration, in the calendar of their time zone.
+
+    On some days, clocks skip midnight. The day then starts later, and still ends at the start of the next one:
+
+    >>> days = pl.Series([datetime(2025, 9, 6), datetime(2025, 9, 7, 1)]).dt.replace_time_zone("America/Santiago")
+    >>> later(days, "1d").dt.to_string("%m-%d %H:%M").to_list()
+    ['09-07 01:00', '09-08 00:00']
+    """
+    return _moved(times, length, "")
+
+
+def _moved(times: pl.Series, length: str, sign: str) -> pl.Series:
     require_length(length)
     require_threads()
+    zone = getattr(times.dtype, "time_zone", None)
+    moved = pl.col(times.name)
     with translated(SpecificationError, f"Duration {length!r} cannot be used with this column"):
-        return times.dt.offset_by(f"-{length}")
+        for count, unit in PART.findall(length):
+            step = f"{sign}{count}{unit}"
+            if zone is None or unit in CLOCK:
+                moved = moved.dt.offset_by(step)
+            else:
+                moved = zoned(_calendar(moved, zone).dt.offset_by(step), zone)
+        return times.to_frame().select(moved).to_series()
+
+
+def truncated(times: pl.Expr, every: str, zone: str | None) -> pl.Expr:
+    """Return times truncated to multiples of a duration. Days start once, even if clocks skip or repeat midnight."""
+    if zone is None or any(unit in CLOCK for _, unit in PART.findall(every)):
+        return times.dt.truncate(every)
+    return zoned(times.dt.replace_time_zone(None).dt.truncate(every), zone)
+
+
+def zoned(local: pl.Expr, zone: str) -> pl.Expr:
+    """Return local times in their time zone: the first of repeated times, and the time after skipped ones."""
+    found, day_before = (
+        time.dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null")
+        for time in (local, local.dt.offset_by("-1d"))
+    )
+    return pl.coalesce(found, day_before.dt.offset_by("24h"))
+
+
+def _calendar(times: pl.Expr, zone: str) -> pl.Expr:
+    """Return local times, with midnight for the start of a day that has none."""
+    local = times.dt.replace_time_zone(None)
+    midnight = local.dt.truncate("1d")
+    return pl.when(zoned(midnight, zone) == times).then(midnight).otherwise(local)
 
 
 def require_length(length: str) -> None:

@@ -24,6 +24,7 @@ from streammetrics.history.rules import Rule, before
 from streammetrics.history.windows import AT_ONCE, Ask, clock
 from streammetrics.reading.looks import ROWS
 from streammetrics.text.values import dates
+from streammetrics.times import later, truncated
 from streammetrics.uncertainty.beta import Values
 from streammetrics.uncertainty.evalues import discoveries
 
@@ -89,10 +90,11 @@ def blocks(windows: pl.Series, over: str, end: datetime) -> tuple[pl.Series, flo
     ([1, 2], 1.0)
     """
     seen = windows.filter(clock(windows) < end)
-    starts = seen.dt.truncate(over).unique().sort()
+    zone = getattr(seen.dtype, "time_zone", None)
+    starts = seen.to_frame().select(truncated(pl.col(seen.name), over, zone)).to_series().unique().sort()
     if starts.is_empty():
         return starts, 1.0
-    times, ends = clock(seen), clock(starts).dt.offset_by(over)
+    times, ends = clock(seen), later(clock(starts), over)
     gaps = clock(starts).diff().drop_nulls() if len(starts) > 1 else ends - clock(starts)
     days = float(gaps.to_physical().median()) / DAY  # type: ignore[arg-type]
     if len(starts) < len(seen):
@@ -141,7 +143,7 @@ def _by_window(ask: Ask, rule: Rule, starts: pl.Series) -> Iterator[pl.DataFrame
     metrics = ["rows"] if measure else [rule.required.metric]
     for i in range(0, len(starts), AT_ONCE):
         part = starts[i : i + AT_ONCE]
-        since, until = clock(part.head(1)), clock(part.tail(1)).dt.offset_by(rule.over).item()
+        since, until = clock(part.head(1)), later(clock(part.tail(1)), rule.over).item()
         if rule.against is None:
             acc = ask(since.item(), until, rule.by, rule.over)
             yield of_metric(rule, acc.finalize(metrics, confidence=confidence))

@@ -20,7 +20,7 @@ from streammetrics.rows.codes import find
 from streammetrics.system.foreign import translated
 from streammetrics.system.lazy import pa
 from streammetrics.text import few
-from streammetrics.times import instant, moment, require_length
+from streammetrics.times import instant, moment, require_length, truncated
 
 OWN: dict[str, pl.DataType] = {"batch_id": pl.String(), "ingested": pl.Datetime("us", "UTC"), "version": pl.Int64()}
 STORED: dict[type[pl.DataType], pl.DataType] = {  # for types that Delta Lake does not have
@@ -234,7 +234,7 @@ class Layout:
             SpecificationError, Argument("every"), f" must be a duration such as '1d', '1w', or '1mo', got {every!r}"
         ):
             pl.Series([date(2026, 1, 1)]).dt.truncate(every)  # which rejects more than datetimes do
-        return pl.col(self.window).dt.truncate(every)
+        return truncated(pl.col(self.window), every, getattr(self.schema[self.window], "time_zone", None))
 
     def moment(self, time: date | str) -> date:
         """Return a time in the type of the window column of the table; for dates, rounded up."""

@@ -1,0 +1,86 @@
+"""Days, weeks, and months of time zones in which clocks skip or repeat midnight."""
+
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import polars as pl
+import pytest
+
+import streammetrics as sm
+from streammetrics.times import earlier, later, truncated
+
+SKIPPED = {  # zones with a day that has no midnight, or two, and this day
+    "America/Santiago": date(2025, 9, 7),
+    "Asia/Beirut": date(2025, 3, 30),
+    "Africa/Cairo": date(2025, 4, 25),
+    "America/Havana": date(2025, 3, 9),
+    "Atlantic/Azores": date(2025, 3, 30),
+    "America/Asuncion": date(2024, 10, 6),
+}
+REPEATED = {
+    "Atlantic/Azores": date(2025, 10, 26),
+    "America/Havana": date(2025, 11, 2),
+    "Asia/Beirut": date(2025, 10, 26),
+}
+OTHERS = {
+    "Europe/Berlin": date(2025, 3, 30),
+    "Australia/Lord_Howe": date(2025, 10, 5),
+    "Pacific/Apia": date(2011, 12, 29),
+}
+CASES = [*SKIPPED.items(), *REPEATED.items(), *OTHERS.items()]
+
+
+def hours(zone, day, days=20):
+    start = datetime.combine(day - timedelta(days=days), datetime.min.time(), UTC)
+    times = pl.datetime_range(start, start + timedelta(days=2 * days), "1h", eager=True, time_zone="UTC")
+    return times.dt.convert_time_zone(zone).alias("t")
+
+
+def starts(times, every):
+    return times.to_frame().select(truncated(pl.col("t"), every, times.dtype.time_zone)).to_series()
+
+
+@pytest.mark.parametrize(("zone", "day"), CASES)
+@pytest.mark.parametrize("every", ["1d", "1w", "1mo"])
+def test_each_day_week_and_month_starts_once_and_ends_with_the_next(zone, day, every):
+    times = hours(zone, day)
+    found = starts(times, every)
+    local = times.dt.replace_time_zone(None).dt.truncate(every)
+    one_start_each = pl.DataFrame([found, local.alias("local")]).unique()
+    assert one_start_each.height == local.n_unique() == found.n_unique()
+    known = found.unique().sort()
+    assert later(known, every)[:-1].equals(known[1:], check_names=False) or zone == "Pacific/Apia"
+    assert earlier(known, every)[1:].equals(known[:-1], check_names=False) or zone == "Pacific/Apia"
+    assert (times < later(found, every)).all()
+
+
+@pytest.mark.parametrize("zone", sorted(ZoneInfo(name).key for name in [*SKIPPED, *REPEATED, *OTHERS]))
+def test_days_are_those_of_python(zone):
+    """A brute force over ten years: the first instant of every local day."""
+    own = ZoneInfo(zone)
+    times = pl.datetime_range(datetime(2005, 1, 1), datetime(2026, 1, 1), "30m", eager=True, time_zone="UTC")
+    times = times.dt.convert_time_zone(zone).alias("t")
+    first = (
+        pl.DataFrame([times, times.dt.date().alias("day")]).group_by("day", maintain_order=True).agg(pl.col("t").min())
+    )
+    assert starts(first["t"], "1d")[1:].equals(first["t"][1:], check_names=False), own
+
+
+@pytest.mark.parametrize(("zone", "day"), CASES)
+@pytest.mark.parametrize("over", ["1d", "3d", "1w"])
+def test_rules_over_days_without_midnight(zone, day, over, tmp_path):
+    times = hours(zone, day, days=10)
+    rows = pl.DataFrame(
+        {"y": [1, 0] * (len(times) // 2) + [1], "p": [0.8, 0.4] * (len(times) // 2) + [0.8], "t": times}
+    )
+    store = sm.MetricStore(tmp_path / "history")
+    daily = sm.binary(y_true="y", y_score="p", by=pl.col("t").dt.truncate("1h").alias("hour"))
+    store.append(daily.update(rows), batch_id="all")
+    local = times.dt.replace_time_zone(None)
+    by_day = store.query(every="1d").finalize("rows").frame
+    assert by_day["value"].to_list() == rows.group_by(local.dt.truncate("1d")).len().sort("t")["len"].to_list()
+    assert store.query(every="1mo").finalize("rows").frame.height == local.dt.truncate("1mo").n_unique()
+    found = sm.check(
+        store, [sm.Rule("roc_auc >= 0.5", over=over), sm.Rule("roc_auc >= 0.5", over="1d", alarm="1 per year")]
+    )
+    assert found.frame["passes"].all()
