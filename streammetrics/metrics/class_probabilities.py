@@ -137,13 +137,14 @@ def brier_skill_score(class_weight: Expr, brier_sum: Expr) -> Expr:
     aliases=("top_k_accuracy_score",),
     interval=methods.share_of_rows(counted=methods.ROWS),
 )
-def top_k_accuracy(rank: Expr, count: Expr, *, k: int = 1) -> Expr:
+def top_k_accuracy(rank: Expr, count: Expr, *, k: int = 2) -> Expr:
     """Share of rows whose true label is among the ``k`` labels with the highest probabilities.
 
     The table has the number of rows, ``count``, for each ``rank`` of the true label; the label with the highest
-    probability has rank 1. Equivalent to scikit-learn's ``top_k_accuracy_score``, whose default is ``k=2``.
+    probability has rank 1. Equal probabilities count in favor of the true label, where scikit-learn breaks ties by the
+    order of the labels. Otherwise equivalent to scikit-learn's ``top_k_accuracy_score``.
 
-    >>> top_k_accuracy([1, 2, 5], [6, 3, 1], k=2)
+    >>> top_k_accuracy([1, 2, 5], [6, 3, 1])
     0.9
     """
     if not (k >= 1 and float(k).is_integer()):

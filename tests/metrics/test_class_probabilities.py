@@ -124,7 +124,7 @@ def test_top_k_equals_scikit_learn(weighted, k):
 
 def test_top_k_of_nothing_and_options():
     assert top_k_accuracy([], []) is None
-    assert top_k_accuracy([1, 2], [1, 3]) == top_k_accuracy([1, 2], [1, 3], k=1.0) == 0.25
+    assert top_k_accuracy([1, 2], [1, 3], k=1) == top_k_accuracy([1, 2], [1, 3], k=1.0) == 0.25
     assert str(top_k_accuracy(k=5)) == "top_k_accuracy(k=5)"
     for k in (0, -1, 1.5, float("nan"), float("inf")):
         with pytest.raises(sm.MetricError, match="k= must be an integer of at least 1"):

@@ -126,6 +126,17 @@ def test_several_classes(name):
     assert report[name].value == pytest.approx(getattr(sklearn.metrics, name)(truth, guess), abs=1e-12)
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["log_loss", "brier_score_loss", "d2_log_loss_score", "d2_brier_score", "top_k_accuracy_score"],
+)
+def test_probabilities_of_several_classes(name):
+    truth, shares = rng.integers(0, 4, 300), rng.dirichlet(np.ones(4), 300)
+    acc = sm.multiclass(y_true="y", y_score={label: f"p{label}" for label in range(4)})
+    report = acc.update({"y": truth, **{f"p{label}": shares[:, label] for label in range(4)}}).finalize()
+    assert report[name].value == pytest.approx(getattr(sklearn.metrics, name)(truth, shares), abs=1e-12)
+
+
 @pytest.mark.parametrize("name", REGRESSION)
 def test_errors(name):
     truth = rng.gamma(2, 3, 301)
