@@ -96,7 +96,8 @@ def test_the_frame_for_markdown_has_the_names_of_both_sides():
     assert [c for c in named.columns if c not in found.frame.columns] == ["old", "new", "new - old"]
     assert {*named["better"].drop_nulls()} <= {"old", "new", "equal"}
     assert not named["note"].str.contains("^[ab] ").any()
-    assert with_names(replace(found, names=("metric", "new"))).equals(found.frame)  # which is another column
+    other = replace(found, names=("metric", "new"))
+    assert with_names(other).equals(other.frame)  # which is another column
 
 
 def decimals(number):

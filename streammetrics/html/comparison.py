@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -56,6 +57,7 @@ def comparison_page(
         raise SpecificationError(Argument("names"), f" must be two strings, got {names!r:.40}.")
     if names[0] == names[1]:
         raise ReportError(f"Both sides have the name {names[0]!r}. Pass two different names.")
+    comparison = replace(comparison, names=(names[0], names[1]))
     total = comparison.total
     sizes = _size(comparison.a, total.a) if _is_whole(moved) else ROLLING, _size(comparison.b, total.b)
     sections = _sections(comparison, names, interactive, moved)
@@ -125,7 +127,8 @@ def _groups(comparison: Comparison, total: Comparison, names: tuple[str, str]) -
         return ""
     frame = comparison.frame.filter(metric=metric.name)
     size = pl.col("difference").abs()
-    frame = frame.sort(pl.col("better").is_in(["a", "b"]), size, descending=True, nulls_last=True, maintain_order=True)
+    decided = pl.col("better").is_in(names)
+    frame = frame.sort(decided, size, descending=True, nulls_last=True, maintain_order=True)
     cut = f" The {GROUPS:,} largest of {frame.height:,} differences." if frame.height > GROUPS else ""
     made = differences(frame.head(GROUPS), *names, f"Differences of {metric.name} in each group", by)
     return (

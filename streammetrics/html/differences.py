@@ -6,7 +6,7 @@ import polars as pl
 
 from streammetrics.frame import told_apart
 from streammetrics.html.tables import Cell, key_cell, table
-from streammetrics.text import FEW, named, noted, rows, shown_of
+from streammetrics.text import FEW, named, rows, shown_of
 from streammetrics.text.decimals import bound, compared, interval
 from streammetrics.text.markup import markup
 
@@ -16,7 +16,6 @@ def differences(frame: pl.DataFrame, a: str, b: str, caption: str, by: tuple[str
     keys = [c for c in told_apart(frame) if c not in by]
     metric = [] if by else ["metric"]  # a table of groups shows one metric
     header = [*by, *metric, *keys, a, b, f"{b} - {a}", "bounds", "interval", "better", "note"]
-    names = {"a": a, "b": b}
     listed = []
     for row in rows(frame):
         ends, shown = (row.get("ci_lower"), row.get("ci_upper")), compared(row)
@@ -28,8 +27,8 @@ def differences(frame: pl.DataFrame, a: str, b: str, caption: str, by: tuple[str
                 *(Cell(value, row[c]) for c, value in zip(("a", "b", "difference"), shown, strict=True)),
                 Cell(bound(row["difference"], row["lower"], row["upper"], shown[-1])),
                 Cell(interval(*ends)),
-                Cell(names.get(row["better"] or "", row["better"] or "")),
-                Cell(noted(row.get("note"), names)),
+                Cell(row["better"] or ""),
+                Cell(row.get("note") or ""),
             ]
         )
     return table(header, listed, caption, sortable=True)
@@ -37,12 +36,11 @@ def differences(frame: pl.DataFrame, a: str, b: str, caption: str, by: tuple[str
 
 def sides(frame: pl.DataFrame, names: tuple[str, str]) -> str:
     """Return the metrics that are better on each side, in words."""
-    if not frame["better"].is_in(["a", "b"]).any():
+    if not frame["better"].is_in(names).any():
         if "ci_lower" in frame and frame["ci_lower"].is_null().all():
             return "Which side is better is open, because the differences have no confidence intervals"
         return "Neither side is better in any metric"
-    won = (f"<b>{markup(name)}</b> is better in {_won(frame, side)}" for name, side in zip(names, "ab", strict=True))
-    return ". ".join(won)
+    return ". ".join(f"<b>{markup(name)}</b> is better in {_won(frame, name)}" for name in names)
 
 
 def _won(frame: pl.DataFrame, side: str) -> str:

@@ -88,7 +88,7 @@ class Comparison:
         """Differences of all metrics that both reports show, for all groups of either report.
 
         Columns: group columns, key columns such as ``threshold``, metric, ``a``, ``b``, ``difference`` (b - a),
-        ``lower`` and ``upper`` (certified bounds of the difference), and ``better``. ``better`` is ``"a"`` or ``"b"``
+        ``lower`` and ``upper`` (certified bounds of the difference), and ``better``. ``better`` is the name of a side
         if the bounds prove it, ``"equal"`` if both are proven equal, else null. Differences of at most 1e-12, relative
         to the values, count as rounding.
 
@@ -100,6 +100,13 @@ class Comparison:
         Raises:
             ColumnError: If a group column has different types.
         """
+        sides = dict(zip(("a", "b"), self.names, strict=True))
+        notes = {"note": _note_of(sides)} if "note" in self._lettered.columns else {}
+        return self._lettered.with_columns(better=pl.col("better").replace(sides), **notes)
+
+    @cached_property
+    def _lettered(self) -> pl.DataFrame:
+        """The frame with a and b in place of the names of both sides."""
         one, other = self._frames(None)
         keys = [*keys_of(one), METRIC]
         one, other = (
@@ -395,27 +402,27 @@ def as_text(found: Comparison, width: int | None, more: str) -> str:
 
 def with_names(found: Comparison) -> pl.DataFrame:
     """Return the frame with the names of both sides, unless these are names of other columns."""
-    frame, sides = found.frame, dict(zip(("a", "b"), found.names, strict=True))
-    headers = {**sides, "difference": "{1} - {0}".format(*found.names)}
-    if {*headers.values()} & ({*frame.columns} - {*headers}):
-        return frame
-    told = [pl.col("better").replace(sides)]
-    if "note" in frame.columns:
-        told.append(pl.col("note").map_elements(lambda note: text.noted(note, sides), return_dtype=pl.String))
-    return frame.with_columns(told).rename(headers)
+    headers = dict(zip(("a", "b", "difference"), (*found.names, "{1} - {0}".format(*found.names)), strict=True))
+    taken = {*headers.values()} & ({*found.frame.columns} - {*headers})
+    return found.frame if taken else found.frame.rename(headers)
+
+
+def _note_of(sides: dict[str, str]) -> pl.Expr:
+    """Notes with the names of sides in place of a and b."""
+    return pl.col("note").map_elements(lambda note: text.noted(note, sides), return_dtype=pl.String)
 
 
 def _tables(found: Comparison, width: int | None, more: str, names: tuple[str, str], note: str | None) -> str:
     by, metrics = found.b.by, found._metrics
-    if found.frame.height <= text.LONGEST or len(metrics) <= FEW or {*by} <= {MODEL}:
-        return text.differences(found.frame, by, note, width, names)
+    if found._lettered.height <= text.LONGEST or len(metrics) <= FEW or {*by} <= {MODEL}:
+        return text.differences(found._lettered, by, note, width, names)
     first = next((m for m in metrics if m.better), metrics[0]).name
     others = f"… and {len(metrics) - 1} more metrics of each group. {more}"
     parts = [
         "All groups together:\n",
-        text.differences(found.total.frame, found.total.b.by, None, width, names),
+        text.differences(found.total._lettered, found.total.b.by, None, width, names),
         f"\nEach group, {first}:\n",
-        text.differences(found.frame.filter(metric=first), by, others, width, names),
+        text.differences(found._lettered.filter(metric=first), by, others, width, names),
     ]
     return "\n".join([*parts, *([text.filled(note, width)] if note else [])])
 

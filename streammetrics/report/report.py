@@ -391,7 +391,7 @@ class Report:
         >>> acc = sm.binary(y_true="y", y_score={"old": "p", "new": "q"})
         >>> report = acc.update({"y": [1, 0, 1], "p": [0.8, 0.3, 0.2], "q": [0.8, 0.3, 0.4]}).finalize()
         >>> report.compare("old", "new").frame.filter(metric="roc_auc").select("a", "b", "note").row(0)
-        (0.5, 1.0, 'b on these rows; no confidence interval')
+        (0.5, 1.0, 'new on these rows; no confidence interval')
         """
         report = self if metrics is None else self.showing(metrics)
         one, other = of_model(report, a), of_model(report, b)
