@@ -113,6 +113,16 @@ def test_a_file_of_metrics_has_every_number_of_the_report(tmp_path):
     assert json.loads((tmp_path / "b.json").read_text(encoding="utf-8")) == found
 
 
+def test_keys_of_a_file_of_metrics_differ_for_all_groups():
+    names = [None, "null", '"null"', "", "''", '""', "a\nb", "a\\nb", "\x1b[2J", "\\x1b[2J", "a/b=c", " ", "\u202e"]
+    acc = sm.binary(y_true="y", y_score="p", by="land").update({"y": [1] * 13, "p": [0.5] * 13, "land": names})
+    found = nested_of(acc.finalize(["rows"]))
+    assert len(found) == len(names)
+    assert {"land=null", 'land="null"', "land=a/b=c"} <= set(found)
+    labels = sm.multiclass(y_true="y", y_pred="z").update({"y": names[1:], "z": names[1:]}).finalize(["rows", "recall"])
+    assert len(nested_of(labels)) == len(names)
+
+
 def test_one_threshold_or_label_is_not_named_and_several_are():
     report = sm.binary(y_true="y", y_score="p").update(BATCH).finalize(["recall", "rows"])
     assert list(nested_of(report)) == ["recall", "rows"]

@@ -17,7 +17,8 @@ def nested(frame: pl.DataFrame, by: list[str]) -> dict[str, Any]:
     """Return the numbers of a report's frame as nested dictionaries: groups, metrics, then value and bounds.
 
     Groups have keys such as ``"country=DE"``. Metrics with several thresholds or labels name them, as in
-    ``"recall @ 0.5"``. Undefined and infinite numbers are omitted.
+    ``"recall @ 0.5"``. Text that could be read as another value is quoted as in JSON: ``"null"`` is text, and
+    ``null`` is null. Undefined and infinite numbers are omitted.
     """
     groups = frame.n_unique(by) if by else 1
     counted = frame.group_by(METRIC, maintain_order=True).len()
@@ -27,12 +28,24 @@ def nested(frame: pl.DataFrame, by: list[str]) -> dict[str, Any]:
     for row in supported(frame).iter_rows(named=True):  # names do not depend on other groups
         place = found
         for column in by:
-            place = place.setdefault(f"{column}={text.cell(row[column])}", {})
+            place = place.setdefault(f"{column}={_key(row[column])}", {})
         given = {name: row.get(name) for name in (*VALUE, *LIMITS)}
         numbers = {name: number for name, number in given.items() if number is not None and isfinite(number)}
         if numbers:
-            place[text.named(row, keys) if row[METRIC] in several else row[METRIC]] = numbers
+            told = {key: None if row[key] is None else _key(row[key]) for key in keys}
+            place[text.named(row | told, keys) if row[METRIC] in several else row[METRIC]] = numbers
     return found
+
+
+def _key(value: Any) -> str:
+    r"""A value as part of a key, different for different values of a column.
+
+    >>> print(_key(None), _key("null"), _key("DE"), _key(""), _key("two\nlines"))
+    null "null" DE "" "two\nlines"
+    """
+    shown = text.cell(value)
+    clear = not isinstance(value, str) or (shown == value and shown != text.cell(None) and not shown.startswith('"'))
+    return shown if clear else json.dumps(value)
 
 
 def as_json(frame: pl.DataFrame, by: list[str]) -> str:
