@@ -12,7 +12,7 @@ import streammetrics as sm
 from streammetrics.sources import delimited
 
 ROWS = 1_000
-FIX = "Quote each field that contains quote marks, and double these marks"
+FIX = "Quote each field that contains quotation marks, and double these marks"
 
 
 @pytest.fixture(autouse=True)
@@ -37,9 +37,7 @@ def rows(source):
 def test_marks_of_files_without_quoted_fields_are_text(note, line):
     source = write({100: note, 110: note, 990: note}, line=line)
     assert rows(source) == ROWS
-    with pytest.raises(
-        sm.SourceError, match=r"'a.csv' end: line 102 has .*: pass quote_char=None to polars.scan_csv\."
-    ):
+    with pytest.raises(sm.SourceError, match=r"a.csv: line 102 has .*: pass quote_char=None to polars.scan_csv\."):
         rows(pl.scan_csv(source).filter(pl.col("y") >= 0))
     assert rows(pl.scan_csv(source, quote_char=None)) == ROWS
 
@@ -48,7 +46,7 @@ def test_marks_of_files_without_quoted_fields_are_text(note, line):
 def test_stray_marks_beside_quoted_fields_are_told_with_their_line(note):
     source = write({50: '"a, ""b"""', 100: note, 200: '"c"'})
     for tried in (source, pl.scan_csv(source), pl.scan_csv("*.csv"), pl.scan_csv(Path.cwd())):
-        with pytest.raises(sm.SourceError, match=rf"a.csv' end: line 102 has a quote mark that is .*{FIX}"):
+        with pytest.raises(sm.SourceError, match=rf"a.csv: line 102 has a quotation mark that is .*{FIX}"):
             rows(tried)
 
 

@@ -54,7 +54,7 @@ def test_an_empty_file(suffix, folder):
 
 LINES = {
     "too many fields": (b"1,0.3\n0,0.2,7\n1\n", "line 3 has 3 fields, but the header has 2. Fix the line, or quote"),
-    "open quote": (b'1,0.3\n"0,0.2\n1,0.3\n', "line 3 has a quotation mark that is not closed or not doubled."),
+    "open quote": (b'1,0.3\n"0,0.2\n1,0.3\n', "line 3 has a quotation mark that is neither closed"),
     "encoding": ("1,0.3\nKöln,0.2\n".encode("latin-1"), "line 3 is not UTF-8. Convert the file, such as with iconv"),
 }
 

@@ -1,4 +1,4 @@
-"""CSV files: their header and separator, and the quote marks and blank lines that decide where rows end."""
+"""CSV files: their header and separator, and the quotation marks and blank lines that decide where rows end."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ SMALL = 65_536  # bytes of a file that can consist of a header only
 SEPARATORS = ",;\t|"
 UNUSED = "\x1f"  # a separator that no line contains
 BLANK = 8  # lines before the header, which Polars skips
-BLOCK = 1 << 20  # bytes that are searched for quote marks at a time
+BLOCK = 1 << 20  # bytes that are searched for quotation marks at a time
 NEWLINE, RETURN, QUOTE = b'\n\r"'
-FIX = "Quote each field that contains quote marks, and double these marks (RFC 4180)."
+FIX = "Quote each field that contains quotation marks, and double these marks (RFC 4180)."
 
 
 @dataclass(frozen=True)
 class Marks:
     """Quote marks of a CSV file as RFC 4180 reads them, and whether the file has blank lines.
 
-    ``quoted`` tells whether a field begins with a quote mark. ``stray`` is the line of the first mark that does not
+    ``quoted`` tells whether a field begins with a quotation mark. ``stray`` is the line of the first mark that does not
     belong to a quoted field; the marks of files without quoted fields are part of the text.
     """
 
@@ -42,7 +42,7 @@ class Marks:
 
 
 def marks_of(path: Path, separator: int, quote: int = QUOTE) -> Marks:
-    """Search a file for quote marks and blank lines."""
+    """Search a file for quotation marks and blank lines."""
     quoted = blank = inside = False
     stray, line, opened = None, 1, 1
     for block in _blocks(path):
@@ -84,7 +84,7 @@ def _blocks(path: Path) -> Iterator[bytes]:
 
 
 def scan_csv(paths: list[Path], null_values: Sequence[str] = (), typed_by: int = TYPED_BY) -> pl.LazyFrame:
-    """Scan CSV files with the separator and the quote marks of each. Blank lines are skipped."""
+    """Scan CSV files with the separator and the quotation marks of each. Blank lines are skipped."""
     header = header_of(paths[0])
     paths = [path for path in paths if not _has_only(header, path)] or paths[:1]
     plans = []
@@ -113,7 +113,7 @@ def _form_of(path: Path) -> tuple[str, bool, bool]:
 
 
 def require_rows_of(plan: pl.LazyFrame) -> None:
-    """Raise an error if stray quote marks hide rows of the CSV files of a plan, which Polars does not tell."""
+    """Raise an error if stray quotation marks hide rows of the CSV files of a plan, which Polars does not tell."""
     if "Csv SCAN" not in plan.explain(optimized=False):
         return
     with warnings.catch_warnings(action="ignore"):
@@ -134,7 +134,7 @@ def require_rows_of(plan: pl.LazyFrame) -> None:
 
 def _unclear(path: Path, marks: Marks) -> str:
     fault = "neither closed nor doubled in a quoted field" if marks.quoted else "not part of a quoted field"
-    return f"Cannot tell where rows of {str(path)!r} end: line {marks.stray} has a quote mark that is {fault}."
+    return f"Cannot read {path}: line {marks.stray} has a quotation mark that is {fault}."
 
 
 def _scans(node: Any) -> Iterator[Any]:

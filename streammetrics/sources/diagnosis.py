@@ -98,7 +98,7 @@ def _ends_with(path: Path, *endings: bytes) -> bool:
 
 
 def _damage_of_csv(path: Path) -> str | None:
-    """The first line of a CSV file that is not UTF-8, has too many fields, or has an unclosed quotation mark."""
+    """The first line of a CSV file that is not UTF-8 or has too many fields."""
     with path.open("rb") as file:
         for line, content in enumerate(file, 1):
             try:
@@ -107,17 +107,14 @@ def _damage_of_csv(path: Path) -> str | None:
                 return f"line {line} is not UTF-8. Convert the file, such as with iconv -f latin1 -t utf-8."
     separator, line = separator_of(header_of(path)), 1
     with path.open(encoding="utf-8-sig", newline="") as text:
-        rows = csv.reader(text, delimiter=separator, strict=True)
-        try:
-            width = len(next(filter(None, rows), []))
+        rows = csv.reader(text, delimiter=separator)
+        width = len(next(filter(None, rows), []))
+        line = rows.line_num + 1
+        for row in rows:
+            if len(row) > width:
+                fix = f"Fix the line, or quote values that contain {separator!r}."
+                return f"line {line} has {len(row)} fields, but the header has {width}. {fix}"
             line = rows.line_num + 1
-            for row in rows:
-                if len(row) > width:
-                    fix = f"Fix the line, or quote values that contain {separator!r}."
-                    return f"line {line} has {len(row)} fields, but the header has {width}. {fix}"
-                line = rows.line_num + 1
-        except csv.Error:
-            return f"line {line} has a quotation mark that is not closed or not doubled."
     return None
 
 

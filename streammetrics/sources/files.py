@@ -21,7 +21,13 @@ PathLike: TypeAlias = str | Path
 Part = TypeVar("Part")
 
 ROW = "__streammetrics_row__"  # number of a row in its source, for the place of an invalid row
-WIDER = pl.ScanCastOptions(integer_cast="upcast", float_cast="upcast")  # if files differ in the width of numbers
+WIDER = pl.ScanCastOptions(  # if files differ in the width of numbers, the unit of times, or the coding of text
+    integer_cast="upcast",
+    float_cast="upcast",
+    datetime_cast=("nanosecond-downcast", "millisecond-upcast"),
+    categorical_to_string="allow",
+)
+TEXT = (pl.String, pl.Categorical, pl.Enum)
 WILDCARDS = "*?["
 TABLES = {"_delta_log": "Delta", "metadata/*.metadata.json": "Iceberg", ".hoodie": "Hudi"}  # by what their folders have
 PARQUET = (".parquet", ".pq")
@@ -72,6 +78,15 @@ class Files:
         """Names that several columns of CSV or Arrow IPC files share. Polars reads only the first."""
         names = _names(self.paths[0])
         return {name for name in names if names.count(name) > 1}
+
+    def differing_zones(self, columns: Iterable[str]) -> str | None:
+        """The first of some columns that has a time zone in some Parquet files only. Polars would read it as UTC."""
+        if len(self.paths) == 1 or kind_of(self.paths[0]) not in PARQUET:
+            return None
+        times = [name for name in columns if isinstance(self.plan.collect_schema().get(name), pl.Datetime)]
+        schemas = [pl.read_parquet_schema(path) for path in self.paths] if times else []
+        zones = {name: {getattr(s[name], "time_zone", None) for s in schemas if name in s} for name in times}
+        return next((name for name, found in zones.items() if len(found) > 1 and None in found), None)
 
     def place(self, row: int) -> str:
         """The file of a row, its number in the file, and its line if that is known."""
@@ -206,7 +221,7 @@ def _scan_parquet(paths: list[Path]) -> pl.LazyFrame:
 
 
 def _widened(paths: list[Path]) -> pl.Schema | None:
-    """The columns of the first of several Parquet files, with wider numbers if another file has them."""
+    """The columns of the first of several Parquet files, with wider types if another file has them."""
     if len(paths) == 1:
         return None
     first, *others = map(pl.read_parquet_schema, paths)
@@ -217,11 +232,19 @@ def _widened(paths: list[Path]) -> pl.Schema | None:
 
 
 def wider(one: pl.DataType, other: pl.DataType) -> pl.DataType:
-    """Return the type that holds the values of two integer types, or of two float types; otherwise the first.
+    """Return the type that holds the values of two types of integers, floats, text, or times; otherwise the first.
 
     >>> wider(pl.Int32(), pl.UInt32()), wider(pl.Float64(), pl.Float32()), wider(pl.Int64(), pl.Float64())
     (Int64, Float64, Int64)
+    >>> wider(pl.Categorical(), pl.String()), wider(pl.Null(), pl.Date()), wider(pl.Datetime("ns"), pl.Datetime("ms"))
+    (String, Date, Datetime(time_unit='us', time_zone=None))
     """
+    if pl.Null() in (one, other):
+        return other if one == pl.Null() else one
+    if one in TEXT and other in TEXT:
+        return pl.String()
+    if isinstance(one, pl.Datetime) and isinstance(other, pl.Datetime) and one.time_zone == other.time_zone:
+        return pl.Datetime("us", one.time_zone)
     if not (one.is_integer() and other.is_integer()) and not (one.is_float() and other.is_float()):
         return one
     both = [pl.DataFrame(schema={"": dtype}) for dtype in (one, other)]

@@ -196,6 +196,11 @@ def _files(files: Files, columns: Sequence[str], chunk: int) -> Stream:
         used = (*columns, *(files.where.meta.root_names() if files.where is not None else ()))
         if twice := sorted(files.repeated.intersection(used)):
             raise SourceError(f"{str(files.paths[0])!r} has several columns named {twice[0]!r}. Rename or remove them.")
+        if mixed := files.differing_zones(used):
+            raise SourceError(
+                f"Column {mixed!r} has a time zone in some files of {files.name} and none in others. "
+                "Write all files with the same time zone."
+            )
         stream = _plan(files.plan, columns, chunk, name, files.known_rows, files.place, files.where)
         again = stream.again or tuple
         return replace(stream, batches=_naming_text(stream.batches, files), again=lambda: _naming_text(again(), files))
