@@ -377,3 +377,15 @@ def test_floats_after_many_integers_do_not_stand_for_null(folder):
     read = pl.scan_csv("p.csv", schema_overrides={"p": pl.Float64})
     assert sm.evaluate(read, sm.binary(y_true="y", y_score="p"))["rows"].value == 120_000
     assert "--null-value" not in message
+
+
+@pytest.mark.parametrize("dtype", [pl.String, pl.Int64])
+def test_digits_as_labels_have_the_type_of_their_column(dtype, folder):
+    frame = pl.DataFrame({"digit": [0, 1, 1], "a": [0.9, 0.2, 0.3], "b": [0.1, 0.8, 0.7]})
+    frame.with_columns(pl.col("digit").cast(dtype)).write_parquet("digits.parquet")
+    options = ["--task", "multiclass", "--y-true", "digit", "--y-score", "0=a", "--y-score", "1=b"]
+    done = CliRunner().invoke(main, ["evaluate", "digits.parquet", *options, "--metric", "accuracy"])
+    assert done.exit_code == 0, done.output
+    other = {0: "a", 1: "b"} if dtype == pl.String else {"0": "a", "1": "b"}
+    with pytest.raises(sm.DataError, match=r"Declare labels in the type of the column: '?0'?, not '?0'?\."):
+        sm.evaluate("digits.parquet", sm.multiclass(y_true="digit", y_score=other))

@@ -236,7 +236,7 @@ def _task(name: str, columns: Columns, options: dict[str, Any]) -> Accumulator:
     if missing := [k for k, p in parameters.items() if p.default is p.empty and k not in given]:
         needed, known = " and ".join(f"--{k.replace('_', '-')}" for k in missing), few(columns.schema)
         raise click.UsageError(f"--task {name} requires {needed}. Columns of the files: {known}.")
-    key = label if name in SEVERAL else str
+    key: Callable[[str], Any] = label if name in SEVERAL else str
     named = ["y_score", "y_pred"]
     if name == "multilabel":
         named.append("y_true")
@@ -245,10 +245,12 @@ def _task(name: str, columns: Columns, options: dict[str, Any]) -> Accumulator:
         if more:
             raise click.UsageError(f"--y-true accepts one column in --task {name}, got {1 + len(more)}.")
         given["y_true"] = columns.one(true)
+        if name in SEVERAL:  # labels have the type of their column
+            key = partial(columns.value, column=given["y_true"])
     given |= {k: columns.by_name(given[k], key) for k in named if k in given}
     given |= {k: columns.one(given[k]) for k in ("sample_weight", "unit") if k in given}
     given["by"] = columns.several("--by", given.get("by", ()))
-    given |= {k: [label(text) for text in given[k]] for k in ("labels", "order") if k in given}
+    given |= {k: [key(text) for text in given[k]] for k in ("labels", "order") if k in given}
     target = given.get("y_true", given.get("y_pred"))
     given |= {k: columns.value(given[k], target) for k in ("positive", "negative") if k in given and target is not None}
     return TASKS[name](**given)

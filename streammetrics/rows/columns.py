@@ -277,6 +277,9 @@ class Reader:
             mapped = any(len(names) > 1 for names in self.roles.y_score.values())
             several = (Argument("labels"), " or ", Argument("order"), " with every label")
             all_labels = (Argument("y_score"), " for every label") if mapped else several
+            value = column.filter(wrong)[0]
+            if (same := next((label for label in self.roles.labels if str(label) == str(value)), None)) is not None:
+                self._refuse(column, wrong, fault, f"Declare labels in the type of the column: {value!r}, not {same!r}")
             self._refuse(column, wrong, fault, "Pass ", *all_labels, ", or drop these rows first")
         made = pl.Series(column.name, found[codes], pl.Int64)
         return made.set(column.is_null(), None) if column.null_count() else made
