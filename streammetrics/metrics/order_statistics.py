@@ -19,6 +19,8 @@ from streammetrics.metrics.metric import Bounded
 RANK_ROUNDING = 2**-50  # relative to a rank, the product of an integer and a level,
 LEAST_PART = 1e-3  # at most, so that interpolation between rows remains
 LERP_ROUNDING = 2**-50  # relative to the larger of the two rows that are interpolated
+SUM_ROUNDING = 2.0**-53  # of each term of a mean, relative to the mean of absolute values,
+TINY = 5e-324  # at least
 
 
 @dataclass(frozen=True)
@@ -78,10 +80,18 @@ def maximum(bins: Bins) -> Bounded:
 
 
 def mean(bins: Bins) -> Bounded:
-    """The mean, computed without overflow. Null if infinities of both signs occur."""
-    share = (bins.count / bins.count.sum()).filter(bins.count > 0)
-    means = ((share * v.filter(bins.count > 0)).sum() for v in (bins.middle, bins.low, bins.high))
-    return Bounded(*(pl.when((bins.count > 0).any()).then(mean) for mean in means))
+    """The mean, computed without overflow. Null if infinities of both signs occur.
+
+    If values of both signs cancel, the bounds include the rounding errors of the sum.
+    """
+    known = bins.count > 0
+    share = (bins.count / bins.count.sum()).filter(known)
+    value, low, high = ((share * v.filter(known)).sum() for v in (bins.middle, bins.low, bins.high))
+    size = (share * pl.max_horizontal(bins.low.abs(), bins.high.abs()).filter(known)).sum()
+    rounding = (share.len() + 2) * (size * SUM_ROUNDING).clip(TINY)
+    cancels = (size > 0) & rounding.is_finite() & (rounding > ROUNDING * value.abs())
+    margin = pl.when(cancels).then(rounding).otherwise(0.0)
+    return Bounded(*(pl.when(known.any()).then(end) for end in (value, low - margin, high + margin)))
 
 
 def share_up_to(bins: Bins, x: float) -> Bounded:

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from fractions import Fraction
 from math import inf
 
 import numpy as np
@@ -311,6 +312,22 @@ def test_scale_of_whole_counts_and_ties_of_many_rows():
     assert read_one(median, [1, 2], [1, 2], [half, half - 1]) == (1, 1, 1)
     assert read_one(median, [1, 2], [1, 2], [half - 1, half]) == (2, 2, 2)
     assert read_one(median, [1, 2], [1, 2], [1e17, 1e17 + 16], weighted=True) == (1.5, 1, 2)
+
+
+@pytest.mark.parametrize("coarsen", [None, np.random.default_rng(1)])
+def test_means_of_values_that_cancel_are_within_their_bounds(coarsen):
+    random = np.random.default_rng(0)
+    parts = [0.1, -0.1, 0.3, -0.3, 1 / 3, -1 / 3, 0.7, -0.7, HUGE, -HUGE, TINY, -TINY]
+    drawn = [random.choice(parts, random.integers(2, 8)).tolist() for _ in range(1_000)]
+    for sample, (_, value, lower, upper) in zip(
+        drawn, read(mean, histogram(drawn, coarsen=coarsen)).rows(), strict=True
+    ):
+        truth = sum(map(Fraction, sample)) / len(sample)
+        room = abs(truth) * Fraction(1e-12)
+        assert Fraction(lower) - room <= truth <= Fraction(upper) + room
+        assert lower <= value <= upper
+    assert read_one(mean, [0.0, 1.0], [0.0, 1.0], [1, 1]) == (0.5, 0.5, 0.5)
+    assert read_one(mean, [0.0], [0.0], [3]) == (0, 0, 0)
 
 
 def test_the_value_takes_rows_at_the_middle_of_their_bins():
