@@ -126,6 +126,45 @@ def test_errors_whose_squares_overflow_are_refused_at_once(column):
     assert kept.finalize()["maximum"].value == 1e300
 
 
+def test_weights_that_make_squares_overflow_are_refused_at_once():
+    rows = {"y": [0.0, 1.0, 3e77], "p": [0.0, 1.5, 2.0], "w": [1e200] * 3}
+    acc = sm.regression(y_true="y", y_pred="p", sample_weight="w")
+    refused(acc, rows, r"'y' contains values beyond ±1e\+77, .* in 1 of 3 rows \(first: 3e\+77 at row 2")
+    assert acc.update(rows | {"y": [0.0, 1.0, 2.0]}).finalize()["mse"].value == pytest.approx(0.25 / 3)
+
+
+OF_SQUARES = ["mse", "rmse", "error_sd", "r2", "explained_variance", "pearson_r", "concordance", "rmsle", "ss_tot"]
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-160, 5e-324])
+@pytest.mark.parametrize("weight", [None, 1e-200, 1.0, 1e200])
+def test_squares_that_underflow_are_undefined(unit, weight):
+    """They were 0, and R² was 1."""
+    rows = {"y": np.arange(1, 9) * unit, "p": np.arange(8, 0, -1) * unit, "w": np.full(8, weight or 1.0)}
+    weighted = {} if weight is None else {"sample_weight": "w"}
+    report = sm.regression(y_true="y", y_pred="p", families=["log"], **weighted).update(rows).finalize()
+    for metric in OF_SQUARES:
+        assert report[metric].value is None
+        assert "underflow; rescale the column" in report[metric].note, metric
+    if weight != 1e-200:
+        assert report["mae"].value == pytest.approx(4 * unit)
+        assert report["wape"].value == pytest.approx(32 / 36)
+    else:
+        assert report["mae"].value is None
+    perfect = sm.regression(y_true="y", y_pred="y", families=["log"], **weighted).update(rows).finalize()
+    assert perfect["mse"].value == perfect["rmse"].value == perfect["rmsle"].value == 0.0
+
+
+@pytest.mark.parametrize("unit", [1e-140, 1e-90, 1e130])
+def test_squares_near_the_ends_of_floats_are_exact(unit):
+    rows = {"y": np.arange(1, 9) * unit, "p": np.arange(8, 0, -1) * unit}
+    report = sm.regression(y_true="y", y_pred="p").update(rows).finalize()
+    assert report["rmse"].value == pytest.approx(21**0.5 * unit)
+    assert report["r2"].value == pytest.approx(-3)
+    mixed = {"y": [0.0, 1.0, 2.0], "p": [1e-200, 1.0, 2.0 + 1e-9]}
+    assert sm.regression(y_true="y", y_pred="p").update(mixed).finalize()["rmse"].value == pytest.approx(1e-9 / 3**0.5)
+
+
 HEAVY = {"w": [6e307, 6e307]}
 FAR = 9e153  # whose squares can be added up twice
 OVERFLOWING = {

@@ -10,7 +10,7 @@ from math import inf
 import polars as pl
 from polars import Expr
 
-from streammetrics.metrics.errors import does_not_vary, explained
+from streammetrics.metrics.errors import does_not_vary, explained, underflows
 from streammetrics.metrics.metric import metric
 from streammetrics.uncertainty import methods
 
@@ -152,8 +152,13 @@ def d2_tweedie(weight: Expr, tweedie_deviance_sum: Expr, tweedie_null_deviance_s
 
 @msle.note
 @rmsle.note
-def _domain_of_log(squared_log_error_sum: Expr) -> Expr:
-    return _needs("values above -1", squared_log_error_sum)
+def _domain_of_log(squared_log_error_sum: Expr, actual_min: Expr, predicted_min: Expr) -> Expr:
+    inside = pl.min_horizontal(actual_min, predicted_min) > -1
+    return (
+        pl.when(inside)
+        .then(underflows(squared_log_error_sum))
+        .otherwise(_needs("values above -1", squared_log_error_sum))
+    )
 
 
 @poisson_deviance.note

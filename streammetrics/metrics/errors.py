@@ -365,8 +365,27 @@ def does_not_vary(actual_min: Expr, actual_max: Expr) -> Expr:
     return pl.when(actual_min == actual_max).then(pl.lit("true values do not vary"))
 
 
+def underflows(total: Expr) -> Expr:
+    """Note that a sum is unknown because its terms are below the smallest float."""
+    tiny = "undefined: values or weights are so small that their sums or squares underflow; rescale the column"
+    return pl.when(total.is_nan()).then(pl.lit(tiny))
+
+
+def _squares_or_constant(square_error_sum: Expr, actual_m2: Expr, actual_min: Expr, actual_max: Expr) -> Expr:
+    return pl.coalesce(underflows(square_error_sum + actual_m2), does_not_vary(actual_min, actual_max))
+
+
 for _metric in (r2, adjusted_r2, explained_variance, pearson_r):
-    _metric.note(does_not_vary)
+    _metric.note(_squares_or_constant)
+for _metric in (mae, bias, pinball_loss, wape):
+    _metric.note(lambda over_sum: underflows(over_sum))
+for _metric in (mse, rmse, ss_res):
+    _metric.note(lambda square_error_sum: underflows(square_error_sum))
+for _metric in (error_sd, concordance):
+    _metric.note(
+        lambda actual_m2, predicted_m2, square_error_sum: underflows(actual_m2 + predicted_m2 + square_error_sum)
+    )
+ss_tot.note(lambda actual_m2: underflows(actual_m2))
 
 
 @mape.note

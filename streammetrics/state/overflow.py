@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import ceil, log10, sqrt
+
 import polars as pl
 
 from streammetrics.errors import DataError, MergeError
@@ -16,32 +18,40 @@ REGRESSION = ("truth", "predicted", "input")
 
 def suspects(batch: Batch) -> list[pl.Series]:
     """Return the columns of a batch whose sums or sums of squares could exceed the largest float; usually none."""
-    return [column for field, column in batch.columns.items() if _is_suspect(field, column)]
+    total = float(batch.columns[WEIGHT].sum()) if WEIGHT in batch.columns else 1.0
+    far = FAR / sqrt(max(total, 1.0))  # the squares are multiplied by weights
+    return [column for field, column in batch.columns.items() if _is_suspect(field, column, far)]
 
 
-def _is_suspect(field: Field, column: pl.Series) -> bool:
+def _is_suspect(field: Field, column: pl.Series, far: float) -> bool:
     if field == WEIGHT:
         return bool(column.sum() > HEAVY)
     if field.role not in REGRESSION or column.dtype != pl.Float64:
         return False
     low, high = extent(column)
-    return low < -FAR or high > FAR
+    return low < -far or high > far
 
 
 def too_large(columns: list[pl.Series], how: str) -> DataError:
     """The error of the column with the largest value, whose sums or squares overflow."""
-    column = max(columns, key=lambda column: max(map(abs, extent(column))))
-    wrong = column.abs() > FAR
+    column = max(columns, key=_largest)
+    far = min(FAR, 10.0 ** (ceil(log10(_largest(column))) - 1))  # with large weights, smaller values overflow too
+    wrong = column.abs() > far
     row = int(wrong.fill_null(False).arg_max() or 0)
     return DataError(
         column=column.name,
-        fault=f"values beyond ±{FAR:g}, whose sums or squares {how},",
+        fault=f"values beyond ±{far:g}, whose sums or squares {how},",
         count=int(wrong.sum()),
         height=len(column),
         row=row,
         value=column[row],
         advice=("Rescale the column",),
     )
+
+
+def _largest(column: pl.Series) -> float:
+    """The largest absolute value."""
+    return max(map(abs, extent(column)))
 
 
 def may_overflow(state: State) -> bool:

@@ -30,7 +30,7 @@ from streammetrics.kernels.errors import (
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
 from streammetrics.statistics.statistic import ROUNDING, Statistic, at_most
-from streammetrics.statistics.view import GROUP
+from streammetrics.statistics.view import GROUP, exact
 
 Starts = NDArray[np.integer[Any]]
 WEIGHT = pl.col("weight")
@@ -49,6 +49,16 @@ LATER = (
     *(column for columns in FAMILIES.values() for column in columns if "square_sum" in column),
 )
 SQUARES = "_w2"
+LEAST = 1e-300  # sum or mean below which terms of rows can have underflown
+_SIZE = pl.col("over_sum") + pl.col("under_sum")
+_LIGHT = WEIGHT.is_between(0, LEAST**0.5, closed="none") & (_SIZE < LEAST) & (pl.col("absolute_error_max") > 0)
+_WRONG = (_SIZE > 0) | _LIGHT
+POSITIVE = {  # sums, and whether they cannot be 0
+    **dict.fromkeys(("over_sum", "under_sum"), _LIGHT),
+    "square_error_sum": _WRONG,
+    "squared_log_error_sum": _WRONG & (pl.col("absolute_error_max") ** 2 < LEAST),
+    **{f"{side}_m2": pl.col(f"{side}_min") < pl.col(f"{side}_max") for side in ("actual", "predicted")},
+}
 
 
 @dataclass(frozen=True)
@@ -204,6 +214,12 @@ class ErrorMoments(Statistic):
             more = weight * null_deviance(parts["actual_mean"], found["actual_mean"][group], power)
             parts[name] = parts[name] + np.where(weight > 0, more, 0.0)
         return found
+
+    def cases(self, table: pl.DataFrame) -> dict[str, pl.DataFrame]:
+        """The table, in which sums that have underflown, and so are not exact, are NaN."""
+        small = {c: pl.min_horizontal(c, pl.col(c) / WEIGHT) < LEAST for c in POSITIVE if c in table.columns}
+        lost = {c: few & POSITIVE[c] for c, few in small.items()}
+        return exact(table.with_columns(pl.when(~gone).then(c).otherwise(nan).alias(c) for c, gone in lost.items()))
 
     def overflown(self) -> Expr:
         """Whether a sum of values, errors, or their squares, over all groups, is not finite."""

@@ -247,20 +247,20 @@ def spread_of(
 
     total, total_of_squares, square, terms = np.zeros((4, len(classes), len(starts), slopes.shape[2]))
     weight, weight_of_squares = np.zeros((2, len(classes), len(starts), 1))
-    for i, own in enumerate(classes):
-        for c in own:
-            slope = slopes[:, columns.index(c)]
-            total[i] += added_up(slope * column(c))
-            total_of_squares[i] += added_up(slope * column(squares[c]))
-            if c in counts:
-                weight[i] += added_up(column(c))
-                weight_of_squares[i] += added_up(column(squares[c]))
-        for (a, b), c in products.items():
-            if a in own and b in own:
-                both = slopes[:, columns.index(a)] * slopes[:, columns.index(b)] * column(c) * (1 if a == b else 2)
-                square[i] += added_up(both)
-                terms[i] += added_up(np.abs(both))
     with np.errstate(all="ignore"):
+        for i, own in enumerate(classes):
+            for c in own:
+                slope = slopes[:, columns.index(c)]
+                total[i] += added_up(slope * column(c))
+                total_of_squares[i] += added_up(slope * column(squares[c]))
+                if c in counts:
+                    weight[i] += added_up(column(c))
+                    weight_of_squares[i] += added_up(column(squares[c]))
+            for (a, b), c in products.items():
+                if a in own and b in own:
+                    both = slopes[:, columns.index(a)] * slopes[:, columns.index(b)] * column(c) * (1 if a == b else 2)
+                    square[i] += added_up(both)
+                    terms[i] += added_up(np.abs(both))
         size, mean = weight**2 / weight_of_squares, total / weight
         within = square - 2 * mean * total_of_squares + mean**2 * weight_of_squares
         varies = within > np.maximum(ROUNDING * square, CANCELED * terms)

@@ -70,7 +70,8 @@ def _spread_interval(
         rows = _Rows(low, high, count, squares)
         if not (rows.count > 1 and 0 < spread[0] < inf):
             return None
-        found = rows.variance(*influence(rows, spread[0]))
+        with np.errstate(all="ignore"):  # an infinite density or variance has no interval
+            found = rows.variance(*influence(rows, spread[0]))
         return math.sqrt(found) if found >= 0 else None
 
     columns = [value, low, high, count, count if squares is None else squares]
@@ -95,8 +96,7 @@ class _Rows:
     def variance(self, cuts: Sequence[float], influence: Sequence[float]) -> float:
         """Return the variance of a statistic whose influence is constant between ascending cuts."""
         reached = [0.0, *np.interp(cuts, self._values, self._squares), self._squares[-1]]
-        with np.errstate(over="ignore"):  # an infinite variance has no interval
-            return float(np.diff(reached) @ np.square(influence))
+        return float(np.diff(reached) @ np.square(influence))
 
     def share(self, value: float) -> float:
         """Return the share of rows up to a value."""
