@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from polars import Expr
 
 from streammetrics.uncertainty.distributions import normal_quantile, upper_level
-from streammetrics.uncertainty.limits import Interval, limits
+from streammetrics.uncertainty.limits import Interval, limits, named
+from streammetrics.uncertainty.quantiles import quantile_interval
 
 Values = NDArray[np.float64]
 
@@ -30,14 +31,32 @@ def mad_interval(
     with the bandwidth of Hall and Sheather (1988).
 
     ``value`` is the deviation. Bins must be in ascending order and not overlap. Limits are null if the deviation is 0
-    or infinite, and if so many rows share a value that a density does not exist.
+    or infinite.
+
+    If many rows share a value near the median or one deviation from it, such as errors that are integers, there is no
+    density. The limits are then the lowest and the highest limit of the median deviation from the median and from
+    either end of its interval.
 
     >>> table = pl.DataFrame({"value": [float(x) for x in range(101)]})
     >>> found = mad_interval(pl.lit(25.0), pl.col("value"), pl.col("value"), pl.ones(pl.len()))
     >>> table.select(x.round(1) for x in found).row(0)
     (20.6, 30.4)
     """
-    return _spread_interval(value, low, high, count, squares, confidence, _influence_on_mad)
+    smooth = _spread_interval(value, low, high, count, squares, confidence, _influence_on_mad)
+    ends = quantile_interval(low, high, count, 0.5, confidence, squares)
+    parts = [_deviation_interval(low, high, count, center, confidence, squares) for center in ends]
+    steps = pl.min_horizontal(part[0] for part in parts), pl.max_horizontal(part[1] for part in parts)
+    tied = _is_tied(low, high, count, 0.5)
+    return _tied_or_smooth(value, tied, steps, smooth)
+
+
+def _deviation_interval(
+    low: Expr, high: Expr, count: Expr, center: Expr, confidence: float, squares: Expr | None
+) -> Interval:
+    """The interval of the median absolute deviation from a given center."""
+    nearest = pl.max_horizontal(low - center, center - high, 0.0)
+    farthest = pl.max_horizontal((low - center).abs(), (high - center).abs())
+    return quantile_interval(nearest, farthest, count, 0.5, confidence, squares)
 
 
 def iqr_interval(
@@ -48,12 +67,36 @@ def iqr_interval(
     The variance is that of the difference between two order statistics (Serfling 1980, 2.3.3). Arguments,
     densities, and nulls are as in `mad_interval`.
 
+    If many rows share a value near a quartile, the limits are the smallest and the largest difference between the
+    intervals of both quartiles, which is at least as wide.
+
     >>> table = pl.DataFrame({"value": [float(x) for x in range(101)]})
     >>> found = iqr_interval(pl.lit(50.0), pl.col("value"), pl.col("value"), pl.ones(pl.len()))
     >>> table.select(x.round(1) for x in found).row(0)
     (41.1, 60.8)
+    >>> ties = pl.DataFrame({"value": [0.0, 1.0, 2.0], "count": [30, 40, 30]})
+    >>> ties.select(iqr_interval(pl.lit(2.0), pl.col("value"), pl.col("value"), pl.col("count"))).row(0)
+    (0.0, 2.0)
     """
-    return _spread_interval(value, low, high, count, squares, confidence, _influence_on_iqr)
+    smooth = _spread_interval(value, low, high, count, squares, confidence, _influence_on_iqr)
+    first, third = (quantile_interval(low, high, count, q, confidence, squares) for q in (0.25, 0.75))
+    tied = pl.any_horizontal(_is_tied(low, high, count, q) for q in (0.25, 0.75))
+    return _tied_or_smooth(value, tied, ((third[0] - first[1]).clip(0), third[1] - first[0]), smooth)
+
+
+def _tied_or_smooth(value: Expr, tied: Expr, steps: Interval, smooth: Interval) -> Interval:
+    """Intervals from order statistics if many rows share a value, else from densities."""
+    tied &= value.is_between(0, inf, closed="none")
+    return named(*(pl.when(tied).then(step).otherwise(limit) for step, limit in zip(steps, smooth, strict=True)))
+
+
+def _is_tied(low: Expr, high: Expr, count: Expr, q: float) -> Expr:
+    """Whether a value near a quantile is shared by more rows than the number of rows below the quantile varies by."""
+    total = count.sum()
+    error = (q * (1 - q) / total).sqrt()
+    share, reached = count / total, count.cum_sum() / total
+    near = (reached >= q - 2 * error) & (reached - share <= q + 2 * error)
+    return (share.filter(near & (low == high)).max() > error).fill_null(False)
 
 
 def _spread_interval(

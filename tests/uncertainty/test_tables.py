@@ -147,8 +147,22 @@ def test_where_spread_has_no_interval(interval):
     nothing = (None, None)
     assert spread(interval, 0, np.zeros(100)) == nothing
     assert spread(interval, 1, [1.0]) == nothing
-    assert spread(interval, 1, np.repeat([0.0, 1.0, 2.0], 1_000)) == nothing  # many rows share a value
     assert spread(interval, np.inf, [-np.inf] * 40 + [0.0] * 20 + [np.inf] * 40) == nothing
     table = pl.DataFrame({"value": [0.0]}).clear().select(pl.col("value"), count=pl.col("value"))
     columns = pl.col("value").first(), pl.col("value"), pl.col("value"), pl.col("count")
     assert table.select(interval(*columns)).row(0) == nothing
+
+
+def test_spread_of_values_that_many_rows_share():
+    """There were no limits, or, of a few shared values, limits that missed the value in every third sample."""
+    for interval, value in ((iqr_interval, 2), (mad_interval, 1)):
+        assert spread(interval, value, [0.0, 1.0, 2.0], [1_000] * 3) == (value, value)
+    random = np.random.default_rng(0)
+    for interval, statistic, truth in ((iqr_interval, stats.iqr, 14), (mad_interval, stats.median_abs_deviation, 7)):
+        held = 0
+        for _ in range(60):
+            values = np.sort(random.normal(0.2, 10, 1_000).round())
+            lower, upper = spread(interval, statistic(values), *np.unique(values, return_counts=True))
+            held += lower <= truth <= upper
+            assert upper - lower <= 5
+        assert held >= 57
