@@ -92,3 +92,26 @@ def test_rows_of_written_files_are_found_again(monkeypatch):
         path.write_text(file.getvalue(), encoding="utf-8", newline="")
         found = delimited.scan_csv([path]).collect()["text"]
         assert found.fill_null("").to_list() == texts, file.getvalue()
+
+
+def test_padded_numbers_of_csv_files_stay_text():
+    shops = ["7"] * 200_000 + ["007", "-07"]
+    for name, style in (("a.csv", "never"), ("b.csv", "always")):
+        frame = pl.DataFrame({"y": [0, 1] * 100_001, "p": [0.1, 0.9] * 100_001, "shop": shops, "n": [7] * 200_002})
+        frame.write_csv(name, quote_style=style)
+        report = sm.evaluate(name, sm.binary(y_true="y", y_score="p", by=["shop", "n"]), metrics=["rows"])
+        assert dict(report.frame.select("shop", "value").rows()) == {"7": 200_000.0, "007": 1.0, "-07": 1.0}
+        assert report.frame["n"].to_list() == [7] * 3
+    Path("c.csv").write_text("shop,y,p\n0.5,0,0.5\n0,1,0.2\n", encoding="utf-8")  # not padded
+    assert sm.evaluate("c.csv", sm.binary(y_true="y", y_score="p", by="shop")).frame["shop"].dtype == pl.Float64
+
+
+@pytest.mark.parametrize("kind", ["parquet", "ipc"])
+def test_padded_numbers_of_folders_stay_text(kind):
+    frame = pl.DataFrame({"y": [0, 1], "p": [0.1, 0.9]})
+    for folder in map(Path, ("in/shop=7/day=2026-01-01", "in/shop=007/day=2026-01-02")):
+        folder.mkdir(parents=True)
+        getattr(frame, f"write_{kind}")(folder / f"a.{kind}")
+    found = sm.evaluate("in", sm.binary(y_true="y", y_score="p", by=["shop", "day"])).rows("rows")
+    assert sorted(found["shop"].to_list()) == ["007", "7"]
+    assert found.schema["day"] == pl.Date

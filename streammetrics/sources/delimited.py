@@ -7,6 +7,7 @@ import json
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from glob import glob
 from itertools import dropwhile, groupby
 from pathlib import Path
@@ -23,43 +24,46 @@ SMALL = 65_536  # bytes of a file that can consist of a header only
 SEPARATORS = ",;\t|"
 UNUSED = "\x1f"  # a separator that no line contains
 BLANK = 8  # lines before the header, which Polars skips
+PADDED = r"^[+-]?0\d+$"  # integers that differ as text, but not as numbers
 BLOCK = 1 << 20  # bytes that are searched for quotation marks at a time
-NEWLINE, RETURN, QUOTE = b'\n\r"'
+NEWLINE, RETURN, QUOTE, ZERO = b'\n\r"0'
 FIX = "Quote each field that contains quotation marks, and double these marks (RFC 4180)."
 
 
 @dataclass(frozen=True)
 class Marks:
-    """Quote marks of a CSV file as RFC 4180 reads them, and whether the file has blank lines.
+    """What the bytes of a CSV file tell about its rows and values.
 
     ``quoted`` tells whether a field begins with a quotation mark. ``stray`` is the line of the first mark that does not
-    belong to a quoted field; the marks of files without quoted fields are part of the text.
+    belong to a quoted field by RFC 4180; the marks of files without quoted fields are part of the text. ``blank`` tells
+    whether there are blank lines, and ``zeros`` whether a field begins with a zero before another digit.
     """
 
     quoted: bool = False
     stray: int | None = None
     blank: bool = False
+    zeros: bool = False
 
 
 def marks_of(path: Path, separator: int, quote: int = QUOTE) -> Marks:
-    """Search a file for quotation marks and blank lines."""
-    quoted = blank = inside = False
+    """Search the bytes of a file for quotation marks, blank lines, and leading zeros."""
+    quoted = blank = zeros = inside = False
     stray, line, opened = None, 1, 1
     for block in _blocks(path):
-        padded = np.frombuffer(b"\n%b\n" % block, np.uint8)
-        newline = padded == NEWLINE
-        lines = newline[1:-1]
+        content = np.frombuffer(b"\n%b\n" % block, np.uint8)
+        newline, mark = content == NEWLINE, content == quote
+        edge = newline | (content == separator)
+        lines, at, before = newline[1:-1], mark[1:-1], edge[:-2]
         blank = blank or bool((lines[1:] & lines[:-1]).any()) or (line > 1 and block[:1] in b"\r\n")
         if not blank and RETURN in block:
-            blank = bool((lines[2:] & (padded[2:-2] == RETURN) & lines[:-2]).any())
+            blank = bool((lines[2:] & (content[2:-2] == RETURN) & lines[:-2]).any())
+        if not zeros:
+            zeros = bool(((edge | mark)[:-2] & (content[1:-1] == ZERO) & (content[2:] - ZERO < 10)).any())
         if quote in block:
-            marks = padded == quote
-            edge = newline | (padded == separator)
-            at = marks[1:-1]
-            quoted = quoted or bool((at & edge[:-2]).any())
+            quoted = quoted or bool((at & before).any())
             if stray is None:
                 within = np.bitwise_xor.accumulate(at.view(np.uint8)).view(np.bool_) ^ inside
-                begun, ended = (edge | marks)[:-2], (edge | marks | (padded == RETURN))[2:]
+                begun, ended = (edge | mark)[:-2], (edge | mark | (content == RETURN))[2:]
                 wrong = np.flatnonzero(at & ~np.where(within, begun, ended))[:1]
                 inside = bool(within[-1])
                 if wrong.size or inside:
@@ -67,7 +71,7 @@ def marks_of(path: Path, separator: int, quote: int = QUOTE) -> Marks:
                     opened = line + int(np.count_nonzero(lines[: opening[-1]])) if opening.size else opened
                 stray = opened if wrong.size else None
         line += int(np.count_nonzero(lines))
-    return Marks(quoted, opened if inside and stray is None else stray, blank)
+    return Marks(quoted, opened if inside and stray is None else stray, blank, zeros)
 
 
 def _blocks(path: Path) -> Iterator[bytes]:
@@ -84,32 +88,45 @@ def _blocks(path: Path) -> Iterator[bytes]:
 
 
 def scan_csv(paths: list[Path], null_values: Sequence[str] = (), typed_by: int = TYPED_BY) -> pl.LazyFrame:
-    """Scan CSV files with the separator and the quotation marks of each. Blank lines are skipped."""
+    """Scan CSV files with the separator and the quotation marks of each.
+
+    Blank lines are skipped. Columns with integers such as 007 are text, so that these differ from 7.
+    """
     header = header_of(paths[0])
     paths = [path for path in paths if not _has_only(header, path)] or paths[:1]
     plans = []
-    for (separator, quoted, blank), alike in groupby(paths, _form_of):
-        plan = pl.scan_csv(
+    for (separator, quoted, blank, zeros), alike in groupby(paths, _form_of):
+        scan = partial(
+            pl.scan_csv,
             list(alike),
             glob=False,
-            infer_schema_length=typed_by,
             separator=separator,
             quote_char='"' if quoted else None,
             null_values=list(null_values) or None,
+        )
+        plan = scan(
+            infer_schema_length=typed_by,
+            schema_overrides=_padded(scan(infer_schema=False)) if zeros and typed_by else None,
         )
         plans.append(plan.filter(~pl.all_horizontal(pl.all().is_null())) if blank else plan)
     return plans[0] if len(plans) == 1 else pl.concat(plans, how="vertical_relaxed")
 
 
-def _form_of(path: Path) -> tuple[str, bool, bool]:
-    """The separator of a file, and whether it has quoted fields and blank lines."""
+def _padded(texts: pl.LazyFrame) -> dict[str, type[pl.DataType]]:
+    """The columns of a scan that have integers such as 007, as text."""
+    found = texts.select(pl.all().str.contains(PADDED).any()).collect().row(0, named=True)
+    return {name: pl.String for name, any_padded in found.items() if any_padded}
+
+
+def _form_of(path: Path) -> tuple[str, bool, bool, bool]:
+    """The separator of a file, and whether it has quoted fields, blank lines, and leading zeros."""
     header = header_of(path)
     separator = separator_of(header)
     marks = marks_of(path, ord(separator))
     if marks.quoted and marks.stray:
         raise SourceError(f"{_unclear(path, marks)} {FIX}")
     several = separator in header  # in a file of one column, a blank line is a null
-    return separator, marks.quoted, marks.blank and several
+    return separator, marks.quoted, marks.blank and several, marks.zeros
 
 
 def require_rows_of(plan: pl.LazyFrame) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -14,7 +15,7 @@ import polars as pl
 
 from streammetrics.errors import Argument, SourceError
 from streammetrics.rows.columns import OF_STATES
-from streammetrics.sources.delimited import TYPED_BY, names_of, scan_csv
+from streammetrics.sources.delimited import PADDED, TYPED_BY, names_of, scan_csv
 from streammetrics.system.lazy import pa
 
 PathLike: TypeAlias = str | Path
@@ -214,10 +215,19 @@ def kind_of(path: Path) -> str:
 
 
 def _scan_parquet(paths: list[Path]) -> pl.LazyFrame:
-    hive = _partitioned(paths)
-    return pl.scan_parquet(
-        paths, glob=False, schema=_widened(paths), hive_partitioning=hive, extra_columns="ignore", cast_options=WIDER
-    )
+    scan = partial(pl.scan_parquet, schema=_widened(paths), extra_columns="ignore", cast_options=WIDER)
+    return _with_folders(scan, paths)
+
+
+def _with_folders(scan: Callable[..., pl.LazyFrame], paths: list[Path]) -> pl.LazyFrame:
+    """A scan with the columns of folders such as ``shop=007``, as text if numbers would make values equal."""
+    plan = scan(paths, glob=False, hive_partitioning=_partitioned(paths))
+    cells = [part.partition("=") for path in paths for part in path.parent.parts if "=" in part]
+    if not (padded := {name for name, _, value in cells if re.match(PADDED, value)}):
+        return plan
+    found = plan.collect_schema()
+    schema = {name: pl.String() if name in padded else found[name] for name, *_ in cells}
+    return scan(paths, glob=False, hive_partitioning=True, hive_schema=schema)
 
 
 def _widened(paths: list[Path]) -> pl.Schema | None:
@@ -253,7 +263,7 @@ def wider(one: pl.DataType, other: pl.DataType) -> pl.DataType:
 
 
 def _scan_ipc(paths: list[Path]) -> pl.LazyFrame:
-    return pl.scan_ipc(paths, glob=False, hive_partitioning=_partitioned(paths))
+    return _with_folders(pl.scan_ipc, paths)
 
 
 def _names(path: Path) -> list[str]:
