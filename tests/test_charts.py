@@ -24,6 +24,7 @@ P = 1 / (1 + np.exp(-LOGIT))
 Y = rng.random(SIZE) < P
 DATA = pl.DataFrame(
     {
+        "row": np.arange(SIZE),
         "y": Y,
         "p": P,
         "q": 1 / (1 + np.exp(-LOGIT / 2 - rng.normal(0, 1, SIZE))),
@@ -436,7 +437,7 @@ def test_segments_are_sorted_with_their_intervals(segmented):
 
 
 def test_of_many_segments_the_worst_are_shown():
-    many = binary(by=(pl.int_range(pl.len()) % 100).alias("place"))
+    many = binary(by=(pl.col("row") % 100).alias("place"))
     picture = charts.segments(many, "log_loss")
     worst = many.worst("log_loss", n=20)["place"].cast(pl.String).to_list()
     assert list(picture.y.names) == worst
@@ -452,7 +453,7 @@ def test_of_many_segments_the_worst_are_shown():
 
 
 def test_groups_without_a_value_are_counted():
-    place = pl.int_range(pl.len()) % 41
+    place = pl.col("row") % 41
     many = binary(by=pl.when("y").then(place % 40).otherwise(place).alias("g"))  # 40 has no positives
     every, worst = (chart(many, "roc_auc") for chart in (charts.caterpillar, charts.segments))
     assert every.title == "ROC AUC of 40 of 41 groups by g"
@@ -494,7 +495,7 @@ def test_more_than_two_histograms_are_outlines(report, models):
 
 
 def test_seasons_keep_their_order_and_names_lose_what_they_share():
-    by = [(2015 + pl.int_range(pl.len()) % 5).alias("season"), ("shop " + pl.col("g")).alias("shop")]
+    by = [(2015 + pl.col("row") % 5).alias("season"), ("shop " + pl.col("g")).alias("shop")]
     report = binary(by=by)
     assert charts.segments(report, "log_loss", "season").y.names == ("2015", "2016", "2017", "2018", "2019")
     shops = charts.segments(report, "log_loss", "shop")
@@ -609,7 +610,7 @@ def test_over_time(segmented):
 def test_keys_choose_groups_and_the_largest_are_taken(segmented):
     picture = charts.roc(segmented, g="DE")
     assert picture.legend == "day"
-    many = binary(by=(pl.int_range(pl.len()).sqrt().cast(pl.Int64)).alias("size"))
+    many = binary(by=(pl.col("row").sqrt().cast(pl.Int64)).alias("size"))
     picture = charts.roc(many)
     assert len(picture.series) == MOST
     assert [int(n) for n in picture.series] == [57, 58, 59, 60, 61, 62]  # the last one is not full

@@ -223,7 +223,8 @@ def test_units_change_no_value_and_widen_intervals():
         assert_frame_equal(*(report.frame.drop(*LIMITS, "note") for report in (plain, by_unit)), rel_tol=1e-12)
         for metric in metrics:
             assert width(by_unit, metric) > 1.3 * width(plain, metric)
-    single = TASKS["regression"](unit=pl.int_range(pl.len()).alias("row")).update(rows).finalize(confidence=0.9)
+    numbered = pl.DataFrame(rows).with_row_index("row")
+    single = TASKS["regression"](unit="row").update(numbered).finalize(confidence=0.9)
     plain = TASKS["regression"]().update(rows).finalize(confidence=0.9)
     assert 0.6 < width(single, "bias") / width(plain, "bias") < 1.6
 
