@@ -187,7 +187,6 @@ BAD = {
         sm.ColumnError,
         "'p' fails",
     ),
-    "aggregate": ({"y": [1, 0], "p": [0.1, 0.2]}, {"y_score": pl.col("p").mean()}, sm.ColumnError, "1 rows for 2"),
     "lazy frame": (pl.LazyFrame({"y": [1]}), {}, sm.ColumnError, "Pass it to evaluate"),
     "no table": (17, {}, sm.ColumnError, "type int"),
     "huge label": ({"y": [1, 0], "p": [0.1] * 2}, {"positive": 2**64}, sm.ColumnError, "cannot contain the label 1844"),

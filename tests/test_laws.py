@@ -182,7 +182,7 @@ def test_rollup_takes_later_batches_by_the_coarser_column_alone():
         (pl.col("z") + 1, "Unknown group column 'z'"),
         (pl.col("group") + 1, "Unknown group column 'group'"),
         (pl.col("h").dt.year(), "Cannot roll up groups to h"),
-        (pl.col("h").head(1), "Cannot roll up groups to h"),
+        (pl.col("h").head(1), "column 'h' looks at other rows"),
         (pl.struct("h", "g").alias("s"), "Cannot roll up groups to s"),
         (pl.col("h").alias("model"), "'model'"),
         (pl.col("h").alias("row_counts"), "'row_counts'"),

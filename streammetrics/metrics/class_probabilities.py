@@ -134,17 +134,18 @@ def brier_skill_score(class_weight: Expr, brier_sum: Expr) -> Expr:
 @metric(
     range=(0, 1),
     better="high",
-    aliases=("top_k_accuracy_score",),
+    aliases=("top_k_accuracy_score(k=2)",),
     interval=methods.share_of_rows(counted=methods.ROWS),
 )
-def top_k_accuracy(rank: Expr, count: Expr, *, k: int = 2) -> Expr:
+def top_k_accuracy(rank: Expr, count: Expr, *, k: int = 1) -> Expr:
     """Share of rows whose true label is among the ``k`` labels with the highest probabilities.
 
     The table has the number of rows, ``count``, for each ``rank`` of the true label; the label with the highest
     probability has rank 1. Equal probabilities count in favor of the true label, where scikit-learn breaks ties by the
-    order of the labels. Otherwise equivalent to scikit-learn's ``top_k_accuracy_score``.
+    order of the labels. Otherwise equivalent to scikit-learn's ``top_k_accuracy_score``. By that name, the default is
+    ``k=2``, as in scikit-learn.
 
-    >>> top_k_accuracy([1, 2, 5], [6, 3, 1])
+    >>> top_k_accuracy([1, 2, 5], [6, 3, 1], k=2)
     0.9
     """
     if not (k >= 1 and float(k).is_integer()):

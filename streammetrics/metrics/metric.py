@@ -275,6 +275,7 @@ def without_nan(value: Expr) -> Expr:
 
 
 _registry: dict[str, list[Metric]] = {}
+_options_of_aliases: dict[str, dict[str, Option]] = {}  # defaults that differ from those of the metric
 
 
 def metric(
@@ -291,7 +292,8 @@ def metric(
     Args:
         range: Smallest and largest possible value.
         better: Preferred direction: ``"high"``, ``"low"``, or None.
-        aliases: Additional names.
+        aliases: Additional names. An alias with another default has it in parentheses, such as
+            ``"top_k_accuracy_score(k=2)"``.
         interval: Reason why the metric has no confidence interval, such as ``"an extreme value"``. By default, metrics
             of counts and of sums over rows have an interval: that of a proportion, or one computed from the influence
             of each row.
@@ -313,14 +315,16 @@ def metric(
 
     def declare(formula: Formula) -> Metric:
         method = without(interval) if isinstance(interval, str) else interval
-        made = Metric(formula, range, better, aliases, interval=method)
-        for name in (made.__name__, *aliases):
+        named = dict(map(parse_metric, aliases))
+        made = Metric(formula, range, better, tuple(named), interval=method)
+        for name in (made.__name__, *named):
             known = _registry.setdefault(name, [])
             if any(set(other.columns) == set(made.columns) for other in known):
                 raise MetricError(
                     f"Metric name {name!r} is already used for the columns ({', '.join(made.columns)}). Choose another."
                 )
             known.append(made)
+        _options_of_aliases.update({alias: options for alias, options in named.items() if options})
         return made
 
     return declare
@@ -353,6 +357,7 @@ def metrics_of_name(metric: str | Metric) -> list[Metric]:
     named = _registry.get(name)
     if not named:
         raise MetricError(f"Unknown metric {name!r}.{_advice(name)}")
+    options = _options_of_aliases.get(name, {}) | options
     taking = [m for m in named if options.keys() <= m.options.keys() | {"average"}]
     return [m.with_options(**options) for m in taking or named]
 
