@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, date, datetime
 from datetime import time as clock
+from typing import Literal
 from zoneinfo import ZoneInfo
 
 import polars as pl
@@ -79,7 +80,8 @@ def _moved(times: pl.Series, length: str, sign: str) -> pl.Series:
             if zone is None or unit in CLOCK:
                 moved = moved.dt.offset_by(step)
             else:
-                moved = zoned(_calendar(moved, zone).dt.offset_by(step), zone)
+                local = _calendar(moved, zone).dt.offset_by(step)
+                moved = _just_before(local, zone) if sign else zoned(local, zone)
         return times.to_frame().select(moved).to_series()
 
 
@@ -90,13 +92,18 @@ def truncated(times: pl.Expr, every: str, zone: str | None) -> pl.Expr:
     return zoned(times.dt.replace_time_zone(None).dt.truncate(every), zone)
 
 
-def zoned(local: pl.Expr, zone: str) -> pl.Expr:
+def zoned(local: pl.Expr, zone: str, repeated: Literal["earliest", "latest"] = "earliest") -> pl.Expr:
     """Return local times in their time zone: the first of repeated times, and the time after skipped ones."""
     found, day_before = (
-        time.dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null")
+        time.dt.replace_time_zone(zone, ambiguous=repeated, non_existent="null")
         for time in (local, local.dt.offset_by("-1d"))
     )
     return pl.coalesce(found, day_before.dt.offset_by("24h"))
+
+
+def _just_before(local: pl.Expr, zone: str) -> pl.Expr:
+    """Return the end of the last instant before local times: of repeated times, the second, but the start of a day."""
+    return zoned(local.dt.offset_by("-1us"), zone, repeated="latest").dt.offset_by("1us")
 
 
 def _calendar(times: pl.Expr, zone: str) -> pl.Expr:

@@ -84,3 +84,17 @@ def test_rules_over_days_without_midnight(zone, day, over, tmp_path):
         store, [sm.Rule("roc_auc >= 0.5", over=over), sm.Rule("roc_auc >= 0.5", over="1d", alarm="1 per year")]
     )
     assert found.frame["passes"].all()
+
+
+@pytest.mark.parametrize(("zone", "day"), REPEATED.items())
+def test_the_day_after_two_midnights_is_checked_alone(zone, day, tmp_path):
+    """Windows of a day that are made by Polars start at both midnights."""
+    times = hours(zone, day, days=3)
+    newest = day + timedelta(days=1)
+    rows = pl.DataFrame({"y": 1, "p": 0.8, "t": times.filter(times.dt.date() <= newest)})
+    store = sm.MetricStore(tmp_path / "history")
+    daily = sm.binary(y_true="y", y_score="p", by=pl.col("t").dt.truncate("1d").alias("day"))
+    store.append(daily.update(rows), batch_id="all")
+    found = sm.check(store, [sm.Rule("rows >= 1", over="1d"), sm.Rule("rows >= 1", over="2d")]).frame
+    sizes = dict(rows.group_by(pl.col("t").dt.date()).len().rows())
+    assert found["rows"].to_list() == [sizes[newest], sizes[newest] + sizes[day]]
