@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 import streammetrics as sm
 from streammetrics.cli import main
+from streammetrics.report.nested import flat
 
 BATCH = {
     "y": [1, 0, 1, 0, 1, 0] * 20,
@@ -121,6 +122,16 @@ def test_keys_of_a_file_of_metrics_differ_for_all_groups():
     assert {"land=null", 'land="null"', "land=a/b=c"} <= set(found)
     labels = sm.multiclass(y_true="y", y_pred="z").update({"y": names[1:], "z": names[1:]}).finalize(["rows", "recall"])
     assert len(nested_of(labels)) == len(names)
+
+
+def test_two_numbers_of_one_name_are_rejected():
+    labels = sm.multiclass(y_true="y", y_pred="z").update({"y": ["a", "a.lower"], "z": ["a", "a.lower"]})
+    with pytest.raises(sm.ReportError, match=r"the name 'recall @ a\.lower'\. Rename a label, model, or group\."):
+        flat(nested_of(labels.finalize(["recall"])))
+    by = sm.binary(y_true="y", y_score="p", by=["g", "h"])
+    groups = by.update({"y": [1, 0], "p": [0.5, 0.5], "g": ["x", "x/h=y"], "h": ["y/h=z", "z"]}).finalize(["rows"])
+    with pytest.raises(sm.ReportError, match=r"the name 'g=x/h=y/h=z/rows'\."):
+        flat(nested_of(groups))
 
 
 def test_one_threshold_or_label_is_not_named_and_several_are():

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from streammetrics import text
+from streammetrics.errors import ReportError
 from streammetrics.frame import LIMITS, METRIC, VALUE, keys_of
 from streammetrics.text.values import supported
 
@@ -56,13 +57,18 @@ def as_json(frame: pl.DataFrame, by: list[str]) -> str:
 def flat(tree: dict[str, Any], within: str = "") -> dict[str, float]:
     """Return the numbers of `nested` by path: a value has the path of its metric, a bound appends its name.
 
+    Raises:
+        ReportError: If two numbers have the same path, such as a bound of label ``a`` and the value of ``a.lower``.
+
     >>> flat({"g=a": {"roc_auc": {"value": 1.0, "lower": 0.9}, "mse": {"lower": 2.0}}})
     {'g=a/roc_auc': 1.0, 'g=a/roc_auc.lower': 0.9, 'g=a/mse.lower': 2.0}
     """
     found: dict[str, float] = {}
     for name, content in tree.items():
-        if isinstance(content, dict):
-            found |= flat(content, f"{within}/{name}" if within else name)
-        else:
-            found[within if name == "value" else f"{within}.{name}"] = content
+        path = f"{within}/{name}" if within else name
+        own = within if name == "value" else f"{within}.{name}"
+        numbers = flat(content, path) if isinstance(content, dict) else {own: content}
+        if same := found.keys() & numbers.keys():
+            raise ReportError(f"Two numbers would have the name {min(same)!r}. Rename a label, model, or group.")
+        found |= numbers
     return found
