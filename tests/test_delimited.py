@@ -7,8 +7,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from click.testing import CliRunner
 
 import streammetrics as sm
+from streammetrics.cli import main
 from streammetrics.sources import delimited
 
 ROWS = 1_000
@@ -53,6 +55,24 @@ def test_stray_marks_beside_quoted_fields_are_told_with_their_line(note):
 def test_fields_quoted_by_rfc_4180_are_read():
     source = write({1: '"two\nlines, ""quoted"""', 2: '""', 3: '""""', ROWS - 1: '"\n\n"'}, line="\r\n")
     assert rows(source) == rows(pl.scan_csv(source)) == ROWS
+
+
+def test_a_plan_with_its_own_end_of_lines_is_read():
+    Path("a.csv").write_text('y,p,n|1,0.5,"a"|0,0.2,"b|c"|', encoding="utf-8")
+    assert rows(pl.scan_csv("a.csv", eol_char="|")) == 2
+    Path("a.csv").write_text('y,p,n|1,0.5,5"|0,0.2,5"|', encoding="utf-8")
+    with pytest.raises(sm.SourceError, match=r"a\.csv: line 2 has a quotation mark"):
+        rows(pl.scan_csv("a.csv", eol_char="|"))
+
+
+def test_bytes_are_searched_once_with_a_condition(monkeypatch):
+    searched = []
+    search = delimited.marks_of
+    monkeypatch.setattr(delimited, "marks_of", lambda path, *options: searched.append(path) or search(path, *options))
+    columns = ["--y-true", "y", "--y-score", "p", "--where", "y >= 0", "--metric", "rows"]
+    found = CliRunner().invoke(main, ["evaluate", write({}), *columns])
+    assert found.output.split() == ["rows", "1000", "exact"] or "1,000" in found.output
+    assert len(searched) == 1
 
 
 def test_an_open_file_cannot_be_checked():

@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -142,7 +141,7 @@ def evaluate_command(
     files = open_files(paths, null_values=null_values)
     columns = Columns.of(files)
     if where is not None:
-        files = replace(files, where=columns.condition(where))
+        files = files.filtered(columns.condition(where))
     acc = _task(task, columns, given)
     finalize = partial(acc.finalize, metrics or None, confidence=confidence, always=always)
     empty = finalize()  # refuse it before the data are read

@@ -45,16 +45,16 @@ class Marks:
     zeros: bool = False
 
 
-def marks_of(path: Path, separator: int, quote: int = QUOTE) -> Marks:
+def marks_of(path: Path, separator: int, quote: int = QUOTE, end: int = NEWLINE) -> Marks:
     """Search the bytes of a file for quotation marks, blank lines, and leading zeros."""
     quoted = blank = zeros = inside = False
     stray, line, opened = None, 1, 1
-    for block in _blocks(path):
-        content = np.frombuffer(b"\n%b\n" % block, np.uint8)
-        newline, mark = content == NEWLINE, content == quote
+    for block in _blocks(path, bytes([end])):
+        content = np.frombuffer(b"%c%b%c" % (end, block, end), np.uint8)
+        newline, mark = content == end, content == quote
         edge = newline | (content == separator)
         lines, at, before = newline[1:-1], mark[1:-1], edge[:-2]
-        blank = blank or bool((lines[1:] & lines[:-1]).any()) or (line > 1 and block[:1] in b"\r\n")
+        blank = blank or bool((lines[1:] & lines[:-1]).any()) or (line > 1 and block[0] in (end, RETURN))
         if not blank and RETURN in block:
             blank = bool((lines[2:] & (content[2:-2] == RETURN) & lines[:-2]).any())
         if not zeros:
@@ -74,12 +74,12 @@ def marks_of(path: Path, separator: int, quote: int = QUOTE) -> Marks:
     return Marks(quoted, opened if inside and stray is None else stray, blank, zeros)
 
 
-def _blocks(path: Path) -> Iterator[bytes]:
+def _blocks(path: Path, newline: bytes) -> Iterator[bytes]:
     """The content of a file, decompressed, in blocks of whole lines."""
     with pa.input_stream(str(path)) as file:
         rest = file.read(3).removeprefix(b"\xef\xbb\xbf")
         while read := file.read(BLOCK):
-            end = read.rfind(b"\n") + 1
+            end = read.rfind(newline) + 1
             if end:
                 yield rest + read[:end]
             rest = read[end:] if end else rest + read
@@ -143,7 +143,7 @@ def require_rows_of(plan: pl.LazyFrame) -> None:
         if options["quote_char"] is None:
             continue
         for path in (path for source in scan["sources"].get("Paths", ()) for path in _local(source["inner"])):
-            marks = marks_of(path, options["separator"], options["quote_char"])
+            marks = marks_of(path, options["separator"], options["quote_char"], options["eol_char"])
             if marks.stray:
                 without = "No field begins with one: pass quote_char=None to polars.scan_csv."
                 raise SourceError(f"{_unclear(path, marks)} {FIX if marks.quoted else without}")

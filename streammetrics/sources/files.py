@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -73,6 +73,12 @@ class Files:
         if min(kinds) not in CSV:
             raise SourceError(Argument("null_values"), f" applies to CSV files, not to {str(self.paths[0])!r}.")
         return scan_csv(list(self.paths), self.null_values)
+
+    def filtered(self, where: pl.Expr) -> Files:
+        """The same files with only the rows of a condition, and with the plan that is there already."""
+        found = replace(self, where=where)
+        vars(found).update(plan=self.plan)  # headers, footers, and the bytes of CSV files are not read again
+        return found
 
     @property
     def repeated(self) -> set[str]:
