@@ -95,8 +95,10 @@ def accumulate(
     require_threads()
     if acc is not None and into is not None:
         raise SpecificationError("Pass either acc= for a new accumulator, or into= to add rows to one, not both.")
-    given = accumulators(source, acc if into is None else into)
-    filled = given if into is not None else {name: each.empty() for name, each in given.items()}
+    given = acc if into is None else into
+    filled = accumulators(source, given)
+    if into is None:
+        filled = {name: each.empty() for name, each in filled.items()}
     targets = list(filled.values())
     columns = tuple(dict.fromkeys(c for target in targets for c in target.roles.sources))
     stream = open_stream(source, columns, BATCH)
@@ -109,7 +111,7 @@ def accumulate(
             _run(feed, list(map(_Worker, parts, cycle(common or [None]))), bar)
     finally:
         uninterrupted(lambda: _absorb(targets, [*parts, *common]))
-    return filled[""] if isinstance(acc, Accumulator) else filled if into is None else into
+    return filled[""] if isinstance(given, Accumulator) else filled
 
 
 @overload

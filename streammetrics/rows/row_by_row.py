@@ -24,7 +24,7 @@ def require_row_by_row(name: str, expression: pl.Expr) -> None:
     streammetrics.errors.SpecificationError: The expression for column 'p' looks at other rows, so its values would \
 depend on batches. Compute the column over all rows first, in Python with polars.scan_parquet(…).with_columns(…).
     """
-    if any(_own_row(node) is False for node in _nodes(expression)):
+    if False in _steps(expression):
         raise looks_at_other_rows(name)
 
 
@@ -37,7 +37,7 @@ def looks_at_other_rows(name: str) -> SpecificationError:
 
 def is_undecided(expression: pl.Expr) -> bool:
     """Whether only its values can tell that an expression looks at other rows, such as that of a Python function."""
-    return any(_own_row(node) is None for node in _nodes(expression))
+    return None in _steps(expression)
 
 
 def differs_in_parts(expression: pl.Expr, frame: pl.DataFrame, made: pl.Series) -> bool:
@@ -47,12 +47,13 @@ def differs_in_parts(expression: pl.Expr, frame: pl.DataFrame, made: pl.Series) 
     return any(not part.select(expression).to_series().equals(found, null_equal=True) for part, found in ends if few)
 
 
-def _nodes(expression: pl.Expr) -> Iterator[pl.Expr]:
-    """An expression and all its parts, except those that read the items of a list."""
-    yield expression
+def _steps(expression: pl.Expr) -> Iterator[bool | None]:
+    """For each step of an expression, whether it reads its own row only. Steps over the items of lists are omitted."""
+    own = _own_row(expression)
+    yield own
     for part in expression.meta.pop():
-        if '"Element"' not in _json(part):
-            yield from _nodes(part)
+        if own is not None or '"Element"' not in _json(part):
+            yield from _steps(part)
 
 
 def _own_row(node: pl.Expr) -> bool | None:
@@ -72,4 +73,7 @@ def _own_row(node: pl.Expr) -> bool | None:
 
 def _json(node: pl.Expr) -> str:
     with warnings.catch_warnings(action="ignore"):
-        return node.meta.serialize(format="json")
+        try:
+            return node.meta.serialize(format="json")
+        except pl.exceptions.PolarsError:  # of a Python function that cannot be pickled
+            return json.dumps({"AnonymousFunction": {}})

@@ -1,6 +1,7 @@
 """Expressions that look at other rows are rejected: their values would depend on how rows are split into batches."""
 
 from functools import partial
+from threading import Lock
 
 import polars as pl
 import pytest
@@ -59,6 +60,12 @@ def test_functions_in_python_are_tried_on_parts_of_a_batch(function):
     with pytest.raises(sm.SpecificationError, match=LOOKING):
         acc.update(ROWS)
     assert acc.finalize()["rows"].value == 0
+
+
+def test_functions_that_cannot_be_pickled_are_tried_too():
+    lock = Lock()
+    own = pl.fold(pl.lit(0.0), lambda a, b: (lock, a + b / 2)[1], ["p", "p"]).alias("made")
+    assert sm.binary(y_true="y", y_score=own).update(ROWS).seen == ROWS.height
 
 
 def test_rollups_to_expressions_of_other_groups_are_rejected():
