@@ -27,7 +27,6 @@ from streammetrics.errors import StreamMetricsError as StreamMetricsError
 from streammetrics.gauges.opentelemetry import to_opentelemetry as to_opentelemetry
 from streammetrics.gauges.prometheus import PrometheusCollector as PrometheusCollector
 from streammetrics.gauges.prometheus import to_prometheus as to_prometheus
-from streammetrics.history.checks import Findings as Findings
 from streammetrics.history.checks import check as check
 from streammetrics.history.rules import Rule as Rule
 from streammetrics.history.rules import read_rules as read_rules
@@ -42,6 +41,7 @@ from streammetrics.pipeline import accumulate as accumulate
 from streammetrics.pipeline import evaluate as evaluate
 from streammetrics.report.comparison import Comparison as Comparison
 from streammetrics.report.estimate import Estimate as Estimate
+from streammetrics.report.findings import Findings as Findings
 from streammetrics.report.report import Report as Report
 from streammetrics.statistics import CalibrationBins as CalibrationBins
 from streammetrics.statistics import ClassLoss as ClassLoss

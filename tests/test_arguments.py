@@ -13,7 +13,7 @@ REPORT = ACC.finalize()
 WRONG = (True, 1.5, "2", b"2", [2], {"a": 2}, pl.Series([2, 3]), np.array([2, 3]), np.bool_(True), float("nan"), -1)
 
 INTEGERS = {
-    "violations": lambda n: REPORT.violations("roc_auc >= 0.4", min_rows=n),
+    "report.check": lambda n: REPORT.check("roc_auc >= 0.4", min_rows=n),
     "worst": lambda n: REPORT.worst("log_loss", min_rows=n),
     "first": lambda n: REPORT.worst("log_loss", n),
     "gaps": lambda n: REPORT.gaps("accuracy", over="g", min_rows=n),
@@ -30,7 +30,7 @@ SOURCES = {
     "dataset= must be a Ray dataset": ray,
 }
 LEVELS = {
-    "violations": lambda level: REPORT.violations("roc_auc >= 0.4", confidence=level),
+    "report.check": lambda level: REPORT.check("roc_auc >= 0.4", confidence=level),
     "finalize": lambda level: ACC.finalize(confidence=level),
     "compare": lambda level: sm.compare(ACC, ACC, confidence=level),
     "drift": lambda level: sm.drift(ACC, ACC, confidence=level),
@@ -65,7 +65,7 @@ def test_levels(name):
 @pytest.mark.parametrize("given", [*WRONG, None, ["fail"]])
 def test_what_open_verdicts_do(given):
     with pytest.raises(sm.SpecificationError, match="open= must be 'pass' or 'fail', got"):
-        REPORT.violations("roc_auc >= 0.4", open=given)
+        REPORT.check("roc_auc >= 0.4", open=given)
 
 
 @pytest.mark.parametrize("given", [*WRONG, "ab", ("a",), ("a", "b", "c"), ("a", 1), pl.Series(["a", "b"])])

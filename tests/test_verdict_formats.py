@@ -12,7 +12,6 @@ import streammetrics as sm
 from streammetrics.cli import main
 from streammetrics.cli.markdown import markdown
 from streammetrics.cli.verdicts import commands, junit, table
-from streammetrics.report.verdicts import verdicts
 
 ROW = {"name": None, "severity": "page", "windows": "2026-01-05", "where": "", "value": 0.5, "lower": 0.5, "upper": 0.5}
 ROW |= {"ci_lower": None, "ci_upper": None, "since": None, "e_value": None, "note": None, "description": None}
@@ -137,25 +136,27 @@ def test_markdown_escapes_what_is_not_meant_as_markup():
     assert [line.split(" | ")[0] for line in found.splitlines()[2:]] == [r"| \_x\_", "| y_z", r"| \[l\](u)", r"| a\\nb"]
 
 
-def test_verdicts_of_a_report_are_those_of_its_violations(state):
+def test_the_check_of_a_report_decides_by_bounds_alone_without_a_confidence_level(state):
     report = sm.Accumulator.load(state).finalize()
     for requirement in ("roc_auc >= 0.6", "roc_auc <= 0.6", "recall > 0.7", "rows >= 2", "brier_score < 0.1"):
-        found = verdicts(report, [requirement])
-        failing = found.filter(~pl.col("passes"))
-        assert failing.height == len(report.violations(requirement))
-        assert found.height == 3
+        found = report.check(requirement, confidence=None, open="fail")
+        with pytest.warns(DeprecationWarning, match=r"Use Report\.check"):
+            assert found.frame.height - found.frame["passes"].sum() == len(report.violations(requirement))
+        assert found.frame.height == 3
     coarse = sm.binary(y_true="y", y_score="p", capacity=8).update(
         {"y": [i % 2 for i in range(400)], "p": [0.25 + (i * 37 % 400) / 800 for i in range(400)]}
     )
     estimate = coarse.finalize()["roc_auc"]
     assert estimate.lower < estimate.value < estimate.upper
     for limit, verdict in ((estimate.lower, "holds"), (estimate.value, "open"), (estimate.upper + 1e-6, "breached")):
-        assert verdicts(coarse.finalize(), [f"roc_auc >= {limit!r}"])["verdict"].to_list() == [verdict]
-    assert verdicts(coarse.finalize(), [f"roc_auc <= {estimate.lower - 1e-6!r}"])["verdict"].to_list() == ["breached"]
+        found = coarse.finalize().check(f"roc_auc >= {limit!r}", confidence=None)
+        assert found.frame["verdict"].to_list() == [verdict]
+    assert not coarse.finalize().check(f"roc_auc <= {estimate.lower - 1e-6!r}", confidence=None).hold
 
 
 def test_check_in_every_format(state, tmp_path):
-    check = ["check", state, "--require", "accuracy >= 0.8", "--require", "rows >= 1", "--format"]
+    requirements = ["--require", "accuracy >= 0.8", "--require", "rows >= 1"]
+    check = ["check", state, "--bounds-only", *requirements, "--format"]
     suites = ElementTree.fromstring(run(*check, "junit", code=1).encode())
     assert (suites.get("tests"), suites.get("failures")) == ("6", "1")
     assert suites.find("testsuite/testcase/failure").get("message").startswith("g b, threshold 0.5: breached")

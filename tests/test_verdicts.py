@@ -7,7 +7,6 @@ import polars as pl
 import pytest
 
 import streammetrics as sm
-from streammetrics.report.verdicts import verdicts
 from streammetrics.uncertainty.sequences import errors_wide, share_limits
 
 FIRST = date(2026, 1, 1)
@@ -92,7 +91,7 @@ def test_a_few_rows_of_large_weight_decide_nothing(rule, positives, verdict):
     p = 1 / (1 + np.exp(-random.normal(2 * y - 1, 1)))
     columns = {"y": y, "p": p, "w": np.where(y, 10.0, 1.0)}
     report = sm.binary(y_true="y", y_score="p", sample_weight="w").update(columns).finalize(confidence=0.95)
-    row = verdicts(report, [rule], confidence=0.95).row(0, named=True)
+    row = report.check(rule).frame.row(0, named=True)
     assert row["verdict"] == verdict
     assert (row["note"] == "no interval: too few rows of a class") == (verdict == "open")
 
@@ -104,7 +103,7 @@ def test_metrics_of_all_labels_are_open_if_few_rows_carry_a_label(weight):
     z = np.where(random.random(300) < 0.8, y, random.integers(0, 2, 300))
     columns = {"y": y, "z": z, "w": np.where(y == 2, float(weight), 1.0)}
     report = sm.multiclass(y_true="y", y_pred="z", sample_weight="w").update(columns).finalize(confidence=0.95)
-    found = verdicts(report, [f"{name} >= 0.05" for name in names], confidence=0.95)
+    found = report.check([f"{name} >= 0.05" for name in names]).frame
     few = (295 + 5 * weight) / weight < 50
     assert found["verdict"].to_list() == ["open" if few else "holds"] * len(names)
     notes = found["note"].fill_null("")
@@ -231,8 +230,8 @@ def test_coarse_bins_widen_the_interval_of_a_verdict():
     estimate = adverse(200_000, 0).finalize(["roc_auc"])["roc_auc"]
     assert estimate.lower <= exact < estimate.value - 0.01
     samples = [adverse(2_000, seed).finalize(["roc_auc"]) for seed in range(1, 41)]
-    assert sum(not s.violations(f"roc_auc > {exact}", confidence=0.95) for s in samples) <= 2
-    assert not any(s.violations(f"roc_auc >= {estimate.lower - 0.1}", confidence=0.95) for s in samples)
+    assert sum(s.check(f"roc_auc > {exact}", open="fail").hold for s in samples) <= 2
+    assert all(s.check(f"roc_auc >= {estimate.lower - 0.1}", open="fail").hold for s in samples)
 
 
 def adverse(rows, seed, capacity=32):

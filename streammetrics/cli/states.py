@@ -18,7 +18,6 @@ from streammetrics.metrics.requirement import Requirement
 from streammetrics.reading.estimates import by_view
 from streammetrics.report.comparison import as_text, with_names
 from streammetrics.report.parts import at_only, of_model
-from streammetrics.report.verdicts import verdicts
 from streammetrics.rows.roles import MODEL
 from streammetrics.state.missing import THRESHOLD
 from streammetrics.text import drifts, few, findings
@@ -67,14 +66,13 @@ def show_command(state: Path, sort: str | None, html: Path | None, form: str, ou
     help="Requirement, such as 'roc_auc>=0.80'. Can be repeated.",
 )
 @click.option(
-    "--confidence",
-    type=float,
-    help="Confidence level of each interval endpoint, such as 0.95. Default: decide by bounds only.",
+    "--confidence", type=float, default=0.95, show_default=True, help="Confidence level of each interval endpoint."
 )
+@click.option("--bounds-only", is_flag=True, help="Ignore intervals: the verdicts apply to the evaluated rows.")
 @click.option(
     "--open",
-    type=click.Choice(["fail", "pass"]),
-    default="fail",
+    type=click.Choice(["pass", "fail"]),
+    default="pass",
     show_default=True,
     help="Result of a requirement that is open (inconclusive), or has too few rows.",
 )
@@ -93,8 +91,9 @@ def check_command(
     /,
     state: Path,
     requirements: tuple[str, ...],
-    confidence: float | None,
-    open: str,
+    confidence: float,
+    bounds_only: bool,
+    open: Any,
     min_rows: int,
     form: str,
     output: Path | None,
@@ -102,15 +101,16 @@ def check_command(
 ) -> None:
     """Check requirements on a saved state.
 
-    Each requirement must hold in every group and for every model. It holds if the certified bounds are on the required
-    side of its limit. With --confidence, the confidence interval, widened by the bounds, must be there too. A
-    requirement is breached if they are on the other side, and otherwise open (inconclusive). The exit code is 1 if a
-    requirement is breached, open, or undefined, or if a group has too few rows. --format github prints annotations for
-    GitHub Actions, --format junit a report for CI systems.
+    Each requirement is checked in every group and for every model. It holds if the certified bounds and the confidence
+    interval, widened by them, are on the required side of its limit. It is breached if they are on the other side, and
+    otherwise open (inconclusive). The exit code is 1 if a requirement is breached or undefined. With --open fail, it is
+    also 1 if a requirement is open or a group has too few rows. --format github prints annotations for GitHub Actions,
+    --format junit a report for CI systems.
     """
     metrics = tuple(Requirement.parse(wanted).metric for wanted in requirements)
     report = report_of(state, metrics=metrics, **read)
-    found = verdicts(report, requirements, confidence, open, min_rows)
+    level = None if bounds_only else confidence
+    found = report.check(requirements, confidence=level, open=open, min_rows=min_rows).frame
     if (model := read["model"]) is not None:
         found = found.with_columns(rule=pl.format("{}, model {}", "rule", pl.lit(model)))
     shown = with_colours(findings(found, width(), report.by))

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
 
 import polars as pl
 
-from streammetrics import text
 from streammetrics.errors import SpecificationError, StateError
 from streammetrics.frame import BETWEEN, INCOMPLETE, LIMITS, VALUE, keys_of, noted
 from streammetrics.history.alarms import ALARM, E_VALUE, SINCE, alarms, blocks
@@ -19,6 +17,7 @@ from streammetrics.history.verdicts import VERDICT, beginning, judged, require_s
 from streammetrics.history.windows import Windows, after, clock, time_of
 from streammetrics.reading.looks import ROWS
 from streammetrics.reading.verdicts import PASSING, typed
+from streammetrics.report.findings import Findings
 from streammetrics.rows.roles import MODEL
 from streammetrics.system.public import publish
 from streammetrics.text.values import dates, where
@@ -28,45 +27,6 @@ SCHEMA = typed(
     *("rule", "name", "severity", "windows", "where", "rows", *VALUE, *LIMITS, "reference"),
     *("verdict", "passes", "since", "e_value", "note", "description"),
 )
-
-
-@dataclass(frozen=True)
-class Findings:
-    """Verdicts of rules. ``frame`` has one row per rule, segment, and key, such as the threshold.
-
-    Columns: ``rule``, ``name``, ``severity``, ``windows`` (the first and the last), ``where``, ``rows``, ``value``,
-    ``lower`` and ``upper`` (certified bounds), ``ci_lower`` and ``ci_upper`` (each endpoint at the confidence level of
-    the rule, null without an interval), ``reference`` (the metric in the reference period if ``value`` is its change),
-    ``verdict``, ``passes``, ``since`` and ``e_value`` (of a rule with an alarm), ``note``, and ``description``.
-
-    The verdict is ``"holds"`` or ``"breached"`` if the certified bounds and the confidence interval, widened by them,
-    are on one side of the limit, ``"open"`` (inconclusive) if not, ``"too few rows"`` if a segment has fewer than
-    ``min_rows``, and ``"undefined"`` without a value. If there are more than forty rows, printing shows only rules that
-    do not hold.
-
-    ``by`` has the group columns of the rules, and ``"model"``.
-
-    >>> found = Findings(pl.DataFrame({"verdict": ["holds", "breached"], "passes": [True, False]}))
-    >>> found.hold, found.frame["verdict"].to_list()
-    (False, ['holds', 'breached'])
-    """
-
-    frame: pl.DataFrame
-    by: tuple[str, ...] = ()
-
-    @property
-    def hold(self) -> bool:
-        """Whether the check passes: no rule of severity ``"page"`` is breached or undefined.
-
-        ``"open"`` and ``"too few rows"`` also pass, except for rules with ``open="fail"``.
-        """
-        return bool(self.frame["passes"].all())
-
-    def __str__(self) -> str:
-        return text.findings(self.frame, text.terminal_width(), self.by)
-
-    def __repr__(self) -> str:
-        return str(self)
 
 
 def check(
@@ -176,4 +136,4 @@ def _period(seen: pl.Series, wanted: pl.Series) -> str:
     return f"none from {first} until {last}" if seen.is_empty() else first if first == last else f"{first} to {last}"
 
 
-publish("streammetrics", Findings, check)
+publish("streammetrics", check)

@@ -11,9 +11,9 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics.history.checks import Findings
 from streammetrics.history.store import MetricStore
 from streammetrics.history.table import Table, deltalake, write
+from streammetrics.report.findings import Findings
 
 FOLDER = "_told"
 KEYS = ("name", "rule", "where")

@@ -20,7 +20,7 @@ class Estimate:
     None. ``ci_lower`` and ``ci_upper`` are the endpoints of the confidence interval, if requested and valid.
 
     As a number, an estimate is its value: ``float(estimate)``, ``estimate >= 0.8``, and ``f"{estimate:.3f}"``. To use
-    the certified bounds instead, compare ``estimate.lower`` or call `Report.violations`.
+    the certified bounds instead, compare ``estimate.lower`` or call `Report.check`.
 
     Raises:
         ReportError: If an undefined estimate is used as a number.

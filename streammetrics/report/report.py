@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from numbers import Real
@@ -24,9 +25,10 @@ from streammetrics.reading.models import SameRows, pairs_of, require_models
 from streammetrics.report import fairness, segments
 from streammetrics.report.comparison import Comparison
 from streammetrics.report.estimate import Estimate, estimate_of
+from streammetrics.report.findings import Findings
 from streammetrics.report.nested import as_json
 from streammetrics.report.parts import of_model, with_parts
-from streammetrics.report.verdicts import violations
+from streammetrics.report.verdicts import check, sentences
 from streammetrics.rows.roles import FOLD, LABEL, MODEL, several
 from streammetrics.slices import slices
 from streammetrics.state.tables import State, for_reports, roll_up, select
@@ -300,6 +302,51 @@ class Report:
     fairness: Final = fairness.fairness
     slices: Final = slices.slices
 
+    def check(
+        self,
+        requirements: str | Sequence[str],
+        *,
+        confidence: float | None = 0.95,
+        open: Literal["fail", "pass"] = "pass",
+        min_rows: int = 1,
+        **keys: Any,
+    ) -> Findings:
+        """Check requirements such as ``"roc_auc >= 0.8"`` in every group.
+
+        A requirement holds if the certified bounds and the confidence interval, widened by them, lie on the required
+        side of its limit: it holds for new rows of the same population. It is breached if they lie on the other side,
+        and otherwise open (inconclusive). Requirements on undefined metrics never pass.
+
+        Args:
+            requirements: One requirement, or several.
+            confidence: Confidence level of each endpoint of the intervals, between 0.5 and 1, as in `Rule`. Metrics
+                without intervals are decided by their bounds, unless a class has too few rows for one. With ``None``,
+                bounds decide all metrics: the verdicts apply to the evaluated rows.
+            open: ``"pass"`` or ``"fail"``: result of an open requirement, and of a group with too few rows.
+            min_rows: Minimum number of rows of a group.
+            keys: Values of group columns and key columns that select rows, such as ``model="new"``.
+
+        Returns:
+            `Findings` with the verdict on every requirement in every group.
+
+        Raises:
+            MetricError: If a requirement is invalid or its metric is unknown.
+            ReportError: If a key is not a column of the frame.
+            SpecificationError: If ``confidence``, ``open``, or ``min_rows`` is invalid.
+
+        >>> import streammetrics as sm
+        >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.8, 0.3, 0.4]}).finalize()
+        >>> report.check(["recall >= 0.1", "recall >= 0.4"])
+        rule           where          value  bound  interval      verdict
+        ─────────────  ─────────────  ─────  ─────  ────────────  ───────
+        recall >= 0.1  threshold 0.5   0.50  exact  0.12 to 0.88  holds
+        recall >= 0.4  threshold 0.5   0.50  exact  0.12 to 0.88  open
+        Passing without holding: 1 of 2
+        >>> report.check("recall >= 0.8", confidence=None).hold
+        False
+        """
+        return check(self, several(requirements), confidence, open, min_rows, **keys)
+
     def violations(
         self,
         requirements: str | Sequence[str],
@@ -309,34 +356,15 @@ class Report:
         min_rows: int = 1,
         **keys: Any,
     ) -> list[str]:
-        """Return a sentence for each group in which a requirement such as ``"roc_auc >= 0.8"`` is not met.
-
-        A requirement holds if the certified bounds lie on the required side of its limit: it holds for the evaluated
-        rows. With ``confidence``, the confidence interval, widened by the bounds, must lie there: it also holds for new
-        rows of the same population. A requirement is breached if they lie on the other side, and otherwise open
-        (inconclusive). Requirements on undefined metrics never pass.
-
-        Args:
-            requirements: One requirement, or several.
-            confidence: Confidence level of each endpoint of the intervals, between 0.5 and 1, as in `Rule`. Metrics
-                without intervals are decided by their bounds, unless a class has too few rows for one.
-            open: ``"fail"`` or ``"pass"``: result of an open requirement, and of a group with too few rows.
-            min_rows: Minimum number of rows of a group.
-            keys: Values of group columns and key columns that select rows, such as ``model="new"``.
-
-        Raises:
-            MetricError: If a requirement is invalid or its metric is unknown.
-            ReportError: If a key is not a column of the frame.
-            SpecificationError: If ``confidence``, ``open``, or ``min_rows`` is invalid.
+        """Return a sentence for each verdict of `check` that does not pass. Deprecated: use `check`.
 
         >>> import streammetrics as sm
         >>> report = sm.binary(y_true="y", y_score="p").update({"y": [1, 0, 1], "p": [0.8, 0.3, 0.4]}).finalize()
         >>> report.violations(["roc_auc >= 0.8", "recall >= 0.8"])
         ['recall >= 0.8 does not hold for threshold 0.5: recall is 0.5.']
-        >>> report.violations("recall >= 0.4", confidence=0.95)
-        ['recall >= 0.4 is inconclusive for threshold 0.5: recall is 0.50, interval 0.12 to 0.88.']
         """
-        return violations(self, several(requirements), confidence=confidence, open=open, min_rows=min_rows, **keys)
+        warnings.warn("Report.violations is deprecated. Use Report.check.", DeprecationWarning, stacklevel=2)
+        return sentences(check(self, several(requirements), confidence, open, min_rows, **keys))
 
     def rollup(self, *columns: str | Sequence[str]) -> Report:
         """Return the report for fewer groups, as if the rows had been grouped by these columns only.

@@ -1,4 +1,4 @@
-"""Verdicts on requirements, for each group of a report."""
+"""The check of requirements, for each group of a report."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from streammetrics.frame import FEW_OF_A_CLASS, LIMITS, NO_LIMITS, VALUE, keys_o
 from streammetrics.metrics.requirement import Requirement
 from streammetrics.reading.looks import ROWS, with_count
 from streammetrics.reading.verdicts import PASSING, on_these_rows, typed, verdict
+from streammetrics.report.findings import Findings
 from streammetrics.text.decimals import said
 from streammetrics.text.values import where
 
@@ -24,18 +25,10 @@ SCHEMA = typed("rule", "where", "rows", *VALUE, *LIMITS, "verdict", "passes", "n
 SAID = {"open": "is inconclusive", "breached": "does not hold"}
 
 
-def verdicts(
-    report: Report,
-    requirements: Sequence[str],
-    confidence: float | None = None,
-    open: str = "fail",
-    min_rows: int = 1,
-    **keys: Any,
-) -> pl.DataFrame:
-    """Return the verdict on each requirement, with one row per requirement, group, and key.
-
-    Arguments and verdicts are those of `Report.violations`, whose sentences are about the rows that do not pass.
-    """
+def check(
+    report: Report, requirements: Sequence[str], confidence: float | None, open: str, min_rows: int, **keys: Any
+) -> Findings:
+    """Return the verdict on each requirement, with one row per requirement, group, and key. See `Report.check`."""
     if not isinstance(open, str) or open not in PASSING:
         raise SpecificationError(Argument("open"), f" must be 'pass' or 'fail', got {open!r}.")
     min_rows = whole(Argument("min_rows"), min_rows, least=1)
@@ -44,7 +37,7 @@ def verdicts(
         confidence = 2 * confidence - 1  # level of a two-sided interval whose endpoints each have the given level
     sampled = report.with_confidence(confidence)
     parts = [_of_one(sampled, Requirement.parse(wanted), PASSING[open], min_rows, keys) for wanted in requirements]
-    return pl.concat([pl.DataFrame(schema=SCHEMA), *parts])
+    return Findings(pl.concat([pl.DataFrame(schema=SCHEMA), *parts]), tuple(report.by))
 
 
 def _of_one(
@@ -66,10 +59,9 @@ def _of_one(
     return rows.select(made.get(name, pl.col(name)).alias(name) for name in SCHEMA).cast(SCHEMA)
 
 
-def violations(report: Report, requirements: Sequence[str], **options: Any) -> list[str]:
-    """A sentence on each requirement, group, and key that does not pass. See `Report.violations`."""
-    found = verdicts(report, requirements, **options)
-    return [_sentence(row) for row in found.filter(~pl.col("passes")).iter_rows(named=True)]
+def sentences(found: Findings) -> list[str]:
+    """A sentence on each verdict that does not pass."""
+    return [_sentence(row) for row in found.frame.filter(~pl.col("passes")).iter_rows(named=True)]
 
 
 def _sentence(row: dict[str, Any]) -> str:
