@@ -269,7 +269,7 @@ def test_check_decides_in_every_group(folder):
     both = ["--require", "roc_auc>=0.99", "--require", "ece<=0"]
     assert run("check", folder / "state", *both, "--total", code=1).splitlines()[-1] == "Failing: 2 of 2"
     assert run("check", folder / "state", *both, "--by", "country", code=1).splitlines()[-1] == "Failing: 12 of 12"
-    assert failing[0].startswith("roc_auc >= 0.99  BR       0.")
+    assert failing[0].startswith("roc_auc >= 0.99  BR        0.")
     with_threshold = run("check", folder / "state", "--require", "roc_auc>=0.3", "--require", "recall>=0").splitlines()
     assert with_threshold[0].split() == ["rule", "where", "value", "bound", "interval", "verdict"]
     assert with_threshold[2].startswith("roc_auc >= 0.3  country BR   ")

@@ -1,5 +1,6 @@
 """Ctrl-C ends a pass at once, and keeps what was processed."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -91,3 +92,20 @@ def test_an_interrupt_of_the_merge_at_the_end_is_raised_after_it(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         sm.accumulate([{"y": [1, 0], "p": [0.9, 0.1]}], into=accumulators, workers=2)
     assert [acc.seen for acc in accumulators.values()] == [2, 2]
+
+
+def test_an_interrupt_during_imports_leaves_no_traceback(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\n"
+        "class Slow:\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name == 'streammetrics.cli':\n"
+        "            import time\n"
+        "            print('importing', flush=True)\n"
+        "            time.sleep(60)\n"
+        "sys.meta_path.insert(0, Slow())\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    code, _, err, seconds = interrupted([sys.executable, "-m", "streammetrics", "-h"], ready=1, env=environment)
+    assert (code, err) == (-signal.SIGINT, "")
+    assert seconds < 20

@@ -153,3 +153,22 @@ def test_a_process_killed_while_it_saves_leaves_an_old_or_a_new_file(kills, acc,
         assert sm.Accumulator.load(path).seen in (2, 4, 4002)
     left = [name for name in names(tmp_path) if name != "a.state"]
     assert all(name.startswith(".") for name in left)  # which no folder of states is read with
+
+
+def test_files_of_killed_saves_are_deleted_an_hour_later(acc, tmp_path):
+    code = f"""
+import os, signal
+import streammetrics as sm
+os.fsync = lambda file: os.kill(os.getpid(), signal.SIGKILL)
+sm.binary(y_true="y", y_score="p").save({str(tmp_path / "a.state")!r})
+"""
+    subprocess.run([sys.executable, "-c", code])
+    (left,) = names(tmp_path)
+    mine = tmp_path / ".cache.tmp"  # of another program
+    mine.write_text("")
+    acc.save(tmp_path / "b.state")
+    assert names(tmp_path) == sorted([left, ".cache.tmp", "b.state"])
+    for path in (tmp_path / left, mine):
+        os.utime(path, (time.time() - 4_000,) * 2)
+    acc.save(tmp_path / "b.state")
+    assert names(tmp_path) == [".cache.tmp", "b.state"]

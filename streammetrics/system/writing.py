@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from contextlib import suppress
 from pathlib import Path
 
 from streammetrics.errors import SourceError, StreamMetricsError
 
+TEMPORARY = re.compile(r"\.[0-9a-f]{16}\.tmp")
+ABANDONED = 3600  # seconds since the content was written at once
+
 
 def write_file(path: str | Path, content: bytes, error: type[StreamMetricsError] = SourceError) -> None:
     """Write a file atomically. If writing fails, an existing file stays unchanged.
 
-    The content is written to a hidden file in the same folder, which replaces the old one when it is on disk. Special
-    files, such as ``/dev/stdout``, are written directly.
+    The content is written to a hidden file in the same folder, which replaces the old one when it is on disk. Hidden
+    files of processes that were killed meanwhile are deleted by a later call. Special files, such as ``/dev/stdout``,
+    are written directly.
     """
     try:
         target = Path(os.path.realpath(path))  # a link keeps pointing to the file
@@ -37,6 +42,7 @@ def _replace(target: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
+        _clean(target.parent, beside.stat().st_mtime)
         if target.exists():
             beside.chmod(target.stat().st_mode)
         beside.replace(target)
@@ -50,3 +56,13 @@ def _replace(target: Path, content: bytes) -> None:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def _clean(folder: Path, now: float) -> None:
+    """Delete hidden files that are too old to be still written, by the clock of the file system."""
+    with suppress(OSError), os.scandir(folder) as found:
+        for file in found:
+            if TEMPORARY.fullmatch(file.name):
+                with suppress(OSError):  # deleted by another process
+                    if now - file.stat().st_mtime > ABANDONED:
+                        os.unlink(file)
