@@ -1,6 +1,8 @@
 """Every flipped bit of a saved state is noticed, before anything parses it."""
 
 import random
+import subprocess
+import sys
 import warnings
 
 import polars as pl
@@ -117,3 +119,32 @@ def test_many_files_of_which_some_have_no_checksum_are_one_state(acc, tmp_path):
     pq.write_table(acc.to_arrow(), tmp_path / "old")
     with pytest.warns(sm.StateWarning, match=r"No checksum in '.*old':"):
         assert sm.Accumulator.load(tmp_path / "old", tmp_path / "new").seen == 8
+
+
+def test_a_forged_file_does_not_end_the_process(acc, tmp_path):
+    """Arrow ends the process if it reads the sizes of a column whose levels differ from those of the schema."""
+    acc.save(tmp_path / "a.state")
+    code = f"""
+import pathlib, struct
+import streammetrics as sm
+from streammetrics.state import checksums
+
+path = pathlib.Path({str(tmp_path / "a.state")!r})
+content = path.read_bytes()
+(seal,) = checksums.SEAL.findall(content)
+(footer,) = struct.unpack("<I", content[-8:-4])
+start = len(content) - 8 - footer
+optional = [i for i in range(start, start + 800) if content[i] == 0x02]  # in the schema, which comes first
+refused = 0
+for i in optional:
+    forged = bytearray(content)
+    forged[i] = 0x00  # required
+    path.write_bytes(bytes(forged).replace(seal, checksums._checksum(bytes(forged), seal)))
+    try:
+        sm.Accumulator.load(path)
+    except sm.StateError:
+        refused += 1
+print(refused)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, int(done.stdout) > 10) == (0, True), done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -217,8 +218,32 @@ def _table(content: bytes) -> pa.Table:
     if content.startswith(IPC):
         return pa.ipc.open_file(content).read_all()
     file = pq.ParquetFile(pa.BufferReader(content))
+    _require_valid(file.metadata, content)
     _require_small(file.metadata, len(content))
     return file.read(use_threads=False)
+
+
+class _Unread(io.BytesIO):
+    """A file whose content cannot be read, and whether it was wanted."""
+
+    wanted = False
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        self.wanted = True
+        raise OSError("no content")
+
+
+def _require_valid(metadata: pq.FileMetaData, content: bytes) -> None:
+    """Reject invalid metadata of columns. `_require_small` would end the process, where a reader raises an exception."""
+    data = _Unread(content)
+    file = pq.ParquetFile(data, metadata=metadata, buffer_size=1)  # opens all columns, then reads
+    for i in range(metadata.num_row_groups):
+        try:
+            next(file.iter_batches(1, [i], use_threads=False), None)
+        except OSError:
+            if not data.wanted:
+                raise
+        data.wanted = False
 
 
 def _require_small(metadata: pq.FileMetaData, size: int) -> None:
