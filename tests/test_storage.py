@@ -2,6 +2,7 @@
 
 import ast
 import json
+import math
 import os
 import random
 import warnings
@@ -182,6 +183,28 @@ def finalized_classes(loaded):
     if loaded is not None:
         return loaded.finalize(["accuracy", "f1(average=macro)", "roc_auc(average=micro)", "roc_auc_ovo"]).frame
     return None
+
+
+@pytest.mark.parametrize(
+    "task", ["weighted", *(pytest.param(t, marks=pytest.mark.thorough) for t in ("ordered", "weighted regression"))]
+)
+def test_null_and_nan_cells_are_refused_or_saved_as_they_were_read(task):
+    table = TASKS[task]().update(DATA[:40]).to_arrow()
+    frame, read = pl.DataFrame(table), 0
+    for name, kind in frame.schema.items():
+        for field in kind.inner.fields if isinstance(kind, pl.List) else []:
+            for value in [None, math.nan][: 1 + field.dtype.is_float()]:
+                cell = pl.element().struct.with_fields(pl.lit(value, field.dtype).alias(field.name))
+                forged = frame.with_columns(pl.col(name).list.eval(cell)).to_arrow().cast(table.schema)
+                try:
+                    loaded = sm.Accumulator.from_arrow(forged.replace_schema_metadata(table.schema.metadata))
+                except sm.StateError:
+                    continue
+                read += 1
+                assert sm.Accumulator.from_bytes(loaded.to_bytes()).to_bytes() == loaded.to_bytes()
+                if value is not None:
+                    assert repr(loaded.to_arrow().to_pylist()) == repr(forged.to_pylist())
+    assert read
 
 
 @pytest.mark.parametrize(("task", "read"), [("grouped", finalized), ("classes", finalized_classes)])
