@@ -234,7 +234,7 @@ class _Unread(io.BytesIO):
 
 
 def _require_valid(metadata: pq.FileMetaData, content: bytes) -> None:
-    """Reject invalid metadata of columns. `_require_small` would end the process, where a reader raises an exception."""
+    """Reject invalid metadata of columns: `_require_small` would end the process, but a reader raises an exception."""
     data = _Unread(content)
     file = pq.ParquetFile(data, metadata=metadata, buffer_size=1)  # opens all columns, then reads
     for i in range(metadata.num_row_groups):

@@ -65,4 +65,4 @@ def _clean(folder: Path, now: float) -> None:
             if TEMPORARY.fullmatch(file.name):
                 with suppress(OSError):  # deleted by another process
                     if now - file.stat().st_mtime > ABANDONED:
-                        os.unlink(file)
+                        Path(file.path).unlink()
