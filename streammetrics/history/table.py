@@ -26,7 +26,8 @@ from streammetrics.system.forks import require_threads
 from streammetrics.system.lazy import ds, of_extra, pa
 
 ATTEMPTS = 50  # to commit, if other writers are first
-RECENT = 200  # commits, twice as many as between checkpoints
+BETWEEN = 20  # commits from one checkpoint to the next, which opening a table reads
+RECENT = 200  # commits, twice as many as between checkpoints of older tables
 PAUSE = 1.0  # seconds between attempts, at most
 SMALL = 32 << 20  # bytes of a file, below which it is merged with others
 T = TypeVar("T")
@@ -71,7 +72,7 @@ class Table:
                     self.uri,
                     schema,
                     partition_by=list(parts),
-                    configuration=dict(configuration),
+                    configuration={"delta.checkpointInterval": str(BETWEEN), **configuration},
                     storage_options=self.storage_options,
                     raise_if_key_not_exists=False,
                 )

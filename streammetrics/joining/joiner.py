@@ -155,6 +155,9 @@ class Joiner:
     def compact(self, *, vacuum: bool = True) -> None:
         """Merge the small files of the waiting rows. Once a day is enough.
 
+        If files are many, `add_scores` and `add_labels` merge them and those of the history by themselves, without
+        deleting the old ones.
+
         Args:
             vacuum: Whether to delete files that have not been needed for a week, such as files of expired rows.
 
@@ -177,6 +180,9 @@ class Joiner:
         table = self._log.settle(change)
         if (last := newest(table)) is not None:
             self._log.waiting.expire(table, _days_before(last, self.expires))
+        if self._log.waiting.is_scattered(table):
+            self.compact(vacuum=False)
+            self.store.compact(vacuum=False)
         if change is None:
             return Joined(late=late)
         return Joined(change.new.height, change.corrected.height, change.waiting, change.duplicates, late)

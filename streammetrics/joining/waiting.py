@@ -33,6 +33,7 @@ OWN: dict[str, pl.DataType] = {
 BEFORE = "streammetrics.expired"  # the transaction that stores the first day that has not expired
 ZONE = "streammetrics.time_zone"  # metadata of a column, because Delta Lake stores times in UTC
 TOGETHER = 131_072  # rows per row group of a file
+SCATTERED = 64  # files that could be merged with others, at which the joiner compacts
 T = TypeVar("T")
 
 
@@ -101,6 +102,10 @@ class Waiting:
         def leave(table: Any) -> None:
             if table.version() != settled.version():
                 return
+            said = {BEFORE: before.toordinal(), FOLDER: last_commit(table)}
+            if not (days(table, SCORE, LABEL, CORRECTION) < before).any():
+                self._write(table, pl.DataFrame(schema=OWN), said)
+                return
             scores = self.rows(table, SCORE).select(*self.key, DAY)
             labels, old = self.rows(table, LABEL, CORRECTION), pl.col(DAY) < before
             gone, left = scores.filter(old), scores.filter(~old)
@@ -112,7 +117,6 @@ class Waiting:
             earlier = self.rows(table, EXPIRED).collect()
             rows = pl.concat([kept.collect(), earlier, counts], how="diagonal_relaxed")
             where = f"{KIND} <> '{SCORE}' OR {DAY} < '{before.isoformat()}'"
-            said = {BEFORE: before.toordinal(), FOLDER: last_commit(table)}
             self._write(table, rows, mode="overwrite", predicate=where, said=said)
 
         self.table.commit(leave, settled)
@@ -140,6 +144,11 @@ class Waiting:
             expired=EXPIRED,
             labels_without_score=unscored,
         )
+
+    def is_scattered(self, table: Any) -> bool:
+        """Whether many files of a version could be merged with others."""
+        files = table.file_uris()
+        return len(files) - len({file.rpartition("/")[0] for file in files}) >= SCATTERED
 
     def compact(self, vacuum: bool) -> None:
         """Merge small files, and delete files that have not been needed for a week."""

@@ -147,6 +147,31 @@ def test_rows_may_wait_for_ever(tmp_path):
     assert joiner.add_labels(labels([1])).matched == 1
 
 
+def test_many_files_are_merged_without_being_asked(tmp_path, monkeypatch):
+    monkeypatch.setattr(waiting, "SCATTERED", 4)
+    joiner = made(tmp_path)
+    for number in range(8):
+        joiner.add_scores(scores([2 * number, 2 * number + 1]))
+        joiner.add_labels(labels([2 * number, 2 * number + 1]))
+    log = joiner._log.waiting.table.find()
+    assert len(log.file_uris()) <= 2 + 4
+    assert len(joiner.store._table.find().file_uris()) <= 4
+    assert joiner.store.query(every="1d").to_bytes() == joined(range(16)).to_bytes()
+    assert joiner.coverage().select("scores", "labeled").row(0) == (16, 16)
+
+
+def test_days_without_expired_rows_rewrite_nothing(tmp_path):
+    joiner = made(tmp_path, expires="9d")
+    for number in range(6):
+        joiner.add_scores(scores([number], number))
+        joiner.add_labels(labels([number]))
+    log = joiner._log.waiting.table.find()
+    assert len(log.file_uris()) == 12
+    modes = [commit.get("operationParameters", {}).get("mode") for commit in log.history()]
+    assert "Append" in modes and "Overwrite" not in modes
+    assert joiner.add_scores(scores([7], -5)).late == 1
+
+
 @pytest.mark.thorough
 def test_files_are_joined_and_nothing_changes(tmp_path):
     joiner = made(tmp_path, expires="9d")
