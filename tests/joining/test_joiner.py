@@ -168,7 +168,8 @@ def test_days_without_expired_rows_rewrite_nothing(tmp_path):
     log = joiner._log.waiting.table.find()
     assert len(log.file_uris()) == 12
     modes = [commit.get("operationParameters", {}).get("mode") for commit in log.history()]
-    assert "Append" in modes and "Overwrite" not in modes
+    assert "Append" in modes
+    assert "Overwrite" not in modes
     assert joiner.add_scores(scores([7], -5)).late == 1
 
 
