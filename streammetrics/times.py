@@ -17,6 +17,7 @@ from streammetrics.system.forks import require_threads
 CLOCK = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3_600 * 10**9}  # in nanoseconds
 CALENDAR = {"d": 1, "w": 7, "mo": 31, "q": 92, "y": 366}  # in days, at most
 PART = re.compile(r"([0-9]{1,20})(ns|us|ms|mo|[smhdwqy])")
+SHIFTS = [f"{minutes}m" for minutes in range(-180, 181, 30)]  # of clocks of any time zone
 LENGTH = re.compile(rf"({PART.pattern})+")
 
 
@@ -81,15 +82,43 @@ def _moved(times: pl.Series, length: str, sign: str) -> pl.Series:
                 moved = moved.dt.offset_by(step)
             else:
                 local = _calendar(moved, zone).dt.offset_by(step)
-                moved = _just_before(local, zone) if sign else zoned(local, zone)
+                moved = _before(moved, local, step, zone) if sign else zoned(local, zone)
         return times.to_frame().select(moved).to_series()
 
 
 def truncated(times: pl.Expr, every: str, zone: str | None) -> pl.Expr:
     """Return times truncated to multiples of a duration. Days start once, even if clocks skip or repeat midnight."""
-    if zone is None or any(unit in CLOCK for _, unit in PART.findall(every)):
+    if zone is None:
         return times.dt.truncate(every)
-    return zoned(times.dt.replace_time_zone(None).dt.truncate(every), zone)
+    local = times.dt.replace_time_zone(None).dt.truncate(every)
+    first = zoned(local, zone)
+    if not _is_of_clock(every):
+        return first
+    last = zoned(local, zone, repeated="latest")  # an hour can come twice
+    in_utc = times.dt.convert_time_zone("UTC").dt.truncate(every).dt.convert_time_zone(zone)
+    return pl.when(last <= times).then(last).when(first <= times).then(first).otherwise(in_utc)  # or not start at all
+
+
+def ends(starts: pl.Series, every: str) -> pl.Series:
+    """Return the ends of periods of a duration: the next start. Clocks can change within a period.
+
+    >>> halves = pl.Series([datetime(2025, 10, 26), datetime(2025, 10, 26, 12)]).dt.replace_time_zone("Europe/Berlin")
+    >>> ends(halves, "12h").dt.to_string("%d %H:%M").to_list()  # the first one has 13 hours
+    ['26 12:00', '27 00:00']
+    """
+    zone = getattr(starts.dtype, "time_zone", None)
+    after = later(starts, every)
+    if zone is None or not _is_of_clock(every):
+        return after
+    column = pl.col(starts.name)
+    near = [truncated(pl.lit(after).dt.offset_by(shift), every, zone) for shift in SHIFTS]
+    with translated(SpecificationError, f"Duration {every!r} cannot be used with this column"):
+        return starts.to_frame().select(pl.min_horizontal(pl.when(end > column).then(end) for end in near)).to_series()
+
+
+def _is_of_clock(length: str) -> bool:
+    """Whether a duration is one of hours or less, which are equally long in every time zone."""
+    return any(unit in CLOCK for _, unit in PART.findall(length))
 
 
 def zoned(local: pl.Expr, zone: str, repeated: Literal["earliest", "latest"] = "earliest") -> pl.Expr:
@@ -99,6 +128,12 @@ def zoned(local: pl.Expr, zone: str, repeated: Literal["earliest", "latest"] = "
         for time in (local, local.dt.offset_by("-1d"))
     )
     return pl.coalesce(found, day_before.dt.offset_by("24h"))
+
+
+def _before(times: pl.Expr, local: pl.Expr, step: str, zone: str) -> pl.Expr:
+    """Return times moved back to local times, or one step further where the calendar omits the days in between."""
+    found = _just_before(local, zone)
+    return pl.when(found < times).then(found).otherwise(_just_before(local.dt.offset_by(step), zone))
 
 
 def _just_before(local: pl.Expr, zone: str) -> pl.Expr:

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import streammetrics as sm
-from streammetrics.times import earlier, later, truncated
+from streammetrics.times import earlier, ends, later, truncated
 
 SKIPPED = {  # zones with a day that has no midnight, or two, and this day
     "America/Santiago": date(2025, 9, 7),
@@ -49,9 +49,26 @@ def test_each_day_week_and_month_starts_once_and_ends_with_the_next(zone, day, e
     one_start_each = pl.DataFrame([found, local.alias("local")]).unique()
     assert one_start_each.height == local.n_unique() == found.n_unique()
     known = found.unique().sort()
-    assert later(known, every)[:-1].equals(known[1:], check_names=False) or zone == "Pacific/Apia"
-    assert earlier(known, every)[1:].equals(known[:-1], check_names=False) or zone == "Pacific/Apia"
+    assert later(known, every)[:-1].equals(known[1:], check_names=False)
+    assert earlier(known, every)[1:].equals(known[:-1], check_names=False)
     assert (times < later(found, every)).all()
+
+
+@pytest.mark.parametrize(("zone", "day"), [*CASES, ("Antarctica/Casey", date(2020, 10, 4))])
+@pytest.mark.parametrize("every", ["30m", "1h", "6h", "12h"])
+def test_periods_of_hours_end_with_the_next_even_if_clocks_change(zone, day, every):
+    times = hours(zone, day)
+    found = starts(times, every)
+    known = found.unique().sort()
+    assert (found <= times).all()
+    assert ends(known, every)[:-1].equals(known[1:], check_names=False) or every == "30m"  # times are hours apart
+    assert (times < ends(found, every)).all()
+
+
+def test_the_day_before_a_day_that_the_calendar_omits():
+    times = hours("Pacific/Apia", date(2011, 12, 31))
+    first = starts(times, "1d").unique().sort()
+    assert earlier(first, "1d")[1:].equals(first[:-1], check_names=False)
 
 
 @pytest.mark.parametrize("zone", sorted(ZoneInfo(name).key for name in [*SKIPPED, *REPEATED, *OTHERS]))
@@ -84,6 +101,17 @@ def test_rules_over_days_without_midnight(zone, day, over, tmp_path):
         store, [sm.Rule("roc_auc >= 0.5", over=over), sm.Rule("roc_auc >= 0.5", over="1d", alarm="1 per year")]
     )
     assert found.frame["passes"].all()
+
+
+def test_rules_across_a_day_that_the_calendar_omits(tmp_path):
+    """There was no 30 December 2011 in Samoa."""
+    times = hours("Pacific/Apia", date(2011, 12, 31), days=3)
+    store = sm.MetricStore(tmp_path / "history")
+    hourly = sm.binary(y_true="y", y_score="p", by=pl.col("t").dt.truncate("1h").alias("hour"))
+    store.append(hourly.update(pl.DataFrame({"y": 1, "p": 0.8, "t": times})), batch_id="all")
+    for until in ("2011-12-31", "2012-01-01"):
+        found = sm.check(store, [sm.Rule("rows >= 1", over="1d"), sm.Rule("log_loss <= 1", against="1d")], until=until)
+        assert found.frame["rows"][0] == 24
 
 
 @pytest.mark.parametrize(("zone", "day"), REPEATED.items())

@@ -20,7 +20,7 @@ from streammetrics.cli.states import at
 from streammetrics.cli.verdicts import write_verdicts
 from streammetrics.report.parts import of_model
 from streammetrics.text import findings, plain
-from streammetrics.times import later
+from streammetrics.times import ends
 
 STDERR = 2
 KNOWN: Final = "this batch ID is known. For other rows, pass a new --batch-id."
@@ -154,7 +154,7 @@ def _cut(acc: sm.Accumulator, since: str | None, until: str | None, every: str |
     starts = acc.finalize("rows").frame.to_series().unique().drop_nulls().sort()
     if since is not None and (clock(starts.head(1)) < time_of(since, starts)).any():
         yield f"Window {starts[0]} contains only rows since {since}."
-    if until is not None and (later(clock(starts.tail(1)), every) > time_of(until, starts)).any():
+    if until is not None and (ends(clock(starts.tail(1)), every) > time_of(until, starts)).any():
         yield f"Window {starts[-1]} contains only rows before {until}."
 
 

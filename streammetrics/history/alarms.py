@@ -24,7 +24,7 @@ from streammetrics.history.rules import Rule, before
 from streammetrics.history.windows import AT_ONCE, Ask, clock
 from streammetrics.reading.looks import ROWS
 from streammetrics.text.values import dates
-from streammetrics.times import later, truncated
+from streammetrics.times import ends, truncated
 from streammetrics.uncertainty.beta import Values
 from streammetrics.uncertainty.evalues import discoveries
 
@@ -94,11 +94,11 @@ def blocks(windows: pl.Series, over: str, end: datetime) -> tuple[pl.Series, flo
     starts = seen.to_frame().select(truncated(pl.col(seen.name), over, zone)).to_series().unique().sort()
     if starts.is_empty():
         return starts, 1.0
-    times, ends = clock(seen), later(clock(starts), over)
-    gaps = clock(starts).diff().drop_nulls() if len(starts) > 1 else ends - clock(starts)
+    times, until = clock(seen), ends(clock(starts), over)
+    gaps = clock(starts).diff().drop_nulls() if len(starts) > 1 else until - clock(starts)
     days = float(gaps.to_physical().median()) / DAY  # type: ignore[arg-type]
     if len(starts) < len(seen):
-        starts = starts.filter(ends <= times[-1] + times.diff().drop_nulls().median())
+        starts = starts.filter(until <= times[-1] + times.diff().drop_nulls().median())
     return starts, days
 
 
@@ -143,7 +143,7 @@ def _by_window(ask: Ask, rule: Rule, starts: pl.Series) -> Iterator[pl.DataFrame
     metrics = ["rows"] if measure else [rule.required.metric]
     for i in range(0, len(starts), AT_ONCE):
         part = starts[i : i + AT_ONCE]
-        since, until = clock(part.head(1)), later(clock(part.tail(1)), rule.over).item()
+        since, until = clock(part.head(1)), ends(clock(part.tail(1)), rule.over).item()
         if rule.against is None:
             acc = ask(since.item(), until, rule.by, rule.over)
             yield of_metric(rule, acc.finalize(metrics, confidence=confidence))

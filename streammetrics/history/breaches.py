@@ -11,7 +11,7 @@ from streammetrics.history.alarms import blocks, courses
 from streammetrics.history.rules import Rule
 from streammetrics.history.verdicts import VERDICT, beginning, judged, judged_at_each, require_scores
 from streammetrics.history.windows import AT_ONCE, Windows, clock
-from streammetrics.times import later
+from streammetrics.times import ends
 
 RECENT = 8  # cached query results: rules often use the same ones
 
@@ -73,6 +73,6 @@ def _blocks_before_the_end(times: pl.Series, starts: pl.Series, over: str) -> It
     """Number of complete blocks of windows at the end of each window."""
     if len(starts) == len(times):
         return range(1, len(times) + 1)
-    ends = later(clock(starts), over)
-    whole: list[int] = ends.search_sorted(times + times.diff().median(), side="right").to_list()
+    until = ends(clock(starts), over)
+    whole: list[int] = until.search_sorted(times + times.diff().median(), side="right").to_list()
     return whole

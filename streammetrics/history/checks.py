@@ -21,7 +21,7 @@ from streammetrics.report.findings import Findings
 from streammetrics.rows.roles import MODEL
 from streammetrics.system.public import publish
 from streammetrics.text.values import dates, where
-from streammetrics.times import later
+from streammetrics.times import ends
 
 SCHEMA = typed(
     *("rule", "name", "severity", "windows", "where", "rows", *VALUE, *LIMITS, "reference"),
@@ -101,7 +101,7 @@ def _finding(windows: Windows, rule: Rule, until: date | str | None, labels: Win
         whole, days = blocks(starts, rule.over, end.item())
         if len(whole):
             start = clock(whole.tail(1))
-            end = later(start, rule.over)
+            end = ends(start, rule.over)
             raised = alarms(windows.ask, rule, whole, days)
     found = judged(windows, rule, start, end, labels)
     if raised is not None:
