@@ -7,6 +7,7 @@ import re
 import sys
 from io import BytesIO
 from pathlib import Path
+from uuid import uuid4
 
 import click
 import polars as pl
@@ -46,16 +47,18 @@ def show(
     if html is not None:
         report.save_html(html, source=source)
     if form == PROMETHEUS:
-        print_or_save(sm.to_prometheus(report).rstrip("\n"), output)
+        save_data(sm.to_prometheus(report).rstrip("\n"), output)
         return
     if form == METRICS:
-        print_or_save(as_json(report.frame, report.by).rstrip("\n"), output)
+        save_data(as_json(report.frame, report.by).rstrip("\n"), output)
         return
     more = f"Read all of them with --format csv{'' if sort else ', or the worst first with --sort'}."
     text = render(report.frame, report.by, width(), with_defaults(report.metrics), more)
-    write(report.frame, text, "table" if form == GITHUB else form, output)
     if form == GITHUB:
+        print_or_save(inert(text), output)
         add_to_summary(markdown(report.frame))
+    else:
+        write(report.frame, text, form, output)
 
 
 def width() -> int:
@@ -79,15 +82,19 @@ def write(frame: pl.DataFrame, text: str, form: str, output: Path | None) -> Non
         frame.write_parquet(content)
         write_file(output, content.getvalue()) if output else sys.stdout.buffer.write(content.getvalue())
         return
+    if form == "table":
+        print_or_save(text, output)
+        return
     frame = without_awkward(frame)
+    if "note" in frame.columns:
+        frame = frame.with_columns(pl.col("note").cast(pl.String).map_elements(with_options, return_dtype=pl.String))
     if form == "json":
-        text = frame.write_json()
-    elif form in ("csv", SAFE_CSV):
-        text = (frame if form == "csv" else _quoted(frame)).write_csv().rstrip("\n")
+        data = frame.write_json()
     elif form == "markdown":
-        text = markdown(frame)
-    terminal = form != "table" and sys.stdout.isatty()  # files and pipes contain unmodified data
-    print_or_save("\n".join(map(escaped, text.split("\n"))) if terminal and output is None else text, output)
+        data = markdown(frame)
+    else:
+        data = (frame if form == "csv" else _quoted(frame)).write_csv().rstrip("\n")
+    save_data(data, output)
 
 
 def print_or_save(text: str, output: Path | None) -> None:
@@ -97,6 +104,24 @@ def print_or_save(text: str, output: Path | None) -> None:
         click.echo(text, color=False if os.environ.get("NO_COLOR") else None)  # https://no-color.org
     else:
         write_file(output, (click.unstyle(text) + "\n").encode())
+
+
+def save_data(data: str, output: Path | None) -> None:
+    """Print data, or write them to a file if one is given. Only a terminal gets escaped control characters."""
+    if output is not None:
+        write_file(output, f"{data}\n".encode())
+    elif sys.stdout.isatty():
+        click.echo("\n".join(map(escaped, data.split("\n"))))
+    else:
+        click.echo(data, color=True)
+
+
+def inert(shown: str) -> str:
+    """Return a text in which GitHub Actions runs no workflow commands, such as from the name of a group."""
+    if "::" not in shown and "##[" not in shown:
+        return shown
+    token = uuid4().hex
+    return f"::stop-commands::{token}\n{shown}\n::{token}::"
 
 
 def _quoted(frame: pl.DataFrame) -> pl.DataFrame:

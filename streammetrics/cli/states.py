@@ -207,7 +207,9 @@ def require_no_page(html: Path | None, threshold: float | None) -> None:
 
 
 def names(a: Path, b: Path) -> tuple[str, str]:
-    """Return the names of two files, or their paths if the names are equal."""
+    """Return different names of two files: their paths if the names are equal."""
+    if a == b:
+        return a.name, f"{b.name} again"
     return (a.name, b.name) if a.name != b.name else (str(a), str(b))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 from xml.etree import ElementTree
 
 import click
@@ -13,7 +12,7 @@ import polars as pl
 
 from streammetrics import text
 from streammetrics.cli.markdown import add_to_summary, markdown
-from streammetrics.cli.output import print_or_save, write
+from streammetrics.cli.output import inert, print_or_save, save_data, write
 from streammetrics.reading.verdicts import OPEN
 from streammetrics.text.decimals import bound, interval, said
 
@@ -31,12 +30,12 @@ def write_verdicts(frame: pl.DataFrame, shown: str, form: str, output: Path | No
     file, the number of failing verdicts is printed on standard error, so that a log shows why the exit code is 1.
     """
     if form == "github":
-        print_or_save("\n".join([_inert(shown), *commands(frame)]), output)
+        print_or_save("\n".join([inert(shown), *commands(frame)]), output)
         add_to_summary(table(frame))
     elif form == "junit":
-        print_or_save(junit(frame, suite), output)
+        save_data(junit(frame, suite), output)
     elif form == "markdown":
-        print_or_save(table(frame), output)
+        save_data(table(frame), output)
     else:
         write(frame, shown, form, output)
     if output is not None and (failing := int((~frame["passes"]).sum())):
@@ -58,14 +57,6 @@ def commands(frame: pl.DataFrame) -> Iterator[str]:
         yield from told[:shown]
         if shown < len(told):
             yield f"::{level}::… and {len(told) - shown:,} more that do not hold"
-
-
-def _inert(shown: str) -> str:
-    """A text in which GitHub Actions runs no workflow commands, such as from the name of a group."""
-    if "::" not in shown and "##[" not in shown:
-        return shown
-    token = uuid4().hex
-    return f"::stop-commands::{token}\n{shown}\n::{token}::"
 
 
 def junit(frame: pl.DataFrame, suite: str) -> str:

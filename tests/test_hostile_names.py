@@ -1,0 +1,219 @@
+"""Names of groups, models, labels, files, and rules leave in every format as data, and as nothing else."""
+
+import csv
+import json
+import re
+import shlex
+import sys
+from datetime import date
+from io import StringIO
+from xml.etree import ElementTree
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from prometheus_client.parser import text_string_to_metric_families
+
+import streammetrics as sm
+from streammetrics.cli import main
+
+NAMES = [
+    "::error::x",
+    "a\n::error::x",
+    "##[error]x",
+    "a|b",
+    "<script>alert(1)</script>",
+    "]]>",
+    'quoted "name", with a comma',
+    "back\\slash",
+    "new\nline\rreturn",
+    "$(touch owned) `touch owned`",
+    "=1+1",
+    "../../etc",
+    "%0A",
+    "pass unit=7, pass --unit 7",
+    "\x00\x1b[31m",
+    "\u202eright to left",
+    "NaN",
+    "null",
+    "",
+]
+PLAIN = [f"name {i}" for i in range(len(NAMES))]
+
+
+def evaluated(names):
+    rows = {"y": [1, 0] * len(names), "p": [0.2, 0.8] * len(names), "g": [*names, *names]}
+    rows["day"] = [date(2026, 1, 5)] * len(rows["y"])
+    return sm.binary(y_true="y", y_score={names[0]: "p", names[4]: "p"}, by=["day", "g"]).update(rows)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """A state and a history with hostile names, and the same with plain ones."""
+    found = []
+    for names in (NAMES, PLAIN):
+        folder = tmp_path_factory.mktemp("names")
+        acc = evaluated(names)
+        acc.save(folder / "a.state")
+        acc.save(folder / "b.state")
+        sm.MetricStore(folder / "history", window="day").append(acc, batch_id=names[3])
+        rules = f"[[rule]]\nrequire = 'accuracy >= 0.9'\nby = 'g'\nname = {json.dumps(names[1])}\n"
+        (folder / "rules.toml").write_text(rules)
+        found.append(folder)
+    return found
+
+
+def show(folder, *options):
+    return ["show", folder / "a.state", "--metric", "accuracy", *options]
+
+
+COMMANDS = {
+    "show": show,
+    "show with intervals": lambda folder, *options: show(folder, "--confidence", "0.9", *options),
+    "check": lambda folder, *options: [
+        "check",
+        folder / "a.state",
+        "--bounds-only",
+        "--require",
+        "accuracy>=1",
+        *options,
+    ],
+    "compare": lambda folder, *options: [
+        *("compare", folder / "a.state", folder / "b.state", "--independent", "--metric", "accuracy", *options),
+    ],
+    "store check": lambda folder, *options: ["store", "check", folder / "history", folder / "rules.toml", *options],
+    "store report": lambda folder, *options: ["store", "report", folder / "history", "--metric", "accuracy", *options],
+}
+FORMS = {
+    **dict.fromkeys(COMMANDS, ("table", "json", "csv", "markdown", "github")),
+    "compare": ("table", "json", "csv", "markdown"),
+    "check": ("table", "json", "csv", "markdown", "github", "junit"),
+    "store check": ("table", "json", "csv", "markdown", "github", "junit"),
+}
+
+
+def run(arguments, **env):
+    result = CliRunner(env={"GITHUB_STEP_SUMMARY": None} | env).invoke(main, [str(a) for a in arguments])
+    assert result.exit_code in (0, 1), result.output
+    return result.stdout
+
+
+@pytest.mark.parametrize(("name", "form"), [(name, form) for name in COMMANDS for form in FORMS[name]])
+def test_output_has_the_structure_that_it_has_with_plain_names(name, form, folders, tmp_path):
+    hostile, plain = (run(COMMANDS[name](folder, "--format", form, "--width", "2000")) for folder in folders)
+    if form == "json":
+        rows, expected = json.loads(hostile), json.loads(plain)
+        assert [row.keys() for row in rows] == [row.keys() for row in expected]
+        if "g" in rows[0]:
+            assert {row["g"] for row in rows} == {*NAMES}
+    elif form == "csv":
+        rows, expected = (list(csv.DictReader(StringIO(text, newline=""))) for text in (hostile, plain))
+        assert [row.keys() for row in rows] == [row.keys() for row in expected]
+        if "g" in rows[0]:
+            assert {row["g"] for row in rows} == {*NAMES}
+    elif form == "junit":
+        ours, theirs = (list(ElementTree.fromstring(text.encode()).iter()) for text in (hostile, plain))
+        assert sorted(part.tag for part in ours) == sorted(part.tag for part in theirs)
+    else:
+        lines = [line for line in hostile.split("\n") if not re.match("::(stop-commands::)?[0-9a-f]{32}(::)?$", line)]
+        assert len(lines) == len(plain.split("\n"))
+        assert "\r" not in hostile
+        assert "\x1b[31m" not in hostile
+        if form == "markdown":
+            cells = [len(re.findall(r"(?<!\\)\|", line)) for line in lines if line.startswith("|")]
+            assert len({*cells}) == 1
+            assert not re.search(r"(?<!\\)<", hostile)
+
+
+@pytest.mark.parametrize("name", [name for name, forms in FORMS.items() if "github" in forms])
+def test_names_are_no_workflow_commands(name, folders, tmp_path):
+    summary = tmp_path / "summary"
+    printed = run(COMMANDS[name](folders[0], "--format", "github"), GITHUB_STEP_SUMMARY=str(summary))
+    active, token = True, None
+    for line in printed.splitlines():
+        if found := re.fullmatch("::stop-commands::([0-9a-f]{32})", line):
+            active, token = False, found[1]
+        elif line == f"::{token}::":
+            active = True
+        elif active and (line.lstrip().startswith("::") or "##[" in line):
+            assert re.match(
+                "::(error|warning|notice) title=accuracy|::(error|warning|notice) title=a|::error::…", line
+            ), line
+    assert not re.search(r"(?<!\\)<script", summary.read_text())
+
+
+def test_names_are_labels_of_prometheus(folders):
+    report = sm.Accumulator.load(folders[0] / "a.state").finalize("accuracy")
+    texts = [sm.to_prometheus(report), run(show(folders[0], "--format", "prometheus"))]
+    for text in texts:
+        samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+        assert {sample.labels.get("g", "") for sample in samples} == {*NAMES}
+        assert {sample.labels["model"] for sample in samples} == {NAMES[0], NAMES[4]}
+
+
+def test_names_are_attributes_of_opentelemetry(folders):
+    report = sm.Accumulator.load(folders[0] / "a.state").finalize("accuracy")
+    reader = InMemoryMetricReader()
+    sm.to_opentelemetry(report, MeterProvider([reader]).get_meter("test"))
+    data = json.loads(reader.get_metrics_data().to_json())
+    points = [
+        point
+        for resource in data["resource_metrics"]
+        for scope in resource["scope_metrics"]
+        for metric in scope["metrics"]
+        for point in metric["data"]["data_points"]
+    ]
+    assert {point["attributes"].get("g", "") for point in points} == {*NAMES}
+
+
+def test_names_are_keys_of_files_of_metrics(folders):
+    def leaves(part):
+        return [leaf for p in part.values() for leaf in leaves(p)] if isinstance(part, dict) else [part]
+
+    hostile, plain = (json.loads(run(show(folder, "--format", "metrics"))) for folder in folders)
+    assert len(leaves(hostile)) == len(leaves(plain)) >= 2 * len(NAMES)
+
+
+def test_names_reach_the_command_of_a_breach_as_data(folders, tmp_path):
+    code = f"import sys; open({str(tmp_path / 'said')!r}, 'w', encoding='utf8').write(sys.stdin.read())"
+    command = f"{shlex.quote(sys.executable)} -c {shlex.quote(code)}"
+    run([*COMMANDS["store check"](folders[0]), "--on-breach", command])
+    said = json.loads((tmp_path / "said").read_text(encoding="utf8"))
+    assert len(said) == 2 * len(NAMES)
+    assert {row["name"] for row in said} == {NAMES[1]}
+    assert not [path for path in folders[0].rglob("*") if "owned" in path.name]
+
+
+def test_histories_keep_names(folders):
+    store = sm.MetricStore(folders[0] / "history", window="day")
+    assert {*store.query(by="g").finalize("rows").frame["g"]} == {*NAMES}
+    assert store.windows().height == 1
+
+
+@pytest.mark.parametrize("name", ["a|b.state", "::error::x.state", "<script>.state", "a\nb.state", "pass unit=7.state"])
+def test_names_of_files(name, tmp_path):
+    path = tmp_path / name
+    sm.binary(y_true="y", y_score="p").update({"y": [1, 0], "p": [0.2, 0.8]}).save(path)
+    check = ["check", path, "--bounds-only", "--require", "accuracy>=1", "--format"]
+    suite = ElementTree.fromstring(run([*check, "junit"]).encode()).find("testsuite")
+    assert suite.get("name") == f"streammetrics check {path}".replace("\n", "\\n")
+    assert run([*check, "github"]).count("\n::") == 1
+    compared = ["compare", path, path, "--independent", "--metric", "accuracy", "--format"]
+    assert len(run([*compared, "markdown"]).splitlines()) == 3
+    assert len(pl.read_csv(StringIO(run([*compared, "csv"])))) == 1
+    result = CliRunner().invoke(main, ["show", str(tmp_path / "none" / name)])
+    assert result.exit_code == 2
+    assert len(result.output.splitlines()) == 1
+
+
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_values_that_are_not_finite_are_valid_in_every_parser(form, tmp_path):
+    acc = sm.regression(y_true="y", y_pred="p").update({"y": [0.0, 1.0], "p": [1.0, 1.0]})
+    acc.save(tmp_path / "a.state")
+    shown = run(["show", tmp_path / "a.state", "--metric", "mape", "--metric", "r2", "--format", form])
+    if form == "json":
+        json.loads(shown, parse_constant=lambda name: pytest.fail(name))
+    else:
+        assert pl.read_csv(StringIO(shown))["value"].dtype == pl.Float64
