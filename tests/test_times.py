@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import streammetrics as sm
+from streammetrics.text.values import dates
 from streammetrics.times import earlier, ends, later, truncated
 
 SKIPPED = {  # zones with a day that has no midnight, or two, and this day
@@ -127,3 +128,10 @@ def test_the_day_after_two_midnights_is_checked_alone(zone, day, tmp_path):
     found = sm.check(store, [sm.Rule("rows >= 1", over="1d"), sm.Rule("rows >= 1", over="2d")]).frame
     sizes = dict(rows.group_by(pl.col("t").dt.date()).len().rows())
     assert found["rows"].to_list() == [sizes[newest], sizes[newest] + sizes[day]]
+
+
+@pytest.mark.parametrize(("zone", "day"), CASES)
+def test_days_are_shown_as_dates_even_if_they_have_no_midnight(zone, day):
+    found = starts(hours(zone, day, days=3), "1d").unique().sort()
+    assert str(dates(found)[1]) == str(found[1].date())
+    assert dates(found).dtype == pl.Date

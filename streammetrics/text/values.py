@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import time
 
 import numpy as np
 import polars as pl
@@ -41,14 +40,15 @@ def readable(values: pl.Series, places: NDArray[np.integer] | None = None) -> pl
 
 
 def dates(values: pl.Series) -> pl.Series:
-    """Return datetimes as dates if all are at midnight in their time zone, other values unchanged.
+    """Return datetimes as dates if all are starts of days in their time zone, other values unchanged.
 
     >>> dates(pl.select(pl.datetime(2026, 4, 1)).to_series()).to_list()
     [datetime.date(2026, 4, 1)]
     """
     if not isinstance(values.dtype, pl.Datetime) or beyond_python(values):
         return values
-    return values.dt.date() if (values.dt.time() == time()).all() else values
+    just_before = values.dt.offset_by("-1us")  # clocks can skip midnight
+    return values.dt.date() if (values.dt.date() != just_before.dt.date()).all() else values
 
 
 def where(keys: pl.DataFrame, by: Sequence[str]) -> pl.Expr:
