@@ -17,6 +17,10 @@ from streammetrics.counting.sums import Sums
 from streammetrics.errors import Argument, ColumnError, DataError, MergeError, SpecificationError, StateError
 from streammetrics.keys import TEXT_DATES
 from streammetrics.rows.codes import find
+from streammetrics.rows.frames import has_values, joint_types
+from streammetrics.rows.roles import LABEL
+from streammetrics.state.content import data_types
+from streammetrics.statistics import ConfusionMatrix
 from streammetrics.system.foreign import translated
 from streammetrics.system.lazy import pa
 from streammetrics.text import few
@@ -127,15 +131,26 @@ class Layout:
             raise MergeError("Cannot append: some rows of the accumulator were not counted for all of its statistics.")
         acc = self._in_zones(acc)
         _require_years(acc)
+        joint_types([self._types, data_types(acc.roles, acc.state)])
         frame = pl.DataFrame((self.empty + acc).to_arrow())
         return frame.select(fitted(_within(frame[name], kind), stored(kind)) for name, kind in self.schema.items())
+
+    @cached_property
+    def _types(self) -> pl.Schema:
+        """The types of group columns and of class labels that are not declared, which rows must have."""
+        state = self.empty.state
+        matrix = state.tables.get(ConfusionMatrix.name)
+        label = {LABEL: matrix.schema["actual"]} if matrix is not None and not self.empty.roles.labels else {}
+        return pl.Schema({**state.keys.select(self.empty.roles.keys).schema, **label})
 
     def _in_zones(self, acc: Accumulator) -> Accumulator:
         """The accumulator with times in the time zones of the table, so that equal times match."""
         moved = {}
         for name in acc.roles.by:
-            ours, theirs = self.schema.get(name), acc.state.keys.schema[name]
-            if ours == theirs or not (isinstance(ours, TIMES) and isinstance(theirs, TIMES)):
+            column = acc.state.keys[name]
+            ours, theirs = self.schema.get(name), column.dtype
+            both = isinstance(ours, TIMES) and isinstance(theirs, TIMES)
+            if ours == theirs or not both or not has_values(column):
                 continue
             zone = getattr(ours, "time_zone", None)
             if zone is None or getattr(theirs, "time_zone", None) is None:

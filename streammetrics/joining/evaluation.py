@@ -12,7 +12,9 @@ import polars as pl
 
 from streammetrics.accumulator import Accumulator, empty_of
 from streammetrics.errors import DataError
-from streammetrics.rows.roles import Roles
+from streammetrics.rows.batches import read
+from streammetrics.rows.frames import joint_types
+from streammetrics.rows.roles import LABEL, Roles
 
 
 def evaluators(acc: Accumulator, kept: Sequence[Accumulator], columns: Collection[str]) -> list[Accumulator]:
@@ -50,6 +52,13 @@ def require_complete(rows: pl.DataFrame, acc: Accumulator, named: Callable[[pl.D
                 f"The score of {named(rows, column.is_null().arg_max() or 0)} has no column {column.name!r}, which was "
                 "required only later. Add its label with a joiner that has the earlier accumulator."
             )
+
+
+def require_one_type(rows: pl.DataFrame, acc: Accumulator) -> None:
+    """Reject class labels and predictions of different types, also before the first rows match."""
+    if acc.roles.kind == "multiclass" and not acc.roles.labels:
+        columns = read(rows, acc.roles).columns.items()
+        joint_types([pl.Schema({LABEL: s.dtype}) for field, s in columns if field.role in ("truth", "predicted")])
 
 
 def _made(acc: Accumulator) -> list[pl.Expr]:

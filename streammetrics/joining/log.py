@@ -18,7 +18,7 @@ from streammetrics.errors import DataError, StateError
 from streammetrics.history.batches import Stretch
 from streammetrics.history.store import MetricStore
 from streammetrics.joining.columns import Columns
-from streammetrics.joining.evaluation import evaluators, require_complete, shares
+from streammetrics.joining.evaluation import evaluators, require_complete, require_one_type, shares
 from streammetrics.joining.pairs import Change, pairs
 from streammetrics.joining.waiting import (
     COMMIT,
@@ -106,6 +106,7 @@ class Log:
             joined = share.collect()
             require_complete(joined, acc, self.columns.named)
             try:
+                require_one_type(joined, acc)
                 self.store._require(acc.update(joined.select(acc.roles.sources)))
             except DataError as error:
                 raise error.at(self.columns.named(joined, error.row or 0)) from error

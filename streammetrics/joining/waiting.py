@@ -16,7 +16,7 @@ import polars as pl
 from streammetrics.errors import ColumnError
 from streammetrics.history.layout import fitted, one_of_sql
 from streammetrics.history.table import Table, deltalake, in_small_files, write
-from streammetrics.rows.frames import decoded
+from streammetrics.rows.frames import decoded, has_values, typed
 from streammetrics.system.lazy import ds
 
 FOLDER = "_waiting"  # Delta Lake ignores folders whose names begin with an underscore
@@ -221,7 +221,7 @@ def _widen(table: Any, rows: pl.DataFrame) -> bool:
     A column that is null in all rows has no type yet, so it is not added.
     """
     known = {field.name for field in table.schema().fields}
-    new = rows.select(c for c in rows.columns if c not in known and rows.schema[c] != pl.Null)
+    new = rows.select(column for column in rows if column.name not in known and has_values(column))
     if new.width:
         table.alter.add_columns(list(_fields(new)))
     return bool(new.width)
@@ -257,7 +257,9 @@ def _as_stored(table: Any, rows: pl.DataFrame) -> pl.DataFrame:
         kind, zone = schema.get(column.name), zones.get(column.name)
         if kind is None:
             kind, zone = _type(column.dtype), getattr(column.dtype, "time_zone", None)
-        elif column.dtype != pl.Null and _clock(column.dtype) != _clock(kind):
+        elif not has_values(column):
+            column = typed(column.to_frame(), schema).to_series()
+        elif _clock(column.dtype) != _clock(kind):
             raise ColumnError(f"Column {column.name!r} must be {kind} as in the waiting rows, got {column.dtype}.")
         nan = column.dtype.is_float() and kind.is_integer()  # a null among integers can arrive as NaN
         stored = fitted(column.fill_nan(None) if nan else column, kind)

@@ -11,7 +11,7 @@ import polars as pl
 from streammetrics.errors import Argument, ReportError
 from streammetrics.frame import RIGHT
 from streammetrics.kernels.lattice import Lattice
-from streammetrics.rows.frames import joint_types
+from streammetrics.rows.frames import common_types, typed
 from streammetrics.state.tables import State
 from streammetrics.statistics import GROUP, Histogram
 
@@ -71,10 +71,10 @@ def paired(reference: Distribution, current: Distribution) -> pl.DataFrame:
     """
     if foreign := [c for c in reference.keys if c not in current.keys]:
         raise ReportError(f"The reference has the group column {foreign[0]!r}, which the current side lacks.")
-    types = joint_types([d.groups.select(reference.keys).schema for d in (reference, current)])
+    types = common_types([d.groups.select(reference.keys) for d in (reference, current)])
     ours, theirs = (
-        d.groups.join(d.sizes, on=GROUP, how="left", maintain_order="left")
-        .cast(types)
+        typed(d.groups, types)
+        .join(d.sizes, on=GROUP, how="left", maintain_order="left")
         .rename({GROUP: side, "cells": f"{side}_cells", "rows": f"{side}_rows"})
         for side, d in (("reference", reference), ("current", current))
     )

@@ -19,7 +19,7 @@ from streammetrics.keys import require_free
 from streammetrics.metrics import Metric
 from streammetrics.metrics.words import better
 from streammetrics.reading.models import SameRows
-from streammetrics.rows.frames import concat_groups
+from streammetrics.rows.frames import common_types, typed
 from streammetrics.rows.roles import MODEL
 from streammetrics.state.tables import State, for_reports, roll_up
 from streammetrics.statistics.paired_outcomes import PairedOutcomes
@@ -183,8 +183,8 @@ class Comparison:
         own = [*keys_of(one), METRIC]
         keys = [c for c in [*keys_of(other), METRIC] if c in own or c in self.b.by]
         shared = [c for c in keys if c in own]
-        types = concat_groups([frame.select(shared).clear() for frame in (one, other)]).schema
-        one, other = one.cast(types), other.cast(types)
+        types = common_types([frame.select(shared) for frame in (one, other)])
+        one, other = typed(one, types), typed(other, types)
         if len(shared) < len(keys):
             groups = other.select(self.b.by).unique(maintain_order=True)
             one = groups.join(one, on=self.a.by, nulls_equal=True) if self.a.by else groups.join(one, how="cross")
@@ -265,8 +265,8 @@ class Comparison:
         one, other = (report.state.keys.select(by) for report in (self.a, self.b))
         if not by or one.is_empty() or other.is_empty():
             return False
-        types = concat_groups([one.clear(), other.clear()]).schema
-        return one.cast(types).join(other.cast(types), on=by, how="semi", nulls_equal=True).is_empty()
+        types = common_types([one, other])
+        return typed(one, types).join(typed(other, types), on=by, how="semi", nulls_equal=True).is_empty()
 
     def __str__(self) -> str:
         return as_text(self, text.terminal_width(), "Choose them with metrics=, or read all of them in the frame.")

@@ -16,7 +16,7 @@ from streammetrics.kernels import Codes
 from streammetrics.rows.codes import encode
 from streammetrics.rows.columns import Reader, require_columns
 from streammetrics.rows.folds import fold
-from streammetrics.rows.frames import decoded, joint_types, to_frame, types_of
+from streammetrics.rows.frames import common_types, decoded, joint_types, to_frame, typed, types_of
 from streammetrics.rows.roles import FOLD, LABEL, SEVERAL, SINGLE, Roles
 from streammetrics.system.foreign import reason
 
@@ -195,8 +195,8 @@ def _appended_groups(rows: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
         return rows
     others = decoded(others)
     if rows.schema != others.schema:
-        types = joint_types([rows.schema, others.schema])
-        rows, others = rows.cast(types), others.cast(types)
+        types = common_types([rows, others])
+        rows, others = typed(rows, types), typed(others, types)
     if not rows.height:  # a frame without rows would share the memory of the others
         return pl.DataFrame([pl.Series(n, dtype=t).extend(others[n]) for n, t in rows.schema.items()])
     return rows.extend(others)
@@ -209,6 +209,7 @@ def _extended(rows: pl.Series, height: int, others: pl.Series) -> pl.Series:
     if len(rows) > height:  # an interrupt came between two columns
         rows = rows.head(height)
     if rows.dtype != others.dtype:
-        types = joint_types([pl.Schema({LABEL: s.dtype}) for s in (rows, others)])
-        rows, others = rows.cast(types[LABEL]), others.cast(types[LABEL])
+        both = [s.alias(LABEL).to_frame() for s in (rows, others)]
+        types = common_types(both)
+        rows, others = (typed(frame, types).to_series() for frame in both)
     return rows.extend(others)

@@ -106,16 +106,26 @@ def _unreadable(data: Any) -> Any:
 
 
 def types_of(columns: pl.DataFrame) -> pl.Schema:
-    """The types of group or label columns. Categories are strings; integers that floats cannot represent are `WIDE`."""
+    """The types of group or label columns. Categories are strings; integers that floats cannot represent are `WIDE`.
+
+    A column without any value is Null, since its type is a default of the library that wrote it.
+    """
     return pl.Schema({series.name: _type_of(series) for series in columns.iter_columns()})
 
 
 def _type_of(series: pl.Series) -> pl.DataType:
+    if not has_values(series):
+        return pl.Null()
     if series.dtype in CODED:
         return pl.String()
     low, high = (series.min(), series.max()) if series.dtype == pl.Int64 else (None, None)
     wide = isinstance(low, int) and isinstance(high, int) and max(-low, high) > EXACT
     return WIDE if wide else series.dtype
+
+
+def has_values(series: pl.Series) -> bool:
+    """Return whether a column has a value other than null."""
+    return series.null_count() < len(series)
 
 
 def joint_types(schemas: Sequence[pl.Schema]) -> pl.Schema:
@@ -138,10 +148,38 @@ def _joint_type(name: str, found: set[pl.DataType]) -> pl.DataType:
     return next(iter(types), pl.Null())
 
 
+def common_types(frames: Sequence[pl.DataFrame]) -> pl.Schema:
+    """Return one type per column of groups or labels: of the frames with values; if there are none, of any frame."""
+    of_values = joint_types([_filled(frame) for frame in frames])
+    of_nulls = {name: {frame.schema[name] for frame in frames} - {pl.Null()} for name in of_values}
+    return pl.Schema(
+        {
+            name: max(of_nulls[name], key=str, default=dtype) if dtype == pl.Null() else dtype
+            for name, dtype in of_values.items()
+        }
+    )
+
+
+def _filled(frame: pl.DataFrame) -> pl.Schema:
+    """The types of columns, Null for those without any value."""
+    return pl.Schema({s.name: s.dtype if has_values(s) else pl.Null() for s in frame.iter_columns()})
+
+
+def typed(columns: pl.DataFrame, types: Mapping[str, pl.DataType]) -> pl.DataFrame:
+    """Return columns in these types. Columns without any value can have any type."""
+    return columns.with_columns(
+        series.cast(types[series.name])
+        if has_values(series)
+        else pl.Series(series.name, [None], types[series.name]).new_from_index(0, len(series))
+        for series in columns.iter_columns()
+        if types.get(series.name, series.dtype) != series.dtype
+    )
+
+
 def concat_groups(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Concatenate columns of groups or labels, cast to their `joint_types`."""
-    joint_types([frame.schema for frame in frames])
-    return pl.concat(frames, how="vertical_relaxed", rechunk=True)
+    """Concatenate columns of groups or labels, cast to their `common_types`."""
+    types = common_types(frames)
+    return pl.concat([typed(frame, types) for frame in frames], rechunk=True)
 
 
 def decoded(columns: pl.DataFrame) -> pl.DataFrame:

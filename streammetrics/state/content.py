@@ -42,7 +42,7 @@ class Content:
     def __init__(self, roles: Roles, state: State, limit: GroupLimit) -> None:
         self.roles = roles
         self.limit: GroupLimit = limit
-        self.types: pl.Schema = _types(roles, state)
+        self.types: pl.Schema = data_types(roles, state)
         self._merged = state
         self._pending: list[State] = []
         self._tallies: list[Tally] = []
@@ -248,8 +248,8 @@ def _distinct(by: Sequence[str], tables: Sequence[pl.DataFrame]) -> pl.DataFrame
     return concat_groups([table.select(by) for table in tables]).unique()
 
 
-def _types(roles: Roles, state: State) -> pl.Schema:
-    """Types that depend on the data."""
+def data_types(roles: Roles, state: State) -> pl.Schema:
+    """Return the types that depend on the data: of group columns, and of class labels that are not declared."""
     types = types_of(state.keys.select(roles.keys))
     matrix = state.tables.get(ConfusionMatrix.name)
     if matrix is None or roles.labels:

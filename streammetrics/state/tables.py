@@ -11,7 +11,7 @@ import polars as pl
 
 from streammetrics.errors import ColumnError, SpecificationError
 from streammetrics.rows.codes import ascending, find
-from streammetrics.rows.frames import concat_groups, group_column
+from streammetrics.rows.frames import concat_groups, group_column, typed
 from streammetrics.rows.roles import LABEL, MODEL
 from streammetrics.state.missing import NOTHING, counted, renumbered, together
 from streammetrics.statistics import GROUP, Statistic
@@ -89,7 +89,7 @@ def combine(states: Sequence[State]) -> State:
             ends = accumulate((s.groups.height for s in filled or states), initial=0)
             numbers = [groups[GROUP][start:end] for start, end in pairwise(ends)]
         else:
-            numbers = [find_groups(s.keys.cast(keys.schema), groups) for s in filled or states]
+            numbers = [find_groups(typed(s.keys, keys.schema), groups) for s in filled or states]
         parts = [_renumber(s, n) for s, n in zip(filled or states, numbers, strict=True)]
         missing = together([renumbered(s.missing, n) for s, n in zip(filled or states, numbers, strict=True)])
     tables = {s.name: _together([p[s.name] for p in parts]) for s in first.statistics}
@@ -103,7 +103,8 @@ def _merged(state: State) -> State:
 
 
 def _together(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    return pl.concat([t for t in tables if t.height] or tables, how="vertical_relaxed", rechunk=True)
+    filled = [t for t in tables if t.height] or [max(tables, key=lambda t: str(t.schema))]  # in any order
+    return pl.concat(filled, how="vertical_relaxed", rechunk=True)
 
 
 def roll_up(state: State, columns: Sequence[str]) -> State:

@@ -14,6 +14,7 @@ from streammetrics.counting.squares import WithSquares
 from streammetrics.kernels import Codes
 from streammetrics.rows import batches
 from streammetrics.rows.arrays import Rows, rows_by_model
+from streammetrics.rows.frames import has_values, typed
 from streammetrics.rows.roles import Roles
 from streammetrics.state.tables import ONE_GROUP, State, Statistics, find_groups
 from streammetrics.statistics import GROUP, Statistic
@@ -48,8 +49,9 @@ class Tally:
         return self.groups.drop(GROUP)
 
     def takes(self, groups: pl.DataFrame) -> bool:
-        """Return whether groups have columns of the same types."""
-        return groups.schema.items() <= self.groups.schema.items()
+        """Return whether groups have columns of the same types. Columns without any value have any type."""
+        own = self.groups.schema
+        return all(own[s.name] == s.dtype or (own[s.name] != pl.Null() and not has_values(s)) for s in groups)
 
     def add(self, rows: Sequence[Rows]) -> None:
         """Count one more block."""
@@ -89,6 +91,7 @@ class Tally:
         if not keys.width:
             self.groups = ONE_GROUP
             return np.zeros(1, dtype=np.intp)
+        keys = typed(keys, self.groups.schema)
         numbers = find_groups(keys, self.groups)
         new = numbers.is_null()
         codes = numbers.fill_null(0).to_numpy().astype(np.intp)

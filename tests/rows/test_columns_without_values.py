@@ -1,0 +1,99 @@
+"""Columns of groups and labels without any value, in batches, files, states, and histories."""
+
+from datetime import date
+from itertools import permutations
+
+import polars as pl
+import pytest
+
+import streammetrics as sm
+
+VALUES = {
+    "text": pl.Series(["a", "b"]),
+    "dates": pl.Series([date(2026, 1, 1)] * 2),
+    "integers": pl.Series([1, 2]),
+    "truths": pl.Series([True, False]),
+}
+NULLS = [pl.Float64(), pl.Int64(), pl.String(), pl.Boolean(), pl.Date(), pl.Categorical(), pl.Null()]
+
+
+def task():
+    return sm.binary(y_true="y", y_score="p", by="g", metrics=["rows"])
+
+
+def batch(groups):
+    return pl.DataFrame({"y": [1, 0][: len(groups)], "p": [0.9, 0.1][: len(groups)], "g": groups})
+
+
+def nulls(dtype, rows=2):
+    return pl.Series([None] * rows, dtype=dtype)
+
+
+def equal(found, wanted):
+    assert found.to_bytes() == wanted.to_bytes()
+
+
+@pytest.mark.parametrize("values", VALUES)
+@pytest.mark.parametrize("dtype", NULLS, ids=str)
+def test_groups_without_values_have_the_type_of_the_others(values, dtype):
+    parts = [batch(VALUES[values]), batch(nulls(dtype)), batch(nulls(dtype, 0))]
+    wanted = task().update(parts[0]).update(batch(nulls(VALUES[values].dtype)))
+    for order in permutations(parts):
+        states = [task().update(part) for part in order]
+        equal(sm.merge(states), wanted)
+        equal(sm.merge(sm.Accumulator.from_bytes(state.to_bytes()) for state in states), wanted)
+        at_once, counted = task(), task()
+        for part in order:
+            at_once.update(part)
+            counted.update(part).compact()
+        equal(at_once, wanted)
+        equal(counted, wanted)
+        equal(sm.accumulate(list(order), task(), workers=2), wanted)
+
+
+def test_groups_without_values_have_one_type_in_any_order():
+    parts = [batch(nulls(dtype)) for dtype in NULLS]
+    wanted = sm.merge([task().update(part) for part in parts])
+    equal(sm.merge([task().update(part) for part in reversed(parts)]), wanted)
+    pairs = [sm.merge(task().update(part) for part in pair) for pair in (parts[:2], parts[2:])]
+    equal(sm.merge(pairs), wanted)
+
+
+def test_values_of_two_types_are_still_rejected():
+    with pytest.raises(sm.ColumnError, match="'g' has different types in different batches: Int64 and String"):
+        task().update(batch(["a", None])).update(batch([1, None]))
+
+
+def test_some_groups_of_a_state_without_values_are_merged():
+    one, other = task().update(batch([1.5, None])), task().update(batch(["a", "b"]))
+    assert one.filter(pl.col("g").is_null()).merge(other).finalize().frame["g"].to_list() == ["a", "b", None]
+    assert sm.compare(one.filter(pl.col("g").is_null()), other).frame["g"].n_unique() == 3
+
+
+@pytest.mark.parametrize("dtype", NULLS, ids=str)
+def test_labels_without_values_have_the_type_of_the_others(dtype):
+    def acc(truth, prediction):
+        batch = pl.DataFrame({"y": truth, "p": prediction})
+        return sm.multiclass(y_true="y", y_pred="p", nulls="drop").update(batch)
+
+    text, none = pl.Series(["a", "b"]), nulls(dtype)
+    wanted = acc(text, text).update({"y": ["c", "d"], "p": [None, None]})
+    for parts in permutations([acc(text, text), acc(nulls(pl.String), none)]):
+        equal(sm.merge(parts), wanted)
+    equal(acc(text, text).update(pl.DataFrame({"y": none, "p": text})), wanted)
+    equal(acc(none, text).update(pl.DataFrame({"y": text, "p": text})), wanted)
+
+
+@pytest.mark.parametrize("dtype", NULLS, ids=str)
+def test_appends_without_values_have_the_type_of_the_history(tmp_path, dtype):
+    def acc(values):
+        rows = batch(values).with_columns(day=date(2026, 1, 1))
+        return sm.binary(y_true="y", y_score="p", by=["day", "g"]).update(rows)
+
+    for number, values in enumerate(VALUES.values()):
+        store = sm.MetricStore(tmp_path / str(number), window="day")
+        store.append(acc(values), batch_id="1")
+        store.append(acc(nulls(dtype)), batch_id="2")
+        assert store.query().seen == 4
+    with pytest.raises(sm.ColumnError, match="'g' has different types"):
+        store.append(acc(["2026-01-01"] * 2), batch_id="3")
