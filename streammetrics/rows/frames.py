@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from streammetrics.errors import ColumnError
+from streammetrics.rows.floats import as_written
 from streammetrics.rows.roles import LABEL
 from streammetrics.system.foreign import reason
 from streammetrics.system.forks import require_threads
@@ -18,6 +19,7 @@ from streammetrics.system.lazy import pa
 
 EXACT = 2**53  # up to which a Float64 represents every integer
 MOST = 2**63 - 1
+DIGITS = 38  # of decimals
 WIDE = pl.Int128()  # only in types of columns: 64-bit integers that a Float64 cannot represent
 
 CODED = (pl.Categorical, pl.Enum)  # types whose values are codes of strings
@@ -118,6 +120,9 @@ def _type_of(series: pl.Series) -> pl.DataType:
         return pl.Null()
     if series.dtype in CODED:
         return pl.String()
+    if isinstance(series.dtype, pl.Decimal):
+        whole = max(abs(int(end)) for end in (series.min(), series.max()))  # type: ignore[arg-type]
+        return pl.Decimal(len(str(whole)) + series.dtype.scale, series.dtype.scale)
     low, high = (series.min(), series.max()) if series.dtype == pl.Int64 else (None, None)
     wide = isinstance(low, int) and isinstance(high, int) and max(-low, high) > EXACT
     return WIDE if wide else series.dtype
@@ -138,6 +143,11 @@ def _joint_type(name: str, found: set[pl.DataType]) -> pl.DataType:
     for wider in (pl.Float64(), WIDE):
         if types == {pl.Int64(), wider}:
             return wider
+    decimals = [dtype for dtype in types if isinstance(dtype, pl.Decimal)]
+    if len(decimals) == len(types) > 1:
+        whole, scale = max(d.precision - d.scale for d in decimals), max(d.scale for d in decimals)
+        if whole + scale <= DIGITS:
+            return pl.Decimal(whole + scale, scale)
     if len(types) > 1:
         said = " and ".join(sorted("integers beyond 2^53" if t == WIDE else str(t) for t in types))
         if name == LABEL:
@@ -150,19 +160,17 @@ def _joint_type(name: str, found: set[pl.DataType]) -> pl.DataType:
 
 def common_types(frames: Sequence[pl.DataFrame]) -> pl.Schema:
     """Return one type per column of groups or labels: of the frames with values; if there are none, of any frame."""
-    of_values = joint_types([_filled(frame) for frame in frames])
-    of_nulls = {name: {frame.schema[name] for frame in frames} - {pl.Null()} for name in of_values}
-    return pl.Schema(
-        {
-            name: max(of_nulls[name], key=str, default=dtype) if dtype == pl.Null() else dtype
-            for name, dtype in of_values.items()
-        }
-    )
+    found = joint_types([types_of(frame) for frame in frames])
+    return pl.Schema({name: _stored(dtype, [frame.schema[name] for frame in frames]) for name, dtype in found.items()})
 
 
-def _filled(frame: pl.DataFrame) -> pl.Schema:
-    """The types of columns, Null for those without any value."""
-    return pl.Schema({s.name: s.dtype if has_values(s) else pl.Null() for s in frame.iter_columns()})
+def _stored(joint: pl.DataType, types: Sequence[pl.DataType]) -> pl.DataType:
+    """The type of columns whose `joint_types` are known, from the types of the columns."""
+    if joint == pl.Null():
+        return max({*types} - {joint}, key=str, default=joint)
+    if isinstance(joint, pl.Decimal):
+        return pl.Decimal(DIGITS, joint.scale)
+    return pl.Int64() if joint == WIDE else joint
 
 
 def typed(columns: pl.DataFrame, types: Mapping[str, pl.DataType]) -> pl.DataFrame:
@@ -214,10 +222,12 @@ def group_column(series: pl.Series, advice: str = "Group by plain values") -> pl
     if series.dtype in (pl.Int8, pl.Int16, pl.Int32, pl.UInt8, pl.UInt16, pl.UInt32):
         return series.cast(pl.Int64)
     if series.dtype.is_float():
-        floats = series.cast(pl.Float64)
+        floats = as_written(series)
         return floats.set(floats == 0, 0.0).fill_nan(None)  # -0.0 becomes 0.0
     if isinstance(series.dtype, (pl.Datetime, pl.Duration)):
         return series.dt.cast_time_unit("us")
+    if isinstance(series.dtype, pl.Decimal):
+        return series.cast(pl.Decimal(DIGITS, series.dtype.scale))
     wide = series.dtype in (pl.Int128, pl.UInt128)
     if wide or series.dtype.is_nested() or series.dtype == pl.Object:
         advice = f"{advice}, such as Int64" if wide else advice

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from streammetrics.errors import Argument, SpecificationError
+from streammetrics.rows.floats import as_written
 from streammetrics.rows.row_by_row import is_undecided, require_row_by_row
 from streammetrics.text import few
 
@@ -293,7 +294,7 @@ def plain_labels(labels: Iterable[Any]) -> tuple[Any, ...]:
         raise SpecificationError(Argument("labels"), f" must not contain null or NaN, got {few(given)}.")
     if series.n_unique() < len(series):
         raise SpecificationError(f"Label {series.filter(series.is_duplicated())[0]!r} is repeated.")
-    return tuple(series.to_list())
+    return tuple(as_written(series).to_list() if series.dtype == pl.Float32 else series.to_list())
 
 
 def _label(option: str, given: Any) -> Any:

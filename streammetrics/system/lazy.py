@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from streammetrics.errors import SpecificationError
 
-__all__ = ["Lazy", "ds", "of_extra", "pa", "pq"]
+__all__ = ["Lazy", "ds", "of_extra", "pa", "pc", "pq"]
 
 
 class Lazy:
@@ -42,7 +42,9 @@ pip install 'streammetrics[plot]'
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.compute as pc
     import pyarrow.dataset as ds
     import pyarrow.parquet as pq
 else:
     pa, ds, pq = Lazy("pyarrow"), Lazy("pyarrow.dataset"), Lazy("pyarrow.parquet")
+    pc = Lazy("pyarrow.compute")
