@@ -106,11 +106,11 @@ def accumulate(
     threads = workers or os.cpu_count() or 1
     parts = [_Part(targets) for _ in range(threads)]
     common = [_Part(targets) for _ in range(threads // TEAM)]
-    try:
-        with stream.naming_rows([target.roles for target in targets]), _progress_bar(stream, progress) as bar:
+    with stream.naming_rows([target.roles for target in targets]), _progress_bar(stream, progress) as bar:
+        try:
             _run(feed, list(map(_Worker, parts, cycle(common or [None]))), bar)
-    finally:
-        uninterrupted(lambda: _absorb(targets, [*parts, *common]))
+        finally:
+            uninterrupted(lambda: _absorb(targets, [*parts, *common]))
     return filled[""] if isinstance(given, Accumulator) else filled
 
 

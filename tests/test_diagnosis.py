@@ -1,7 +1,5 @@
 """Files that cannot be read: which one, why, and the fix."""
 
-import re
-
 import polars as pl
 import pytest
 from click.testing import CliRunner
@@ -174,26 +172,6 @@ def test_numbers_of_different_widths_are_read_in_any_order(types, folder):
     for paths in ([one, other], [other, one]):
         report = sm.evaluate([f"{path}/a.parquet" for path in paths], sm.binary(y_true="y", y_score="p", by="day"))
         assert report.rollup().get("rows").value == 200
-
-
-def test_integers_and_floats_in_one_column():
-    paths = [put("a.parquet"), put("b.parquet", PAIR.cast({"y": pl.Float64}))]
-    told = message(*paths)
-    assert told.startswith("Cannot read b.parquet: its columns differ from a.parquet ('y' is Float64 instead of Int64)")
-    fix = re.search(r"In Python, pass (.*)\.$", told)
-    report = sm.evaluate(eval(fix[1], {"polars": pl, "paths": paths}), sm.binary(y_true="y", y_score="p"))
-    assert report["rows"].value == 200
-    assert "Int64 instead of Float64). In Python, pass polars.concat" in message(*paths[::-1])
-
-
-def test_widths_differ_in_arrow_files():
-    put("a.ipc"), put("b.ipc", PAIR.cast({"y": pl.Int8}))
-    assert "its columns differ from a.ipc ('y' is Int8 instead of Int64)" in message("a.ipc", "b.ipc")
-
-
-def test_integers_whose_common_type_has_128_bits():
-    put("a.parquet"), put("b.parquet", PAIR.cast({"y": pl.UInt64}))
-    assert "('y' is UInt64 instead of Int64)" in message("a.parquet", "b.parquet")
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ class Columns:
             SourceError: If they cannot be read.
         """
         with readable(partial(diagnosis, files, ())):
-            return cls(files, files.plan.collect_schema())
+            return cls(files, files.schema)
 
     def several(self, option: str, texts: Sequence[str]) -> list[Column]:
         """Return columns by their names or as SQL expressions."""

@@ -171,8 +171,9 @@ def evaluate_command(
 
 def _name_negatives(files: Files, true: Column, positive: Any) -> None:
     """Say which labels count as negative, if the first rows have several."""
-    plan = files.plan if files.where is None else files.plan.filter(files.where)
-    first = plan.select(pl.col(true) if isinstance(true, str) else true).head(FIRST_ROWS)
+    column = pl.col(true) if isinstance(true, str) else true
+    plan = files.scans(column.meta.root_names())[0].filter(pl.lit(True) if files.where is None else files.where)
+    first = plan.select(column).head(FIRST_ROWS)
     labels = first.collect().to_series().drop_nulls().unique().sort().to_list()
     negative = [label for label in labels if positive not in (label, str(label))]
     if len(negative) > 1:

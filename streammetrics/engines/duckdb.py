@@ -55,7 +55,9 @@ def accumulate(relation: DuckDBPyRelation, acc: Accumulator, *, workers: int | N
         readers.append(used.to_arrow_reader(pipeline.BATCH))
         return guarded(readers[0], "the relation")
 
-    stream = Stream(batches(), again=lambda: numbered(batches()), place="row {} of the relation".format)
+    stream = Stream(
+        batches(), again=lambda: numbered(batches(), acc.roles.sources), place="row {} of the relation".format
+    )
     return pipeline.accumulate(stream, acc, workers=workers)
 
 

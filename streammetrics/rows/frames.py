@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from streammetrics.errors import ColumnError
+from streammetrics.rows.arrow import as_readable, readable
 from streammetrics.rows.floats import as_written
 from streammetrics.rows.roles import LABEL
 from streammetrics.system.foreign import reason
@@ -48,8 +49,7 @@ def to_frame(data: Any, columns: Sequence[str]) -> pl.DataFrame:
     if isinstance(data, pl.DataFrame):
         return data
     if isinstance(data, (pa.Table, pa.RecordBatch)):
-        unique = columns and all(data.schema.names.count(c) == 1 for c in columns)
-        return _converted(data.select(columns) if unique else data)
+        return _converted(_readable(data, columns))
     if isinstance(data, (list, tuple)) and all(isinstance(row, Mapping) for row in data):
         names = dict.fromkeys(columns or (name for row in data for name in row))
         data = {name: [row.get(name) for row in data] for name in names if not data or any(name in row for row in data)}
@@ -91,9 +91,38 @@ def _converted(data: Any, columns: Sequence[str] = (), copy: bool = False) -> pl
             frame = frame.select(columns)
         return frame.select(pl.all().gather(pl.int_range(pl.len()))) if copy and frame.width else frame
     except (*UNREADABLE, pa.ArrowException) as error:
+        if (table := _of_arrow(data, columns)) is not None:
+            return table
         name = _unreadable(data)
         where = "" if name is None else f" (column {name!r}). Pass values of one type"
         raise ColumnError(f"Cannot read the batch as a table: {reason(error)}{where}.") from error
+
+
+def _of_arrow(data: Any, columns: Sequence[str]) -> pl.DataFrame | None:
+    """A pandas frame or an Arrow stream whose columns Polars reads only in another type, such as times of +05:30."""
+    if not (hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")):
+        return None
+    try:
+        return pl.DataFrame(_readable(pa.table(data), columns))
+    except ColumnError:
+        raise
+    except (*UNREADABLE, pa.ArrowException):
+        return None
+
+
+def _readable(table: Any, columns: Sequence[str]) -> Any:
+    """Columns of a table, or without any all that Polars reads, in types that Polars reads."""
+    names = table.schema.names
+    if not columns:
+        columns = [field.name for field in table.schema if readable(field.type) is not None]
+    if not all(names.count(name) == 1 for name in columns):  # which the conversion rejects
+        return table
+    table = table.select(columns)
+    for field in table.schema:
+        if readable(field.type) is None:
+            kind = f"Column {field.name!r} has the unsupported type {field.type}"
+            raise ColumnError(f"{kind}. Cast it to another type, such as text.")
+    return as_readable(table)
 
 
 def _unreadable(data: Any) -> Any:

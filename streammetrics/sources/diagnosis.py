@@ -12,17 +12,11 @@ from pathlib import Path
 
 import polars as pl
 
+from streammetrics.errors import ColumnError, SourceError, StreamMetricsError
+from streammetrics.sources import arrow
 from streammetrics.sources.delimited import header_of, separator_of
-from streammetrics.sources.files import (
-    COMPRESSED,
-    CSV,
-    IPC,
-    NDJSON,
-    PARQUET,
-    Files,
-    kind_of,
-    wider,
-)
+from streammetrics.sources.files import Files
+from streammetrics.sources.kinds import COMPRESSED, CSV, IPC, NDJSON, PARQUET, kind_of
 from streammetrics.text import few
 
 UNREADABLE = (Exception, pl.exceptions.PanicException)  # of readers in Rust, whose panics are not an Exception
@@ -40,9 +34,8 @@ OF_LINES = re.compile(  # in errors of Polars
 UNPARSED = re.compile(  # by Polars, in a complete file
     r"could not parse `(?P<text>.*)` as dtype `[iuf]\d+` at column '(?P<column>.*)' \("
 )
+OF_LABELS = "Class labels have different types"  # in an error
 SAME = "Write all files with the same columns and types."
-MIXED = re.compile(r"'.*' is (U?Int\d+ instead of Float\d+|Float\d+ instead of U?Int\d+)")
-CONCAT = "In Python, pass polars.concat([polars.scan_parquet(path) for path in paths], how='vertical_relaxed')."
 UNLIKE = re.compile(  # earlier values of NDJSON, by Polars
     r"cannot parse '(?P<text>.*)' \((?P<kind>string|bool|f64)\) as (?P<dtype>\w+)"
 )
@@ -63,10 +56,11 @@ def _unreadable(files: Files, columns: Sequence[str]) -> Path | None:
     """The first file that cannot be read by itself."""
     for path in files.paths:
         try:
-            plan = replace(files, paths=(path,)).plan
-            used = [name for name in plan.collect_schema() if name in columns or not columns]
-            for _ in plan.select(used).collect_batches():
-                pass
+            one = replace(files, paths=(path,))
+            used = [name for name in one.schema if name in columns or not columns]
+            for plan in one.scans(used):
+                for _ in plan.select(used).collect_batches():
+                    pass
         except UNREADABLE:
             return path
     return None
@@ -86,7 +80,7 @@ def _damage(path: Path, error: str) -> str | None:
         find = _damage_of_csv if kind_of(path) in CSV else _damage_of_ndjson
         return find(path) if OF_LINES.search(error) and not UNPARSED.search(error) else None
     for magic, (kind, suffixes) in MAGIC.items():
-        if kind_of(path) in suffixes and not _ends_with(path, magic, ENCRYPTED):
+        if kind_of(path) in suffixes and not (_ends_with(path, magic, ENCRYPTED) or arrow.is_whole_stream(path)):
             return f"the file is truncated, or not in {kind} format. Write or copy it again."
     return None
 
@@ -137,7 +131,7 @@ def _damage_of_ndjson(path: Path) -> str | None:
 
 def _mixed(path: Path, text: str, kind: str, dtype: str) -> str | None:
     """The first line of an NDJSON file with a value of another type than its column."""
-    schema = Files((path,)).plan.collect_schema()
+    schema = Files((path,)).schema
     columns = [name for name, known in schema.items() if str(known) == dtype]
     with path.open("rb") as file:
         for line, content in enumerate(file, 1):
@@ -153,18 +147,26 @@ def _refuse(constant: str) -> None:
     raise ValueError(constant)
 
 
+def difference(files: Files, columns: Sequence[str], error: StreamMetricsError) -> SourceError | None:
+    """Return the error of the first file in which a column that an error names has a type of another kind."""
+    named = [name for name in columns if repr(name) in str(error) or OF_LABELS in str(error)]
+    if not isinstance(error, ColumnError) or len(files.paths) == 1 or kind_of(files.paths[0]) in CSV or not named:
+        return None
+    found = _difference(files, named)
+    return SourceError(f"Cannot read {found}") if found else None
+
+
 def _difference(files: Files, columns: Sequence[str]) -> str | None:
     """The first file whose columns differ from those of the first one."""
     first, *others = files.paths
-    wanted = replace(files, paths=(first,)).plan.collect_schema()
+    wanted = replace(files, paths=(first,)).schema
     for path in others:
-        found = replace(files, paths=(path,)).plan.collect_schema()
+        found = replace(files, paths=(path,)).schema
         used = list(columns or wanted)
         every = kind_of(path) in CSV  # whose columns must be equal, even those that are not in use
         names = (list(found), list(wanted)) if every else ([name for name in used if name in found], used)
-        if how := _in_names(*names) or _in_types(found, wanted, used, kind_of(path)):
-            fix = CONCAT if MIXED.fullmatch(how) and kind_of(path) in PARQUET else SAME
-            return f"{path}: its columns differ from {first} ({how}). {fix}"
+        if how := _in_names(*names) or _in_types(found, wanted, used):
+            return f"{path}: its columns differ from {first} ({how}). {SAME}"
     return None
 
 
@@ -178,10 +180,20 @@ def _in_names(found: list[str], wanted: list[str]) -> str | None:
     return None if found == wanted else f"{few(found)} instead of {few(wanted)}"
 
 
-def _in_types(found: pl.Schema, wanted: pl.Schema, columns: Sequence[str], kind: str) -> str | None:
+def _in_types(found: pl.Schema, wanted: pl.Schema, columns: Sequence[str]) -> str | None:
     for name in columns:
         one, other = (schema.get(name, pl.Null()) for schema in (found, wanted))
-        widened = kind in PARQUET and wider(one, other) == wider(other, one)
-        if one != other and not widened:
+        if one != other and not _alike(one, other):
             return f"{name!r} is {one} instead of {other}"
     return None
+
+
+def _alike(one: pl.DataType, other: pl.DataType) -> bool:
+    """Whether columns of two types can be read together."""
+    if pl.Null() in (one, other):
+        return True
+    if isinstance(one, pl.Datetime) and isinstance(other, pl.Datetime):
+        return one.time_zone == other.time_zone
+    families = [(pl.String, pl.Categorical, pl.Enum), (pl.Duration,)]
+    numbers = one.is_numeric() and other.is_numeric() and one.is_decimal() == other.is_decimal()
+    return numbers or any(one in family and other in family for family in families)

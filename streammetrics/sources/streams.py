@@ -18,9 +18,10 @@ from streammetrics.errors import ColumnError, DataError, SourceError, StreamMetr
 from streammetrics.rows.batches import faults
 from streammetrics.rows.columns import require_columns
 from streammetrics.rows.conversions import null_instead_of
+from streammetrics.rows.frames import to_frame
 from streammetrics.rows.roles import Roles
 from streammetrics.sources.delimited import TYPED_BY, require_rows_of
-from streammetrics.sources.diagnosis import UNPARSED, UNREADABLE, diagnosis
+from streammetrics.sources.diagnosis import UNPARSED, UNREADABLE, diagnosis, difference
 from streammetrics.sources.files import ROW, Files, PathLike, expand, in_parts
 from streammetrics.system.lazy import pa
 from streammetrics.text import few
@@ -28,6 +29,7 @@ from streammetrics.text import few
 Source: TypeAlias = Any
 Name: TypeAlias = str | Callable[[str], str]  # of a source in messages, or for an error: name and reason
 
+DETAIL = re.compile(r"^\[Errno \d+\] .*Detail: \[errno \d+\] ")  # of pyarrow, before the reason
 ADVICE = re.compile(r"[.,]? (?:hint:|consider passing)", re.IGNORECASE)  # advice of Polars to its callers
 
 
@@ -37,7 +39,7 @@ class Stream:
 
     ``again`` returns the same rows again, in order and numbered. ``place`` describes the place of a row by its number,
     and ``of`` is the unit of row counts in messages. Sources that can be read only once have no ``again`` and
-    ``place``.
+    ``place``. ``differing`` returns the error of the file whose types cause an error, if there is one.
     """
 
     batches: Iterator[Any]
@@ -45,6 +47,7 @@ class Stream:
     again: Callable[[], Iterable[pl.DataFrame]] | None = None
     place: Callable[[int], str] = str
     of: str = "rows"
+    differing: Callable[[StreamMetricsError], SourceError | None] = lambda error: None
 
     @contextmanager
     def naming_rows(self, roles: Sequence[Roles]) -> Iterator[None]:
@@ -55,7 +58,7 @@ class Stream:
         try:
             yield
         except (ColumnError, DataError) as error:
-            raise self._first_error(roles) or self._placed(error) from error.__cause__
+            raise self.differing(error) or self._first_error(roles) or self._placed(error) from error.__cause__
 
     def _first_error(self, roles: Sequence[Roles]) -> StreamMetricsError | None:
         """The first error in the order of rows. Its number of rows is that of the source up to there."""
@@ -104,15 +107,15 @@ def open_stream(source: Source, columns: Sequence[str], chunk: int) -> Stream:
     if isinstance(source, pl.LazyFrame):
         with readable("the plan"):
             require_rows_of(source)
-        return _plan(source, columns, chunk)
+        return _plans([source], columns, chunk)
     if isinstance(source, pl.DataFrame):
-        return _frame(source, chunk, "row {} of the frame")
+        return _frame(source, columns, chunk, "row {} of the frame")
     if _is_dataset(source):
         return _dataset(source, columns, chunk)
     if isinstance(source, (pa.Table, pa.RecordBatch)):
         table = pa.table(source) if isinstance(source, pa.RecordBatch) else source
         batches = table.to_batches(max_chunksize=chunk)
-        return Stream(iter(batches), table.num_rows, lambda: numbered(batches), "row {} of the table".format)
+        return Stream(iter(batches), table.num_rows, lambda: numbered(batches, columns), "row {} of the table".format)
     if isinstance(source, pa.RecordBatchReader):
         return Stream(guarded(source, "the reader"))
     if isinstance(source, Iterator):
@@ -130,7 +133,7 @@ def open_stream(source: Source, columns: Sequence[str], chunk: int) -> Stream:
             return _files(open_files(items), columns, chunk)
         if items and all(map(_is_row, items)):
             with readable("the list of rows"):
-                return _frame(pl.from_dicts(items, infer_schema_length=None), chunk, "row {} of the list")
+                return _frame(pl.from_dicts(items, infer_schema_length=None), columns, chunk, "row {} of the list")
         return Stream(map(_batch, items))
     raise SourceError(f"Unsupported source type {type(source).__name__}. Pass paths, a frame, or batches.")
 
@@ -150,8 +153,8 @@ def _batch(item: Any) -> Any:
     return pl.DataFrame([item]) if _is_row(item) else item
 
 
-def _frame(frame: pl.DataFrame, chunk: int, place: str) -> Stream:
-    return Stream(frame.iter_slices(chunk), frame.height, lambda: numbered([frame]), place.format)
+def _frame(frame: pl.DataFrame, columns: Sequence[str], chunk: int, place: str) -> Stream:
+    return Stream(frame.iter_slices(chunk), frame.height, lambda: numbered([frame], columns), place.format)
 
 
 def _is_dataset(source: Source) -> bool:
@@ -175,7 +178,7 @@ def _dataset(dataset: Any, columns: Sequence[str], chunk: int) -> Stream:
         return f"row {row} of {path}"
 
     with readable("the dataset"):
-        return Stream(batches(), dataset.count_rows(), lambda: numbered(batches()), place)
+        return Stream(batches(), dataset.count_rows(), lambda: numbered(batches(), columns), place)
 
 
 def open_files(patterns: Sequence[PathLike], null_values: Sequence[str] = ()) -> Files:
@@ -196,14 +199,15 @@ def _files(files: Files, columns: Sequence[str], chunk: int) -> Stream:
         used = (*columns, *(files.where.meta.root_names() if files.where is not None else ()))
         if twice := sorted(files.repeated.intersection(used)):
             raise SourceError(f"{str(files.paths[0])!r} has several columns named {twice[0]!r}. Rename or remove them.")
-        if mixed := files.differing_zones(used):
-            raise SourceError(
-                f"Column {mixed!r} has a time zone in some files of {files.name} and none in others. "
-                "Write all files with the same time zone."
-            )
-        stream = _plan(files.plan, columns, chunk, name, files.known_rows, files.place, files.where)
+        files.require_readable(used)
+        stream = _plans(files.scans(used), columns, chunk, name, files.known_rows, files.place, files.where)
         again = stream.again or tuple
-        return replace(stream, batches=_naming_text(stream.batches, files), again=lambda: _naming_text(again(), files))
+        return replace(
+            stream,
+            batches=_naming_text(stream.batches, files),
+            again=lambda: _naming_text(again(), files),
+            differing=partial(difference, files, columns),
+        )
 
 
 def _naming_text(batches: Iterable[Any], files: Files) -> Iterator[Any]:
@@ -242,8 +246,8 @@ def _of_a_plan(reason: str) -> str:
     return f"the plan: {reason}" + (f". {fix.format(found['column'])}" if found else "")
 
 
-def _plan(
-    plan: pl.LazyFrame,
+def _plans(
+    plans: Sequence[pl.LazyFrame],
     columns: Sequence[str],
     chunk: int,
     name: Name = _of_a_plan,
@@ -251,26 +255,32 @@ def _plan(
     place: Callable[[int], str] = "row {} of the plan".format,
     where: pl.Expr | None = None,
 ) -> Stream:
-    """Stream a plan in batches. Only a few of them wait to be processed."""
+    """Stream plans, one after the other, in batches. Only a few of them wait to be processed."""
     kept = pl.lit(True) if where is None else where
 
+    def batches() -> Iterator[pl.DataFrame]:
+        for plan in plans:
+            # Without any column (volume alone) rows would not be counted.
+            used = plan.filter(kept).select(columns or pl.all())
+            yield from guarded(used.collect_batches(chunk_size=chunk, maintain_order=False), name)
+
     def again() -> Iterator[pl.DataFrame]:
-        numbered = plan.with_row_index(ROW).filter(kept).select(ROW, *columns)
-        return guarded(numbered.collect_batches(chunk_size=chunk), name)
+        before = 0
+        for plan in plans:
+            numbered = plan.with_row_index(ROW, offset=before).filter(kept).select(ROW, *columns)
+            yield from guarded(numbered.collect_batches(chunk_size=chunk), name)
+            before += plan.select(pl.len()).collect().item() if plan is not plans[-1] else 0
 
     with readable(name):
-        require_columns([*columns, *kept.meta.root_names()], plan.collect_schema().names())
-        # Without any column (volume alone) rows would not be counted.
-        used = plan.filter(kept).select(columns or pl.all())
-        of = "rows" if where is None else "filtered rows"
-        return Stream(guarded(used.collect_batches(maintain_order=False), name), rows, again, place, of)
+        require_columns([*columns, *kept.meta.root_names()], plans[0].collect_schema().names())
+        return Stream(batches(), rows, again, place, "rows" if where is None else "filtered rows")
 
 
-def numbered(batches: Iterable[Any]) -> Iterator[pl.DataFrame]:
+def numbered(batches: Iterable[Any], columns: Sequence[str]) -> Iterator[pl.DataFrame]:
     """Batches with the numbers of their rows."""
     rows = 0
     for batch in batches:
-        yield (numbered := pl.DataFrame(batch).with_row_index(ROW, offset=rows))
+        yield (numbered := to_frame(batch, columns).with_row_index(ROW, offset=rows))
         rows += numbered.height
 
 
@@ -289,6 +299,6 @@ def readable(name: Name) -> Iterator[None]:
         raise
     except UNREADABLE as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]
-        reason = ADVICE.split(lines[0])[0]
+        reason = DETAIL.sub("", ADVICE.split(lines[0])[0])
         told = f"{name}: {reason}" if isinstance(name, str) else name(reason)
         raise SourceError(f"Cannot read {told}") from error

@@ -1,0 +1,91 @@
+"""Parquet and Arrow IPC files that Polars does not read, in batches of pyarrow.
+
+These are files with a column of a type that Polars refuses, even if it is not in use, and IPC streams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from polars.io.plugins import register_io_source
+
+from streammetrics.errors import SourceError
+from streammetrics.rows.arrow import as_readable, readable
+from streammetrics.sources.kinds import PARQUET, beginning, kind_of
+from streammetrics.system.lazy import pa, pq
+
+BATCH = 131_072  # rows of a batch of a Parquet file
+FILE, FEATHER = b"ARROW1", b"FEA1"  # the first bytes of files; streams have none of their own
+
+
+def schema_of(path: Path) -> pa.Schema:
+    """Return the names and types of the columns of a file."""
+    if kind_of(path) in PARQUET:
+        return pq.read_schema(str(path))
+    with pa.OSFile(str(path)) as file:
+        return _open(path, file).schema
+
+
+def is_stream(path: Path) -> bool:
+    """Return whether a file is an IPC stream, such as those of Hugging Face, which has no footer."""
+    return kind_of(path) not in PARQUET and not beginning(path).startswith(FILE)
+
+
+def is_whole_stream(path: Path) -> bool:
+    """Return whether a file is an IPC stream that can be read to its end."""
+    if not is_stream(path):
+        return False
+    try:
+        for _ in _batches(path, schema_of(path), []):
+            pass
+    except (pa.ArrowException, OSError):
+        return False
+    return True
+
+
+def scan(path: Path, schema: pa.Schema) -> pl.LazyFrame:
+    """Scan a file by pyarrow. Columns without a `readable` type are left out."""
+    known = [field for field in schema if readable(field.type) is not None]
+    empty = as_readable(pa.schema(known).empty_table())
+    return register_io_source(partial(_frames, path), schema=pl.DataFrame(empty).schema)
+
+
+def _frames(
+    path: Path, columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, _: int | None
+) -> Iterator[pl.DataFrame]:
+    schema = schema_of(path)
+    names = [f.name for f in schema if readable(f.type) is not None] if columns is None else columns
+    for batch in _batches(path, schema, names):
+        frame = pl.DataFrame(as_readable(pa.Table.from_batches([batch]))).select(names)
+        frame = frame.head(frame.height if rows is None else rows)
+        rows = None if rows is None else rows - frame.height
+        yield frame if predicate is None else frame.filter(predicate)
+        if rows == 0:
+            return
+
+
+def _batches(path: Path, schema: pa.Schema, names: Sequence[str]) -> Iterator[Any]:
+    """Record batches with some columns."""
+    if kind_of(path) in PARQUET:
+        yield from pq.ParquetFile(str(path)).iter_batches(BATCH, columns=names)
+        return
+    with pa.OSFile(str(path)) as file:
+        reader = _open(path, file, [schema.get_field_index(name) for name in names])
+        if isinstance(reader, pa.RecordBatchReader):
+            yield from reader
+        else:
+            yield from map(reader.get_batch, range(reader.num_record_batches))
+
+
+def _open(path: Path, file: Any, included: list[int] | None = None) -> Any:
+    begins = beginning(path)
+    if begins.startswith(FEATHER):
+        fix = f"pyarrow.feather.write_feather(pyarrow.feather.read_table({str(path)!r}), {str(path)!r})"
+        raise SourceError(f"{str(path)!r} is in Feather V1 format, which is not supported. Convert it: {fix}")
+    options = pa.ipc.IpcReadOptions(included_fields=included)
+    opened = pa.ipc.open_file if begins.startswith(FILE) else pa.ipc.open_stream
+    return opened(file, options=options)

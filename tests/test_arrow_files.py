@@ -1,0 +1,162 @@
+"""Files that Polars does not read: IPC streams, Feather V1, and columns of types that Polars refuses."""
+
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import streammetrics as sm
+
+TIMES = [datetime(2026, 1, 1, 3, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)]
+ZONES = ["+05:30", "-03:30", "+0530", "Z", "Mars/Base"]
+VALUES = {
+    **{zone: (pa.array(TIMES, pa.timestamp("ms", zone)), TIMES) for zone in ZONES},
+    "run ends": (pa.RunEndEncodedArray.from_arrays(pa.array([1, 2], pa.int32()), pa.array(["a", "b"])), ["a", "b"]),
+    "dictionary of times": (pa.array(TIMES, pa.timestamp("us", "Z")).dictionary_encode(), TIMES),
+    "decimal256": (pa.array(["1", "2"]).cast(pa.decimal128(5, 0)).cast(pa.decimal256(5, 0)), [1, 2]),
+}
+UNUSABLE = {
+    "interval": pa.array([(1, 2, 3), (1, 2, 3)], pa.month_day_nano_interval()),
+    "union": pa.UnionArray.from_sparse(pa.array([0, 1], pa.int8()), [pa.array([1, 2]), pa.array(["a", "b"])]),
+    "views": pa.array([[1], [2]], pa.list_view(pa.int64())),
+    "struct": pa.StructArray.from_arrays([pa.array(TIMES, pa.timestamp("us", "Z"))], ["t"]),
+}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """An empty current folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def task(**options):
+    return sm.binary(y_true="y", y_score="p", metrics=["rows"], **options)
+
+
+def rows(groups=None):
+    return pa.table({"g": [None, None] if groups is None else groups, "p": [0.9, 0.1], "y": [1, 0]})
+
+
+def put(path, table, form=pa.ipc.new_file):
+    with pa.OSFile(path, "wb") as file, form(file, table.schema) as writer:
+        writer.write_table(table, 1)
+    return path
+
+
+def paths_of(table):
+    """A stream, a file, and a Parquet file, if it can have these types."""
+    yield put("a.arrow", table, pa.ipc.new_stream)
+    yield put("b.arrow", table)
+    try:
+        pq.write_table(table, "c.parquet")
+        yield "c.parquet"
+    except pa.ArrowNotImplementedError:
+        pass
+
+
+@pytest.mark.parametrize("kind", [*VALUES, *UNUSABLE])
+def test_columns_that_are_not_in_use_can_have_any_type(kind):
+    table = rows(UNUSABLE[kind] if kind in UNUSABLE else VALUES[kind][0])
+    for source in (*paths_of(table), table, table.to_reader()):
+        assert sm.evaluate(source, task())["rows"].value == 2
+        if not isinstance(source, pa.RecordBatchReader):
+            assert sm.evaluate(source, sm.Accumulator(task="binary"))["rows"].value == 2
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_columns_in_use_have_their_values(kind):
+    groups, values = VALUES[kind]
+    for source in (*paths_of(rows(groups)), rows(groups)):
+        found = sm.evaluate(source, task(by="g"))
+        assert found.frame["g"].to_list() == values
+        assert found.rollup()["rows"].value == 2
+
+
+@pytest.mark.parametrize("kind", UNUSABLE)
+def test_columns_in_use_that_cannot_be_read_are_named(kind):
+    for path in paths_of(rows(UNUSABLE[kind])):
+        with pytest.raises(sm.SourceError, match=rf"Column 'g' of '{path}' has the type .*, which cannot be read"):
+            sm.evaluate(path, task(by="g"))
+    if kind != "struct":
+        with pytest.raises(sm.ColumnError, match="Column 'g' has the unsupported type"):
+            task(by="g").update(rows(UNUSABLE[kind]))
+
+
+def test_zones_of_files_are_joined_in_utc():
+    put("a.arrow", rows(VALUES["+05:30"][0]))
+    put("b.arrow", rows(pa.array(TIMES, pa.timestamp("us", "UTC"))))
+    put("c.arrow", rows(VALUES["Z"][0]), pa.ipc.new_stream)
+    found = sm.evaluate(["a.arrow", "b.arrow", "c.arrow"], task(by="g"))
+    assert found.frame["g"].to_list() == TIMES
+    assert found.get("rows", g=TIMES[0]).value == 3
+
+
+def test_nothing_of_polars_is_printed():
+    put("a.arrow", rows(UNUSABLE["union"]))
+    pq.write_table(rows(VALUES["Z"][0]), "b.parquet")
+    for path, wanted in (("a.arrow", "g"), ("b.parquet", "y"), ("a.arrow", "y")):
+        command = [sys.executable, "-m", "streammetrics", "evaluate", path, "--y-true", "y", "--y-score", "p"]
+        done = subprocess.run([*command, "--by", wanted], capture_output=True, text=True, check=False)
+        assert "panicked" not in done.stderr
+        assert done.stderr.startswith("Error: Column 'g' of 'a.arrow'") if wanted == "g" else done.returncode == 0
+
+
+@pytest.mark.parametrize("suffix", ["arrow", "arrows", "ipc", "feather"])
+def test_streams_are_read_in_batches(suffix, folder):
+    table = pl.DataFrame({"y": [1, 0] * 5_000, "p": [0.9, 0.1] * 5_000, "g": ["a", "b"] * 5_000}).to_arrow()
+    put(f"a.{suffix}", table, pa.ipc.new_stream)
+    assert sm.evaluate(f"a.{suffix}", task(by="g")).frame["value"].to_list() == [5_000, 5_000]
+    assert sm.evaluate(folder, task(by="g")).rollup()["rows"].value == 10_000
+    bad = table.set_column(1, "p", pa.array([0.5] * 9_999 + [1.5]))
+    put(f"b.{suffix}", bad, pa.ipc.new_stream)
+    with pytest.raises(sm.DataError, match=rf"first: 1.5 at row 9999 of b.{suffix}"):
+        sm.evaluate([f"a.{suffix}", f"b.{suffix}"], task())
+
+
+def test_streams_in_folders_have_the_columns_of_the_folders(folder):
+    for day in ("2026-01-01", "2026-01-02"):
+        (folder / f"day={day}" / "shop=007").mkdir(parents=True)
+        put(f"day={day}/shop=007/a.arrow", rows(), pa.ipc.new_stream)
+    found = sm.evaluate("*/*/*.arrow", task(by=["day", "shop"])).frame
+    assert found["day"].to_list() == [datetime(2026, 1, 1).date(), datetime(2026, 1, 2).date()]
+    assert set(found["shop"]) == {"007"}
+
+
+def test_streams_with_a_filter(folder):
+    put("a.arrow", rows(["a", "b"]), pa.ipc.new_stream)
+    command = [sys.executable, "-m", "streammetrics", "evaluate", "a.arrow", "--y-true", "y", "--y-score", "p"]
+    done = subprocess.run(
+        [*command, "--where", "g = 'a'", "--format", "json"], capture_output=True, text=True, check=False
+    )
+    assert {"metric": "rows", "value": 1.0}.items() <= json.loads(done.stdout)[0].items()
+
+
+def test_a_truncated_stream(folder):
+    content = (folder / put("a.arrow", rows(["a", "b"]), pa.ipc.new_stream)).read_bytes()
+    (folder / "a.arrow").write_bytes(content[: len(content) // 2])
+    with pytest.raises(sm.SourceError, match=r"Cannot read a.arrow: the file is truncated, or not in Arrow IPC format"):
+        sm.evaluate("a.arrow", task())
+
+
+def test_feather_v1_has_a_fix(folder):
+    (folder / "a.feather").write_bytes(b"FEA1" + bytes(100))
+    with pytest.raises(sm.SourceError, match=r"'a.feather' is in Feather V1 format.* Convert it: pyarrow.feather"):
+        sm.evaluate("a.feather", task())
+
+
+def test_files_without_a_suffix_are_known_by_their_content(folder):
+    pq.write_table(rows(), "a")
+    put("b", rows())
+    for path in "ab":
+        assert sm.evaluate(path, task())["rows"].value == 2
+    (folder / "SUCCESS").touch()
+    (folder / "b").unlink()
+    assert sm.evaluate(folder, task())["rows"].value == 2
+    with pytest.raises(sm.SourceError, match="Unknown file type: 'SUCCESS'"):
+        sm.evaluate("SUCCESS", task())

@@ -1,0 +1,129 @@
+"""Files of one source whose types differ, which are read together as batches are."""
+
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from itertools import permutations
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import streammetrics as sm
+
+TIMES = [datetime(2026, 1, 1, 3), datetime(2026, 1, 2)]
+CENTS = [Decimal("1.50"), Decimal(2)]
+ALIKE = {
+    "units": [pl.Series(TIMES, dtype=pl.Datetime(unit)) for unit in ("ms", "us", "ns")],
+    "durations": [pl.Series([timedelta(1)] * 2, dtype=pl.Duration(unit)) for unit in ("ms", "us", "ns")],
+    "scales": [pl.Series(CENTS, dtype=pl.Decimal(10, 2)), pl.Series(CENTS, dtype=pl.Decimal(12, 3))],
+    "dictionaries": [pl.Series(["a", "b"], dtype=dtype) for dtype in (pl.Categorical, pl.String, pl.Enum(["a", "b"]))],
+    "categories": [pl.Series(["a", c], dtype=pl.Enum(["a", c])) for c in "bc"],
+    "integers": [pl.Series([1, 2], dtype=dtype) for dtype in (pl.Int32, pl.Int64, pl.UInt8)],
+    "numbers": [pl.Series([1, 2], dtype=pl.Int64), pl.Series([1.0, 2.5])],
+    "floats": [pl.Series([0.1, 2.5], dtype=dtype) for dtype in (pl.Float32, pl.Float64)],
+    "nulls": [pl.Series([None, None], dtype=dtype) for dtype in (pl.Float64, pl.Null, pl.Date)]
+    + [pl.Series(["a", "b"])],
+}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """An empty current folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def task(**options):
+    return sm.binary(y_true="y", y_score="p", metrics=["rows"], **options)
+
+
+def rows(groups):
+    return pl.DataFrame({"y": [1, 0], "p": [0.9, 0.1], "other": [1, 2]}).with_columns(g=pl.Series(groups))
+
+
+def write(number, frame, suffix):
+    path = f"{number}.{suffix}"
+    getattr(frame, {"parquet": "write_parquet", "arrow": "write_ipc", "ndjson": "write_ndjson"}[suffix])(path)
+    return path
+
+
+@pytest.mark.parametrize("kind", ALIKE)
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_files_are_read_together_as_batches_are(kind, suffix):
+    batches = [rows(groups) for groups in ALIKE[kind]]
+    wanted = sm.accumulate(batches, task(by="g"))
+    for order in permutations(batches):
+        others = [frame.with_columns(other=pl.Series([i, i] if i else ["a", "b"])) for i, frame in enumerate(order)]
+        paths = [write(i, frame, suffix) for i, frame in enumerate(others)]
+        assert sm.accumulate(paths, task(by="g")).to_bytes() == wanted.to_bytes()
+        day = pl.col("g").cast(pl.String).alias("text")
+        assert sm.evaluate(paths, task(by=day)).rollup()["rows"].value == 2 * len(batches)
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [
+        [{"p": [1, 0]}, {"p": [0.5, 0.1]}],
+        [{"g": [None, None]}, {"g": ["a", "b"]}],
+        [{"g": [None, None]}, {"g": [1, 2]}, {"g": [1.5, 2.0]}],
+    ],
+)
+def test_types_of_ndjson_files_are_those_of_each_file(frames):
+    for order in permutations(frames):
+        paths = [
+            write(i, rows(["a", "b"]).with_columns(pl.DataFrame(cells)), "ndjson") for i, cells in enumerate(order)
+        ]
+        assert sm.evaluate(paths, task(by="g" if "g" in order[0] else ())).rollup()["rows"].value == 2 * len(frames)
+
+
+def test_dates_of_64_bits_are_dates():
+    days = [date(2026, 1, 1)] * 2
+    batch = pa.table({"y": [1, 0], "p": [0.9, 0.1], "g": pa.array(days, pa.date64())})
+    with pa.OSFile("1.arrow", "wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
+        writer.write_table(batch)
+    write(2, rows(days), "arrow")
+    for source in (["1.arrow", "2.arrow"], ["2.arrow", "1.arrow"], [batch, rows(days)]):
+        assert sm.evaluate(source, task(by="g")).frame["g"].to_list() == [date(2026, 1, 1)]
+
+
+def test_scores_keep_the_type_of_their_file():
+    write(1, rows(["a", "b"]).with_columns(p=pl.Series([0.7, 0.1], dtype=pl.Float32)), "parquet")
+    write(2, rows(["a", "b"]).with_columns(p=pl.Series([0.7, 0.1])), "parquet")
+    acc = sm.binary(y_true="y", y_score="p", thresholds=0.7)
+    assert sm.evaluate(["1.parquet", "2.parquet"], acc)["recall"].value == 1
+
+
+def test_a_file_of_another_kind_of_type_is_named():
+    write(1, rows(["a", "b"]), "parquet")
+    write(2, rows([1, 2]), "parquet")
+    with pytest.raises(sm.SourceError, match=r"Cannot read 2.parquet: its columns .*'g' is Int64 instead of String"):
+        sm.evaluate(["1.parquet", "2.parquet"], task(by="g"))
+    write(2, rows(["a", "b"]).drop("g"), "parquet")
+    with pytest.raises(sm.SourceError, match=r"Cannot read 2.parquet: its columns differ .*without 'g'"):
+        sm.evaluate(["1.parquet", "2.parquet"], task(by="g"))
+    write(2, rows(pl.Series(TIMES).dt.replace_time_zone("UTC")), "parquet")
+    write(1, rows(pl.Series(TIMES).dt.replace_time_zone("Europe/Berlin")), "parquet")
+    with pytest.raises(sm.SourceError, match=r"Cannot read 2.parquet: its columns differ .*'UTC'"):
+        sm.evaluate(["1.parquet", "2.parquet"], task(by="g"))
+
+
+def test_a_bad_row_is_found_after_files_of_other_types():
+    write(1, rows([1, 2]), "parquet")
+    write(2, rows([1.0, 2.0]).with_columns(p=pl.Series([0.5, 1.5])), "parquet")
+    with pytest.raises(sm.DataError, match=r"in 1 of 4 rows \(first: 1.5 at row 1 of 2.parquet\)"):
+        sm.evaluate(["1.parquet", "2.parquet"], task(by="g"))
+
+
+def test_folders_have_one_type_in_files_of_other_types(folder):
+    for shop, groups in (("007", [1, 2]), ("7", [1.5, 2.0])):
+        (folder / f"shop={shop}").mkdir()
+        write(f"shop={shop}/1", rows(groups), "parquet")
+    found = sm.evaluate("shop=*/*.parquet", task(by=["g", "shop"])).frame
+    assert set(found["shop"]) == {"007", "7"}
+
+
+def test_parquet_files_of_other_libraries_are_read_together():
+    for i, kind in enumerate([pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())]):
+        pq.write_table(pa.table({"y": [1, 0], "p": [0.9, 0.1], "g": pa.array(["a", "b"], kind)}), f"{i}.parquet")
+    assert sm.evaluate("*.parquet", task(by="g")).get("rows", g="a").value == 3
