@@ -53,12 +53,12 @@ def write(number, frame, suffix):
 def test_files_are_read_together_as_batches_are(kind, suffix):
     batches = [rows(groups) for groups in ALIKE[kind]]
     wanted = sm.accumulate(batches, task(by="g"))
-    for order in permutations(batches):
+    for order in (batches, batches[::-1]):
         others = [frame.with_columns(other=pl.Series([i, i] if i else ["a", "b"])) for i, frame in enumerate(order)]
         paths = [write(i, frame, suffix) for i, frame in enumerate(others)]
         assert sm.accumulate(paths, task(by="g")).to_bytes() == wanted.to_bytes()
-        day = pl.col("g").cast(pl.String).alias("text")
-        assert sm.evaluate(paths, task(by=day)).rollup()["rows"].value == 2 * len(batches)
+        known = pl.col("g").is_not_null().alias("known")
+        assert sm.evaluate(paths, task(by=known)).rollup()["rows"].value == 2 * len(batches)
 
 
 @pytest.mark.parametrize(

@@ -106,9 +106,10 @@ class Files:
 
     def _form_of(self, path: Path, schema: Any, columns: Sequence[str]) -> tuple[bool, list[Any]]:
         """Whether pyarrow reads a file, and the types of some columns; None for one that the file lacks."""
-        types = dict(zip(schema.names, schema.types, strict=True)) if isinstance(schema, pa.Schema) else schema
-        by_pyarrow = self.kind not in NDJSON and scans.needs_pyarrow(path, self.kind, schema)
-        return by_pyarrow, [types.get(name) for name in columns]
+        if self.kind in NDJSON:
+            return False, [schema.get(name) for name in columns]
+        types = {field.name: (field.type, field.metadata) for field in schema}  # an Enum is known by its metadata
+        return scans.needs_pyarrow(path, self.kind, schema), [types.get(name) for name in columns]
 
     def filtered(self, where: pl.Expr) -> Files:
         """The same files with only the rows of a condition, and with what was read of them already."""
