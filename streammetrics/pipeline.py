@@ -18,6 +18,7 @@ from streammetrics.errors import Argument, SourceError, SpecificationError, Stre
 from streammetrics.metrics import Metric
 from streammetrics.report.report import Report
 from streammetrics.rows.batches import Batch, read
+from streammetrics.rows.roles import labeling
 from streammetrics.sources.streams import Source, Stream, are_paths, open_stream
 from streammetrics.state.content import BLOCK, Content
 from streammetrics.state.overflow import suspects
@@ -101,7 +102,7 @@ def accumulate(
         filled = {name: each.empty() for name, each in filled.items()}
     targets = list(filled.values())
     columns = tuple(dict.fromkeys(c for target in targets for c in target.roles.sources))
-    stream = open_stream(source, columns, BATCH)
+    stream = open_stream(source, columns, BATCH, labeling([target.roles for target in targets]))
     feed = _Feed(stream.batches)
     threads = workers or os.cpu_count() or 1
     parts = [_Part(targets) for _ in range(threads)]

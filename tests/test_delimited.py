@@ -110,7 +110,7 @@ def test_rows_of_written_files_are_found_again(monkeypatch):
         csv.writer(file, lineterminator=line).writerows([("n", "text"), *((1, text) for text in texts)])
         path = Path(f"{case}.csv")
         path.write_text(file.getvalue(), encoding="utf-8", newline="")
-        found = delimited.scan_csv([path]).collect()["text"]
+        found = delimited.scan_csv({path: delimited.form_of(path)}).collect()["text"]
         assert found.fill_null("").to_list() == texts, file.getvalue()
 
 
@@ -124,6 +124,81 @@ def test_padded_numbers_of_csv_files_stay_text():
         assert report.frame["n"].to_list() == [7] * 3
     Path("c.csv").write_text("shop,y,p\n0.5,0,0.5\n0,1,0.2\n", encoding="utf-8")  # not padded
     assert sm.evaluate("c.csv", sm.binary(y_true="y", y_score="p", by="shop")).frame["shop"].dtype == pl.Float64
+
+
+CHANGED = [  # texts of different groups that would be equal numbers, or of numbers that would be written otherwise
+    ["1.10", "1.1"],
+    ["1.0", "1"],
+    ["1e3", "1000"],
+    ["1E5", "2.5"],
+    ["-07", "-7"],
+    ["-0", "0"],
+    ["00.5", "0.5"],
+    [".5", "0.5"],
+    ["5.", "5"],
+    ["0.12345678901234567", "0.12345678901234568"],
+    ["12345678901234567890", "1"],
+]
+
+
+@pytest.mark.parametrize("texts", CHANGED, ids=str)
+@pytest.mark.parametrize("place", [0, 150_000])
+def test_groups_of_csv_files_stay_as_they_are_written(texts, place):
+    plain = ["7"] * place
+    column = [*plain, *texts]
+    frame = pl.DataFrame({"y": [1] * len(column), "p": [0.5] * len(column), "shop": column})
+    if place and all(pl.Series(texts).str.contains(r"[.eE]")):
+        frame = frame.with_columns(shop=pl.Series([*["7.5"] * place, *texts]))
+    frame.write_csv("a.csv")
+    for by in ("shop", pl.col("shop").alias("store")):
+        report = sm.evaluate("a.csv", sm.binary(y_true="y", y_score="p", by=by), metrics=["rows"])
+        assert set(texts) <= set(report.frame.to_series(0))
+
+
+def test_a_sign_after_plain_numbers_is_text():
+    column = ["7"] * 150_000 + ["+7"]
+    pl.DataFrame({"y": [1] * 150_001, "p": [0.5] * 150_001, "shop": column}).write_csv("a.csv")
+    report = sm.evaluate("a.csv", sm.binary(y_true="y", y_score="p", by="shop"), metrics=["rows"])
+    assert dict(report.frame.select("shop", "value").rows()) == {"7": 150_000, "+7": 1}
+
+
+def test_labels_and_units_of_csv_files_stay_as_they_are_written():
+    Path("a.csv").write_text("y,p,u\n1.10,1.1,1\n1.1,1.1,2\n", encoding="utf-8")
+    acc = sm.multiclass(y_true="y", y_pred="p", unit="u")
+    assert sm.evaluate("a.csv", acc)["accuracy"].value == 0.5
+
+
+@pytest.mark.parametrize(
+    "values",
+    [["1.5", "0", "-2.25", "NaN"], ["1.0", "2.0", "0.5"], ["1", "-20", "300"], ["0.1234567890123456", "inf", "-inf"]],
+)
+def test_numbers_that_come_back_as_they_are_written_are_numbers(values):
+    frame = pl.DataFrame({"y": [1] * len(values), "p": [0.5] * len(values), "g": values})
+    frame.write_csv("a.csv")
+    assert sm.evaluate("a.csv", sm.binary(y_true="y", y_score="p", by="g")).frame["g"].dtype.is_numeric()
+
+
+def test_columns_that_are_also_read_as_numbers_are_numbers():
+    Path("a.csv").write_text("y,p\n1,0.50\n0,0.5\n", encoding="utf-8")
+    acc = sm.binary(y_true="y", y_score="p", by="p")
+    assert sm.evaluate("a.csv", acc).frame["p"].unique().to_list() == [0.5]
+    several = {"a": sm.binary(y_true="y", y_score="p"), "b": sm.binary(y_true="y", y_pred="y", by="p")}
+    assert sm.evaluate("a.csv", several)["b"].frame["p"].unique().to_list() == [0.5]
+    by_half = sm.binary(y_true="y", y_score="p", by=(pl.col("p") > 0.5).alias("high"))
+    assert sm.evaluate("a.csv", by_half).frame["high"].unique().to_list() == [False]
+
+
+def test_columns_are_read_as_text_on_the_command_line():
+    Path("a.csv").write_text("y,p,shop\n1,0.5,1.5\n0,0.2,1\n", encoding="utf-8")
+    command = ["evaluate", "a.csv", "--y-true", "y", "--y-score", "p", "--metric", "rows", "--format", "csv"]
+    by = ["--by", "CONCAT('shop ', shop) AS shop"]
+    assert "shop 1.0," in CliRunner().invoke(main, [*command, *by]).output
+    assert "shop 1," in CliRunner().invoke(main, [*command, *by, "--text", "shop"]).output
+    found = CliRunner().invoke(main, [*command, "--text", "shpo"])
+    assert found.output.startswith("Error: Column 'shpo' not found. Did you mean 'shop'?")
+    pl.read_csv("a.csv").write_parquet("a.parquet")
+    found = CliRunner().invoke(main, ["evaluate", "a.parquet", *command[2:], "--text", "shop"])
+    assert found.output == "Error: --text applies to CSV files, not to 'a.parquet'.\n"
 
 
 @pytest.mark.parametrize("kind", ["parquet", "ipc"])

@@ -26,6 +26,7 @@ from streammetrics.errors import Argument, SourceError
 from streammetrics.kernels.errors import FAMILIES
 from streammetrics.pipeline import accumulate, require_rows
 from streammetrics.reading.one_class import of_one_class
+from streammetrics.rows.columns import require_columns
 from streammetrics.rows.roles import SEVERAL, Column
 from streammetrics.sources.files import Files
 from streammetrics.sources.streams import open_files
@@ -47,6 +48,7 @@ TASKS: dict[str, Callable[..., Accumulator]] = {
 @click.option("--task", type=click.Choice(list(TASKS)), default="binary", show_default=True, help="Task of the model.")
 @click.option("--where", help="SQL condition on the rows to evaluate, such as \"country = 'DE' AND price > 10\".")
 @click.option("--null-value", "null_values", multiple=True, help="Text that stands for null in CSV. Can be repeated.")
+@click.option("--text", multiple=True, help="Column of CSV to read as text, such as 1.10. Can be repeated.")
 @click.option(
     "--y-true",
     multiple=True,
@@ -118,6 +120,7 @@ def evaluate_command(
     task: str,
     where: str | None,
     null_values: tuple[str, ...],
+    text: tuple[str, ...],
     metrics: tuple[str, ...],
     sort: str | None,
     save: Path | None,
@@ -138,8 +141,9 @@ def evaluate_command(
 
     With --watch and --save, Ctrl-C saves the state of the rows so far.
     """
-    files = open_files(paths, null_values=null_values)
+    files = open_files(paths, null_values=null_values, text=text)
     columns = Columns.of(files)
+    require_columns(text, columns.schema.names())
     if where is not None:
         files = files.filtered(columns.condition(where))
     acc = _task(task, columns, given)

@@ -31,7 +31,7 @@ def watch(files: Files, acc: Accumulator, finalize: Callable[[], Report], worker
     Raises:
         SpecificationError: If the ``progress`` extra is not installed.
     """
-    stream = open_stream(files, acc.roles.sources, BATCH)
+    stream = open_stream(files, acc.roles.sources, BATCH, acc.roles.labeling)
     view = View(stream.rows)
     pause = view.every
     for batch in stream.batches:

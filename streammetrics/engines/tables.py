@@ -46,7 +46,7 @@ def partial(source: Source, acc: Accumulator, part: str | None = None) -> pa.Tab
     2
     """
     require_accumulator(source, acc)
-    stream, before = open_stream(source, acc.roles.sources, pipeline.BATCH), 0
+    stream, before = open_stream(source, acc.roles.sources, pipeline.BATCH, acc.roles.labeling), 0
 
     def counted() -> Iterator[Any]:
         nonlocal before

@@ -141,10 +141,33 @@ class Roles:
         """Columns of a batch that the columns in use are computed from."""
         return self.roots(self.names)
 
+    @property
+    def labeling(self) -> list[set[str]]:
+        """Columns of a batch whose values are only names: each group column, the unit, and all class labels."""
+        classes = {*self.y_true, *(name for names in self.y_pred.values() for name in names)}
+        undeclared = self.kind == "multiclass" and not self.labels
+        numbers = {name for names in self.y_score.values() for name in names} | {*self.inputs.values()}
+        numbers |= {self.sample_weight or ""} | (set() if undeclared else classes)
+        computed = {name for name in self.names if name not in numbers and not self._is_plain(name)}
+        kept = {*self.roots((numbers | computed).intersection(self.names))}
+        found = [{name} for name in (*self.by, self.unit) if name in self.names] + [classes] * undeclared
+        sources = [{*self.roots(names - computed)} for names in found]
+        return [names for names in sources if names and not names & kept]
+
+    def _is_plain(self, name: str) -> bool:
+        """Whether a column is one of a batch, perhaps with another name."""
+        return name not in self.expressions or self.expressions[name].meta.undo_aliases().meta.is_column()
+
     def roots(self, names: Iterable[str]) -> tuple[str, ...]:
         """Columns of a batch that some columns are computed from."""
         expressions = (self.expressions.get(n, pl.col(n)) for n in names)
         return tuple(dict.fromkeys(root for e in expressions for root in e.meta.root_names()))
+
+
+def labeling(several: Sequence[Roles]) -> list[set[str]]:
+    """Return the columns whose values are only names in all roles that use them, those of the same values together."""
+    numbers = {n for roles in several for n in {*roles.sources}.difference(*roles.labeling)}
+    return [names for roles in several for names in roles.labeling if not names & numbers]
 
 
 class Names:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from glob import glob
@@ -25,6 +25,9 @@ SEPARATORS = ",;\t|"
 UNUSED = "\x1f"  # a separator that no line contains
 BLANK = 8  # lines before the header, which Polars skips
 PADDED = r"^[+-]?0\d+$"  # integers that differ as text, but not as numbers
+WHOLE = r"^(0|-?[1-9]\d{0,17})$"  # integers as they are written again
+PLAIN = r"^(0|-?[1-9]\d*|-?(0|[1-9]\d*)\.(0|\d*[1-9])|NaN|-?inf)$"  # floats as they are written again,
+EXACT = 15  # up to this many digits
 BLOCK = 1 << 20  # bytes that are searched for quotation marks at a time
 NEWLINE, RETURN, QUOTE, ZERO = b'\n\r"0'
 FIX = "Quote each field that contains quotation marks, and double these marks (RFC 4180)."
@@ -87,28 +90,63 @@ def _blocks(path: Path, newline: bytes) -> Iterator[bytes]:
             yield rest
 
 
-def scan_csv(paths: list[Path], null_values: Sequence[str] = (), typed_by: int = TYPED_BY) -> pl.LazyFrame:
-    """Scan CSV files with the separator and the quotation marks of each.
+@dataclass(frozen=True)
+class Form:
+    """How the rows of a CSV file are written: its separator, and whether it has some marks."""
 
-    Blank lines are skipped. Columns with integers such as 007 are text, so that these differ from 7.
-    """
+    separator: str
+    quoted: bool
+    blank: bool
+    zeros: bool
+
+
+def form_of(path: Path) -> Form:
+    """Return the form of a file. Rejects quotation marks that hide rows."""
+    header = header_of(path)
+    separator = separator_of(header)
+    marks = marks_of(path, ord(separator))
+    if marks.quoted and marks.stray:
+        raise SourceError(f"{_unclear(path, marks)} {FIX}")
+    several = separator in header  # in a file of one column, a blank line is a null
+    return Form(separator, marks.quoted, marks.blank and several, marks.zeros)
+
+
+def with_rows(paths: Sequence[Path]) -> list[Path]:
+    """Return the files that have rows, or the first one."""
     header = header_of(paths[0])
-    paths = [path for path in paths if not _has_only(header, path)] or paths[:1]
+    return [path for path in paths if not _has_only(header, path)] or [paths[0]]
+
+
+def scan_csv(
+    forms: Mapping[Path, Form],
+    null_values: Sequence[str] = (),
+    names: Sequence[Set[str]] = (),
+    text: Collection[str] = (),
+    typed_by: int = TYPED_BY,
+) -> pl.LazyFrame:
+    """Scan CSV files, each in its form.
+
+    Blank lines are skipped. Columns with integers such as 007 are text, so that these differ from 7, and so are columns
+    of ``names`` with any number that would not come back as it is written, such as 1.10. Columns of ``text`` are text.
+    """
     plans = []
-    for (separator, quoted, blank, zeros), alike in groupby(paths, _form_of):
+    for form, alike in groupby(forms, forms.__getitem__):
         scan = partial(
             pl.scan_csv,
             list(alike),
             glob=False,
-            separator=separator,
-            quote_char='"' if quoted else None,
+            separator=form.separator,
+            quote_char='"' if form.quoted else None,
             null_values=list(null_values) or None,
         )
-        plan = scan(
-            infer_schema_length=typed_by,
-            schema_overrides=_padded(scan(infer_schema=False)) if zeros and typed_by else None,
-        )
-        plans.append(plan.filter(~pl.all_horizontal(pl.all().is_null())) if blank else plan)
+        types: dict[str, type[pl.DataType]] = dict.fromkeys(text, pl.String)
+        if typed_by:
+            texts = scan(infer_schema=False)
+            types |= _padded(texts) if form.zeros else {}
+            typed = scan(infer_schema_length=typed_by, schema_overrides=types)
+            types |= _rewritten(texts, typed.collect_schema(), names)
+        plan = scan(infer_schema_length=typed_by, schema_overrides=types)
+        plans.append(plan.filter(~pl.all_horizontal(pl.all().is_null())) if form.blank else plan)
     return plans[0] if len(plans) == 1 else pl.concat(plans, how="vertical_relaxed")
 
 
@@ -118,15 +156,25 @@ def _padded(texts: pl.LazyFrame) -> dict[str, type[pl.DataType]]:
     return {name: pl.String for name, any_padded in found.items() if any_padded}
 
 
-def _form_of(path: Path) -> tuple[str, bool, bool, bool]:
-    """The separator of a file, and whether it has quoted fields, blank lines, and leading zeros."""
-    header = header_of(path)
-    separator = separator_of(header)
-    marks = marks_of(path, ord(separator))
-    if marks.quoted and marks.stray:
-        raise SourceError(f"{_unclear(path, marks)} {FIX}")
-    several = separator in header  # in a file of one column, a blank line is a null
-    return separator, marks.quoted, marks.blank and several, marks.zeros
+def _rewritten(texts: pl.LazyFrame, schema: pl.Schema, names: Sequence[Set[str]]) -> dict[str, type[pl.DataType]]:
+    """Sets of columns, as text, of which a number would be written in another way, or several in the same."""
+    numbers = sorted(name for name in set().union(*names) if name in schema and schema[name].is_numeric())
+    checks = [_would_change(pl.col(name), schema[name]).alias(name) for name in numbers]
+    found = texts.select(checks).collect().row(0, named=True) if checks else {}
+    changed = {name for name, would in found.items() if would}
+    return {name: pl.String for each in names if each & changed for name in each if name in schema}
+
+
+def _would_change(text: pl.Expr, dtype: pl.DataType) -> pl.Expr:
+    """Whether a column of text would change if its values were numbers of a type."""
+    if dtype == pl.Int128:  # which groups cannot have
+        return pl.lit(True)
+    if not dtype.is_float():
+        return (~text.str.contains(WHOLE)).any()
+    long = text.str.count_matches(r"\d") > EXACT
+    inexact = long & (text != text.cast(pl.Float64, strict=False).cast(pl.String))
+    both = text.str.contains(WHOLE).any() & text.str.ends_with(".0").any()  # 1 and 1.0
+    return (~text.str.contains(PLAIN) | inexact).any() | both
 
 
 def require_rows_of(plan: pl.LazyFrame) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import groupby
@@ -16,7 +16,7 @@ from streammetrics.errors import Argument, SourceError
 from streammetrics.rows.arrow import readable
 from streammetrics.rows.columns import OF_STATES
 from streammetrics.sources import scans
-from streammetrics.sources.delimited import names_of, scan_csv
+from streammetrics.sources.delimited import Form, form_of, names_of, scan_csv, with_rows
 from streammetrics.sources.kinds import CSV, IPC, KINDS, NDJSON, PARQUET, SUPPORTED, kind_of, table_of
 from streammetrics.system.lazy import pa
 
@@ -30,11 +30,15 @@ LINES_BEFORE = {**dict.fromkeys(CSV, 1), **dict.fromkeys(NDJSON, 0)}  # the rows
 
 @dataclass(frozen=True)
 class Files:
-    """Files of one kind, or folders of tables, as a source. ``null_values`` stand for null in CSV files."""
+    """Files of one kind, or folders of tables, as a source.
+
+    ``null_values`` stand for null in CSV files, whose columns in ``text`` are text.
+    """
 
     paths: tuple[Path, ...]
     where: pl.Expr | None = None
     null_values: tuple[str, ...] = ()
+    text: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -60,8 +64,9 @@ class Files:
             raise SourceError(f"Unknown file type: {str(unknown[0])!r}. {advice}")
         if len(kinds) > 1:
             raise SourceError(f"The files have different types ({', '.join(sorted(kinds))}). Read one type at a time.")
-        if self.null_values and min(kinds) not in CSV:
-            raise SourceError(Argument("null_values"), f" applies to CSV files, not to {str(self.paths[0])!r}.")
+        for option in ("null_values", "text"):
+            if getattr(self, option) and min(kinds) not in CSV:
+                raise SourceError(Argument(option), f" applies to CSV files, not to {str(self.paths[0])!r}.")
         return min(kinds)
 
     @cached_property
@@ -79,18 +84,20 @@ class Files:
         return scans.types_of_folders(self.paths)
 
     @cached_property
-    def _whole(self) -> pl.LazyFrame:
-        """One plan of all CSV files or tables, whose columns have one type in all of them."""
-        return (
-            scan_csv(list(self.paths), self.null_values)
-            if self.kind in CSV
-            else scans.TABLES[self.kind](list(self.paths))
-        )
+    def _forms(self) -> dict[Path, Form]:
+        """The form of each CSV file that has rows."""
+        return {path: form_of(path) for path in with_rows(self.paths)}
 
-    def scans(self, columns: Sequence[str]) -> list[pl.LazyFrame]:
-        """Return plans of consecutive files in which some columns have the same types."""
+    def scans(self, columns: Sequence[str], names: Sequence[Set[str]] = ()) -> list[pl.LazyFrame]:
+        """Return plans of consecutive files in which some columns have the same types.
+
+        Values of ``names`` are only names, such as groups, which stay as they are written in CSV files. Columns of one
+        set have the same values.
+        """
+        if self.kind in CSV:
+            return [scan_csv(self._forms, self.null_values, names, self.text)]
         if self.kind not in (*PARQUET, *IPC, *NDJSON):
-            return [self._whole]
+            return [scans.TABLES[self.kind](list(self.paths))]
         plans: list[pl.LazyFrame] = []
         files = zip(self.paths, self._schemas, strict=True)
         for (by_pyarrow, _), alike in groupby(files, lambda file: self._form_of(file[0], file[1], columns)):
@@ -155,7 +162,7 @@ class Files:
 
     def find(self, column: str, text: str) -> str | None:
         """The place of the first row of CSV files with a given text in a column, or None."""
-        texts = scan_csv(list(self.paths), typed_by=0).with_row_index(ROW)
+        texts = scan_csv(self._forms, typed_by=0).with_row_index(ROW)
         found = texts.filter(pl.col(column).str.strip_chars('"') == text).select(ROW).head(1).collect()
         return None if found.is_empty() else self.place(found.item())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -92,16 +92,19 @@ def _ended(batches: Iterator[pl.DataFrame]) -> bool:
         return False
 
 
-def open_stream(source: Source, columns: Sequence[str], chunk: int) -> Stream:
+def open_stream(source: Source, columns: Sequence[str], chunk: int, names: Sequence[Set[str]] = ()) -> Stream:
     """Open a source as a stream of batches. Batches have ``chunk`` rows, if the source does not determine it.
+
+    Values of ``names`` are only names, such as groups, which stay as they are written in CSV files. Columns of one set
+    have the same values.
 
     A source is a path, a glob, or a list of them (Parquet, CSV, NDJSON, Arrow IPC, tables of Delta Lake or Iceberg), a
     LazyFrame, a pyarrow Dataset or RecordBatchReader, any data frame or table, or an iterable of batches or of rows.
     """
     if isinstance(source, (str, Path)):
-        return _files(open_files([source]), columns, chunk)
+        return _files(open_files([source]), columns, chunk, names)
     if isinstance(source, Files):
-        return _files(source, columns, chunk)
+        return _files(source, columns, chunk, names)
     if isinstance(source, Stream):
         return source
     if isinstance(source, pl.LazyFrame):
@@ -130,7 +133,7 @@ def open_stream(source: Source, columns: Sequence[str], chunk: int) -> Stream:
     if isinstance(source, Iterable):
         items = list(source)
         if are_paths(items):
-            return _files(open_files(items), columns, chunk)
+            return _files(open_files(items), columns, chunk, names)
         if items and all(map(_is_row, items)):
             with readable("the list of rows"):
                 return _frame(pl.from_dicts(items, infer_schema_length=None), columns, chunk, "row {} of the list")
@@ -181,7 +184,7 @@ def _dataset(dataset: Any, columns: Sequence[str], chunk: int) -> Stream:
         return Stream(batches(), dataset.count_rows(), lambda: numbered(batches(), columns), place)
 
 
-def open_files(patterns: Sequence[PathLike], null_values: Sequence[str] = ()) -> Files:
+def open_files(patterns: Sequence[PathLike], null_values: Sequence[str] = (), text: Sequence[str] = ()) -> Files:
     """The files and tables of paths, folders, and globs. Rejects repeated ones, including through links."""
     with readable(few(map(str, patterns))):
         paths = [path for pattern in patterns for path in expand(pattern)]
@@ -190,17 +193,26 @@ def open_files(patterns: Sequence[PathLike], null_values: Sequence[str] = ()) ->
         raise SourceError(
             f"{str(path)!r} is given {times} times, so its rows would be counted {times} times. Pass it once."
         )
-    return Files(tuple(paths), null_values=tuple(null_values))
+    return Files(tuple(paths), null_values=tuple(null_values), text=tuple(text))
 
 
-def _files(files: Files, columns: Sequence[str], chunk: int) -> Stream:
+def _files(files: Files, columns: Sequence[str], chunk: int, names: Sequence[Set[str]]) -> Stream:
     name = partial(diagnosis, files, columns)
     with readable(name):
-        used = (*columns, *(files.where.meta.root_names() if files.where is not None else ()))
+        tested = files.where.meta.root_names() if files.where is not None else []
+        used = (*columns, *tested)
         if twice := sorted(files.repeated.intersection(used)):
             raise SourceError(f"{str(files.paths[0])!r} has several columns named {twice[0]!r}. Rename or remove them.")
         files.require_readable(used)
-        stream = _plans(files.scans(used), columns, chunk, name, files.known_rows, files.place, files.where)
+        stream = _plans(
+            files.scans(used, [each for each in names if each.isdisjoint(tested)]),
+            columns,
+            chunk,
+            name,
+            files.known_rows,
+            files.place,
+            files.where,
+        )
         again = stream.again or tuple
         return replace(
             stream,
