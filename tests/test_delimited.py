@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import streammetrics as sm
 from streammetrics.cli import main
-from streammetrics.sources import delimited
+from streammetrics.sources import delimited, marks
 
 ROWS = 1_000
 FIX = "Quote each field that contains quotation marks, and double these marks"
@@ -103,7 +103,7 @@ def test_rows_of_written_files_are_found_again(monkeypatch):
     """Any texts, written by RFC 4180, and cut anywhere into blocks."""
     draw = random.Random(0)
     for case in range(300):
-        monkeypatch.setattr(delimited, "BLOCK", draw.choice([3, 7, 64]))
+        monkeypatch.setattr(marks, "BLOCK", draw.choice([3, 7, 64]))
         texts = ["".join(draw.choices('ab", \n', k=draw.randrange(5))) for _ in range(draw.randrange(1, 6))]
         file = io.StringIO()
         line = draw.choice(["\n", "\r\n"])
@@ -210,3 +210,58 @@ def test_padded_numbers_of_folders_stay_text(kind):
     found = sm.evaluate("in", sm.binary(y_true="y", y_score="p", by=["shop", "day"])).rows("rows")
     assert sorted(found["shop"].to_list()) == ["007", "7"]
     assert found.schema["day"] == pl.Date
+
+
+RAGGED = {
+    "too many": ("3,1,0.8,x,z", "5 fields, but the header has 4. Fix the line, or quote values that contain ','"),
+    "shifted": ("0,3,1,0.8,x", "5 fields, but the header has 4."),
+    "too few": ("3,0.8,x", "3 fields, but the header has 4. Fix the line, or write an empty field for each missing"),
+    "one": ("3", "1 fields, but the header has 4."),
+    "spaces": ("   ", "1 fields, but the header has 4."),
+}
+
+
+@pytest.mark.parametrize(("line", "expected"), RAGGED.values(), ids=RAGGED)
+@pytest.mark.parametrize("note", ["fine", '"a, b"', '"two\nlines"', '5" pipe'])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_lines_with_other_numbers_of_fields_are_told(line, expected, note, end, monkeypatch):
+    monkeypatch.setattr(marks, "BLOCK", 100)
+    lines = ["id,y,p,note", *[f"{i},{i % 2},0.5,{note}" for i in range(50)], line, "", "7,1,0.5,x"]
+    number = 52 + 50 * note.count("\n")
+    Path("a.csv").write_text(end.join([*lines, ""]), encoding="utf-8", newline="")
+    for source in ("a.csv", pl.scan_csv("a.csv", quote_char=None if "pipe" in note else '"')):
+        with pytest.raises(sm.SourceError, match=rf"a\.csv: line {number} has {expected}"):
+            rows(source)
+    Path("b.csv").write_text(end.join([*lines[:51], *lines[52:]]), encoding="utf-8", newline="")
+    assert rows("b.csv") == 51
+
+
+def test_lines_that_a_plan_skips_or_cuts_are_its_own():
+    Path("a.csv").write_text("made today\ny,p,n\n1,0.5,1\n0,0.2,7,1\n", encoding="utf-8")
+    for skip in ("skip_rows", "skip_lines"):
+        assert rows(pl.scan_csv("a.csv", **{skip: 1}, truncate_ragged_lines=True)) == 2
+        assert rows(pl.scan_csv("a.csv", **{skip: 1})) == 2
+    Path("a.csv").write_text("y,p\n1,0.5\n0,0.2,7\n", encoding="utf-8")
+    assert rows(pl.scan_csv("a.csv", truncate_ragged_lines=True)) == 2
+
+
+def test_fields_are_counted_as_the_standard_library_does(monkeypatch):
+    """Any records, with and without quoted fields, cut anywhere into blocks."""
+    draw = random.Random(1)
+    for case in range(400):
+        monkeypatch.setattr(marks, "BLOCK", draw.choice([3, 7, 64]))
+        width, quoting = draw.randrange(2, 5), draw.choice([csv.QUOTE_ALL, csv.QUOTE_MINIMAL])
+        letters = "ab" if quoting == csv.QUOTE_MINIMAL and case % 2 else 'ab", \n'
+        sizes = [width, *draw.choices([width, width, width, width + 1, max(width - 1, 1)], k=draw.randrange(6))]
+        records = [["".join(draw.choices(letters, k=draw.randrange(1, 4))) for _ in range(size)] for size in sizes]
+        file = io.StringIO()
+        csv.writer(file, quoting=quoting, lineterminator=draw.choice(["\n", "\r\n"])).writerows(records)
+        path = Path(f"{case}.csv")
+        path.write_text(file.getvalue().removesuffix("\n" * draw.randrange(2)), encoding="utf-8", newline="")
+        reader, expected = csv.reader(io.StringIO(file.getvalue(), newline="")), None
+        line = 1
+        for record in reader:
+            if len(record) != width and expected is None:
+                expected = (line, len(record), width)
+            line = reader.line_num + 1
+        assert marks.marks_of(path, ord(",")).ragged == expected, file.getvalue()

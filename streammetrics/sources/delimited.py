@@ -1,4 +1,4 @@
-"""CSV files: their header and separator, and the quotation marks and blank lines that decide where rows end."""
+"""CSV files: their header and separator, the form of their rows, and the columns that stay text."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from itertools import dropwhile, groupby
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from streammetrics.errors import SourceError
-from streammetrics.system.lazy import pa
+from streammetrics.sources.marks import Marks, Ragged, marks_of
 
 TYPED_BY = 100_000  # rows of text files that determine the types of columns
 SMALL = 65_536  # bytes of a file that can consist of a header only
@@ -28,66 +27,8 @@ PADDED = r"^[+-]?0\d+$"  # integers that differ as text, but not as numbers
 WHOLE = r"^(0|-?[1-9]\d{0,17})$"  # integers as they are written again
 PLAIN = r"^(0|-?[1-9]\d*|-?(0|[1-9]\d*)\.(0|\d*[1-9])|NaN|-?inf)$"  # floats as they are written again,
 EXACT = 15  # up to this many digits
-BLOCK = 1 << 20  # bytes that are searched for quotation marks at a time
-NEWLINE, RETURN, QUOTE, ZERO = b'\n\r"0'
+SKIPPING = ("skip_rows", "skip_lines", "skip_rows_after_header")  # options of scans that read other lines
 FIX = "Quote each field that contains quotation marks, and double these marks (RFC 4180)."
-
-
-@dataclass(frozen=True)
-class Marks:
-    """What the bytes of a CSV file tell about its rows and values.
-
-    ``quoted`` tells whether a field begins with a quotation mark. ``stray`` is the line of the first mark that does not
-    belong to a quoted field by RFC 4180; the marks of files without quoted fields are part of the text. ``blank`` tells
-    whether there are blank lines, and ``zeros`` whether a field begins with a zero before another digit.
-    """
-
-    quoted: bool = False
-    stray: int | None = None
-    blank: bool = False
-    zeros: bool = False
-
-
-def marks_of(path: Path, separator: int, quote: int = QUOTE, end: int = NEWLINE) -> Marks:
-    """Search the bytes of a file for quotation marks, blank lines, and leading zeros."""
-    quoted = blank = zeros = inside = False
-    stray, line, opened = None, 1, 1
-    for block in _blocks(path, bytes([end])):
-        content = np.frombuffer(b"%c%b%c" % (end, block, end), np.uint8)
-        newline, mark = content == end, content == quote
-        edge = newline | (content == separator)
-        lines, at, before = newline[1:-1], mark[1:-1], edge[:-2]
-        blank = blank or bool((lines[1:] & lines[:-1]).any()) or (line > 1 and block[0] in (end, RETURN))
-        if not blank and RETURN in block:
-            blank = bool((lines[2:] & (content[2:-2] == RETURN) & lines[:-2]).any())
-        if not zeros:
-            zeros = bool(((edge | mark)[:-2] & (content[1:-1] == ZERO) & (content[2:] - ZERO < 10)).any())
-        if quote in block:
-            quoted = quoted or bool((at & before).any())
-            if stray is None:
-                within = np.bitwise_xor.accumulate(at.view(np.uint8)).view(np.bool_) ^ inside
-                begun, ended = (edge | mark)[:-2], (edge | mark | (content == RETURN))[2:]
-                wrong = np.flatnonzero(at & ~np.where(within, begun, ended))[:1]
-                inside = bool(within[-1])
-                if wrong.size or inside:
-                    opening = np.flatnonzero((at & within)[: wrong[0] + 1 if wrong.size else None])
-                    opened = line + int(np.count_nonzero(lines[: opening[-1]])) if opening.size else opened
-                stray = opened if wrong.size else None
-        line += int(np.count_nonzero(lines))
-    return Marks(quoted, opened if inside and stray is None else stray, blank, zeros)
-
-
-def _blocks(path: Path, newline: bytes) -> Iterator[bytes]:
-    """The content of a file, decompressed, in blocks of whole lines."""
-    with pa.input_stream(str(path)) as file:
-        rest = file.read(3).removeprefix(b"\xef\xbb\xbf")
-        while read := file.read(BLOCK):
-            end = read.rfind(newline) + 1
-            if end:
-                yield rest + read[:end]
-            rest = read[end:] if end else rest + read
-        if rest:
-            yield rest
 
 
 @dataclass(frozen=True)
@@ -101,12 +42,14 @@ class Form:
 
 
 def form_of(path: Path) -> Form:
-    """Return the form of a file. Rejects quotation marks that hide rows."""
+    """Return the form of a file. Rejects quotation marks that hide rows, and lines whose fields are shifted."""
     header = header_of(path)
     separator = separator_of(header)
     marks = marks_of(path, ord(separator))
     if marks.quoted and marks.stray:
         raise SourceError(f"{_unclear(path, marks)} {FIX}")
+    if marks.ragged:
+        raise SourceError(_shifted(path, marks.ragged, separator))
     several = separator in header  # in a file of one column, a blank line is a null
     return Form(separator, marks.quoted, marks.blank and several, marks.zeros)
 
@@ -187,14 +130,23 @@ def require_rows_of(plan: pl.LazyFrame) -> None:
         except pl.exceptions.PolarsError as error:
             raise SourceError("Cannot check the rows of an open CSV file. Pass its path to polars.scan_csv.") from error
     for scan in _scans(nodes):
-        options = scan["scan_type"]["Csv"]["options"]["parse_options"]
-        if options["quote_char"] is None:
-            continue
+        reader = scan["scan_type"]["Csv"]["options"]
+        options, quote = reader["parse_options"], reader["parse_options"]["quote_char"]
+        skipping = [name for name in SKIPPING if reader.get(name)] or options["comment_prefix"]
         for path in (path for source in scan["sources"].get("Paths", ()) for path in _local(source["inner"])):
-            marks = marks_of(path, options["separator"], options["quote_char"], options["eol_char"])
-            if marks.stray:
+            marks = marks_of(path, options["separator"], quote or 0, options["eol_char"])
+            if marks.ragged and not (skipping or options["truncate_ragged_lines"]) and not (quote and marks.stray):
+                raise SourceError(_shifted(path, marks.ragged, chr(options["separator"])))
+            if quote and marks.stray:
                 without = "No field begins with one: pass quote_char=None to polars.scan_csv."
                 raise SourceError(f"{_unclear(path, marks)} {FIX if marks.quoted else without}")
+
+
+def _shifted(path: Path, ragged: Ragged, separator: str) -> str:
+    line, fields, width = ragged
+    more = f"quote values that contain {separator!r}"
+    fix = more if fields > width else "write an empty field for each missing value"
+    return f"Cannot read {path}: line {line} has {fields} fields, but the header has {width}. Fix the line, or {fix}."
 
 
 def _unclear(path: Path, marks: Marks) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import csv
 import json
 import re
 from collections.abc import Sequence
@@ -14,7 +13,6 @@ import polars as pl
 
 from streammetrics.errors import ColumnError, SourceError, StreamMetricsError
 from streammetrics.sources import arrow
-from streammetrics.sources.delimited import header_of, separator_of
 from streammetrics.sources.files import Files
 from streammetrics.sources.kinds import COMPRESSED, CSV, IPC, NDJSON, PARQUET, kind_of
 from streammetrics.text import few
@@ -92,23 +90,13 @@ def _ends_with(path: Path, *endings: bytes) -> bool:
 
 
 def _damage_of_csv(path: Path) -> str | None:
-    """The first line of a CSV file that is not UTF-8 or has too many fields."""
+    """The first line of a CSV file that is not UTF-8."""
     with path.open("rb") as file:
         for line, content in enumerate(file, 1):
             try:
                 content.decode()
             except UnicodeDecodeError:
                 return f"line {line} is not UTF-8. Convert the file, such as with iconv -f latin1 -t utf-8."
-    separator, line = separator_of(header_of(path)), 1
-    with path.open(encoding="utf-8-sig", newline="") as text:
-        rows = csv.reader(text, delimiter=separator)
-        width = len(next(filter(None, rows), []))
-        line = rows.line_num + 1
-        for row in rows:
-            if len(row) > width:
-                fix = f"Fix the line, or quote values that contain {separator!r}."
-                return f"line {line} has {len(row)} fields, but the header has {width}. {fix}"
-            line = rows.line_num + 1
     return None
 
 
