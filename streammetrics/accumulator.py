@@ -180,7 +180,7 @@ class Accumulator:
 
         Args:
             batch: A Polars DataFrame, anything with the Arrow PyCapsule protocol (pyarrow, pandas, a DuckDB relation),
-                a mapping of names to arrays, or a list of rows, each a mapping of names to values.
+                a mapping of names to arrays or tensors, or a list of rows, each a mapping of names to values.
 
         Raises:
             ColumnError: If a column is missing or has an unsupported type.

@@ -263,7 +263,7 @@ BAD = {
         {"y": [1, 0], "p": [0, "0.5"]},
         {},
         sm.ColumnError,
-        r"as a table: unexpected value .* type String: \"0.5\" \(column 'p'\). Pass values of one type.$",
+        r"Cannot read column 'p': unexpected value .* type String: \"0.5\". Pass numbers, .* of one type.$",
     ),
     "text among objects": (
         pd.DataFrame({"y": [1, 0], "p": [0, "0.5"]}),
@@ -277,7 +277,7 @@ BAD = {
         sm.ColumnError,
         "integer 9007199254740993, which is beyond 2\\^53",
     ),
-    "numbers among lists": ({"y": [1, 0], "p": [0.5, [1]]}, {}, sm.ColumnError, "Cannot read the batch as a table"),
+    "numbers among lists": ({"y": [1, 0], "p": [0.5, [1]]}, {}, sm.ColumnError, "Cannot read column 'p'"),
     "an empty text": ("", {}, sm.ColumnError, "type str"),
     "ragged": ({"y": [1, 0], "p": [0.1]}, {}, sm.ColumnError, "Cannot read the batch as a table"),
 }

@@ -18,7 +18,8 @@ from streammetrics.errors import Argument, ColumnError, DataError, Part, StreamM
 from streammetrics.kernels import NOTHING, Extent
 from streammetrics.rows.codes import number
 from streammetrics.rows.conversions import not_numbers, quoted, to_fix, to_number
-from streammetrics.rows.frames import CODED, EXACT, group_column, limits
+from streammetrics.rows.frames import CODED, group_column, limits
+from streammetrics.rows.given import EXACT
 from streammetrics.rows.labels import instead_of_third
 from streammetrics.rows.roles import INTEGERS, Roles
 from streammetrics.rows.row_by_row import differs_in_parts, looks_at_other_rows
@@ -310,6 +311,8 @@ class Reader:
         self._refuse_text(column)
         if not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
             fix = (" ", *self._to_number(column), ".") if column.dtype == pl.String else ()
+            if column.dtype == pl.Array:
+                fix = (f" Pass one column of the array, such as {column.name}[:, -1].",)
             raise ColumnError(f"Column {column.name!r} must be numeric, got {column.dtype}.", *fix)
         return column if column.dtype.is_float() else column.cast(pl.Float64)
 

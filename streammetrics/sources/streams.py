@@ -18,6 +18,7 @@ from streammetrics.errors import ColumnError, DataError, SourceError, StreamMetr
 from streammetrics.rows.batches import faults
 from streammetrics.rows.columns import require_columns
 from streammetrics.rows.conversions import null_instead_of
+from streammetrics.rows.frames import to_frame
 from streammetrics.rows.roles import Roles
 from streammetrics.sources.delimited import TYPED_BY, require_rows_of
 from streammetrics.sources.diagnosis import UNPARSED, UNREADABLE, diagnosis
@@ -117,12 +118,12 @@ def open_stream(source: Source, columns: Sequence[str], chunk: int) -> Stream:
         return Stream(guarded(source, "the reader"))
     if isinstance(source, Iterator):
         return Stream(map(_batch, source))
-    if isinstance(source, Mapping) or hasattr(source, "__dataframe__"):
+    if isinstance(source, Mapping) or hasattr(source, "iloc"):
         return Stream(iter([source]))
     if hasattr(source, "__arrow_c_stream__"):
         with readable(f"the {type(source).__name__}"):
             return Stream(guarded(pa.RecordBatchReader.from_stream(source), "the stream"))
-    if hasattr(source, "__arrow_c_array__"):
+    if hasattr(source, "__arrow_c_array__") or hasattr(source, "__dataframe__"):
         return Stream(iter([source]))
     if isinstance(source, Iterable):
         items = list(source)
@@ -130,7 +131,7 @@ def open_stream(source: Source, columns: Sequence[str], chunk: int) -> Stream:
             return _files(open_files(items), columns, chunk)
         if items and all(map(_is_row, items)):
             with readable("the list of rows"):
-                return _frame(pl.from_dicts(items, infer_schema_length=None), chunk, "row {} of the list")
+                return _frame(to_frame(items, columns), chunk, "row {} of the list")
         return Stream(map(_batch, items))
     raise SourceError(f"Unsupported source type {type(source).__name__}. Pass paths, a frame, or batches.")
 
