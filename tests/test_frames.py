@@ -452,6 +452,28 @@ def test_errors_of_rows_say_which_and_can_say_where():
     assert vars(elsewhere) == vars(error)
 
 
+def above(dtype, steps):
+    """The float of this many steps above 1."""
+    return dtype(1) + dtype(steps * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_rounding_errors_of_probabilities_are_clipped(dtype):
+    given = np.array([above(dtype, 1), above(dtype, 4), -np.finfo(dtype).eps, 0.5], dtype)
+    clipped = np.array([1, 1, 0, 0.5], dtype)
+    made, expected = (task().update({"y": [1, 1, 0, 1], "p": p}) for p in (given, clipped))
+    assert made.to_bytes() == expected.to_bytes()
+    with pytest.raises(sm.DataError, match=r"outside \[0, 1\] in 1 of 2 .*: y_score=pl.col\('p'\).clip\(0, 1\)\.$"):
+        task().update({"y": [1, 0], "p": np.array([above(dtype, 5), above(dtype, 4)], dtype)})
+
+
+def test_rounding_errors_of_class_probabilities_are_clipped():
+    several = sm.multiclass(y_true="y", y_score={"a": "p", "b": "q"})
+    several.update({"y": ["a", "b"], "p": [above(np.float64, 1), 0.5], "q": [-1e-16, 0.5]})
+    with pytest.raises(sm.DataError, match=r"Clip rounding errors: pl.col\('q'\).clip\(0, 1\)\.$"):
+        several.update({"y": ["a", "b"], "p": [1.0, 0.5], "q": [-1e-9, 0.5]})
+
+
 def test_a_value_may_say_what_the_error_says():
     labels = ["a", "b", "row 2 of the batch"]
     with pytest.raises(sm.DataError) as caught:

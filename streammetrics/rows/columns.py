@@ -27,6 +27,8 @@ from streammetrics.text import few
 
 TOLERANCE = 1e-4  # tolerance for the sum of the probabilities of a row
 FEW = 0.01  # maximum share of rows with scores outside [0, 1] that counts as errors in the data
+ROUNDING = 4  # units in the last place below 1 by which scores can be outside [0, 1]; they are clipped
+SLIGHT = 0.01  # by which scores are outside [0, 1] because of rounding in a narrower type, or in a sum
 PERCENT = 10  # minimum of the largest score for scores up to 100 to be percentages
 MOST_NAMES = 5  # maximum number of columns in a message
 NAME_LABELS = (  # both, since with only the positive label all others are negative
@@ -164,12 +166,21 @@ class Reader:
         """A score column as floats of its own type."""
         column, (low, high) = self._with_extent(column)
         if self.roles.probability and not (low >= 0 and high <= 1):
-            wrong = ~column.is_between(0, 1)
+            rounding = ROUNDING * float(np.finfo(column.head(0).to_numpy().dtype).eps)
+            wrong = ~column.is_between(-rounding, 1 + rounding)
             self._refuse(column, wrong, "scores outside [0, 1]", *self._probabilities_instead_of(column, wrong))
+            column = column.clip(0, 1)
         return column
 
     def _probabilities_instead_of(self, column: pl.Series, wrong: pl.Series) -> tuple[Part, ...]:
-        """The fix of scores outside [0, 1]: few of them are faulty rows, more can be margins."""
+        """The fix of scores outside [0, 1]: rounding errors are clipped, few others are faulty, more can be margins."""
+        if column.filter(wrong).is_between(-SLIGHT, 1 + SLIGHT).all():
+            name, sql = column.name, quoted(column.name)
+            if not self._is_numeric(name):
+                return ("These are rounding errors. Clip them to [0, 1]",)
+            clipped = f"pl.col({name!r}).clip(0, 1)"
+            score = Argument("y_score", f"LEAST(GREATEST({sql}, 0), 1)", f"y_score={clipped}")
+            return ("Clip rounding errors: ", score if self.roles.kind == "binary" else clipped)
         real, of_margins = Argument("domain", "real"), " for margins and other scores"
         binary = self.roles.kind == "binary"
         if int(wrong.sum()) >= FEW * len(column):
