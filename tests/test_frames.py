@@ -452,6 +452,35 @@ def test_errors_of_rows_say_which_and_can_say_where():
     assert vars(elsewhere) == vars(error)
 
 
+YES = {"y": [b"yes", b"no", None], "p": [0.9, 0.2, 0.5], "g": [b"DE", "é".encode(), b"DE"]}
+
+
+@pytest.mark.parametrize("positive", ["yes", b"yes", np.bytes_(b"yes")])
+@pytest.mark.parametrize("wrap", [lambda d: d, pl.DataFrame, pa.table], ids=["mapping", "polars", "arrow"])
+def test_bytes_of_utf8_are_text(positive, wrap):
+    report = sm.evaluate(wrap(YES), task(positive=positive, negative=b"no", nulls="drop", by="g"))
+    assert report.rows("rows").select("g", "value").rows() == [("DE", 1.0), ("é", 1.0)]
+    assert report.get("accuracy", g="é").value == 1
+
+
+def test_class_labels_of_bytes_are_text():
+    data = {"y": [b"a", b"b"], "z": ["a", "a"], "p": [[0.9, 0.1], [0.2, 0.8]]}
+    assert sm.evaluate(data, sm.multiclass(y_true="y", y_pred="z"))["accuracy"].value == 0.5
+    assert sm.evaluate(data, sm.multiclass(y_true="y", y_score="p", labels=[b"a", b"b"]))["accuracy"].value == 1
+
+
+def test_bytes_that_are_not_utf8_are_refused():
+    ids = {"y": [1, 0], "p": [0.9, 0.2], "g": [b"a", b"\xff\x00"]}
+    with pytest.raises(
+        sm.DataError, match=r"'g' contains bytes that are not UTF-8 text in 1 of 2 .*bin.encode\('hex'\)"
+    ):
+        task(by="g").update(ids)
+    assert task(by=pl.col("g").bin.encode("hex")).update(ids).finalize().rows("rows")["g"].to_list() == ["61", "ff00"]
+    assert task(unit="g").update(ids).finalize()["rows"].value == 2
+    with pytest.raises(sm.SpecificationError, match=r"Labels must be text, got the bytes b'\\xff'"):
+        task(positive=b"\xff")
+
+
 def above(dtype, steps):
     """The float of this many steps above 1."""
     return dtype(1) + dtype(steps * np.finfo(dtype).eps)

@@ -80,7 +80,21 @@ class Reader:
         self.declared: bool = True  # whether all labels so far are declared
 
     def column(self, name: str) -> pl.Series:
-        """Return a column of the batch, or the result of its expression."""
+        """Return a column of the batch, or the result of its expression, with bytes as text."""
+        column = self.unit(name)
+        if column.dtype != pl.Binary:
+            return column
+        try:
+            return column.cast(pl.String)
+        except pl.exceptions.ComputeError:
+            found = [None if value is None else value.decode(errors="replace") for value in column]
+            text = pl.Series(name, found, pl.String)
+            fix = f"Encode them as text, such as pl.col({name!r}).bin.encode('hex')"
+            self._refuse(column, text.cast(pl.Binary) != column, "bytes that are not UTF-8 text", fix)
+            return text
+
+    def unit(self, name: str) -> pl.Series:
+        """Return a column of the batch, or the result of its expression. Units can be any bytes."""
         expression = self.roles.expressions.get(name)
         if expression is None:
             return self.frame.get_column(name)

@@ -280,7 +280,7 @@ def plain_labels(labels: Iterable[Any]) -> tuple[Any, ...]:
     >>> plain_labels(pl.Series(["cat", "dog"]))
     ('cat', 'dog')
     """
-    given = [labels] if isinstance(labels, str) else list(labels)
+    given = [labels] if isinstance(labels, str) else list(map(as_text, labels))
     try:
         series = pl.Series(given)
     except (TypeError, OverflowError, pl.exceptions.PolarsError):
@@ -296,9 +296,21 @@ def plain_labels(labels: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(series.to_list())
 
 
+def as_text(label: Any) -> Any:
+    """Return a label of bytes as text, as the columns are read.
+
+    >>> as_text(b"yes"), as_text(1)
+    ('yes', 1)
+    """
+    try:
+        return label.decode() if isinstance(label, bytes) else label
+    except UnicodeDecodeError:
+        raise SpecificationError(f"Labels must be text, got the bytes {label!r}, which are not UTF-8.") from None
+
+
 def _label(option: str, given: Any) -> Any:
     """One label of a binary task, as a Python value."""
-    label = given.item() if isinstance(given, np.generic) else given
+    label = as_text(given.item() if isinstance(given, np.generic) else given)
     if label is not None and (not isinstance(label, SCALARS) or label != label):
         raise SpecificationError(Argument(option), f" must be a string, number, Boolean, date, or time, got {given!r}.")
     return label
