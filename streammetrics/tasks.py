@@ -11,6 +11,7 @@ from math import inf
 from typing import Any, Literal
 
 from streammetrics.accumulator import Accumulator
+from streammetrics.arguments import of_percent
 from streammetrics.errors import Argument, Part, SpecificationError
 from streammetrics.kernels.lattice import Domain
 from streammetrics.metrics import Metric
@@ -510,7 +511,7 @@ def _require_probabilities(name: str, thresholds: Sequence[float], *advice: Part
     """Reject thresholds that are not probabilities, except infinite ones, which come from ROC curves."""
     beyond = [t for t in thresholds if isinstance(t, int | float) and (t < 0 or t > 1) and abs(t) != inf]
     if beyond:
-        range_of = f" must be between 0 and 1 for probabilities, got {beyond[0]}."
+        range_of = f" must be between 0 and 1 for probabilities, got {beyond[0]}.{of_percent(beyond[0])}"
         raise SpecificationError(Argument(name), range_of, *advice)
 
 

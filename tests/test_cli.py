@@ -423,7 +423,7 @@ def test_errors_about_thresholds_say_what_to_type(folder, tmp_path):
     assert "not to 'roc_auc'." in run("show", folder / "state", "--metric", "roc_auc", "--threshold", 0.3, code=2)
     assert "not to 'roc_auc'." in run("slices", folder / "state", "roc_auc", "--threshold", 0.3, code=2)
     percent = run("show", folder / "state", "--threshold", 30, code=2)
-    assert percent == "Error: --threshold must be between 0 and 1 for probabilities, got 30.\n"
+    assert percent == "Error: --threshold must be between 0 and 1 for probabilities, got 30. For 30%, pass 0.3.\n"
     limit = "Error: The limit of roc_auc >= 80 must be between 0 and 1, got 80.\n"
     assert run(*check, "roc_auc >= 80", code=2) == limit
     page = ["show", folder / "state", "--threshold", "0.3", "--html", tmp_path / "page.html"]
@@ -752,7 +752,7 @@ def test_the_rules_in_the_help_can_be_read(days):
     [
         (["append", "history", "nowhere.state"], "Error: Cannot read 'nowhere.state': file not found"),
         (["append", "history", "rules.toml"], "Error: Cannot read 'rules.toml'"),
-        (["report", "nowhere"], "Error: No table at nowhere yet. The first append creates it."),
+        (["report", "nowhere"], "Error: No history at 'nowhere'. Check the path. The first append creates a history."),
         (
             ["report", "history", "--since", "soon"],
             "Error: Cannot read 'soon' as a time",
@@ -760,13 +760,13 @@ def test_the_rules_in_the_help_can_be_read(days):
         (["report", "history", "--every", "x"], "Error: Cannot read 'x' as a duration"),
         (["report", "history", "--by", "region"], "Error: Unknown group column 'region'"),
         (["report", "history", "--metric", "rok_auc"], "Did you mean 'roc_auc"),
-        (["check", "nowhere", "rules.toml"], "Error: No table at nowhere yet"),
+        (["check", "nowhere", "rules.toml"], "Error: No history at 'nowhere'"),
         (["check", "history", "nowhere.toml"], "Error: Cannot read nowhere.toml: "),
         (["check", "history", "monday.state"], "Error: monday.state is not valid TOML"),
         (["check", "history", "rules.toml", "--until", "soon"], "Error: Cannot read 'soon' as a time"),
-        (["windows", "nowhere"], "Error: No table at nowhere"),
-        (["compact", "nowhere"], "Error: No table at nowhere"),
-        (["retain", "nowhere", "--since", "2026-01-01"], "Error: No table at nowhere"),
+        (["windows", "nowhere"], "Error: No history at 'nowhere'"),
+        (["compact", "nowhere"], "Error: No history at 'nowhere'"),
+        (["retain", "nowhere", "--since", "2026-01-01"], "Error: No history at 'nowhere'"),
         (["retain", "history", "--since", "soon"], "Error: Cannot read"),
         (["windows", "rules.toml"], "Error: Cannot read the table at rules.toml"),
     ],

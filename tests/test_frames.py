@@ -337,7 +337,7 @@ def test_bad_input_is_refused_and_loses_nothing(data, options, error, message):
         ({"capacity": 0}, "capacity= must be at least 8"),
         (
             {"thresholds": [0.3, 30]},
-            "thresholds= must be between 0 and 1 for probabilities, got 30. Pass domain='real'",
+            "thresholds= must be between 0 and 1 for probabilities, got 30. For 30%, pass 0.3. Pass domain='real'",
         ),
         ({"thresholds": -0.1}, "thresholds= must be between 0 and 1 for probabilities, got -0.1."),
         ({"atoms": [2.0]}, "outside the domain"),

@@ -12,6 +12,7 @@ import polars as pl
 import streammetrics as sm
 from streammetrics.cli import options
 from streammetrics.cli.output import show, width, with_colours, write
+from streammetrics.cli.parameters import FileToWrite, Number, OneOf
 from streammetrics.cli.root import command
 from streammetrics.cli.verdicts import write_verdicts
 from streammetrics.metrics.requirement import Requirement
@@ -26,7 +27,7 @@ from streammetrics.text import drifts, few, findings
 
 @command("merge", "streammetrics merge monday.state tuesday.state -o week.state")
 @click.argument("states", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("-o", "--output", required=True, type=options.FileToWrite(), help="File to save the merged state to.")
+@click.option("-o", "--output", required=True, type=FileToWrite(), help="File to save the merged state to.")
 def merge_command(states: tuple[Path, ...], output: Path) -> None:
     """Merge saved states."""
     total = sm.Accumulator.load(*states)
@@ -68,12 +69,12 @@ def show_command(state: Path, sort: str | None, html: Path | None, form: str, ou
 )
 @click.option(
     "--confidence",
-    type=float,
+    type=Number(),
     help="Confidence level of each interval endpoint, such as 0.95. Default: decide by bounds only.",
 )
 @click.option(
     "--open",
-    type=click.Choice(["fail", "pass"]),
+    type=OneOf(["fail", "pass"]),
     default="fail",
     show_default=True,
     help="Result of a requirement that is open (inconclusive), or has too few rows.",
@@ -131,7 +132,7 @@ def check_command(
 @options.model
 @options.threshold
 @options.metrics
-@click.option("--confidence", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
+@click.option("--confidence", type=Number(), default=0.95, show_default=True, help="Confidence level of the intervals.")
 @click.option("--independent", is_flag=True, help="Treat the states as independent samples, which need no --unit.")
 @options.html
 @options.form

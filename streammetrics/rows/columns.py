@@ -6,7 +6,6 @@ import operator
 from collections.abc import Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
-from difflib import get_close_matches
 from functools import reduce
 from typing import Any
 
@@ -23,7 +22,7 @@ from streammetrics.rows.given import EXACT
 from streammetrics.rows.labels import instead_of_third
 from streammetrics.rows.roles import INTEGERS, Roles
 from streammetrics.rows.row_by_row import differs_in_parts, looks_at_other_rows
-from streammetrics.text import few
+from streammetrics.text import few, near
 
 TOLERANCE = 1e-4  # tolerance for the sum of the probabilities of a row
 FEW = 0.01  # maximum share of rows with scores outside [0, 1] that counts as errors in the data
@@ -57,17 +56,12 @@ Available columns: 'is_fraud', 'score_v1', 'day'.
 Available columns: 'customer_region', 'day'.
     """
     if missing := [name for name in dict.fromkeys(wanted) if name not in present]:
-        near = dict.fromkeys(match for name in missing for match in _near(name, present))
-        advice = f" Did you mean {few(near)}?" if near else f" {OF_STATES}" if STATES in present else ""
+        each = 2 if len(missing) == 1 else 1
+        found = dict.fromkeys(match for name in missing for match in near(name, present, each))
+        shown = (" or " if len(missing) == 1 else ", ").join(map(repr, found))
+        advice = f" Did you mean {shown}?" if found else f" {OF_STATES}" if STATES in present else ""
         noun = "Columns" if len(missing) > 1 else "Column"
         raise ColumnError(f"{noun} {few(missing)} not found.{advice} Available columns: {few(present) or 'none'}.")
-
-
-def _near(name: str, present: Sequence[str]) -> list[str]:
-    """The column with the most similar name, else the shortest name with the same words, joined by underscores."""
-    words = set(name.lower().split("_"))
-    longer = sorted((column for column in present if words <= set(column.lower().split("_"))), key=len)
-    return get_close_matches(name, present, n=1) or longer[:1]
 
 
 class Reader:

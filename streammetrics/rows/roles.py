@@ -14,7 +14,7 @@ import polars as pl
 
 from streammetrics.errors import Argument, SpecificationError
 from streammetrics.rows.row_by_row import is_undecided, require_row_by_row
-from streammetrics.text import few
+from streammetrics.text import did_you_mean, few
 
 Column: TypeAlias = str | pl.Expr
 Columns: TypeAlias = Column | Mapping[Any, Any]
@@ -62,7 +62,8 @@ class Roles:
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
-            raise SpecificationError(f"task= must be one of {', '.join(get_args(Kind))}, got {self.kind!r}.")
+            near = did_you_mean(str(self.kind), get_args(Kind))
+            raise SpecificationError(f"task= must be one of {', '.join(get_args(Kind))}, got {self.kind!r}.{near}")
         if self.nulls not in ("raise", "drop"):
             raise SpecificationError(f"nulls= must be 'raise' or 'drop', got {self.nulls!r}.")
         for option in ("positive", "negative"):

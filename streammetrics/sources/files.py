@@ -17,6 +17,7 @@ from streammetrics.errors import Argument, SourceError
 from streammetrics.rows.columns import OF_STATES
 from streammetrics.sources.delimited import PADDED, TYPED_BY, names_of, scan_csv
 from streammetrics.system.lazy import pa
+from streammetrics.text import near_paths
 
 PathLike: TypeAlias = str | Path
 Part = TypeVar("Part")
@@ -159,7 +160,7 @@ def expand(pattern: PathLike) -> list[Path]:
                 f"{str(pattern)!r} matches folders only. Add a pattern for their files, such as '/*.parquet'."
             )
     else:
-        raise SourceError(f"File {str(pattern)!r} not found.")
+        raise SourceError(f"File {str(pattern)!r} not found.{near_paths(pattern)}")
     if not found:
         raise SourceError(f"No file matches {str(pattern)!r}.")
     for folder in {folder for file in found for folder in file.absolute().parents}:

@@ -22,7 +22,7 @@ from streammetrics.system.disk import LOG
 from streammetrics.system.foreign import translated
 from streammetrics.system.lazy import pa, pq
 from streammetrics.system.writing import write_file
-from streammetrics.text import few
+from streammetrics.text import few, near_paths
 
 FILES = 1_000  # files that are read before they are merged
 SPARK = b"org.apache.spark.sql.parquet.row.metadata"  # the schema of a data frame as JSON
@@ -154,7 +154,7 @@ def _read(path: Path) -> tuple[pa.Table, bool]:
         if KEY not in (table.schema.metadata or {}) and (header := _header_of_spark(table)):
             return checked(lambda: restored(_with_zones(table), _schema(header))), True
     except FileNotFoundError as error:
-        raise StateError(f"Cannot read {str(path)!r}: file not found.") from error
+        raise StateError(f"Cannot read {str(path)!r}: file not found.{near_paths(path)}") from error
     except (OSError, ValueError) as error:
         raise StateError(f"Cannot read {str(path)!r}: {getattr(error, 'strerror', None) or error}.") from error
     except StateError as error:

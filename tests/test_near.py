@@ -1,0 +1,67 @@
+"""Errors name what is similar to a column, file, history, or choice that does not exist."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import streammetrics as sm
+from streammetrics.cli import main
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("clicks.csv").write_text("clicked,p_click\n1,0.9\n0,0.2\n", encoding="utf-8")
+    sm.evaluate("clicks.csv", sm.binary(y_true="clicked", y_score="p_click"))
+    sm.accumulate("clicks.csv", sm.binary(y_true="clicked", y_score="p_click")).save("clicks.state")
+    Path("history").mkdir()
+    return tmp_path
+
+
+def failed(*arguments):
+    result = CliRunner().invoke(main, list(arguments))
+    assert result.exit_code == 2
+    return result.output.strip().splitlines()[-1]
+
+
+EVALUATE = ("evaluate", "clicks.csv", "--y-true", "clicked", "--y-score", "p_click")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "end"),
+    [
+        (("evaluate", "clicks.csv", "--y-true", "click"), "Did you mean 'clicked' or 'p_click'? Available"),
+        (("evaluate", "click.csv", "--y-true", "clicked"), "File 'click.csv' not found. Did you mean 'clicks.csv'?"),
+        (("show", "click.state"), "Cannot read 'click.state': file not found. Did you mean 'clicks.state'?"),
+        (("show", "clicks"), "file not found. Did you mean 'clicks.csv' or 'clicks.state'?"),
+        (("compare", "clicks.state", "click.state"), "Did you mean 'clicks.state'?"),
+        ((*EVALUATE, "--task", "regresion"), "'predictions', 'regression'. Did you mean 'regression'?"),
+        ((*EVALUATE, "--format", "jsn"), "Did you mean 'json'?"),
+        ((*EVALUATE, "--threshold", "50%"), "'50%' is not a number. For 50%, pass 0.5."),
+        ((*EVALUATE, "--threshold", "50"), "got 50.0. For 50%, pass 0.5. Pass --domain real for other scores."),
+        ((*EVALUATE, "--confidence", "95"), "--confidence must be between 0 and 1, got 95.0. For 95%, pass 0.95."),
+    ],
+)
+def test_the_command_line_names_what_is_similar(arguments, end, folder):
+    if arguments[-2] == "--y-true":
+        arguments = (*arguments, "--y-score", "p_click")
+    assert end in failed(*arguments)
+
+
+def test_the_own_path_is_not_similar(folder):
+    Path("state.d").mkdir()
+    assert "Did you mean" not in failed("show", "missing.d")
+    with pytest.raises(sm.StateError, match=r"No history at 'histroy'. Did you mean 'history'\? The first append"):
+        sm.MetricStore("histroy").query()
+    with pytest.raises(sm.StateError, match=r"No history at 'history'. Check the path. The first append"):
+        sm.MetricStore("history").query()
+
+
+def test_python_names_what_is_similar(folder):
+    with pytest.raises(sm.ColumnError, match=r"'click' not found. Did you mean 'clicked' or 'p_click'\?"):
+        sm.evaluate({"clicked": [1], "p_click": [0.5]}, sm.binary(y_true="click", y_score="p_click"))
+    with pytest.raises(sm.SpecificationError, match=r"got 'regresion'. Did you mean 'regression'\?"):
+        sm.Accumulator(sm.ErrorMoments(), task="regresion", y_true="y", y_pred="p")
+    with pytest.raises(sm.ColumnError, match=r"Available columns: 'clicked', 'p_click'\.$"):
+        sm.evaluate([{"clicked": 1, "p_click": 0.5}], sm.binary(y_true="bought", y_score="p_click"))
