@@ -15,7 +15,7 @@ from streammetrics.arguments import of_percent
 from streammetrics.errors import Argument, Part, SpecificationError
 from streammetrics.kernels.lattice import Domain
 from streammetrics.metrics import Metric
-from streammetrics.rows.roles import Column, Columns, labels_of, of_models, several
+from streammetrics.rows.roles import Column, Columns, labels_of, of_models, plain_labels, several
 from streammetrics.state.limit import MAX_GROUPS
 from streammetrics.statistics import (
     CAPACITY,
@@ -233,7 +233,8 @@ def multiclass(
         raise SpecificationError("multiclass requires ", *SCORE_OR_LABEL)
     if y_score is None and one_vs_one:
         raise SpecificationError(Argument("one_vs_one"), " requires ", Argument("y_score"), ".")
-    statistics: list[Statistic] = [ConfusionMatrix(tuple(order))]
+    order = plain_labels(order, "order")
+    statistics: list[Statistic] = [ConfusionMatrix(order)]
     of_order = [ORDERED] if len(order) else []
     shown: list[str] = []
     if y_score is not None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from streammetrics.errors import ColumnError
+from streammetrics.errors import ColumnError, StreamMetricsError
 from streammetrics.rows.given import EXACT, UNREADABLE, as_series, older_frame
 from streammetrics.rows.roles import LABEL
 from streammetrics.system.foreign import reason
@@ -18,6 +18,7 @@ from streammetrics.system.lazy import pa
 MOST = 2**63 - 1
 WIDE = pl.Int128()  # only in types of columns: 64-bit integers that a Float64 cannot represent
 
+ENGINES = {"dask": "dask", "dask_expr": "dask", "pyspark": "spark", "ray": "ray"}  # by package
 CODED = (pl.Categorical, pl.Enum)  # types whose values are codes of strings
 PANDAS = {  # types of pandas that Arrow stores as numbers, with the fix
     "pandas.period": "Convert the periods to their start: .dt.start_time in pandas",
@@ -28,6 +29,7 @@ PANDAS = {  # types of pandas that Arrow stores as numbers, with the fix
 def to_frame(data: Any, columns: Sequence[str]) -> pl.DataFrame:
     """Return the columns as a Polars frame. Memory that its owner could still change is copied."""
     require_threads()
+    refuse_engines(data, ColumnError)
     if isinstance(data, pl.LazyFrame):
         raise ColumnError("A LazyFrame is not a batch. Pass it to evaluate or accumulate.")
     if isinstance(data, pl.DataFrame):
@@ -52,6 +54,14 @@ def to_frame(data: Any, columns: Sequence[str]) -> pl.DataFrame:
         f"Unsupported batch type {type(data).__name__}. Pass a Polars or pandas frame, an Arrow table "
         "or record batch, a mapping of names to arrays, or a list of mappings of names to values."
     )
+
+
+def refuse_engines(data: Any, kind: type[StreamMetricsError]) -> None:
+    """Reject data of an engine, whose module evaluates it on its workers."""
+    engine = ENGINES.get(type(data).__module__.partition(".")[0])
+    if engine is not None:
+        call = f"streammetrics.engines.{engine}.evaluate(data, task)"
+        raise kind(f"A {type(data).__name__} of {engine.title()} is evaluated on its workers. Call {call}.")
 
 
 def _converted(data: Any, columns: Sequence[str] = (), copy: bool = False) -> pl.DataFrame:

@@ -272,15 +272,23 @@ def several(given: Any) -> tuple[Any, ...]:
     >>> several("country"), several(["day", "country"]), several(0.5)
     (('country',), ('day', 'country'), (0.5,))
     """
-    return tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
+    if isinstance(given, Mapping):
+        named = [(name, column) for name, column in given.items() if isinstance(column, str)]
+        fix = f" To rename a column, pass pl.col({named[0][1]!r}).alias({named[0][0]!r})." if named else ""
+        raise SpecificationError(f"Pass a list instead of the mapping {given!r:.80}.{fix}")
+    return tuple(given) if isinstance(given, Iterable) and not isinstance(given, (str, bytes)) else (given,)
 
 
-def plain_labels(labels: Iterable[Any]) -> tuple[Any, ...]:
+def plain_labels(labels: Iterable[Any], option: str = "labels") -> tuple[Any, ...]:
     """Return labels as values that can be saved.
 
     >>> plain_labels(pl.Series(["cat", "dog"]))
     ('cat', 'dog')
     """
+    if not isinstance(labels, Iterable):
+        raise SpecificationError(
+            Argument(option), f" must be a list of all labels, such as ['a', 'b'], got {labels!r}."
+        )
     given = [labels] if isinstance(labels, str) else list(map(as_text, labels))
     try:
         series = pl.Series(given)
@@ -288,10 +296,10 @@ def plain_labels(labels: Iterable[Any]) -> tuple[Any, ...]:
         series = pl.Series(given, dtype=pl.Object)
     if isinstance(labels, str) or (given and series.dtype not in LABELS):
         raise SpecificationError(
-            Argument("labels"), f" must be two or more strings, numbers, or Booleans of one type, got {few(given)}."
+            Argument(option), f" must be two or more strings, numbers, or Booleans of one type, got {few(given)}."
         )
     if series.null_count() or (series.dtype.is_float() and series.is_nan().any()):
-        raise SpecificationError(Argument("labels"), f" must not contain null or NaN, got {few(given)}.")
+        raise SpecificationError(Argument(option), f" must not contain null or NaN, got {few(given)}.")
     if series.n_unique() < len(series):
         raise SpecificationError(f"Label {series.filter(series.is_duplicated())[0]!r} is repeated.")
     return tuple(series.to_list())

@@ -18,7 +18,7 @@ from streammetrics.errors import ColumnError, DataError, SourceError, StreamMetr
 from streammetrics.rows.batches import faults
 from streammetrics.rows.columns import require_columns
 from streammetrics.rows.conversions import null_instead_of
-from streammetrics.rows.frames import to_frame
+from streammetrics.rows.frames import refuse_engines, to_frame
 from streammetrics.rows.roles import Roles
 from streammetrics.sources.delimited import TYPED_BY, require_rows_of
 from streammetrics.sources.diagnosis import UNPARSED, UNREADABLE, diagnosis
@@ -96,6 +96,7 @@ def open_stream(source: Source, columns: Sequence[str], chunk: int) -> Stream:
     A source is a path, a glob, or a list of them (Parquet, CSV, NDJSON, Arrow IPC, tables of Delta Lake or Iceberg), a
     LazyFrame, a pyarrow Dataset or RecordBatchReader, any data frame or table, or an iterable of batches or of rows.
     """
+    refuse_engines(source, SourceError)
     if isinstance(source, (str, Path)):
         return _files(open_files([source]), columns, chunk)
     if isinstance(source, Files):
