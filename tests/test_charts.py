@@ -846,7 +846,9 @@ def test_names_that_no_svg_can_have_are_escaped():
 
 def test_without_altair_the_extra_is_named(report, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "altair", None)
-    with pytest.raises(sm.SpecificationError, match=r"pip install 'streammetrics\[plot\]'"):
+    with pytest.raises(
+        sm.SpecificationError, match=r"pip install 'streammetrics\[plot\]', or in a clone: uv sync --extra plot$"
+    ):
         report.plot.roc()
 
 

@@ -16,7 +16,7 @@ import polars as pl
 from streammetrics.errors import Argument, SourceError
 from streammetrics.rows.columns import OF_STATES
 from streammetrics.sources.delimited import PADDED, TYPED_BY, names_of, scan_csv
-from streammetrics.system.lazy import pa
+from streammetrics.system.lazy import pa, to_install
 from streammetrics.text import near_paths
 
 PathLike: TypeAlias = str | Path
@@ -285,12 +285,12 @@ def _names(path: Path) -> list[str]:
 
 
 def _scan_delta(tables: list[Path]) -> pl.LazyFrame:
-    _require_package("deltalake", "a Delta table", "'streammetrics[store]'")
+    _require_package("deltalake", "a Delta table", to_install("store"))
     return pl.concat([pl.scan_delta(table) for table in tables], how="vertical_relaxed")
 
 
 def _scan_iceberg(tables: list[Path]) -> pl.LazyFrame:
-    _require_package("pyiceberg", "an Iceberg table", "pyiceberg")
+    _require_package("pyiceberg", "an Iceberg table", "Install it with: pip install pyiceberg")
     for table in tables:
         if not (table / "metadata" / "version-hint.text").is_file():
             raise SourceError(
@@ -306,7 +306,7 @@ def _scan_hudi(tables: list[Path]) -> pl.LazyFrame:
 
 def _require_package(module: str, what: str, install: str) -> None:
     if find_spec(module) is None:
-        raise SourceError(f"{what} requires the package {module!r}. Install it with: pip install {install}")
+        raise SourceError(f"{what} requires the package {module!r}. {install}")
 
 
 def _partitioned(paths: list[Path]) -> bool:
