@@ -6,7 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 
 import click
 import numpy as np
@@ -218,12 +218,37 @@ def test_expect(folder, tmp_path):
 
 def test_groups_of_weeks(folder):
     clicks = ["evaluate", folder / "days", "--y-true", "clicked", "--y-score", "p_click", "--metric", "rows"]
-    told = run(*clicks, "--by", "DATE_TRUNC('week', day) AS week", code=2)
-    assert "For weeks, write DATE(STRFTIME(DATE(day), '%G-%V-1'), '%G-%V-%u') AS week." in told
-    weeks = pl.read_csv(
-        run(*clicks, "--by", "DATE(STRFTIME(day, '%G-%V-1'), '%G-%V-%u') AS week", "--format", "csv").encode()
-    )
-    assert {date.fromisoformat(week).weekday() for week in weeks["week"]} == {0}
+    for by in ("DATE(STRFTIME(day, '%G-%V-1'), '%G-%V-%u') AS week", "DATE_TRUNC('week', day) AS week"):
+        weeks = pl.read_csv(run(*clicks, "--by", by, "--format", "csv").encode())
+        assert {date.fromisoformat(week).weekday() for week in weeks["week"]} == {0}
+
+
+@pytest.mark.parametrize(
+    ("by", "name", "expected"),
+    [
+        ("DATE_TRUNC('month', time) AS month", "month", ["2026-01-01", "2026-05-01"]),
+        ("date_trunc ( 'quarter' , time )  as \"Q of\"", "Q of", ["2026-01-01", "2026-04-01"]),
+        ("DATE_TRUNC('YEAR', day)", "DATE_TRUNC('YEAR', day)", ["2026-01-01"]),
+        ("DATE_TRUNC('month', DATE(LEFT(text, 10))) AS month", "month", ["2026-01-01", "2026-05-01"]),
+        ("DATE_TRUNC('month', berlin) AS month", "month", ["2026-02-01", "2026-05-01"]),
+        ("DATE_TRUNC('hour', time) AS hour", "hour", ["2026-01-31T23:00:00.000000", "2026-05-17T13:00:00.000000"]),
+    ],
+)
+def test_groups_of_truncated_times(by, name, expected, tmp_path):
+    times = pl.Series("time", [datetime(2026, 1, 31, 23, 30), datetime(2026, 5, 17, 13, 45)])
+    frame = pl.DataFrame({"y": [1, 0], "p": [0.9, 0.2], "time": times, "day": times.dt.date()})
+    berlin = pl.col("time").dt.replace_time_zone("UTC").dt.convert_time_zone("Europe/Berlin")
+    frame.with_columns(berlin=berlin, text=pl.col("time").cast(pl.String)).write_parquet(tmp_path / "a.parquet")
+    evaluate = ("evaluate", tmp_path / "a.parquet", "--y-true", "y", "--y-score", "p", "--metric", "rows")
+    assert pl.read_csv(run(*evaluate, "--by", by, "--format", "csv").encode())[name].to_list() == expected
+    for wrong, fix in (
+        ("DATE_TRUNC('month', text) AS month", "'text' is text. Write DATE_TRUNC('month', DATE(text))."),
+        ("DATE_TRUNC('decade', time)", "DATE_TRUNC does not support 'decade'. Supported units: day, week, month"),
+        ("DATE_TRUNC('hour', day)", "DATE_TRUNC('hour', …) cannot be computed from 'day', which is Date."),
+        ("DATE_TRUNC('month', time) = day", "DATE_TRUNC must be the whole column, such as"),
+        ("DATE_TRUNC('month', time) = DATE(text)", "DATE_TRUNC must be the whole column, such as"),
+    ):
+        assert fix in run(*evaluate, "--by", wrong, code=2)
 
 
 def test_metrics_are_listed_with_their_options(folder, tmp_path):

@@ -61,7 +61,11 @@ TASKS: dict[str, Callable[..., Accumulator]] = {
 @click.option("--order", multiple=True, help="Label for weighted kappa, from lowest to highest. Can be repeated.")
 @click.option("--sample-weight", help="Column of the weights.")
 @click.option("--unit", help="Column that identifies correlated rows, such as a user ID. Intervals account for it.")
-@options.by
+@click.option(
+    "--by",
+    multiple=True,
+    help="Group column, or an SQL expression such as \"DATE_TRUNC('month', day) AS month\". Can be repeated.",
+)
 @click.option(
     "--threshold",
     "thresholds",
