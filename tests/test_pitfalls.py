@@ -165,7 +165,7 @@ SPECIFICATIONS = {
 def test_different_specifications_do_not_merge(options):
     one, other = sm.binary(**ROLES), sm.binary(**ROLES | options)
     for merge in (lambda: one + other, lambda: other.merge(one), lambda: sm.merge([one, one, other])):
-        with pytest.raises(sm.MergeError, match="differ|is grouped by"):
+        with pytest.raises(sm.MergeError, match=r"differ|is grouped by"):
             merge()
 
 

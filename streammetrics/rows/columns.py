@@ -18,7 +18,7 @@ from streammetrics.kernels import NOTHING, Extent
 from streammetrics.rows.codes import number
 from streammetrics.rows.conversions import not_numbers, quoted, to_fix, to_number
 from streammetrics.rows.frames import CODED, group_column, limits
-from streammetrics.rows.given import EXACT
+from streammetrics.rows.given import EXACT, as_series
 from streammetrics.rows.labels import instead_of_third
 from streammetrics.rows.roles import INTEGERS, Roles
 from streammetrics.rows.row_by_row import differs_in_parts, looks_at_other_rows
@@ -91,7 +91,8 @@ class Reader:
         """Return a column of the batch, or the result of its expression. Units can be any bytes."""
         expression = self.roles.expressions.get(name)
         if expression is None:
-            return self.frame.get_column(name)
+            column = self.frame.get_column(name)
+            return as_series(name, column.to_list()) if column.dtype == pl.Object else column
         try:
             made = self.frame.select(expression).to_series()
             if name in self.roles.undecided and differs_in_parts(expression, self.frame, made):

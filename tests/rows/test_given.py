@@ -165,3 +165,10 @@ def test_rows_can_hold_tensors():
     task = sm.binary(y_true="y", y_score="p")
     assert sm.evaluate(rows, task)["accuracy"].value == 1
     assert sm.accumulate(iter([rows]), task).finalize()["accuracy"].value == 1
+
+
+def test_objects_in_a_polars_frame_are_read():
+    objects = {"y": np.array([True, None, False], dtype=object), "p": np.array([0.9, 0.5, 0.2], dtype=object)}
+    frame = pl.DataFrame(objects)
+    assert frame.dtypes == [pl.Object, pl.Object]
+    assert sm.evaluate(frame, sm.binary(y_true="y", y_score="p", nulls="drop"))["accuracy"].value == 1
