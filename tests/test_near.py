@@ -58,6 +58,11 @@ def test_the_own_path_is_not_similar(folder):
         sm.MetricStore("history").query()
 
 
+def test_a_missing_file_of_rules(folder):
+    Path("rules.toml").touch()
+    assert failed("store", "check", "history", "rule.toml").endswith("file not found. Did you mean 'rules.toml'?")
+
+
 def test_python_names_what_is_similar(folder):
     with pytest.raises(sm.ColumnError, match=r"'click' not found. Did you mean 'clicked' or 'p_click'\?"):
         sm.evaluate({"clicked": [1], "p_click": [0.5]}, sm.binary(y_true="click", y_score="p_click"))
