@@ -20,7 +20,10 @@ EXACT = 2**53  # up to which a Float64 represents every integer
 INTEGERS, FLOATS = (int, np.integer), (float, np.floating)  # of Python and numpy
 NUMBERS = (*INTEGERS, *FLOATS)
 OWN = (pl.Series, pl.DataFrame, np.generic)  # which Polars reads itself
-ARRAYS: dict[str, Callable[[Any], Any]] = {"__array__": np.asanyarray, "__dlpack__": np.from_dlpack}
+ARRAYS: dict[str, Callable[[Any], Any]] = {
+    "__array__": lambda values: values if isinstance(values, np.ma.MaskedArray) else np.asarray(values),
+    "__dlpack__": np.from_dlpack,
+}
 PROTOCOLS: dict[str, Callable[[Any], Any]] = {  # in the order in which they are tried
     "__arrow_c_stream__": lambda values: pa.chunked_array(values),
     "__arrow_c_array__": lambda values: pa.array(values),

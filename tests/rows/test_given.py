@@ -81,6 +81,7 @@ def test_the_next_protocol_is_tried():
         (np.array([date(2026, 4, 1)], dtype=object), [date(2026, 4, 1)]),
         (np.array(SCORES)[:, None], SCORES),
         (np.array(SCORES)[:, None, None], SCORES),
+        (np.matrix(SCORES).T, SCORES),
         (np.ma.array(SCORES, mask=[0, 1, 0])[:, None], [0.75, None, 0.5]),
         (pl.DataFrame({"a": SCORES}), SCORES),
         (pd.DataFrame({"a": SCORES}), SCORES),
