@@ -180,7 +180,7 @@ class Accumulator:
 
         Args:
             batch: A Polars DataFrame, anything with the Arrow PyCapsule protocol (pyarrow, pandas, a DuckDB relation),
-                a mapping of names to arrays, or a list of rows, each a mapping of names to values.
+                a mapping of names to arrays or tensors, or a list of rows, each a mapping of names to values.
 
         Raises:
             ColumnError: If a column is missing or has an unsupported type.
@@ -472,7 +472,16 @@ class Accumulator:
         6
         """
         require_threads()
-        return merge(cls._of(saved) for saved in storage.read(paths))
+        parts = ((path, cls._of(saved)) for path, saved in storage.read(paths))
+        first, total = next(parts, ("", None))
+        if total is None:
+            return merge(())
+        for path, other in parts:
+            try:
+                total.absorb(other)
+            except MergeError as error:
+                raise MergeError(f"Cannot merge {first!r} and {path!r}. ", *error.args) from error
+        return total
 
     def _saved(self) -> Saved:
         limit = self._content.limit

@@ -41,7 +41,21 @@ def require_level(name: Part, value: Any, above: float = 0) -> None:
 
     >>> require_level("confidence=", 95)
     Traceback (most recent call last):
-    streammetrics.errors.SpecificationError: confidence= must be between 0 and 1, got 95.
+    streammetrics.errors.SpecificationError: confidence= must be between 0 and 1, got 95. For 95%, pass 0.95.
     """
     if not (isinstance(value, Real) and above < float(value) < 1):
-        raise SpecificationError(name, f" must be between {above:g} and 1, got {value!r:.40}.")
+        raise SpecificationError(name, f" must be between {above:g} and 1, got {value!r:.40}.{of_percent(value)}")
+
+
+def of_percent(value: Any) -> str:
+    """Return the fix of a percentage that should be a share, after a space, or nothing.
+
+    >>> of_percent(95), of_percent("50%"), of_percent(-1)
+    (' For 95%, pass 0.95.', ' For 50%, pass 0.5.', '')
+    """
+    try:
+        percent = float(value.strip().removesuffix("%") if isinstance(value, str) else value)
+    except (TypeError, ValueError):
+        return ""
+    marked = isinstance(value, str) and 0 <= percent <= 1
+    return f" For {percent:g}%, pass {percent / 100:.10g}." if marked or 1 < percent <= 100 else ""

@@ -11,10 +11,11 @@ from math import inf
 from typing import Any, Literal
 
 from streammetrics.accumulator import Accumulator
+from streammetrics.arguments import of_percent
 from streammetrics.errors import Argument, Part, SpecificationError
 from streammetrics.kernels.lattice import Domain
 from streammetrics.metrics import Metric
-from streammetrics.rows.roles import Column, Columns, labels_of, of_models, several
+from streammetrics.rows.roles import Column, Columns, labels_of, of_models, plain_labels, several
 from streammetrics.state.limit import MAX_GROUPS
 from streammetrics.statistics import (
     CAPACITY,
@@ -232,7 +233,8 @@ def multiclass(
         raise SpecificationError("multiclass requires ", *SCORE_OR_LABEL)
     if y_score is None and one_vs_one:
         raise SpecificationError(Argument("one_vs_one"), " requires ", Argument("y_score"), ".")
-    statistics: list[Statistic] = [ConfusionMatrix(tuple(order))]
+    order = plain_labels(order, "order")
+    statistics: list[Statistic] = [ConfusionMatrix(order)]
     of_order = [ORDERED] if len(order) else []
     shown: list[str] = []
     if y_score is not None:
@@ -510,7 +512,7 @@ def _require_probabilities(name: str, thresholds: Sequence[float], *advice: Part
     """Reject thresholds that are not probabilities, except infinite ones, which come from ROC curves."""
     beyond = [t for t in thresholds if isinstance(t, int | float) and (t < 0 or t > 1) and abs(t) != inf]
     if beyond:
-        range_of = f" must be between 0 and 1 for probabilities, got {beyond[0]}."
+        range_of = f" must be between 0 and 1 for probabilities, got {beyond[0]}.{of_percent(beyond[0])}"
         raise SpecificationError(Argument(name), range_of, *advice)
 
 

@@ -36,7 +36,6 @@ KINDS = {
     "hours": pl.Series([dt.time(3), dt.time(1)]),
     "durations": pl.Series([dt.timedelta(3), dt.timedelta(1)]),
     "decimals": pl.Series([Decimal("1.5"), Decimal("-2.5")]),
-    "binary": pl.Series([b"\xff", b"a"]),
 }
 OVERALL = {
     "accuracy": sk.accuracy_score,

@@ -6,7 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 
 import click
 import numpy as np
@@ -113,13 +113,19 @@ def test_a_reader_that_goes_away_is_no_error(form, folder):
 
 
 @pytest.mark.parametrize("form", ["table", "json", "csv"])
-@pytest.mark.parametrize(
-    "values", [[timedelta(hours=1), timedelta(hours=2)], [b"DE", b"\xff"]], ids=["lengths", "bytes"]
-)
-def test_groups_of_rare_types_have_every_form(values, form, tmp_path):
+def test_groups_of_rare_types_have_every_form(form, tmp_path):
+    values = [timedelta(hours=1), timedelta(hours=2)]
     pl.DataFrame({"y": [1, 0], "p": [0.9, 0.2], "g": values}).write_parquet(tmp_path / "a.parquet")
     evaluate = ["evaluate", tmp_path / "a.parquet", "--y-true", "y", "--y-score", "p", "--by", "g"]
     assert str(values[0]) in run(*evaluate, "--format", form)
+
+
+def test_text_stored_as_bytes(tmp_path):
+    labels = {"y": [b"yes", b"no", b"yes"], "p": [0.9, 0.2, 0.8], "g": ["Köln".encode(), b"DE", b"DE"]}
+    pl.DataFrame(labels).write_parquet(tmp_path / "a.parquet")
+    evaluate = ("evaluate", tmp_path / "a.parquet", "--y-true", "y", "--y-score", "p", "--format", "csv")
+    options = ("--positive", "yes", "--negative", "no", "--by", "g", "--where", "g <> 'DE'", "--metric", "rows")
+    assert "Köln,,rows,1.0," in run(*evaluate, *options)
 
 
 @pytest.mark.parametrize("form", ["table", "github"])
@@ -212,12 +218,37 @@ def test_expect(folder, tmp_path):
 
 def test_groups_of_weeks(folder):
     clicks = ["evaluate", folder / "days", "--y-true", "clicked", "--y-score", "p_click", "--metric", "rows"]
-    told = run(*clicks, "--by", "DATE_TRUNC('week', day) AS week", code=2)
-    assert "For weeks, write DATE(STRFTIME(DATE(day), '%G-%V-1'), '%G-%V-%u') AS week." in told
-    weeks = pl.read_csv(
-        run(*clicks, "--by", "DATE(STRFTIME(day, '%G-%V-1'), '%G-%V-%u') AS week", "--format", "csv").encode()
-    )
-    assert {date.fromisoformat(week).weekday() for week in weeks["week"]} == {0}
+    for by in ("DATE(STRFTIME(day, '%G-%V-1'), '%G-%V-%u') AS week", "DATE_TRUNC('week', day) AS week"):
+        weeks = pl.read_csv(run(*clicks, "--by", by, "--format", "csv").encode())
+        assert {date.fromisoformat(week).weekday() for week in weeks["week"]} == {0}
+
+
+@pytest.mark.parametrize(
+    ("by", "name", "expected"),
+    [
+        ("DATE_TRUNC('month', time) AS month", "month", ["2026-01-01", "2026-05-01"]),
+        ("date_trunc ( 'quarter' , time )  as \"Q of\"", "Q of", ["2026-01-01", "2026-04-01"]),
+        ("DATE_TRUNC('YEAR', day)", "DATE_TRUNC('YEAR', day)", ["2026-01-01"]),
+        ("DATE_TRUNC('month', DATE(LEFT(text, 10))) AS month", "month", ["2026-01-01", "2026-05-01"]),
+        ("DATE_TRUNC('month', berlin) AS month", "month", ["2026-02-01", "2026-05-01"]),
+        ("DATE_TRUNC('hour', time) AS hour", "hour", ["2026-01-31T23:00:00.000000", "2026-05-17T13:00:00.000000"]),
+    ],
+)
+def test_groups_of_truncated_times(by, name, expected, tmp_path):
+    times = pl.Series("time", [datetime(2026, 1, 31, 23, 30), datetime(2026, 5, 17, 13, 45)])
+    frame = pl.DataFrame({"y": [1, 0], "p": [0.9, 0.2], "time": times, "day": times.dt.date()})
+    berlin = pl.col("time").dt.replace_time_zone("UTC").dt.convert_time_zone("Europe/Berlin")
+    frame.with_columns(berlin=berlin, text=pl.col("time").cast(pl.String)).write_parquet(tmp_path / "a.parquet")
+    evaluate = ("evaluate", tmp_path / "a.parquet", "--y-true", "y", "--y-score", "p", "--metric", "rows")
+    assert pl.read_csv(run(*evaluate, "--by", by, "--format", "csv").encode())[name].to_list() == expected
+    for wrong, fix in (
+        ("DATE_TRUNC('month', text) AS month", "'text' is text. Write DATE_TRUNC('month', DATE(text))."),
+        ("DATE_TRUNC('decade', time)", "DATE_TRUNC does not support 'decade'. Supported units: day, week, month"),
+        ("DATE_TRUNC('hour', day)", "DATE_TRUNC('hour', …) cannot be computed from 'day', which is Date."),
+        ("DATE_TRUNC('month', time) = day", "DATE_TRUNC must be the whole column, such as"),
+        ("DATE_TRUNC('month', time) = DATE(text)", "DATE_TRUNC must be the whole column, such as"),
+    ):
+        assert fix in run(*evaluate, "--by", wrong, code=2)
 
 
 def test_metrics_are_listed_with_their_options(folder, tmp_path):
@@ -420,7 +451,7 @@ def test_errors_about_thresholds_say_what_to_type(folder, tmp_path):
     assert "not to 'roc_auc'." in run("show", folder / "state", "--metric", "roc_auc", "--threshold", 0.3, code=2)
     assert "not to 'roc_auc'." in run("slices", folder / "state", "roc_auc", "--threshold", 0.3, code=2)
     percent = run("show", folder / "state", "--threshold", 30, code=2)
-    assert percent == "Error: --threshold must be between 0 and 1 for probabilities, got 30.\n"
+    assert percent == "Error: --threshold must be between 0 and 1 for probabilities, got 30. For 30%, pass 0.3.\n"
     limit = "Error: The limit of roc_auc >= 80 must be between 0 and 1, got 80.\n"
     assert run(*check, "roc_auc >= 80", code=2) == limit
     page = ["show", folder / "state", "--threshold", "0.3", "--html", tmp_path / "page.html"]
@@ -749,7 +780,7 @@ def test_the_rules_in_the_help_can_be_read(days):
     [
         (["append", "history", "nowhere.state"], "Error: Cannot read 'nowhere.state': file not found"),
         (["append", "history", "rules.toml"], "Error: Cannot read 'rules.toml'"),
-        (["report", "nowhere"], "Error: No table at nowhere yet. The first append creates it."),
+        (["report", "nowhere"], "Error: No history at 'nowhere'. Check the path. The first append creates a history."),
         (
             ["report", "history", "--since", "soon"],
             "Error: Cannot read 'soon' as a time",
@@ -757,13 +788,13 @@ def test_the_rules_in_the_help_can_be_read(days):
         (["report", "history", "--every", "x"], "Error: Cannot read 'x' as a duration"),
         (["report", "history", "--by", "region"], "Error: Unknown group column 'region'"),
         (["report", "history", "--metric", "rok_auc"], "Did you mean 'roc_auc"),
-        (["check", "nowhere", "rules.toml"], "Error: No table at nowhere yet"),
+        (["check", "nowhere", "rules.toml"], "Error: No history at 'nowhere'"),
         (["check", "history", "nowhere.toml"], "Error: Cannot read nowhere.toml: "),
         (["check", "history", "monday.state"], "Error: monday.state is not valid TOML"),
         (["check", "history", "rules.toml", "--until", "soon"], "Error: Cannot read 'soon' as a time"),
-        (["windows", "nowhere"], "Error: No table at nowhere"),
-        (["compact", "nowhere"], "Error: No table at nowhere"),
-        (["retain", "nowhere", "--since", "2026-01-01"], "Error: No table at nowhere"),
+        (["windows", "nowhere"], "Error: No history at 'nowhere'"),
+        (["compact", "nowhere"], "Error: No history at 'nowhere'"),
+        (["retain", "nowhere", "--since", "2026-01-01"], "Error: No history at 'nowhere'"),
         (["retain", "history", "--since", "soon"], "Error: Cannot read"),
         (["windows", "rules.toml"], "Error: Cannot read the table at rules.toml"),
     ],

@@ -263,7 +263,7 @@ BAD = {
         {"y": [1, 0], "p": [0, "0.5"]},
         {},
         sm.ColumnError,
-        r"as a table: unexpected value .* type String: \"0.5\" \(column 'p'\). Pass values of one type.$",
+        r"Cannot read column 'p': unexpected value .* type String: \"0.5\". Pass numbers, .* of one type.$",
     ),
     "text among objects": (
         pd.DataFrame({"y": [1, 0], "p": [0, "0.5"]}),
@@ -277,7 +277,7 @@ BAD = {
         sm.ColumnError,
         "integer 9007199254740993, which is beyond 2\\^53",
     ),
-    "numbers among lists": ({"y": [1, 0], "p": [0.5, [1]]}, {}, sm.ColumnError, "Cannot read the batch as a table"),
+    "numbers among lists": ({"y": [1, 0], "p": [0.5, [1]]}, {}, sm.ColumnError, "Cannot read column 'p'"),
     "an empty text": ("", {}, sm.ColumnError, "type str"),
     "ragged": ({"y": [1, 0], "p": [0.1]}, {}, sm.ColumnError, "Cannot read the batch as a table"),
 }
@@ -337,7 +337,7 @@ def test_bad_input_is_refused_and_loses_nothing(data, options, error, message):
         ({"capacity": 0}, "capacity= must be at least 8"),
         (
             {"thresholds": [0.3, 30]},
-            "thresholds= must be between 0 and 1 for probabilities, got 30. Pass domain='real'",
+            "thresholds= must be between 0 and 1 for probabilities, got 30. For 30%, pass 0.3. Pass domain='real'",
         ),
         ({"thresholds": -0.1}, "thresholds= must be between 0 and 1 for probabilities, got -0.1."),
         ({"atoms": [2.0]}, "outside the domain"),
@@ -450,6 +450,57 @@ def test_errors_of_rows_say_which_and_can_say_where():
     elsewhere = pickle.loads(pickle.dumps(error.at("row 1002 of 'a.csv'")))
     assert str(elsewhere) == str(error).replace("row 2 of the batch", "row 1002 of 'a.csv'")
     assert vars(elsewhere) == vars(error)
+
+
+YES = {"y": [b"yes", b"no", None], "p": [0.9, 0.2, 0.5], "g": [b"DE", "é".encode(), b"DE"]}
+
+
+@pytest.mark.parametrize("positive", ["yes", b"yes", np.bytes_(b"yes")])
+@pytest.mark.parametrize("wrap", [lambda d: d, pl.DataFrame, pa.table], ids=["mapping", "polars", "arrow"])
+def test_bytes_of_utf8_are_text(positive, wrap):
+    report = sm.evaluate(wrap(YES), task(positive=positive, negative=b"no", nulls="drop", by="g"))
+    assert report.rows("rows").select("g", "value").rows() == [("DE", 1.0), ("é", 1.0)]
+    assert report.get("accuracy", g="é").value == 1
+
+
+def test_class_labels_of_bytes_are_text():
+    data = {"y": [b"a", b"b"], "z": ["a", "a"], "p": [[0.9, 0.1], [0.2, 0.8]]}
+    assert sm.evaluate(data, sm.multiclass(y_true="y", y_pred="z"))["accuracy"].value == 0.5
+    assert sm.evaluate(data, sm.multiclass(y_true="y", y_score="p", labels=[b"a", b"b"]))["accuracy"].value == 1
+
+
+def test_bytes_that_are_not_utf8_are_refused():
+    ids = {"y": [1, 0], "p": [0.9, 0.2], "g": [b"a", b"\xff\x00"]}
+    with pytest.raises(
+        sm.DataError, match=r"'g' contains bytes that are not UTF-8 text in 1 of 2 .*bin.encode\('hex'\)"
+    ):
+        task(by="g").update(ids)
+    assert task(by=pl.col("g").bin.encode("hex")).update(ids).finalize().rows("rows")["g"].to_list() == ["61", "ff00"]
+    assert task(unit="g").update(ids).finalize()["rows"].value == 2
+    with pytest.raises(sm.SpecificationError, match=r"Labels must be text, got the bytes b'\\xff'"):
+        task(positive=b"\xff")
+
+
+def above(dtype, steps):
+    """The float of this many steps above 1."""
+    return dtype(1) + dtype(steps * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_rounding_errors_of_probabilities_are_clipped(dtype):
+    given = np.array([above(dtype, 1), above(dtype, 4), -np.finfo(dtype).eps, 0.5], dtype)
+    clipped = np.array([1, 1, 0, 0.5], dtype)
+    made, expected = (task().update({"y": [1, 1, 0, 1], "p": p}) for p in (given, clipped))
+    assert made.to_bytes() == expected.to_bytes()
+    with pytest.raises(sm.DataError, match=r"outside \[0, 1\] in 1 of 2 .*: y_score=pl.col\('p'\).clip\(0, 1\)\.$"):
+        task().update({"y": [1, 0], "p": np.array([above(dtype, 5), above(dtype, 4)], dtype)})
+
+
+def test_rounding_errors_of_class_probabilities_are_clipped():
+    several = sm.multiclass(y_true="y", y_score={"a": "p", "b": "q"})
+    several.update({"y": ["a", "b"], "p": [above(np.float64, 1), 0.5], "q": [-1e-16, 0.5]})
+    with pytest.raises(sm.DataError, match=r"Clip rounding errors: pl.col\('q'\).clip\(0, 1\)\.$"):
+        several.update({"y": ["a", "b"], "p": [1.0, 0.5], "q": [-1e-9, 0.5]})
 
 
 def test_a_value_may_say_what_the_error_says():

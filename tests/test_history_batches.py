@@ -181,7 +181,7 @@ def test_windows_of_hours_are_replaced_by_the_hour_or_from_hour_to_hour(store):
 
 
 def test_replacements_that_cannot_be(store):
-    with pytest.raises(sm.StateError, match="No table at"):
+    with pytest.raises(sm.StateError, match="No history at"):
         store.replace(rows(1), window=DAYS[0], batch_id="1")
     store.append(rows(1), batch_id="1")
     for window, word in (

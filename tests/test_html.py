@@ -469,6 +469,15 @@ def test_notebooks_show_tables(report):
     assert Elements(sm.binary(y_true=HOSTILE, y_score="p")._repr_html_()).tags.count("script") == 0
 
 
+def test_values_and_intervals_are_apart_in_notebooks():
+    rows = {"y": [1, 0] * 50, "p": np.linspace(0, 1, 100), "g": ["a", "b", "b", "a"] * 25}
+    acc = sm.binary(y_true="y", y_score="p", by="g").update(rows)
+    found = acc.finalize(confidence=0.95)._repr_html_()
+    assert found.count("<small") == found.count("<br><small") > 20
+    assert "Printed" not in found
+    assert "Printed" in page(acc.finalize())
+
+
 def test_commands_write_pages(tmp_path):
     pytest.importorskip("vl_convert", reason="vl_convert is not installed")
     clicks(10).write_parquet(tmp_path / "a.parquet")

@@ -316,7 +316,9 @@ def test_rows_as_dicts(wrap):
 
 
 def test_rows_as_dicts_that_do_not_fit():
-    with pytest.raises(sm.ColumnError, match="Column 'y' must be Boolean or 0/1, got String"):
+    with pytest.raises(
+        sm.ColumnError, match=r"Cannot read column 'y': .* String: \"no\". Pass numbers, .* of one type."
+    ):
         sm.evaluate([{"y": 1, "p": 0.5, "g": 1}, {"y": "no", "p": 0.5, "g": 1}], task())
     with pytest.raises(sm.DataError, match=r"'p' contains null .* at row 1 of the list"):
         sm.evaluate([{"y": 1, "p": 0.5, "g": "a"}, {"y": 1, "g": "a"}], task())

@@ -13,6 +13,7 @@ from streammetrics.charts.picture import COLOURS, DASHES, NUMBERED, SHAPES, Axis
 from streammetrics.charts.times import DATE, DAY, Ticks, ticks
 from streammetrics.system.lazy import of_extra
 from streammetrics.text import escaped
+from streammetrics.text.decimals import whole_percentage
 
 if TYPE_CHECKING:
     import altair as alt
@@ -23,6 +24,7 @@ WIDTH = 480
 ROW, BOX = 17, 26  # pixels of a name at an axis, and of a cell if there are many
 BESIDE = 8  # pixels from a series to the next one at the same name
 FEW, ROOMY = 5, 36  # maximum number of labels with two lines per cell, and the pixels of such cells
+DECIMALS = 48  # minimum pixels of a cell whose share has decimals
 SLOPING = 16  # minimum pixels between sloped names
 PROBITS = (1e-5, 1e-4, 1e-3, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999, 0.9999)
 ROUNDING = 1e-9  # of a place in the plot, from 0 to 1
@@ -83,7 +85,9 @@ def _panel(picture: Picture, colours: dict[str, str], width: int, explore: bool)
         height = max(round(names * cell), 4 * ROW)
     place = {"x": _position("x", picture.x, width, explore), "y": _position("y", picture.y, width, explore)}
     place["y"]["axis"]["grid"] = not picture.x.names
-    layers = [m for layer in picture.layers if layer.frame.height for m in _marks(picture, layer, colours, explore)]
+    layers = [
+        m for layer in picture.layers if layer.frame.height for m in _marks(picture, layer, colours, width, explore)
+    ]
     if explore and layers and not (picture.x.names or picture.y.names):
         zoom = "wheel![event.shiftKey]"  # so that the page can be scrolled
         layers[0]["params"] = [{"name": "view", "select": {"type": "interval", "zoom": zoom}, "bind": "scales"}]
@@ -91,7 +95,7 @@ def _panel(picture: Picture, colours: dict[str, str], width: int, explore: bool)
     return {"width": width, "height": height, "encoding": place, "layer": layers}
 
 
-def _marks(picture: Picture, layer: Layer, colours: dict[str, str], explore: bool) -> list[Spec]:
+def _marks(picture: Picture, layer: Layer, colours: dict[str, str], width: int, explore: bool) -> list[Spec]:
     if layer.kind == "dot" and not explore:
         layer = Layer("dot", _inside(picture, layer.frame))
     data = {"data": {"values": _values(picture, layer)}}
@@ -99,7 +103,7 @@ def _marks(picture: Picture, layer: Layer, colours: dict[str, str], explore: boo
         dotted = {"strokeDash": [1, 4], "strokeWidth": 1.5, "strokeCap": "round", "clip": True}
         return [{**data, "mark": {"type": "line", "color": colours["guide"], **dotted}, "encoding": ORDER}]
     if layer.kind == "cell":
-        return [{**data, **mark} for mark in _cells(picture, colours)]
+        return [{**data, **mark} for mark in _cells(picture, colours, width)]
     colour = _by_series(picture, "color", [colours[f"c{i}"] for i in range(len(COLOURS))])
     apart = _apart(picture)
     if layer.kind == "band":
@@ -147,7 +151,7 @@ ORDER = {"order": {"field": "order", "type": "quantitative"}}
 TOLD = {"tooltip": {"field": "told", "type": "nominal"}, "description": {"field": "told", "type": "nominal"}}
 
 
-def _cells(picture: Picture, colours: dict[str, str]) -> list[Spec]:
+def _cells(picture: Picture, colours: dict[str, str], width: int) -> list[Spec]:
     """Cells shaded by their share, with the share and the count if there is room."""
     opacity = {"field": "share", "type": "quantitative", "scale": {"domain": [0, 1], "range": [0, 1]}, "legend": None}
     edge = {"stroke": colours["paper"], "strokeWidth": 1, "strokeOpacity": 1}  # between cells of the same shade
@@ -163,7 +167,8 @@ def _cells(picture: Picture, colours: dict[str, str]) -> list[Spec]:
 
     if many > NUMBERED:
         return [box]
-    return [box, text("text", 10, 0)] if many > FEW else [box, text("text", 13, -7), text("count", 10, 9)]
+    share = "text" if width >= DECIMALS * many else "whole"
+    return [box, text(share, 10, 0)] if many > FEW else [box, text("text", 13, -7), text("count", 10, 9)]
 
 
 def _inside(picture: Picture, dots: pl.DataFrame) -> pl.DataFrame:
@@ -190,6 +195,7 @@ def _values(picture: Picture, layer: Layer) -> list[dict[str, Any]]:
     if layer.kind == "cell":
         said = pl.format("actual {}, predicted {}: {}, {}", "y", "x", "size", "text")
         columns.append(frame.select(told=said).to_series())
+        columns.append(pl.Series("whole", map(whole_percentage, frame["share"]), pl.String))
     shown = frame.with_columns(columns).drop({"dot": ["text"], "cell": ["size"]}.get(layer.kind, []))
     return (shown.with_row_index("order") if layer.kind in ("reference", "band", "line") else shown).to_dicts()
 

@@ -11,6 +11,7 @@ import streammetrics as sm
 from streammetrics import text
 from streammetrics.cli import options
 from streammetrics.cli.output import width, write
+from streammetrics.cli.parameters import Number
 from streammetrics.cli.root import command
 from streammetrics.cli.states import report_of
 
@@ -20,7 +21,7 @@ from streammetrics.cli.states import report_of
 @click.option("--reference", type=click.Path(path_type=Path), required=True, help="Saved state of rows with labels.")
 @click.option(
     "--odds",
-    type=float,
+    type=Number(),
     default=1.0,
     show_default=True,
     help="Largest factor by which odds can differ from the reference.",

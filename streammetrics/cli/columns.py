@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate
 from typing import Any
 
 import click
@@ -22,7 +23,10 @@ from streammetrics.system.foreign import reason
 
 QUOTES = ' Put double quotes around names with spaces or symbols, such as "order date".'
 DATES = "a date or time cannot be compared with text. Write DATE('2026-01-31'), or TIMESTAMP '2026-01-31 12:00:00'."
-WEEKS = " For weeks, write DATE(STRFTIME(DATE(day), '%G-%V-1'), '%G-%V-%u') AS week."
+WHOLE = " DATE_TRUNC must be the whole column, such as DATE_TRUNC('week', day) AS week."
+TRUNCATED = re.compile(r"\s*date_trunc\s*\(\s*'(\w+)'\s*,(.+)\)(?:\s+as\s+(\w+|\"[^\"]+\"))?\s*", re.I | re.DOTALL)
+DATE_UNITS = {"day": "1d", "week": "1w", "month": "1mo", "quarter": "1q", "year": "1y"}
+TIME_UNITS = {"hour": "1h", "minute": "1m", "second": "1s"}
 # name=column; an expression has spaces around =
 NAMED = re.compile(r"([^=<>!]*[^\s=<>!])=(?![=\s])(.+)", re.DOTALL)
 UNQUOTED = r"(=|<>|\bin\s*\(|,)\s*\"?{}\b"  # a name after a comparison, optionally in double quotes
@@ -71,13 +75,37 @@ class Columns:
         Raises:
             UsageError: If the text is not an SQL expression, or compares with text that has no quotes.
         """
-        made = expression(text)
+        truncated = self._truncated(text)
+        made = expression(text) if truncated is None else truncated
         for name in made.meta.root_names():
             if name not in self.schema and re.search(UNQUOTED.format(re.escape(name)), text, re.IGNORECASE):
                 raise click.UsageError(
                     f"Column {name!r} not found in {text!r}. Put single quotes around text: '{name}'."
                 )
         return made
+
+    def _truncated(self, text: str) -> pl.Expr | None:
+        """``DATE_TRUNC('month', day) AS month``, which Polars supports only if it knows the type of the column.
+
+        The result is the first day of the month, as a date, or the beginning of an hour, as a time.
+        """
+        found = TRUNCATED.fullmatch(text)
+        if found is None or not _is_balanced(found[2]):
+            return None
+        unit, of, name = found.groups()
+        every = (DATE_UNITS | TIME_UNITS).get(unit.lower())
+        if every is None:
+            units = ", ".join(DATE_UNITS | TIME_UNITS)
+            raise click.UsageError(f"DATE_TRUNC does not support {unit!r}. Supported units: {units}.")
+        time = expression(of)
+        dtype = self._type(time, of.strip())
+        if dtype == pl.String:
+            raise click.UsageError(f"{of.strip()!r} is text. Write DATE_TRUNC('{unit}', DATE({of.strip()})).")
+        if not (dtype == pl.Datetime or (dtype == pl.Date and unit.lower() in DATE_UNITS)):
+            raise click.UsageError(f"DATE_TRUNC('{unit}', …) cannot be computed from {of.strip()!r}, which is {dtype}.")
+        made = time.dt.truncate(every)
+        made = made.dt.date() if unit.lower() in DATE_UNITS and dtype == pl.Datetime else made
+        return made.alias(name.strip('"')) if name else made
 
     def condition(self, text: str) -> pl.Expr:
         """An SQL condition on rows.
@@ -127,6 +155,12 @@ class Columns:
             raise click.UsageError(f"Cannot compute {text!r}: {DATES if dates else reason(error) + '.'}") from error
 
 
+def _is_balanced(text: str) -> bool:
+    """Whether each parenthesis is closed after it is opened."""
+    depths = list(accumulate({"(": 1, ")": -1}.get(character, 0) for character in text))
+    return min(depths, default=0) >= 0 and not sum(depths[-1:])
+
+
 def label(text: str) -> Any:
     """Return a label as a number or a Boolean if it is one."""
     try:
@@ -145,5 +179,5 @@ def expression(text: str) -> pl.Expr:
     try:
         return pl.sql_expr(text)
     except pl.exceptions.PolarsError as error:
-        hint = WEEKS if "date_trunc" in text.lower() else "" if '"' in text else QUOTES
+        hint = WHOLE if "date_trunc" in text.lower() else "" if '"' in text else QUOTES
         raise click.UsageError(f"Cannot read {text!r} as a column or an SQL expression: {error}.{hint}") from error

@@ -20,6 +20,7 @@ from streammetrics.accumulator import Accumulator
 from streammetrics.cli import options
 from streammetrics.cli.columns import Columns, label
 from streammetrics.cli.output import show
+from streammetrics.cli.parameters import FileToWrite, Number, OneOf
 from streammetrics.cli.root import command, main
 from streammetrics.cli.watching import watch
 from streammetrics.errors import Argument, SourceError
@@ -45,7 +46,7 @@ TASKS: dict[str, Callable[..., Accumulator]] = {
 
 @command("evaluate", "streammetrics evaluate 'predictions/*.parquet' --y-true clicked --y-score p_click --by country")
 @click.argument("paths", nargs=-1, required=True)
-@click.option("--task", type=click.Choice(list(TASKS)), default="binary", show_default=True, help="Task of the model.")
+@click.option("--task", type=OneOf(list(TASKS)), default="binary", show_default=True, help="Task of the model.")
 @click.option("--where", help="SQL condition on the rows to evaluate, such as \"country = 'DE' AND price > 10\".")
 @click.option("--null-value", "null_values", multiple=True, help="Text that stands for null in CSV. Can be repeated.")
 @click.option("--text", multiple=True, help="Column of CSV to read as text, such as 1.10. Can be repeated.")
@@ -62,11 +63,15 @@ TASKS: dict[str, Callable[..., Accumulator]] = {
 @click.option("--order", multiple=True, help="Label for weighted kappa, from lowest to highest. Can be repeated.")
 @click.option("--sample-weight", help="Column of the weights.")
 @click.option("--unit", help="Column that identifies correlated rows, such as a user ID. Intervals account for it.")
-@options.by
+@click.option(
+    "--by",
+    multiple=True,
+    help="Group column, or an SQL expression such as \"DATE_TRUNC('month', day) AS month\". Can be repeated.",
+)
 @click.option(
     "--threshold",
     "thresholds",
-    type=float,
+    type=Number(),
     multiple=True,
     help="Decision threshold on the score. Can be repeated. Default: 0.5, or 0 with --domain real.",
 )
@@ -74,18 +79,16 @@ TASKS: dict[str, Callable[..., Accumulator]] = {
 @click.option("--negative", help="Negative label. Any third label then raises an error.")
 @click.option(
     "--nulls",
-    type=click.Choice(["raise", "drop"]),
+    type=OneOf(["raise", "drop"]),
     help="How to handle nulls and NaN. Default: raise (for --task predictions: drop).",
 )
-@click.option(
-    "--domain", type=click.Choice(["probability", "real"]), help="Domain of the scores. Default: probability."
-)
+@click.option("--domain", type=OneOf(["probability", "real"]), help="Domain of the scores. Default: probability.")
 @click.option("--renormalize", is_flag=True, default=None, help="Divide class probabilities by their sum.")
 @click.option("--one-vs-one", is_flag=True, default=None, help="Also accumulate pairs of classes, for roc_auc_ovo.")
 @click.option(
     "--family",
     "families",
-    type=click.Choice(list(FAMILIES)),
+    type=OneOf(list(FAMILIES)),
     multiple=True,
     help="Additional loss of a regression, such as log for msle. Can be repeated.",
 )
@@ -97,16 +100,16 @@ TASKS: dict[str, Callable[..., Accumulator]] = {
 @click.option("--max-groups", type=click.IntRange(min=1), help="Maximum number of groups. Default: 1,000,000.")
 @click.option(
     "--overflow",
-    type=click.Choice(["raise", "other"]),
+    type=OneOf(["raise", "other"]),
     help="How to handle more groups: raise an error, or merge them into one. Default: raise.",
 )
 @click.option(
-    "--atom", "atoms", type=float, multiple=True, help="Value shared by many rows (point mass). Can be repeated."
+    "--atom", "atoms", type=Number(), multiple=True, help="Value shared by many rows (point mass). Can be repeated."
 )
 @options.metrics
 @options.sort
 @click.option(
-    "--save", type=options.FileToWrite(), help="File to save the state to, for merge, show, check, and other commands."
+    "--save", type=FileToWrite(), help="File to save the state to, for merge, show, check, and other commands."
 )
 @click.option("--watch", "watched", is_flag=True, help="Show progress and the metrics of the rows so far.")
 @click.option("--workers", type=click.IntRange(min=1), help="Number of threads. Default: one per CPU core.")

@@ -4,27 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from pathlib import Path
 from typing import Any, Final
 
 import click
 
 from streammetrics.cli.output import FORMATS, GITHUB, METRICS, PROMETHEUS, SAFE_CSV, WIDTH
+from streammetrics.cli.parameters import FileToWrite, Number, OneOf
 from streammetrics.cli.verdicts import FORMATS as VERDICT_FORMATS
-
-
-class FileToWrite(click.Path):
-    """A writable file. Invalid paths are rejected before reading data, since evaluations can take hours."""
-
-    def __init__(self) -> None:
-        super().__init__(dir_okay=False, writable=True, path_type=Path)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path, if its folder exists."""
-        path: Path = super().convert(value, param, ctx)  # type: ignore[assignment]
-        if not path.parent.is_dir():
-            self.fail(f"folder '{path.parent}' not found.", param, ctx)
-        return path
 
 
 def formats(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -46,7 +32,7 @@ def formats(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]
         chosen = click.option("--safe-csv", is_flag=True, help=safe)(chosen)
         wide = "Maximum width of tables, in characters. Does not apply to Markdown. Default: terminal width, or 120."
         chosen = click.option("--width", type=click.IntRange(min=40), help=wide)(chosen)
-        one_of = click.Choice(names)
+        one_of = OneOf(names)
         return click.option("--format", "form", type=one_of, default="table", show_default=True, help="Output format.")(
             chosen
         )
@@ -72,7 +58,7 @@ by: Final = click.option("--by", multiple=True, help="Group column. Can be repea
 model: Final = click.option("--model", help="Name of the model, if the state has several.")
 threshold: Final = click.option(
     "--threshold",
-    type=float,
+    type=Number(),
     multiple=True,  # else the last of several would count
     callback=only_one,
     help="Decision threshold on the score, such as 0.3. Default: the stored thresholds.",
@@ -82,7 +68,7 @@ metrics: Final = click.option(
 )
 sort: Final = click.option("--sort", help="Metric to sort groups by, worst group first. The metric is shown first.")
 confidence: Final = click.option(
-    "--confidence", type=float, help="Confidence level of intervals, such as 0.95. Default: no intervals."
+    "--confidence", type=Number(), help="Confidence level of intervals, such as 0.95. Default: no intervals."
 )
 always: Final = click.option(
     "--always",

@@ -10,6 +10,7 @@ import click
 from streammetrics import text
 from streammetrics.cli import options
 from streammetrics.cli.output import width, write
+from streammetrics.cli.parameters import Number
 from streammetrics.cli.root import command
 from streammetrics.cli.states import report_of
 from streammetrics.slices import explained
@@ -22,11 +23,11 @@ from streammetrics.slices.slices import CONFIDENCE, MIN_ROWS
 @options.by
 @click.option("--depth", type=int, default=2, show_default=True, help="Maximum number of group columns of a slice.")
 @click.option("--min-rows", type=int, default=MIN_ROWS, show_default=True, help="Minimum number of rows of a slice.")
-@click.option("--fdr", type=float, default=0.05, show_default=True, help="False discovery rate.")
+@click.option("--fdr", type=Number(), default=0.05, show_default=True, help="False discovery rate.")
 @options.model
 @options.threshold
 @click.option("--label", help="Label of the metric, if the state has several.")
-@click.option("--confidence", type=float, help="Confidence level of the intervals. Default: 0.95.")
+@click.option("--confidence", type=Number(), help="Confidence level of the intervals. Default: 0.95.")
 @options.form
 @options.output
 def slices_command(

@@ -12,6 +12,7 @@ import polars as pl
 import streammetrics as sm
 from streammetrics.cli import options
 from streammetrics.cli.output import show, width, with_colours, write
+from streammetrics.cli.parameters import FileToWrite, Number, OneOf
 from streammetrics.cli.root import command
 from streammetrics.cli.verdicts import write_verdicts
 from streammetrics.metrics.requirement import Requirement
@@ -25,7 +26,7 @@ from streammetrics.text import drifts, few, findings
 
 @command("merge", "streammetrics merge monday.state tuesday.state -o week.state")
 @click.argument("states", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("-o", "--output", required=True, type=options.FileToWrite(), help="File to save the merged state to.")
+@click.option("-o", "--output", required=True, type=FileToWrite(), help="File to save the merged state to.")
 def merge_command(states: tuple[Path, ...], output: Path) -> None:
     """Merge saved states."""
     total = sm.Accumulator.load(*states)
@@ -66,12 +67,12 @@ def show_command(state: Path, sort: str | None, html: Path | None, form: str, ou
     help="Requirement, such as 'roc_auc>=0.80'. Can be repeated.",
 )
 @click.option(
-    "--confidence", type=float, default=0.95, show_default=True, help="Confidence level of each interval endpoint."
+    "--confidence", type=Number(), default=0.95, show_default=True, help="Confidence level of each interval endpoint."
 )
 @click.option("--bounds-only", is_flag=True, help="Ignore intervals: the verdicts apply to the evaluated rows.")
 @click.option(
     "--open",
-    type=click.Choice(["pass", "fail"]),
+    type=OneOf(["pass", "fail"]),
     default="pass",
     show_default=True,
     help="Result of a requirement that is open (inconclusive), or has too few rows.",
@@ -131,7 +132,7 @@ def check_command(
 @options.model
 @options.threshold
 @options.metrics
-@click.option("--confidence", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
+@click.option("--confidence", type=Number(), default=0.95, show_default=True, help="Confidence level of the intervals.")
 @click.option("--independent", is_flag=True, help="Treat the states as independent samples, which need no --unit.")
 @options.html
 @options.form

@@ -15,6 +15,7 @@ import polars.selectors as cs
 import streammetrics as sm
 from streammetrics.cli import options
 from streammetrics.cli.output import show, width, with_colours, write
+from streammetrics.cli.parameters import FileToWrite, Number
 from streammetrics.cli.root import Commands, Failure, command, epilog, main
 from streammetrics.cli.states import at
 from streammetrics.cli.verdicts import write_verdicts
@@ -220,7 +221,7 @@ def store_check(
 @command("page", "streammetrics store page history rules.toml -o history.html", of=store_commands)
 @click.argument("uri")
 @click.argument("rules", required=False, type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=options.FileToWrite(), required=True, help="HTML file to write.")
+@click.option("-o", "--output", type=FileToWrite(), required=True, help="HTML file to write.")
 @options.metrics
 @options.by
 @since
@@ -229,7 +230,7 @@ def store_check(
 @click.option(
     "--reference", help="Duration before each window that is the reference for drift. Default: the first windows."
 )
-@click.option("--confidence", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
+@click.option("--confidence", type=Number(), default=0.95, show_default=True, help="Confidence level of the intervals.")
 @click.option("--title", default="History", show_default=True, help="Title of the page.")
 def store_page(
     uri: str,

@@ -21,6 +21,7 @@ from streammetrics.metrics.requirement import Requirement
 from streammetrics.rows.roles import MODEL
 from streammetrics.system.foreign import translated
 from streammetrics.system.public import publish
+from streammetrics.text import near_paths
 from streammetrics.times import earlier
 from streammetrics.uncertainty.sequences import require_rows
 
@@ -259,7 +260,10 @@ def read_rules(path: str | Path) -> list[Rule]:
     import tomllib  # when it is needed
 
     with translated(SpecificationError, f"Cannot read {path}"):
-        content = Path(path).read_bytes()
+        try:
+            content = Path(path).read_bytes()
+        except FileNotFoundError:
+            raise SpecificationError(f"Cannot read {str(path)!r}: file not found.{near_paths(path)}") from None
     with translated(SpecificationError, f"{path} is not valid TOML"):
         file = tomllib.loads(content.decode())
     given = file.get("rule")

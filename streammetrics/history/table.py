@@ -24,6 +24,7 @@ from streammetrics.system.disk import (
 from streammetrics.system.foreign import translated
 from streammetrics.system.forks import require_threads
 from streammetrics.system.lazy import ds, of_extra, pa
+from streammetrics.text import near_paths
 
 ATTEMPTS = 50  # to commit, if other writers are first
 BETWEEN = 20  # commits from one checkpoint to the next, which opening a table reads
@@ -193,7 +194,8 @@ def files(together: int) -> Any:
 
 def missing(uri: str | Path) -> StateError:
     """The error for a missing table."""
-    return StateError(f"No table at {uri} yet. The first append creates it.")
+    near = "" if "://" in str(uri) else near_paths(uri)
+    return StateError(f"No history at {str(uri)!r}.{near or ' Check the path.'} The first append creates a history.")
 
 
 def deltalake() -> Any:

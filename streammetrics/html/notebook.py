@@ -29,7 +29,7 @@ def accumulator_html(description: str, statistics: list[tuple[str, int]]) -> str
     """Return a description of an accumulator, with the number of rows of each table."""
     rows = [[Cell(name, head=True), Cell(f"{size:,}", size)] for name, size in statistics]
     return f"<p><code>{markup(description)}</code></p>" + table(
-        ["statistic", "rows of its table"], rows, "Stored statistics"
+        ["statistic", "rows of its table"], rows, "Stored statistics", styled=False
     )
 
 

@@ -21,6 +21,7 @@ WIDE = 12  # columns that fit a printed page, as in page.css
 LARGEST = 1e300
 OPTIONAL = ("interval", "better", "note", "what it is")  # columns
 CERTIFIED = "± or “certified”"  # marks of bounds below a value
+UNSTYLED = '<br><small style="white-space: nowrap">'
 PROSE = 34  # characters from which a text can be wrapped
 
 
@@ -38,31 +39,36 @@ class Cell:
         """The number as scripts read it, in JSON, which has no infinity."""
         return None if self.number is None else float(f"{max(-LARGEST, min(self.number, LARGEST)):.10g}")
 
-    @property
-    def html(self) -> str:
-        """The cell as HTML; heads of rows are headers."""
+    def html(self, styled: bool) -> str:
+        """The cell as HTML; heads of rows are headers. Without a style sheet, it breaks the line itself."""
         tag = 'th scope="row"' if self.head else "td"
         number = "" if self.number is None else f' data-v="{self.order:.10g}"'
         number += ' class="prose"' if len(self.text) > PROSE else ""
-        small = f"<small>{markup(self.below)}</small>" if self.below else ""
+        small = f"{'<small>' if styled else UNSTYLED}{markup(self.below)}</small>" if self.below else ""
         return f"<{tag}{number}>{markup(self.text)}{small}</{tag.split()[0]}>"
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[Cell]], caption: str, sortable: bool = False) -> str:
-    """A table with a caption, without empty `OPTIONAL` columns. If it can be sorted, headers are buttons."""
+def table(
+    header: Sequence[str], rows: Iterable[Sequence[Cell]], caption: str, sortable: bool = False, styled: bool = True
+) -> str:
+    """A table with a caption, without empty `OPTIONAL` columns. If it can be sorted, headers are buttons.
+
+    A styled table is on a page with a style sheet, also for paper.
+    """
     whole = list(rows)
     shown = [i for i, name in enumerate(header) if name not in OPTIONAL or any(row[i].text for row in whole)]
     names, listed = [markup(header[i]) for i in shown], [[row[i] for i in shown] for row in whole]
     heads = [f'<button type="button">{name}</button>' for name in names] if sortable else names
     head = "".join(f'<th scope="col"{SORT if sortable else ""}>{name}</th>' for name in heads)
     at_once, later = (listed[:AT_ONCE], listed[AT_ONCE:]) if sortable else (listed, [])
-    body = "\n".join(f"<tr>{''.join(cell.html for cell in row)}</tr>" for row in at_once)
-    kinds = ["sortable"] * sortable + ["wide"] * (len(shown) > WIDE)
+    body = "\n".join(f"<tr>{''.join(cell.html(styled) for cell in row)}</tr>" for row in at_once)
+    wide = styled and len(shown) > WIDE
+    kinds = ["sortable"] * sortable + ["wide"] * wide
     kind = f' class="{" ".join(kinds)}"' if kinds else ""
     return (
         f"<table{kind}><caption>{markup(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         + (_later(later) if later else "")
-        + (f'<p class="printed">Printed: the first {WIDE} of {len(shown)} columns.</p>' if len(shown) > WIDE else "")
+        + (f'<p class="printed">Printed: the first {WIDE} of {len(shown)} columns.</p>' if wide else "")
     )
 
 
@@ -101,7 +107,7 @@ def metrics_table(frame: pl.DataFrame, meaning: dict[str, str], caption: str, so
                 *map(Cell, (sampled, row["note"] or "", meaning.get(name, ""))),
             ]
         )
-    return table(header, rows, caption, sortable)
+    return table(header, rows, caption, sortable, styled=sortable)
 
 
 def groups_table(frame: pl.DataFrame, by: Sequence[str], caption: str, sortable: bool = False) -> str:
@@ -120,7 +126,7 @@ def groups_table(frame: pl.DataFrame, by: Sequence[str], caption: str, sortable:
         [*(key_cell(k, head=not i) for i, k in enumerate(group)), *(cells.get(c, nothing) for c in columns)]
         for group, cells in groups.items()
     ]
-    return table([*by, *columns], rows, caption, sortable)
+    return table([*by, *columns], rows, caption, sortable, styled=sortable)
 
 
 def of_all_labels(frame: pl.DataFrame) -> pl.DataFrame:

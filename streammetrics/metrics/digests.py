@@ -18,6 +18,7 @@ from typing import NamedTuple, TypeAlias
 import polars as pl
 from polars import Expr
 
+from streammetrics.arguments import of_percent
 from streammetrics.errors import MetricError
 from streammetrics.expressions import each
 from streammetrics.metrics.levels import ROUNDING
@@ -45,7 +46,7 @@ def digest_quantile(
     3.25
     """
     if not 0 <= q <= 1:
-        raise MetricError(f"q= must be between 0 and 1, got {q!r}.")
+        raise MetricError(f"q= must be between 0 and 1, got {q!r}.{of_percent(q)}")
     if q in (0, 1):
         end = min.min() if q == 0 else max.max()
         return Bounded(end, end, end)

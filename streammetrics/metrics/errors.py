@@ -11,6 +11,7 @@ from math import inf
 import polars as pl
 from polars import Expr
 
+from streammetrics.arguments import of_percent
 from streammetrics.errors import MetricError
 from streammetrics.metrics.metric import metric
 from streammetrics.uncertainty import methods
@@ -145,7 +146,7 @@ def pinball_loss(weight: Expr, over_sum: Expr, under_sum: Expr, *, q: float = 0.
     1.125
     """
     if not 0 <= q <= 1:
-        raise MetricError(f"q= must be between 0 and 1, got {q!r}.")
+        raise MetricError(f"q= must be between 0 and 1, got {q!r}.{of_percent(q)}")
     return ((1 - q) * over_sum + q * under_sum) / weight
 
 

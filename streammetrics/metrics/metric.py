@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from functools import cache, cached_property
@@ -15,6 +14,8 @@ import polars as pl
 from polars import Expr
 
 from streammetrics.errors import Argument, MetricError, Part
+from streammetrics.metrics.unsupported import not_supported
+from streammetrics.text import did_you_mean
 from streammetrics.uncertainty.limits import Range
 from streammetrics.uncertainty.methods import INFLUENCE, Method, without
 from streammetrics.uncertainty.proportions import CELLS
@@ -388,6 +389,8 @@ def parse_metric(text: str) -> tuple[str, dict[str, Option]]:
                 return tree.func.id, options
     except (SyntaxError, ValueError):
         pass
+    if advice := not_supported(text):
+        raise MetricError(f"Unknown metric {text!r}.{advice}")
     name, call, _ = text.partition("(")
     example = f"{name}(of='y_score')" if call and name.isidentifier() and name not in _registry else "fbeta(beta=2)"
     advice = f"Write a name, or a name with options, such as {example}"
@@ -423,6 +426,7 @@ def _option_text(value: Option) -> str:
     return str(value)
 
 
+SIMILAR = 0.65  # minimum similarity of suggestions
 SUFFIXES = {"_macro": "macro", "_micro": "micro", "_ovr_weighted": "weighted", "_weighted": "weighted", "_ovr": "macro"}
 
 
@@ -435,7 +439,5 @@ def _advice(name: str) -> str:
             return f" Use {plain}(average={average})."
     if (name := name.lower()) in ("psi", "js", "wasserstein"):
         return " It measures drift: use `streammetrics drift`, or a rule with `against` in `streammetrics store check`."
-    longer = sorted((known for known in _registry if known.startswith(name)), key=len) if len(name) > 2 else []
-    near = [*dict.fromkeys([*longer, *difflib.get_close_matches(name, _registry, n=3, cutoff=0.5)])][:3]
-    advice = f"Did you mean {' or '.join(map(repr, near))}?" if near else "`streammetrics metrics` lists all metrics."
-    return f" {advice}"
+    similar = did_you_mean(name, _registry, most=3, cutoff=SIMILAR)
+    return not_supported(name) or similar or " `streammetrics metrics` lists all metrics."

@@ -20,6 +20,7 @@ from math import inf, isfinite, isnan
 import polars as pl
 from polars import Expr
 
+from streammetrics.arguments import of_percent
 from streammetrics.errors import MetricError
 from streammetrics.metrics import order_statistics as order
 from streammetrics.metrics.metric import Bounded, metric
@@ -269,7 +270,7 @@ def maximum(value_low: Expr, value_high: Expr, count: Expr) -> Bounded:
 
 def _quantile(bins: order.Bins, q: float) -> Bounded:
     if not 0 <= q <= 1:
-        raise MetricError(f"q= must be between 0 and 1, got {q!r}.")
+        raise MetricError(f"q= must be between 0 and 1, got {q!r}.{of_percent(q)}")
     return order.quantile(bins, q)
 
 

@@ -107,7 +107,7 @@ def false_omission_rate(fn: Expr, tn: Expr) -> Expr:
 @metric(
     range=(0, 1),
     better="high",
-    aliases=("sensitivity", "tpr", "true_positive_rate", "power", "hit_rate", "recall_score"),
+    aliases=("sensitivity", "tpr", "true_positive_rate", "power", "recall_score"),
 )
 def recall(tp: Expr, fn: Expr) -> Expr:
     """Share of positives that are predicted positive.

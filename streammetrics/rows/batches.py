@@ -147,7 +147,7 @@ def _read(reader: Reader) -> Batch:
         columns[WEIGHT] = reader.amounts(reader.column(roles.sample_weight), "weights")
     keys = [reader.group(c) for c in roles.by]
     if roles.unit is not None:
-        keys.append(fold(reader.column(roles.unit)).cast(pl.Int64).alias(FOLD))
+        keys.append(fold(reader.unit(roles.unit)).cast(pl.Int64).alias(FOLD))
     by = pl.DataFrame(keys)
     return Batch(frame.height, by, columns, _label(columns, roles))
 

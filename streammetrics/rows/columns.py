@@ -6,7 +6,6 @@ import operator
 from collections.abc import Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
-from difflib import get_close_matches
 from functools import reduce
 from typing import Any
 
@@ -18,14 +17,17 @@ from streammetrics.errors import Argument, ColumnError, DataError, Part, StreamM
 from streammetrics.kernels import NOTHING, Extent
 from streammetrics.rows.codes import number
 from streammetrics.rows.conversions import not_numbers, quoted, to_fix, to_number
-from streammetrics.rows.frames import CODED, EXACT, group_column, limits
+from streammetrics.rows.frames import CODED, group_column, limits
+from streammetrics.rows.given import EXACT, as_series
 from streammetrics.rows.labels import instead_of_third
 from streammetrics.rows.roles import INTEGERS, Roles
 from streammetrics.rows.row_by_row import differs_in_parts, looks_at_other_rows
-from streammetrics.text import few
+from streammetrics.text import few, near
 
 TOLERANCE = 1e-4  # tolerance for the sum of the probabilities of a row
 FEW = 0.01  # maximum share of rows with scores outside [0, 1] that counts as errors in the data
+ROUNDING = 4  # units in the last place below 1 by which scores can be outside [0, 1]; they are clipped
+SLIGHT = 0.01  # by which scores are outside [0, 1] because of rounding in a narrower type, or in a sum
 PERCENT = 10  # minimum of the largest score for scores up to 100 to be percentages
 MOST_NAMES = 5  # maximum number of columns in a message
 NAME_LABELS = (  # both, since with only the positive label all others are negative
@@ -54,17 +56,12 @@ Available columns: 'is_fraud', 'score_v1', 'day'.
 Available columns: 'customer_region', 'day'.
     """
     if missing := [name for name in dict.fromkeys(wanted) if name not in present]:
-        near = dict.fromkeys(match for name in missing for match in _near(name, present))
-        advice = f" Did you mean {few(near)}?" if near else f" {OF_STATES}" if STATES in present else ""
+        each = 2 if len(missing) == 1 else 1
+        found = dict.fromkeys(match for name in missing for match in near(name, present, each))
+        shown = (" or " if len(missing) == 1 else ", ").join(map(repr, found))
+        advice = f" Did you mean {shown}?" if found else f" {OF_STATES}" if STATES in present else ""
         noun = "Columns" if len(missing) > 1 else "Column"
         raise ColumnError(f"{noun} {few(missing)} not found.{advice} Available columns: {few(present) or 'none'}.")
-
-
-def _near(name: str, present: Sequence[str]) -> list[str]:
-    """The column with the most similar name, else the shortest name with the same words, joined by underscores."""
-    words = set(name.lower().split("_"))
-    longer = sorted((column for column in present if words <= set(column.lower().split("_"))), key=len)
-    return get_close_matches(name, present, n=1) or longer[:1]
 
 
 class Reader:
@@ -77,10 +74,25 @@ class Reader:
         self.declared: bool = True  # whether all labels so far are declared
 
     def column(self, name: str) -> pl.Series:
-        """Return a column of the batch, or the result of its expression."""
+        """Return a column of the batch, or the result of its expression, with bytes as text."""
+        column = self.unit(name)
+        if column.dtype != pl.Binary:
+            return column
+        try:
+            return column.cast(pl.String)
+        except pl.exceptions.ComputeError:
+            found = [None if value is None else value.decode(errors="replace") for value in column]
+            text = pl.Series(name, found, pl.String)
+            fix = f"Encode them as text, such as pl.col({name!r}).bin.encode('hex')"
+            self._refuse(column, text.cast(pl.Binary) != column, "bytes that are not UTF-8 text", fix)
+            return text
+
+    def unit(self, name: str) -> pl.Series:
+        """Return a column of the batch, or the result of its expression. Units can be any bytes."""
         expression = self.roles.expressions.get(name)
         if expression is None:
-            return self.frame.get_column(name)
+            column = self.frame.get_column(name)
+            return as_series(name, column.to_list()) if column.dtype == pl.Object else column
         try:
             made = self.frame.select(expression).to_series()
             if name in self.roles.undecided and differs_in_parts(expression, self.frame, made):
@@ -163,12 +175,21 @@ class Reader:
         """A score column as floats of its own type."""
         column, (low, high) = self._with_extent(column)
         if self.roles.probability and not (low >= 0 and high <= 1):
-            wrong = ~column.is_between(0, 1)
+            rounding = ROUNDING * float(np.finfo(column.head(0).to_numpy().dtype).eps)
+            wrong = ~column.is_between(-rounding, 1 + rounding)
             self._refuse(column, wrong, "scores outside [0, 1]", *self._probabilities_instead_of(column, wrong))
+            column = column.clip(0, 1)
         return column
 
     def _probabilities_instead_of(self, column: pl.Series, wrong: pl.Series) -> tuple[Part, ...]:
-        """The fix of scores outside [0, 1]: few of them are faulty rows, more can be margins."""
+        """The fix of scores outside [0, 1]: rounding errors are clipped, few others are faulty, more can be margins."""
+        if column.filter(wrong).is_between(-SLIGHT, 1 + SLIGHT).all():
+            name, sql = column.name, quoted(column.name)
+            if not self._is_numeric(name):
+                return ("These are rounding errors. Clip them to [0, 1]",)
+            clipped = f"pl.col({name!r}).clip(0, 1)"
+            score = Argument("y_score", f"LEAST(GREATEST({sql}, 0), 1)", f"y_score={clipped}")
+            return ("Clip rounding errors: ", score if self.roles.kind == "binary" else clipped)
         real, of_margins = Argument("domain", "real"), " for margins and other scores"
         binary = self.roles.kind == "binary"
         if int(wrong.sum()) >= FEW * len(column):
@@ -310,6 +331,8 @@ class Reader:
         self._refuse_text(column)
         if not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
             fix = (" ", *self._to_number(column), ".") if column.dtype == pl.String else ()
+            if column.dtype == pl.Array:
+                fix = (f" Pass one column of the array, such as {column.name}[:, -1].",)
             raise ColumnError(f"Column {column.name!r} must be numeric, got {column.dtype}.", *fix)
         return column if column.dtype.is_float() else column.cast(pl.Float64)
 

@@ -4,46 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
-from itertools import chain
 from typing import Any
 
-import numpy as np
 import polars as pl
 
-from streammetrics.errors import ColumnError
+from streammetrics.errors import ColumnError, StreamMetricsError
 from streammetrics.rows.arrow import as_readable, readable
 from streammetrics.rows.floats import as_written
+from streammetrics.rows.given import EXACT, UNREADABLE, as_series, older_frame
 from streammetrics.rows.roles import LABEL
 from streammetrics.system.foreign import reason
 from streammetrics.system.forks import require_threads
 from streammetrics.system.lazy import pa
 
-EXACT = 2**53  # up to which a Float64 represents every integer
 MOST = 2**63 - 1
 DIGITS = 38  # of decimals
 WIDE = pl.Int128()  # only in types of columns: 64-bit integers that a Float64 cannot represent
 
+ENGINES = {"dask": "dask", "dask_expr": "dask", "pyspark": "spark", "ray": "ray"}  # by package
 CODED = (pl.Categorical, pl.Enum)  # types whose values are codes of strings
 PANDAS = {  # types of pandas that Arrow stores as numbers, with the fix
     "pandas.period": "Convert the periods to their start: .dt.start_time in pandas",
     "pandas.interval": "Convert the intervals to text: .astype(str) in pandas",
 }
-INTEGERS, FLOATS = (int, np.integer), (float, np.floating)  # of Python and numpy
-NUMBERS = (*INTEGERS, *FLOATS)
-
-UNREADABLE = (
-    pl.exceptions.PolarsError,
-    pl.exceptions.PanicException,
-    TypeError,
-    ValueError,
-    KeyError,
-    OverflowError,
-)
 
 
 def to_frame(data: Any, columns: Sequence[str]) -> pl.DataFrame:
     """Return the columns as a Polars frame. Memory that its owner could still change is copied."""
     require_threads()
+    refuse_engines(data, ColumnError)
     if isinstance(data, pl.LazyFrame):
         raise ColumnError("A LazyFrame is not a batch. Pass it to evaluate or accumulate.")
     if isinstance(data, pl.DataFrame):
@@ -51,37 +40,30 @@ def to_frame(data: Any, columns: Sequence[str]) -> pl.DataFrame:
     if isinstance(data, (pa.Table, pa.RecordBatch)):
         return _converted(_readable(data, columns))
     if isinstance(data, (list, tuple)) and all(isinstance(row, Mapping) for row in data):
-        names = dict.fromkeys(columns or (name for row in data for name in row))
-        data = {name: [row.get(name) for row in data] for name in names if not data or any(name in row for row in data)}
+        names = dict.fromkeys(name for row in data for name in row) or columns
+        names = columns if columns and set(columns) <= set(names) else names
+        data = {name: [row.get(name) for row in data] for name in names}
     if isinstance(data, Mapping):
         used = {c: data[c] for c in columns} if columns and set(columns) <= set(data) else data
-        return _converted({name: _listed(values) for name, values in used.items()}, copy=True)
-    if hasattr(data, "__dataframe__") and columns and set(columns) <= set(data.columns):
+        return _converted({name: as_series(name, values) for name, values in used.items()}, copy=True)
+    if hasattr(data, "iloc") and columns and set(columns) <= set(data.columns):
         return _converted(data[list(columns)], copy=True)  # pandas: others can be unsupported in Arrow
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
         return _converted(data, columns, copy=True)
+    if hasattr(data, "__dataframe__"):
+        return _converted(older_frame(data), columns, copy=True)
     raise ColumnError(
         f"Unsupported batch type {type(data).__name__}. Pass a Polars or pandas frame, an Arrow table "
         "or record batch, a mapping of names to arrays, or a list of mappings of names to values."
     )
 
 
-def _listed(values: Any) -> Any:
-    """A list of integers and floats, or of such lists, as floats; Polars would use the type of the first item."""
-    if not isinstance(values, (list, tuple)):
-        return values
-    given = [value for value in values if value is not None]
-    nested = bool(given) and all(isinstance(value, (list, tuple)) for value in given)
-    items = [item for item in (chain.from_iterable(given) if nested else given) if item is not None]
-    kinds = set(map(type, items))
-    if not any(issubclass(k, FLOATS) for k in kinds) or not all(issubclass(k, NUMBERS) for k in kinds):
-        return values
-    if wrong := [item for item in items if isinstance(item, INTEGERS) and abs(int(item)) > EXACT]:
-        raise ColumnError(
-            f"A list of floats contains the integer {wrong[0]}, which is beyond 2^53. "
-            f"Pass only floats or only integers."
-        )
-    return pl.Series(values, dtype=pl.List(pl.Float64) if nested else pl.Float64)
+def refuse_engines(data: Any, kind: type[StreamMetricsError]) -> None:
+    """Reject data of an engine, whose module evaluates it on its workers."""
+    engine = ENGINES.get(type(data).__module__.partition(".")[0])
+    if engine is not None:
+        call = f"streammetrics.engines.{engine}.evaluate(data, task)"
+        raise kind(f"A {type(data).__name__} of {engine.title()} is evaluated on its workers. Call {call}.")
 
 
 def _converted(data: Any, columns: Sequence[str] = (), copy: bool = False) -> pl.DataFrame:

@@ -15,7 +15,7 @@ import polars as pl
 from streammetrics.errors import Argument, SpecificationError
 from streammetrics.rows.floats import as_written
 from streammetrics.rows.row_by_row import is_undecided, require_row_by_row
-from streammetrics.text import few
+from streammetrics.text import did_you_mean, few
 
 Column: TypeAlias = str | pl.Expr
 Columns: TypeAlias = Column | Mapping[Any, Any]
@@ -63,7 +63,8 @@ class Roles:
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
-            raise SpecificationError(f"task= must be one of {', '.join(get_args(Kind))}, got {self.kind!r}.")
+            near = did_you_mean(str(self.kind), get_args(Kind))
+            raise SpecificationError(f"task= must be one of {', '.join(get_args(Kind))}, got {self.kind!r}.{near}")
         if self.nulls not in ("raise", "drop"):
             raise SpecificationError(f"nulls= must be 'raise' or 'drop', got {self.nulls!r}.")
         for option in ("positive", "negative"):
@@ -295,34 +296,54 @@ def several(given: Any) -> tuple[Any, ...]:
     >>> several("country"), several(["day", "country"]), several(0.5)
     (('country',), ('day', 'country'), (0.5,))
     """
-    return tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
+    if isinstance(given, Mapping):
+        named = [(name, column) for name, column in given.items() if isinstance(column, str)]
+        fix = f" To rename a column, pass pl.col({named[0][1]!r}).alias({named[0][0]!r})." if named else ""
+        raise SpecificationError(f"Pass a list instead of the mapping {given!r:.80}.{fix}")
+    return tuple(given) if isinstance(given, Iterable) and not isinstance(given, (str, bytes)) else (given,)
 
 
-def plain_labels(labels: Iterable[Any]) -> tuple[Any, ...]:
+def plain_labels(labels: Iterable[Any], option: str = "labels") -> tuple[Any, ...]:
     """Return labels as values that can be saved.
 
     >>> plain_labels(pl.Series(["cat", "dog"]))
     ('cat', 'dog')
     """
-    given = [labels] if isinstance(labels, str) else list(labels)
+    if not isinstance(labels, Iterable):
+        raise SpecificationError(
+            Argument(option), f" must be a list of all labels, such as ['a', 'b'], got {labels!r}."
+        )
+    given = [labels] if isinstance(labels, str) else list(map(as_text, labels))
     try:
         series = pl.Series(given)
     except (TypeError, OverflowError, pl.exceptions.PolarsError):
         series = pl.Series(given, dtype=pl.Object)
     if isinstance(labels, str) or (given and series.dtype not in LABELS):
         raise SpecificationError(
-            Argument("labels"), f" must be two or more strings, numbers, or Booleans of one type, got {few(given)}."
+            Argument(option), f" must be two or more strings, numbers, or Booleans of one type, got {few(given)}."
         )
     if series.null_count() or (series.dtype.is_float() and series.is_nan().any()):
-        raise SpecificationError(Argument("labels"), f" must not contain null or NaN, got {few(given)}.")
+        raise SpecificationError(Argument(option), f" must not contain null or NaN, got {few(given)}.")
     if series.n_unique() < len(series):
         raise SpecificationError(f"Label {series.filter(series.is_duplicated())[0]!r} is repeated.")
     return tuple(as_written(series).to_list() if series.dtype == pl.Float32 else series.to_list())
 
 
+def as_text(label: Any) -> Any:
+    """Return a label of bytes as text, as the columns are read.
+
+    >>> as_text(b"yes"), as_text(1)
+    ('yes', 1)
+    """
+    try:
+        return label.decode() if isinstance(label, bytes) else label
+    except UnicodeDecodeError:
+        raise SpecificationError(f"Labels must be text, got the bytes {label!r}, which are not UTF-8.") from None
+
+
 def _label(option: str, given: Any) -> Any:
     """One label of a binary task, as a Python value."""
-    label = given.item() if isinstance(given, np.generic) else given
+    label = as_text(given.item() if isinstance(given, np.generic) else given)
     if label is not None and (not isinstance(label, SCALARS) or label != label):
         raise SpecificationError(Argument(option), f" must be a string, number, Boolean, date, or time, got {given!r}.")
     return label

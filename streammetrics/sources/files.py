@@ -19,6 +19,7 @@ from streammetrics.sources import scans
 from streammetrics.sources.delimited import Form, form_of, names_of, scan_csv, with_rows
 from streammetrics.sources.kinds import CSV, IPC, KINDS, NDJSON, PARQUET, SUPPORTED, kind_of, table_of
 from streammetrics.system.lazy import pa
+from streammetrics.text import near_paths
 
 PathLike: TypeAlias = str | Path
 Part = TypeVar("Part")
@@ -212,7 +213,7 @@ def expand(pattern: PathLike) -> list[Path]:
                 f"{str(pattern)!r} matches folders only. Add a pattern for their files, such as '/*.parquet'."
             )
     else:
-        raise SourceError(f"File {str(pattern)!r} not found.")
+        raise SourceError(f"File {str(pattern)!r} not found.{near_paths(pattern)}")
     if not found:
         raise SourceError(f"No file matches {str(pattern)!r}.")
     for folder in {folder for file in found for folder in file.absolute().parents}:

@@ -19,7 +19,7 @@ from streammetrics.rows.arrow import readable
 from streammetrics.sources import arrow
 from streammetrics.sources.delimited import PADDED, TYPED_BY
 from streammetrics.sources.kinds import IPC, PARQUET
-from streammetrics.system.lazy import pa
+from streammetrics.system.lazy import pa, to_install
 
 Schema = Mapping[str, Any]  # the types of columns, of pyarrow for Parquet and Arrow IPC, of Polars for NDJSON
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # of a partition column in the name of a folder
@@ -86,13 +86,13 @@ def types_of_folders(paths: Sequence[Path]) -> dict[str, pl.DataType]:
 
 def scan_delta(tables: list[Path]) -> pl.LazyFrame:
     """Scan tables of Delta Lake."""
-    _require_package("deltalake", "a Delta table", "'streammetrics[store]'")
+    _require_package("deltalake", "a Delta table", to_install("store"))
     return pl.concat([pl.scan_delta(table) for table in tables], how="vertical_relaxed")
 
 
 def scan_iceberg(tables: list[Path]) -> pl.LazyFrame:
     """Scan tables of Iceberg."""
-    _require_package("pyiceberg", "an Iceberg table", "pyiceberg")
+    _require_package("pyiceberg", "an Iceberg table", "Install it with: pip install pyiceberg")
     for table in tables:
         if not (table / "metadata" / "version-hint.text").is_file():
             raise SourceError(
@@ -109,7 +109,7 @@ def scan_hudi(tables: list[Path]) -> pl.LazyFrame:
 
 def _require_package(module: str, what: str, install: str) -> None:
     if find_spec(module) is None:
-        raise SourceError(f"{what} requires the package {module!r}. Install it with: pip install {install}")
+        raise SourceError(f"{what} requires the package {module!r}. {install}")
 
 
 TABLES: dict[str, Callable[[list[Path]], pl.LazyFrame]] = {

@@ -18,7 +18,7 @@ from streammetrics.errors import ColumnError, DataError, SourceError, StreamMetr
 from streammetrics.rows.batches import faults
 from streammetrics.rows.columns import require_columns
 from streammetrics.rows.conversions import null_instead_of
-from streammetrics.rows.frames import to_frame
+from streammetrics.rows.frames import refuse_engines, to_frame
 from streammetrics.rows.roles import Roles
 from streammetrics.sources.delimited import TYPED_BY, require_rows_of
 from streammetrics.sources.diagnosis import UNPARSED, UNREADABLE, diagnosis, difference
@@ -66,7 +66,7 @@ class Stream:
         try:
             for batch in batches:
                 rows += batch.height
-                if found := [fault for role in roles for fault in faults(batch, role)]:
+                if found := [fault for role in roles for fault in faults(batch.drop(ROW), role)]:
                     first = min(found, key=lambda fault: fault.row or 0)
                     beginning = "" if _ended(batches) else "the first "
                     return first.at(self.place(batch[ROW][first.row or 0]), f"{beginning}{rows:,} {self.of}")
@@ -101,6 +101,7 @@ def open_stream(source: Source, columns: Sequence[str], chunk: int, names: Seque
     A source is a path, a glob, or a list of them (Parquet, CSV, NDJSON, Arrow IPC, tables of Delta Lake or Iceberg), a
     LazyFrame, a pyarrow Dataset or RecordBatchReader, any data frame or table, or an iterable of batches or of rows.
     """
+    refuse_engines(source, SourceError)
     if isinstance(source, (str, Path)):
         return _files(open_files([source]), columns, chunk, names)
     if isinstance(source, Files):
@@ -123,12 +124,12 @@ def open_stream(source: Source, columns: Sequence[str], chunk: int, names: Seque
         return Stream(guarded(source, "the reader"))
     if isinstance(source, Iterator):
         return Stream(map(_batch, source))
-    if isinstance(source, Mapping) or hasattr(source, "__dataframe__"):
+    if isinstance(source, Mapping) or hasattr(source, "iloc"):
         return Stream(iter([source]))
     if hasattr(source, "__arrow_c_stream__"):
         with readable(f"the {type(source).__name__}"):
             return Stream(guarded(pa.RecordBatchReader.from_stream(source), "the stream"))
-    if hasattr(source, "__arrow_c_array__"):
+    if hasattr(source, "__arrow_c_array__") or hasattr(source, "__dataframe__"):
         return Stream(iter([source]))
     if isinstance(source, Iterable):
         items = list(source)
@@ -136,7 +137,7 @@ def open_stream(source: Source, columns: Sequence[str], chunk: int, names: Seque
             return _files(open_files(items), columns, chunk, names)
         if items and all(map(_is_row, items)):
             with readable("the list of rows"):
-                return _frame(pl.from_dicts(items, infer_schema_length=None), columns, chunk, "row {} of the list")
+                return _frame(to_frame(items, columns), columns, chunk, "row {} of the list")
         return Stream(map(_batch, items))
     raise SourceError(f"Unsupported source type {type(source).__name__}. Pass paths, a frame, or batches.")
 

@@ -55,6 +55,10 @@ def _plain(value: Any) -> Any:
     raise TypeError
 
 
+class NotAState(StateError):
+    """The content is something else, not a damaged state."""
+
+
 def checked(step: Callable[[], T]) -> T:
     """Run a step on untrusted content. Any failure is an error of the content."""
     with translated(StateError, "The content cannot be read"):
@@ -64,7 +68,7 @@ def checked(step: Callable[[], T]) -> T:
 def read_header(metadata: Mapping[bytes, bytes]) -> dict[str, Any]:
     """Return the header from the metadata of a schema."""
     if KEY not in metadata:
-        raise StateError(
+        raise NotAState(
             "Not a streammetrics state: the schema metadata has no state header. To evaluate rows, use evaluate."
         )
     header = checked(lambda: json.loads(metadata[KEY]))

@@ -10,6 +10,7 @@ from streammetrics.errors import Argument, MergeError, SpecificationError
 from streammetrics.rows.roles import SINGLE, Kind, Roles
 from streammetrics.state.missing import COLUMN
 from streammetrics.statistics import RowCounts, Statistic
+from streammetrics.text import few
 
 MOST_NAMES = 5  # of columns for labels, in text
 
@@ -55,6 +56,10 @@ def require_equal(roles: Roles, other: Roles, statistics: Sequence[Statistic], o
 
 def difference(name: str, roles: Roles, other: Roles) -> str:
     """Return the message that two specifications differ in a role."""
+    if name == "by":
+        a, b = (f"is grouped by {few(own.by)}" if own.by else "is not grouped" for own in (roles, other))
+        shared = ", ".join(repr(column) for column in roles.by if column in other.by)
+        return f"One accumulator {a}, and the other {b}. Roll up first: acc.rollup({shared})."
     a, b = (_columns(own).get(name, getattr(own, name)) for own in (roles, other))
     return f"The accumulators differ in {name}: {a!r} and {b!r}."
 

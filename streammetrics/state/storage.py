@@ -16,20 +16,21 @@ from typing import Any
 
 from streammetrics.errors import StateError, StateWarning
 from streammetrics.state import checksums
-from streammetrics.state.header import KEY, checked, read_header, specification
+from streammetrics.state.header import KEY, NotAState, checked, read_header, specification
 from streammetrics.state.saved import Saved, from_arrow, to_arrow
 from streammetrics.state.tally import no_state
 from streammetrics.system.disk import LOG
 from streammetrics.system.foreign import translated
 from streammetrics.system.lazy import pa, pq
 from streammetrics.system.writing import write_file
-from streammetrics.text import few
+from streammetrics.text import few, near_paths
 
 FILES = 1_000  # files that are read before they are merged
 SPARK = b"org.apache.spark.sql.parquet.row.metadata"  # the schema of a data frame as JSON
 ROOM = 1 << 28  # bytes of memory allowed for any file,
 EXPANDING = 100  # or this multiple of its size
 URL = re.compile(r"\w{2,}:/")  # a Path has a single slash
+STATE = ".state"  # usual suffix of a saved state
 IPC, PARQUET = b"ARROW1", b"PAR1"  # first bytes of files
 
 
@@ -73,12 +74,13 @@ def from_bytes(content: bytes) -> Saved:
     return saved
 
 
-def read(sources: Sequence[str | Path]) -> Iterator[Saved]:
+def read(sources: Sequence[str | Path]) -> Iterator[tuple[str, Saved]]:
     """Read states that `write` or Spark wrote: files, folders, and globs.
 
-    States with the same specification are merged, a thousand files at a time.
+    States with the same specification are merged, a thousand files at a time. Each state is named by its first file.
     """
-    paths = [path for source in sources for path in _files(source)]
+    found = [(path, source) for source in sources for path in _files(source)]
+    paths = [path for path, _ in found]
     with translated(StateError, f"Cannot read {few(map(str, paths))}"):
         places = Counter(os.path.realpath(path) for path in paths)
     for place, times in places.most_common(1):
@@ -87,15 +89,15 @@ def read(sources: Sequence[str | Path]) -> Iterator[Saved]:
                 f"{place!r} is given {times} times, so its rows would be counted {times} times. Pass it once."
             )
     with ThreadPoolExecutor() as pool:
-        for start in range(0, len(paths), FILES):
-            batch = paths[start : start + FILES]
+        for start in range(0, len(found), FILES):
+            batch = found[start : start + FILES]
             alike: dict[bytes, list[tuple[Path, pa.Table]]] = {}
             bare = []
-            for path, (table, sealed) in zip(batch, pool.map(_read, batch), strict=True):
+            for (path, _), (table, sealed) in zip(batch, pool.map(_read, *zip(*batch, strict=True)), strict=True):
                 alike.setdefault(table.schema.serialize().to_pybytes(), []).append((path, table))
                 bare += [] if sealed else [str(path)]
             for tables in alike.values():
-                yield _together(tables)
+                yield str(tables[0][0]), _together(tables)
             if bare:
                 _warn(few(bare))
 
@@ -146,7 +148,14 @@ def _is_hidden(path: Path, given: Path) -> bool:
     return any(part.startswith(("_", ".")) for part in path.parts if part not in given.parts)
 
 
-def _read(path: Path) -> tuple[pa.Table, bool]:
+def _only_states(source: str | Path) -> str:
+    """The glob of the states of a folder, for a folder that has other files too."""
+    folder = Path(source).expanduser()
+    mixed = folder.is_dir() and any(path.suffix == STATE for path in folder.iterdir())
+    return f" To load only the states of the folder, pass {str(Path(source) / f'*{STATE}')!r}." if mixed else ""
+
+
+def _read(path: Path, source: str | Path) -> tuple[pa.Table, bool]:
     """The table of a file, and whether it has a checksum."""
     try:
         content = _content(path)
@@ -155,9 +164,11 @@ def _read(path: Path) -> tuple[pa.Table, bool]:
         if KEY not in (table.schema.metadata or {}) and (header := _header_of_spark(table)):
             return checked(lambda: restored(_with_zones(table), _schema(header))), True
     except FileNotFoundError as error:
-        raise StateError(f"Cannot read {str(path)!r}: file not found.") from error
+        raise StateError(f"Cannot read {str(path)!r}: file not found.{near_paths(path)}") from error
     except (OSError, ValueError) as error:
         raise StateError(f"Cannot read {str(path)!r}: {getattr(error, 'strerror', None) or error}.") from error
+    except NotAState as error:
+        raise StateError(f"Cannot read {str(path)!r}: {error}{_only_states(source)}") from error
     except StateError as error:
         raise StateError(f"Cannot read {str(path)!r}: {error}") from error
     kept = {key: value for key, value in (table.schema.metadata or {}).items() if key != checksums.KEY}
@@ -209,7 +220,7 @@ def _typed(found: pa.DataType, declared: pa.DataType) -> pa.DataType:
 def _content(path: Path) -> bytes:
     with path.open("rb") as file:
         if not file.read(6).startswith((IPC, PARQUET)):
-            raise StateError("not a Parquet or Arrow IPC file, so not a saved state. To evaluate rows, use evaluate.")
+            raise NotAState("not a Parquet or Arrow IPC file, so not a saved state. To evaluate rows, use evaluate.")
         file.seek(0)
         return file.read()
 

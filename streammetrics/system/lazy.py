@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from streammetrics.errors import SpecificationError
 
-__all__ = ["Lazy", "ds", "of_extra", "pa", "pc", "pq"]
+__all__ = ["Lazy", "ds", "of_extra", "pa", "pc", "pq", "to_install"]
 
 
 class Lazy:
@@ -31,13 +31,17 @@ def of_extra(extra: str, module: str, what: str) -> Any:
     >>> of_extra("plot", "no_such_module", "Charts require")
     Traceback (most recent call last):
     streammetrics.errors.SpecificationError: Charts require the 'plot' extra. Install it with: \
-pip install 'streammetrics[plot]'
+pip install 'streammetrics[plot]', or in a clone: uv sync --extra plot
     """
     try:
         return import_module(module)
     except ImportError as error:
-        advice = f"Install it with: pip install 'streammetrics[{extra}]'"
-        raise SpecificationError(f"{what} the {extra!r} extra. {advice}") from error
+        raise SpecificationError(f"{what} the {extra!r} extra. {to_install(extra)}") from error
+
+
+def to_install(extra: str) -> str:
+    """Return the commands that install an extra of a release and of a clone."""
+    return f"Install it with: pip install 'streammetrics[{extra}]', or in a clone: uv sync --extra {extra}"
 
 
 if TYPE_CHECKING:

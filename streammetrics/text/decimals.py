@@ -189,6 +189,18 @@ def percentage(share: float) -> str:
     return f"{100 * share:.{decimals}f}%" if distance > ROUNDING else f"{share:z.0%}"
 
 
+def whole_percentage(share: float) -> str:
+    """Return a share as a whole percentage, for little room. Only 0 is shown as 0%, and only 1 as 100%.
+
+    >>> whole_percentage(0.9944), whole_percentage(0.997), whole_percentage(0.004), whole_percentage(0.0)
+    ('99%', '>99%', '<1%', '0%')
+    """
+    percent = round(100 * share)
+    if percent in (0, 100) and percentage(share) != f"{percent}%":
+        return ">99%" if percent else "<1%"
+    return f"{percent}%"
+
+
 def padded(values: Sequence[float | None]) -> list[str]:
     """Return values as text, with the same number of decimals: as many as any of them needs.
 
