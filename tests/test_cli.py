@@ -789,7 +789,7 @@ def test_the_rules_in_the_help_can_be_read(days):
         (["report", "history", "--by", "region"], "Error: Unknown group column 'region'"),
         (["report", "history", "--metric", "rok_auc"], "Did you mean 'roc_auc"),
         (["check", "nowhere", "rules.toml"], "Error: No history at 'nowhere'"),
-        (["check", "history", "nowhere.toml"], "Error: Cannot read nowhere.toml: "),
+        (["check", "history", "nowhere.toml"], "Error: Cannot read 'nowhere.toml': file not found."),
         (["check", "history", "monday.state"], "Error: monday.state is not valid TOML"),
         (["check", "history", "rules.toml", "--until", "soon"], "Error: Cannot read 'soon' as a time"),
         (["windows", "nowhere"], "Error: No history at 'nowhere'"),
