@@ -127,3 +127,16 @@ def test_parquet_files_of_other_libraries_are_read_together():
     for i, kind in enumerate([pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())]):
         pq.write_table(pa.table({"y": [1, 0], "p": [0.9, 0.1], "g": pa.array(["a", "b"], kind)}), f"{i}.parquet")
     assert sm.evaluate("*.parquet", task(by="g")).get("rows", g="a").value == 3
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow", "ndjson"])
+def test_columns_that_are_not_in_use_can_be_missing_or_of_any_type(suffix):
+    pair = pl.DataFrame({"y": [1, 0], "p": [0.9, 0.1]})
+    others = [
+        pair,
+        pair.with_columns(c=1),
+        pair.with_columns(c=pl.lit("a")),
+        pair.select(pl.lit(1).alias("z"), "p", "y"),
+    ]
+    for first, second in permutations(others, 2):
+        assert sm.evaluate([write(1, first, suffix), write(2, second, suffix)], task())["rows"].value == 4

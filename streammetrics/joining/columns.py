@@ -14,6 +14,7 @@ from streammetrics.accumulator import Accumulator
 from streammetrics.errors import Argument, ColumnError, DataError, SpecificationError
 from streammetrics.rows.batches import read
 from streammetrics.rows.columns import Reader, require_columns
+from streammetrics.rows.floats import as_written
 from streammetrics.rows.frames import to_frame
 from streammetrics.rows.roles import Roles, several
 from streammetrics.state.overflow import suspects, too_large
@@ -67,7 +68,9 @@ class Columns:
         if far := suspects(read(frame, _within(self.roles, needed))):
             raise too_large(far, "may overflow")
         whole = [name for name in needed if name in self._numbers and _is_whole(frame.schema[name])]
-        return frame.select(needed).cast(dict.fromkeys(whole, pl.Float64()))
+        names = {*self.key}.union(*self.roles.labeling)
+        floats = [as_written(frame[name]) for name in needed if name in names and frame.schema[name].is_float()]
+        return frame.select(needed).with_columns(floats).cast(dict.fromkeys(whole, pl.Float64()))
 
     @property
     def _numbers(self) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import date, time, timedelta
 from decimal import Decimal
 from functools import reduce
@@ -17,7 +18,7 @@ from streammetrics.errors import Argument, ColumnError, DataError, Part, StreamM
 from streammetrics.kernels import NOTHING, Extent
 from streammetrics.rows.codes import number
 from streammetrics.rows.conversions import not_numbers, quoted, to_fix, to_number
-from streammetrics.rows.frames import CODED, group_column, limits
+from streammetrics.rows.frames import CODED, group_column, has_values, limits, typed
 from streammetrics.rows.given import EXACT, as_series
 from streammetrics.rows.labels import instead_of_third
 from streammetrics.rows.roles import INTEGERS, Roles
@@ -40,6 +41,7 @@ NAME_LABELS = (  # both, since with only the positive label all others are negat
 STATES = "row_counts"  # a column of all saved states and histories
 OF_STATES = "Read saved states with Accumulator.load or streammetrics show, and histories with MetricStore."
 BOOLEANS = {"true": True, "false": False}
+OF_NULLS = (pl.String(), pl.Float64(), pl.Datetime(), pl.Boolean())  # types of columns without any value, to try
 SMALLEST, LARGEST = -(2**63), 2**64 - 1  # integers of 64 bits
 
 
@@ -94,8 +96,8 @@ class Reader:
             column = self.frame.get_column(name)
             return as_series(name, column.to_list()) if column.dtype == pl.Object else column
         try:
-            made = self.frame.select(expression).to_series()
-            if name in self.roles.undecided and differs_in_parts(expression, self.frame, made):
+            frame, made = self._computed(expression)
+            if name in self.roles.undecided and differs_in_parts(expression, frame, made):
                 raise looks_at_other_rows(name)
         except StreamMetricsError:
             raise
@@ -107,6 +109,19 @@ class Reader:
         if len(made) != self.frame.height:
             raise ColumnError(f"The expression for column {name!r} returns {len(made)} rows for {self.frame.height}.")
         return made
+
+    def _computed(self, expression: pl.Expr) -> tuple[pl.DataFrame, pl.Series]:
+        """The batch and the result of an expression, for which columns without any value can have another type."""
+        try:
+            return self.frame, self.frame.select(expression).to_series()
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            roots = [name for name in expression.meta.root_names() if name in self.frame.columns]
+            empty = [name for name in roots if not has_values(self.frame[name])]
+            for dtype in OF_NULLS if empty else ():
+                with suppress(pl.exceptions.PolarsError, pl.exceptions.PanicException):
+                    frame = typed(self.frame, dict.fromkeys(empty, dtype))
+                    return frame, frame.select(expression).to_series()
+            raise
 
     def _used(self, name: str) -> pl.DataFrame:
         """The column of this name, or those that its expression uses."""

@@ -117,7 +117,8 @@ class Files:
         if self.kind in NDJSON:
             return False, [schema.get(name) for name in columns]
         types = {field.name: (field.type, field.metadata) for field in schema}  # an Enum is known by its metadata
-        return scans.needs_pyarrow(path, self.kind, schema), [types.get(name) for name in columns]
+        names = schema.names if self.kind in IPC else []  # of which Polars reads no others than in the first file
+        return scans.needs_pyarrow(path, self.kind, schema), [*names, *(types.get(name) for name in columns)]
 
     def filtered(self, where: pl.Expr) -> Files:
         """The same files with only the rows of a condition, and with what was read of them already."""

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import polars as pl
 import pytest
-from late_rows import FIRST, made
+from late_rows import FIRST, labels, made, scores
 
 import streammetrics as sm
 
@@ -107,3 +107,22 @@ def test_batches_without_rows(tmp_path):
     add_scores(joiner, ["a"])
     assert add_labels(joiner, [], correct=True) == sm.Joined()
     assert add_labels(joiner, ["a"]).matched == 1
+
+
+@pytest.mark.parametrize("types", [(pl.Float32, pl.Float64), (pl.Float64, pl.Float32)])
+def test_floats_of_other_widths_are_the_same_key(types, tmp_path):
+    joiner = made(tmp_path)
+    ids = [0.1, 0.2, 3.0]
+    joiner.add_scores(scores(range(3)) | {"id": pl.Series(ids, dtype=types[0])})
+    assert joiner.add_labels(labels(range(3)) | {"id": pl.Series(ids, dtype=types[1])}).matched == 3
+
+
+@pytest.mark.parametrize("values", [["a", "b"], [True, False], [1, 2]])
+def test_segments_without_values_have_the_type_of_others(values, tmp_path):
+    acc = sm.binary(y_true="clicked", y_score="p", by=["day", "segment"])
+    joiner = made(tmp_path, acc)
+    for number, segment in enumerate([pl.Series([None, None], dtype=pl.Float64), values, [None, None]]):
+        ids = [2 * number, 2 * number + 1]
+        joiner.add_scores(scores(ids) | {"segment": segment})
+        if number:
+            assert joiner.add_labels(labels(ids)).matched == 2

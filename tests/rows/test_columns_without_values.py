@@ -97,3 +97,23 @@ def test_appends_without_values_have_the_type_of_the_history(tmp_path, dtype):
         assert store.query().seen == 4
     with pytest.raises(sm.ColumnError, match="'g' has different types"):
         store.append(acc(["2026-01-01"] * 2), batch_id="3")
+
+
+EXPRESSIONS = {
+    "text": pl.col("g").str.to_uppercase(),
+    "sql": pl.sql_expr("lower(g)").alias("l"),
+    "comparison": (pl.col("g") == "a").alias("is_a"),
+    "time": pl.col("g").dt.truncate("1d"),
+    "date": pl.col("g").str.to_date(),
+    "number": (pl.col("g") * 2).alias("double"),
+}
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+@pytest.mark.parametrize("dtype", [pl.Float64(), pl.Null(), pl.Int64()], ids=str)
+def test_expressions_of_columns_without_values_are_null(expression, dtype):
+    acc = sm.binary(y_true="y", y_score="p", by=EXPRESSIONS[expression], metrics=["rows"])
+    found = acc.update(batch(nulls(dtype))).finalize().frame
+    assert found.to_series(0).to_list() == [None]
+    with pytest.raises(sm.ColumnError, match=r"expression for column|unsupported type|cannot"):
+        acc.copy().update(batch(pl.Series([[1], None])))
