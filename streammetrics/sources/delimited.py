@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from glob import glob
@@ -67,36 +67,48 @@ def scan_csv(
     text: Collection[str] = (),
     typed_by: int = TYPED_BY,
 ) -> pl.LazyFrame:
-    """Scan CSV files, each in its form.
+    """Scan CSV files, each in its form. Blank lines are skipped.
 
-    Blank lines are skipped. Columns with integers such as 007 are text, so that these differ from 7, and so are columns
-    of ``names`` with any number that would not come back as it is written, such as 1.10. Columns of ``text`` are text.
+    Columns of ``text`` are text, and so are sets of ``names`` with any number that would not come back as it is
+    written, such as 1.10.
     """
     plans = []
-    for form, alike in groupby(forms, forms.__getitem__):
-        scan = partial(
-            pl.scan_csv,
-            list(alike),
-            glob=False,
-            separator=form.separator,
-            quote_char='"' if form.quoted else None,
-            null_values=list(null_values) or None,
-        )
+    for form, scan in _scans_of(forms, null_values):
         types: dict[str, type[pl.DataType]] = dict.fromkeys(text, pl.String)
-        if typed_by:
-            texts = scan(infer_schema=False)
-            types |= _padded(texts) if form.zeros else {}
+        if names:
             typed = scan(infer_schema_length=typed_by, schema_overrides=types)
-            types |= _rewritten(texts, typed.collect_schema(), names)
+            types |= _rewritten(scan(infer_schema=False), typed.collect_schema(), names)
         plan = scan(infer_schema_length=typed_by, schema_overrides=types)
         plans.append(plan.filter(~pl.all_horizontal(pl.all().is_null())) if form.blank else plan)
     return plans[0] if len(plans) == 1 else pl.concat(plans, how="vertical_relaxed")
 
 
-def _padded(texts: pl.LazyFrame) -> dict[str, type[pl.DataType]]:
-    """The columns of a scan that have integers such as 007, as text."""
-    found = texts.select(pl.all().str.contains(PADDED).any()).collect().row(0, named=True)
-    return {name: pl.String for name, any_padded in found.items() if any_padded}
+def padded(forms: Mapping[Path, Form], null_values: Sequence[str]) -> list[str]:
+    """Return the columns of CSV files that have integers such as 007, which as numbers would equal 7."""
+    found: dict[str, None] = {}
+    for form, scan in _scans_of(forms, null_values):
+        if form.zeros:
+            any_padded = scan(infer_schema=False).select(pl.all().str.contains(PADDED).any()).collect()
+            found |= {name: None for name, is_padded in any_padded.row(0, named=True).items() if is_padded}
+    return list(found)
+
+
+def _scans_of(
+    forms: Mapping[Path, Form], null_values: Sequence[str]
+) -> Iterator[tuple[Form, Callable[..., pl.LazyFrame]]]:
+    """Scans of consecutive files of one form."""
+    for form, alike in groupby(forms, forms.__getitem__):
+        yield (
+            form,
+            partial(
+                pl.scan_csv,
+                list(alike),
+                glob=False,
+                separator=form.separator,
+                quote_char='"' if form.quoted else None,
+                null_values=list(null_values) or None,
+            ),
+        )
 
 
 def _rewritten(texts: pl.LazyFrame, schema: pl.Schema, names: Sequence[Set[str]]) -> dict[str, type[pl.DataType]]:

@@ -16,7 +16,7 @@ from streammetrics.errors import Argument, SourceError
 from streammetrics.rows.arrow import readable
 from streammetrics.rows.columns import OF_STATES
 from streammetrics.sources import scans
-from streammetrics.sources.delimited import Form, form_of, names_of, scan_csv, with_rows
+from streammetrics.sources.delimited import Form, form_of, names_of, padded, scan_csv, with_rows
 from streammetrics.sources.kinds import CSV, IPC, KINDS, NDJSON, PARQUET, SUPPORTED, kind_of, table_of
 from streammetrics.system.lazy import pa
 from streammetrics.text import near_paths
@@ -89,6 +89,11 @@ class Files:
         """The form of each CSV file that has rows."""
         return {path: form_of(path) for path in with_rows(self.paths)}
 
+    @cached_property
+    def _text(self) -> list[str]:
+        """The columns of CSV files that are text in any case."""
+        return [*self.text, *padded(self._forms, self.null_values)]
+
     def scans(self, columns: Sequence[str], names: Sequence[Set[str]] = ()) -> list[pl.LazyFrame]:
         """Return plans of consecutive files in which some columns have the same types.
 
@@ -96,7 +101,7 @@ class Files:
         set have the same values.
         """
         if self.kind in CSV:
-            return [scan_csv(self._forms, self.null_values, names, self.text)]
+            return [scan_csv(self._forms, self.null_values, names, self._text)]
         if self.kind not in (*PARQUET, *IPC, *NDJSON):
             return [scans.TABLES[self.kind](list(self.paths))]
         plans: list[pl.LazyFrame] = []
