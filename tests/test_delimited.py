@@ -216,8 +216,8 @@ RAGGED = {
     "too many": ("3,1,0.8,x,z", "5 fields, but the header has 4. Fix the line, or quote values that contain ','"),
     "shifted": ("0,3,1,0.8,x", "5 fields, but the header has 4."),
     "too few": ("3,0.8,x", "3 fields, but the header has 4. Fix the line, or write an empty field for each missing"),
-    "one": ("3", "1 fields, but the header has 4."),
-    "spaces": ("   ", "1 fields, but the header has 4."),
+    "one": ("3", "1 field, but the header has 4."),
+    "spaces": ("   ", "1 field, but the header has 4."),
 }
 
 

@@ -158,7 +158,8 @@ def _shifted(path: Path, ragged: Ragged, separator: str) -> str:
     line, fields, width = ragged
     more = f"quote values that contain {separator!r}"
     fix = more if fields > width else "write an empty field for each missing value"
-    return f"Cannot read {path}: line {line} has {fields} fields, but the header has {width}. Fix the line, or {fix}."
+    found = f"{fields} fields" if fields > 1 else "1 field"
+    return f"Cannot read {path}: line {line} has {found}, but the header has {width}. Fix the line, or {fix}."
 
 
 def _unclear(path: Path, marks: Marks) -> str:
