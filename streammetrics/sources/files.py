@@ -19,6 +19,7 @@ from streammetrics.sources import scans
 from streammetrics.sources.delimited import Form, form_of, names_of, padded, scan_csv, with_rows
 from streammetrics.sources.kinds import CSV, IPC, KINDS, NDJSON, PARQUET, SUPPORTED, kind_of, table_of
 from streammetrics.system.lazy import pa
+from streammetrics.system.threads import of_each
 from streammetrics.text import near_paths
 
 PathLike: TypeAlias = str | Path
@@ -87,7 +88,8 @@ class Files:
     @cached_property
     def _forms(self) -> dict[Path, Form]:
         """The form of each CSV file that has rows."""
-        return {path: form_of(path) for path in with_rows(self.paths)}
+        paths = with_rows(self.paths)
+        return dict(zip(paths, of_each(form_of, paths), strict=True))
 
     @cached_property
     def _text(self) -> list[str]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,6 +18,7 @@ from streammetrics.sources import arrow
 from streammetrics.sources.delimited import PADDED, TYPED_BY
 from streammetrics.sources.kinds import IPC, PARQUET
 from streammetrics.system.lazy import pa, to_install
+from streammetrics.system.threads import of_each
 
 Schema = Mapping[str, Any]  # the types of columns, of pyarrow for Parquet and Arrow IPC, of Polars for NDJSON
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # of a partition column in the name of a folder
@@ -27,11 +26,7 @@ NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # of a partition column in the name of 
 
 def schemas_of(paths: Sequence[Path], kind: str) -> list[Any]:
     """Return the schema of each file of a kind whose files can differ in their types."""
-    read = arrow.schema_of if kind in (*PARQUET, *IPC) else _schema_of_ndjson
-    if len(paths) == 1:
-        return [read(paths[0])]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return list(pool.map(read, paths))
+    return of_each(arrow.schema_of if kind in (*PARQUET, *IPC) else _schema_of_ndjson, paths)
 
 
 def _schema_of_ndjson(path: Path) -> pl.Schema:

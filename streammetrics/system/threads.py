@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+A = TypeVar("A")
 T = TypeVar("T")
 
 
@@ -21,6 +23,18 @@ def in_threads(function: Callable[..., T], *arguments: Sequence[object]) -> list
         return list(map(function, *arguments))
     with ThreadPoolExecutor(calls) as pool:
         return list(pool.map(function, *arguments))
+
+
+def of_each(function: Callable[[A], T], items: Sequence[A]) -> list[T]:
+    """Return the results of calls for any number of items, in one thread per CPU core.
+
+    >>> of_each(abs, [-2, 3, -4])
+    [2, 3, 4]
+    """
+    if len(items) < 2:
+        return list(map(function, items))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(function, items))
 
 
 def uninterrupted(step: Callable[[], None]) -> None:

@@ -47,7 +47,7 @@ def dates(values: pl.Series) -> pl.Series:
     """
     if not isinstance(values.dtype, pl.Datetime) or beyond_python(values):
         return values
-    just_before = values.dt.offset_by("-1us")  # clocks can skip midnight
+    just_before = values.dt.offset_by("-1ms")  # clocks can skip midnight
     return values.dt.date() if (values.dt.date() != just_before.dt.date()).all() else values
 
 
