@@ -12,7 +12,7 @@ from scipy.stats import binomtest, rankdata, t
 from sklearn.metrics import average_precision_score, f1_score, matthews_corrcoef, precision_score, roc_auc_score
 
 import streammetrics as sm
-from streammetrics.__main__ import main
+from streammetrics.cli import main
 from streammetrics.html import page
 from streammetrics.kernels.lattice import Lattice
 from streammetrics.rows.arrays import rows_by_model

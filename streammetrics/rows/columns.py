@@ -5,10 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import date, time, timedelta
-from decimal import Decimal
 from functools import reduce
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -20,7 +17,7 @@ from streammetrics.rows.codes import number
 from streammetrics.rows.conversions import not_numbers, quoted, to_fix, to_number
 from streammetrics.rows.frames import CODED, group_column, has_values, limits, typed
 from streammetrics.rows.given import EXACT, as_series
-from streammetrics.rows.labels import instead_of_third
+from streammetrics.rows.labels import equals, instead_of_third
 from streammetrics.rows.roles import INTEGERS, Roles
 from streammetrics.rows.row_by_row import differs_in_parts, looks_at_other_rows
 from streammetrics.text import few, near
@@ -40,9 +37,7 @@ NAME_LABELS = (  # both, since with only the positive label all others are negat
 )
 STATES = "row_counts"  # a column of all saved states and histories
 OF_STATES = "Read saved states with Accumulator.load or streammetrics show, and histories with MetricStore."
-BOOLEANS = {"true": True, "false": False}
 OF_NULLS = (pl.String(), pl.Float64(), pl.Datetime(), pl.Boolean())  # types of columns without any value, to try
-SMALLEST, LARGEST = -(2**63), 2**64 - 1  # integers of 64 bits
 
 
 def require_columns(wanted: Sequence[str], present: Sequence[str]) -> None:
@@ -397,52 +392,6 @@ class Reader:
         if self.faults is None:
             raise error
         self.faults.append(error)
-
-
-def equals(column: pl.Series, label: Any) -> pl.Series:
-    """Return which values of a column equal a label. Text of a number or Boolean equals that value too.
-
-    >>> equals(pl.Series([1, 0, None]), "1").to_list()
-    [True, False, None]
-    """
-    try:
-        found: pl.Series | None = _equal(column, label)
-    except (pl.exceptions.PolarsError, TypeError, ValueError, ArithmeticError, NotImplementedError):
-        found = None
-    if found is None:
-        scores = (", or a column of scores as ", Argument("y_score")) if column.dtype.is_float() else ()
-        fault = f"Column {column.name!r} cannot contain the label {label!r}, because it is {column.dtype}. "
-        raise ColumnError(fault, "Pass a label of that type", *scores, ".")
-    return found
-
-
-def _equal(column: pl.Series, label: Any) -> pl.Series | None:
-    dtype = column.dtype
-    if dtype == pl.String:
-        return column == label if isinstance(label, str) else None
-    if dtype == pl.Boolean:
-        label = BOOLEANS.get(label.lower()) if isinstance(label, str) else label
-        return column == label if isinstance(label, bool) else None
-    if not dtype.is_numeric():
-        return column == label if isinstance(label, (date, time, timedelta)) else None
-    number = _number(label)
-    if dtype.is_decimal():
-        return column == Decimal(str(number))
-    if dtype.is_float():
-        return column == float(number) if float(number) == number else None
-    if number != int(number) or not SMALLEST <= number <= LARGEST:
-        return None
-    low, high = pl.select(low=pl.lit(0).cast(dtype).lower_bound(), high=pl.lit(0).cast(dtype).upper_bound()).row(0)
-    return column == int(number) if low <= number <= high else column != column  # other batches can have wider types
-
-
-def _number(label: Any) -> int | float:
-    """A label as a number, or a ValueError."""
-    if isinstance(label, int | float):
-        return label
-    if not isinstance(label, str):
-        raise ValueError(label)
-    return int(label) if label.strip("+-").isdecimal() else float(label)
 
 
 def extent(column: pl.Series) -> Extent:

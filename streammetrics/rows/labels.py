@@ -1,16 +1,20 @@
-"""Fixes of labels other than the declared ones, for messages."""
+"""Declared labels in a column: which values equal one, and the fix of any other."""
 
 from __future__ import annotations
 
+from datetime import date, time, timedelta
+from decimal import Decimal
 from typing import Any
 
 import polars as pl
 
-from streammetrics.errors import Argument, Part
+from streammetrics.errors import Argument, ColumnError, Part
 from streammetrics.rows.conversions import null_instead_of, quoted
 from streammetrics.rows.frames import CODED
 from streammetrics.rows.roles import Roles
 
+BOOLEANS = {"true": True, "false": False}
+SMALLEST, LARGEST = -(2**63), 2**64 - 1  # integers of 64 bits
 MISSING = {"", "-", "--", ".", "?", "missing", "n/a", "na", "nan", "nil", "none", "null", "unknown"}
 
 
@@ -51,3 +55,49 @@ def _bare(label: Any) -> Any:
 def _literal(label: Any, dtype: pl.DataType) -> str:
     """A label as SQL, in a column of numbers or text."""
     return str(label) if dtype.is_numeric() else "'{}'".format(str(label).replace("'", "''"))
+
+
+def equals(column: pl.Series, label: Any) -> pl.Series:
+    """Return which values of a column equal a label. Text of a number or Boolean equals that value too.
+
+    >>> equals(pl.Series([1, 0, None]), "1").to_list()
+    [True, False, None]
+    """
+    try:
+        found: pl.Series | None = _equal(column, label)
+    except (pl.exceptions.PolarsError, TypeError, ValueError, ArithmeticError, NotImplementedError):
+        found = None
+    if found is None:
+        scores = (", or a column of scores as ", Argument("y_score")) if column.dtype.is_float() else ()
+        fault = f"Column {column.name!r} cannot contain the label {label!r}, because it is {column.dtype}. "
+        raise ColumnError(fault, "Pass a label of that type", *scores, ".")
+    return found
+
+
+def _equal(column: pl.Series, label: Any) -> pl.Series | None:
+    dtype = column.dtype
+    if dtype == pl.String:
+        return column == label if isinstance(label, str) else None
+    if dtype == pl.Boolean:
+        label = BOOLEANS.get(label.lower()) if isinstance(label, str) else label
+        return column == label if isinstance(label, bool) else None
+    if not dtype.is_numeric():
+        return column == label if isinstance(label, (date, time, timedelta)) else None
+    number = _number(label)
+    if dtype.is_decimal():
+        return column == Decimal(str(number))
+    if dtype.is_float():
+        return column == float(number) if float(number) == number else None
+    if number != int(number) or not SMALLEST <= number <= LARGEST:
+        return None
+    low, high = pl.select(low=pl.lit(0).cast(dtype).lower_bound(), high=pl.lit(0).cast(dtype).upper_bound()).row(0)
+    return column == int(number) if low <= number <= high else column != column  # other batches can have wider types
+
+
+def _number(label: Any) -> int | float:
+    """A label as a number, or a ValueError."""
+    if isinstance(label, int | float):
+        return label
+    if not isinstance(label, str):
+        raise ValueError(label)
+    return int(label) if label.strip("+-").isdecimal() else float(label)
