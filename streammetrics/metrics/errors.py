@@ -41,7 +41,7 @@ def mae(weight: Expr, over_sum: Expr, under_sum: Expr) -> Expr:
     range=(0, inf),
     better="low",
     aliases=("mean_squared_error",),
-    interval=methods.sums(square_error_sum="error_fourth_sum"),
+    interval=methods.SQUARE_ERROR,
 )
 def mse(weight: Expr, square_error_sum: Expr) -> Expr:
     """Mean squared error: the mean of squared errors, in squared units of the true values.
@@ -58,7 +58,7 @@ def mse(weight: Expr, square_error_sum: Expr) -> Expr:
     range=(0, inf),
     better="low",
     aliases=("root_mean_squared_error",),
-    interval=methods.sums(square_error_sum="error_fourth_sum"),
+    interval=methods.SQUARE_ERROR,
 )
 def rmse(weight: Expr, square_error_sum: Expr) -> Expr:
     """Root mean squared error, in the units of the true values.
@@ -81,7 +81,7 @@ def bias(weight: Expr, over_sum: Expr, under_sum: Expr) -> Expr:
     return (over_sum - under_sum) / weight
 
 
-@metric(range=(0, inf), better="low", aliases=("error_standard_deviation",), interval=methods.MOMENTS)
+@metric(range=(0, inf), better="low", aliases=("error_standard_deviation",), interval=methods.ERROR_DEVIATION)
 def error_sd(
     weight: Expr,
     over_sum: Expr,
@@ -154,7 +154,7 @@ def pinball_loss(weight: Expr, over_sum: Expr, under_sum: Expr, *, q: float = 0.
     range=(0, inf),
     better="low",
     aliases=("mean_absolute_percentage_error",),
-    interval=methods.sums(percentage_sum="percentage_square_sum"),
+    interval=methods.mean_loss("percentage_sum", "percentage_square_sum"),
 )
 def mape(weight: Expr, percentage_sum: Expr) -> Expr:
     """Mean absolute percentage error: mean of ``|error / actual|``, as a share: 0.1 is 10%.
@@ -174,7 +174,7 @@ def mape(weight: Expr, percentage_sum: Expr) -> Expr:
     range=(0, inf),
     better="low",
     aliases=("root_mean_squared_percentage_error",),
-    interval=methods.sums(percentage_square_sum="percentage_fourth_sum"),
+    interval=methods.SQUARE_PERCENTAGE,
 )
 def rmspe(weight: Expr, percentage_square_sum: Expr) -> Expr:
     """Root mean squared percentage error: root mean square of ``error / actual``, as a share: 0.1 is 10%.

@@ -85,7 +85,9 @@ def _rows_of(metric: Metric, view: View, weighted: bool) -> Expr | None:
         return rows_of_heaviest(pl.col("actual"), pl.col("actual_w2"))
     if view.columns >= {"neg", "pos"}:
         return pl.min_horizontal(outcomes("neg") * share_of_negatives(metric), outcomes("pos"))
-    if view.columns >= {"actual", "weight"} and metric.formula is not log_loss.formula:
+    if view.columns >= {"actual", "weight"} and (
+        metric.formula is not log_loss.formula or metric.options["label"] is not None
+    ):
         positive = pl.col("actual")
         return pl.min_horizontal(
             rows(lambda c: (c("weight") * positive).sum()), rows(lambda c: (c("weight") * (1 - positive)).sum())

@@ -234,6 +234,8 @@ def _by_influence(
         fewest=[fewest(m, way) for m in metrics],
         shares=[share_of_negatives(m) for m in metrics],
         maxima={m.name for m in metrics if m.interval.maximum},
+        largest=way.largest(numbered) if way.largest else (),
+        classes=way.classes,
     )
     return pl.concat([keys[found[GROUP]], found.drop(GROUP)], how="horizontal")
 

@@ -48,7 +48,12 @@ def influence(metric: Metric, twins: Mapping[str, str] | None = None) -> Influen
 
 
 def fewest(metric: Metric, way: Influence) -> int:
-    """Minimum number of rows of each class for the influence on a metric."""
+    """Minimum number of rows of each class for the influence on a metric.
+
+    Losses of one class have heavy tails if the other class is rare, so they need as many rows as balanced losses.
+    """
+    if way.classes and metric.options.get("label") is not None:
+        return way.fewest
     return way.fewest if metric.interval.fewest is None else metric.interval.fewest
 
 
@@ -105,6 +110,5 @@ def reason(metric: Metric, *, units: bool, weighted: bool, found: bool, known: b
 
 def of_rows(metric: Metric, units: bool) -> str:
     """Return why an estimate has no interval if another one of the same metric can have one."""
-    if units:
-        return f"too few units or rows of a class, or {ALIKE}"
-    return f"too few rows, or {NOISE if metric.interval.maximum else ALIKE}"
+    why = NOISE if metric.interval.maximum else ALIKE
+    return f"too few units or rows of a class, or {why}" if units else f"too few rows, or {why}"

@@ -35,9 +35,10 @@ def units_intervals(frame: pl.DataFrame, folds: State, metrics: Sequence[Metric]
     left_out = _without_each_fold(folds, metrics).join(values, on=keys, how="left", nulls_equal=True)
     limits = [
         own.group_by(keys, maintain_order=True).agg(
-            jackknife_interval(pl.col("value"), pl.col(TOTAL).first(), confidence, range=range)
+            jackknife_interval(pl.col("value"), pl.col(TOTAL).first(), confidence, range=range, maximum=maximum)
         )
-        for range, own in _by_range(left_out, metrics)
+        for maximum in (False, True)
+        for range, own in _by_range(left_out, [m for m in metrics if m.interval.maximum == maximum])
     ]
     found = pl.concat([no_limits(frame, keys), *limits], how="vertical_relaxed")
     state = _whole(folds)

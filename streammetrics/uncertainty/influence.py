@@ -13,6 +13,7 @@ from streammetrics.kernels import ranges
 from streammetrics.uncertainty.distributions import t_quantiles, upper_level
 from streammetrics.uncertainty.limits import Range, limits, tidy
 from streammetrics.uncertainty.quantity import Quantity
+from streammetrics.uncertainty.tails import MISSING, Row
 
 Values = NDArray[np.float64]
 Integers = NDArray[np.intp]
@@ -54,6 +55,8 @@ def influence_intervals(
     fewest: int | Sequence[int] = 2,
     shares: float | Sequence[float] = 1.0,
     maxima: Collection[str] = (),
+    largest: Sequence[Row] = (),
+    classes: bool = False,
 ) -> pl.DataFrame:
     """Return intervals of metrics from the influence of one more row in each cell.
 
@@ -82,6 +85,10 @@ def influence_intervals(
             minimum count in each row of the table.
         shares: Share of the negatives on which each metric depends. Others do not count for the minimum.
         maxima: Names of the metrics that are maxima over thresholds.
+        largest: Rows as large as the largest ones, for tables with one row per group. The variance of each limit
+            includes three more rows of the largest influence in its direction. If influences are skewed, the farther
+            limit also starts from the metric with one more such row.
+        classes: Whether each row of the table is a class, if columns contain sums.
 
     Returns:
         ``group``, ``metric``, ``ci_lower``, and ``ci_upper``, by group and then in the order of the metrics. Limits are
@@ -106,7 +113,7 @@ def influence_intervals(
     values = matrix_of(read(table.with_columns(filled)), names) if added else seen.copy()
     cells = (table if cells is None else cells).with_columns(filled)
     slopes = slopes_of(cells, columns, _counts(columns, products), names, read)
-    errors, degrees, rows = spread_of(cells, slopes, columns, products, shares)
+    errors, degrees, rows = spread_of(cells, slopes, columns, products, shares, classes)
     if biased := [name for name in names if name in maxima]:
         own = [names.index(name) for name in biased]
         bias = bias_of(cells, columns, biased, read)
@@ -114,7 +121,15 @@ def influence_intervals(
         errors[:, own] = np.where(is_clear(values[:, own], bias, errors[:, own]), errors[:, own], np.nan)
     errors = np.where(rows < np.asarray(fewest), np.nan, errors)
     errors[np.isnan(seen)] = np.nan
-    lower, upper = limits_within(values, errors * t_quantiles(level, degrees), [m.range for m in metrics])
+    t, ranges_of = t_quantiles(level, degrees), [m.range for m in metrics]
+    lower, upper = limits_within(values, errors * t, ranges_of)
+    if largest:
+        low, high = influence_of(largest, cells, slopes, columns, classes)
+        skew, steps = low + high, [np.hypot(errors, MISSING**0.5 * extreme) * t for extreme in (low, high)]
+        lower, _ = limits_within(values + np.minimum(skew, 0), steps[0], ranges_of)
+        _, upper = limits_within(values + np.maximum(skew, 0), steps[1], ranges_of)
+        one_sided = np.isnan(lower) | np.isnan(upper)
+        lower[one_sided], upper[one_sided] = np.nan, np.nan
     lower, upper = np.where(seen < lower, seen, lower), np.where(seen > upper, seen, upper)
     return tidy(groups, [GROUP], names, lower, upper)
 
@@ -129,6 +144,29 @@ def limits_within(values: Values, steps: Values, ranges: Sequence[Range]) -> tup
         frame = pl.DataFrame({"value": values[:, i], "step": steps[:, i]})
         found[..., i] = frame.select(limits(pl.col("value"), pl.col("step"), 1.0, range)).to_numpy().T
     return found[0], found[1]
+
+
+def influence_of(
+    rows: Sequence[Row], table: pl.DataFrame, slopes: Values, columns: Sequence[str], of_one_class: bool = False
+) -> tuple[Values, Values]:
+    """Return the lowest and the highest influence of some rows, at most and at least 0: shape (groups, metrics).
+
+    With ``of_one_class``, it is 0 for metrics that depend on all classes, whose losses together have lighter tails.
+    """
+    starts = np.flatnonzero(np.diff(table[GROUP].to_numpy().astype(np.intp), prepend=-1))
+    sizes, amounts = np.diff(starts, append=table.height), table.select(columns).to_numpy()[..., np.newaxis]
+    found = [np.zeros((table.height, slopes.shape[2]))]
+    with np.errstate(all="ignore"):  # without rows
+        total, weight = (np.add.reduceat(x, starts) for x in ((slopes * amounts).sum(axis=1), amounts[:, 0]))
+        mean = np.repeat(total / weight, sizes, axis=0)
+        for row in rows:
+            own = np.stack([row.get(c, np.zeros(table.height)) for c in columns], axis=1)[..., np.newaxis]
+            found.append((slopes * own).sum(axis=1) - mean)
+    low, high = np.fmin.reduceat(np.fmin.reduce(found), starts), np.fmax.reduceat(np.fmax.reduce(found), starts)
+    if of_one_class:
+        several = np.logical_and.reduceat((slopes != 0).any(axis=1), starts)
+        low[several], high[several] = 0, 0
+    return low, high
 
 
 def is_clear(maximum: Values, bias: Values, errors: Values) -> NDArray[np.bool_]:
@@ -224,10 +262,13 @@ def spread_of(
     columns: Sequence[str],
     products: Products,
     shares: float | Sequence[float] = 1.0,
+    by_row: bool = False,
 ) -> tuple[Values, Values, Values]:
     """Return standard errors, degrees of freedom, and the rows of the smaller class, of shape (groups, metrics).
 
-    Of the negatives, only ``shares`` of them count for the smaller class, one for each metric.
+    With ``by_row``, each row of the table is a class. Without it, a class is a set of columns: if they are counts,
+    those of positives or of negatives, and otherwise all. Of the negatives, only ``shares`` of them count for the
+    smaller class, one for each metric.
 
     A row of weight w has w times the influence of its cell. Means over rows are weighted, with the effective number of
     rows: the squared sum of weights divided by the sum of squared weights (Kish 1965).
@@ -238,15 +279,21 @@ def spread_of(
         classes = [list(columns)]
     squares = {c: products[(c, c) if c in counts else (columns[0], c)] for c in columns}
     starts = np.flatnonzero(np.diff(table[GROUP].to_numpy().astype(np.intp), prepend=-1))
+    rows, groups = np.arange(table.height), np.arange(len(starts))
+    cuts, cuts_of_classes = (rows, starts) if by_row else (starts, groups)
+    group = np.repeat(groups, np.diff(cuts_of_classes, append=len(cuts)))
 
     def added_up(values: Values) -> Values:
-        return np.add.reduceat(values, starts)
+        return np.add.reduceat(values, cuts)
+
+    def of_groups(values: Values) -> Values:
+        return np.add.reduceat(values.sum(axis=0), cuts_of_classes)
 
     def column(name: str) -> Values:
         return table[name].to_numpy()[:, np.newaxis]
 
-    total, total_of_squares, square, terms = np.zeros((4, len(classes), len(starts), slopes.shape[2]))
-    weight, weight_of_squares = np.zeros((2, len(classes), len(starts), 1))
+    total, total_of_squares, square, terms = np.zeros((4, len(classes), len(cuts), slopes.shape[2]))
+    weight, weight_of_squares = np.zeros((2, len(classes), len(cuts), 1))
     with np.errstate(all="ignore"):
         for i, own in enumerate(classes):
             for c in own:
@@ -264,18 +311,25 @@ def spread_of(
         size, mean = weight**2 / weight_of_squares, total / weight
         within = square - 2 * mean * total_of_squares + mean**2 * weight_of_squares
         varies = within > np.maximum(ROUNDING * square, CANCELED * terms)
-        within = np.where(varies, within, 0) * size / (size - 1)
-        whole = total.sum(axis=0) / weight.sum(axis=0)
-        between = (weight_of_squares * (mean - whole) ** 2).sum(axis=0, keepdims=True)
-        parts = np.concatenate([within, between])
-        freedom = np.concatenate([size, weight.sum(axis=0, keepdims=True) ** 2 / weight_of_squares.sum(axis=0)]) - 1
-        variance = parts.sum(axis=0)
-        degrees = variance**2 / (parts**2 / freedom).sum(axis=0)
+        within = np.where(varies, within, 0) * np.where(size > 1, size / (size - 1), 0.0 if by_row else np.nan)
+        whole = of_groups(total) / of_groups(weight)
+        apart = mean - whole[group]
+        between = of_groups(weight_of_squares * apart**2)
+        if by_row:  # weights can depend on the losses of a class
+            between += of_groups(2 * apart * (total_of_squares - mean * weight_of_squares))
+        rows_of_group = of_groups(weight) ** 2 / of_groups(weight_of_squares)
+        variance = of_groups(within) + between
+        of_classes = of_groups(np.where(size > 1, within**2 / (size - 1), 0))
+        degrees = variance**2 / (of_classes + between**2 / (rows_of_group - 1))
     errors = np.sqrt(np.where(variance > 0, variance, np.nan))
     if counts is not columns:
-        rows = column(columns[0])
+        weights = column(columns[0])
         with np.errstate(all="ignore"):
-            smallest = np.minimum.reduceat(rows / (column(squares[columns[0]]) / rows), starts)
+            effective = weights / (column(squares[columns[0]]) / weights)
+            smallest = np.minimum.reduceat(effective, starts)
+        if by_row:  # rows of one class do not show the losses of the others
+            alone = np.diff(starts, append=table.height) == 1
+            smallest[alone] = np.minimum(smallest[alone], 1)
     else:
         of_negatives = np.array([not POSITIVES & {*own} for own in classes])[:, np.newaxis, np.newaxis]
         smallest = np.where(of_negatives, size * np.asarray(shares), size).min(axis=0)

@@ -10,9 +10,12 @@ from streammetrics.uncertainty.distributions import t_quantile, upper_level
 from streammetrics.uncertainty.limits import EVERYWHERE, Interval, Range, limits
 
 FEWEST = 5  # minimum number of folds for meaningful limits
+CLEAR = 5  # minimum value of a maximum, in standard errors
 
 
-def jackknife_interval(left_out: Expr, value: Expr, confidence: float = 0.95, range: Range = EVERYWHERE) -> Interval:
+def jackknife_interval(
+    left_out: Expr, value: Expr, confidence: float = 0.95, range: Range = EVERYWHERE, *, maximum: bool = False
+) -> Interval:
     """Return an interval from the values of a metric without each of k folds.
 
     The standard error is the square root of (k - 1)/k Σ d², where d are the deviations of the values from their mean
@@ -24,7 +27,8 @@ def jackknife_interval(left_out: Expr, value: Expr, confidence: float = 0.95, ra
     models on the same rows, pass the differences of their metrics, so that common variation cancels.
 
     The jackknife is not valid for quantiles. Limits are within the range of the metric, and null for fewer than five
-    folds, and if the metric is undefined without one of the folds. ``left_out`` has a row per fold.
+    folds, and if the metric is undefined without one of the folds. A ``maximum`` over thresholds also has no limits if
+    it could be noise, whose maximum is never 0. ``left_out`` has a row per fold.
 
     >>> table = pl.DataFrame({"a": [0.80, 0.82, 0.81, 0.83, 0.82], "b": [0.70, 0.73, 0.71, 0.74, 0.73]})
     >>> auc = jackknife_interval(pl.col("a"), pl.lit(0.815), range=(0, 1))
@@ -41,6 +45,8 @@ def jackknife_interval(left_out: Expr, value: Expr, confidence: float = 0.95, ra
     t = known.replace_strict(_t_quantiles(level), default=None, return_dtype=pl.Float64)
     variance = (k - 1) / k * squares.sum()
     sound = (left_out.null_count() == 0) & (k >= FEWEST)
+    if maximum:
+        sound &= value > CLEAR * variance.sqrt()
     return limits(value, pl.when(sound).then(variance.sqrt()), t, range)
 
 

@@ -24,6 +24,14 @@ from streammetrics.uncertainty.proportions import (
 from streammetrics.uncertainty.quantiles import quantile_interval
 from streammetrics.uncertainty.quantity import Quantity
 from streammetrics.uncertainty.spread import iqr_interval, mad_interval
+from streammetrics.uncertainty.tails import (
+    Largest,
+    of_error_deviation,
+    of_errors,
+    of_loss,
+    of_square_error,
+    of_square_percentage,
+)
 
 Closed: TypeAlias = Callable[[Quantity, float], Interval]
 
@@ -45,6 +53,8 @@ class Influence:
     fewest: int = 2
     sliced: bool = False
     prepared: Callable[[pl.DataFrame], pl.DataFrame] | None = None  # computes products from the table
+    largest: Largest | None = None  # rows as large as the largest ones
+    classes: bool = False  # whether each row of the table is a class
 
     @property
     def columns(self) -> set[str]:
@@ -220,22 +230,28 @@ def share_of_sets(count: str, rows: str) -> Method:
     return replace(share(pl.col(count), pl.col(rows), ROWS), weighted=weighted)
 
 
-def sums(*products: tuple[str, str, str], **squares: str) -> Method:
+def sums(*products: tuple[str, str, str], largest: Largest | None = None, **squares: str) -> Method:
     """A function of the number of rows and of sums over rows.
 
     Args:
         products: Pairs of sums, each with the column of the sum of products of both contributions of a row. Pairs that
             are not listed have products of 0.
+        largest: Rows as large as the largest ones, for losses with heavy tails.
         squares: For each sum, the column with the sum of squares.
     """
     with_rows = [(("weight", c), c) for c in ("weight", *squares)]
     among = [((a, b), column) for a, b, column in (*((c, c, square) for c, square in squares.items()), *products)]
-    return Method(influence=Influence((*with_rows, *among)))
+    return Method(influence=Influence((*with_rows, *among), largest=largest))
+
+
+def mean_loss(total: str, squares: str) -> Method:
+    """A function of the number of rows and of the sum of a loss that can have a heavy tail."""
+    return sums(largest=of_loss(total, squares), **{total: squares})
 
 
 def losses(name: str, weight: str = "weight") -> Method:
     """The mean of a loss of probabilities."""
-    return Method(influence=_of_losses(weight, name), fewest=0)
+    return Method(influence=_of_losses(weight, name), fewest=2 if weight == "weight" else 0)
 
 
 def without(reason: str) -> Method:
@@ -257,7 +273,11 @@ MAXIMUM = Method(fewest=FEWEST_OF_STEPS, maximum=True)
 AT_MAXIMUM = "at its maximum if classes are equally large"
 SEPARATE = of_units("labels are counted separately")
 NO_SQUARES = of_units("the state does not hold the squares of its terms")
-MOMENTS = Method(influence=Influence(tuple(PRODUCTS.items()), prepared=with_products))
+OF_MOMENTS = Influence(tuple(PRODUCTS.items()), prepared=with_products, largest=of_errors)
+MOMENTS = Method(influence=OF_MOMENTS)
+ERROR_DEVIATION = Method(influence=replace(OF_MOMENTS, largest=of_error_deviation))
+SQUARE_PERCENTAGE = sums(largest=of_square_percentage, percentage_square_sum="percentage_fourth_sum")
+SQUARE_ERROR = sums(largest=of_square_error, square_error_sum="error_fourth_sum")
 
 OF_OUTCOMES = Influence(tuple(counted("tp", "fp", "fn", "tn").items()), added=0.5)
 OF_MATRIX = Influence(tuple(counted("count").items()), fewest=FEWEST_OF_LABELS)
@@ -266,7 +286,7 @@ OF_MATRIX = Influence(tuple(counted("count").items()), fewest=FEWEST_OF_LABELS)
 def _of_losses(weight: str, name: str) -> Influence:
     total, squares = f"{name}_sum", f"{name}_square_sum"
     products = (((weight, weight), weight), ((weight, total), total), ((total, total), squares))
-    return Influence(products, fewest=FEWEST_OF_LOSSES)
+    return Influence(products, fewest=FEWEST_OF_LOSSES, largest=of_loss(total, squares, weight), classes=True)
 
 
 BY_COLUMNS = (

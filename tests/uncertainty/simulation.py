@@ -60,6 +60,10 @@ PAIRED = [
     *("average_precision", "pr_auc", "ks", "best_f1", "lift", "log_loss", "log_loss_skill", "brier_score"),
     "brier_skill_score",
 ]
+TAILS = [
+    *("mae", "mse", "rmse", "bias", "error_sd", "r2", "explained_variance", "pearson_r", "concordance", "mape"),
+    *("rmspe", "wape", "msle", "rmsle", "log_cosh", "poisson_deviance", "gamma_deviance", "tweedie_deviance"),
+]
 PAIRED_ERRORS = ["mae", "mse", "rmse", "bias", "mape"]
 
 
@@ -169,6 +173,19 @@ def values(random: Random, shape: tuple[int, int]) -> Columns:
     return {"y": y, "p": np.maximum(1 + 0.8 * y + 0.7 * random.standard_t(6, shape), 2)}
 
 
+def heavy(random: Random, shape: tuple[int, int], kind: str) -> Columns:
+    """Errors of Student's t with three degrees of freedom, whose fourth moment is infinite, or log-normal errors."""
+    y = 5 + random.gamma(2, 1, shape)
+    error = random.standard_t(3, shape) if kind == "t" else random.lognormal(0, 1, shape) - np.exp(0.5)
+    return {"y": y, "p": np.maximum(y + error, 2)}
+
+
+def near_zero(random: Random, shape: tuple[int, int]) -> Columns:
+    """True values that come close to 0, and predictions that are at least 0.05."""
+    y = random.gamma(0.5, 2, shape) + 1e-6
+    return {"y": y, "p": np.maximum(0.3 + 0.7 * y + 0.2 * random.standard_t(6, shape), 0.05)}
+
+
 def two_scores(random: Random, shape: tuple[int, int], share: float, correlation: float, more: float = 0.15) -> Columns:
     """Scores of two normal classes by two models whose noise is correlated; b sees a bit more than a."""
     y = random.random(shape) < share
@@ -188,6 +205,8 @@ def two_values(random: Random, shape: tuple[int, int]) -> Columns:
 
 binary = partial(sm.binary, y_true="y", y_score="p")
 regression = partial(sm.regression, y_true="y", y_pred="p", families=["log", "log_cosh", "poisson", "gamma"])
+tails = partial(sm.regression, y_true="y", y_pred="p", families=["log", "log_cosh", "poisson", "gamma", "tweedie"])
+weighted_tails = partial(tails, sample_weight="w")
 multiclass = partial(sm.multiclass, y_true="y", y_score={i: f"p{i}" for i in range(CLASSES)})
 multilabel = partial(
     sm.multilabel, **{f"y_{side}": {i: f"{c}{i}" for i in range(LABELS)} for side, c in (("true", "y"), ("score", "p"))}
@@ -237,6 +256,21 @@ SETTINGS = [
     Setting("2,000 errors", "errors", 2_000, values, regression),
     Setting(
         "2,000 errors, weighted", "errors", 2_000, partial(weighted, values), partial(regression, sample_weight="w")
+    ),
+    *(
+        Setting(f"{rows:,} {name}", "tails", rows, draw, make, metrics)
+        for name, draw, make, metrics in (
+            ("t errors", partial(heavy, kind="t"), tails, TAILS),
+            ("log-normal errors", partial(heavy, kind="log-normal"), tails, TAILS),
+            (
+                "t errors, weighted",
+                partial(weighted, partial(heavy, kind="t")),
+                partial(tails, sample_weight="w"),
+                TAILS,
+            ),
+            ("values near 0", near_zero, tails, [m for m in TAILS if m not in ("mape", "rmspe")]),
+        )
+        for rows in (100, 1_000)
     ),
     *(
         Setting(

@@ -4,6 +4,7 @@ import pytest
 from scipy import stats
 from scipy.special import expit, logit
 
+import streammetrics as sm
 from streammetrics.metrics.ratios import f1, recall
 from streammetrics.rows.folds import fold
 from streammetrics.uncertainty.jackknife import jackknife_interval
@@ -130,3 +131,15 @@ def test_the_difference_of_two_models_is_known_better_than_each():
     assert paired == pytest.approx(tuple(expected), rel=1e-9)
     assert paired[0] > 0
     assert paired[1] - paired[0] < (alone[1] - alone[0]) / 5
+
+
+@pytest.mark.parametrize(("skill", "given"), [(0.0, 0), (1.5, 3)])
+def test_maxima_of_random_scores_have_none(skill, given):
+    """The maximum over thresholds is above 0 in every sample, so no interval around it contains 0."""
+    random = np.random.default_rng(0)
+    label = random.random(1_000) < 0.3
+    rows = {"y": label, "p": expit(random.normal(skill * label)), "u": np.arange(1_000)}
+    acc = sm.binary(y_true="y", y_score="p", unit="u").update(rows)
+    found = acc.finalize(["ks", "best_youden_j", "best_mcc"], confidence=0.95).frame
+    assert found["ci_lower"].count() == given
+    assert given or found["note"].str.contains("the maximum could come from noise").all()

@@ -6,6 +6,8 @@ import pytest
 from scipy import stats
 
 import streammetrics as sm
+from streammetrics.uncertainty import influence
+from streammetrics.uncertainty.tails import largest_of_lognormal
 
 Z = 1.959963984540054
 METRICS = ["r2", "explained_variance", "pearson_r", "concordance", "error_sd"]
@@ -16,6 +18,13 @@ SCALES = {  # on which limits are as far from the value to both sides
     "concordance": np.arctanh,
     "error_sd": np.log,
 }
+
+
+@pytest.fixture
+def no_tails(monkeypatch):
+    """Limits without rows beyond the largest one."""
+    nothing = lambda rows, table, slopes, *_: (np.zeros((table.height, slopes.shape[2])),) * 2  # noqa: E731
+    monkeypatch.setattr(influence, "influence_of", nothing)
 
 
 def rows(seed, n=1_500, noise=0.5, offset=0.0):
@@ -37,7 +46,7 @@ def errors(found):
 
 @pytest.mark.parametrize("noise", [1.0, 0.01])
 @pytest.mark.thorough
-def test_they_are_as_wide_as_metrics_of_rows_drawn_again_spread(noise):
+def test_they_are_as_wide_as_metrics_of_rows_drawn_again_spread(noise, no_tails):
     """With little noise correlations are 0.9999, where the influence of a row nearly cancels."""
     frame = rows(1, noise=noise)
     found = errors(report(frame))
@@ -82,7 +91,7 @@ def test_where_there_is_none():
         assert [found[m].ci_lower for m in METRICS if m != "error_sd" or data is perfect].count(None) >= 4
 
 
-def test_means_of_losses_have_the_intervals_of_a_t_test():
+def test_means_of_losses_have_the_intervals_of_a_t_test(no_tails):
     frame = rows(8).with_columns(pl.col("y", "p").abs() + 0.1)
     y, p = frame["y"].to_numpy(), frame["p"].to_numpy()
     e, log = p - y, np.log1p(p) - np.log1p(y)
@@ -123,7 +132,7 @@ def test_equal_weights_change_nothing(weight):
     assert errors(equal) == pytest.approx(errors(plain), rel=2e-3)
 
 
-def test_weighted_rows_merge_as_one():
+def test_weighted_rows_merge_as_one(no_tails):
     frame = rows(10).with_columns(day=pl.int_range(pl.len()) % 7, w=1 + pl.col("y") + (pl.col("p") - pl.col("y")).abs())
     parts = sm.regression(y_true="y", y_pred="p", by="day", sample_weight="w").update(frame.sort("y")).rollup()
     whole = report(frame, sample_weight="w")
@@ -134,3 +143,38 @@ def test_weighted_rows_merge_as_one():
     influence = ((p - y) ** 2 / rest - (y - mean) ** 2 / total) * rest / total
     expected = np.sqrt(np.sum((w * influence) ** 2)) / w.sum() * total / rest
     assert errors(whole)["r2"] == pytest.approx(expected, rel=5e-3)
+
+
+def test_the_upper_limits_of_losses_allow_for_larger_ones():
+    """Three more rows of the largest influence in the variance, and one in the mean."""
+    frame = rows(8, n=100).with_columns(pl.col("p").clip(0))
+    error = (frame["p"] - frame["y"]).to_numpy()
+    found = (
+        sm.regression(y_true="y", y_pred="p", families=["log"])
+        .update(frame)
+        .finalize(["mse", "rmsle"], confidence=0.95)
+    )
+    log = (np.log1p(frame["p"]) - np.log1p(frame["y"])).to_numpy() ** 2
+    usual = largest_of_lognormal(*(np.array([x]) for x in (log.sum(), (log**2).sum(), 100.0)))[0]
+    for metric, losses, largest, root in (("mse", error**2, max(error**2), False), ("rmsle", log, usual, True)):
+        value = losses.mean() ** (0.5 if root else 1)
+        slope = 1 / (2 * value) if root else 1
+        sem, more, t = stats.sem(losses) * slope, (largest - losses.mean()) / 100 * slope, stats.t.ppf(0.975, 99)
+        upper = (value + more) * np.exp(t * np.hypot(sem, 3**0.5 * more) / (value + more))
+        assert found[metric].ci_lower == pytest.approx(value * np.exp(-t * sem / value), rel=1e-3)
+        assert found[metric].ci_upper == pytest.approx(upper, rel=1e-3)
+
+
+def test_tails_of_many_rows_without_outliers_do_not_matter():
+    r = np.random.default_rng(0)
+    y = r.normal(size=1_000_000)
+    wide = errors(report(pl.DataFrame({"y": y, "p": y + r.normal(size=len(y))})))
+    assert wide["error_sd"] == pytest.approx((0.5 / len(y)) ** 0.5, rel=0.02)
+    assert wide["r2"] == pytest.approx((2 / len(y)) ** 0.5 * 2**0.5, rel=0.02)
+
+
+def test_errors_that_are_equal_in_size_have_no_tail():
+    frame = pl.DataFrame({"y": [0.0, 1.0, 2.0, 3.0] * 50, "p": [1.0, 0.0, 3.0, 2.0] * 50})
+    found = sm.regression(y_true="y", y_pred="p").update(frame).finalize(["mse", "r2", "error_sd"], confidence=0.95)
+    assert found["mse"].ci_lower is None
+    assert found["r2"].ci_lower < 0.2 < found["r2"].ci_upper
