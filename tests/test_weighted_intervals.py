@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from scipy.special import logit
+from scipy.special import expit, logit
 
 import streammetrics as sm
 
@@ -297,3 +297,16 @@ def test_as_many_rows_as_needed_are_enough_whatever_their_weight():
         for w in (1.0, 0.3, 1 / 7)
     ]
     assert all(found.equals(ends[0]) for found in ends)
+
+
+def test_few_rows_of_heavy_classes_have_no_interval_of_average_precision():
+    """Each of 400 negatives weighs as much as ten positives, so few of them carry the precision."""
+    random = np.random.default_rng(0)
+    label = np.repeat([True, False], 400)
+    rows = {"label": label, "score": expit(random.normal(label)), "w": np.where(label, 1.0, 10.0)}
+    acc = sm.binary(y_true="label", y_score="score", sample_weight="w").update(rows)
+    found = acc.finalize(["average_precision", "best_mcc", "roc_auc"], confidence=0.95)
+    for metric in ("average_precision", "best_mcc"):
+        assert found[metric].ci_lower is None
+        assert found[metric].note == "no interval: too few rows of a class"
+    assert found["roc_auc"].ci_lower < found["roc_auc"].value

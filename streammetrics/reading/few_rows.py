@@ -11,7 +11,14 @@ from streammetrics.metrics import Metric
 from streammetrics.metrics.losses import log_loss
 from streammetrics.metrics.several_classes import balanced_accuracy
 from streammetrics.reading.estimates import by_view, with_label
-from streammetrics.reading.independent_rows import in_rows, rows_of_heaviest, total_of, with_squares
+from streammetrics.reading.independent_rows import (
+    in_rows,
+    mixes_classes,
+    rows_of_heavier_class,
+    rows_of_heaviest,
+    total_of,
+    with_squares,
+)
 from streammetrics.reading.intervals import share_of_negatives
 from streammetrics.rows.roles import LABEL
 from streammetrics.state.tables import State
@@ -84,7 +91,8 @@ def _rows_of(metric: Metric, view: View, weighted: bool) -> Expr | None:
     if weighted and view.columns >= {"correct", "actual"}:
         return rows_of_heaviest(pl.col("actual"), pl.col("actual_w2"))
     if view.columns >= {"neg", "pos"}:
-        return pl.min_horizontal(outcomes("neg") * share_of_negatives(metric), outcomes("pos"))
+        least = pl.min_horizontal(outcomes("neg") * share_of_negatives(metric), outcomes("pos"))
+        return pl.min_horizontal(least, rows_of_heavier_class()) if weighted and mixes_classes(metric) else least
     if view.columns >= {"actual", "weight"} and (
         metric.formula is not log_loss.formula or metric.options["label"] is not None
     ):

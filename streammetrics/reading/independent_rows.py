@@ -29,7 +29,7 @@ from streammetrics.statistics.view import first_case
 from streammetrics.uncertainty.auc import auc_intervals
 from streammetrics.uncertainty.influence import ROUNDING, influence_intervals, sliced
 from streammetrics.uncertainty.limits import Interval
-from streammetrics.uncertainty.methods import FEWEST, OF_MATRIX, OF_OUTCOMES, Influence
+from streammetrics.uncertainty.methods import FEWEST, FEWEST_OF_HEAVIEST, OF_MATRIX, OF_OUTCOMES, Influence
 from streammetrics.uncertainty.pairs import difference_interval
 from streammetrics.uncertainty.proportions import in_effective_rows, mean_of_proportions_interval
 
@@ -79,7 +79,10 @@ def known_of(metric: Metric, statistic: Statistic, view: View, table: pl.DataFra
 def needed_by(metric: Metric, statistic: Statistic, view: View, table: pl.DataFrame) -> int:
     """Minimum number of rows of each class for an interval."""
     way = _influence(metric, statistic, view, table)
-    return FEWEST if way is None else max(FEWEST, fewest(metric, way))
+    if way is None:
+        return FEWEST
+    of_heaviest = "neg_w2" in way.squares and mixes_classes(metric)
+    return max(FEWEST, fewest(metric, way), FEWEST_OF_HEAVIEST if of_heaviest else 0)
 
 
 def _influence(metric: Metric, statistic: Statistic, view: View, table: pl.DataFrame) -> Influence | None:
@@ -120,6 +123,21 @@ def rows_of_heaviest(weight: Expr, squares: Expr) -> Expr:
     If it is small, the heaviest label has so few rows that a sample can lack its errors.
     """
     return weight.sum() / (squares / weight).filter(weight > 0).max()
+
+
+def rows_of_heavier_class() -> Expr:
+    """The rows of the smaller class, if each weighed as much as the rows of the class with the heavier rows."""
+    totals = [pl.col(c).sum() for c in ("neg", "pos")]
+    weights = [pl.col(f"{c}_w2").sum() / pl.col(c).sum() for c in ("neg", "pos")]
+    return pl.min_horizontal(totals) / pl.max_horizontal(weights)
+
+
+def mixes_classes(metric: Metric) -> bool:
+    """Whether a metric of scores depends on rows of both classes together, so that heavy rows of a class can carry it.
+
+    Areas under the ROC curve and recall at a false positive rate count each class by itself.
+    """
+    return not (metric.interval.of_auc or metric.interval.share)
 
 
 def _is_crowded() -> Expr:
@@ -237,6 +255,12 @@ def _by_influence(
         largest=way.largest(numbered) if way.largest else (),
         classes=way.classes,
     )
+    if way.columns == {"neg", "pos"} and "neg_w2" in way.squares:
+        sizes = numbered.group_by(GROUP).agg(rows=rows_of_heavier_class() * (1 + ROUNDING))
+        few = sizes.filter(pl.col("rows") < FEWEST_OF_HEAVIEST)[GROUP].to_list()
+        mixed = [m.name for m in metrics if mixes_classes(m)]
+        carried = pl.col(GROUP).is_in(few) & pl.col("metric").is_in(mixed)
+        found = found.with_columns(pl.when(~carried).then(pl.col(LIMITS)))
     return pl.concat([keys[found[GROUP]], found.drop(GROUP)], how="horizontal")
 
 

@@ -41,6 +41,7 @@ FEWEST = 20  # minimum number of rows per class
 FEWEST_OF_STEPS = 100
 FEWEST_AT_LEVEL = 50
 FEWEST_OF_LOSSES = 50
+FEWEST_OF_HEAVIEST = 100
 FEWEST_OF_LABELS = 25  # of all labels together, if rows have weights, which double it
 
 

@@ -60,6 +60,11 @@ PAIRED = [
     *("average_precision", "pr_auc", "ks", "best_f1", "lift", "log_loss", "log_loss_skill", "brier_score"),
     "brier_skill_score",
 ]
+FEW = [
+    *("accuracy", "precision", "recall", "f1", "mcc", "kappa", "positive_likelihood_ratio", "diagnostic_odds_ratio"),
+    *("negative_likelihood_ratio", "chance_agreement", "roc_auc", "partial_auc(max_fpr=0.2)", "average_precision"),
+    *("pr_auc", "lift", "ks", "best_f1", "best_mcc", "best_kappa", "log_loss", "brier_score"),
+]
 TAILS = [
     *("mae", "mse", "rmse", "bias", "error_sd", "r2", "explained_variance", "pearson_r", "concordance", "mape"),
     *("rmspe", "wape", "msle", "rmsle", "log_cosh", "poisson_deviance", "gamma_deviance", "tweedie_deviance"),
@@ -133,6 +138,13 @@ def scores(random: Random, shape: tuple[int, int], share: float, distance: float
     x = random.normal(size=shape) + distance * y
     odds = sharpness * (distance * x - distance**2 / 2) if distance else 0.3 * x
     return {"y": y, "p": expit(logit(share) * (sharpness if distance else 1) + odds)}
+
+
+def undersampled(random: Random, shape: tuple[int, int], share: float) -> Columns:
+    """A tenth of the negatives, with a weight of ten."""
+    found = scores(random, shape, share / (share + 0.1 * (1 - share)), sharpness=1.0)
+    odds = logit(found["p"]) - logit(share / (share + 0.1 * (1 - share))) + logit(share)
+    return {"y": found["y"], "p": expit(odds), "w": np.where(found["y"], 1.0, 10.0)}
 
 
 def weighted(draw, random: Random, shape: tuple[int, int]) -> Columns:
@@ -215,6 +227,7 @@ two_models = partial(sm.binary, y_true="y", y_score={"a": "a", "b": "b"})
 two_regressions = partial(sm.regression, y_true="y", y_pred={"a": "a", "b": "b"})
 of_weights = partial(binary, sample_weight="w")
 common, few = (partial(scores, share=share) for share in (0.3, 0.02))
+undersampled_common = partial(undersampled, share=0.1)
 SETTINGS = [
     *(
         Setting(name, "binary", rows, draw, make, BINARY)
@@ -231,6 +244,15 @@ SETTINGS = [
             ("weighted, 2% positive", 2_000, partial(weighted, few), partial(of_weights, thresholds=0.04)),
             ("40 units", 2_000, clustered, partial(binary, unit="u")),
             ("40 units, weighted", 2_000, clustered, partial(of_weights, unit="u")),
+        )
+    ),
+    *(
+        Setting(name, "few", rows, draw, make, FEW)
+        for name, rows, draw, make in (
+            ("60 rows, 5% positive", 60, partial(scores, share=0.05), partial(binary, thresholds=0.1)),
+            ("1,000 rows, 5 predicted positive", 1_000, common, partial(binary, thresholds=0.97)),
+            ("1,000 undersampled rows", 1_000, undersampled_common, partial(of_weights, thresholds=0.2)),
+            ("3,000 undersampled rows", 3_000, undersampled_common, partial(of_weights, thresholds=0.2)),
         )
     ),
     Setting("10 classes", "classes", 2_000, classes, multiclass),

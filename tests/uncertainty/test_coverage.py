@@ -40,6 +40,12 @@ KNOWN: dict[str, list[tuple[set[str], float, float]]] = {
     "40 units, weighted": [({*simulation.BINARY}, 0.90, MOST)],
     "weighted": [({"recall_at_fpr(fpr=0.1)", "best_f1", "best_mcc"} | AREAS, 0.90, MOST)],
     "weighted, 2% positive": [({*simulation.BINARY}, 0.91, MOST)],  # worth 25 positives of equal weight
+    "60 rows, 5% positive": [({*simulation.FEW}, 0.90, 1.0)],  # three positives
+    "1,000 rows, 5 predicted positive": [
+        ({"precision", "ks", "best_mcc"}, 0.90, MOST),
+        ({"positive_likelihood_ratio", "diagnostic_odds_ratio"}, 0.86, MOST),
+    ],
+    "3,000 undersampled rows": [(AREAS, 0.90, MOST)],
     "100 t errors": [({*simulation.TAILS}, 0.89, MOST)],  # 100 rows often lack the largest errors
     "1,000 t errors": [({*simulation.TAILS}, 0.91, MOST), ({"rmspe"}, 0.87, MOST)],  # squares of infinite variance
     "100 log-normal errors": [({*simulation.TAILS}, 0.85, MOST), ({"rmspe"}, 0.77, MOST)],
