@@ -251,7 +251,7 @@ def test_what_cannot_be_searched_is_refused():
         report.slices("prevalence")
     with pytest.raises(sm.MetricError, match="Metric 'ece' has no confidence intervals"):
         report.slices("ece")
-    with pytest.raises(sm.MetricError, match="Metric 'r2' is not available for slices: ErrorMoments cannot"):
+    with pytest.raises(sm.MetricError, match="Metric 'r2' is not available for slices: the rest of the rows"):
         regression_of(rows_of(2_000)).slices("r2")
     weighted = report_of(rows_of(2_000).with_columns(w=1.5), sample_weight="w")
     with pytest.raises(sm.MetricError, match=r"weighted rows require units\. Evaluate with unit="):
@@ -458,3 +458,16 @@ def test_the_page_finds_noise_scores_and_not_many_positives():
     assert re.findall('<th scope="row">(.*?)</th>', text)[0] == "3"
     assert '<th scope="row">7</th>' not in text
     assert "log_loss_skill is also lower in slices whose probabilities differ little, even if they are correct." in text
+
+
+@pytest.mark.parametrize("metric", ["mse", "msle", "poisson_deviance", "log_cosh"])
+def test_means_of_losses_are_compared_with_the_rest(metric):
+    """The largest error of the rest is unknown, and that of the slice does not widen its interval."""
+    rng = np.random.default_rng(0)
+    y, a, b = rng.gamma(2, 1, 4_000) + 0.1, rng.integers(0, 4, 4_000), rng.integers(0, 3, 4_000)
+    p = y * np.exp(np.where(a == 2, 0.5, 0.2) * rng.normal(size=4_000))
+    options = {"y_true": "y", "y_pred": "p", "families": ["log", "log_cosh", "poisson"]}
+    found = sm.regression(**options, by=["a", "b"]).update({"y": y, "p": p, "a": a, "b": b}).finalize().slices(metric)
+    alone = [sm.regression(**options).update({"y": y[own], "p": p[own]}).finalize() for own in (a == 2, a != 2)]
+    assert found["slice"].to_list() == ["a = 2"]
+    assert found.select("value", "rest").row(0) == pytest.approx([report[metric].value for report in alone])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -26,6 +27,8 @@ DENSE = 1 << 22  # maximum number of cells of all slices in a dense array
 SUMS_OF_ERRORS = {
     *("weight", "over_sum", "under_sum", "square_error_sum", "error_fourth_sum", "absolute_actual_sum"),
     *("percentage_sum", "percentage_square_sum", "symmetric_percentage_sum"),
+    *("squared_log_error_sum", "log_cosh_sum"),
+    *(f"{family}_deviance_sum" for family in ("poisson", "gamma", "tweedie")),
 }
 
 Numbers = NDArray[np.integer[Any]]
@@ -162,6 +165,8 @@ class Cut:
         )
         keys = [GROUP, *self.statistic.keys]
         left = self.statistic.merge(pl.concat([copies, slices.with_columns(-pl.exclude(keys))]))
+        if "absolute_error_max" in left.columns:  # extremes cannot be subtracted
+            left = left.with_columns(absolute_error_max=pl.lit(math.nan))
         return left.filter(pl.any_horizontal(pl.col(self.statistic.counts) > 0))
 
     def state(self, table: pl.DataFrame, count: int) -> State:

@@ -247,7 +247,8 @@ def _cut(state: State, metric: Metric, keys: Mapping[str, Any], groups: pl.DataF
     statistic = next(statistic for statistic, _, own in by_view(state, [metric]) if own)
     if not subtracts(statistic, metric):
         raise MetricError(
-            f"Metric {metric.name!r} is not available for slices: {type(statistic).__name__} cannot be subtracted."
+            f"Metric {metric.name!r} is not available for slices: the rest of the rows has no moments or extremes. "
+            "Use a mean of losses, such as mse or mae."
         )
     table, labels = state.tables[statistic.name], state.labels_of(statistic)
     if labels and LABEL in keys:

@@ -103,9 +103,16 @@ def _bias(table: pl.DataFrame) -> Values:
 
 
 def _largest_error(table: pl.DataFrame) -> Values:
-    """The largest absolute error. With weights, errors of light rows count less, because of their sums of squares."""
-    largest, fourth = _column(table, "absolute_error_max"), "error_fourth_sum_w2"
-    return np.minimum(largest, _column(table, fourth) ** 0.25) if fourth in table.columns else largest
+    """The largest absolute error; if it is unknown, as of log-normal squares.
+
+    With weights, errors of light rows count less, because of their sums of squares.
+    """
+    sums = (_column(table, name) for name in ("square_error_sum", "error_fourth_sum", "weight"))
+    known, fourth = _column(table, "absolute_error_max"), "error_fourth_sum_w2"
+    largest = np.where(np.isnan(known), largest_of_lognormal(*sums) ** 0.5, known)
+    if fourth not in table.columns:
+        return largest
+    return np.minimum(largest, np.maximum(_column(table, fourth), 0) ** 0.25)
 
 
 def _quantiles(shares: Values) -> Values:
