@@ -59,12 +59,14 @@ def sum_interval(shares: Sequence[tuple[Expr, Expr]], factor: float, shift: floa
 def mean_of_proportions_interval(count: Expr, total: Expr, confidence: float) -> Interval:
     """Return the interval of the mean of independent proportions, one in each row of a table (Zou & Donner 2008).
 
-    It is computed as in `sum_interval`. Proportions of no rows are skipped. Counts of weighted rows are those of
+    It is computed as in `sum_interval`. If a proportion is 0 or 1, whose rows do not vary, the interval also contains
+    that of equal proportions: Wilson's, with the number of rows that has the same variance. Proportions of no rows are
+    skipped. Counts of weighted rows are those of
     `in_effective_rows`.
 
     >>> table = pl.DataFrame({"correct": [2, 90], "actual": [2, 100]})
     >>> table.select(x.round(4) for x in mean_of_proportions_interval(pl.col("correct"), pl.col("actual"), 0.95)).row(0)
-    (0.6191, 0.9724)
+    (0.6084, 0.9957)
     """
 
     def squares(count: Expr, total: Expr, side: int) -> Expr:
@@ -74,8 +76,15 @@ def mean_of_proportions_interval(count: Expr, total: Expr, confidence: float) ->
     below, above = (
         each(partial(squares, side=side), **columns).filter(some).sum().sqrt() / some.sum() for side in (0, 1)
     )
-    value = each(_share, **columns).filter(some).mean()
-    return named(value - below, value + above)
+    shares = each(_share, **columns).filter(some)
+    value, rows = shares.mean(), some.sum() ** 2 / each(_inverse, **columns).filter(some).sum()
+    pooled = wilson_interval(value * rows, rows, confidence)
+    lower, upper = value - below, value + above
+    extreme = ((shares == 0) | (shares == 1)).any()
+    return named(
+        pl.when(extreme).then(pl.min_horizontal(lower, pooled[0])).otherwise(lower),
+        pl.when(extreme).then(pl.max_horizontal(upper, pooled[1])).otherwise(upper),
+    )
 
 
 def in_effective_rows(count: Expr, total: Expr, count_squares: Expr, total_squares: Expr) -> tuple[Expr, Expr]:
@@ -99,6 +108,10 @@ def in_effective_rows(count: Expr, total: Expr, count_squares: Expr, total_squar
 
 def _share(count: Expr, total: Expr) -> Expr:
     return count / total
+
+
+def _inverse(count: Expr, total: Expr) -> Expr:
+    return 1 / total
 
 
 @cache

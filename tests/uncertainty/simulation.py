@@ -65,6 +65,14 @@ FEW = [
     *("negative_likelihood_ratio", "chance_agreement", "roc_auc", "partial_auc(max_fpr=0.2)", "average_precision"),
     *("pr_auc", "lift", "ks", "best_f1", "best_mcc", "best_kappa", "log_loss", "brier_score"),
 ]
+MACRO = [
+    *("accuracy", "balanced_accuracy", "precision(average=macro)", "f1(average=macro)", "f1(average=weighted)"),
+    *("kappa", "mcc", "chance_agreement"),
+]
+WHOLE = [
+    *("median_error", "median_absolute_error", "mad", "error_iqr", "error_quantile(q=0.9)", "within(x=1)", "mae"),
+    *("rmse", "r2"),
+]
 TAILS = [
     *("mae", "mse", "rmse", "bias", "error_sd", "r2", "explained_variance", "pearson_r", "concordance", "mape"),
     *("rmspe", "wape", "msle", "rmsle", "log_cosh", "poisson_deviance", "gamma_deviance", "tweedie_deviance"),
@@ -172,6 +180,18 @@ def classes(random: Random, shape: tuple[int, int]) -> Columns:
     return {"y": y, **{f"p{i}": p[..., i] for i in range(CLASSES)}}
 
 
+def labels(random: Random, shape: tuple[int, int], shares: Sequence[float], accuracy: float) -> Columns:
+    """Labels of different frequency. A wrong prediction is any label."""
+    y, other = (random.choice(len(shares), shape, p=shares) for _ in range(2))
+    return {"y": y, "p": np.where(random.random(shape) < accuracy, y, other)}
+
+
+def whole_numbers(random: Random, shape: tuple[int, int]) -> Columns:
+    """Errors that are whole numbers."""
+    y = random.poisson(20, shape).astype(float)
+    return {"y": y, "p": y + np.rint(random.normal(0.3, 4, shape))}
+
+
 def sets(random: Random, shape: tuple[int, int]) -> Columns:
     """Rows with several labels, some of them with more than others."""
     odds = random.normal(size=(*shape, 1)) + random.normal(size=(*shape, LABELS)) - 0.5
@@ -227,6 +247,8 @@ two_models = partial(sm.binary, y_true="y", y_score={"a": "a", "b": "b"})
 two_regressions = partial(sm.regression, y_true="y", y_pred={"a": "a", "b": "b"})
 of_weights = partial(binary, sample_weight="w")
 common, few = (partial(scores, share=share) for share in (0.3, 0.02))
+of_labels = partial(sm.multiclass, y_true="y", y_pred="p")
+of_whole_numbers = partial(sm.regression, y_true="y", y_pred="p")
 undersampled_common = partial(undersampled, share=0.1)
 SETTINGS = [
     *(
@@ -263,6 +285,20 @@ SETTINGS = [
         partial(weighted, classes),
         partial(multiclass, sample_weight="w"),
         OF_CLASSES,
+    ),
+    *(
+        Setting(
+            f"{rows:,} rows, {name}", "labels", rows, partial(labels, shares=shares, accuracy=accuracy), only, MACRO
+        )
+        for name, shares, accuracy, only in (
+            ("six labels", (0.4, 0.3, 0.2, 0.06, 0.03, 0.01), 0.8, of_labels),
+            ("ten labels, 99% accuracy", (0.1,) * 10, 0.99, of_labels),
+        )
+        for rows in (300, 1_000)
+    ),
+    *(
+        Setting(f"{rows:,} whole errors", "whole", rows, whole_numbers, of_whole_numbers, WHOLE)
+        for rows in (200, 1_000)
     ),
     Setting("200 sets of labels", "sets", 200, sets, multilabel, SETS),
     Setting("2,000 sets of labels", "sets", 2_000, sets, multilabel, SETS),

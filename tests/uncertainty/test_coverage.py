@@ -46,6 +46,11 @@ KNOWN: dict[str, list[tuple[set[str], float, float]]] = {
         ({"positive_likelihood_ratio", "diagnostic_odds_ratio"}, 0.86, MOST),
     ],
     "3,000 undersampled rows": [(AREAS, 0.90, MOST)],
+    "300 rows, six labels": [({"precision(average=macro)"}, 0.90, MOST), ({"f1(average=macro)"}, 0.83, MOST)],
+    "300 rows, ten labels, 99% accuracy": [({"chance_agreement"}, 0.88, MOST)],  # labels are equally frequent
+    "1,000 rows, ten labels, 99% accuracy": [({"chance_agreement"}, 0.90, MOST)],
+    "200 whole errors": [({*simulation.WHOLE}, LEAST, 1.0)],  # many rows share a value
+    "1,000 whole errors": [({*simulation.WHOLE}, LEAST, 1.0)],
     "100 t errors": [({*simulation.TAILS}, 0.89, MOST)],  # 100 rows often lack the largest errors
     "1,000 t errors": [({*simulation.TAILS}, 0.91, MOST), ({"rmspe"}, 0.87, MOST)],  # squares of infinite variance
     "100 log-normal errors": [({*simulation.TAILS}, 0.85, MOST), ({"rmspe"}, 0.77, MOST)],
