@@ -272,7 +272,7 @@ SETTINGS = [
         Setting(name, "few", rows, draw, make, FEW)
         for name, rows, draw, make in (
             ("60 rows, 5% positive", 60, partial(scores, share=0.05), partial(binary, thresholds=0.1)),
-            ("1,000 rows, 5 predicted positive", 1_000, common, partial(binary, thresholds=0.97)),
+            ("1,000 rows, 3 predicted positive", 1_000, common, partial(binary, thresholds=0.97)),
             ("1,000 undersampled rows", 1_000, undersampled_common, partial(of_weights, thresholds=0.2)),
             ("3,000 undersampled rows", 3_000, undersampled_common, partial(of_weights, thresholds=0.2)),
         )

@@ -41,7 +41,7 @@ KNOWN: dict[str, list[tuple[set[str], float, float]]] = {
     "weighted": [({"recall_at_fpr(fpr=0.1)", "best_f1", "best_mcc"} | AREAS, 0.90, MOST)],
     "weighted, 2% positive": [({*simulation.BINARY}, 0.91, MOST)],  # worth 25 positives of equal weight
     "60 rows, 5% positive": [({*simulation.FEW}, 0.90, 1.0)],  # three positives
-    "1,000 rows, 5 predicted positive": [
+    "1,000 rows, 3 predicted positive": [
         ({"precision", "ks", "best_mcc"}, 0.90, MOST),
         ({"positive_likelihood_ratio", "diagnostic_odds_ratio"}, 0.86, MOST),
     ],
