@@ -108,6 +108,21 @@ def test_nothing_of_polars_is_printed():
         assert done.stderr.startswith("Error: Column 'g' of 'a.arrow'") if wanted == "g" else done.returncode == 0
 
 
+def test_columns_that_are_not_in_use_can_share_a_name(capfd):
+    plain = pa.table({"p": [0.9, 0.1], "y": [1, 0]})
+    shared = pa.table([[0.9, 0.1], [1, 0], [1, 2], ["a", "b"]], names=["p", "y", "z", "z"])
+    alone = put("a.arrow", plain)
+    for path in (put("b.arrow", shared), put("c.arrow", shared, pa.ipc.new_stream), "d.parquet"):
+        if path == "d.parquet":
+            pq.write_table(shared, path)
+            pq.write_table(plain, alone := "a.parquet")
+        for source in (path, [path, alone], [alone, path]):
+            assert sm.evaluate(source, task())["rows"].value == 2 * (1 if source == path else 2)
+        with pytest.raises(sm.SourceError, match=f"'{path}' has several columns named 'z'"):
+            sm.evaluate([alone, path], task(by="z"))
+    assert not capfd.readouterr().err
+
+
 @pytest.mark.parametrize("suffix", ["arrow", "arrows", "ipc", "feather"])
 def test_streams_are_read_in_batches(suffix, folder):
     table = pl.DataFrame({"y": [1, 0] * 5_000, "p": [0.9, 0.1] * 5_000, "g": ["a", "b"] * 5_000}).to_arrow()

@@ -193,7 +193,7 @@ def test_columns_of_the_same_name_are_refused(tmp_path):
     assert rows(path) == 2
     table = pa.table([pa.array([1, 0]), pa.array([0.3, 0.2]), pa.array([0.4, 0.1])], names=["y", "p", "p"])
     pq.write_table(table, tmp_path / "a.parquet")
-    with pytest.raises(sm.SourceError, match=r"a.parquet: column with name 'p' has more than one occurrence"):
+    with pytest.raises(sm.SourceError, match=r"a.parquet' has several columns named 'p'. Rename or remove them\."):
         rows(tmp_path / "a.parquet")
     with pa.ipc.new_file(str(tmp_path / "a.arrow"), table.schema) as file:
         file.write_table(table)

@@ -83,7 +83,11 @@ def test_dates_of_64_bits_are_dates():
     with pa.OSFile("1.arrow", "wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
         writer.write_table(batch)
     write(2, rows(days), "arrow")
-    for source in (["1.arrow", "2.arrow"], ["2.arrow", "1.arrow"], [batch, rows(days)]):
+    pq.write_table(batch, "1.parquet")
+    pq.write_table(batch.set_column(2, "g", batch["g"].dictionary_encode()), "2.parquet")
+    write(3, rows(days), "parquet")
+    parquet = [list(order) for order in permutations(["1.parquet", "2.parquet", "3.parquet"])]
+    for source in (["1.arrow", "2.arrow"], ["2.arrow", "1.arrow"], *parquet, [batch, rows(days)]):
         assert sm.evaluate(source, task(by="g")).frame["g"].to_list() == [date(2026, 1, 1)]
 
 

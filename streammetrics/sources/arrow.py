@@ -5,7 +5,8 @@ These are files with a column of a type that Polars refuses, even if it is not i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from base64 import b64decode
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,15 +20,28 @@ from streammetrics.sources.kinds import PARQUET, beginning, kind_of
 from streammetrics.system.lazy import pa, pq
 
 BATCH = 131_072  # rows of a batch of a Parquet file
+STORED = b"ARROW:schema"  # key of the original types in the metadata of a Parquet file
 FILE, FEATHER = b"ARROW1", b"FEA1"  # the first bytes of files; streams have none of their own
 
 
 def schema_of(path: Path) -> pa.Schema:
     """Return the names and types of the columns of a file."""
     if kind_of(path) in PARQUET:
-        return pq.read_schema(str(path))
+        with pq.ParquetFile(str(path)) as file:
+            return _with_date64(file.schema_arrow, file.metadata.metadata or {})
     with pa.OSFile(str(path)) as file:
         return _open(path, file).schema
+
+
+def _with_date64(schema: pa.Schema, metadata: Mapping[bytes, bytes]) -> pa.Schema:
+    """Return the schema of a Parquet file with the dates that Polars would read as times, by their original type."""
+    if STORED not in metadata or pa.date32() not in schema.types:
+        return schema
+    for field in pa.ipc.read_schema(pa.py_buffer(b64decode(metadata[STORED]))):
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        if kind == pa.date64() and schema.names.count(field.name) == 1:
+            schema = schema.set(schema.get_field_index(field.name), pa.field(field.name, kind))
+    return schema
 
 
 def is_stream(path: Path) -> bool:
@@ -48,17 +62,20 @@ def is_whole_stream(path: Path) -> bool:
 
 
 def scan(path: Path, schema: pa.Schema) -> pl.LazyFrame:
-    """Scan a file by pyarrow. Columns without a `readable` type are left out."""
-    known = [field for field in schema if readable(field.type) is not None]
-    empty = as_readable(pa.schema(known).empty_table())
+    """Scan a file by pyarrow. Columns without a `readable` type, or whose names are repeated, are left out."""
+    empty = as_readable(pa.schema(_known(schema)).empty_table())
     return register_io_source(partial(_frames, path), schema=pl.DataFrame(empty).schema)
+
+
+def _known(schema: pa.Schema) -> list[pa.Field]:
+    return [f for f in schema if readable(f.type) is not None and schema.names.count(f.name) == 1]
 
 
 def _frames(
     path: Path, columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, _: int | None
 ) -> Iterator[pl.DataFrame]:
     schema = schema_of(path)
-    names = [f.name for f in schema if readable(f.type) is not None] if columns is None else columns
+    names = [field.name for field in _known(schema)] if columns is None else columns
     for batch in _batches(path, schema, names):
         frame = pl.DataFrame(as_readable(pa.Table.from_batches([batch]))).select(names)
         frame = frame.head(frame.height if rows is None else rows)

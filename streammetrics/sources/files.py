@@ -134,11 +134,14 @@ class Files:
         return found
 
     @property
-    def repeated(self) -> set[str]:
-        """Names that several columns of CSV or Arrow IPC files share. Polars reads only the first."""
-        first = self.paths[0]
-        names = names_of(first) if self.kind in CSV else self._schemas[0].names if self.kind in IPC else []
-        return {name for name in names if names.count(name) > 1}
+    def repeated(self) -> dict[str, Path]:
+        """Names that several columns of a file share, with the file. Of CSV files, Polars reads only the first."""
+        if self.kind in CSV:
+            columns = {self.paths[0]: names_of(self.paths[0])}
+        else:
+            schemas = self._schemas if self.kind in (*PARQUET, *IPC) else ()
+            columns = {path: schema.names for path, schema in zip(self.paths, schemas, strict=False)}
+        return {name: path for path, names in columns.items() for name in names if names.count(name) > 1}
 
     def require_readable(self, columns: Iterable[str]) -> None:
         """Reject columns of Parquet and Arrow IPC files that cannot be read, or have a time zone in some files only."""

@@ -63,8 +63,13 @@ def _value(text: str, dtype: pl.DataType) -> pl.Expr:
 
 
 def needs_pyarrow(path: Path, kind: str, schema: pa.Schema) -> bool:
-    """Return whether Polars does not read a file, or reads some columns in another type."""
-    return any(readable(field.type) != field.type for field in schema) or (kind in IPC and arrow.is_stream(path))
+    """Return whether Polars does not read a file, or reads some columns in another type.
+
+    Of Arrow IPC files with repeated names, it loses rows.
+    """
+    if len(set(schema.names)) < len(schema.names) or (kind in IPC and arrow.is_stream(path)):
+        return True
+    return any(readable(field.type) != field.type for field in schema)
 
 
 def types_of_folders(paths: Sequence[Path]) -> dict[str, pl.DataType]:

@@ -202,8 +202,9 @@ def _files(files: Files, columns: Sequence[str], chunk: int, names: Sequence[Set
     with readable(name):
         tested = files.where.meta.root_names() if files.where is not None else []
         used = (*columns, *tested)
-        if twice := sorted(files.repeated.intersection(used)):
-            raise SourceError(f"{str(files.paths[0])!r} has several columns named {twice[0]!r}. Rename or remove them.")
+        if twice := sorted({*files.repeated}.intersection(used)):
+            path = files.repeated[twice[0]]
+            raise SourceError(f"{str(path)!r} has several columns named {twice[0]!r}. Rename or remove them.")
         files.require_readable(used)
         stream = _plans(
             files.scans(used, [each for each in names if each.isdisjoint(tested)]),
