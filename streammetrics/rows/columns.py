@@ -61,6 +61,12 @@ Available columns: 'customer_region', 'day'.
         raise ColumnError(f"{noun} {few(missing)} not found.{advice} Available columns: {few(present) or 'none'}.")
 
 
+def _without_values_as_null(column: pl.Series) -> pl.Series:
+    """Text without any value as nulls, which can be labels or numbers: in CSV files, empty columns are text."""
+    unknown = column.dtype == pl.String and len(column) > 0 and not has_values(column)
+    return typed(column.to_frame(), {column.name: pl.Null()}).to_series() if unknown else column
+
+
 class Reader:
     """Columns of one batch by role. ``faults`` collects the errors of rows; without it, the first of them is raised."""
 
@@ -130,6 +136,7 @@ class Reader:
         if column.dtype.is_float() and (total := column.sum()) != total:  # NaN propagates to the sum, which is cheap
             column = column.fill_nan(None)
         self._refuse_nulls(column, given)
+        column = _without_values_as_null(column)
         if self.roles.positive is not None:
             return self._named_labels(column)
         if column.dtype == pl.Boolean:
@@ -338,6 +345,7 @@ class Reader:
         return column, found
 
     def _as_floats(self, column: pl.Series) -> pl.Series:
+        column = _without_values_as_null(column)
         self._refuse_text(column)
         if not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
             fix = (" ", *self._to_number(column), ".") if column.dtype == pl.String else ()

@@ -117,3 +117,17 @@ def test_expressions_of_columns_without_values_are_null(expression, dtype):
     assert found.to_series(0).to_list() == [None]
     with pytest.raises(sm.ColumnError, match=r"expression for column|unsupported type|cannot"):
         acc.copy().update(batch(pl.Series([[1], None])))
+
+
+@pytest.mark.parametrize("column", ["y", "p"])
+@pytest.mark.parametrize("positive", [None, 1])
+def test_text_without_values_can_be_labels_or_scores(column, positive, tmp_path):
+    acc = sm.binary(y_true="y", y_score="p", nulls="drop", metrics=["rows"], positive=positive)
+    empty = batch(["a", "b"]).with_columns(nulls(pl.String()).alias(column))
+    empty.write_csv(tmp_path / "a.csv")
+    for source in (tmp_path / "a.csv", [empty]):
+        found = sm.accumulate(source, acc)
+        assert found.finalize()["dropped"].value == 2
+        assert found.merge(acc.copy().update(batch(["a", "b"]))).finalize()["rows"].value == 2
+    with pytest.raises((sm.ColumnError, sm.DataError), match=r"String|text"):
+        acc.copy().update(empty.with_columns(pl.Series(column, ["no", None])))
