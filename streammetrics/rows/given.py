@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from streammetrics.errors import ColumnError
+from streammetrics.rows.arrow import as_readable
 from streammetrics.system.foreign import reason
 from streammetrics.system.lazy import Lazy, pa
 
@@ -99,6 +100,8 @@ def _series(name: str, values: Any) -> pl.Series:
     try:
         if isinstance(values, np.ndarray):
             values = _of_polars(name, values)
+        if isinstance(values, (pa.Array, pa.ChunkedArray)):
+            values = as_readable(pa.table({name: values})).column(0)
         return pl.Series(name, values)
     except ColumnError:
         raise
@@ -110,6 +113,7 @@ def _of_polars(name: str, values: NDArray[Any]) -> Any:
     """A numpy array in a type that Polars can read."""
     dtype = values.dtype
     if dtype.kind == "O":  # whose type Polars does not look for
+        values = values.reshape(-1) if values.ndim and values.size == len(values) else values
         return pa.array(values, from_pandas=True) if values.ndim == 1 else values.tolist()
     if dtype.kind in TIMES:
         unit, _ = np.datetime_data(dtype)
@@ -136,13 +140,16 @@ def _of_list(name: str, values: Sequence[Any]) -> pl.Series:
     Integers and floats, or lists of them, become floats, since Polars would use the type of the first item. Arrays and
     tensors are stacked.
     """
+    values = [None if value is np.ma.masked else value for value in values]
     given = [value for value in values if value is not None]
     if given and all(not isinstance(value, OWN) and any(hasattr(value, p) for p in ARRAYS) for value in given):
         arrays = [_read(name, value, ARRAYS) for value in given]
         if len(given) == len(values) and len({array.shape for array in arrays}) == 1:
-            return _series(name, np.stack(arrays))
-        stacked = iter(arrays)
-        return _series(name, [None if value is None else next(stacked).tolist() for value in values])
+            masked = any(isinstance(array, np.ma.MaskedArray) for array in arrays)
+            return _series(name, np.ma.stack(arrays) if masked else np.stack(arrays))
+        single = all(array.size == 1 for array in arrays)
+        stacked = (array.reshape(-1).tolist()[0] if single else array.tolist() for array in arrays)
+        return _series(name, [None if value is None else next(stacked) for value in values])
     nested = bool(given) and all(isinstance(value, (list, tuple)) for value in given)
     items = [item for item in (chain.from_iterable(given) if nested else given) if item is not None]
     kinds = set(map(type, items))

@@ -1,6 +1,6 @@
 """Columns of a mapping: every array is read by one of its protocols, or the error names the column and the call."""
 
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, timedelta, timezone
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ import streammetrics as sm
 from streammetrics.rows.given import as_series
 
 SCORES = [0.75, 0.25, 0.5]
+TIME = datetime(2026, 4, 1, tzinfo=timezone(timedelta(hours=5, minutes=30)))
 HOURS = np.array(["2026-04-01T01", "2026-04-01T02", "NaT"], dtype="datetime64[h]")
 
 
@@ -83,6 +84,13 @@ def test_the_next_protocol_is_tried():
         (np.array(SCORES)[:, None, None], SCORES),
         (np.matrix(SCORES).T, SCORES),
         (np.ma.array(SCORES, mask=[0, 1, 0])[:, None], [0.75, None, 0.5]),
+        (np.array([[0.5], [None]], dtype=object), [0.5, None]),
+        (np.ma.array(np.array([[0.5], [1.0]], dtype=object), mask=[[0], [1]]), [0.5, None]),
+        ([*np.ma.array(SCORES, mask=[0, 1, 0])], [0.75, None, 0.5]),
+        ([*np.ma.array([1, 0], mask=[1, 1])], [None, None]),
+        ([*np.ma.array([[1.0], [0.5]], mask=[[1], [0]])], [None, 0.5]),
+        ([np.array([0.5]), None, np.array([1.0])], [0.5, None, 1.0]),
+        (pd.DatetimeIndex([TIME]), [TIME]),
         (pl.DataFrame({"a": SCORES}), SCORES),
         (pd.DataFrame({"a": SCORES}), SCORES),
         ([np.array(0.5), np.array(1.0)], [0.5, 1.0]),
