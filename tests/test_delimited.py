@@ -99,6 +99,12 @@ def test_files_can_differ_in_separators_and_quotes():
     assert rows(names) == 4 * ROWS
 
 
+def test_separators_within_quoted_names_are_not_counted():
+    Path("a.csv").write_text('"y","p; as a share; of 1; or less"\n1,0.9\n0,0.1\n', encoding="utf-8")
+    acc = sm.binary(y_true="y", y_score="p; as a share; of 1; or less")
+    assert sm.evaluate("a.csv", acc)["rows"].value == 2
+
+
 def test_rows_of_written_files_are_found_again(monkeypatch):
     """Any texts, written by RFC 4180, and cut anywhere into blocks."""
     draw = random.Random(0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -200,8 +201,12 @@ def names_of(path: Path) -> list[str]:
 
 
 def separator_of(header: str) -> str:
-    """The separator of a CSV file: the most frequent one in its header."""
-    return max(SEPARATORS, key=header.count)
+    """The separator of a CSV file: the most frequent one in its header, outside of quoted names.
+
+    >>> separator_of('y,p,"a; b; c; d"')
+    ','
+    """
+    return max(SEPARATORS, key=re.sub(r'(?<![^,;\t|])"([^"]|"")*"', "", header).count)
 
 
 def _lines(path: Path, count: int) -> list[str | None]:
