@@ -182,7 +182,8 @@ class Joiner:
             self._log.waiting.expire(table, _days_before(last, self.expires))
         if self._log.waiting.is_scattered(table):
             self.compact(vacuum=False)
-            self.store.compact(vacuum=False)
+            if self.store._table.find() is not None:  # which begins with the first joined row
+                self.store.compact(vacuum=False)
         if change is None:
             return Joined(late=late)
         return Joined(change.new.height, change.corrected.height, change.waiting, change.duplicates, late)

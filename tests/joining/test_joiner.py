@@ -160,6 +160,17 @@ def test_many_files_are_merged_without_being_asked(tmp_path, monkeypatch):
     assert joiner.coverage().select("scores", "labeled").row(0) == (16, 16)
 
 
+@pytest.mark.parametrize("first", ["scores", "labels"])
+def test_many_files_are_merged_before_the_first_joined_row(first, tmp_path, monkeypatch):
+    monkeypatch.setattr(waiting, "SCATTERED", 4)
+    joiner = made(tmp_path)
+    scored = (lambda number: joiner.add_scores(scores([number])), lambda number: joiner.add_labels(labels([number])))
+    for add in scored if first == "scores" else scored[::-1]:
+        for number in range(8):
+            add(number)
+    assert joiner.store.query(every="1d").to_bytes() == joined(range(8)).to_bytes()
+
+
 def test_days_without_expired_rows_rewrite_nothing(tmp_path):
     joiner = made(tmp_path, expires="9d")
     for number in range(6):
