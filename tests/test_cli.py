@@ -333,6 +333,11 @@ def test_check_with_a_confidence_level_is_open_where_rows_do_not_suffice(folder)
     assert "--confidence must be between 0.5 and 1, got 2.0." in run(*check, near, "--confidence", "2", code=2)
 
 
+def test_check_takes_a_confidence_level_or_bounds_only(folder):
+    check = ["check", folder / "state", "--require", "roc_auc>=0.3", "--bounds-only", "--confidence", "0.9"]
+    assert "Pass either --confidence or --bounds-only, not both." in run(*check, code=2)
+
+
 def test_check_of_a_state_without_rows_fails(tmp_path):
     sm.binary(y_true="y", y_score="p", by="g").save(tmp_path / "empty.state")
     assert "undefined: no rows" in run("check", tmp_path / "empty.state", "--require", "roc_auc >= 0.1", code=1)

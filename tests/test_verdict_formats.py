@@ -154,6 +154,12 @@ def test_the_check_of_a_report_decides_by_bounds_alone_without_a_confidence_leve
     assert not coarse.finalize().check(f"roc_auc <= {estimate.lower - 1e-6!r}", confidence=None).hold
 
 
+def test_findings_have_no_truth_value(state):
+    """An assertion on them would always hold."""
+    with pytest.raises(sm.SpecificationError, match=r"Use \.hold"):
+        assert sm.Accumulator.load(state).finalize().check("accuracy >= 1")
+
+
 def test_check_in_every_format(state, tmp_path):
     requirements = ["--require", "accuracy >= 0.8", "--require", "rows >= 1"]
     check = ["check", state, "--bounds-only", *requirements, "--format"]

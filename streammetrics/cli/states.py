@@ -23,6 +23,8 @@ from streammetrics.rows.roles import MODEL
 from streammetrics.state.missing import THRESHOLD
 from streammetrics.text import drifts, few, findings
 
+LEVEL = 0.95  # of checks
+
 
 @command("merge", "streammetrics merge monday.state tuesday.state -o week.state")
 @click.argument("states", nargs=-1, required=True, type=click.Path(path_type=Path))
@@ -66,9 +68,7 @@ def show_command(state: Path, sort: str | None, html: Path | None, form: str, ou
     required=True,
     help="Requirement, such as 'roc_auc>=0.80'. Can be repeated.",
 )
-@click.option(
-    "--confidence", type=Number(), default=0.95, show_default=True, help="Confidence level of each interval endpoint."
-)
+@click.option("--confidence", type=Number(), help=f"Confidence level of each interval endpoint. Default: {LEVEL}.")
 @click.option("--bounds-only", is_flag=True, help="Ignore intervals: the verdicts apply to the evaluated rows.")
 @click.option(
     "--open",
@@ -92,7 +92,7 @@ def check_command(
     /,
     state: Path,
     requirements: tuple[str, ...],
-    confidence: float,
+    confidence: float | None,
     bounds_only: bool,
     open: Any,
     min_rows: int,
@@ -108,9 +108,11 @@ def check_command(
     also 1 if a requirement is open or a group has too few rows. --format github prints annotations for GitHub Actions,
     --format junit a report for CI systems.
     """
+    if bounds_only and confidence is not None:
+        raise click.UsageError("Pass either --confidence or --bounds-only, not both.")
     metrics = tuple(Requirement.parse(wanted).metric for wanted in requirements)
     report = report_of(state, metrics=metrics, **read)
-    level = None if bounds_only else confidence
+    level = None if bounds_only else LEVEL if confidence is None else confidence
     found = report.check(requirements, confidence=level, open=open, min_rows=min_rows).frame
     if (model := read["model"]) is not None:
         found = found.with_columns(rule=pl.format("{}, model {}", "rule", pl.lit(model)))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from streammetrics import text
+from streammetrics.errors import SpecificationError
 from streammetrics.system.public import publish
 
 
@@ -42,6 +43,9 @@ class Findings:
         ``"open"`` and ``"too few rows"`` also pass, unless the check or the rule has ``open="fail"``.
         """
         return bool(self.frame["passes"].all())
+
+    def __bool__(self) -> bool:
+        raise SpecificationError("Findings are neither true nor false. Use .hold, which is whether the check passes.")
 
     def __str__(self) -> str:
         return text.findings(self.frame, text.terminal_width(), self.by)

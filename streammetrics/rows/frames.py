@@ -165,7 +165,10 @@ def _joint_type(name: str, found: set[pl.DataType]) -> pl.DataType:
             raise ColumnError(
                 f"Class labels have different types in different columns or batches: {said}. Cast them to one type."
             )
-        raise ColumnError(f"Column {name!r} has different types in different batches: {said}. Cast it to one type.")
+        fix = f", such as text (on the command line, --text {name})" if pl.String() in types else ""
+        raise ColumnError(
+            f"Column {name!r} has different types in different batches: {said}. Cast it to one type{fix}."
+        )
     return next(iter(types), pl.Null())
 
 

@@ -17,6 +17,7 @@ from polars.io.plugins import register_io_source
 from streammetrics.errors import SourceError
 from streammetrics.rows.arrow import as_readable, readable
 from streammetrics.sources.kinds import PARQUET, beginning, kind_of
+from streammetrics.system.foreign import translated
 from streammetrics.system.lazy import pa, pq
 
 BATCH = 131_072  # rows of a batch of a Parquet file
@@ -77,7 +78,8 @@ def _frames(
     schema = schema_of(path)
     names = [field.name for field in _known(schema)] if columns is None else columns
     for batch in _batches(path, schema, names):
-        frame = pl.DataFrame(as_readable(pa.Table.from_batches([batch]))).select(names)
+        with translated(SourceError, f"Cannot read {str(path)!r}"):  # a panic would end the rows without an error
+            frame = pl.DataFrame(as_readable(pa.Table.from_batches([batch]))).select(names)
         frame = frame.head(frame.height if rows is None else rows)
         rows = None if rows is None else rows - frame.height
         yield frame if predicate is None else frame.filter(predicate)
