@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from polars.testing import assert_frame_equal
 
 import streammetrics as sm
 from streammetrics.cli import main
@@ -271,3 +272,20 @@ def test_fields_are_counted_as_the_standard_library_does(monkeypatch):
                 expected = (line, len(record), width)
             line = reader.line_num + 1
         assert marks.marks_of(path, ord(",")).ragged == expected, file.getvalue()
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_a_column_without_any_value_in_some_files_has_the_type_of_the_others(separator):
+    texts = ["1,0.9,1\n0,0.2,2\n", "1,0.8,\n0,0.1,\n", ",0.8,1\n,0.1,2\n", "1,,1\n0,,2\n", "1,1,1.5\n", "1,0.5,x\n"]
+    files = [f"{i}.csv" for i in range(len(texts))]
+    for file, text in zip(files, texts, strict=True):
+        separated = f"y,p,g\n{text}".replace(",", "," if file == "0.csv" else separator)
+        Path(file).write_text(separated, encoding="utf-8")
+    *numbers, text = files
+    task = sm.binary(y_true="y", y_score="p", by="g", nulls="drop")
+    for some in (files[:2], files[1::-1], numbers[::2], numbers[:2:-1], numbers, numbers[::-1]):
+        whole = sm.accumulate(some, task)
+        parts = sm.merge([sm.accumulate(file, task) for file in some])
+        assert_frame_equal(whole.finalize().frame, parts.finalize().frame)
+    assert sm.evaluate(numbers, task).frame["g"].dtype == pl.Float64
+    assert set(sm.evaluate([*files[:2], text], task).frame["g"]) == {"1", "2", "x", None}

@@ -66,16 +66,17 @@ def scan_csv(
     null_values: Sequence[str] = (),
     names: Sequence[Set[str]] = (),
     text: Collection[str] = (),
+    columns: Sequence[str] = (),
     typed_by: int = TYPED_BY,
 ) -> pl.LazyFrame:
     """Scan CSV files, each in its form. Blank lines are skipped.
 
     Columns of ``text`` are text, and so are sets of ``names`` with any number that would not come back as it is
-    written, such as 1.10.
+    written, such as 1.10. Of ``columns``, files without any value do not determine the type.
     """
-    plans = []
+    plans, known = [], _types_of_values(forms, null_values, [c for c in columns if c not in text], typed_by)
     for form, scan in _scans_of(forms, null_values):
-        types: dict[str, type[pl.DataType]] = dict.fromkeys(text, pl.String)
+        types: dict[str, Any] = {**known, **dict.fromkeys(text, pl.String)}
         if names:
             typed = scan(infer_schema_length=typed_by, schema_overrides=types)
             types |= _rewritten(scan(infer_schema=False), typed.collect_schema(), names)
@@ -92,6 +93,34 @@ def padded(forms: Mapping[Path, Form], null_values: Sequence[str]) -> list[str]:
             any_padded = scan(infer_schema=False).select(pl.all().str.contains(PADDED).any()).collect()
             found |= {name: None for name, is_padded in any_padded.row(0, named=True).items() if is_padded}
     return list(found)
+
+
+def _types_of_values(
+    forms: Mapping[Path, Form], null_values: Sequence[str], columns: Sequence[str], typed_by: int
+) -> dict[str, pl.DataType]:
+    """Types of columns that Polars takes for text only because they have no value in some of several files."""
+    if len(forms) == 1:
+        return {}
+    schemas = [scan(infer_schema_length=typed_by).collect_schema() for _, scan in _scans_of(forms, null_values)]
+    found: dict[str, set[pl.DataType]] = {c: set() for c in columns if any(s.get(c) == pl.String for s in schemas)}
+    for path, form in forms.items():
+        if not found:
+            break
+        [(_, scan)] = _scans_of({path: form}, null_values)
+        schema = scan(infer_schema_length=typed_by).collect_schema()
+        texts = [name for name in found if schema.get(name) == pl.String]
+        has_values = scan(infer_schema=False).select(pl.col(texts).count() > 0).collect() if texts else pl.DataFrame()
+        for name in [*found]:
+            if name not in texts:
+                found[name] |= {schema[name]} if name in schema else set()
+            elif has_values[name].item():  # it is text
+                del found[name]
+    numbers = {pl.Int64(), pl.Float64()}
+    return {
+        name: pl.Float64() if types == numbers else next(iter(types))
+        for name, types in found.items()
+        if len(types) == 1 or types == numbers
+    }
 
 
 def _scans_of(

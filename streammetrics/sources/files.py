@@ -103,7 +103,7 @@ class Files:
         set have the same values.
         """
         if self.kind in CSV:
-            return [scan_csv(self._forms, self.null_values, names, self._text)]
+            return [scan_csv(self._forms, self.null_values, names, self._text, columns)]
         if self.kind not in (*PARQUET, *IPC, *NDJSON):
             return [scans.TABLES[self.kind](list(self.paths))]
         plans: list[pl.LazyFrame] = []
