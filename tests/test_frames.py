@@ -160,12 +160,6 @@ BAD = {
         sm.ColumnError,
         r"'y' must be Boolean or 0/1, got String \(first: 'a'\).*positive=",
     ),
-    "text labels, all of them null": (
-        {"y": pl.Series([None, None], dtype=pl.String), "p": [0.1] * 2},
-        {"nulls": "drop"},
-        sm.ColumnError,
-        r"got String \(first: None\)",
-    ),
     "third label": (
         {"y": ["a", "b", "c"], "p": [0.1] * 3},
         {"positive": "a", "negative": "b"},

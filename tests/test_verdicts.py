@@ -73,23 +73,25 @@ def test_too_few_rows_of_a_class_decide_nothing(positives, constant, verdict, tm
 
 
 @pytest.mark.parametrize(
-    ("rule", "positives", "verdict"),
+    ("rule", "positives", "weight", "verdict"),
     [
-        ("best_f1 >= 0.99", 60, "open"),
-        ("ks >= 0.99", 60, "open"),
-        ("ks >= 0.99", 400, "breached"),
-        ("average_precision <= 0.2", 30, "open"),
-        ("average_precision <= 0.2", 100, "breached"),
-        ("log_loss_skill >= 0.99", 60, "open"),
-        ("recall <= 0.1", 2, "open"),
-        ("accuracy >= 0.99", 2, "open"),
+        ("best_f1 >= 0.99", 60, 10, "open"),
+        ("ks >= 0.99", 60, 10, "open"),
+        ("ks >= 0.99", 400, 10, "open"),
+        ("ks >= 0.99", 400, 5, "breached"),
+        ("average_precision <= 0.2", 30, 10, "open"),
+        ("average_precision <= 0.2", 100, 10, "open"),
+        ("average_precision <= 0.2", 300, 5, "breached"),
+        ("log_loss_skill >= 0.99", 60, 10, "open"),
+        ("recall <= 0.1", 2, 10, "open"),
+        ("accuracy >= 0.99", 2, 10, "open"),
     ],
 )
-def test_a_few_rows_of_large_weight_decide_nothing(rule, positives, verdict):
+def test_a_few_rows_of_large_weight_decide_nothing(rule, positives, weight, verdict):
     """Their weights counted as hundreds of rows, and decided rules although there is no interval."""
     random, y = np.random.default_rng(1), np.arange(1_000) < positives
     p = 1 / (1 + np.exp(-random.normal(2 * y - 1, 1)))
-    columns = {"y": y, "p": p, "w": np.where(y, 10.0, 1.0)}
+    columns = {"y": y, "p": p, "w": np.where(y, float(weight), 1.0)}
     report = sm.binary(y_true="y", y_score="p", sample_weight="w").update(columns).finalize(confidence=0.95)
     row = report.check(rule).frame.row(0, named=True)
     assert row["verdict"] == verdict

@@ -55,7 +55,12 @@ def test_means_of_errors(metric, loss):
     expected = (
         (mean - step, mean + step) if metric == "bias" else (mean * np.exp(-step / mean), mean * np.exp(step / mean))
     )
-    assert limits(report(sm.regression, rows), metric) == pytest.approx(expected, rel=3e-3)
+    lower, upper = limits(report(sm.regression, rows), metric)
+    assert lower == pytest.approx(expected[0], rel=3e-3)
+    if metric in ("mse", "mape"):  # which allow for rows as large as the largest that the sample lacks
+        assert expected[1] < upper < 1.2 * expected[1]
+    else:
+        assert upper == pytest.approx(expected[1], rel=3e-3)
 
 
 @pytest.mark.parametrize("metric", ["log_loss", "brier_score"])
