@@ -15,7 +15,7 @@ from streammetrics.rows.arrow import as_readable
 from streammetrics.system.foreign import reason
 from streammetrics.system.lazy import Lazy, pa
 
-interchange = Lazy("pyarrow.interchange")
+interchange: Any = Lazy("pyarrow.interchange")
 
 EXACT = 2**53  # up to which a Float64 represents every integer
 INTEGERS, FLOATS = (int, np.integer), (float, np.floating)  # of Python and numpy
