@@ -116,3 +116,10 @@ def forgotten():
     for known, before in ((STATISTICS, statistics), (_registry, metrics)):
         known.clear()
         known.update(before)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty current folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path

@@ -12,6 +12,8 @@ import pytest
 
 import streammetrics as sm
 
+pytestmark = pytest.mark.usefixtures("folder")
+
 TIMES = [datetime(2026, 1, 1, 3, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)]
 ZONES = ["+05:30", "-03:30", "+0530", "Z", "Mars/Base"]
 VALUES = {
@@ -26,13 +28,6 @@ UNUSABLE = {
     "views": pa.array([[1], [2]], pa.list_view(pa.int64())),
     "struct": pa.StructArray.from_arrays([pa.array(TIMES, pa.timestamp("us", "Z"))], ["t"]),
 }
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    """An empty current folder."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def task(**options):

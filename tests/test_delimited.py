@@ -14,13 +14,10 @@ import streammetrics as sm
 from streammetrics.cli import main
 from streammetrics.sources import delimited, marks
 
+pytestmark = pytest.mark.usefixtures("folder")
+
 ROWS = 1_000
 FIX = "Quote each field that contains quotation marks, and double these marks"
-
-
-@pytest.fixture(autouse=True)
-def empty_directory(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
 
 
 def write(notes, name="a.csv", separator=",", line="\n"):

@@ -9,15 +9,10 @@ from streammetrics.cli import main
 from streammetrics.sources.diagnosis import diagnosis
 from streammetrics.sources.files import Files
 
+pytestmark = pytest.mark.usefixtures("folder")
+
 PAIR = pl.DataFrame({"y": [1, 0] * 50, "p": [0.9, 0.1] * 50})
 SAME = "Write all files with the same columns and types."
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    """An empty current folder."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def message(*paths):

@@ -22,6 +22,7 @@ from streammetrics.cli import main
 NAMES = [
     "::error::x",
     "a\n::error::x",
+    "::add-mask::a",
     "##[error]x",
     "a|b",
     "<script>alert(1)</script>",
@@ -35,6 +36,7 @@ NAMES = [
     "%0A",
     "pass unit=7, pass --unit 7",
     "\x00\x1b[31m",
+    "\ud7ff\ufffe",
     "\u202eright to left",
     "NaN",
     "null",
@@ -116,14 +118,17 @@ def test_output_has_the_structure_that_it_has_with_plain_names(name, form, folde
     elif form == "junit":
         ours, theirs = (list(ElementTree.fromstring(text.encode()).iter()) for text in (hostile, plain))
         assert sorted(part.tag for part in ours) == sorted(part.tag for part in theirs)
+        assert [part.tag for part in ours].count("testcase") == 2 * len(NAMES)
     else:
         lines = [line for line in hostile.split("\n") if not re.match("::(stop-commands::)?[0-9a-f]{32}(::)?$", line)]
         assert len(lines) == len(plain.split("\n"))
         assert "\r" not in hostile
         assert "\x1b[31m" not in hostile
+        assert "\x00" not in hostile
         if form == "markdown":
             cells = [len(re.findall(r"(?<!\\)\|", line)) for line in lines if line.startswith("|")]
             assert len({*cells}) == 1
+            assert all(line.startswith("|") for line in lines if line)
             assert not re.search(r"(?<!\\)<", hostile)
 
 
@@ -142,6 +147,8 @@ def test_names_are_no_workflow_commands(name, folders, tmp_path):
                 "::(error|warning|notice) title=accuracy|::(error|warning|notice) title=a|::error::…", line
             ), line
     assert not re.search(r"(?<!\\)<script", summary.read_text())
+    after = printed.partition(f"\n::{token}::\n")[2].splitlines()
+    assert all(re.match("::(error|warning|notice) (title=|::)|::error::…|$", line) for line in after)
 
 
 def test_names_are_labels_of_prometheus(folders):

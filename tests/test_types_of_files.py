@@ -11,6 +11,8 @@ import pytest
 
 import streammetrics as sm
 
+pytestmark = pytest.mark.usefixtures("folder")
+
 TIMES = [datetime(2026, 1, 1, 3), datetime(2026, 1, 2)]
 CENTS = [Decimal("1.50"), Decimal(2)]
 ALIKE = {
@@ -25,13 +27,6 @@ ALIKE = {
     "nulls": [pl.Series([None, None], dtype=dtype) for dtype in (pl.Float64, pl.Null, pl.Date)]
     + [pl.Series(["a", "b"])],
 }
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    """An empty current folder."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def task(**options):

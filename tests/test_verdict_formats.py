@@ -75,44 +75,6 @@ def test_annotations_are_one_escaped_line_for_each_verdict_that_does_not_hold():
     assert found[3].startswith("::warning title=x%3Ay%2Cz%3A c >= 0.8::2026-01-05: breached")
 
 
-HOSTILE = [
-    "::error::x",
-    "::add-mask::a",
-    "a\n::error::x",
-    "##[error]x",
-    "|a|",
-    "<script>",
-    "]]>",
-    "\x00",
-    "\ud7ff\ufffe",
-]
-
-
-@pytest.mark.parametrize("form", ["github", "markdown", "junit", "json", "csv", "table"])
-def test_names_of_groups_cannot_leave_their_place(form, tmp_path):
-    """No group, model, or rule adds a workflow command, a cell, or a tag."""
-    batch = {"y": [1, 0] * len(HOSTILE), "p": [0.2, 0.8] * len(HOSTILE), "g": HOSTILE * 2}
-    sm.binary(y_true="y", y_score={"::m::": "p", "<b>": "p"}, by="g").update(batch).save(tmp_path / "a.state")
-    shown = run("check", tmp_path / "a.state", "--require", "accuracy>=0.9", "--format", form, code=1)
-    lines = [line.strip() for line in shown.split("\n")]
-    if form == "github":
-        stop = next(i for i, line in enumerate(lines) if line.startswith("::stop-commands::"))
-        end = lines.index(f"::{lines[stop].removeprefix('::stop-commands::')}::")
-        assert not any(line.startswith("::") for line in lines[:stop])
-        assert all(re.match("::error (title=|::)|::error::…|$", line) for line in lines[end + 1 :])
-    elif form == "markdown":
-        assert len({len(re.findall(r"(?<!\\)\|", line)) for line in lines if line}) == 1
-        assert not any("<" in line.replace("\\<", "") for line in lines)
-    elif form == "junit":
-        assert len(ElementTree.fromstring(shown.encode()).findall(".//testcase")) == 2 * len(HOSTILE)
-    elif form == "json":
-        assert len(json.loads(shown)) == 2 * len(HOSTILE)
-    elif form == "csv":
-        assert pl.read_csv(shown.encode()).height == 2 * len(HOSTILE)
-    else:
-        assert "\x00" not in shown
-
-
 def test_github_shows_ten_annotations_of_each_level_and_the_last_counts_the_others():
     failing, warning = FINDINGS[1], FINDINGS[2]
     assert len(list(commands(pl.concat([failing] * 10 + [warning] * 10)))) == 20

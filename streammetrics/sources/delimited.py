@@ -99,7 +99,7 @@ def _types_of_values(
     forms: Mapping[Path, Form], null_values: Sequence[str], columns: Sequence[str], typed_by: int
 ) -> dict[str, pl.DataType]:
     """Types of columns that Polars takes for text only because they have no value in some of several files."""
-    if len(forms) == 1:
+    if len(forms) == 1 or not columns:
         return {}
     schemas = [scan(infer_schema_length=typed_by).collect_schema() for _, scan in _scans_of(forms, null_values)]
     found: dict[str, set[pl.DataType]] = {c: set() for c in columns if any(s.get(c) == pl.String for s in schemas)}
