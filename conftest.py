@@ -26,7 +26,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in jobs in the backg
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 OPTIONAL = (  # modules of extras and of tests
-    *("altair", "dask", "datafusion", "deltalake", "duckdb", "hypothesis", "matplotlib", "moto", "numba", "pandas"),
+    *("altair", "dask", "datafusion", "deltalake", "duckdb", "hypothesis", "matplotlib", "moto", "pandas"),
     *("playwright", "prometheus_client", "pyspark", "ray", "scipy", "sklearn", "starlette", "tqdm", "uvicorn"),
     *("vl_convert", "xdist"),
 )

@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 from streammetrics.accumulator import Accumulator
 from streammetrics.arguments import of_percent
+from streammetrics.core.lattice import Domain
 from streammetrics.errors import Argument, Part, SpecificationError
-from streammetrics.kernels.lattice import Domain
 from streammetrics.metrics import Metric
 from streammetrics.rows.roles import Column, Columns, labels_of, of_models, plain_labels, several
 from streammetrics.state.limit import MAX_GROUPS

@@ -15,7 +15,7 @@ from polars.testing import assert_frame_equal
 from strategies import shards, use_small_chunks
 
 import streammetrics as sm
-from streammetrics import kernels
+from streammetrics import core
 from streammetrics.testing.rows import merged_as_a_tree
 from streammetrics.text.values import dates
 
@@ -464,11 +464,11 @@ def test_renormalized_rows_keep_what_is_certain():
 def test_row_sums_are_exact():
     rng = np.random.default_rng(1)
     rows = np.concatenate([rng.random((200, 30)), rng.random((200, 30)) ** 9 * 10.0 ** rng.integers(-9, 9, (200, 30))])
-    sums = kernels.row_sums(list(rows.T))
+    sums = core.row_sums(list(rows.T))
     assert sums.tolist() == [math.fsum(row) for row in rows]
     decimals = rng.integers(0, 10**9, (300, 7))
-    assert kernels.row_sums(list((decimals / 1e12).T)).tolist() == (decimals.sum(axis=1) / 1e12).tolist()
-    assert np.isnan(kernels.row_sums([np.array([0.5]), np.array([np.nan])])).all()
+    assert core.row_sums(list((decimals / 1e12).T)).tolist() == (decimals.sum(axis=1) / 1e12).tolist()
+    assert np.isnan(core.row_sums([np.array([0.5]), np.array([np.nan])])).all()
 
 
 def test_renormalized_rows_with_nulls_are_dropped():

@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from streammetrics.kernels import Runs
-from streammetrics.kernels import errors as definition
+from streammetrics.core import Runs
+from streammetrics.core import errors as definition
 
 pytestmark = pytest.mark.thorough  # compilation takes a minute
 
@@ -197,7 +197,7 @@ def test_a_rough_reference_takes_no_digits():
 @pytest.mark.parametrize("module", ["errors", "compiled"])
 def test_equal_terms_add_up_without_drift(module):
     """A million equal numbers in a row round to the same side."""
-    kernel = pytest.importorskip(f"streammetrics.kernels.{module}")
+    kernel = pytest.importorskip(f"streammetrics.core.{module}")
     rows = 1_000_000
     columns = np.zeros(rows), np.full(rows, 0.1), np.zeros(rows, np.intp), 1, np.full(rows, 0.1)
     found = sums(*columns, families=(), kernel=kernel)
@@ -323,7 +323,7 @@ def test_log_cosh_keeps_its_digits():
 @grouped
 @weighted
 def test_twins_agree(pair, group, weight):
-    compiled = pytest.importorskip("streammetrics.kernels.compiled", reason="numba is not installed")
+    compiled = pytest.importorskip("streammetrics.core.compiled", reason="numba is not installed")
     rows = *PAIRS[pair], group, 1 if group is None else 10, weight
     assert_close(sums(*rows, kernel=compiled), sums(*rows), 1e-6 if pair == "large mean" else 1e-12)
     for name in ("weight", "actual_m2", "comoment", "square_error_sum"):
@@ -334,7 +334,7 @@ def test_twins_agree(pair, group, weight):
 @pytest.mark.parametrize("case", INFINITE)
 @pytest.mark.parametrize("group", [None, "grouped"])
 def test_twins_agree_on_infinite_values(case, group):
-    compiled = pytest.importorskip("streammetrics.kernels.compiled", reason="numba is not installed")
+    compiled = pytest.importorskip("streammetrics.core.compiled", reason="numba is not installed")
     actual, predicted = (np.array(column) for column in INFINITE[case])
     group = None if group is None else np.zeros(len(actual), np.intp)
     assert_close(sums(actual, predicted, group, kernel=compiled), sums(actual, predicted, group))

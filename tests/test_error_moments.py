@@ -15,7 +15,7 @@ from polars.testing import assert_frame_equal
 from strategies import ErrorRows, observed
 
 import streammetrics as sm
-from streammetrics.kernels.errors import FAMILIES, HIGHER
+from streammetrics.core.definition.errors import FAMILIES, HIGHER
 from streammetrics.statistics import error_moments
 from streammetrics.statistics.error_moments import ErrorMoments
 
@@ -182,7 +182,7 @@ def exact_m2(values):
 @pytest.mark.parametrize(("offset", "spread"), [(0.0, 1.0), (1.7e9, 1e-5), (1e12, 1e-3), (1e15, 1.0)])
 def test_large_means_cost_no_digits(module, parts, weighted, offset, spread, monkeypatch):
     """Those of distances to the rows: also of a mean between two floats, in any tree of merges, and by group."""
-    kernel = pytest.importorskip(f"streammetrics.kernels.{module}")
+    kernel = pytest.importorskip(f"streammetrics.core.{module}")
     monkeypatch.setattr(error_moments.kernels, "sum_errors", kernel.sum_errors)
     rng = np.random.default_rng(parts)
     actual = offset + rng.normal(0, spread, 600)

@@ -17,7 +17,6 @@ TABLE = (PROJECT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 # A file imports only what stands above it in the table. Files of a folder may also import one another, without circles.
 ORDER = [row.removesuffix("/").removesuffix(".py") for row in re.findall(r"^\| `([^`]*)`", TABLE, re.MULTILINE)]
 CORE = {"polars", "pyarrow", "numpy", "click", "streammetrics"}
-EXTRAS = {"compiled.py": {"numba"}}
 FILES = sorted(ROOT.rglob("*.py"))
 
 
@@ -54,9 +53,7 @@ def test_imports_point_up(path):
 def test_only_core_dependencies_are_imported(path):
     for module in imports(path):
         top = module.split(".")[0]
-        assert top in CORE | EXTRAS.get(path.name, set()) or top in sys.stdlib_module_names, (
-            f"{path.name} imports {module}"
-        )
+        assert top in CORE or top in sys.stdlib_module_names, f"{path.name} imports {module}"
 
 
 def test_every_file_has_a_row_in_contributing():
@@ -83,7 +80,7 @@ def test_the_package_works_in_a_zip_archive(tmp_path):
 
 
 def test_an_evaluation_brings_in_no_extras():
-    late = {"tqdm", "pandas", "sklearn", "duckdb", "numba", "click", "pyarrow", "altair", "prometheus_client"}
+    late = {"tqdm", "pandas", "sklearn", "duckdb", "click", "pyarrow", "altair", "prometheus_client"}
     late |= {"opentelemetry", "mlflow", "redis"}
     assert not late.intersection(imported(EVALUATION))
 

@@ -10,17 +10,17 @@ import polars as pl
 import pytest
 
 import streammetrics as sm
-from streammetrics import kernels
-from streammetrics.kernels import Runs, bins, choice, classes, pairs
-from streammetrics.kernels import numpy as definition
-from streammetrics.kernels.lattice import MAX_SHIFT, Lattice
+from streammetrics import core
+from streammetrics.core import Runs, bins, choice, classes, pairs
+from streammetrics.core import numpy as definition
+from streammetrics.core.lattice import MAX_SHIFT, Lattice
 
 pytestmark = pytest.mark.thorough  # compilation takes a minute
 
-compiled = pytest.importorskip("streammetrics.kernels.compiled", reason="numba is not installed")
-compiled_classes = pytest.importorskip("streammetrics.kernels.compiled_classes", reason="numba is not installed")
-compiled_pairs = pytest.importorskip("streammetrics.kernels.compiled_pairs", reason="numba is not installed")
-compiled_bins = pytest.importorskip("streammetrics.kernels.compiled_bins", reason="numba is not installed")
+compiled = pytest.importorskip("streammetrics.core.compiled", reason="numba is not installed")
+compiled_classes = pytest.importorskip("streammetrics.core.compiled_classes", reason="numba is not installed")
+compiled_pairs = pytest.importorskip("streammetrics.core.compiled_pairs", reason="numba is not installed")
+compiled_bins = pytest.importorskip("streammetrics.core.compiled_bins", reason="numba is not installed")
 
 ROWS = 20_011
 RNG = np.random.default_rng(7)
@@ -316,14 +316,14 @@ def sums(module=kernels):
 def test_many_rows_run_compiled_and_few_do_not(fresh_choice, monkeypatch):
     calls = []
     monkeypatch.setattr(compiled, "extent", lambda values: calls.append(len(values)) or (0.0, 1.0))
-    kernels.extent(np.zeros(999))
+    core.extent(np.zeros(999))
     assert calls == []
-    kernels.extent(np.zeros(1_000))
+    core.extent(np.zeros(1_000))
     assert calls == [1_000]
 
 
 def test_without_numba_numpy_runs_and_says_so_once(fresh_choice, monkeypatch, caplog):
-    monkeypatch.setitem(sys.modules, "streammetrics.kernels.compiled", None)
+    monkeypatch.setitem(sys.modules, "streammetrics.core.compiled", None)
     with caplog.at_level(logging.DEBUG, "streammetrics"):
         np.testing.assert_array_equal(sums(), sums(definition))
         sums()
@@ -398,7 +398,7 @@ def test_negative_zeros_are_zeros_whichever_kernel_is_compiled_first(tmp_path):
     pytest.importorskip("numba")
     script = """
 import numpy as np
-from streammetrics.kernels import Runs, compiled, errors
+from streammetrics.core import Runs, compiled, errors
 compiled.sum_errors(np.ones(9), np.ones(9), Runs.of(np.zeros(9, np.intp)), 1, None, errors.FAMILIES, 1.5)
 print(compiled._key(-0.0, None))
 """

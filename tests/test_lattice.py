@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streammetrics.kernels.lattice import MAX_SHIFT, Lattice, bit_length, shortest_decimal
+from streammetrics.core.lattice import MAX_SHIFT, Lattice, bit_length, shortest_decimal
 
 PROBABILITY, REAL = Lattice("probability"), Lattice("real")
 ATOMS = (0.05, 0.3, 1 - 2**-53)

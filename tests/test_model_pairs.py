@@ -13,8 +13,8 @@ from sklearn.metrics import average_precision_score, f1_score, matthews_corrcoef
 
 import streammetrics as sm
 from streammetrics.cli import main
+from streammetrics.core.lattice import Lattice
 from streammetrics.html import page
-from streammetrics.kernels.lattice import Lattice
 from streammetrics.rows.arrays import rows_by_model
 from streammetrics.rows.batches import read
 from streammetrics.rows.folds import fold

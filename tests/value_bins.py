@@ -5,7 +5,7 @@ from math import inf
 import numpy as np
 import polars as pl
 
-from streammetrics.kernels.lattice import Lattice
+from streammetrics.core.lattice import Lattice
 
 HUGE = 1.7e308
 TINY = 5e-324

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from streammetrics.before_labels.rates import Positives, Values
-from streammetrics.kernels import CLIP
+from streammetrics.core import CLIP
 
 Loss = Callable[[Values], tuple[Values, Values]]
 

@@ -23,8 +23,8 @@ from streammetrics.cli.output import show
 from streammetrics.cli.parameters import FileToWrite, Number, OneOf
 from streammetrics.cli.root import command, main
 from streammetrics.cli.watching import watch
+from streammetrics.core.definition.errors import FAMILIES
 from streammetrics.errors import Argument, SourceError
-from streammetrics.kernels.errors import FAMILIES
 from streammetrics.pipeline import accumulate, require_rows
 from streammetrics.reading.one_class import of_one_class
 from streammetrics.rows.columns import require_columns

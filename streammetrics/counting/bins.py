@@ -11,13 +11,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics import kernels
+from streammetrics import core
+from streammetrics.core import Codes, Floats, Labels, Runs
+from streammetrics.core.lattice import Lattice
 from streammetrics.counting.counter import Counter
 from streammetrics.counting.fitting import Cells, fit_cells, sort_order
 from streammetrics.counting.listed import Listed, as_cells, some
 from streammetrics.counting.tabled import Tabled
-from streammetrics.kernels import Codes, Floats, Labels, Runs
-from streammetrics.kernels.lattice import Lattice
 from streammetrics.rows.arrays import Rows
 
 FEWEST, MOST = 1 << 16, 1 << 21  # range of the number of listed rows at which they are counted
@@ -68,7 +68,7 @@ class Bins(Counter):
             self._add(values[block], some(label, block), some(rows.weight, block), runs)
 
     def _add(self, values: Floats, label: Labels | None, weight: Floats | None, runs: Runs) -> None:
-        new: Any = kernels.count_bins(values, label, weight, runs, self.lattice, self.tabled.tables)
+        new: Any = core.count_bins(values, label, weight, runs, self.lattice, self.tabled.tables)
         if len(new):
             self.waiting += len(new)
             if len(new) == len(values):

@@ -7,7 +7,7 @@ from typing import Self
 
 import polars as pl
 
-from streammetrics.kernels import Codes
+from streammetrics.core import Codes
 from streammetrics.rows.arrays import Rows
 
 

@@ -13,9 +13,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics import kernels
-from streammetrics.kernels import Runs
-from streammetrics.kernels.lattice import Keys, Lattice
+from streammetrics import core
+from streammetrics.core import Runs
+from streammetrics.core.lattice import Keys, Lattice
 
 LONG = 64  # average rows per group above which groups are sorted one by one
 ROWS = 1 << 20  # approximate table rows that are merged at once, in whole groups, to limit memory use
@@ -85,11 +85,11 @@ def fit_cells(cells: Cells, lattice: Lattice, capacity: int, sharing: int = 1) -
     whole = cells if sharing == 1 else _sorted(cells._replace(group=cells.group // sharing, values=[]))
     runs = Runs.of(whole.group)
     least = np.maximum.reduceat(whole.shift, runs.starts[:-1])
-    first, shifts = kernels.find_bins(whole.low, runs, least, lattice, capacity)
+    first, shifts = core.find_bins(whole.low, runs, least, lattice, capacity)
     if sharing > 1:
         wholes, runs = runs.groups, Runs.of(cells.group)
         shifts = shifts[np.searchsorted(wholes, runs.groups // sharing)]
-        first, _ = kernels.find_bins(cells.low, runs, shifts, lattice, len(cells.low))
+        first, _ = core.find_bins(cells.low, runs, shifts, lattice, len(cells.low))
     low, bins = cells.low[first], np.diff(np.searchsorted(first, runs.starts))
     shift = lattice.limit_shifts(low, np.repeat(shifts, bins))
     return Cells(cells.group[first], low >> shift << shift, shift, [sums(value, first) for value in cells.values])
@@ -106,7 +106,7 @@ def add_up(cells: Cells) -> Cells:
 
 def sums(values: NDArray[Any], first: NDArray[np.intp]) -> NDArray[Any]:
     """Sums from each index in ``first`` to the next, exclusive."""
-    return np.add.reduceat(values, first) if values.dtype.kind == "f" else kernels.sum_bins(values, first)
+    return np.add.reduceat(values, first) if values.dtype.kind == "f" else core.sum_bins(values, first)
 
 
 def _sorted(cells: Cells) -> Cells:

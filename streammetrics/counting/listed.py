@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.core import Runs, ranges
+from streammetrics.core.lattice import Keys
 from streammetrics.counting.fitting import LONG, Cells, add_up, sort_order
-from streammetrics.kernels import Runs, ranges
-from streammetrics.kernels.lattice import Keys
 
 T = TypeVar("T", bound=np.integer[Any])
 

@@ -8,8 +8,8 @@ from typing import Self
 
 import polars as pl
 
+from streammetrics.core import Codes
 from streammetrics.counting.counter import Counter
-from streammetrics.kernels import Codes
 from streammetrics.rows.arrays import Pair, Rows
 
 PAIR = "pair"

@@ -9,8 +9,8 @@ from typing import Any, Protocol, Self
 import numpy as np
 import polars as pl
 
+from streammetrics.core import Codes
 from streammetrics.counting.counter import Counter
-from streammetrics.kernels import Codes
 from streammetrics.rows.arrays import Rows
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from streammetrics.core import Codes
 from streammetrics.counting.counter import Counter
-from streammetrics.kernels import Codes
 from streammetrics.rows.arrays import Rows
 
 

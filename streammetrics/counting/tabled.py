@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics import kernels
+from streammetrics import core
+from streammetrics.core import Codes, Counts
+from streammetrics.core.definition.bins import EMPTY, NO_TABLE, HashTables, Integers, identify, lowest_keys
+from streammetrics.core.lattice import Lattice
 from streammetrics.counting.fitting import Cells
-from streammetrics.kernels import Codes, Counts
-from streammetrics.kernels.bins import EMPTY, NO_TABLE, HashTables, Integers, identify, lowest_keys
-from streammetrics.kernels.lattice import Lattice
 
 FEWEST = 4  # minimum number of bins that a table has room for
 FREQUENT = 8  # a bin is frequent if it has more than this multiple of the average rows per bin
@@ -20,7 +20,7 @@ ROOMY = 0.5  # maximum share of occupied slots of a table
 
 @dataclass
 class Tabled:
-    """The bins of some groups, each in its own hash table (see `streammetrics.kernels.bins`)."""
+    """The bins of some groups, each in its own hash table (see `streammetrics.core.definition.bins`)."""
 
     lattice: Lattice
     sides: int
@@ -82,7 +82,7 @@ class Tabled:
         ids = identify(cells.low, self.tables.shifts[cells.group], self.lattice)
         frequent = np.unique(np.nonzero(counts > FREQUENT * counts.sum() / max(len(counts), 1))[0])
         for bins in (frequent, slice(None)):  # bins that are placed first are found fastest
-            kernels.place_bins(ids[bins], cells.group[bins], counts[bins], self.tables)
+            core.place_bins(ids[bins], cells.group[bins], counts[bins], self.tables)
 
     def _empty(self, slots: int) -> tuple[Integers, Counts]:
         return np.full(slots, EMPTY), np.zeros((slots, self.sides), dtype=np.float64 if self.weighted else np.int64)
@@ -90,4 +90,4 @@ class Tabled:
 
 def _slots(offsets: Integers, bits: Integers) -> Codes:
     """All slots of some tables, concatenated."""
-    return kernels.ranges(offsets, 1 << bits)
+    return core.ranges(offsets, 1 << bits)

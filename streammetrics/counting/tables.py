@@ -7,8 +7,8 @@ from typing import Protocol, Self
 
 import polars as pl
 
+from streammetrics.core import Codes
 from streammetrics.counting.counter import Counter
-from streammetrics.kernels import Codes
 from streammetrics.rows.arrays import Rows
 
 LOOSE = 131_072  # minimum number of unmerged table rows that triggers a merge

@@ -8,9 +8,9 @@ from typing import Literal
 
 import polars as pl
 
+from streammetrics.core.lattice import Lattice
 from streammetrics.errors import Argument, ReportError
 from streammetrics.frame import RIGHT
-from streammetrics.kernels.lattice import Lattice
 from streammetrics.rows.frames import common_types, typed
 from streammetrics.state.tables import State
 from streammetrics.statistics import GROUP, Histogram

@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics import kernels
-from streammetrics.kernels import Codes, Runs
+from streammetrics import core
+from streammetrics.core import Codes, Runs
 from streammetrics.rows.batches import WEIGHT, Batch, Field
 from streammetrics.rows.codes import find, number
 from streammetrics.rows.roles import MODEL, SINGLE, Roles
@@ -94,17 +94,17 @@ class Rows:
         """The rows with each class of each group as a separate group."""
         classes = len(self.score)
         codes = self.truth[0] if self.codes is None else self.codes * classes + self.truth[0]
-        order, runs = kernels.arrange(codes, len(self.dropped) * classes)
+        order, runs = core.arrange(codes, len(self.dropped) * classes)
         return replace(
             self,
             numbers=np.add.outer(self.numbers * classes, np.arange(classes)).ravel(),
             starts=runs.starts,
             local=runs.groups,
-            truth=tuple(kernels.take(a, order) for a in self.truth),
-            predicted=tuple(kernels.take(a, order) for a in self.predicted),
-            score=tuple(kernels.take(a, order) for a in self.score),
-            inputs={name: kernels.take(a, order) for name, a in self.inputs.items()},
-            weight=None if self.weight is None else kernels.take(self.weight, order),
+            truth=tuple(core.take(a, order) for a in self.truth),
+            predicted=tuple(core.take(a, order) for a in self.predicted),
+            score=tuple(core.take(a, order) for a in self.score),
+            inputs={name: core.take(a, order) for name, a in self.inputs.items()},
+            weight=None if self.weight is None else core.take(self.weight, order),
         )
 
 
@@ -154,15 +154,15 @@ def _rows(batch: Batch, part: slice, models: tuple[str, ...], roles: Roles) -> R
     if codes is None:
         runs = Runs(np.array([0, size]), np.zeros(1, dtype=np.intp))
     else:
-        order, runs = kernels.arrange(codes, group_count)
-        arrays = {field: kernels.take(a, order) for field, a in arrays.items()}
+        order, runs = core.arrange(codes, group_count)
+        arrays = {field: core.take(a, order) for field, a in arrays.items()}
     weight = arrays.pop(WEIGHT, None)
     truth, predicted, scores = (
         tuple(a for field, a in arrays.items() if field.role == role) for role in ("truth", "predicted", "score")
     )
     score = tuple(a.astype(np.float64, copy=False) for a in scores)
     if labels is not None and score and not predicted:
-        predicted = (kernels.likeliest(score),)
+        predicted = (core.likeliest(score),)
     return Rows(
         groups,
         np.arange(group_count),

@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from streammetrics.core import Codes
 from streammetrics.errors import ColumnError, DataError
-from streammetrics.kernels import Codes
 from streammetrics.rows.codes import encode
 from streammetrics.rows.columns import Reader, require_columns
 from streammetrics.rows.folds import fold

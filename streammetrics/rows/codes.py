@@ -8,8 +8,8 @@ from math import isqrt
 import numpy as np
 import polars as pl
 
-from streammetrics import kernels
-from streammetrics.kernels import Codes
+from streammetrics import core
+from streammetrics.core import Codes
 
 DENSE = 4  # maximum numbers per row for a dense array; more are sorted
 MOST = 1 << 62  # maximum number of codes in 64-bit integers, with room for one more step
@@ -21,11 +21,11 @@ def number(column: pl.Series) -> tuple[Codes, Codes]:
     Equal strings and zeros can have two codes.
     """
     if not column.null_count():
-        return kernels.number(column)
+        return core.number(column)
     null = column.is_null().to_numpy()
     rows = np.flatnonzero(~null)
     codes = np.zeros(len(column), dtype=np.intp)
-    codes[rows], first = kernels.number(column.drop_nulls())
+    codes[rows], first = core.number(column.drop_nulls())
     codes[null] = len(first)
     return codes, np.append(rows[first], np.argmax(null))
 
@@ -40,7 +40,7 @@ def encode(columns: pl.DataFrame) -> tuple[pl.DataFrame, Codes]:
     codes, first = number(column)
     for other in others:
         more, firsts = number(other)
-        codes, first = kernels.number(pl.Series(codes * len(firsts) + more))
+        codes, first = core.number(pl.Series(codes * len(firsts) + more))
     found = columns[first]
     unsure = any(dtype == pl.String or dtype.is_float() for dtype in found.dtypes)
     distinct = found.unique(maintain_order=True) if unsure else found

@@ -10,9 +10,9 @@ from functools import reduce
 import numpy as np
 import polars as pl
 
-from streammetrics import kernels
+from streammetrics import core
+from streammetrics.core import NOTHING, Extent
 from streammetrics.errors import Argument, ColumnError, DataError, Part, StreamMetricsError
-from streammetrics.kernels import NOTHING, Extent
 from streammetrics.rows.codes import number
 from streammetrics.rows.conversions import not_numbers, quoted, to_fix, to_number
 from streammetrics.rows.frames import CODED, group_column, has_values, limits, typed
@@ -289,7 +289,7 @@ class Reader:
     def _renormalized(self, names: Sequence[str]) -> list[pl.Series]:
         """Columns of counts, votes, or probabilities, divided by their sum."""
         found = [self.amounts(column, "scores") for column in self.each(names)]
-        sums = kernels.row_sums([column.to_numpy() for column in found])
+        sums = core.row_sums([column.to_numpy() for column in found])
         total = pl.Series(self._sum_of(names), sums).fill_nan(None)
         self._refuse(total, total <= 0, "probabilities that are all 0", "Drop these rows first")
         self._refuse(total, total.is_infinite(), "scores whose sum overflows", "Divide the scores first")
@@ -406,7 +406,7 @@ def extent(column: pl.Series) -> Extent:
     """Return minimum and maximum of numbers, NaN if one is NaN."""
     found = NOTHING
     for chunk in (column.drop_nulls() if column.null_count() else column).get_chunks():
-        low, high = kernels.extent(chunk.to_numpy())
+        low, high = core.extent(chunk.to_numpy())
         if low != low:
             return low, high
         found = min(found[0], low), max(found[1], high)

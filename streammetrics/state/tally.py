@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from streammetrics.core import Codes
 from streammetrics.counting.counter import Counter
 from streammetrics.counting.squares import WithSquares
-from streammetrics.kernels import Codes
 from streammetrics.rows import batches
 from streammetrics.rows.arrays import Rows, rows_by_model
 from streammetrics.rows.frames import has_values, typed

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 
 from streammetrics.arguments import whole
+from streammetrics.core.lattice import Domain, Lattice
 from streammetrics.counting.fitting import fit
 from streammetrics.errors import Argument, SpecificationError
-from streammetrics.kernels.lattice import Domain, Lattice
 from streammetrics.rows.roles import several
 from streammetrics.statistics.statistic import Statistic
 from streammetrics.statistics.view import GROUP
@@ -23,7 +23,7 @@ LABELS = Lattice("real")  # on which a label is 0 or 1
 
 @dataclass(frozen=True)
 class Binned(Statistic):
-    """A statistic whose keys are the bins of a lattice (see `streammetrics.kernels.lattice`)."""
+    """A statistic whose keys are the bins of a lattice (see `streammetrics.core.lattice`)."""
 
     capacity: int = CAPACITY
     domain: Domain = "real"

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics import kernels
+from streammetrics import core
 from streammetrics.arguments import whole
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
@@ -68,7 +68,7 @@ class CalibrationBins(Summed):
 
     def count(self, rows: Rows, out: NDArray[np.float64]) -> None:
         """Sums over the rows of each bin and class: shape (groups, bins, 2, 3)."""
-        kernels.sum_calibration(rows.truth[0], rows.score[0], self.edges, rows.weight, rows.runs, out)
+        core.sum_calibration(rows.truth[0], rows.score[0], self.edges, rows.weight, rows.runs, out)
 
     def tabulate(self, values: NDArray[np.float64], weighted: bool) -> pl.DataFrame:
         """The table of these sums."""

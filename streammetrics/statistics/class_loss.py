@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics import kernels
+from streammetrics import core
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
 from streammetrics.statistics.probability_loss import LOG_LOSS, Losses
@@ -43,7 +43,7 @@ class ClassLoss(Losses):
 
     def count(self, rows: Rows, out: NDArray[np.float64]) -> None:
         """Sums over the rows of each class: shape (groups, classes, 5)."""
-        kernels.sum_class_losses(rows.truth[0], rows.score, rows.weight, rows.runs, out)
+        core.sum_class_losses(rows.truth[0], rows.score, rows.weight, rows.runs, out)
 
     def valid_for(self, labels: Sequence[Any]) -> pl.Expr:
         """Label numbers are below the number of labels."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics.kernels.lattice import Lattice
+from streammetrics.core.lattice import Lattice
 from streammetrics.rows.arrays import Rows
 from streammetrics.statistics.binned import LABELS, bins_of_labels
 from streammetrics.statistics.cases import threshold_cases

@@ -13,11 +13,9 @@ import polars as pl
 from numpy.typing import NDArray
 from polars import Expr
 
-from streammetrics import kernels
-from streammetrics.counting.tables import Tables
-from streammetrics.errors import SpecificationError
-from streammetrics.kernels import Floats, Runs
-from streammetrics.kernels.errors import (
+from streammetrics import core
+from streammetrics.core import Floats, Runs
+from streammetrics.core.definition.errors import (
     FAMILIES,
     HIGHER,
     MOMENTS,
@@ -27,6 +25,8 @@ from streammetrics.kernels.errors import (
     null_deviance,
     two_sum,
 )
+from streammetrics.counting.tables import Tables
+from streammetrics.errors import SpecificationError
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
 from streammetrics.statistics.statistic import ROUNDING, Statistic, at_most
@@ -152,10 +152,10 @@ class ErrorMoments(Statistic):
         """The table of a chunk, with one row per group."""
         (actual,), (predicted,) = rows.truth, rows.predicted
         values = (actual, predicted, Runs(rows.starts, rows.local), len(rows.dropped))
-        sums = kernels.sum_errors(*values, rows.weight, self.families, self.power)
+        sums = core.sum_errors(*values, rows.weight, self.families, self.power)
         columns = dict(zip(self.columns, sums.T, strict=True))
         if rows.weight is not None:
-            squares = kernels.sum_errors(*values, rows.with_squared_weights.weight, self.families, self.power)
+            squares = core.sum_errors(*values, rows.with_squared_weights.weight, self.families, self.power)
             named = dict(zip(self.columns, squares.T, strict=True))
             columns |= {twin: named[name] for name, twin in self.twins.items()}
         return self.table(rows.weight is not None, group=np.arange(len(rows.dropped)), **columns)

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from streammetrics.core.lattice import Lattice
 from streammetrics.counting.bins import Bins, Read
 from streammetrics.errors import Argument, SpecificationError
-from streammetrics.kernels.lattice import Lattice
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
 from streammetrics.statistics.binned import Binned

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics import kernels
+from streammetrics import core
 from streammetrics.errors import SpecificationError
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
@@ -71,7 +71,7 @@ class LabelSets(Summed):
         values = [np.ones(rows.size), wrong == 0, wrong, np.full(rows.size, len(rows.truth)), jaccard]
         values += [wrong**2, jaccard**2]
         weight = 1.0 if rows.weight is None else rows.weight
-        kernels.add_runs(out, np.stack(values) * weight, rows.runs)
+        core.add_runs(out, np.stack(values) * weight, rows.runs)
 
     def valid(self) -> pl.Expr:
         """Whether a row of a table read from a file is valid."""

@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import polars as pl
 
+from streammetrics.core import Codes
+from streammetrics.core.lattice import Domain
 from streammetrics.counting.bins import MOST, Bins
 from streammetrics.counting.counter import Counter
 from streammetrics.counting.fitting import fit
-from streammetrics.kernels import Codes
-from streammetrics.kernels.lattice import Domain
 from streammetrics.metrics.scale import near_one
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics import kernels
+from streammetrics import core
 from streammetrics.counting.paired import PAIR
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
@@ -45,7 +45,7 @@ class PairedClassLosses(PairedLosses):
         """Sums over the rows of each class: shape (groups, classes, 3)."""
         classes = len(rows.score) // 2
         one, other = rows.score[:classes], rows.score[classes:]
-        kernels.sum_class_loss_differences(rows.truth[0], one, other, rows.weight, rows.runs, out)
+        core.sum_class_loss_differences(rows.truth[0], one, other, rows.weight, rows.runs, out)
 
     def valid_for(self, labels: Sequence[Any]) -> pl.Expr:
         """Label numbers are below the number of labels."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics import kernels
+from streammetrics import core
 from streammetrics.counting.paired import PAIR
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
@@ -48,7 +48,7 @@ class PairedErrors(PairedSums):
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
         """Sums over rows: shape (groups, 5)."""
         one, other = rows.predicted
-        kernels.sum_error_differences(rows.truth[0], one, other, rows.weight, rows.runs, out)
+        core.sum_error_differences(rows.truth[0], one, other, rows.weight, rows.runs, out)
 
     def overflown(self) -> pl.Expr:
         """Never: sums that are not finite lead to no interval, not to an error."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics import kernels
+from streammetrics import core
 from streammetrics.counting.paired import PAIR
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
@@ -53,7 +53,7 @@ class PairedLosses(Losses, PairedSums):
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
         """Sums over the rows of each class: shape (groups, 2, 3)."""
         one, other = rows.score
-        kernels.sum_loss_differences(rows.truth[0], one, other, rows.weight, rows.runs, out)
+        core.sum_loss_differences(rows.truth[0], one, other, rows.weight, rows.runs, out)
 
     def valid(self) -> pl.Expr:
         """Whether a row of a table read from a file is valid."""

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics import kernels
+from streammetrics import core
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
 from streammetrics.statistics.paired import PairedSums
@@ -43,7 +43,7 @@ class PairedMatches(PairedSums):
         """Rows by whether each model is correct: shape (groups, 4)."""
         one, other = (predicted == rows.truth[0] for predicted in rows.predicted)
         values = np.stack([one & other, one & ~other, other & ~one, ~(one | other)])
-        kernels.add_runs(out, values * (1 if rows.weight is None else rows.weight), rows.runs)
+        core.add_runs(out, values * (1 if rows.weight is None else rows.weight), rows.runs)
 
     def turned(self, table: pl.DataFrame) -> pl.DataFrame:
         """The rows of a table for two models, with the models swapped."""

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics import kernels
+from streammetrics import core
+from streammetrics.core.definition.pairs import OUTCOMES
 from streammetrics.counting.paired import PAIR
-from streammetrics.kernels.pairs import OUTCOMES
 from streammetrics.rows.arrays import Rows
 from streammetrics.statistics.paired import PairedSums
 from streammetrics.statistics.thresholded import Thresholded
@@ -64,7 +64,7 @@ class PairedOutcomes(PairedSums, Thresholded):
         else:
             decided = [[predicted.view(np.bool_) for predicted in rows.predicted]]
         for i, (one, other) in enumerate(decided):
-            kernels.count_pairs(rows.truth[0], one, other, rows.weight, rows.runs, out[:, i])
+            core.count_pairs(rows.truth[0], one, other, rows.weight, rows.runs, out[:, i])
 
     def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
         """Counts at each threshold, in the groups that have rows of the pair."""

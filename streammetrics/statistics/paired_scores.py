@@ -9,13 +9,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics import kernels
+from streammetrics import core
+from streammetrics.core.definition.pairs import SIDE, sides
+from streammetrics.core.lattice import Domain, Lattice
 from streammetrics.counting.bins import Bins
 from streammetrics.counting.fitting import fit
 from streammetrics.counting.paired import PAIR
 from streammetrics.counting.paired import Paired as PairedCounter
-from streammetrics.kernels.lattice import Domain, Lattice
-from streammetrics.kernels.pairs import SIDE, sides
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
 from streammetrics.statistics.binned import Binned
@@ -78,7 +78,7 @@ class PairedScores(Paired):
 
     def _read(self, rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
         keys, (one, other) = np.empty(rows.size, dtype=np.int64), rows.score
-        kernels.interleave(one, other, Lattice(self.domain), keys)
+        core.interleave(one, other, Lattice(self.domain), keys)
         return PLANE.values(keys), rows.truth[0]
 
     def merge(self, table: pl.DataFrame) -> pl.DataFrame:

@@ -10,12 +10,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics import kernels
+from streammetrics import core
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
 from streammetrics.statistics.summed import Summed
 
-LOG_LOSS = -log(1 - (1 - kernels.CLIP))  # maximum for one row: a negative with a score clipped to 1 - 1e-15
+LOG_LOSS = -log(1 - (1 - core.CLIP))  # maximum for one row: a negative with a score clipped to 1 - 1e-15
 
 
 class Losses(Summed):
@@ -62,7 +62,7 @@ class ProbabilityLoss(Losses):
 
     def count(self, rows: Rows, out: NDArray[np.float64]) -> None:
         """Sums over the rows of each class: shape (groups, 2, 5)."""
-        kernels.sum_losses(rows.truth[0], rows.score[0], rows.weight, rows.runs, out)
+        core.sum_losses(rows.truth[0], rows.score[0], rows.weight, rows.runs, out)
 
     def valid(self) -> pl.Expr:
         """Whether a row of a table read from a file is valid."""

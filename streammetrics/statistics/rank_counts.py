@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics import kernels
+from streammetrics import core
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind
 from streammetrics.statistics.summed import Summed
@@ -39,7 +39,7 @@ class RankCounts(Summed):
 
     def count(self, rows: Rows, out: NDArray[np.int64 | np.float64]) -> None:
         """Rows by rank: shape (groups, classes)."""
-        kernels.count_ranks(rows.truth[0], rows.score, rows.weight, rows.runs, out)
+        core.count_ranks(rows.truth[0], rows.score, rows.weight, rows.runs, out)
 
     def tabulate(self, values: NDArray[np.int64 | np.float64], weighted: bool) -> pl.DataFrame:
         """The table of these counts."""

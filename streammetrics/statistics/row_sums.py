@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics import kernels
+from streammetrics import core
 from streammetrics.errors import DataError, SpecificationError
 from streammetrics.rows.arrays import Rows
 from streammetrics.statistics.statistic import STATISTICS
@@ -96,7 +96,7 @@ class RowSums(Summed):
     def count(self, rows: Rows, out: NDArray[Any]) -> None:
         """Sums of each column: shape (groups, columns)."""
         values = np.stack([*self.values(rows).values()], dtype=out.dtype, casting="unsafe")
-        kernels.add_runs(out, values if rows.weight is None else values * rows.weight, rows.runs)
+        core.add_runs(out, values if rows.weight is None else values * rows.weight, rows.runs)
 
     def tabulate(self, values: NDArray[Any], weighted: bool) -> pl.DataFrame:
         """A row for each group."""

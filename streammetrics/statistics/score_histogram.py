@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import polars as pl
 
+from streammetrics.core.lattice import Domain, Lattice, shortest_decimal
 from streammetrics.counting.bins import Bins
-from streammetrics.kernels.lattice import Domain, Lattice, shortest_decimal
 from streammetrics.rows.roles import Kind
 from streammetrics.statistics.binned import LABELS, Binned, bins_of_labels
 from streammetrics.statistics.cases import order_cases

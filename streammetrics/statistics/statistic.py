@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Self
 
 import polars as pl
 
+from streammetrics.core.lattice import Lattice
 from streammetrics.counting.counter import Counter
 from streammetrics.errors import Argument, Part, SpecificationError
-from streammetrics.kernels.lattice import Lattice
 from streammetrics.rows.codes import ascending, summed
 from streammetrics.rows.roles import SEVERAL, Kind, Roles
 from streammetrics.statistics.view import GROUP, View, exact, nothing_wide

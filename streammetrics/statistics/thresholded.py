@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from streammetrics import kernels
+from streammetrics import core
 from streammetrics.arguments import whole
+from streammetrics.core import Labels
 from streammetrics.errors import Argument, SpecificationError
-from streammetrics.kernels import Labels
 from streammetrics.rows.arrays import Rows
 from streammetrics.rows.roles import Kind, several
 from streammetrics.statistics.summed import Summed
@@ -54,7 +54,7 @@ class Thresholded(Summed):
             score, thresholds = rows.score[0], rows.rounded(self.thresholds)
         else:
             score, thresholds = rows.predicted[0], np.ones(1)  # a predicted label of 1 reaches 1
-        kernels.count_outcomes(label, score, thresholds, rows.weight, rows.runs, out)
+        core.count_outcomes(label, score, thresholds, rows.weight, rows.runs, out)
 
     def at_thresholds(self, weighted: bool, by_rank: NDArray[Any], *names: tuple[str, str]) -> pl.DataFrame:
         """Return the table of rows at or above and below each threshold, from counts by rank."""

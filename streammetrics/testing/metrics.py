@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 
 from streammetrics.accumulator import Accumulator
+from streammetrics.core.definition.errors import FAMILIES
 from streammetrics.errors import SpecificationError
-from streammetrics.kernels.errors import FAMILIES
 from streammetrics.metrics import Metric, find_metric
 from streammetrics.report.estimate import Estimate
 from streammetrics.rows.roles import Roles

@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 from polars import Expr
 
-from streammetrics.kernels import ranges
+from streammetrics.core import ranges
 from streammetrics.uncertainty.distributions import t_quantiles, upper_level
 from streammetrics.uncertainty.limits import Range, limits, tidy
 from streammetrics.uncertainty.quantity import Quantity

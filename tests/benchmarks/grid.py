@@ -15,7 +15,7 @@ import click
 CELL = """
 import json, resource, sys, time
 import numpy as np, polars as pl, streammetrics as sm
-from streammetrics.kernels import choice
+from streammetrics.core import choice
 
 groups, capacity, rows, fast = map(int, sys.argv[1:])
 choice.LARGE = choice.LARGE if fast else 1 << 62

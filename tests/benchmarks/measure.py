@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 
 from streammetrics import Accumulator, Estimate
-from streammetrics.kernels import choice
+from streammetrics.core import choice
 
 ROUNDS = 5
 most_rounds = ROUNDS  # fewer where times do not matter

@@ -11,7 +11,7 @@ import polars as pl
 from measure import Figure, both, either, fill, side_by_side
 
 import streammetrics as sm
-from streammetrics.kernels import Codes
+from streammetrics.core import Codes
 from streammetrics.rows.codes import encode
 
 ROWS, BATCH = 8_000_000, 1_000_000

@@ -7,14 +7,14 @@ import numpy as np
 import polars as pl
 import pytest
 
+from streammetrics.core import Runs, choice
+from streammetrics.core import bins as tables
+from streammetrics.core.lattice import Lattice
 from streammetrics.counting import bins
 from streammetrics.counting.bins import Bins
 from streammetrics.counting.fitting import Cells, add_up, fit, sort_order
 from streammetrics.counting.listed import Listed
 from streammetrics.counting.tabled import Tabled
-from streammetrics.kernels import Runs, choice
-from streammetrics.kernels import bins as tables
-from streammetrics.kernels.lattice import Lattice
 from streammetrics.rows.arrays import Rows
 
 GROUPS = 5

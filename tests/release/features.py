@@ -60,7 +60,7 @@ def plot():
 
 
 def fast():
-    compiled = import_module("streammetrics.kernels.compiled")
+    compiled = import_module("streammetrics.core.compiled")
     assert compiled.extent is not None
     rows = 300_000  # so many that compiled kernels count them
     assert sm.binary(y_true="y", y_score="p").update({"y": [1, 0] * rows, "p": [0.9, 0.2] * rows}).seen == 2 * rows

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from streammetrics.kernels.numpy import CLIP, Codes, Counts, Floats, Runs, add, add_each, blocks
+from streammetrics.core.definition.runs import CLIP, Codes, Counts, Floats, Runs, add, add_each, blocks
 
 CELLS = 1 << 20  # values that are sorted at once
 DECIMALS = 1e12  # floats represent integers exactly up to 1000 times this number

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.kernels.lattice import MAX_SHIFT, Keys, Lattice, bit_length
-from streammetrics.kernels.numpy import Codes, Counts, Floats, Labels, Runs
+from streammetrics.core.definition.runs import Codes, Counts, Floats, Labels, Runs
+from streammetrics.core.lattice import MAX_SHIFT, Keys, Lattice, bit_length
 
 Integers = NDArray[np.int64]
 Slots = NDArray[np.intp]

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.kernels.lattice import Keys, Lattice
-from streammetrics.kernels.numpy import CLIP, Codes, Counts, Floats, Labels, Runs, add_each, blocks
+from streammetrics.core.definition.runs import CLIP, Codes, Counts, Floats, Labels, Runs, add_each, blocks
+from streammetrics.core.lattice import Keys, Lattice
 
 SIDE = 31  # bits of each score in a joint key
 DROPPED = 32  # lowest bits of the key of a score, which are dropped: six digits remain

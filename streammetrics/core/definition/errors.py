@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from streammetrics.kernels.numpy import BLOCK, Codes, Floats, Runs
+from streammetrics.core.definition.runs import BLOCK, Codes, Floats, Runs
 
 T = TypeVar("T", float, Floats)
 

@@ -1,0 +1,100 @@
+"""Rows in runs of the same group, as loops over rows take them, and sums by cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Labels = NDArray[np.uint8]
+Floats = NDArray[np.float64]
+Scores = NDArray[np.float64 | np.uint8]
+Codes = NDArray[np.intp]
+Order = NDArray[np.int32 | np.intp]
+Counts = NDArray[np.int64 | np.float64]
+Extent: TypeAlias = tuple[float, float]
+
+BLOCK = 8192
+CLIP = 1e-15
+NOTHING: Extent = (float("inf"), float("-inf"))  # the extent of no values
+
+
+class Runs(NamedTuple):
+    """Runs: consecutive rows of the same group.
+
+    Run i consists of the rows from ``starts[i]`` to ``starts[i + 1]``, exclusive, of group ``groups[i]``. A group can
+    have several runs.
+    """
+
+    starts: Codes
+    groups: Codes
+
+    @classmethod
+    def of(cls, codes: Codes) -> Runs:
+        """Find the runs in the group codes of rows."""
+        ends = np.flatnonzero(codes[1:] != codes[:-1]) + 1
+        starts = np.concatenate([[0], ends, [len(codes)]]) if len(codes) else np.zeros(1, dtype=np.intp)
+        return cls(starts, codes[starts[:-1]])
+
+    def codes(self) -> Codes:
+        """The group of each row."""
+        return np.repeat(self.groups, np.diff(self.starts))
+
+    def codes_of(self, rows: Codes) -> Codes:
+        """The group of each of the given rows."""
+        codes: Codes = self.groups[np.searchsorted(self.starts, rows, side="right") - 1]
+        return codes
+
+    def blocks(self, rows: int = BLOCK) -> Iterator[tuple[slice, Codes | int]]:
+        """Yield slices of at most ``rows`` rows, with the group of each row, or with one group if all rows share it."""
+        if len(self.groups) == 1:
+            yield from ((block, int(self.groups[0])) for block in blocks(int(self.starts[1]), rows))
+        elif len(self.groups):
+            codes = self.codes()
+            yield from ((block, codes[block]) for block in blocks(len(codes), rows))
+
+
+def ranges(starts: NDArray[np.integer], sizes: NDArray[np.integer]) -> Codes:
+    """The concatenated indices of several ranges.
+
+    >>> ranges(np.array([5, 0]), np.array([2, 3]))
+    array([5, 6, 0, 1, 2])
+    """
+    places: Codes = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
+    places += np.arange(len(places))
+    return places
+
+
+def blocks(rows: int, size: int = 0) -> Iterator[slice]:
+    """Slices of rows that fit into the cache, at least as long as the table of ``size`` cells that they update."""
+    step = max(BLOCK, size)
+    return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
+
+
+def add(out: Counts, cells: Codes, value: Floats | int) -> None:
+    """Add values to the cells of an array, by their flat index."""
+    flat = out.reshape(-1)
+    if len(flat) > 4 * len(cells):
+        np.add.at(flat, cells, value)
+    elif isinstance(value, int):
+        flat += np.bincount(cells, minlength=len(flat))
+    else:
+        flat += np.bincount(cells, value, minlength=len(flat))
+
+
+def add_each(out: Floats, cells: Codes, values: Floats) -> None:
+    """Add row i of ``values`` to the cells at index i of the last axis."""
+    flat = out.reshape(-1, len(values))
+    if len(flat) > 4 * len(cells):
+        for i, value in enumerate(values):
+            np.add.at(flat[:, i], cells, value)
+    else:
+        flat += np.stack([np.bincount(cells, value, minlength=len(flat)) for value in values], axis=1)
+
+
+def add_runs(out: NDArray[np.generic], values: NDArray[np.generic], runs: Runs) -> None:
+    """Sum ``values``, of shape (columns, rows), by group: ``out`` is (groups, columns)."""
+    if runs.starts[-1]:
+        np.add.at(out, runs.groups, np.add.reduceat(values, runs.starts[:-1], axis=1).T)

@@ -1,0 +1,9 @@
+// The families of loops, each bound in a file of its own. The interpreter lock is released while a loop runs.
+#pragma once
+
+#include "arrays.hpp"
+
+#define RELEASED nb::call_guard<nb::gil_scoped_release>()
+#define FIXED(name) nb::arg(name).noconvert()
+
+void bind_pairs(nb::module_& module);

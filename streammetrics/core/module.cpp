@@ -1,0 +1,13 @@
+// The module with all loops, built once for each form.
+#include "families.hpp"
+
+NB_MODULE(FORM, module) {
+  module.def("has_avx2", [] {
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma");
+#else
+    return false;
+#endif
+  });
+  bind_pairs(module);
+}
