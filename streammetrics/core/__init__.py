@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
-from typing import Final, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar, cast
 
 from streammetrics.core.definition import (
     arranging,
@@ -66,20 +66,22 @@ def fastest(definition: Callable[P, T]) -> Callable[P, T]:
     return cast(Callable[P, T], getattr(compiled, definition.__name__, definition))
 
 
+if TYPE_CHECKING:
+    Bins = bins.Bins
+else:
+    Bins = fastest(bins.Bins)
+
 add_runs: Final = fastest(runs.add_runs)
 arrange: Final = fastest(arranging.arrange)
-count_bins: Final = fastest(bins.count_bins)
 count_outcomes: Final = fastest(outcomes.count_outcomes)
 count_pairs: Final = fastest(pairs.count_pairs)
 count_ranks: Final = fastest(classes.count_ranks)
 extent: Final = fastest(numbering.extent)
-find_bins: Final = fastest(bins.find_bins)
+fit: Final = fastest(bins.fit)
 interleave: Final = fastest(pairs.interleave)
 likeliest: Final = fastest(classes.likeliest)
 number: Final = fastest(numbering.number)
-place_bins: Final = fastest(bins.place_bins)
 row_sums: Final = fastest(classes.row_sums)
-sum_bins: Final = fastest(bins.sum_bins)
 sum_calibration: Final = fastest(calibration.sum_calibration)
 sum_class_loss_differences: Final = fastest(pairs.sum_class_loss_differences)
 sum_class_losses: Final = fastest(classes.sum_class_losses)

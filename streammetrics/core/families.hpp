@@ -6,4 +6,5 @@
 #define RELEASED nb::call_guard<nb::gil_scoped_release>()
 #define FIXED(name) nb::arg(name).noconvert()
 
+void bind_bins(nb::module_& module);
 void bind_pairs(nb::module_& module);

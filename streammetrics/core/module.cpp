@@ -9,5 +9,6 @@ NB_MODULE(FORM, module) {
     return false;
 #endif
   });
+  bind_bins(module);
   bind_pairs(module);
 }

@@ -90,23 +90,6 @@ class Rows:
             rounded = exact.astype(self.width[score]).astype(np.float64)
         return np.where(np.isinf(rounded), exact, rounded)
 
-    def by_class(self) -> Rows:
-        """The rows with each class of each group as a separate group."""
-        classes = len(self.score)
-        codes = self.truth[0] if self.codes is None else self.codes * classes + self.truth[0]
-        order, runs = core.arrange(codes, len(self.dropped) * classes)
-        return replace(
-            self,
-            numbers=np.add.outer(self.numbers * classes, np.arange(classes)).ravel(),
-            starts=runs.starts,
-            local=runs.groups,
-            truth=tuple(core.take(a, order) for a in self.truth),
-            predicted=tuple(core.take(a, order) for a in self.predicted),
-            score=tuple(core.take(a, order) for a in self.score),
-            inputs={name: core.take(a, order) for name, a in self.inputs.items()},
-            weight=None if self.weight is None else core.take(self.weight, order),
-        )
-
 
 def rows_by_model(batch: Batch, roles: Roles, start: int, end: int, pairs: Sequence[Pair] = ()) -> list[Rows]:
     """Return some rows of a batch as arrays, per model, with rows of pairs at the first model of the pair."""

@@ -1,0 +1,407 @@
+// Histogram bins by group. Defined in definition/bins.py.
+//
+// The rows of a group are listed until there are a few times as many as its capacity of bins. Then they are sorted, which
+// tells the finest shift at which their bins fit, and the bins are counted in place (group_bins.hpp). When more bins are
+// occupied than fit, the shift rises. The table depends on the rows alone, not on their order or on these forms.
+#include <memory>
+#include <type_traits>
+#include <variant>
+
+#include "families.hpp"
+#include "group_bins.hpp"
+#include "sorting.hpp"
+
+namespace {
+
+constexpr i64 LISTED = 4;       // rows per bin of the capacity that are listed
+constexpr i64 MOST_LISTED = 1 << 28;
+constexpr i64 BLOCK = 512;      // rows whose bins are found at once
+constexpr u64 SIGN = u64{1} << 63;  // turned, it makes the order of signed keys that of unsigned numbers
+
+// Rows as they are listed. Most fit an integer.
+template <int SIDE_BITS>
+struct PackedRow {
+  using Amount = i64;
+  u64 order;
+
+  PackedRow() = default;
+  PackedRow(i64 key, u32 side, double)
+      : order(SIDE_BITS ? static_cast<u64>(key) << SIDE_BITS | side : static_cast<u64>(key) ^ SIGN) {}
+  i64 key() const { return static_cast<i64>(SIDE_BITS ? order >> SIDE_BITS : order ^ SIGN); }
+  u32 side() const { return SIDE_BITS ? order & 1 : 0; }
+  Amount amount() const { return 1; }
+};
+
+struct LabeledRow {
+  using Amount = i64;
+  u64 order;
+  u32 of_side;
+
+  LabeledRow() = default;
+  LabeledRow(i64 key, u32 side, double) : order(static_cast<u64>(key) ^ SIGN), of_side(side) {}
+  i64 key() const { return static_cast<i64>(order ^ SIGN); }
+  u32 side() const { return of_side; }
+  Amount amount() const { return 1; }
+};
+
+struct WeightedRow {
+  using Amount = double;
+  u64 order;
+  double weight;
+  u32 of_side;
+
+  WeightedRow() = default;
+  WeightedRow(i64 key, u32 side, double weight) : order(static_cast<u64>(key) ^ SIGN), weight(weight), of_side(side) {}
+  i64 key() const { return static_cast<i64>(order ^ SIGN); }
+  u32 side() const { return of_side; }
+  Amount amount() const { return weight; }
+};
+
+// Columns of rows. Sides are labels or numbers of classes; those and weights are null where a histogram has none.
+struct Columns {
+  const double* values;
+  const u8* labels = nullptr;
+  const i64* classes = nullptr;
+  const double* weights = nullptr;
+
+  u32 side(i64 row) const { return labels ? labels[row] : classes ? static_cast<u32>(classes[row]) : 0; }
+  double weight(i64 row) const { return weights ? weights[row] : 1.0; }
+};
+
+template <class Amount>
+struct Table {
+  explicit Table(i64 side_count) : sides(side_count) {}
+
+  std::vector<u32> group;
+  std::vector<u8> shift;
+  std::vector<i64> bin;
+  std::vector<std::vector<Amount>> sides;
+
+  template <class... Further>
+  nb::tuple as_tuple(Further... further) {
+    nb::list columns;
+    for (auto& side : sides) columns.append(to_numpy(std::move(side)));
+    return nb::make_tuple(to_numpy(std::move(group)), to_numpy(std::move(shift)), to_numpy(std::move(bin)), columns,
+                          further...);
+  }
+
+  void reserve(std::size_t count) {
+    group.reserve(count);
+    shift.reserve(count);
+    bin.reserve(count);
+    for (auto& side : sides) side.reserve(count);
+  }
+
+  void append(u32 of_group, const Cells<Amount>& cells, int of_shift, const Atoms& atoms) {
+    const std::size_t before = group.size(), count = before + cells.size();
+    group.resize(count, of_group);
+    shift.resize(count);
+    bin.resize(count);
+    for (i64 i = 0; i < cells.size(); i++) {
+      const int own = atoms.limit(cells.low[i], of_shift);
+      shift[before + i] = static_cast<u8>(own);
+      bin[before + i] = cells.low[i] >> own;
+    }
+    for (std::size_t side = 0; side < sides.size(); side++) {
+      sides[side].resize(count);
+      for (i64 i = 0; i < cells.size(); i++) sides[side][before + i] = cells.at(i)[side];
+    }
+  }
+};
+
+template <class AnyRow>
+class Counter {
+ public:
+  using Row = AnyRow;
+  using Amount = typename Row::Amount;
+
+  Counter(Shape shape, std::vector<i64> atoms) : shape(shape), atoms(std::move(atoms)) {}
+
+  void reserve(i64 count) {
+    if (static_cast<i64>(groups.size()) < count) groups.resize(count);
+  }
+
+  template <bool PROBABILITY>
+  void add(const Columns& columns, const Runs& runs) {
+    for (i64 run = 0; run < runs.size(); run++)
+      add<PROBABILITY>(groups[runs.groups(run)], columns, runs.starts(run), runs.starts(run + 1));
+  }
+
+  i64 size() const { return static_cast<i64>(groups.size()); }
+
+  void absorb(const Counter& other, const i64* numbers) {
+    Cells<Amount> cells(shape.stride()), more(shape.stride());
+    for (std::size_t i = 0; i < other.groups.size(); i++) {
+      Group& own = groups[numbers[i]];
+      const Group& that = other.groups[i];
+      if (!that.bins) {
+        const std::vector<Row> listed = that.list;  // a copy, since a counter can absorb itself
+        for (const Row& row : listed) own.bins ? count(own, row) : list(own, row);
+        continue;
+      }
+      const int other_shift = that.bins->shift;
+      const i64 rows = that.bins->rows + (own.bins ? own.bins->rows : static_cast<i64>(own.list.size()));
+      that.bins->extract(more);
+      int least = std::max(other_shift, extract(own, cells));
+      for (i64 cell = 0; cell < more.size(); cell++) cells.append(more.low[cell], more.at(cell));
+      become(own, cells, least, rows);
+    }
+  }
+
+  Table<Amount> table() const {
+    Table<Amount> made(shape.sides);
+    Cells<Amount> cells(shape.stride());
+    std::size_t most = 0;
+    for (const Group& group : groups) most += group.bins ? group.bins->occupied : group.list.size();
+    made.reserve(most);
+    for (std::size_t i = 0; i < groups.size(); i++) {
+      const int least = extract(groups[i], cells);
+      const int shift = cells.fit(least, shape.capacity, atoms);
+      made.append(static_cast<u32>(i), cells, shift, atoms);
+    }
+    return made;
+  }
+
+  Shape shape;
+
+ private:
+  struct Group {
+    std::vector<Row> list;
+    std::unique_ptr<GroupBins<Amount>> bins;
+  };
+
+  Atoms atoms;
+  std::vector<Group> groups;
+
+  i64 most_listed() const { return std::min(LISTED * shape.capacity, MOST_LISTED); }
+
+  template <bool PROBABILITY>
+  void add(Group& group, const Columns& columns, i64 row, i64 end) {
+    while (row < end && !group.bins) {
+      const i64 stop = std::min(end, row + most_listed() - static_cast<i64>(group.list.size()));
+      const std::size_t listed = group.list.size();
+      group.list.resize(listed + (stop - row));
+      Row* place = group.list.data() + listed;
+      for (; row < stop; row++)
+        *place++ = Row(key_of<PROBABILITY>(columns.values[row]), columns.side(row), columns.weight(row));
+      if (static_cast<i64>(group.list.size()) >= most_listed()) settle(group);
+    }
+    for (; row < end; row += BLOCK) count<PROBABILITY>(group, columns, row, std::min(row + BLOCK, end));
+  }
+
+  void list(Group& group, const Row& row) {
+    group.list.push_back(row);
+    if (static_cast<i64>(group.list.size()) >= most_listed()) settle(group);
+  }
+
+  void settle(Group& group) {
+    Cells<Amount> cells(shape.stride());
+    extract(group, cells);
+    become(group, cells, 0, static_cast<i64>(group.list.size()));
+  }
+
+  // Count some rows of a group.
+  template <bool PROBABILITY>
+  void count(Group& group, const Columns& columns, i64 start, i64 end) {
+    GroupBins<Amount>& bins = *group.bins;
+    const double* values = columns.values + start;
+    const i64 rows = end - start;
+    i64 ids[BLOCK], lowest = INT64_MAX, highest = INT64_MIN;
+    for (i64 i = 0; i < rows; i++) {
+      ids[i] = key_of<PROBABILITY>(values[i]) >> bins.shift;
+      lowest = std::min(lowest, ids[i]), highest = std::max(highest, ids[i]);
+    }
+    bins.rows += rows;
+    bins.cover(lowest, highest);
+    if (!bins.is_dense() || shape.marked || (bins.shift && atoms.are_within(lowest, highest, bins.shift))) {
+      for (i64 i = 0; i < rows; i++)
+        bins.at(key_of<PROBABILITY>(values[i]), atoms)[columns.side(start + i)] += static_cast<Amount>(columns.weight(start + i));
+    } else {
+      Amount* const bin = bins.amounts();
+      const i64 base = bins.base;
+      i64 occupied = bins.occupied;
+      if (shape.sides == 1) {
+        for (i64 i = 0; i < rows; i++) occupied += bin[ids[i] - base]++ == 0;
+      } else {
+        const u8* labels = columns.labels + start;
+        for (i64 i = 0; i < rows; i++) {
+          Amount* const sides = bin + 2 * (ids[i] - base);
+          occupied += (sides[0] == 0) & (sides[1] == 0);
+          sides[labels[i]]++;
+        }
+      }
+      bins.occupied = occupied;
+    }
+    refit(group);
+  }
+
+  void count(Group& group, const Row& row) {
+    GroupBins<Amount>& bins = *group.bins;
+    bins.rows++;
+    bins.cover(row.key() >> bins.shift, row.key() >> bins.shift);
+    bins.at(row.key(), atoms)[row.side()] += row.amount();
+    refit(group);
+  }
+
+  // Raise the shift until the bins fit.
+  void refit(Group& group) {
+    GroupBins<Amount>& bins = *group.bins;
+    if (bins.occupied <= shape.capacity || bins.shift == MAX_SHIFT) return;
+    Cells<Amount> cells(shape.stride());
+    bins.extract(cells);
+    become(group, cells, bins.shift, bins.rows);
+  }
+
+  // Let a group have these cells, at the finest shift that fits.
+  void become(Group& group, Cells<Amount>& cells, int least, i64 rows) {
+    cells.sort();
+    const int shift = cells.fit(least, shape.capacity, atoms);
+    if (!group.bins) group.bins = std::make_unique<GroupBins<Amount>>(shape);
+    group.bins->fill(cells, shift, rows, atoms);
+    group.list = {};
+  }
+
+  // The cells of a group, and the least shift that they have.
+  int extract(const Group& group, Cells<Amount>& cells) const {
+    if (group.bins) {
+      group.bins->extract(cells);
+      return group.bins->shift;
+    }
+    static thread_local std::vector<Row> rows, spare;
+    rows.assign(group.list.begin(), group.list.end());
+    sort_rows(rows, spare);
+    cells.clear();
+    for (std::size_t i = 0; i < rows.size();) {
+      Amount* bin = cells.append(rows[i].key());
+      shape.mark(bin);
+      for (const i64 key = rows[i].key(); i < rows.size() && rows[i].key() == key; i++) bin[rows[i].side()] += rows[i].amount();
+    }
+    return 0;
+  }
+};
+
+
+// A counter of any kind of rows.
+class Bins {
+ public:
+  Bins(const Bins&) = delete;
+  Bins(i64 capacity, bool probability, const In<i64>& atoms, i64 sides, bool weighted)
+      : probability(probability), atoms(atoms.data(), atoms.data() + atoms.shape(0)) {
+    require(capacity > 0 && sides > 0 && sides <= UINT32_MAX, "a histogram needs bins and sides");
+    require(std::is_sorted(this->atoms.begin(), this->atoms.end()), "atoms must ascend");
+    const Shape shape{capacity, sides, weighted || sides > 2};
+    if (weighted) counter.emplace<Counter<WeightedRow>>(shape, this->atoms);
+    else if (sides == 1) counter.emplace<Counter<PackedRow<0>>>(shape, this->atoms);
+    else if (sides == 2 && probability) counter.emplace<Counter<PackedRow<1>>>(shape, this->atoms);
+    else counter.emplace<Counter<LabeledRow>>(shape, this->atoms);
+  }
+
+  void add(const In<double>& values, const std::optional<In<u8>>& labels, const std::optional<In<double>>& weights,
+           const Runs& runs, i64 groups) {
+    add_rows({values.data(), labels ? labels->data() : nullptr, nullptr, weights ? weights->data() : nullptr}, labels, values,
+        weights, runs, groups);
+  }
+
+  void add_classes(const In<double>& values, const In<i64>& classes, const std::optional<In<double>>& weights,
+                   const Runs& runs, i64 groups) {
+    add_rows({values.data(), nullptr, classes.data(), weights ? weights->data() : nullptr}, std::optional(classes), values,
+        weights, runs, groups);
+  }
+
+  void absorb(const Bins& other, const In<i64>& numbers, i64 groups) {
+    require(other.counter.index() == counter.index() && other.atoms == atoms && other.probability == probability,
+            "histograms must be of the same kind");
+    std::visit([&](auto& own) {
+      const auto& more = std::get<std::decay_t<decltype(own)>>(other.counter);
+      require(more.shape.capacity == own.shape.capacity && more.shape.sides == own.shape.sides,
+              "histograms must have the same capacity and sides");
+      require(static_cast<i64>(numbers.shape(0)) >= more.size(), "every group needs a number");
+      bool valid = true;
+      for (i64 i = 0; i < more.size(); i++) valid &= static_cast<u64>(numbers(i)) < static_cast<u64>(groups);
+      require(valid, "group numbers must be below the number of groups");
+      own.reserve(groups);
+      own.absorb(more, numbers.data());
+    }, counter);
+  }
+
+  nb::tuple cells() const {
+    return std::visit([](const auto& own) {
+      auto table = [&] {
+        nb::gil_scoped_release release;
+        return own.table();
+      }();
+      return table.as_tuple();
+    }, counter);
+  }
+
+ private:
+  bool probability;
+  std::vector<i64> atoms;
+  std::variant<Counter<PackedRow<0>>, Counter<PackedRow<1>>, Counter<LabeledRow>, Counter<WeightedRow>> counter{
+      std::in_place_index<0>, Shape{1, 1, false}, std::vector<i64>{}};
+
+  template <class Side>
+  void add_rows(const Columns& columns, const std::optional<In<Side>>& sides, const In<double>& values,
+           const std::optional<In<double>>& weights, const Runs& runs, i64 groups) {
+    runs.check(values.shape(0), groups);
+    require_rows(sides, runs), require_rows(weights, runs);
+    std::visit([&](auto& own) {
+      using Row = typename std::decay_t<decltype(own)>::Row;
+      require(sides.has_value() == (own.shape.sides > 1), "rows need a side if there are several");
+      require(weights.has_value() == std::is_same_v<Row, WeightedRow>, "rows need a weight if others have one");
+      bool valid = true;
+      for (i64 row = 0; sides && row < runs.rows(); row++)
+        valid &= static_cast<u64>((*sides)(row)) < static_cast<u64>(own.shape.sides);
+      require(valid, "sides must be below their number");
+      own.reserve(groups);
+      if (probability) own.template add<true>(columns, runs);
+      else own.template add<false>(columns, runs);
+    }, counter);
+  }
+};
+
+// Merge the cells of each run at the finest shift at which they fit the capacity.
+template <class Amount>
+nb::tuple fit(const In<i64>& starts, const In<i64>& low, const In<u8>& least, const std::vector<In<Amount>>& amounts,
+              const In<i64>& atoms, i64 capacity) {
+  const i64 runs = static_cast<i64>(least.shape(0)), sides = static_cast<i64>(amounts.size());
+  require(starts.shape(0) == least.shape(0) + 1 && starts(0) == 0 && static_cast<u64>(starts(runs)) == low.shape(0) &&
+              std::is_sorted(starts.data(), starts.data() + runs + 1),
+          "runs must cover all cells");
+  for (const auto& side : amounts) require(side.shape(0) == low.shape(0), "columns must have the same number of cells");
+  require(std::all_of(least.data(), least.data() + runs, [](u8 shift) { return shift <= MAX_SHIFT; }),
+          "shifts are at most 63");
+  Table<Amount> made(sides);
+  std::vector<u8> shifts(runs);
+  {
+    nb::gil_scoped_release release;
+    const Atoms kept(std::vector<i64>(atoms.data(), atoms.data() + atoms.shape(0)));
+    Cells<Amount> cells(sides);
+    for (i64 run = 0; run < runs; run++) {
+      cells.clear();
+      for (i64 i = starts(run); i < starts(run + 1); i++) {
+        Amount* cell = cells.append(low(i));
+        for (i64 side = 0; side < sides; side++) cell[side] = amounts[side](i);
+      }
+      cells.sort();
+      const int shift = cells.fit(least(run), capacity, kept);
+      made.append(static_cast<u32>(run), cells, shift, kept);
+      shifts[run] = static_cast<u8>(shift);
+    }
+  }
+  return made.as_tuple(to_numpy(std::move(shifts)));
+}
+
+}  // namespace
+
+void bind_bins(nb::module_& module) {
+  nb::class_<Bins>(module, "Bins")
+      .def(nb::init<i64, bool, const In<i64>&, i64, bool>(), nb::arg("capacity"), nb::arg("probability"), FIXED("atoms"),
+           nb::arg("sides"), nb::arg("weighted"))
+      .def("add", &Bins::add, RELEASED, FIXED("values"), FIXED("label").none(), FIXED("weight").none(), FIXED("runs"), nb::arg("groups"))
+      .def("add_classes", &Bins::add_classes, RELEASED, FIXED("values"), FIXED("classes"), FIXED("weight").none(), FIXED("runs"), nb::arg("groups"))
+      .def("absorb", &Bins::absorb, RELEASED, nb::arg("other"), FIXED("numbers"), nb::arg("groups"))
+      .def("cells", &Bins::cells);
+  module.def("fit", &fit<i64>, FIXED("starts"), FIXED("low"), FIXED("least"), FIXED("amounts"), FIXED("atoms"), nb::arg("capacity"));
+  module.def("fit", &fit<double>, FIXED("starts"), FIXED("low"), FIXED("least"), FIXED("amounts"), FIXED("atoms"), nb::arg("capacity"));
+}
