@@ -99,7 +99,7 @@ def rows_of(kind, size, seed, sides=2):
 @pytest.mark.parametrize(("capacity", "atoms"), [(8, ()), (100, (0.3,)), (600, (0.25, 0.3, 0.7))])
 def test_cells_are_those_of_all_values_however_rows_come(form, kind, capacity, atoms):
     lattice, size = lattice_of(kind, atoms), 3_000
-    values, side, groups, weight = rows_of(kind, size, len(kind))
+    values, side, groups, _ = rows_of(kind, size, len(kind))
     expected = by_hand(values, side, groups, np.ones(size, int), lattice, capacity, 2)
     whole, parts = new(form, lattice, capacity), [new(form, lattice, capacity) for _ in range(3)]
     add(whole, values, side, groups)
@@ -227,7 +227,8 @@ def test_no_rows_have_no_cells(form):
     assert listed(bins.cells()) == []
     none = np.zeros(1, np.int64), np.empty(0, np.int64), np.empty(0, np.uint8), [np.empty(0, np.int64)]
     *found, shifts = form.fit(*none, Lattice("real").atom_keys, 8)
-    assert listed(found) == [] and len(shifts) == 0
+    assert listed(found) == []
+    assert len(shifts) == 0
 
 
 @pytest.mark.skipif(compiled is None, reason="nothing is compiled")
