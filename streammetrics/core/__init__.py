@@ -31,6 +31,7 @@ from streammetrics.core.definition.runs import Counts as Counts
 from streammetrics.core.definition.runs import Extent as Extent
 from streammetrics.core.definition.runs import Floats as Floats
 from streammetrics.core.definition.runs import Labels as Labels
+from streammetrics.core.definition.runs import Order as Order
 from streammetrics.core.definition.runs import Runs as Runs
 from streammetrics.core.definition.runs import ranges as ranges
 
@@ -76,7 +77,8 @@ extent: Final = fastest(numbering.extent)
 find_bins: Final = fastest(bins.find_bins)
 interleave: Final = fastest(pairs.interleave)
 likeliest: Final = fastest(classes.likeliest)
-number: Final = fastest(numbering.number)
+number_integers: Final = fastest(numbering.number_integers)
+number_views: Final = fastest(numbering.number_views)
 place_bins: Final = fastest(bins.place_bins)
 row_sums: Final = fastest(classes.row_sums)
 sum_bins: Final = fastest(bins.sum_bins)

@@ -9,5 +9,7 @@ NB_MODULE(FORM, module) {
     return false;
 #endif
   });
+  bind_arranging(module);
+  bind_numbering(module);
   bind_pairs(module);
 }
