@@ -25,12 +25,13 @@ struct Arranged {
 
 // The number of runs in codes, which must be below the number of groups.
 i64 count_runs(const i64* codes, i64 rows, i64 groups) {
-  i64 largest = -1, bits = 0, runs = rows > 0;
+  i64 largest = -1, bits = 0, before = rows ? codes[0] : 0, runs = rows > 0;
   for (i64 row = 0; row < rows; row++) {
     largest = codes[row] > largest ? codes[row] : largest;
     bits |= codes[row];
+    runs += codes[row] != before;
+    before = codes[row];
   }
-  for (i64 row = 1; row < rows; row++) runs += codes[row] != codes[row - 1];
   require(bits >= 0 && largest < groups, "codes must be below the number of groups");
   return runs;
 }

@@ -10,6 +10,7 @@ NB_MODULE(FORM, module) {
 #endif
   });
   bind_arranging(module);
+  bind_errors(module);
   bind_numbering(module);
   bind_pairs(module);
 }
