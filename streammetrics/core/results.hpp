@@ -4,13 +4,17 @@
 #include <memory>
 
 #include "arrays.hpp"
+#include "spare.hpp"
 
 template <class T>
 struct Made {
-  std::unique_ptr<T[]> values;  // not initialized
+  struct Put {
+    void operator()(T* values) const noexcept { Spare::put(values); }
+  };
+  std::unique_ptr<T[], Put> values;  // not initialized
   u64 size;
 
-  explicit Made(u64 size) : values(new T[size]), size(size) {}
+  explicit Made(u64 size) : values(static_cast<T*>(Spare::get(size * sizeof(T)))), size(size) {}
   T* data() { return values.get(); }
   T& operator[](i64 place) { return values[static_cast<u64>(place)]; }
 };
@@ -20,7 +24,8 @@ using Array = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 
 template <class T>
 Array<T> returned(Made<T>&& made) {  // needs the interpreter lock
-  T* data = made.values.release();
-  nb::capsule owner(data, [](void* pointer) noexcept { delete[] static_cast<T*>(pointer); });
+  T* data = made.values.get();
+  nb::capsule owner(data, [](void* values) noexcept { Spare::put(values); });
+  made.values.release();
   return Array<T>(data, {made.size}, owner);
 }

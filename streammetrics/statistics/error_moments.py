@@ -154,14 +154,14 @@ class ErrorMoments(Statistic):
     def observe(self, rows: Rows) -> pl.DataFrame:
         """The table of a chunk, with one row per group."""
         (actual,), (predicted,) = rows.truth, rows.predicted
-        columns = self.sums(actual, predicted, rows.weight, Runs(rows.starts, rows.local), len(rows.dropped))
+        columns = self.summed(actual, predicted, rows.weight, Runs(rows.starts, rows.local), len(rows.dropped))
         if rows.weight is not None:
             squares = rows.with_squared_weights.weight
-            squared = self.sums(actual, predicted, squares, Runs(rows.starts, rows.local), len(rows.dropped))
+            squared = self.summed(actual, predicted, squares, Runs(rows.starts, rows.local), len(rows.dropped))
             columns |= {twin: squared[name] for name, twin in self.twins.items()}
         return self.table(rows.weight is not None, group=np.arange(len(rows.dropped)), **columns)
 
-    def sums(
+    def summed(
         self, actual: Floats, predicted: Floats, weight: Floats | None, runs: Runs, groups: int
     ) -> dict[str, Floats]:
         """The value columns of a chunk by name. Moments are computed about the means of the groups."""

@@ -10,11 +10,13 @@ from streammetrics.core.definition.runs import Floats, Runs
 from streammetrics.core.moments import losses
 
 
+@np.errstate(all="ignore")
 def sum_values(actual: Floats, predicted: Floats, weight: Floats | None, runs: Runs, out: Floats) -> None:
     """Sum weights, true values, and predictions: ``out`` is (groups, 3)."""
     _add(out, [np.ones_like(actual), actual, predicted], weight, runs)
 
 
+@np.errstate(all="ignore")
 def sum_errors(
     actual: Floats,
     predicted: Floats,
@@ -30,25 +32,25 @@ def sum_errors(
     true values and predictions, and the maximum absolute error. True values and predictions must not be NaN.
     """
     codes, y, p = runs.codes(), actual, predicted
-    with np.errstate(all="ignore"):
-        error, of_error = p - y, reference[:, 1] - reference[:, 0]
-        dy, dp, de = y - reference[codes, 0], p - reference[codes, 1], error - of_error[codes]
-        over, under, square = np.maximum(error, 0.0), np.minimum(error, 0.0), error**2
-        ratio = np.abs(error / y)
-        symmetric = ratio / (1.0 + np.abs(1.0 + error / y))  # |e| / (|y| + |p|), whose sum could overflow
-        symmetric = np.where(error == 0.0, 0.0, np.where(np.isinf(ratio), 1.0, symmetric))
-        terms = [over, under, square, square**2, np.abs(y), ratio, ratio**2, symmetric]
-        terms += [over**2, under**2, y**2, np.abs(error * y), (ratio**2) ** 2, symmetric**2]
-        terms += [np.ones_like(y), dy, dp, dy * dy, dp * dp, dy * dp]
-        terms += [dy * dy * dy, dy * dy * de, dy * (de * de), de * (de * de)]
-        terms += [dy * dy * (dy * dy), dy * dy * (dy * de), dy * dy * (de * de), dy * de * (de * de), (de * de) ** 2]
-        _add(out, terms, weight, runs)
+    error, of_error = p - y, reference[:, 1] - reference[:, 0]
+    dy, dp, de = y - reference[codes, 0], p - reference[codes, 1], error - of_error[codes]
+    over, under, square = np.maximum(error, 0.0), np.minimum(error, 0.0), error**2
+    ratio = np.abs(error / y)
+    symmetric = ratio / (1.0 + np.abs(1.0 + error / y))  # |e| / (|y| + |p|), whose sum could overflow
+    symmetric = np.where(error == 0.0, 0.0, np.where(np.isinf(ratio), 1.0, symmetric))
+    terms = [over, under, square, square**2, np.abs(y), ratio, ratio**2, symmetric]
+    terms += [over**2, under**2, y**2, np.abs(error * y), (ratio**2) ** 2, symmetric**2]
+    terms += [np.ones_like(y), dy, dp, dy * dy, dp * dp, dy * dp]
+    terms += [dy * dy * dy, dy * dy * de, dy * (de * de), de * (de * de)]
+    terms += [dy * dy * (dy * dy), dy * dy * (dy * de), dy * dy * (de * de), dy * de * (de * de), (de * de) ** 2]
+    _add(out, terms, weight, runs)
     for i, values in enumerate((y, p)):
         np.minimum.at(extremes[:, i], codes, values)
         np.maximum.at(extremes[:, 2 + i], codes, values)
     np.maximum.at(extremes[:, 4], codes, np.abs(error))
 
 
+@np.errstate(all="ignore")
 def sum_families(
     actual: Floats,
     predicted: Floats,
@@ -64,10 +66,7 @@ def sum_families(
     ``means`` are the means of the true values by group.
     """
     mean = means[runs.codes()]
-    with np.errstate(all="ignore"):
-        _add(
-            out, [loss for family in families for loss in losses(family, power, actual, predicted, mean)], weight, runs
-        )
+    _add(out, [loss for family in families for loss in losses(family, power, actual, predicted, mean)], weight, runs)
 
 
 def _add(out: Floats, terms: Sequence[Floats], weight: Floats | None, runs: Runs) -> None:
