@@ -34,6 +34,8 @@ def number(column: pl.Series) -> tuple[Codes, Codes]:
 
 def _number_values(column: pl.Series) -> tuple[Codes, Codes]:
     """Number values by their bits. A category is a code already, so its text is not read."""
+    if column.dtype in (pl.Int128, pl.UInt128):  # which Arrow does not have
+        column = column.cast(pl.String)
     if column.dtype in (pl.String, pl.Binary) or isinstance(column.dtype, pl.Decimal):
         return core.number_views(_views(column))
     return core.number_integers(_integers(column))
